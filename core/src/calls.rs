@@ -1,0 +1,229 @@
+//! Direct calls: every operation as a method of [`Context`]. Each builds a command; none has a rule of its own.
+
+use crate::context::Context;
+use crate::contract::{Activation, GeluForm};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::ops::{Attrs, Axis, Op, Permutation};
+use crate::tensor::Tensor;
+
+/// What [`Context::matmul_with`] can do besides multiplying. `Default` is a plain product.
+#[derive(Clone, Copy, Debug)]
+pub struct MatmulOptions<'a> {
+    /// a is stored transposed, `[…, K, M]`.
+    pub trans_a: bool,
+    /// b is stored transposed, `[…, N, K]`.
+    pub trans_b: bool,
+    /// The product is multiplied by this.
+    pub alpha: f32,
+    /// `c` is multiplied by this and added; 0 leaves it unread.
+    pub beta: f32,
+    /// Added times beta; broadcast to the result.
+    pub c: Option<&'a Tensor>,
+    /// Added to every row, `[N]`.
+    pub bias: Option<&'a Tensor>,
+    /// Applied last.
+    pub activation: Activation,
+}
+
+impl Default for MatmulOptions<'_> {
+    fn default() -> Self {
+        let attrs = Attrs::default();
+        MatmulOptions {
+            trans_a: attrs.trans_a,
+            trans_b: attrs.trans_b,
+            alpha: attrs.alpha,
+            beta: attrs.beta,
+            c: None,
+            bias: None,
+            activation: Activation::None,
+        }
+    }
+}
+
+/// What [`Context::attention_with`] can do besides attending to every key. `Default` is plain attention.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AttentionOptions<'a> {
+    /// Query i sees key j when j ≤ i + (Sk − Sq).
+    pub causal: bool,
+    /// The factor of the scores; `None` is 1/sqrt(D).
+    pub scale: Option<f32>,
+    /// Added to the scaled scores; broadcast to `[…, H, Sq, Sk]`.
+    pub mask: Option<&'a Tensor>,
+}
+
+macro_rules! unary {
+    ($($(#[$doc:meta])* $name:ident = $op:ident;)*) => {
+        /// Elementwise operations of one operand: any shape, f32, f16 or bf16. `dtype_mismatch` for integers.
+        impl Context {
+            $($(#[$doc])* pub fn $name(&self, x: &Tensor) -> Result<Tensor> {
+                self.run(Op::$op, &Attrs::default(), &[Some(x)])
+            })*
+        }
+    };
+}
+
+unary! {
+    /// −x.
+    neg = Neg;
+    /// |x|.
+    abs = Abs;
+    /// e^x.
+    exp = Exp;
+    /// The natural logarithm; NaN below 0.
+    log = Log;
+    /// The square root; NaN below 0.
+    sqrt = Sqrt;
+    /// 1 / sqrt(x).
+    rsqrt = Rsqrt;
+    /// max(x, 0).
+    relu = Relu;
+    /// 1 / (1 + e^−x).
+    sigmoid = Sigmoid;
+    /// The hyperbolic tangent.
+    tanh = Tanh;
+    /// x·sigmoid(x).
+    silu = Silu;
+}
+
+macro_rules! binary {
+    ($($(#[$doc:meta])* $name:ident = $op:ident;)*) => {
+        /// Arithmetic of two operands with NumPy's broadcasting. `shape_mismatch` where they don't broadcast,
+        /// `dtype_mismatch` where they differ or are integers.
+        impl Context {
+            $($(#[$doc])* pub fn $name(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+                self.run(Op::$op, &Attrs::default(), &[Some(a), Some(b)])
+            })*
+        }
+    };
+}
+
+binary! {
+    /// a + b.
+    add = Add;
+    /// a − b.
+    sub = Sub;
+    /// a·b, element by element.
+    mul = Mul;
+    /// a / b.
+    div = Div;
+}
+
+macro_rules! reductions {
+    ($($(#[$doc:meta])* $name:ident = $op:ident;)*) => {
+        /// Reductions along an axis (`Axis::At(-1)`) or of everything (`Axis::All`); `keepdim` leaves a 1 in its place.
+        impl Context {
+            $($(#[$doc])* pub fn $name(&self, x: &Tensor, axis: Axis, keepdim: bool) -> Result<Tensor> {
+                self.run(Op::$op, &Attrs { axis, keepdim, ..Attrs::default() }, &[Some(x)])
+            })*
+        }
+    };
+}
+
+reductions! {
+    /// SUM; of nothing +0.
+    sum = Sum;
+    /// SUM / n; of nothing NaN.
+    mean = Mean;
+    /// MAX; NaN wins. `invalid_argument` of nothing.
+    max = Max;
+    /// The lowest index of the maximum, i64.
+    argmax = Argmax;
+}
+
+/// Everything else. Shapes, attributes and errors are in `docs/operations.md`.
+impl Context {
+    /// The matrix product of `[…, M, K]` and `[…, K, N]`; leading dimensions broadcast.
+    pub fn matmul(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+        self.matmul_with(a, b, MatmulOptions::default())
+    }
+
+    /// `activation(alpha·(a·b) + beta·c + bias)`.
+    pub fn matmul_with(&self, a: &Tensor, b: &Tensor, options: MatmulOptions<'_>) -> Result<Tensor> {
+        let MatmulOptions { trans_a, trans_b, alpha, beta, c, bias, activation } = options;
+        let attrs = Attrs { trans_a, trans_b, alpha, beta, activation: Some(activation), ..Attrs::default() };
+        self.run(Op::Matmul, &attrs, &[Some(a), Some(b), c, bias])
+    }
+
+    /// The inner product of two vectors, a scalar.
+    pub fn dot(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+        self.run(Op::Dot, &Attrs::default(), &[Some(a), Some(b)])
+    }
+
+    /// x·alpha.
+    pub fn scale(&self, x: &Tensor, alpha: f32) -> Result<Tensor> {
+        self.run(Op::Scale, &Attrs { alpha, ..Attrs::default() }, &[Some(x)])
+    }
+
+    /// The Gaussian error linear unit in one of its forms.
+    pub fn gelu(&self, x: &Tensor, form: GeluForm) -> Result<Tensor> {
+        self.run(Op::Gelu, &Attrs { form, ..Attrs::default() }, &[Some(x)])
+    }
+
+    /// e^x over its sum along an axis; negative axes count from the end.
+    pub fn softmax(&self, x: &Tensor, axis: i32) -> Result<Tensor> {
+        self.run(Op::Softmax, &Attrs { axis: Axis::At(axis), ..Attrs::default() }, &[Some(x)])
+    }
+
+    /// Mean and variance normalised over the last axis, then `·gamma + beta` where given.
+    pub fn layernorm(&self, x: &Tensor, gamma: Option<&Tensor>, beta: Option<&Tensor>, eps: f32) -> Result<Tensor> {
+        self.run(Op::Layernorm, &Attrs { eps, ..Attrs::default() }, &[Some(x), gamma, beta])
+    }
+
+    /// The root mean square normalised over the last axis, then `·gamma` where given.
+    pub fn rmsnorm(&self, x: &Tensor, gamma: Option<&Tensor>, eps: f32) -> Result<Tensor> {
+        self.run(Op::Rmsnorm, &Attrs { eps, ..Attrs::default() }, &[Some(x), gamma])
+    }
+
+    /// Scaled dot-product attention: q `[…, Hq, Sq, D]`, k `[…, Hkv, Sk, D]`, v `[…, Hkv, Sk, Dv]`.
+    pub fn attention(&self, q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
+        self.attention_with(q, k, v, AttentionOptions::default())
+    }
+
+    /// Attention with causality, a scale, a mask.
+    pub fn attention_with(&self, q: &Tensor, k: &Tensor, v: &Tensor, options: AttentionOptions<'_>) -> Result<Tensor> {
+        let AttentionOptions { causal, scale, mask } = options;
+        let attrs = Attrs { causal, scale: scale.unwrap_or(0.0), ..Attrs::default() };
+        self.run(Op::Attention, &attrs, &[Some(q), Some(k), Some(v), mask])
+    }
+
+    /// `activation(x·w1 + b1)·w2 + b2`.
+    pub fn ffn(
+        &self,
+        x: &Tensor,
+        (w1, b1): (&Tensor, Option<&Tensor>),
+        (w2, b2): (&Tensor, Option<&Tensor>),
+        activation: Activation,
+    ) -> Result<Tensor> {
+        let attrs = Attrs { activation: Some(activation), ..Attrs::default() };
+        self.run(Op::Ffn, &attrs, &[Some(x), Some(w1), b1, Some(w2), b2])
+    }
+
+    /// Rows of a table by id (i32, i64 or u32). `invalid_argument` for an id outside the table.
+    pub fn embedding(&self, table: &Tensor, ids: &Tensor) -> Result<Tensor> {
+        self.run(Op::Embedding, &Attrs::default(), &[Some(table), Some(ids)])
+    }
+
+    /// The axes reversed.
+    pub fn transpose(&self, x: &Tensor) -> Result<Tensor> {
+        self.run(Op::Transpose, &Attrs::default(), &[Some(x)])
+    }
+
+    /// The axes in another order: axis i of the result is axis `axes[i]` of x, negative ones
+    /// counted from the end.
+    pub fn permute(&self, x: &Tensor, axes: &[i32]) -> Result<Tensor> {
+        let perm = Permutation::new(axes)?;
+        self.run(Op::Transpose, &Attrs { perm, ..Attrs::default() }, &[Some(x)])
+    }
+
+    /// Tensors joined along an axis.
+    pub fn concat(&self, tensors: &[&Tensor], axis: i32) -> Result<Tensor> {
+        let operands: Vec<_> = tensors.iter().map(|tensor| Some(*tensor)).collect();
+        self.run(Op::Concat, &Attrs { axis: Axis::At(axis), ..Attrs::default() }, &operands)
+    }
+
+    /// Another element type.
+    pub fn cast(&self, x: &Tensor, dtype: DType) -> Result<Tensor> {
+        self.run(Op::Cast, &Attrs { dtype: Some(dtype), ..Attrs::default() }, &[Some(x)])
+    }
+}

@@ -1,0 +1,241 @@
+//! Commands: an operation, its attributes and its operands. Everything the runtime does is one of these.
+//!
+//! A command borrows its operands, lives on the stack and holds no heap memory for up to four of them.
+
+use crate::dtype::DType;
+use crate::error::{Result, fail};
+use crate::hal::Buffer;
+use crate::ops::{Attrs, Op};
+use crate::shape::Shape;
+use smallvec::SmallVec;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+/// What an operand looks like, without its memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Meta {
+    /// The element type.
+    pub dtype: DType,
+    /// The dimensions, row-major and contiguous.
+    pub shape: Shape,
+}
+
+impl Meta {
+    /// A description.
+    #[inline]
+    pub fn new(dtype: DType, shape: Shape) -> Meta {
+        Meta { dtype, shape }
+    }
+
+    /// Bytes of all elements. [`Shape::new`] bounds the product.
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        self.shape.elements() * self.dtype.size()
+    }
+}
+
+impl fmt::Debug for Meta {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.dtype, self.shape)
+    }
+}
+
+/// Where an operand's elements are.
+#[derive(Clone, Copy)]
+pub enum Place<'a> {
+    /// In host memory.
+    Host(NonNull<u8>),
+    /// In a device's buffer, from a byte offset.
+    Buffer(&'a dyn Buffer, usize),
+}
+
+/// An operand that is read.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    meta: Meta,
+    place: Place<'a>,
+    borrow: PhantomData<&'a [u8]>,
+}
+
+/// The operand that is written.
+pub struct ViewMut<'a> {
+    meta: Meta,
+    place: Place<'a>,
+    borrow: PhantomData<&'a mut [u8]>,
+}
+
+/// The operands of a command in the operation's order; `None` where an optional one is absent.
+pub type Inputs<'a> = SmallVec<[Option<View<'a>>; 4]>;
+
+macro_rules! view_common {
+    () => {
+        /// The description.
+        #[inline]
+        pub fn meta(&self) -> &Meta {
+            &self.meta
+        }
+
+        /// The element type.
+        #[inline]
+        pub fn dtype(&self) -> DType {
+            self.meta.dtype
+        }
+
+        /// The dimensions.
+        #[inline]
+        pub fn shape(&self) -> &Shape {
+            &self.meta.shape
+        }
+
+        /// Where the elements are.
+        #[inline]
+        pub fn place(&self) -> Place<'a> {
+            self.place
+        }
+
+        /// The first element in host memory; an error naming the device if it is elsewhere.
+        #[inline]
+        pub fn host(&self) -> Result<*mut u8> {
+            match self.place {
+                Place::Host(pointer) => Ok(pointer.as_ptr()),
+                Place::Buffer(buffer, offset) => match buffer.host_pointer() {
+                    // SAFETY: whoever made the view checked that offset + bytes is inside the buffer.
+                    Some(pointer) => Ok(unsafe { pointer.as_ptr().add(offset) }),
+                    None => fail!(InvalidArgument, "the operand is on {}, not in host memory", buffer.device_name()),
+                },
+            }
+        }
+    };
+}
+
+impl<'a> View<'a> {
+    /// A view of host memory.
+    ///
+    /// # Safety
+    /// `data` is aligned for the dtype and holds `meta.bytes()` initialised bytes that nobody writes during `'a`.
+    #[inline]
+    pub unsafe fn from_raw(data: NonNull<u8>, meta: Meta) -> View<'a> {
+        View { meta, place: Place::Host(data), borrow: PhantomData }
+    }
+
+    /// A view of f32 values in host memory; the slice's length must be the shape's.
+    #[inline]
+    pub fn f32(data: &'a [f32], shape: Shape) -> Result<View<'a>> {
+        check_length(data.len(), &shape)?;
+        // SAFETY: the slice is aligned, initialised, long enough and borrowed for 'a.
+        Ok(unsafe { View::from_raw(NonNull::from(data).cast(), Meta::new(DType::F32, shape)) })
+    }
+
+    /// A view of part of a device's buffer; `bytes` must fit behind `offset`.
+    pub fn buffer(buffer: &'a dyn Buffer, offset: usize, meta: Meta) -> Result<View<'a>> {
+        check_buffer(buffer, offset, &meta)?;
+        Ok(View { meta, place: Place::Buffer(buffer, offset), borrow: PhantomData })
+    }
+
+    /// A description without memory, for checking shapes before anything is allocated. It must never be executed; the
+    /// memory it names is empty.
+    pub fn shape_only(meta: Meta) -> View<'static> {
+        View { meta, place: Place::Host(NonNull::<u64>::dangling().cast()), borrow: PhantomData }
+    }
+
+    view_common!();
+}
+
+impl<'a> ViewMut<'a> {
+    /// A writable view of host memory.
+    ///
+    /// # Safety
+    /// `data` is aligned for the dtype and holds `meta.bytes()` bytes that nobody else touches during `'a`.
+    #[inline]
+    pub unsafe fn from_raw(data: NonNull<u8>, meta: Meta) -> ViewMut<'a> {
+        ViewMut { meta, place: Place::Host(data), borrow: PhantomData }
+    }
+
+    /// A writable view of f32 values in host memory; the slice's length must be the shape's.
+    #[inline]
+    pub fn f32(data: &'a mut [f32], shape: Shape) -> Result<ViewMut<'a>> {
+        check_length(data.len(), &shape)?;
+        // SAFETY: the slice is aligned, long enough and mutably borrowed for 'a.
+        Ok(unsafe { ViewMut::from_raw(NonNull::from(data).cast(), Meta::new(DType::F32, shape)) })
+    }
+
+    /// A writable view of part of a device's buffer; `bytes` must fit behind `offset`.
+    pub fn buffer(buffer: &'a dyn Buffer, offset: usize, meta: Meta) -> Result<ViewMut<'a>> {
+        check_buffer(buffer, offset, &meta)?;
+        Ok(ViewMut { meta, place: Place::Buffer(buffer, offset), borrow: PhantomData })
+    }
+
+    view_common!();
+}
+
+fn check_length(length: usize, shape: &Shape) -> Result<()> {
+    if length != shape.elements() {
+        fail!(ShapeMismatch, "the shape {shape} has {} elements and the data {length}", shape.elements());
+    }
+    Ok(())
+}
+
+fn check_buffer(buffer: &dyn Buffer, offset: usize, meta: &Meta) -> Result<()> {
+    let size = buffer.size();
+    if offset > size || meta.bytes() > size - offset {
+        fail!(InvalidArgument, "{} bytes at offset {offset} don't fit in a buffer of {size} bytes", meta.bytes());
+    }
+    if offset % meta.dtype.size() != 0 {
+        fail!(InvalidArgument, "offset {offset} is not a multiple of {}'s {} bytes", meta.dtype, meta.dtype.size());
+    }
+    Ok(())
+}
+
+/// An operation with its attributes and operands, ready to be checked, priced and executed.
+pub struct Command<'a> {
+    /// What to do.
+    pub op: Op,
+    /// How.
+    pub attrs: Attrs,
+    /// With what.
+    pub inputs: Inputs<'a>,
+    /// Where to.
+    pub output: ViewMut<'a>,
+}
+
+impl<'a> Command<'a> {
+    /// A checked command: operands, dtypes, shapes and attributes fit the operation, the output has the shape and dtype
+    /// that follow from them, and does not overlap an input (except exactly, for elementwise operations).
+    pub fn new(op: Op, attrs: Attrs, inputs: Inputs<'a>, output: ViewMut<'a>) -> Result<Command<'a>> {
+        let info = op.info();
+        let expected = info.infer(&attrs, &inputs)?;
+        if expected.dtype != output.dtype() {
+            fail!(DtypeMismatch, "{op}: the output is {}; it must be {}", output.dtype(), expected.dtype);
+        }
+        if expected.shape != *output.shape() {
+            fail!(ShapeMismatch, "{op}: the output is {}; it must be {}", output.shape(), expected.shape);
+        }
+        for (i, input) in inputs.iter().enumerate() {
+            let Some(input) = input else { continue };
+            if overlaps(input, &output) && !(info.in_place && same_place(input, &output)) {
+                fail!(InvalidArgument, "{op}: the output overlaps operand {i}");
+            }
+        }
+        Ok(Command { op, attrs, inputs, output })
+    }
+}
+
+fn span(place: Place<'_>, bytes: usize) -> (usize, usize, usize) {
+    match place {
+        Place::Host(pointer) => (0, pointer.as_ptr() as usize, bytes),
+        Place::Buffer(buffer, offset) => (buffer as *const dyn Buffer as *const u8 as usize, offset, bytes),
+    }
+}
+
+fn overlaps(input: &View<'_>, output: &ViewMut<'_>) -> bool {
+    let (a_space, a, a_bytes) = span(input.place, input.meta.bytes());
+    let (b_space, b, b_bytes) = span(output.place, output.meta.bytes());
+    a_space == b_space && a_bytes > 0 && b_bytes > 0 && a < b + b_bytes && b < a + a_bytes
+}
+
+fn same_place(input: &View<'_>, output: &ViewMut<'_>) -> bool {
+    let (_, a, _) = span(input.place, 0);
+    let (_, b, _) = span(output.place, 0);
+    a == b && input.meta == output.meta
+}

@@ -1,0 +1,84 @@
+//! A context: opened devices and the road from a call to a kernel.
+
+use crate::command::{Command, Inputs};
+use crate::error::{Result, fail};
+use crate::hal::cpu::{CpuDevice, Isa};
+use crate::hal::{Device, DeviceInfo};
+use crate::ops::{Attrs, Op};
+use crate::tensor::Tensor;
+use std::sync::Arc;
+
+/// How to open a context; `Default` asks the environment.
+#[derive(Clone, Debug, Default)]
+pub struct ContextOptions {
+    /// The CPU's instruction set; `None` is `ADEAD_ISA`, else the best.
+    pub isa: Option<Isa>,
+    /// CPU threads; `None` is `ADEAD_NUM_THREADS`, else what the machine gives.
+    pub threads: Option<usize>,
+}
+
+/// Opened devices. Clones share them; threads may too.
+#[derive(Clone)]
+pub struct Context {
+    cpu: Arc<CpuDevice>,
+}
+
+impl Context {
+    /// The best device at hand, or the one that `ADEAD_DEVICE` names.
+    pub fn auto() -> Result<Context> {
+        match std::env::var("ADEAD_DEVICE") {
+            Ok(device) if !device.is_empty() => Context::open(&device),
+            _ => Context::open("auto"),
+        }
+    }
+
+    /// A device by name: `auto` or `cpu`.
+    pub fn open(device: &str) -> Result<Context> {
+        Context::with_options(device, &ContextOptions::default())
+    }
+
+    /// A device by name, with options.
+    pub fn with_options(device: &str, options: &ContextOptions) -> Result<Context> {
+        match device {
+            "auto" | "cpu" => Ok(Context { cpu: Arc::new(CpuDevice::open(options.isa, options.threads)?) }),
+            _ => {
+                let backend = device.split(':').next().unwrap_or_default();
+                if matches!(backend, "cuda" | "vulkan" | "hybrid") {
+                    fail!(BackendUnavailable, "'{device}': this version has no {backend} backend; use 'cpu'");
+                }
+                fail!(InvalidArgument, "no device '{device}': this version knows 'auto' and 'cpu'")
+            }
+        }
+    }
+
+    /// What its device is.
+    pub fn device_info(&self) -> &DeviceInfo {
+        self.cpu.info()
+    }
+
+    /// Every device that this context can use.
+    pub fn devices(&self) -> Vec<DeviceInfo> {
+        vec![self.cpu.info().clone()]
+    }
+
+    /// Executes a checked command and returns when its output is written.
+    #[inline]
+    pub fn execute(&self, command: &mut Command<'_>) -> Result<()> {
+        self.cpu.execute(command)
+    }
+
+    /// Executes an operation into a new tensor. Operands are in the operation's order, `None` where an optional one is
+    /// left out; trailing ones may be missing.
+    pub fn run(&self, op: Op, attrs: &Attrs, operands: &[Option<&Tensor>]) -> Result<Tensor> {
+        let inputs: Inputs<'_> = operands.iter().map(|tensor| tensor.map(Tensor::view)).collect();
+        let meta = op.info().infer(attrs, &inputs)?;
+        Tensor::filled(meta, |output| self.execute(&mut Command::new(op, *attrs, inputs, output)?))
+    }
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let info = self.device_info();
+        write!(f, "Context({}: {}, {}, {} threads)", info.id, info.name, info.arch, info.units)
+    }
+}

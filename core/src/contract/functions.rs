@@ -1,0 +1,250 @@
+//! The functions, from E primitives alone. Constants and order are those of the table in `docs/contract.md`.
+
+use super::is_nan;
+
+/// A binary32 constant by its bits.
+const fn c(bits: u32) -> f32 {
+    f32::from_bits(bits)
+}
+
+/// Horner's scheme, coefficients from the lowest to the highest, each product and sum rounded.
+fn horner<const N: usize>(x: f32, coefficients: [u32; N]) -> f32 {
+    let mut q = c(coefficients[N - 1]);
+    for i in (0..N - 1).rev() {
+        q = q * x + c(coefficients[i]);
+    }
+    q
+}
+
+/// 2^n for n in [−126, 127].
+fn power_of_two(n: i32) -> f32 {
+    f32::from_bits(((n + 127) as u32) << 23)
+}
+
+/// e^x.
+pub fn exp(x: f32) -> f32 {
+    if is_nan(x) {
+        return x;
+    }
+    let x = if x < -105.0 { -105.0 } else { x };
+    let x = if x > 89.0 { 89.0 } else { x };
+    let magic = c(0x4b40_0000);
+    let t = x * c(0x3fb8_aa3b) + magic;
+    let n = t.to_bits() as i32 - magic.to_bits() as i32;
+    let nf = t - magic;
+    let r = nf * -c(0x3f31_7200) + x;
+    let r = nf * -c(0x35bf_be8e) + r;
+    let q = horner(r, [0x3eff_fffe, 0x3e2a_aa45, 0x3d2a_ac27, 0x3c09_1f97, 0x3ab5_6890]);
+    let s = (r * r) * q + r;
+    let half = n >> 1;
+    ((1.0 + s) * power_of_two(half)) * power_of_two(n - half)
+}
+
+/// The natural logarithm.
+pub fn log(x: f32) -> f32 {
+    if is_nan(x) || x < 0.0 {
+        return f32::NAN;
+    }
+    if x == 0.0 {
+        return f32::NEG_INFINITY;
+    }
+    if x == f32::INFINITY {
+        return x;
+    }
+    let subnormal = x < f32::MIN_POSITIVE;
+    let bits = if subnormal { x * 8_388_608.0 } else { x }.to_bits() as i32;
+    let k = (bits - 0x3f35_04f3) >> 23;
+    let m = f32::from_bits((bits - (k << 23)) as u32);
+    let k = (if subnormal { k - 23 } else { k }) as f32;
+    let f = m - 1.0;
+    let r = horner(
+        f,
+        [0x3eaa_aaaa, 0xbe80_0114, 0x3e4c_d01b, 0xbe2a_38c7, 0x3e11_6a09, 0xbe06_c2ed, 0x3e02_d7b0, 0xbd9c_e31e],
+    );
+    let h = 0.5 * (f * f);
+    let cubic = (f * f) * (f * r);
+    let lo = k * c(0x35bf_be8e) + cubic;
+    let d = f - h;
+    let e = (f - d) - h;
+    let s0 = k * c(0x3f31_7200);
+    let hi = s0 + d;
+    let e2 = (s0 - hi) + d;
+    hi + (lo + (e + e2))
+}
+
+/// The hyperbolic tangent.
+pub fn tanh(x: f32) -> f32 {
+    let a = x.abs();
+    let y = if a < c(0x3f6b_851f) {
+        let y = a * a;
+        let q = horner(y, [0xbeaa_aaa6, 0x3e08_8766, 0xbd5c_ddb2, 0x3cb1_3d3f, 0xbc06_7dd8, 0x3b25_b194, 0xb9e4_03e9]);
+        a * (y * q) + a
+    } else {
+        let double = a + a;
+        1.0 - 2.0 / (exp(if double > 20.0 { 20.0 } else { double }) + 1.0)
+    };
+    y.copysign(x)
+}
+
+/// The error function.
+pub fn erf(x: f32) -> f32 {
+    let a = x.abs();
+    let y = if a < c(0x3f6b_851f) {
+        let q =
+            horner(a * a, [0x3e03_75d4, 0xbec0_93a0, 0x3de7_16b0, 0xbcdc_003a, 0x3baa_2075, 0xba52_d067, 0x38a6_e1a6]);
+        a * q + a
+    } else {
+        let a = if a > c(0x407c_cccd) { c(0x407c_cccd) } else { a };
+        1.0 - exp(horner(
+            a,
+            [0x392a_07a3, 0xbf90_91f3, 0xbf22_2b2c, 0xbddd_7990, 0x3ccd_0a7f, 0xbb87_8c9b, 0x39e0_08cd, 0xb7ab_bdd8],
+        ))
+    };
+    y.copysign(x)
+}
+
+/// 1/(1 + e^−x).
+pub fn sigmoid(x: f32) -> f32 {
+    let z = exp(-x.abs());
+    (if x >= 0.0 { 1.0 } else { z }) / (1.0 + z)
+}
+
+/// max(x, +0), where NaN stays NaN and −0 becomes +0.
+pub fn relu(x: f32) -> f32 {
+    if x > 0.0 || is_nan(x) { x } else { 0.0 }
+}
+
+/// x·sigmoid(x).
+pub fn silu(x: f32) -> f32 {
+    x * sigmoid(x)
+}
+
+/// The Gaussian error linear unit by its tanh form, written with the sigmoid.
+pub fn gelu_tanh(x: f32) -> f32 {
+    x * sigmoid(x * ((x * x) * c(0x3d92_2279) + c(0x3fcc_422a)))
+}
+
+/// The Gaussian error linear unit by the error function.
+pub fn gelu_erf(x: f32) -> f32 {
+    let h = 0.5 * x;
+    h * erf(x * c(0x3f35_04f3)) + h
+}
+
+/// 1/sqrt(x), both rounded.
+pub fn rsqrt(x: f32) -> f32 {
+    1.0 / x.sqrt()
+}
+
+/// Which form of gelu.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum GeluForm {
+    /// By the error function.
+    #[default]
+    Erf = 0,
+    /// By tanh.
+    Tanh = 1,
+}
+
+/// What a matrix product may do to its result before storing it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Activation {
+    /// Nothing.
+    #[default]
+    None = 0,
+    /// [`relu`].
+    Relu = 1,
+    /// [`sigmoid`].
+    Sigmoid = 2,
+    /// [`tanh`].
+    Tanh = 3,
+    /// [`gelu_tanh`].
+    GeluTanh = 4,
+    /// [`gelu_erf`].
+    GeluErf = 5,
+    /// [`silu`].
+    Silu = 6,
+}
+
+impl Activation {
+    /// Every activation, in numeric order.
+    pub const ALL: [Activation; 7] = [
+        Activation::None,
+        Activation::Relu,
+        Activation::Sigmoid,
+        Activation::Tanh,
+        Activation::GeluTanh,
+        Activation::GeluErf,
+        Activation::Silu,
+    ];
+
+    /// The name, as in `attr activation gelu_tanh`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Activation::None => "none",
+            Activation::Relu => "relu",
+            Activation::Sigmoid => "sigmoid",
+            Activation::Tanh => "tanh",
+            Activation::GeluTanh => "gelu_tanh",
+            Activation::GeluErf => "gelu_erf",
+            Activation::Silu => "silu",
+        }
+    }
+
+    /// The scalar function.
+    pub fn apply(self, x: f32) -> f32 {
+        match self {
+            Activation::None => x,
+            Activation::Relu => relu(x),
+            Activation::Sigmoid => sigmoid(x),
+            Activation::Tanh => tanh(x),
+            Activation::GeluTanh => gelu_tanh(x),
+            Activation::GeluErf => gelu_erf(x),
+            Activation::Silu => silu(x),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_points() {
+        assert_eq!(exp(0.0), 1.0);
+        assert_eq!(exp(f32::NEG_INFINITY).to_bits(), 0);
+        assert_eq!(exp(f32::INFINITY), f32::INFINITY);
+        assert_eq!(log(1.0).to_bits(), 0);
+        assert_eq!(log(0.0), f32::NEG_INFINITY);
+        assert_eq!(log(-0.0), f32::NEG_INFINITY);
+        assert!(log(-1.0).is_nan());
+        assert_eq!(tanh(-0.0).to_bits(), 0x8000_0000);
+        assert_eq!(tanh(f32::INFINITY), 1.0);
+        assert_eq!(erf(f32::NEG_INFINITY), -1.0);
+        assert_eq!(sigmoid(0.0), 0.5);
+        assert_eq!(relu(-0.0).to_bits(), 0);
+        for f in [exp, log, tanh, erf, sigmoid, silu, gelu_tanh, gelu_erf, relu] {
+            assert!(f(f32::NAN).is_nan());
+        }
+    }
+
+    /// Against double precision, on a grid: a wrong constant shows at once. The exhaustive error is in the contract.
+    #[test]
+    fn near_the_true_values() {
+        for i in -4000..4000 {
+            let x = i as f32 / 500.0;
+            let close = |ours: f32, truth: f64| {
+                assert!((ours as f64 - truth).abs() <= truth.abs() * 4e-7 + 1e-10, "{x}: {ours} against {truth}");
+            };
+            close(exp(x), (x as f64).exp());
+            close(tanh(x), (x as f64).tanh());
+            close(sigmoid(x), 1.0 / (1.0 + (-x as f64).exp()));
+            if x > 0.0 {
+                close(log(x), (x as f64).ln());
+            }
+        }
+        assert!((erf(0.5) as f64 - 0.5204998778130465).abs() < 1e-7);
+        assert!((erf(-1.5) as f64 + 0.9661051464753108).abs() < 1e-7);
+    }
+}

@@ -1,0 +1,98 @@
+//! f16 and bf16: storage formats, widened exactly and narrowed to nearest even in integer operations.
+
+/// Widens a binary16.
+#[inline]
+pub fn f16_to_f32(h: u16) -> f32 {
+    let sign = (h as u32 & 0x8000) << 16;
+    let magnitude = h as u32 & 0x7fff;
+    let bits = match magnitude {
+        // Infinity and NaN: the exponent is all ones in both formats.
+        0x7c00.. => 0x7f80_0000 | ((magnitude & 0x3ff) << 13),
+        0x0400.. => (magnitude << 13) + ((127 - 15) << 23),
+        // Zero and subnormals: magnitude · 2⁻²⁴, which binary32 holds exactly.
+        _ => (magnitude as f32 * TWO_TO_MINUS_24).to_bits(),
+    };
+    f32::from_bits(bits | sign)
+}
+
+const TWO_TO_MINUS_24: f32 = f32::from_bits((127 - 24) << 23);
+
+/// Narrows to binary16; NaN becomes 7e00.
+#[inline]
+pub fn f16_from_f32(x: f32) -> u16 {
+    let sign = (x.to_bits() >> 16) as u16 & 0x8000;
+    let magnitude = x.to_bits() & 0x7fff_ffff;
+    if magnitude > 0x7f80_0000 {
+        return 0x7e00;
+    }
+    // 65520 and above rounds to infinity.
+    if magnitude >= 0x477f_f000 {
+        return sign | 0x7c00;
+    }
+    let (significand, shift) = if magnitude >= 0x3880_0000 {
+        // Normal: rebias the exponent, then drop 13 bits.
+        (magnitude - ((127 - 15) << 23), 13)
+    } else {
+        // Subnormal in binary16: the significand with its hidden bit, dropped to units of 2⁻²⁴.
+        let exponent = (magnitude >> 23) as i32;
+        let drop = 126 - exponent;
+        if drop > 24 {
+            return sign;
+        }
+        ((magnitude & 0x007f_ffff) | 0x0080_0000, drop as u32)
+    };
+    let kept = significand >> shift;
+    let rest = significand & ((1 << shift) - 1);
+    let half = 1 << (shift - 1);
+    let up = rest > half || (rest == half && kept & 1 == 1);
+    sign | (kept + up as u32) as u16
+}
+
+/// Widens a bfloat16.
+#[inline]
+pub fn bf16_to_f32(b: u16) -> f32 {
+    f32::from_bits((b as u32) << 16)
+}
+
+/// Narrows to bfloat16; NaN becomes 7fc0.
+#[inline]
+pub fn bf16_from_f32(x: f32) -> u16 {
+    let bits = x.to_bits();
+    if bits & 0x7fff_ffff > 0x7f80_0000 {
+        return 0x7fc0;
+    }
+    // Adding half a unit, less one when the kept part is even, carries exactly when rounding up.
+    ((bits + 0x7fff + ((bits >> 16) & 1)) >> 16) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_half_survives_the_round_trip() {
+        for h in 0..=u16::MAX {
+            let expected = if h & 0x7fff > 0x7c00 { 0x7e00 } else { h };
+            assert_eq!(f16_from_f32(f16_to_f32(h)), expected, "{h:04x}");
+            let expected = if h & 0x7fff > 0x7f80 { 0x7fc0 } else { h };
+            assert_eq!(bf16_from_f32(bf16_to_f32(h)), expected, "{h:04x}");
+        }
+    }
+
+    #[test]
+    fn narrowing_is_to_nearest_even() {
+        // Around every midpoint between two neighbouring halves: below goes down, above goes up, the tie to even.
+        for h in 0..0x7c00u16 {
+            let (low, high) = (f16_to_f32(h), f16_to_f32(h + 1));
+            let high = if high.is_infinite() { 65536.0 } else { high };
+            let middle = (low + high) / 2.0;
+            let even = if h & 1 == 0 { h } else { h + 1 };
+            assert_eq!(f16_from_f32(middle), even, "{h:04x}");
+            assert_eq!(f16_from_f32(f32::from_bits(middle.to_bits() - 1)), h);
+            assert_eq!(f16_from_f32(f32::from_bits(middle.to_bits() + 1)), h + 1);
+        }
+        assert_eq!(bf16_from_f32(f32::from_bits(0x3f80_8000)), 0x3f80);
+        assert_eq!(bf16_from_f32(f32::from_bits(0x3f81_8000)), 0x3f82);
+        assert_eq!(bf16_from_f32(f32::MAX), 0x7f80);
+    }
+}

@@ -1,0 +1,41 @@
+//! The arithmetic contract in scalar Rust: the reference that every kernel is tested against.
+//!
+//! Read it beside `docs/contract.md`. No SIMD, no tricks, nothing here knows a device. `E` arithmetic is Rust's own
+//! `f32` (IEEE-754, never contracted or reassociated); `M` arithmetic is [`fmaz`].
+
+mod functions;
+mod half;
+mod matrix;
+mod reduce;
+
+pub use functions::{Activation, GeluForm, erf, exp, gelu_erf, gelu_tanh, log, relu, rsqrt, sigmoid, silu, tanh};
+pub use half::{bf16_from_f32, bf16_to_f32, f16_from_f32, f16_to_f32};
+pub use matrix::{K_BLOCK, chain, dot, fmaz};
+pub use reduce::{MAX_KEY_NAN, SUM_BLOCK, SUM_LANES, argmax, max, max_key, max_of_keys, mean, sum};
+
+/// The version of the contract. It belongs beside every published hash.
+pub const VERSION: &str = "adead-contract-1";
+
+/// Keys are taken by attention in blocks of this many.
+pub const KEY_BLOCK: usize = 64;
+
+/// The one NaN that arithmetic stores.
+pub const NAN: f32 = f32::from_bits(0x7fc0_0000);
+
+/// NaN by its bits, so that no device's idea of an ordered compare matters.
+#[inline(always)]
+pub fn is_nan(x: f32) -> bool {
+    x.to_bits() & 0x7fff_ffff > 0x7f80_0000
+}
+
+/// What arithmetic stores: any NaN becomes [`NAN`].
+#[inline(always)]
+pub fn canonical(x: f32) -> f32 {
+    if is_nan(x) { NAN } else { x }
+}
+
+/// What M totals and SUMs store: −0 becomes +0.
+#[inline(always)]
+pub fn positive_zero(x: f32) -> f32 {
+    x + 0.0
+}

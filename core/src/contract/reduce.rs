@@ -1,0 +1,90 @@
+//! SUM and MAX.
+
+use super::{NAN, canonical, positive_zero};
+
+/// SUM has this many lanes.
+pub const SUM_LANES: usize = 32;
+
+/// SUM takes its input in blocks of this many.
+pub const SUM_BLOCK: usize = 1024;
+
+/// SUM of at most [`SUM_BLOCK`] values.
+fn sum_block(x: &[f32]) -> f32 {
+    let mut lane = [0.0f32; SUM_LANES];
+    for (i, &x) in x.iter().enumerate() {
+        lane[i % SUM_LANES] += x;
+    }
+    let mut step = SUM_LANES / 2;
+    while step > 0 {
+        for l in 0..step {
+            lane[l] += lane[l + step];
+        }
+        step /= 2;
+    }
+    canonical(positive_zero(lane[0]))
+}
+
+/// SUM. Of nothing: +0.
+pub fn sum(x: &[f32]) -> f32 {
+    if x.len() <= SUM_BLOCK {
+        return sum_block(x);
+    }
+    let blocks: Vec<f32> = x.chunks(SUM_BLOCK).map(sum_block).collect();
+    sum(&blocks)
+}
+
+/// SUM / n. Of nothing: NaN.
+pub fn mean(x: &[f32]) -> f32 {
+    canonical(sum(x) / x.len() as f32)
+}
+
+/// The key of the canonical NaN: above that of +∞.
+pub const MAX_KEY_NAN: i32 = 0x7fc0_0000;
+
+/// The integer whose order is MAX's order. It is its own inverse on the bits.
+pub fn max_key(x: f32) -> i32 {
+    let u = canonical(x).to_bits() as i32;
+    u ^ ((u >> 31) & 0x7fff_ffff)
+}
+
+/// The value of the largest key.
+pub fn max_of_keys(key: i32) -> f32 {
+    f32::from_bits((key ^ ((key >> 31) & 0x7fff_ffff)) as u32)
+}
+
+/// MAX. `None` of nothing.
+pub fn max(x: &[f32]) -> Option<f32> {
+    x.iter().map(|&x| max_key(x)).max().map(max_of_keys)
+}
+
+/// The lowest index of the maximum. `None` of nothing.
+pub fn argmax(x: &[f32]) -> Option<usize> {
+    let best = x.iter().map(|&x| max_key(x)).max()?;
+    x.iter().position(|&x| max_key(x) == best)
+}
+
+const _: () = assert!(MAX_KEY_NAN == NAN.to_bits() as i32);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::is_nan;
+
+    #[test]
+    fn order() {
+        assert_eq!(max(&[-0.0, 0.0]).unwrap().to_bits(), 0);
+        assert_eq!(max(&[-0.0]).unwrap().to_bits(), 0x8000_0000);
+        assert!(is_nan(max(&[f32::INFINITY, f32::from_bits(0xffc0_0001)]).unwrap()));
+        assert_eq!(max(&[-2.0, f32::NEG_INFINITY, -1.0]), Some(-1.0));
+        assert_eq!(argmax(&[1.0, 3.0, 3.0]), Some(1));
+        assert_eq!(max(&[]), None);
+    }
+
+    #[test]
+    fn sums() {
+        assert_eq!(sum(&[]).to_bits(), 0);
+        assert_eq!(sum(&[-0.0]).to_bits(), 0);
+        let ones = vec![1.0; 1024 * 1024 + 1];
+        assert_eq!(sum(&ones), 1_048_577.0);
+    }
+}

@@ -1,0 +1,82 @@
+//! Element types.
+
+use crate::error::{Error, Result, Status};
+use std::fmt;
+
+/// The type of a tensor's elements.
+///
+/// `f32` is computed in; `f16` and `bf16` are storage (widened exactly, computed in f32, narrowed to nearest even);
+/// `i32`, `i64` and `u32` hold ids and indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum DType {
+    /// IEEE-754 binary32.
+    F32 = 0,
+    /// IEEE-754 binary16, storage only.
+    F16 = 1,
+    /// bfloat16, storage only.
+    BF16 = 2,
+    /// 32-bit signed integer.
+    I32 = 3,
+    /// 64-bit signed integer.
+    I64 = 4,
+    /// 32-bit unsigned integer.
+    U32 = 5,
+}
+
+impl DType {
+    /// Every dtype, in numeric order.
+    pub const ALL: [DType; 6] = [DType::F32, DType::F16, DType::BF16, DType::I32, DType::I64, DType::U32];
+
+    /// Bytes of one element.
+    pub const fn size(self) -> usize {
+        match self {
+            DType::F32 | DType::I32 | DType::U32 => 4,
+            DType::F16 | DType::BF16 => 2,
+            DType::I64 => 8,
+        }
+    }
+
+    /// The name, such as `f32`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DType::F32 => "f32",
+            DType::F16 => "f16",
+            DType::BF16 => "bf16",
+            DType::I32 => "i32",
+            DType::I64 => "i64",
+            DType::U32 => "u32",
+        }
+    }
+
+    /// The dtype of that number, if there is one.
+    pub const fn from_code(code: u32) -> Option<DType> {
+        if code < Self::ALL.len() as u32 { Some(Self::ALL[code as usize]) } else { None }
+    }
+
+    /// Whether arithmetic is done on it: f32, f16, bf16.
+    pub const fn is_float(self) -> bool {
+        matches!(self, DType::F32 | DType::F16 | DType::BF16)
+    }
+
+    /// Whether it can hold ids and indices: i32, i64, u32.
+    pub const fn is_index(self) -> bool {
+        !self.is_float()
+    }
+}
+
+impl std::str::FromStr for DType {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<DType> {
+        Self::ALL.into_iter().find(|dtype| dtype.name() == name).ok_or_else(|| {
+            Error::new(Status::InvalidArgument, format!("no dtype '{name}': f32, f16, bf16, i32, i64 or u32"))
+        })
+    }
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,120 @@
+//! The one error type. Every language maps [`Status`]; the numbers never change.
+
+use std::fmt;
+
+macro_rules! statuses {
+    ($($(#[$doc:meta])* $variant:ident = $number:literal, $name:literal;)*) => {
+        /// What went wrong, as a number that every language and every version shares.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(i32)]
+        pub enum Status { $($(#[$doc])* $variant = $number,)* }
+
+        impl Status {
+            /// Every status, in numeric order.
+            pub const ALL: &'static [Status] = &[$(Status::$variant,)*];
+
+            /// The name used in logs, conformance cases and bindings, such as `shape_mismatch`.
+            pub const fn name(self) -> &'static str {
+                match self { $(Status::$variant => $name,)* }
+            }
+
+            /// The status of that number, if there is one.
+            pub const fn from_code(code: i32) -> Option<Status> {
+                match code { $($number => Some(Status::$variant),)* _ => None }
+            }
+
+            /// The status of that name, if there is one.
+            pub fn from_name(name: &str) -> Option<Status> {
+                match name { $($name => Some(Status::$variant),)* _ => None }
+            }
+        }
+    };
+}
+
+statuses! {
+    /// No error.
+    Ok = 0, "ok";
+    /// An argument is out of range, missing or contradictory.
+    InvalidArgument = 1, "invalid_argument";
+    /// Ranks or dimensions don't fit each other.
+    ShapeMismatch = 2, "shape_mismatch";
+    /// An element type is not taken here, or two differ.
+    DtypeMismatch = 3, "dtype_mismatch";
+    /// Host or device memory ran out, or a limit set by the caller did.
+    OutOfMemory = 4, "out_of_memory";
+    /// The device asked for is not on this machine, or its driver is missing.
+    BackendUnavailable = 5, "backend_unavailable";
+    /// The device stopped answering; it stays lost.
+    DeviceLost = 6, "device_lost";
+    /// A user kernel is malformed or was refused by the driver.
+    InvalidKernel = 7, "invalid_kernel";
+    /// A program is malformed; the text gives the offset.
+    InvalidProgram = 8, "invalid_program";
+    /// Well-formed, but not something this device or version does.
+    Unsupported = 9, "unsupported";
+    /// The result is not there yet.
+    NotReady = 10, "not_ready";
+    /// The operating system refused a file or a stream.
+    Io = 11, "io";
+    /// A fault of adead itself (a caught panic). Please report it.
+    Internal = 12, "internal";
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// An error: a [`Status`] and a text that says what was wrong, with the numbers, and what to do.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error(Box<(Status, String)>);
+
+/// `Result` with [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// A new error.
+    #[cold]
+    pub fn new(status: Status, message: impl Into<String>) -> Error {
+        Error(Box::new((status, message.into())))
+    }
+
+    /// The status.
+    pub fn status(&self) -> Status {
+        self.0.0
+    }
+
+    /// The text, without the status.
+    pub fn message(&self) -> &str {
+        &self.0.1
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.message(), self.status())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Error {
+        Error::new(Status::Io, error.to_string())
+    }
+}
+
+/// `Err(Error)` with a formatted text: `fail!(ShapeMismatch, "A is {a}, B is {b}")`.
+macro_rules! fail {
+    ($status:ident, $($text:tt)*) => {
+        return Err($crate::error::Error::new($crate::error::Status::$status, format!($($text)*)))
+    };
+}
+pub(crate) use fail;

@@ -1,0 +1,93 @@
+//! Which instruction set the kernels use: the best one of the machine, or the one that `ADEAD_ISA` pins.
+
+use crate::error::{Error, Result, Status, fail};
+
+/// An instruction set that kernels are built for. All give the same bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Isa {
+    /// Plain Rust, on processors without kernels of their own.
+    Portable,
+    /// x86-64's baseline; the fused multiply-add is emulated exactly.
+    Sse2,
+    /// AVX2 with FMA3.
+    Avx2,
+    /// AVX-512 F, DQ, BW and VL.
+    Avx512,
+}
+
+impl Isa {
+    /// Every instruction set, from the least to the best.
+    pub const ALL: [Isa; 4] = [Isa::Portable, Isa::Sse2, Isa::Avx2, Isa::Avx512];
+
+    /// The name, as `ADEAD_ISA` takes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Isa::Portable => "portable",
+            Isa::Sse2 => "sse2",
+            Isa::Avx2 => "avx2",
+            Isa::Avx512 => "avx512",
+        }
+    }
+
+    /// Whether this machine (processor and operating system) runs it.
+    pub fn is_available(self) -> bool {
+        match self {
+            Isa::Portable => true,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Sse2 => true,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma"),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => {
+                Isa::Avx2.is_available()
+                    && std::is_x86_feature_detected!("avx512f")
+                    && std::is_x86_feature_detected!("avx512dq")
+                    && std::is_x86_feature_detected!("avx512bw")
+                    && std::is_x86_feature_detected!("avx512vl")
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => false,
+        }
+    }
+
+    /// Those that this machine runs, from the least to the best.
+    pub fn available() -> impl Iterator<Item = Isa> {
+        Isa::ALL.into_iter().filter(|isa| isa.is_available())
+    }
+
+    /// The best that this machine runs.
+    pub fn best() -> Isa {
+        Isa::available().last().unwrap_or(Isa::Portable)
+    }
+
+    /// The one that `ADEAD_ISA` names, else the best. An unknown or unavailable name is an error.
+    pub fn from_environment() -> Result<Isa> {
+        match std::env::var("ADEAD_ISA") {
+            Ok(name) if !name.is_empty() => name.parse::<Isa>().and_then(Isa::checked),
+            _ => Ok(Isa::best()),
+        }
+    }
+
+    /// Itself, if this machine runs it.
+    pub fn checked(self) -> Result<Isa> {
+        if !self.is_available() {
+            fail!(Unsupported, "this machine does not run {}; it runs {}", self.name(), names(Isa::available()));
+        }
+        Ok(self)
+    }
+}
+
+fn names(isas: impl Iterator<Item = Isa>) -> String {
+    isas.map(Isa::name).collect::<Vec<_>>().join(", ")
+}
+
+impl std::str::FromStr for Isa {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Isa> {
+        Isa::ALL.into_iter().find(|isa| isa.name() == name).ok_or_else(|| {
+            let known = names(Isa::ALL.into_iter());
+            Error::new(Status::InvalidArgument, format!("no instruction set '{name}': {known}"))
+        })
+    }
+}

@@ -1,0 +1,277 @@
+//! Elementwise operations, of one operand and of two with broadcasting.
+
+use super::{Call, Exec, Shared, chunks};
+use crate::contract::GeluForm;
+use crate::error::Result;
+use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch};
+use crate::ops::Op;
+use crate::shape::MAX_RANK;
+
+/// Elements that are worth handing to another thread: about 10 µs of the cheapest operation.
+const GRAIN: usize = 32 * 1024;
+
+/// `y = f(x)` on a vector.
+trait Function: Copy + Sync {
+    /// # Safety
+    /// Called from a kernel.
+    unsafe fn apply<S: Simd>(self, x: S::F) -> S::F;
+}
+
+macro_rules! functions {
+    ($($name:ident($($field:ident: $type:ty)?) = |$self:ident, $x:ident| $body:expr;)*) => {
+        $(
+            #[derive(Clone, Copy)]
+            struct $name { $($field: $type)? }
+
+            impl Function for $name {
+                #[inline(always)]
+                unsafe fn apply<S: Simd>($self, $x: S::F) -> S::F {
+                    // SAFETY: called from a kernel, as the trait asks.
+                    unsafe { $body }
+                }
+            }
+        )*
+    };
+}
+
+functions! {
+    Scale(alpha: f32) = |self, x| S::mul(x, S::splat(self.alpha));
+    Neg() = |self, x| simd::neg::<S>(x);
+    Abs() = |self, x| simd::abs::<S>(x);
+    Exp() = |self, x| simd::exp::<S>(x);
+    Log() = |self, x| simd::log::<S>(x);
+    Sqrt() = |self, x| S::sqrt(x);
+    Rsqrt() = |self, x| simd::rsqrt::<S>(x);
+    Relu() = |self, x| simd::relu::<S>(x);
+    Sigmoid() = |self, x| simd::sigmoid::<S>(x);
+    Tanh() = |self, x| simd::tanh::<S>(x);
+    GeluErf() = |self, x| simd::gelu_erf::<S>(x);
+    GeluTanh() = |self, x| simd::gelu_tanh::<S>(x);
+    Silu() = |self, x| simd::silu::<S>(x);
+}
+
+struct Unary<F> {
+    x: *const f32,
+    y: *mut f32,
+    n: usize,
+    f: F,
+}
+
+impl<F: Function> Kernel for Unary<F> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let Unary { x, y, n, f } = self;
+        let mut i = 0;
+        // SAFETY: indices stay below n, which both pointers cover; the rest goes through a whole vector of scratch.
+        unsafe {
+            while i + S::LANES <= n {
+                S::store(y.add(i), simd::canonical::<S>(f.apply::<S>(S::load(x.add(i)))));
+                i += S::LANES;
+            }
+            if i < n {
+                let mut rest = [0.0f32; 16];
+                rest.as_mut_ptr().copy_from_nonoverlapping(x.add(i), n - i);
+                let r = simd::canonical::<S>(f.apply::<S>(S::load(rest.as_ptr())));
+                S::store(rest.as_mut_ptr(), r);
+                y.add(i).copy_from_nonoverlapping(rest.as_ptr(), n - i);
+            }
+        }
+    }
+}
+
+/// The elementwise operations of one operand.
+pub(super) fn unary(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result<()> {
+    match op {
+        Op::Scale => map(exec, call, Scale { alpha: call.attrs.alpha }),
+        Op::Neg => map(exec, call, Neg {}),
+        Op::Abs => map(exec, call, Abs {}),
+        Op::Exp => map(exec, call, Exp {}),
+        Op::Log => map(exec, call, Log {}),
+        Op::Sqrt => map(exec, call, Sqrt {}),
+        Op::Rsqrt => map(exec, call, Rsqrt {}),
+        Op::Relu => map(exec, call, Relu {}),
+        Op::Sigmoid => map(exec, call, Sigmoid {}),
+        Op::Tanh => map(exec, call, Tanh {}),
+        Op::Silu => map(exec, call, Silu {}),
+        Op::Gelu if call.attrs.form == GeluForm::Tanh => map(exec, call, GeluTanh {}),
+        Op::Gelu => map(exec, call, GeluErf {}),
+        _ => unreachable!("{op} is not elementwise"),
+    }
+}
+
+fn map<F: Function>(exec: &Exec<'_>, call: &mut Call<'_, '_>, f: F) -> Result<()> {
+    let (x, y) = (Shared(call.f32(0)?.cast_mut()), Shared(call.out()?));
+    chunks(exec, call.output.shape().elements(), GRAIN, |start, end| {
+        // SAFETY: the command's views cover the elements; chunks are disjoint.
+        unsafe { dispatch(exec.isa, Unary { x: x.get().add(start), y: y.get().add(start), n: end - start, f }) }
+    });
+    Ok(())
+}
+
+/// The arithmetic of two operands.
+#[derive(Clone, Copy)]
+enum Arithmetic {
+    Add,
+    Sub,
+    Mul,
+    Div,
+}
+
+impl Arithmetic {
+    #[inline(always)]
+    unsafe fn apply<S: Simd>(self, a: S::F, b: S::F) -> S::F {
+        // SAFETY: called from a kernel.
+        unsafe {
+            match self {
+                Arithmetic::Add => S::add(a, b),
+                Arithmetic::Sub => S::sub(a, b),
+                Arithmetic::Mul => S::mul(a, b),
+                Arithmetic::Div => S::div(a, b),
+            }
+        }
+    }
+}
+
+/// A row of `y = f(a, b)`; an operand with step 0 is one repeated value.
+struct Row {
+    f: Arithmetic,
+    a: *const f32,
+    a_step: usize,
+    b: *const f32,
+    b_step: usize,
+    y: *mut f32,
+    n: usize,
+}
+
+impl Kernel for Row {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        // One loop per operation and per kind of operand, so that nothing is decided inside.
+        macro_rules! each {
+            ($($f:ident)*) => { match self.f { $(Arithmetic::$f => match (self.a_step, self.b_step) {
+                // SAFETY: passed on.
+                (0, 0) => unsafe { self.row::<S, 0, 0>(Arithmetic::$f) },
+                (0, _) => unsafe { self.row::<S, 0, 1>(Arithmetic::$f) },
+                (_, 0) => unsafe { self.row::<S, 1, 0>(Arithmetic::$f) },
+                _ => unsafe { self.row::<S, 1, 1>(Arithmetic::$f) },
+            },)* } };
+        }
+        each!(Add Sub Mul Div);
+    }
+}
+
+impl Row {
+    #[inline(always)]
+    unsafe fn row<S: Simd, const A: usize, const B: usize>(&self, f: Arithmetic) {
+        let Row { a, b, y, n, .. } = *self;
+        // SAFETY: both operands cover n values, or one where the step is 0; the rest goes through scratch.
+        unsafe {
+            let (a_one, b_one) = (S::splat(if A == 0 { *a } else { 0.0 }), S::splat(if B == 0 { *b } else { 0.0 }));
+            let mut i = 0;
+            while i + S::LANES <= n {
+                let left = if A == 0 { a_one } else { S::load(a.add(i)) };
+                let right = if B == 0 { b_one } else { S::load(b.add(i)) };
+                S::store(y.add(i), simd::canonical::<S>(f.apply::<S>(left, right)));
+                i += S::LANES;
+            }
+            if i < n {
+                let (mut left, mut right) = ([0.0f32; 16], [0.0f32; 16]);
+                for k in i..n {
+                    left[k - i] = *a.add(k * A);
+                    right[k - i] = *b.add(k * B);
+                }
+                let r = simd::canonical::<S>(f.apply::<S>(S::load(left.as_ptr()), S::load(right.as_ptr())));
+                S::store(left.as_mut_ptr(), r);
+                y.add(i).copy_from_nonoverlapping(left.as_ptr(), n - i);
+            }
+        }
+    }
+}
+
+/// Elementwise operations of two operands with broadcasting.
+pub(super) fn binary(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result<()> {
+    let f = match op {
+        Op::Add => Arithmetic::Add,
+        Op::Sub => Arithmetic::Sub,
+        Op::Mul => Arithmetic::Mul,
+        _ => Arithmetic::Div,
+    };
+    let n = call.output.shape().elements();
+    let (a, b, y) = (Shared(call.f32(0)?.cast_mut()), Shared(call.f32(1)?.cast_mut()), Shared(call.out()?));
+    if n == 0 {
+        return Ok(());
+    }
+    let row = move |a_at, a_step, b_at, b_step, y_at, n| {
+        // SAFETY: the offsets come from the shapes that the views cover.
+        unsafe {
+            let (a, b, y) = (a.get().add(a_at), b.get().add(b_at), y.get().add(y_at));
+            dispatch(exec.isa, Row { f, a, a_step, b, b_step, y, n })
+        }
+    };
+    let grid = Grid::new(call);
+    if grid.outer_rank == 0 {
+        let (a_step, b_step) = (grid.a[0], grid.b[0]);
+        chunks(exec, n, GRAIN, |start, end| row(start * a_step, a_step, start * b_step, b_step, start, end - start));
+        return Ok(());
+    }
+    let inner = grid.dims[grid.outer_rank];
+    chunks(exec, n / inner, GRAIN.div_ceil(inner), |start, end| {
+        for line in start..end {
+            let (a_at, b_at) = grid.offsets(line);
+            row(a_at, grid.a[grid.outer_rank], b_at, grid.b[grid.outer_rank], line * inner, inner);
+        }
+    });
+    Ok(())
+}
+
+/// Two broadcast operands with neighbouring dimensions merged wherever both step through them alike.
+struct Grid {
+    dims: [usize; MAX_RANK],
+    a: [usize; MAX_RANK],
+    b: [usize; MAX_RANK],
+    /// The dimensions before the innermost.
+    outer_rank: usize,
+}
+
+impl Grid {
+    fn new(call: &Call<'_, '_>) -> Grid {
+        let shape = *call.output.shape();
+        let mut grid = Grid { dims: [1; MAX_RANK], a: [0; MAX_RANK], b: [0; MAX_RANK], outer_rank: 0 };
+        let (a, b) = (&call.meta(0).shape, &call.meta(1).shape);
+        if a == b {
+            (grid.dims[0], grid.a[0], grid.b[0]) = (shape.elements(), 1, 1);
+            return grid;
+        }
+        let (a, b) = (a.broadcast_strides(&shape), b.broadcast_strides(&shape));
+        let mut rank = 0;
+        for axis in (0..shape.rank()).filter(|&axis| shape.dims()[axis] != 1) {
+            let n = shape.dims()[axis];
+            let merges = |strides: &[usize; MAX_RANK], kept: &[usize; MAX_RANK]| kept[rank - 1] == strides[axis] * n;
+            if rank > 0 && merges(&a, &grid.a) && merges(&b, &grid.b) {
+                grid.dims[rank - 1] *= n;
+                (grid.a[rank - 1], grid.b[rank - 1]) = (a[axis], b[axis]);
+            } else {
+                (grid.dims[rank], grid.a[rank], grid.b[rank]) = (n, a[axis], b[axis]);
+                rank += 1;
+            }
+        }
+        grid.outer_rank = rank.max(1) - 1;
+        grid
+    }
+
+    /// Where a line of the innermost dimension begins in the operands.
+    fn offsets(&self, mut line: usize) -> (usize, usize) {
+        let (mut a, mut b) = (0, 0);
+        for axis in (0..self.outer_rank).rev() {
+            let index = line % self.dims[axis];
+            line /= self.dims[axis];
+            a += index * self.a[axis];
+            b += index * self.b[axis];
+        }
+        (a, b)
+    }
+}

@@ -1,0 +1,199 @@
+//! matmul, dot and ffn: products cut into blocks that the threads claim.
+
+use super::gemm::{BLOCK_COLUMNS, BLOCK_ROWS, Block, Epilogue, Matrix};
+use super::{Call, Exec, Shared};
+use crate::contract::{Activation, K_BLOCK};
+use crate::error::Result;
+use crate::hal::cpu::fpenv::flushing;
+use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch};
+use crate::ops::{FfnPlan, MatmulPlan, ffn_activation};
+
+/// Products of a batch, all of one size. Index functions give each one's operands.
+struct Batch<'a> {
+    m: usize,
+    n: usize,
+    k: usize,
+    count: usize,
+    operands: &'a (dyn Fn(usize) -> (Matrix, Matrix, Epilogue) + Sync),
+    out: Shared<f32>,
+}
+
+impl Batch<'_> {
+    /// Computes all products, blocks spread over the threads.
+    fn compute(&self, exec: &Exec<'_>) -> Result<()> {
+        let Batch { m, n, k, count, operands, out } = *self;
+        if m * n * count == 0 {
+            return Ok(());
+        }
+        let (rows, columns) = block_size(m, n, count, exec.pool.threads());
+        let (down, across) = (m.div_ceil(rows), n.div_ceil(columns));
+        let each = Block::scratch(rows.min(m), columns.min(n), k);
+        let tasks = count * down * across;
+        let scratch = exec.scratch.take(each * exec.pool.threads().min(tasks))?;
+        let scratch = Shared(scratch.pointer());
+        exec.pool.run(tasks, &|task, seat| {
+            let (batch, rest) = (task / (down * across), task % (down * across));
+            let (i, j) = (rest % down * rows, rest / down * columns);
+            let (a, b, epilogue) = operands(batch);
+            // SAFETY: (i, j) lies inside the result, which the operands fit; blocks are disjoint; a seat's scratch is
+            // one task's at a time.
+            unsafe {
+                let block = Block {
+                    m: rows.min(m - i),
+                    n: columns.min(n - j),
+                    k,
+                    a: a.at(i, 0),
+                    b: b.at(0, j),
+                    out: out.get().add((batch * m + i) * n + j),
+                    out_row: n,
+                    epilogue: epilogue.at(i, j),
+                };
+                block.compute(exec.isa, scratch.get().add(each * seat));
+            }
+        });
+        Ok(())
+    }
+}
+
+/// Block sizes that cut a product evenly, small enough that every thread gets several.
+fn block_size(m: usize, n: usize, count: usize, threads: usize) -> (usize, usize) {
+    let even = |size: usize, most: usize, unit: usize| {
+        let parts = size.div_ceil(most);
+        size.div_ceil(parts).next_multiple_of(unit).min(most.max(unit))
+    };
+    let (mut rows, mut columns) = (even(m, BLOCK_ROWS, 12), even(n, BLOCK_COLUMNS, 32));
+    while threads > 1 && count * m.div_ceil(rows) * n.div_ceil(columns) < 4 * threads {
+        if rows >= columns && rows > 48 {
+            rows = (rows / 2).next_multiple_of(12);
+        } else if columns > 96 {
+            columns = (columns / 2).next_multiple_of(32);
+        } else {
+            break;
+        }
+    }
+    (rows, columns)
+}
+
+/// `matmul` of the op table.
+pub(super) fn matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
+    let plan = MatmulPlan::new(call.attrs, call.inputs)?;
+    let MatmulPlan { mut m, n, k, mut batches, .. } = plan;
+    let attrs = *call.attrs;
+    let (a, b, c, bias) = (call.f32(0)?, call.f32(1)?, call.f32(2)?, call.f32(3)?);
+    let use_c = attrs.beta != 0.0;
+    let c_strides = match (use_c, call.inputs.get(2)) {
+        (true, Some(Some(c))) => {
+            plan.c_strides(c.shape(), call.meta(0).shape.rank() == 1, call.meta(1).shape.rank() == 1)
+        }
+        _ => [0; 8],
+    };
+    let rank = plan.batch_rank();
+    // Every batch times one B is one tall product, if A's batches and C's follow each other as rows do.
+    let tall = batches > 1 && plan.shares_b() && !attrs.trans_a && (!use_c || plan.c_follows(&c_strides, m));
+    if tall {
+        m *= batches;
+        batches = 1;
+    }
+    let shared = (Shared(a.cast_mut()), Shared(b.cast_mut()), Shared(c.cast_mut()), Shared(bias.cast_mut()));
+    let operands = |batch: usize| {
+        let (a_at, b_at) = if tall { (0, 0) } else { plan.operands(batch) };
+        let (a, b, c, bias) = (shared.0.get(), shared.1.get(), shared.2.get(), shared.3.get());
+        let c = if use_c {
+            let at = if tall { 0 } else { plan.batch_offset(batch, &c_strides) };
+            Matrix { data: c.wrapping_add(at), row: c_strides[rank], column: c_strides[rank + 1] }
+        } else {
+            Epilogue::NONE.c
+        };
+        let epilogue = Epilogue {
+            alpha: attrs.alpha,
+            beta: attrs.beta,
+            c,
+            bias,
+            activation: attrs.activation.unwrap_or(Activation::None),
+        };
+        let a = Matrix::new(a.wrapping_add(a_at * m * k), m, k, attrs.trans_a);
+        let b = Matrix::new(b.wrapping_add(b_at * k * n), k, n, attrs.trans_b);
+        (a, b, epilogue)
+    };
+    let out = Shared(call.out()?);
+    Batch { m, n, k, count: batches, operands: &operands, out }.compute(exec)
+}
+
+/// `ffn` of the op table: two products, the hidden values in scratch.
+pub(super) fn ffn(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
+    let FfnPlan { rows, width, hidden, out, .. } = FfnPlan::new(call.inputs)?;
+    let middle = exec.scratch.take(rows * hidden)?;
+    let middle = Shared(middle.pointer());
+    let activation = ffn_activation(call.attrs);
+    let pointer = |i| call.f32(i).map(|p| Shared(p.cast_mut()));
+    let (x, w1, b1, w2, b2) = (pointer(0)?, pointer(1)?, pointer(2)?, pointer(3)?, pointer(4)?);
+    let first = |_| {
+        let (a, b) = (Matrix::new(x.get(), rows, width, false), Matrix::new(w1.get(), width, hidden, false));
+        (a, b, Epilogue { bias: b1.get(), activation, ..Epilogue::NONE })
+    };
+    Batch { m: rows, n: hidden, k: width, count: 1, operands: &first, out: middle }.compute(exec)?;
+    let second = |_| {
+        let (a, b) = (Matrix::new(middle.get(), rows, hidden, false), Matrix::new(w2.get(), hidden, out, false));
+        (a, b, Epilogue { bias: b2.get(), ..Epilogue::NONE })
+    };
+    Batch { m: rows, n: out, k: hidden, count: 1, operands: &second, out: Shared(call.out()?) }.compute(exec)
+}
+
+/// `dot` of the op table.
+pub(super) fn dot(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
+    let n = call.meta(0).shape.elements();
+    let (a, b, y) = (call.f32(0)?, call.f32(1)?, call.out()?);
+    // SAFETY: both operands cover n values, and y is the one result.
+    unsafe { y.write(flushing(|| dispatch(exec.isa, Dot { a, b, n }))) };
+    Ok(())
+}
+
+/// An inner product: a lane for each K block, as the chains are independent.
+struct Dot {
+    a: *const f32,
+    b: *const f32,
+    n: usize,
+}
+
+impl Kernel for Dot {
+    type Output = f32;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> f32 {
+        let Dot { a, b, n } = self;
+        let mut total = 0.0f32;
+        let mut start = 0;
+        while start < n {
+            // SAFETY: every index stays below n; missing values are zeros, which the contract makes invisible.
+            unsafe {
+                let mut p = S::splat(0.0);
+                let depth = K_BLOCK.min(n - start);
+                let blocks = S::LANES.min((n - start).div_ceil(K_BLOCK));
+                for k in 0..depth {
+                    let (mut left, mut right) = ([0.0f32; 16], [0.0f32; 16]);
+                    for lane in 0..blocks {
+                        let at = start + lane * K_BLOCK + k;
+                        if at < n {
+                            left[lane] = *a.add(at);
+                            right[lane] = *b.add(at);
+                        }
+                    }
+                    p = S::fmaz(S::load(left.as_ptr()), S::load(right.as_ptr()), p);
+                }
+                let mut chains = [0.0f32; 16];
+                S::store(chains.as_mut_ptr(), p);
+                for &p in &chains[..blocks] {
+                    let t = S::fmaz(S::splat(p), S::splat(1.0), S::splat(total));
+                    let mut lanes = [0.0f32; 16];
+                    S::store(lanes.as_mut_ptr(), t);
+                    total = lanes[0];
+                }
+                start += blocks * K_BLOCK;
+            }
+        }
+        let mut lanes = [0.0f32; 16];
+        // SAFETY: sixteen floats hold any vector.
+        unsafe { S::store(lanes.as_mut_ptr(), simd::canonical::<S>(S::add(S::splat(total), S::splat(0.0)))) };
+        lanes[0]
+    }
+}

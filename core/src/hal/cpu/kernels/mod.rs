@@ -1,0 +1,176 @@
+//! What computes on the CPU: one file per family of operations, written once for every instruction set.
+//!
+//! Every kernel computes in f32. Operands stored as f16 and bf16 are widened before and the result narrowed after, in
+//! one place, here. Scratch is taken before anything is written.
+
+mod attention;
+mod cast;
+mod elementwise;
+mod gemm;
+mod matmul;
+mod moves;
+mod normalise;
+mod reduce;
+mod sum;
+
+use super::isa::Isa;
+use super::memory::{Scratch, ScratchPool};
+use super::pool::Pool;
+use crate::command::{Command, Inputs, Meta, View, ViewMut};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::ops::{Attrs, Op};
+use std::ptr::NonNull;
+
+/// What a kernel may use.
+pub struct Exec<'a> {
+    pub isa: Isa,
+    pub pool: &'a Pool,
+    pub scratch: &'a ScratchPool,
+}
+
+/// A raw pointer that tasks of one job share; each task touches its own part.
+pub(super) struct Shared<T>(pub *mut T);
+
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Shared<T> {}
+
+// SAFETY: whoever makes one gives every task a disjoint part to write.
+unsafe impl<T> Send for Shared<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Shared<T> {}
+
+impl<T> Shared<T> {
+    /// The pointer. (A method, so that closures capture the whole value and not the bare field.)
+    #[inline(always)]
+    pub fn get(self) -> *mut T {
+        self.0
+    }
+}
+
+/// A command whose operands are f32 or moves, as a kernel gets it.
+pub(super) struct Call<'a, 'b> {
+    pub attrs: &'a Attrs,
+    pub inputs: &'a [Option<View<'b>>],
+    pub output: &'a mut ViewMut<'b>,
+}
+
+impl Call<'_, '_> {
+    /// The first f32 of operand `i`, null where it is absent.
+    #[inline]
+    pub fn f32(&self, i: usize) -> Result<*const f32> {
+        match self.inputs.get(i) {
+            Some(Some(view)) => Ok(view.host()?.cast_const().cast()),
+            _ => Ok(std::ptr::null()),
+        }
+    }
+
+    /// The first f32 of the output.
+    #[inline]
+    pub fn out(&self) -> Result<*mut f32> {
+        Ok(self.output.host()?.cast())
+    }
+
+    /// The operand's description; it is present.
+    #[inline]
+    pub fn meta(&self, i: usize) -> &Meta {
+        match &self.inputs[i] {
+            Some(view) => view.meta(),
+            None => unreachable!("a required operand was checked"),
+        }
+    }
+}
+
+/// Executes a checked command whose operands the host can address.
+#[inline]
+pub fn execute(exec: &Exec<'_>, command: &mut Command<'_>) -> Result<()> {
+    let moves = matches!(command.op, Op::Embedding | Op::Transpose | Op::Concat | Op::Cast);
+    let stored = command.inputs.first().and_then(|view| view.as_ref()).map_or(DType::F32, |view| view.dtype());
+    if !moves && stored != DType::F32 {
+        return widened(exec, command, stored);
+    }
+    let Command { op, attrs, inputs, output } = command;
+    run(exec, *op, &mut Call { attrs, inputs, output })
+}
+
+fn run(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result<()> {
+    match op {
+        Op::Matmul => matmul::matmul(exec, call),
+        Op::Dot => matmul::dot(exec, call),
+        Op::Ffn => matmul::ffn(exec, call),
+        Op::Attention => attention::attention(exec, call),
+        Op::Add | Op::Sub | Op::Mul | Op::Div => elementwise::binary(exec, op, call),
+        Op::Scale
+        | Op::Neg
+        | Op::Abs
+        | Op::Exp
+        | Op::Log
+        | Op::Sqrt
+        | Op::Rsqrt
+        | Op::Relu
+        | Op::Sigmoid
+        | Op::Tanh
+        | Op::Gelu
+        | Op::Silu => elementwise::unary(exec, op, call),
+        Op::Softmax => normalise::softmax(exec, call),
+        Op::Layernorm => normalise::layernorm(exec, call),
+        Op::Rmsnorm => normalise::rmsnorm(exec, call),
+        Op::Sum | Op::Mean | Op::Max | Op::Argmax => reduce::reduce(exec, op, call),
+        Op::Embedding => moves::embedding(exec, call),
+        Op::Transpose => moves::transpose(exec, call),
+        Op::Concat => moves::concat(exec, call),
+        Op::Cast => cast::cast(exec, call),
+    }
+}
+
+/// Runs a command of f16 or bf16 operands on f32 copies.
+fn widened(exec: &Exec<'_>, command: &mut Command<'_>, stored: DType) -> Result<()> {
+    let mut kept: Vec<Scratch<'_>> = Vec::with_capacity(command.inputs.len());
+    let mut inputs = Inputs::new();
+    for input in &command.inputs {
+        let Some(view) = input else {
+            inputs.push(None);
+            continue;
+        };
+        let n = view.shape().elements();
+        let copy = exec.scratch.take(n)?;
+        cast::widen(exec, stored, view.host()?.cast_const().cast(), copy.pointer(), n);
+        let meta = Meta::new(DType::F32, *view.shape());
+        // SAFETY: the scratch holds n values, is aligned and lives in `kept` until this function returns.
+        inputs.push(Some(unsafe { View::from_raw(NonNull::new_unchecked(copy.pointer().cast()), meta) }));
+        kept.push(copy);
+    }
+    // argmax gives indices, which need no narrowing.
+    if !command.output.dtype().is_float() {
+        let mut call = Call { attrs: &command.attrs, inputs: &inputs, output: &mut command.output };
+        return run(exec, command.op, &mut call);
+    }
+    let n = command.output.shape().elements();
+    let result = exec.scratch.take(n)?;
+    let meta = Meta::new(DType::F32, *command.output.shape());
+    // SAFETY: as above; nobody else has this scratch.
+    let mut output = unsafe { ViewMut::from_raw(NonNull::new_unchecked(result.pointer().cast()), meta) };
+    run(exec, command.op, &mut Call { attrs: &command.attrs, inputs: &inputs, output: &mut output })?;
+    cast::narrow(exec, stored, result.pointer(), command.output.host()?.cast(), n);
+    Ok(())
+}
+
+/// Cuts `n` units of work into chunks for the pool: about `grain` units each, one chunk where that is all.
+pub(super) fn chunks(exec: &Exec<'_>, n: usize, grain: usize, body: impl Fn(usize, usize) + Sync) {
+    let grain = grain.max(1);
+    if n <= grain || exec.pool.threads() == 1 {
+        if n > 0 {
+            body(0, n);
+        }
+        return;
+    }
+    exec.pool.run(n.div_ceil(grain), &|task, _| {
+        let start = task * grain;
+        body(start, n.min(start + grain));
+    });
+}

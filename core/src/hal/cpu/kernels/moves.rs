@@ -1,0 +1,188 @@
+//! Moves, which keep bits: embedding, transpose, concat.
+
+use super::{Call, Exec, Shared, chunks};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::ops::{Lines, check_id, concat_axis, transpose_axes};
+use crate::shape::MAX_RANK;
+
+/// Bytes that are worth handing to another thread.
+const GRAIN: usize = 128 * 1024;
+
+/// `embedding` of the op table. Every id is checked before a row is written.
+pub(super) fn embedding(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
+    let (table, ids) = (*call.meta(0), *call.meta(1));
+    let rows = table.shape.dims()[0];
+    let bytes = table.shape.dims()[1..].iter().product::<usize>() * table.dtype.size();
+    let n = ids.shape.elements();
+    let (from, to) = (Shared(call.f32(0)?.cast_mut().cast::<u8>()), Shared(call.output.host()?));
+    let ids_at = Shared(call.f32(1)?.cast_mut().cast::<u8>());
+    let id = |i: usize| -> i64 {
+        // SAFETY: i is below the number of ids, stored in this dtype.
+        unsafe {
+            match ids.dtype {
+                DType::I64 => ids_at.get().cast::<i64>().add(i).read(),
+                DType::U32 => ids_at.get().cast::<u32>().add(i).read() as i64,
+                _ => ids_at.get().cast::<i32>().add(i).read() as i64,
+            }
+        }
+    };
+    for i in 0..n {
+        check_id(i, id(i), rows)?;
+    }
+    chunks(exec, n, GRAIN.div_ceil(bytes.max(1)), |start, end| {
+        for i in start..end {
+            // SAFETY: the id was checked; the output has n rows.
+            unsafe {
+                let row = from.get().add(id(i) as usize * bytes);
+                to.get().add(i * bytes).copy_from_nonoverlapping(row, bytes);
+            }
+        }
+    });
+    Ok(())
+}
+
+/// `concat` of the op table.
+pub(super) fn concat(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
+    let shape = *call.output.shape();
+    let axis = concat_axis(call.attrs, &shape)?;
+    let Lines { outer, n, inner } = Lines::along(&shape, axis);
+    let row = n * inner * call.output.dtype().size();
+    let to = Shared(call.output.host()?);
+    let mut at = 0;
+    for (i, view) in call.inputs.iter().flatten().enumerate() {
+        let part = Lines::along(view.shape(), axis).n * inner * view.dtype().size();
+        let from = Shared(call.f32(i)?.cast_mut().cast::<u8>());
+        chunks(exec, outer, GRAIN.div_ceil(part.max(1)), |start, end| {
+            for o in start..end {
+                // SAFETY: each operand fills its own columns of every row.
+                unsafe { to.get().add(o * row + at).copy_from_nonoverlapping(from.get().add(o * part), part) };
+            }
+        });
+        at += part;
+    }
+    Ok(())
+}
+
+/// `transpose` of the op table.
+pub(super) fn transpose(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
+    let x = *call.meta(0);
+    let axes = transpose_axes(call.attrs, &x.shape)?;
+    let grid = Grid::new(&x.shape, &axes);
+    let (from, to) = (Shared(call.f32(0)?.cast_mut().cast::<u8>()), Shared(call.output.host()?));
+    if x.shape.elements() == 0 {
+        return Ok(());
+    }
+    match x.dtype.size() {
+        2 => grid.permute::<u16>(exec, from, to),
+        4 => grid.permute::<u32>(exec, from, to),
+        _ => grid.permute::<u64>(exec, from, to),
+    }
+    Ok(())
+}
+
+/// A permutation with neighbours that stay neighbours merged and ones dropped.
+struct Grid {
+    rank: usize,
+    /// The result's dimensions.
+    dims: [usize; MAX_RANK],
+    /// Elements between neighbours of x along each of the result's dimensions.
+    strides: [usize; MAX_RANK],
+}
+
+impl Grid {
+    /// Elements on a side of the square that is moved at a time: a few cache lines each way.
+    const TILE: usize = 32;
+
+    fn new(shape: &crate::shape::Shape, axes: &[u8; MAX_RANK]) -> Grid {
+        let mut grid = Grid { rank: 0, dims: [1; MAX_RANK], strides: [0; MAX_RANK] };
+        for &axis in &axes[..shape.rank()] {
+            let axis = axis as usize;
+            let (n, stride) = (shape.dims()[axis], shape.dims()[axis + 1..].iter().product());
+            if n == 1 {
+                continue;
+            }
+            let last = grid.rank.wrapping_sub(1);
+            if grid.rank > 0 && grid.strides[last] == stride * n {
+                grid.dims[last] *= n;
+                grid.strides[last] = stride;
+            } else {
+                (grid.dims[grid.rank], grid.strides[grid.rank]) = (n, stride);
+                grid.rank += 1;
+            }
+        }
+        grid.rank = grid.rank.max(1);
+        if grid.strides[0] == 0 {
+            grid.strides[0] = 1;
+        }
+        grid
+    }
+
+    /// Moves everything: lines where the last dimension stays last, squares where it doesn't.
+    fn permute<T: Copy + Send>(&self, exec: &Exec<'_>, from: Shared<u8>, to: Shared<u8>) {
+        let (from, to) = (Shared(from.get().cast::<T>()), Shared(to.get().cast::<T>()));
+        let last = self.rank - 1;
+        let n = self.dims[last];
+        if self.strides[last] == 1 {
+            let lines = self.dims[..last].iter().product();
+            chunks(exec, lines, (GRAIN / size_of::<T>()).div_ceil(n), |start, end| {
+                for line in start..end {
+                    // SAFETY: lines of n elements inside both.
+                    unsafe {
+                        let x = from.get().add(self.offset(line, last, last));
+                        to.get().add(line * n).copy_from_nonoverlapping(x, n);
+                    }
+                }
+            });
+            return;
+        }
+        // The dimension of the result along which x is contiguous; it exists, as x's last dimension is somewhere.
+        let contiguous = (0..self.rank).find(|&axis| self.strides[axis] == 1).unwrap_or(last);
+        let m = self.dims[contiguous];
+        let step: usize = self.dims[contiguous + 1..].iter().product::<usize>();
+        let others: usize = self.dims[..last].iter().product::<usize>() / m;
+        let (down, across) = (m.div_ceil(Self::TILE), n.div_ceil(Self::TILE));
+        let per_tile = Self::TILE * Self::TILE * size_of::<T>();
+        chunks(exec, others * down * across, GRAIN.div_ceil(per_tile), |start, end| {
+            for task in start..end {
+                let (other, tile) = (task / (down * across), task % (down * across));
+                let (i0, j0) = (tile / across * Self::TILE, tile % across * Self::TILE);
+                let x = self.offset(other, contiguous, last);
+                let y = self.position(other, contiguous, last);
+                for i in i0..m.min(i0 + Self::TILE) {
+                    for j in j0..n.min(j0 + Self::TILE) {
+                        // SAFETY: i and j are below the two dimensions, the rest comes from `other`.
+                        unsafe {
+                            let value = *from.get().add(x + i + j * self.strides[last]);
+                            to.get().add(y + i * step + j).write(value);
+                        }
+                    }
+                }
+            }
+        });
+    }
+
+    /// Decodes `index` over the dimensions but two, folding each digit with `f(axis, digit)`.
+    fn digits(&self, mut index: usize, skip: usize, last: usize, mut f: impl FnMut(usize, usize)) {
+        for axis in (0..last).rev().filter(|&axis| axis != skip) {
+            f(axis, index % self.dims[axis]);
+            index /= self.dims[axis];
+        }
+    }
+
+    /// Where in x the line or square of that number begins.
+    fn offset(&self, index: usize, skip: usize, last: usize) -> usize {
+        let mut at = 0;
+        self.digits(index, skip, last, |axis, digit| at += digit * self.strides[axis]);
+        at
+    }
+
+    /// Where in the result it begins.
+    fn position(&self, index: usize, skip: usize, last: usize) -> usize {
+        let mut at = 0;
+        self.digits(index, skip, last, |axis, digit| {
+            at += digit * self.dims[axis + 1..self.rank].iter().product::<usize>();
+        });
+        at
+    }
+}

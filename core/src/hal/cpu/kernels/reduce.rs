@@ -1,0 +1,275 @@
+//! sum, mean, max and argmax, along an axis or of everything.
+
+use super::sum::{max_key, sum_of, sum_of_sums};
+use super::{Call, Exec, Shared, chunks};
+use crate::contract::{self, SUM_BLOCK, SUM_LANES};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch};
+use crate::ops::{Lines, Op};
+
+/// Values that are worth handing to another thread.
+const GRAIN: usize = 64 * 1024;
+
+/// Dispatches on the operation and the layout of its lines.
+pub(super) fn reduce(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result<()> {
+    let lines = Lines::of_reduction(&call.meta(0).shape, call.attrs.axis);
+    let x = Shared(call.f32(0)?.cast_mut());
+    let y = call.output.host()?;
+    let Lines { outer, n, inner } = lines;
+    if outer * inner == 0 {
+        return Ok(());
+    }
+    if outer * inner == 1 && n > GRAIN && op != Op::Argmax {
+        return one_line(exec, op, x, n, y.cast());
+    }
+    let sink = Sink { op, y: Shared(y), dtype: call.output.dtype(), n };
+    if inner == 1 {
+        chunks(exec, outer, GRAIN.div_ceil(n.max(1)), |start, end| {
+            for line in start..end {
+                // SAFETY: the view covers outer·n values.
+                let kernel = Line { op, x: unsafe { x.get().add(line * n) }, n };
+                // SAFETY: as above, and `line` is below the number of results.
+                unsafe { sink.put(line, dispatch(exec.isa, kernel)) };
+            }
+        });
+        return Ok(());
+    }
+    // Lines that lie across: columns are taken 16 at a time, each keeping its own 32 lanes.
+    let strips = inner.div_ceil(Columns::WIDTH);
+    chunks(exec, outer * strips, GRAIN.div_ceil(n.max(1) * Columns::WIDTH), |start, end| {
+        for task in start..end {
+            let (o, first) = (task / strips, task % strips * Columns::WIDTH);
+            let width = Columns::WIDTH.min(inner - first);
+            // SAFETY: the strip lies inside the view.
+            let kernel = Columns { op, x: unsafe { x.get().add(o * n * inner + first) }, n, stride: inner, width };
+            // SAFETY: as above.
+            let results = unsafe { dispatch(exec.isa, kernel) };
+            for (i, &result) in results[..width].iter().enumerate() {
+                // SAFETY: below outer·inner results.
+                unsafe { sink.put(o * inner + first + i, result) };
+            }
+        }
+    });
+    Ok(())
+}
+
+/// What a line gives: a value, or for argmax an index.
+#[derive(Clone, Copy)]
+union Outcome {
+    value: f32,
+    index: usize,
+}
+
+/// Where results go.
+struct Sink {
+    op: Op,
+    y: Shared<u8>,
+    dtype: DType,
+    n: usize,
+}
+
+impl Sink {
+    /// # Safety
+    /// `i` is below the number of results.
+    unsafe fn put(&self, i: usize, outcome: Outcome) {
+        // SAFETY: the output has that many elements of this dtype; which field is set follows from the operation.
+        unsafe {
+            match (self.op, self.dtype) {
+                (Op::Argmax, DType::I64) => self.y.get().cast::<i64>().add(i).write(outcome.index as i64),
+                (Op::Argmax, _) => self.y.get().cast::<u32>().add(i).write(outcome.index as u32),
+                (op, _) => self.y.get().cast::<f32>().add(i).write(finish(op, outcome.value, self.n)),
+            }
+        }
+    }
+}
+
+/// From SUM to mean.
+fn finish(op: Op, value: f32, n: usize) -> f32 {
+    contract::canonical(if op == Op::Mean { value / n as f32 } else { value })
+}
+
+/// One long line, its blocks of 1024 spread over the threads.
+fn one_line(exec: &Exec<'_>, op: Op, x: Shared<f32>, n: usize, y: *mut f32) -> Result<()> {
+    let blocks = n.div_ceil(SUM_BLOCK);
+    let scratch = exec.scratch.take(blocks)?;
+    let partial = Shared(scratch.pointer());
+    chunks(exec, blocks, GRAIN / SUM_BLOCK, |start, end| {
+        for block in start..end {
+            let (at, end) = (block * SUM_BLOCK, n.min((block + 1) * SUM_BLOCK));
+            // SAFETY: the block lies inside the line, and the scratch has one place for each.
+            unsafe {
+                let kernel = Line { op, x: x.get().add(at), n: end - at };
+                partial.get().add(block).write(dispatch(exec.isa, kernel).value);
+            }
+        }
+    });
+    // SAFETY: every block has written its place; y is the one result.
+    unsafe {
+        let partial = std::slice::from_raw_parts(partial.get(), blocks);
+        let total = match op {
+            Op::Max => contract::max(partial).unwrap_or(contract::NAN),
+            _ => dispatch(exec.isa, Total(partial)),
+        };
+        y.write(finish(op, total, n));
+    }
+    Ok(())
+}
+
+struct Total<'a>(&'a [f32]);
+
+impl Kernel for Total<'_> {
+    type Output = f32;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> f32 {
+        // SAFETY: inside a kernel.
+        unsafe { sum_of_sums::<S>(self.0) }
+    }
+}
+
+/// A contiguous line.
+struct Line {
+    op: Op,
+    x: *const f32,
+    n: usize,
+}
+
+impl Kernel for Line {
+    type Output = Outcome;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> Outcome {
+        let Line { op, x, n } = self;
+        // SAFETY: the line covers n values.
+        unsafe {
+            match op {
+                Op::Max => Outcome { value: contract::max_of_keys(max_key::<S>(x, n)) },
+                Op::Argmax => {
+                    let best = max_key::<S>(x, n);
+                    let index = (0..n).find(|&i| contract::max_key(*x.add(i)) == best);
+                    Outcome { index: index.unwrap_or(0) }
+                }
+                _ => Outcome { value: sum_of::<S>(x, n, |v, _| v) },
+            }
+        }
+    }
+}
+
+/// Up to 16 neighbouring columns, reduced downwards.
+struct Columns {
+    op: Op,
+    x: *const f32,
+    n: usize,
+    stride: usize,
+    width: usize,
+}
+
+impl Columns {
+    const WIDTH: usize = 16;
+}
+
+/// A row of a strip.
+type Strip = [f32; Columns::WIDTH];
+
+impl Kernel for Columns {
+    type Output = [Outcome; Columns::WIDTH];
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> [Outcome; Columns::WIDTH] {
+        // SAFETY: rows of `width` values lie `stride` apart, n of them.
+        unsafe {
+            match self.op {
+                Op::Max => self.max::<S>().map(|key| Outcome { value: contract::max_of_keys(key) }),
+                Op::Argmax => {
+                    let best = self.max::<S>();
+                    let mut found = [Outcome { index: 0 }; Columns::WIDTH];
+                    for (column, found) in found[..self.width].iter_mut().enumerate() {
+                        let at = |i: usize| *self.x.add(i * self.stride + column);
+                        let index = (0..self.n).find(|&i| contract::max_key(at(i)) == best[column]);
+                        found.index = index.unwrap_or(0);
+                    }
+                    found
+                }
+                _ => self.sum::<S>().map(|value| Outcome { value }),
+            }
+        }
+    }
+}
+
+impl Columns {
+    /// Row `i`, zero beyond the width.
+    #[inline(always)]
+    unsafe fn row(&self, i: usize) -> Strip {
+        // SAFETY: the row lies inside the view.
+        unsafe {
+            let from = self.x.add(i * self.stride);
+            if self.width == Columns::WIDTH {
+                return from.cast::<Strip>().read_unaligned();
+            }
+            let mut row = [0.0; Columns::WIDTH];
+            row.as_mut_ptr().copy_from_nonoverlapping(from, self.width);
+            row
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn max<S: Simd>(&self) -> [i32; Columns::WIDTH] {
+        let mut best = [f32::from_bits(i32::MIN as u32); Columns::WIDTH];
+        for i in 0..self.n {
+            // SAFETY: WIDTH is a multiple of every vector's length.
+            unsafe {
+                let row = self.row(i);
+                let mut at = 0;
+                while at < Columns::WIDTH {
+                    let p = best.as_mut_ptr().add(at);
+                    let key = simd::max_key::<S>(S::load(row.as_ptr().add(at)));
+                    S::store(p, S::from_bits(S::max_i(S::bits(S::load(p)), key)));
+                    at += S::LANES;
+                }
+            }
+        }
+        best.map(|key| key.to_bits() as i32)
+    }
+
+    #[inline(always)]
+    unsafe fn sum<S: Simd>(&self) -> Strip {
+        // SAFETY: rows below n.
+        unsafe {
+            if self.n <= SUM_BLOCK {
+                return self.sum_block::<S>(0, self.n);
+            }
+            let blocks: Vec<Strip> = (0..self.n)
+                .step_by(SUM_BLOCK)
+                .map(|start| self.sum_block::<S>(start, self.n.min(start + SUM_BLOCK)))
+                .collect();
+            let mut total = [0.0; Columns::WIDTH];
+            for (column, total) in total[..self.width].iter_mut().enumerate() {
+                let partial: Vec<f32> = blocks.iter().map(|strip| strip[column]).collect();
+                *total = sum_of_sums::<S>(&partial);
+            }
+            total
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn sum_block<S: Simd>(&self, start: usize, end: usize) -> Strip {
+        let mut lanes = [[0.0f32; Columns::WIDTH]; SUM_LANES];
+        for i in start..end {
+            // SAFETY: the row is below n.
+            let row = unsafe { self.row(i) };
+            let lane = &mut lanes[(i - start) % SUM_LANES];
+            lane.iter_mut().zip(row).for_each(|(lane, x)| *lane += x);
+        }
+        let mut step = SUM_LANES / 2;
+        while step > 0 {
+            for l in 0..step {
+                for column in 0..Columns::WIDTH {
+                    lanes[l][column] += lanes[l + step][column];
+                }
+            }
+            step /= 2;
+        }
+        lanes[0]
+    }
+}

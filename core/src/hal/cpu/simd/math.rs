@@ -1,0 +1,247 @@
+//! The contract's functions on vectors: the same primitives in the same order as `contract/functions.rs`, so the same
+//! bits. NaN comes out as some NaN; [`canonical`] is applied where results are stored.
+
+// SAFETY, for every function here: called from a kernel, so the instruction set of `S` is there.
+#![allow(clippy::missing_safety_doc)]
+
+use super::Simd;
+use crate::contract::Activation;
+
+/// A binary32 constant by its bits.
+#[inline(always)]
+unsafe fn c<S: Simd>(bits: u32) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe { S::splat(f32::from_bits(bits)) }
+}
+
+/// Horner's scheme, coefficients from the lowest to the highest.
+#[inline(always)]
+unsafe fn horner<S: Simd, const N: usize>(x: S::F, coefficients: [u32; N]) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe {
+        let mut q = c::<S>(coefficients[N - 1]);
+        for i in (0..N - 1).rev() {
+            q = S::add(S::mul(q, x), c::<S>(coefficients[i]));
+        }
+        q
+    }
+}
+
+/// 2^n for n in [−126, 127].
+#[inline(always)]
+unsafe fn power_of_two<S: Simd>(n: S::I) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe { S::from_bits(S::shl::<23>(S::add_i(n, S::splat_i(127)))) }
+}
+
+/// The sign cleared.
+#[inline(always)]
+pub unsafe fn abs<S: Simd>(x: S::F) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe { S::from_bits(S::and_i(S::bits(x), S::splat_i(0x7fff_ffff))) }
+}
+
+/// The sign flipped.
+#[inline(always)]
+pub unsafe fn neg<S: Simd>(x: S::F) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe { S::from_bits(S::xor_i(S::bits(x), S::splat_i(i32::MIN))) }
+}
+
+/// `y`, which is not negative, with the sign of `x`.
+#[inline(always)]
+unsafe fn with_sign<S: Simd>(y: S::F, x: S::F) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe {
+        S::from_bits(S::or_i(S::and_i(S::bits(y), S::splat_i(0x7fff_ffff)), S::and_i(S::bits(x), S::splat_i(i32::MIN))))
+    }
+}
+
+/// What arithmetic stores: any NaN becomes the canonical one.
+#[inline(always)]
+pub unsafe fn canonical<S: Simd>(x: S::F) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe { S::select(S::is_nan(x), c::<S>(0x7fc0_0000), x) }
+}
+
+/// The integer whose order is MAX's order; its own inverse on the bits.
+#[inline(always)]
+pub unsafe fn max_key<S: Simd>(x: S::F) -> S::I {
+    // SAFETY: see the top of the file.
+    unsafe {
+        let u = S::bits(canonical::<S>(x));
+        S::xor_i(u, S::and_i(S::sar::<31>(u), S::splat_i(0x7fff_ffff)))
+    }
+}
+
+/// e^x.
+#[inline(always)]
+pub unsafe fn exp<S: Simd>(x: S::F) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe {
+        let (low, high) = (S::splat(-105.0), S::splat(89.0));
+        let x = S::select(S::lt(x, low), low, x);
+        let x = S::select(S::lt(high, x), high, x);
+        let magic = c::<S>(0x4b40_0000);
+        let t = S::add(S::mul(x, c::<S>(0x3fb8_aa3b)), magic);
+        let n = S::sub_i(S::bits(t), S::splat_i(0x4b40_0000));
+        let nf = S::sub(t, magic);
+        let r = S::add(S::mul(nf, c::<S>(0xbf31_7200)), x);
+        let r = S::add(S::mul(nf, c::<S>(0xb5bf_be8e)), r);
+        let q = horner::<S, 5>(r, [0x3eff_fffe, 0x3e2a_aa45, 0x3d2a_ac27, 0x3c09_1f97, 0x3ab5_6890]);
+        let s = S::add(S::mul(S::mul(r, r), q), r);
+        let half = S::sar::<1>(n);
+        let first = S::mul(S::add(S::splat(1.0), s), power_of_two::<S>(half));
+        S::mul(first, power_of_two::<S>(S::sub_i(n, half)))
+    }
+}
+
+/// The natural logarithm.
+#[inline(always)]
+pub unsafe fn log<S: Simd>(x: S::F) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe {
+        let zero = S::splat(0.0);
+        let subnormal = S::lt(x, S::splat(f32::MIN_POSITIVE));
+        let bits = S::bits(S::select(subnormal, S::mul(x, S::splat(8_388_608.0)), x));
+        let k = S::sar::<23>(S::sub_i(bits, S::splat_i(0x3f35_04f3)));
+        let m = S::from_bits(S::sub_i(bits, S::shl::<23>(k)));
+        let k = S::to_float(S::select_i(subnormal, S::sub_i(k, S::splat_i(23)), k));
+        let f = S::sub(m, S::splat(1.0));
+        let r = horner::<S, 8>(
+            f,
+            [0x3eaa_aaaa, 0xbe80_0114, 0x3e4c_d01b, 0xbe2a_38c7, 0x3e11_6a09, 0xbe06_c2ed, 0x3e02_d7b0, 0xbd9c_e31e],
+        );
+        let square = S::mul(f, f);
+        let h = S::mul(S::splat(0.5), square);
+        let cubic = S::mul(square, S::mul(f, r));
+        let lo = S::add(S::mul(k, c::<S>(0x35bf_be8e)), cubic);
+        let d = S::sub(f, h);
+        let e = S::sub(S::sub(f, d), h);
+        let s0 = S::mul(k, c::<S>(0x3f31_7200));
+        let hi = S::add(s0, d);
+        let e2 = S::add(S::sub(s0, hi), d);
+        let y = S::add(hi, S::add(lo, S::add(e, e2)));
+        // The ends of the domain.
+        let infinity = S::splat(f32::INFINITY);
+        let y = S::select(S::eq(x, infinity), infinity, y);
+        let y = S::select(S::eq(x, zero), S::splat(f32::NEG_INFINITY), y);
+        let y = S::select(S::lt(x, zero), c::<S>(0x7fc0_0000), y);
+        S::select(S::is_nan(x), x, y)
+    }
+}
+
+/// The hyperbolic tangent.
+#[inline(always)]
+pub unsafe fn tanh<S: Simd>(x: S::F) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe {
+        let a = abs::<S>(x);
+        let y = S::mul(a, a);
+        let q = horner::<S, 7>(
+            y,
+            [0xbeaa_aaa6, 0x3e08_8766, 0xbd5c_ddb2, 0x3cb1_3d3f, 0xbc06_7dd8, 0x3b25_b194, 0xb9e4_03e9],
+        );
+        let near = S::add(S::mul(a, S::mul(y, q)), a);
+        let (double, twenty, one) = (S::add(a, a), S::splat(20.0), S::splat(1.0));
+        let z = exp::<S>(S::select(S::lt(twenty, double), twenty, double));
+        let far = S::sub(one, S::div(S::splat(2.0), S::add(z, one)));
+        with_sign::<S>(S::select(S::lt(a, c::<S>(0x3f6b_851f)), near, far), x)
+    }
+}
+
+/// The error function.
+#[inline(always)]
+pub unsafe fn erf<S: Simd>(x: S::F) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe {
+        let a = abs::<S>(x);
+        let q = horner::<S, 7>(
+            S::mul(a, a),
+            [0x3e03_75d4, 0xbec0_93a0, 0x3de7_16b0, 0xbcdc_003a, 0x3baa_2075, 0xba52_d067, 0x38a6_e1a6],
+        );
+        let near = S::add(S::mul(a, q), a);
+        let end = c::<S>(0x407c_cccd);
+        let q = horner::<S, 8>(
+            S::select(S::lt(end, a), end, a),
+            [0x392a_07a3, 0xbf90_91f3, 0xbf22_2b2c, 0xbddd_7990, 0x3ccd_0a7f, 0xbb87_8c9b, 0x39e0_08cd, 0xb7ab_bdd8],
+        );
+        let far = S::sub(S::splat(1.0), exp::<S>(q));
+        with_sign::<S>(S::select(S::lt(a, c::<S>(0x3f6b_851f)), near, far), x)
+    }
+}
+
+/// 1/(1 + e^−x).
+#[inline(always)]
+pub unsafe fn sigmoid<S: Simd>(x: S::F) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe {
+        let one = S::splat(1.0);
+        let z = exp::<S>(neg::<S>(abs::<S>(x)));
+        // x ≥ 0 ? 1 : z; for NaN both sides lead to NaN.
+        let numerator = S::select(S::lt(x, S::splat(0.0)), z, one);
+        S::div(numerator, S::add(one, z))
+    }
+}
+
+/// max(x, +0), NaN stays NaN.
+#[inline(always)]
+pub unsafe fn relu<S: Simd>(x: S::F) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe {
+        let zero = S::splat(0.0);
+        let y = S::select(S::lt(zero, x), x, zero);
+        S::select(S::is_nan(x), x, y)
+    }
+}
+
+/// x·sigmoid(x).
+#[inline(always)]
+pub unsafe fn silu<S: Simd>(x: S::F) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe { S::mul(x, sigmoid::<S>(x)) }
+}
+
+/// gelu by its tanh form.
+#[inline(always)]
+pub unsafe fn gelu_tanh<S: Simd>(x: S::F) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe {
+        let inner = S::add(S::mul(S::mul(x, x), c::<S>(0x3d92_2279)), c::<S>(0x3fcc_422a));
+        S::mul(x, sigmoid::<S>(S::mul(x, inner)))
+    }
+}
+
+/// gelu by the error function.
+#[inline(always)]
+pub unsafe fn gelu_erf<S: Simd>(x: S::F) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe {
+        let h = S::mul(S::splat(0.5), x);
+        S::add(S::mul(h, erf::<S>(S::mul(x, c::<S>(0x3f35_04f3)))), h)
+    }
+}
+
+/// 1/sqrt(x).
+#[inline(always)]
+pub unsafe fn rsqrt<S: Simd>(x: S::F) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe { S::div(S::splat(1.0), S::sqrt(x)) }
+}
+
+/// An activation of a matrix product's epilogue.
+#[inline(always)]
+pub unsafe fn activate<S: Simd>(activation: Activation, x: S::F) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe {
+        match activation {
+            Activation::None => x,
+            Activation::Relu => relu::<S>(x),
+            Activation::Sigmoid => sigmoid::<S>(x),
+            Activation::Tanh => tanh::<S>(x),
+            Activation::GeluTanh => gelu_tanh::<S>(x),
+            Activation::GeluErf => gelu_erf::<S>(x),
+            Activation::Silu => silu::<S>(x),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Vectors of f32 on every instruction set, behind one trait, so that a kernel is written once.
+//!
+//! A kernel is a [`Kernel`] whose `run` is generic over [`Simd`] and inlined into one function per instruction set by
+//! [`dispatch`]. E operations are single IEEE instructions; [`Simd::fmaz`] is exact inside `fpenv::flushing`.
+
+mod math;
+mod portable;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+pub use math::*;
+
+use super::isa::Isa;
+
+/// The most vectors that SUM's 32 lanes take, on the narrowest instruction set.
+pub const MAX_SUM_VECTORS: usize = 8;
+
+/// Vectors of one instruction set.
+///
+/// # Safety
+/// Every method may be called only where the instruction set is available; [`dispatch`] sees to it. Pointers are
+/// valid for [`Simd::LANES`] values and need no alignment.
+#[allow(clippy::missing_safety_doc)] // Said once, above.
+pub trait Simd: Copy + 'static {
+    /// Values in a vector.
+    const LANES: usize;
+    /// Rows of a matrix-product tile.
+    const TILE_ROWS: usize;
+    /// Vectors across a matrix-product tile.
+    const TILE_VECTORS: usize;
+    /// A vector of f32.
+    type F: Copy;
+    /// A vector of i32.
+    type I: Copy;
+    /// What a compare gives.
+    type M: Copy;
+
+    unsafe fn splat(x: f32) -> Self::F;
+    unsafe fn splat_i(x: i32) -> Self::I;
+    unsafe fn load(p: *const f32) -> Self::F;
+    unsafe fn store(p: *mut f32, x: Self::F);
+
+    unsafe fn add(a: Self::F, b: Self::F) -> Self::F;
+    unsafe fn sub(a: Self::F, b: Self::F) -> Self::F;
+    unsafe fn mul(a: Self::F, b: Self::F) -> Self::F;
+    unsafe fn div(a: Self::F, b: Self::F) -> Self::F;
+    unsafe fn sqrt(a: Self::F) -> Self::F;
+    /// `a·b + c` of the contract; only inside `fpenv::flushing`.
+    unsafe fn fmaz(a: Self::F, b: Self::F, c: Self::F) -> Self::F;
+
+    unsafe fn bits(a: Self::F) -> Self::I;
+    unsafe fn from_bits(a: Self::I) -> Self::F;
+    unsafe fn to_float(a: Self::I) -> Self::F;
+    unsafe fn add_i(a: Self::I, b: Self::I) -> Self::I;
+    unsafe fn sub_i(a: Self::I, b: Self::I) -> Self::I;
+    unsafe fn and_i(a: Self::I, b: Self::I) -> Self::I;
+    unsafe fn xor_i(a: Self::I, b: Self::I) -> Self::I;
+    unsafe fn or_i(a: Self::I, b: Self::I) -> Self::I;
+    /// Left.
+    unsafe fn shl<const BITS: i32>(a: Self::I) -> Self::I;
+    /// Right, arithmetic.
+    unsafe fn sar<const BITS: i32>(a: Self::I) -> Self::I;
+    unsafe fn max_i(a: Self::I, b: Self::I) -> Self::I;
+
+    unsafe fn lt(a: Self::F, b: Self::F) -> Self::M;
+    unsafe fn eq(a: Self::F, b: Self::F) -> Self::M;
+    unsafe fn is_nan(a: Self::F) -> Self::M;
+    unsafe fn select(mask: Self::M, yes: Self::F, no: Self::F) -> Self::F;
+    unsafe fn select_i(mask: Self::M, yes: Self::I, no: Self::I) -> Self::I;
+}
+
+/// Work written once for every instruction set.
+pub trait Kernel {
+    /// What it gives.
+    type Output;
+
+    /// Does the work. Implementations are `#[inline(always)]`, so that they take on the caller's instruction set.
+    ///
+    /// # Safety
+    /// The instruction set is available, and the kernel's own pointers are valid.
+    unsafe fn run<S: Simd>(self) -> Self::Output;
+}
+
+/// Runs a kernel with an instruction set.
+///
+/// # Safety
+/// The kernel's own pointers are valid.
+#[inline]
+pub unsafe fn dispatch<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
+    // SAFETY: an `Isa` in use was checked against the machine when the device was opened.
+    unsafe {
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => x86::with_avx512(kernel),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => x86::with_avx2(kernel),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Sse2 => kernel.run::<x86::Sse2>(),
+            _ => kernel.run::<portable::Portable>(),
+        }
+    }
+}

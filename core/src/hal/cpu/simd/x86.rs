@@ -1,0 +1,232 @@
+//! Vectors of x86-64: SSE2, AVX2 with FMA3, AVX-512.
+
+use super::{Kernel, Simd};
+use std::arch::x86_64::*;
+
+/// Runs a kernel compiled for AVX2 and FMA3.
+///
+/// # Safety
+/// The processor has them, and the kernel's pointers are valid.
+#[target_feature(enable = "avx2,fma")]
+pub unsafe fn with_avx2<K: Kernel>(kernel: K) -> K::Output {
+    // SAFETY: passed on.
+    unsafe { kernel.run::<Avx2>() }
+}
+
+/// Runs a kernel compiled for AVX-512.
+///
+/// # Safety
+/// The processor has F, DQ, BW and VL, and the kernel's pointers are valid.
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")]
+pub unsafe fn with_avx512<K: Kernel>(kernel: K) -> K::Output {
+    // SAFETY: passed on.
+    unsafe { kernel.run::<Avx512>() }
+}
+
+/// The baseline of x86-64.
+#[derive(Clone, Copy)]
+pub struct Sse2;
+
+/// AVX2 with FMA3.
+#[derive(Clone, Copy)]
+pub struct Avx2;
+
+/// AVX-512 F, DQ, BW and VL.
+#[derive(Clone, Copy)]
+pub struct Avx512;
+
+/// The methods that are one instruction each.
+macro_rules! instructions {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty = $expression:expr;)*) => {
+        $(
+            #[inline(always)]
+            unsafe fn $name($($argument: $type),*) -> $result {
+                // SAFETY: the trait's: the instruction set is there, pointers are valid.
+                unsafe { $expression }
+            }
+        )*
+    };
+}
+
+impl Simd for Avx2 {
+    const LANES: usize = 8;
+    const TILE_ROWS: usize = 6;
+    const TILE_VECTORS: usize = 2;
+    type F = __m256;
+    type I = __m256i;
+    type M = __m256;
+
+    instructions! {
+        splat(x: f32) -> __m256 = _mm256_set1_ps(x);
+        splat_i(x: i32) -> __m256i = _mm256_set1_epi32(x);
+        load(p: *const f32) -> __m256 = _mm256_loadu_ps(p);
+        store(p: *mut f32, x: __m256) -> () = _mm256_storeu_ps(p, x);
+        add(a: __m256, b: __m256) -> __m256 = _mm256_add_ps(a, b);
+        sub(a: __m256, b: __m256) -> __m256 = _mm256_sub_ps(a, b);
+        mul(a: __m256, b: __m256) -> __m256 = _mm256_mul_ps(a, b);
+        div(a: __m256, b: __m256) -> __m256 = _mm256_div_ps(a, b);
+        sqrt(a: __m256) -> __m256 = _mm256_sqrt_ps(a);
+        fmaz(a: __m256, b: __m256, c: __m256) -> __m256 = _mm256_fmadd_ps(a, b, c);
+        bits(a: __m256) -> __m256i = _mm256_castps_si256(a);
+        from_bits(a: __m256i) -> __m256 = _mm256_castsi256_ps(a);
+        to_float(a: __m256i) -> __m256 = _mm256_cvtepi32_ps(a);
+        add_i(a: __m256i, b: __m256i) -> __m256i = _mm256_add_epi32(a, b);
+        sub_i(a: __m256i, b: __m256i) -> __m256i = _mm256_sub_epi32(a, b);
+        and_i(a: __m256i, b: __m256i) -> __m256i = _mm256_and_si256(a, b);
+        xor_i(a: __m256i, b: __m256i) -> __m256i = _mm256_xor_si256(a, b);
+        or_i(a: __m256i, b: __m256i) -> __m256i = _mm256_or_si256(a, b);
+        max_i(a: __m256i, b: __m256i) -> __m256i = _mm256_max_epi32(a, b);
+        lt(a: __m256, b: __m256) -> __m256 = _mm256_cmp_ps::<_CMP_LT_OQ>(a, b);
+        eq(a: __m256, b: __m256) -> __m256 = _mm256_cmp_ps::<_CMP_EQ_OQ>(a, b);
+        is_nan(a: __m256) -> __m256 = _mm256_cmp_ps::<_CMP_UNORD_Q>(a, a);
+        select(mask: __m256, yes: __m256, no: __m256) -> __m256 = _mm256_blendv_ps(no, yes, mask);
+        select_i(mask: __m256, yes: __m256i, no: __m256i) -> __m256i =
+            _mm256_blendv_epi8(no, yes, _mm256_castps_si256(mask));
+    }
+    #[inline(always)]
+    unsafe fn shl<const BITS: i32>(a: __m256i) -> __m256i {
+        // SAFETY: the trait's.
+        unsafe { _mm256_slli_epi32::<BITS>(a) }
+    }
+    #[inline(always)]
+    unsafe fn sar<const BITS: i32>(a: __m256i) -> __m256i {
+        // SAFETY: the trait's.
+        unsafe { _mm256_srai_epi32::<BITS>(a) }
+    }
+}
+
+impl Simd for Avx512 {
+    const LANES: usize = 16;
+    const TILE_ROWS: usize = 12;
+    const TILE_VECTORS: usize = 2;
+    type F = __m512;
+    type I = __m512i;
+    type M = __mmask16;
+
+    instructions! {
+        splat(x: f32) -> __m512 = _mm512_set1_ps(x);
+        splat_i(x: i32) -> __m512i = _mm512_set1_epi32(x);
+        load(p: *const f32) -> __m512 = _mm512_loadu_ps(p);
+        store(p: *mut f32, x: __m512) -> () = _mm512_storeu_ps(p, x);
+        add(a: __m512, b: __m512) -> __m512 = _mm512_add_ps(a, b);
+        sub(a: __m512, b: __m512) -> __m512 = _mm512_sub_ps(a, b);
+        mul(a: __m512, b: __m512) -> __m512 = _mm512_mul_ps(a, b);
+        div(a: __m512, b: __m512) -> __m512 = _mm512_div_ps(a, b);
+        sqrt(a: __m512) -> __m512 = _mm512_sqrt_ps(a);
+        fmaz(a: __m512, b: __m512, c: __m512) -> __m512 = _mm512_fmadd_ps(a, b, c);
+        bits(a: __m512) -> __m512i = _mm512_castps_si512(a);
+        from_bits(a: __m512i) -> __m512 = _mm512_castsi512_ps(a);
+        to_float(a: __m512i) -> __m512 = _mm512_cvtepi32_ps(a);
+        add_i(a: __m512i, b: __m512i) -> __m512i = _mm512_add_epi32(a, b);
+        sub_i(a: __m512i, b: __m512i) -> __m512i = _mm512_sub_epi32(a, b);
+        and_i(a: __m512i, b: __m512i) -> __m512i = _mm512_and_si512(a, b);
+        xor_i(a: __m512i, b: __m512i) -> __m512i = _mm512_xor_si512(a, b);
+        or_i(a: __m512i, b: __m512i) -> __m512i = _mm512_or_si512(a, b);
+        max_i(a: __m512i, b: __m512i) -> __m512i = _mm512_max_epi32(a, b);
+        lt(a: __m512, b: __m512) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(a, b);
+        eq(a: __m512, b: __m512) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_EQ_OQ>(a, b);
+        is_nan(a: __m512) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(a, a);
+        select(mask: __mmask16, yes: __m512, no: __m512) -> __m512 = _mm512_mask_blend_ps(mask, no, yes);
+        select_i(mask: __mmask16, yes: __m512i, no: __m512i) -> __m512i = _mm512_mask_blend_epi32(mask, no, yes);
+    }
+    #[inline(always)]
+    unsafe fn shl<const BITS: i32>(a: __m512i) -> __m512i {
+        // The immediate form wants a u32 constant, which BITS can't become; the constant count folds to it.
+        // SAFETY: the trait's.
+        unsafe { _mm512_sll_epi32(a, _mm_cvtsi32_si128(BITS)) }
+    }
+    #[inline(always)]
+    unsafe fn sar<const BITS: i32>(a: __m512i) -> __m512i {
+        // SAFETY: the trait's.
+        unsafe { _mm512_sra_epi32(a, _mm_cvtsi32_si128(BITS)) }
+    }
+}
+
+impl Simd for Sse2 {
+    const LANES: usize = 4;
+    const TILE_ROWS: usize = 4;
+    const TILE_VECTORS: usize = 1;
+    type F = __m128;
+    type I = __m128i;
+    type M = __m128;
+
+    instructions! {
+        splat(x: f32) -> __m128 = _mm_set1_ps(x);
+        splat_i(x: i32) -> __m128i = _mm_set1_epi32(x);
+        load(p: *const f32) -> __m128 = _mm_loadu_ps(p);
+        store(p: *mut f32, x: __m128) -> () = _mm_storeu_ps(p, x);
+        add(a: __m128, b: __m128) -> __m128 = _mm_add_ps(a, b);
+        sub(a: __m128, b: __m128) -> __m128 = _mm_sub_ps(a, b);
+        mul(a: __m128, b: __m128) -> __m128 = _mm_mul_ps(a, b);
+        div(a: __m128, b: __m128) -> __m128 = _mm_div_ps(a, b);
+        sqrt(a: __m128) -> __m128 = _mm_sqrt_ps(a);
+        fmaz(a: __m128, b: __m128, c: __m128) -> __m128 = fmaz_sse2(a, b, c);
+        bits(a: __m128) -> __m128i = _mm_castps_si128(a);
+        from_bits(a: __m128i) -> __m128 = _mm_castsi128_ps(a);
+        to_float(a: __m128i) -> __m128 = _mm_cvtepi32_ps(a);
+        add_i(a: __m128i, b: __m128i) -> __m128i = _mm_add_epi32(a, b);
+        sub_i(a: __m128i, b: __m128i) -> __m128i = _mm_sub_epi32(a, b);
+        and_i(a: __m128i, b: __m128i) -> __m128i = _mm_and_si128(a, b);
+        xor_i(a: __m128i, b: __m128i) -> __m128i = _mm_xor_si128(a, b);
+        or_i(a: __m128i, b: __m128i) -> __m128i = _mm_or_si128(a, b);
+        max_i(a: __m128i, b: __m128i) -> __m128i =
+            Self::select_i(_mm_castsi128_ps(_mm_cmpgt_epi32(a, b)), a, b);
+        lt(a: __m128, b: __m128) -> __m128 = _mm_cmplt_ps(a, b);
+        eq(a: __m128, b: __m128) -> __m128 = _mm_cmpeq_ps(a, b);
+        is_nan(a: __m128) -> __m128 = _mm_cmpunord_ps(a, a);
+        select(mask: __m128, yes: __m128, no: __m128) -> __m128 =
+            _mm_or_ps(_mm_and_ps(mask, yes), _mm_andnot_ps(mask, no));
+        select_i(mask: __m128, yes: __m128i, no: __m128i) -> __m128i = _mm_castps_si128(
+            Self::select(mask, _mm_castsi128_ps(yes), _mm_castsi128_ps(no))
+        );
+    }
+    #[inline(always)]
+    unsafe fn shl<const BITS: i32>(a: __m128i) -> __m128i {
+        // SAFETY: SSE2 is x86-64's baseline.
+        unsafe { _mm_slli_epi32::<BITS>(a) }
+    }
+    #[inline(always)]
+    unsafe fn sar<const BITS: i32>(a: __m128i) -> __m128i {
+        // SAFETY: SSE2 is x86-64's baseline.
+        unsafe { _mm_srai_epi32::<BITS>(a) }
+    }
+}
+
+/// `fmaz` without FMA3: both halves in double precision, where the product is exact, the sum rounded to odd and then
+/// narrowed once. Under FTZ and DAZ the conversions flush as the contract says: x86 finds tininess after rounding.
+/// (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008.)
+#[inline(always)]
+unsafe fn fmaz_sse2(a: __m128, b: __m128, c: __m128) -> __m128 {
+    // SAFETY: SSE2 is x86-64's baseline.
+    unsafe {
+        let low = fmaz_half(a, b, c);
+        let high = fmaz_half(_mm_movehl_ps(a, a), _mm_movehl_ps(b, b), _mm_movehl_ps(c, c));
+        _mm_movelh_ps(low, high)
+    }
+}
+
+/// Two lanes of [`fmaz_sse2`].
+#[inline(always)]
+unsafe fn fmaz_half(a: __m128, b: __m128, c: __m128) -> __m128 {
+    // SAFETY: SSE2 is x86-64's baseline.
+    unsafe {
+        let product = _mm_mul_pd(_mm_cvtps_pd(a), _mm_cvtps_pd(b));
+        let c = _mm_cvtps_pd(c);
+        let sum = _mm_add_pd(product, c);
+        // Knuth's two-sum.
+        let t = _mm_sub_pd(sum, product);
+        let error = _mm_add_pd(_mm_sub_pd(product, _mm_sub_pd(sum, t)), _mm_sub_pd(c, t));
+        let zero = _mm_setzero_pd();
+        // Ordered compares: the error of an infinite or NaN sum is NaN and changes nothing.
+        let inexact = _mm_castpd_si128(_mm_or_pd(_mm_cmplt_pd(error, zero), _mm_cmplt_pd(zero, error)));
+        let bits = _mm_castpd_si128(sum);
+        let one = _mm_set1_epi64x(1);
+        let even = _mm_andnot_si128(bits, one);
+        // +1 when the error points away from zero, −1 (two's complement) when towards it: do the signs differ?
+        let differ = _mm_xor_si128(bits, _mm_castpd_si128(error));
+        let towards = _mm_shuffle_epi32::<0b11_11_01_01>(_mm_srai_epi32::<31>(differ));
+        let step = _mm_sub_epi64(_mm_xor_si128(even, towards), towards);
+        let step = _mm_and_si128(step, inexact);
+        _mm_cvtpd_ps(_mm_castsi128_pd(_mm_add_epi64(bits, step)))
+    }
+}

@@ -1,0 +1,96 @@
+//! What machine this is: processor, memory, and the mode that suits it.
+
+mod cpu;
+mod ram;
+
+pub use cpu::{Cache, Cpu};
+pub use ram::Memory;
+
+use std::sync::OnceLock;
+
+/// A report on the machine.
+#[derive(Clone, Debug)]
+pub struct Hardware {
+    /// The processor.
+    pub cpu: Cpu,
+    /// Host memory, as this process may use it.
+    pub memory: Memory,
+    /// The mode that suits the machine.
+    pub recommended: Mode,
+}
+
+/// Where work should run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// On the processor: no GPU, or one with less than 2 GB.
+    Cpu,
+    /// On both: a GPU with 2 to 4 GB.
+    Hybrid,
+    /// On the GPU: one with 4 GB or more.
+    Gpu,
+}
+
+impl Mode {
+    /// `cpu`, `hybrid` or `gpu`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Mode::Cpu => "cpu",
+            Mode::Hybrid => "hybrid",
+            Mode::Gpu => "gpu",
+        }
+    }
+
+    /// The mode for a machine whose largest GPU has that many bytes of memory, `None` without a GPU.
+    pub fn for_gpu_memory(bytes: Option<u64>) -> Mode {
+        const GIB: u64 = 1 << 30;
+        match bytes {
+            Some(bytes) if bytes >= 4 * GIB => Mode::Gpu,
+            Some(bytes) if bytes >= 2 * GIB => Mode::Hybrid,
+            _ => Mode::Cpu,
+        }
+    }
+}
+
+/// Looks at the machine.
+pub fn detect() -> Hardware {
+    Hardware { cpu: cpu().clone(), memory: memory(), recommended: Mode::for_gpu_memory(None) }
+}
+
+fn cpu() -> &'static Cpu {
+    static CPU: OnceLock<Cpu> = OnceLock::new();
+    CPU.get_or_init(Cpu::detect)
+}
+
+/// The processor's name.
+pub(crate) fn cpu_name() -> String {
+    cpu().model.clone()
+}
+
+/// Host memory now.
+pub fn memory() -> Memory {
+    Memory::detect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_report_is_plausible() {
+        let report = detect();
+        assert!(!report.cpu.model.is_empty() && !report.cpu.vendor.is_empty());
+        assert!(report.cpu.threads >= 1 && report.cpu.cores >= 1 && report.cpu.cores <= report.cpu.threads);
+        assert!(report.memory.total > 1 << 20 && report.memory.available <= report.memory.total);
+        #[cfg(target_arch = "x86_64")]
+        assert!(report.cpu.features.iter().any(|feature| feature == "sse2"));
+    }
+
+    #[test]
+    fn modes_follow_the_memory_of_the_gpu() {
+        let gib = |n: u64| Some(n << 30);
+        assert_eq!(Mode::for_gpu_memory(None), Mode::Cpu);
+        assert_eq!(Mode::for_gpu_memory(gib(1)), Mode::Cpu);
+        assert_eq!(Mode::for_gpu_memory(gib(2)), Mode::Hybrid);
+        assert_eq!(Mode::for_gpu_memory(gib(4)), Mode::Gpu);
+    }
+}

@@ -1,0 +1,32 @@
+//! `adead-core`: the runtime. Applications use the facade crate `adead`; bindings use this one.
+//!
+//! Everything is a [`Command`]: an [`Op`] with its attributes and operands. A direct call, a program and a conformance
+//! case all build commands; a [`Context`] executes them on its device. What comes out is the arithmetic contract
+//! ([`contract`], `docs/contract.md`): the same bits everywhere.
+
+pub mod contract;
+pub mod hal;
+pub mod hardware;
+pub mod memory;
+pub mod program;
+
+mod calls;
+mod command;
+mod context;
+mod dtype;
+mod error;
+mod ops;
+mod shape;
+mod tensor;
+
+pub use calls::{AttentionOptions, MatmulOptions};
+pub use command::{Command, Inputs, Meta, Place, View, ViewMut};
+pub use context::{Context, ContextOptions};
+pub use dtype::DType;
+pub use error::{Error, Result, Status};
+pub use ops::{Attrs, Axis, Cost, Op, OpInfo, Permutation, Values, reference};
+pub use shape::{MAX_ELEMENTS, MAX_RANK, Shape};
+pub use tensor::{Element, Tensor};
+
+/// The version of this library.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

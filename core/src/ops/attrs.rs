@@ -1,0 +1,150 @@
+//! Attributes: one flat value with every operation's, each with its default.
+
+use super::Op;
+use crate::contract::{Activation, GeluForm};
+use crate::dtype::DType;
+use crate::error::{Error, Result, Status, fail};
+use crate::shape::MAX_RANK;
+
+/// Along what an operation works.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Axis {
+    /// The operation's own default.
+    #[default]
+    Default,
+    /// The row-major flattening of everything.
+    All,
+    /// One axis; negative ones count from the end.
+    At(i32),
+}
+
+/// An order of axes; the default is reversed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Permutation {
+    axes: [i8; MAX_RANK],
+    len: Option<u8>,
+}
+
+impl Permutation {
+    /// The axes of the result, as axes of the operand; negative ones count from the end. At most eight; whether they are
+    /// a permutation of the operand's rank is checked when the operation is.
+    pub fn new(axes: &[i32]) -> Result<Permutation> {
+        let mut permutation = Permutation { axes: [0; MAX_RANK], len: Some(axes.len() as u8) };
+        let range = -(MAX_RANK as i32)..MAX_RANK as i32;
+        if axes.len() > MAX_RANK || axes.iter().any(|axis| !range.contains(axis)) {
+            fail!(InvalidArgument, "{axes:?} is no permutation of at most {MAX_RANK} axes");
+        }
+        for (to, &from) in permutation.axes.iter_mut().zip(axes) {
+            *to = from as i8;
+        }
+        Ok(permutation)
+    }
+
+    /// The axes, unless it is the default.
+    pub fn axes(&self) -> Option<&[i8]> {
+        self.len.map(|len| &self.axes[..len as usize])
+    }
+}
+
+/// The attributes of every operation; an operation reads its own. `docs/operations.md` lists them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Attrs {
+    /// matmul: a is stored transposed.
+    pub trans_a: bool,
+    /// matmul: b is stored transposed.
+    pub trans_b: bool,
+    /// reductions: keep reduced axes as 1.
+    pub keepdim: bool,
+    /// attention: query i sees key j when j ≤ i + (Sk − Sq).
+    pub causal: bool,
+    /// gelu: which form.
+    pub form: GeluForm,
+    /// matmul, ffn: what follows; `None` is the operation's default.
+    pub activation: Option<Activation>,
+    /// cast, argmax: the result's dtype; `None` is the operation's default.
+    pub dtype: Option<DType>,
+    /// softmax, reductions, concat: along what.
+    pub axis: Axis,
+    /// matmul, scale: the factor.
+    pub alpha: f32,
+    /// matmul: the factor of c.
+    pub beta: f32,
+    /// norms: added to the variance.
+    pub eps: f32,
+    /// attention: the factor of the scores; 0 means 1/sqrt(D).
+    pub scale: f32,
+    /// transpose: the order of axes.
+    pub perm: Permutation,
+}
+
+impl Default for Attrs {
+    #[inline]
+    fn default() -> Attrs {
+        Attrs {
+            trans_a: false,
+            trans_b: false,
+            keepdim: false,
+            causal: false,
+            form: GeluForm::Erf,
+            activation: None,
+            dtype: None,
+            axis: Axis::Default,
+            alpha: 1.0,
+            beta: 0.0,
+            eps: 1e-5,
+            scale: 0.0,
+            perm: Permutation::default(),
+        }
+    }
+}
+
+impl Attrs {
+    /// Sets an attribute by name from text, as conformance cases and program texts write it: integers in decimal,
+    /// f32 in decimal or as `0x` and its bits, words, lists with commas. `invalid_argument` for a name that `op` does
+    /// not have or a value that it can't take.
+    pub fn set(&mut self, op: Op, name: &str, value: &str) -> Result<()> {
+        if !op.info().attrs.contains(&name) {
+            fail!(InvalidArgument, "{op} has no attribute '{name}': it has {:?}", op.info().attrs);
+        }
+        let bad = || Error::new(Status::InvalidArgument, format!("{op}: '{value}' is no value of {name}"));
+        let flag = || match value {
+            "0" => Ok(false),
+            "1" => Ok(true),
+            _ => Err(bad()),
+        };
+        let number = || match value.strip_prefix("0x") {
+            Some(hex) => u32::from_str_radix(hex, 16).map(f32::from_bits).map_err(|_| bad()),
+            None => value.parse().map_err(|_| bad()),
+        };
+        match name {
+            "trans_a" => self.trans_a = flag()?,
+            "trans_b" => self.trans_b = flag()?,
+            "keepdim" => self.keepdim = flag()?,
+            "causal" => self.causal = flag()?,
+            "alpha" => self.alpha = number()?,
+            "beta" => self.beta = number()?,
+            "eps" => self.eps = number()?,
+            "scale" => self.scale = number()?,
+            "dtype" => self.dtype = Some(value.parse()?),
+            "axis" if value == "all" => self.axis = Axis::All,
+            "axis" => self.axis = Axis::At(value.parse().map_err(|_| bad())?),
+            "form" => {
+                self.form = match value {
+                    "erf" => GeluForm::Erf,
+                    "tanh" => GeluForm::Tanh,
+                    _ => return Err(bad()),
+                }
+            }
+            "activation" => {
+                self.activation = Some(Activation::ALL.into_iter().find(|a| a.name() == value).ok_or_else(bad)?)
+            }
+            "perm" => {
+                let axes: Result<Vec<i32>, _> =
+                    value.split(',').filter(|axis| !axis.is_empty()).map(str::parse).collect();
+                self.perm = Permutation::new(&axes.map_err(|_| bad())?)?;
+            }
+            _ => unreachable!("an attribute of the table has no setter: {name}"),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,46 @@
+//! `cast`: another element type.
+
+use super::{Attrs, OpInfo, Values, scalar, rules};
+use crate::command::{Meta, View};
+use crate::dtype::DType;
+use crate::error::Result;
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "cast",
+    operands: &["x"],
+    attrs: &["dtype"],
+    in_place: false,
+    shape: |attrs, inputs| {
+        let x = rules::required(inputs, 0);
+        Ok(Meta::new(attrs.dtype.unwrap_or(DType::F32), x.shape))
+    },
+    flops: |_, _, output| output.shape.elements() as f64,
+};
+
+pub(super) fn reference(_: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {
+    let (from, to) = (rules::required(inputs, 0).dtype, output.dtype);
+    let bytes = scalar::bytes(inputs, 0)?;
+    if from == to {
+        return Ok(bytes.to_vec());
+    }
+    if from.is_float() {
+        let x = scalar::floats(inputs, 0)?.into_iter();
+        // Rust's `as` truncates, saturates and takes NaN to 0.
+        return Ok(match to {
+            DType::I32 => x.flat_map(|x| (x as i32).to_ne_bytes()).collect(),
+            DType::U32 => x.flat_map(|x| (x as u32).to_ne_bytes()).collect(),
+            DType::I64 => x.flat_map(|x| (x as i64).to_ne_bytes()).collect(),
+            _ => scalar::stored(x, to),
+        });
+    }
+    let x = bytes.chunks_exact(from.size()).map(|x| match from {
+        DType::I64 => i64::from_ne_bytes(x.try_into().unwrap_or_default()),
+        DType::U32 => u32::from_ne_bytes(x.try_into().unwrap_or_default()) as i64,
+        _ => i32::from_ne_bytes(x.try_into().unwrap_or_default()) as i64,
+    });
+    Ok(match to {
+        DType::I64 => x.flat_map(i64::to_ne_bytes).collect(),
+        DType::I32 | DType::U32 => x.flat_map(|x| (x as i32).to_ne_bytes()).collect(),
+        _ => scalar::stored(x.map(|x| x as f32), to),
+    })
+}

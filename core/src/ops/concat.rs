@@ -1,0 +1,66 @@
+//! `concat`: tensors joined along an axis.
+
+use super::{Attrs, Axis, OpInfo, Values, scalar, rules};
+use crate::command::{Meta, View};
+use crate::error::{Result, fail};
+use crate::shape::{MAX_RANK, Shape};
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "concat",
+    operands: &["x*"],
+    attrs: &["axis"],
+    in_place: false,
+    shape: |attrs, inputs| {
+        let first = rules::required(inputs, 0);
+        for view in inputs.iter().flatten() {
+            if view.dtype() != first.dtype {
+                fail!(DtypeMismatch, "concat: operands are {} and {}; cast one of them", first.dtype, view.dtype());
+            }
+        }
+        let axis = axis(attrs, &first.shape)?;
+        let mut joined = 0usize;
+        for (i, view) in inputs.iter().flatten().enumerate() {
+            let (a, b) = (first.shape.dims(), view.shape().dims());
+            if a.len() != b.len() || a[..axis] != b[..axis] || a[axis + 1..] != b[axis + 1..] {
+                fail!(
+                    ShapeMismatch,
+                    "concat: operand 0 is {} and operand {i} is {}; they may differ only in axis {axis}",
+                    first.shape,
+                    view.shape()
+                );
+            }
+            joined = joined.saturating_add(b[axis]);
+        }
+        let mut dims = [0; MAX_RANK];
+        dims[..first.shape.rank()].copy_from_slice(first.shape.dims());
+        dims[axis] = joined;
+        Ok(Meta::new(first.dtype, Shape::new(&dims[..first.shape.rank()])?))
+    },
+    flops: |_, _, _| 0.0,
+};
+
+/// The axis as an index.
+pub(crate) fn axis(attrs: &Attrs, shape: &Shape) -> Result<usize> {
+    if shape.rank() == 0 {
+        fail!(ShapeMismatch, "concat: a scalar has no axis; at least one dimension is needed");
+    }
+    match attrs.axis {
+        Axis::Default => rules::axis_index("concat", 0, shape),
+        Axis::At(axis) => rules::axis_index("concat", axis, shape),
+        Axis::All => fail!(InvalidArgument, "concat: joins along one axis, not 'all'"),
+    }
+}
+
+pub(super) fn reference(attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {
+    let axis = axis(attrs, &output.shape)?;
+    let outer: usize = output.shape.dims()[..axis].iter().product();
+    let mut y = Vec::with_capacity(output.bytes());
+    for o in 0..outer {
+        for i in 0..inputs.len() {
+            let x = scalar::bytes(inputs, i)?;
+            let part = x.len() / outer;
+            y.extend_from_slice(&x[o * part..(o + 1) * part]);
+        }
+    }
+    Ok(y)
+}

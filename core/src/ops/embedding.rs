@@ -1,0 +1,58 @@
+//! `embedding`: rows of a table by id.
+
+use super::{Attrs, OpInfo, Values, scalar, rules};
+use crate::command::{Meta, View};
+use crate::dtype::DType;
+use crate::error::{Result, fail};
+use crate::shape::{MAX_RANK, Shape};
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "embedding",
+    operands: &["table", "ids"],
+    attrs: &[],
+    in_place: false,
+    shape: |_, inputs| {
+        let (table, ids) = (rules::required(inputs, 0), rules::required(inputs, 1));
+        if !ids.dtype.is_index() {
+            fail!(DtypeMismatch, "embedding: ids are i32, i64 or u32, not {}", ids.dtype);
+        }
+        if table.shape.rank() == 0 {
+            fail!(ShapeMismatch, "embedding: the table is a scalar; it must be [rows, …]");
+        }
+        let (n, row) = (ids.shape.rank(), &table.shape.dims()[1..]);
+        let rank = n + row.len();
+        if rank > MAX_RANK {
+            fail!(ShapeMismatch, "embedding: ids {} of rows of {} give rank {rank}", ids.shape, table.shape);
+        }
+        let mut dims = [0; MAX_RANK];
+        dims[..n].copy_from_slice(ids.shape.dims());
+        dims[n..rank].copy_from_slice(row);
+        Ok(Meta::new(table.dtype, Shape::new(&dims[..rank])?))
+    },
+    flops: |_, _, _| 0.0,
+};
+
+/// The row numbers, each checked against the table; nothing is written before all are.
+pub(crate) fn check_id(position: usize, id: i64, rows: usize) -> Result<usize> {
+    match usize::try_from(id) {
+        Ok(row) if row < rows => Ok(row),
+        _ => fail!(InvalidArgument, "embedding: id {id} at position {position} is outside the table's {rows} rows"),
+    }
+}
+
+pub(super) fn reference(_: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {
+    let (table, ids) = (scalar::bytes(inputs, 0)?, scalar::bytes(inputs, 1)?);
+    let (rows, dtype) = (rules::required(inputs, 0).shape.dims()[0], rules::required(inputs, 1).dtype);
+    let row_bytes = rules::required(inputs, 0).shape.dims()[1..].iter().product::<usize>() * output.dtype.size();
+    let mut y = Vec::with_capacity(output.bytes());
+    for (position, id) in ids.chunks_exact(dtype.size()).enumerate() {
+        let id = match dtype {
+            DType::I64 => i64::from_ne_bytes(id.try_into().unwrap_or_default()),
+            DType::U32 => u32::from_ne_bytes(id.try_into().unwrap_or_default()) as i64,
+            _ => i32::from_ne_bytes(id.try_into().unwrap_or_default()) as i64,
+        };
+        let row = check_id(position, id, rows)?;
+        y.extend_from_slice(&table[row * row_bytes..(row + 1) * row_bytes]);
+    }
+    Ok(y)
+}

@@ -1,0 +1,19 @@
+//! `exp`: e to the x.
+
+use super::{Attrs, OpInfo, Values, scalar, rules};
+use crate::command::{Meta, View};
+use crate::contract;
+use crate::error::Result;
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "exp",
+    operands: &["x"],
+    attrs: &[],
+    in_place: true,
+    shape: |_, inputs| rules::elementwise("exp", inputs),
+    flops: |_, _, output| 16.0 * output.shape.elements() as f64,
+};
+
+pub(super) fn reference(_: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {
+    scalar::map(inputs, output, contract::exp)
+}

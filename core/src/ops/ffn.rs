@@ -1,0 +1,82 @@
+//! `ffn`: `activation(x·w1 + b1)·w2 + b2`, the feed-forward part of a transformer block.
+
+use super::{Attrs, OpInfo, Values, scalar, rules};
+use crate::command::{Meta, View};
+use crate::contract::{self, Activation};
+use crate::error::{Result, fail};
+use crate::shape::{MAX_RANK, Shape};
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "ffn",
+    operands: &["x", "w1", "b1?", "w2", "b2?"],
+    attrs: &["activation"],
+    in_place: false,
+    shape: |_, inputs| Ok(Plan::new(inputs)?.output),
+    flops: |_, inputs, _| match Plan::new(inputs) {
+        Ok(plan) => 2.0 * plan.rows as f64 * plan.hidden as f64 * (plan.width + plan.out) as f64,
+        Err(_) => 0.0,
+    },
+};
+
+/// The default activation.
+pub(crate) fn activation(attrs: &Attrs) -> Activation {
+    attrs.activation.unwrap_or(Activation::Relu)
+}
+
+/// `rows × width` times `width × hidden` times `hidden × out`.
+pub(crate) struct Plan {
+    pub rows: usize,
+    pub width: usize,
+    pub hidden: usize,
+    pub out: usize,
+    pub output: Meta,
+}
+
+impl Plan {
+    pub fn new(inputs: &[Option<View<'_>>]) -> Result<Plan> {
+        let dtype = rules::one_float("ffn", inputs)?;
+        let shape = |i| &rules::required(inputs, i).shape;
+        let (x, w1, w2) = (shape(0), shape(1), shape(3));
+        if x.rank() == 0 || w1.rank() != 2 || w2.rank() != 2 {
+            fail!(ShapeMismatch, "ffn: x is {x}, w1 {w1}, w2 {w2}; they must be […, D], [D, H], [H, E]");
+        }
+        let (width, hidden, out) = (x.from_end(0), w1.from_end(0), w2.from_end(0));
+        if w1.from_end(1) != width || w2.from_end(1) != hidden {
+            fail!(
+                ShapeMismatch,
+                "ffn: x is {x}, w1 {w1}, w2 {w2}; w1's rows must be {width} and w2's rows {hidden}"
+            );
+        }
+        rules::vector_of("ffn", "b1", rules::optional(inputs, 2), hidden)?;
+        rules::vector_of("ffn", "b2", rules::optional(inputs, 4), out)?;
+        let mut dims = [0; MAX_RANK];
+        dims[..x.rank()].copy_from_slice(x.dims());
+        dims[x.rank() - 1] = out;
+        let output = Meta::new(dtype, Shape::new(&dims[..x.rank()])?);
+        let rows = x.dims()[..x.rank() - 1].iter().product();
+        Ok(Plan { rows, width, hidden, out, output })
+    }
+}
+
+pub(super) fn reference(attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {
+    let Plan { rows, width, hidden, out, .. } = Plan::new(inputs)?;
+    let (x, w1, w2) = (scalar::floats(inputs, 0)?, scalar::floats(inputs, 1)?, scalar::floats(inputs, 3)?);
+    let (b1, b2) = (scalar::optional_floats(inputs, 2)?, scalar::optional_floats(inputs, 4)?);
+    let activation = activation(attrs);
+    let mut y = Vec::with_capacity(rows * out);
+    for row in 0..rows {
+        let x = &x[row * width..];
+        let h: Vec<f32> = (0..hidden)
+            .map(|j| {
+                let t = contract::dot(width, |k| x[k], |k| w1[k * hidden + j]);
+                // The hidden value is a result of its own: its NaN is canonical, as if it had been stored.
+                contract::canonical(activation.apply(b1.as_ref().map_or(t, |b| t + b[j])))
+            })
+            .collect();
+        y.extend((0..out).map(|j| {
+            let t = contract::dot(hidden, |k| h[k], |k| w2[k * out + j]);
+            b2.as_ref().map_or(t, |b| t + b[j])
+        }));
+    }
+    Ok(scalar::stored(y, output.dtype))
+}

@@ -1,0 +1,182 @@
+//! The operations: one file each, one row each in the table below.
+//!
+//! A file holds the operation's operands and attributes, its shape rule, its cost and its scalar reference, written
+//! from [`crate::contract`]. No device is named here, and no rule stands anywhere else.
+
+mod attrs;
+mod rules;
+mod scalar;
+
+pub(crate) use attention::Plan as AttentionPlan;
+pub use attrs::{Attrs, Axis, Permutation};
+pub(crate) use concat::axis as concat_axis;
+pub(crate) use embedding::check_id;
+pub(crate) use ffn::{Plan as FfnPlan, activation as ffn_activation};
+pub(crate) use matmul::Plan as MatmulPlan;
+pub(crate) use rules::Lines;
+pub use scalar::Values;
+pub(crate) use softmax::axis as softmax_axis;
+pub(crate) use transpose::axes as transpose_axes;
+
+use crate::command::{Meta, View};
+use crate::error::{Result, fail};
+use std::fmt;
+
+/// The work of a command, for pricing and for GFLOP/s.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// Floating-point operations; a multiply-add is two.
+    pub flops: f64,
+    /// Bytes read and written, each operand once.
+    pub bytes: f64,
+}
+
+/// One row of the table: everything the runtime knows of an operation.
+pub struct OpInfo {
+    /// The name in every language, in programs and in conformance cases.
+    pub name: &'static str,
+    /// The operands' names, in order; a trailing `?` marks an optional one, a trailing `*` one that repeats.
+    pub operands: &'static [&'static str],
+    /// The attributes it has (names of [`Attrs::set`]).
+    pub attrs: &'static [&'static str],
+    /// Whether the output may be exactly an input.
+    pub in_place: bool,
+    /// The shape rule.
+    shape: fn(&Attrs, &[Option<View<'_>>]) -> Result<Meta>,
+    /// Floating-point operations, given inputs and output.
+    flops: fn(&Attrs, &[Option<View<'_>>], &Meta) -> f64,
+}
+
+impl OpInfo {
+    /// What the result looks like; the error, with numbers, if the operands or attributes don't fit.
+    pub fn infer(&self, attrs: &Attrs, inputs: &[Option<View<'_>>]) -> Result<Meta> {
+        rules::operand_count(self, inputs)?;
+        (self.shape)(attrs, inputs)
+    }
+
+    /// The work, for operands that fit.
+    pub fn cost(&self, attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Cost {
+        let read: usize = inputs.iter().flatten().map(|view| view.meta().bytes()).sum();
+        Cost { flops: (self.flops)(attrs, inputs, output), bytes: (read + output.bytes()) as f64 }
+    }
+}
+
+macro_rules! operations {
+    ($($(#[$doc:meta])* $variant:ident = $module:ident;)*) => {
+        $(mod $module;)*
+
+        /// An operation.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u16)]
+        pub enum Op { $($(#[$doc])* $variant,)* }
+
+        impl Op {
+            /// Every operation, in the table's order.
+            pub const ALL: &'static [Op] = &[$(Op::$variant,)*];
+
+            /// The operation's row.
+            #[inline]
+            pub fn info(self) -> &'static OpInfo {
+                static TABLE: [OpInfo; Op::ALL.len()] = [$($module::INFO,)*];
+                &TABLE[self as usize]
+            }
+        }
+
+        /// Computes a command's result with the scalar reference, on any shape that [`OpInfo::infer`] accepts. Slow; the
+        /// measure of every kernel.
+        pub fn reference(op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {
+            match op { $(Op::$variant => $module::reference(attrs, inputs, output),)* }
+        }
+    };
+}
+
+operations! {
+    /// `alpha·(a·b) + beta·c + bias`, then an activation.
+    Matmul = matmul;
+    /// The inner product of two vectors.
+    Dot = dot;
+    /// `a + b`.
+    Add = add;
+    /// `a − b`.
+    Sub = sub;
+    /// `a·b`, element by element.
+    Mul = mul;
+    /// `a / b`.
+    Div = div;
+    /// `x·alpha`.
+    Scale = scale;
+    /// `−x`.
+    Neg = neg;
+    /// `|x|`.
+    Abs = abs;
+    /// `e^x`.
+    Exp = exp;
+    /// The natural logarithm.
+    Log = log;
+    /// The square root.
+    Sqrt = sqrt;
+    /// `1 / sqrt(x)`.
+    Rsqrt = rsqrt;
+    /// `max(x, 0)`.
+    Relu = relu;
+    /// `1 / (1 + e^−x)`.
+    Sigmoid = sigmoid;
+    /// The hyperbolic tangent.
+    Tanh = tanh;
+    /// The Gaussian error linear unit.
+    Gelu = gelu;
+    /// `x·sigmoid(x)`.
+    Silu = silu;
+    /// `e^x` over its sum, along an axis.
+    Softmax = softmax;
+    /// The sum along an axis or of all.
+    Sum = sum;
+    /// The mean along an axis or of all.
+    Mean = mean;
+    /// The maximum along an axis or of all.
+    Max = max;
+    /// The lowest index of the maximum.
+    Argmax = argmax;
+    /// Mean and variance normalised over the last axis.
+    Layernorm = layernorm;
+    /// Root mean square normalised over the last axis.
+    Rmsnorm = rmsnorm;
+    /// Softmax-weighted values: scaled dot-product attention.
+    Attention = attention;
+    /// Two matrix products with an activation between them.
+    Ffn = ffn;
+    /// Rows of a table by id.
+    Embedding = embedding;
+    /// The axes permuted.
+    Transpose = transpose;
+    /// Tensors joined along an axis.
+    Concat = concat;
+    /// Another element type.
+    Cast = cast;
+}
+
+impl Op {
+    /// The name.
+    pub fn name(self) -> &'static str {
+        self.info().name
+    }
+
+    /// The operation of that name.
+    pub fn from_name(name: &str) -> Result<Op> {
+        match Op::ALL.iter().find(|op| op.name() == name) {
+            Some(&op) => Ok(op),
+            None => fail!(InvalidArgument, "no operation '{name}'"),
+        }
+    }
+
+    /// The operation of that number.
+    pub fn from_code(code: u32) -> Option<Op> {
+        Op::ALL.get(code as usize).copied()
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

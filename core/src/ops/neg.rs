@@ -1,0 +1,18 @@
+//! `neg`: the sign flipped.
+
+use super::{Attrs, OpInfo, Values, scalar, rules};
+use crate::command::{Meta, View};
+use crate::error::Result;
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "neg",
+    operands: &["x"],
+    attrs: &[],
+    in_place: true,
+    shape: |_, inputs| rules::elementwise("neg", inputs),
+    flops: |_, _, output| 1.0 * output.shape.elements() as f64,
+};
+
+pub(super) fn reference(_: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {
+    scalar::map(inputs, output, |x| -x)
+}

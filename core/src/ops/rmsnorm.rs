@@ -1,0 +1,28 @@
+//! `rmsnorm`: the root mean square normalised over the last axis.
+
+use super::{Attrs, OpInfo, Values, layernorm, scalar};
+use crate::command::{Meta, View};
+use crate::contract;
+use crate::error::Result;
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "rmsnorm",
+    operands: &["x", "gamma?"],
+    attrs: &["eps"],
+    in_place: true,
+    shape: |_, inputs| layernorm::normalised("rmsnorm", inputs),
+    flops: |_, _, output| 4.0 * output.shape.elements() as f64,
+};
+
+pub(super) fn reference(attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {
+    let x = scalar::floats(inputs, 0)?;
+    let gamma = scalar::optional_floats(inputs, 1)?;
+    let n = output.shape.from_end(0);
+    let mut y = Vec::with_capacity(x.len());
+    for row in x.chunks_exact(n.max(1)) {
+        let squares: Vec<f32> = row.iter().map(|x| x * x).collect();
+        let r = contract::rsqrt(contract::mean(&squares) + attrs.eps);
+        y.extend(row.iter().enumerate().map(|(i, x)| layernorm::affine(x * r, i, &gamma, &None)));
+    }
+    Ok(scalar::stored(y, output.dtype))
+}

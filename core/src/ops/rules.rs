@@ -1,0 +1,163 @@
+//! What the shape rules of several operations share.
+
+use super::{Attrs, Axis, OpInfo};
+use crate::command::{Meta, View};
+use crate::dtype::DType;
+use crate::error::{Result, fail};
+use crate::shape::{MAX_RANK, Shape};
+
+/// The operands as an operation's rule gets them: the required ones are there.
+pub(super) type Operands<'a, 'b> = &'a [Option<View<'b>>];
+
+/// Every required operand is there and none is surplus.
+#[inline]
+pub(super) fn operand_count(info: &OpInfo, inputs: Operands<'_, '_>) -> Result<()> {
+    let names = info.operands;
+    let repeats = names.last().is_some_and(|name| name.ends_with('*'));
+    if inputs.len() > names.len() && !repeats {
+        fail!(InvalidArgument, "{}: takes at most {} operands, not {}", info.name, names.len(), inputs.len());
+    }
+    for (i, name) in names.iter().enumerate() {
+        if !name.ends_with('?') && !matches!(inputs.get(i), Some(Some(_))) {
+            fail!(InvalidArgument, "{}: operand {i} ({}) is missing", info.name, name.trim_end_matches('*'));
+        }
+    }
+    if repeats && inputs.iter().any(Option::is_none) {
+        fail!(InvalidArgument, "{}: an operand is missing", info.name);
+    }
+    Ok(())
+}
+
+/// Operand `i`, which [`operand_count`] found present.
+#[inline(always)]
+pub(super) fn required<'a>(inputs: Operands<'a, '_>, i: usize) -> &'a Meta {
+    match &inputs[i] {
+        Some(view) => view.meta(),
+        None => unreachable!("a required operand was checked"),
+    }
+}
+
+/// Operand `i`, if it is there.
+#[inline(always)]
+pub(super) fn optional<'a>(inputs: Operands<'a, '_>, i: usize) -> Option<&'a Meta> {
+    inputs.get(i).and_then(|input| input.as_ref()).map(|view| view.meta())
+}
+
+/// All operands are floating and of one dtype, which is returned.
+#[inline]
+pub(super) fn one_float(op: &str, inputs: Operands<'_, '_>) -> Result<DType> {
+    let mut found: Option<DType> = None;
+    for view in inputs.iter().flatten() {
+        let dtype = view.dtype();
+        if !dtype.is_float() {
+            fail!(DtypeMismatch, "{op}: computes on f32, f16 and bf16, not {dtype}; cast it first");
+        }
+        match found {
+            Some(first) if first != dtype => {
+                fail!(DtypeMismatch, "{op}: operands are {first} and {dtype}; cast one of them")
+            }
+            _ => found = Some(dtype),
+        }
+    }
+    Ok(found.unwrap_or(DType::F32))
+}
+
+/// The rule of `y = f(x)`.
+#[inline]
+pub(super) fn elementwise(op: &str, inputs: Operands<'_, '_>) -> Result<Meta> {
+    one_float(op, inputs)?;
+    Ok(*required(inputs, 0))
+}
+
+/// The rule of `y = f(a, b)` with broadcasting.
+#[inline]
+pub(super) fn broadcasting(op: &str, inputs: Operands<'_, '_>) -> Result<Meta> {
+    let dtype = one_float(op, inputs)?;
+    let (a, b) = (&required(inputs, 0).shape, &required(inputs, 1).shape);
+    if a == b {
+        return Ok(Meta::new(dtype, *a));
+    }
+    match a.broadcast(b) {
+        Some(shape) => Ok(Meta::new(dtype, shape)),
+        None => fail!(
+            ShapeMismatch,
+            "{op}: {a} and {b} don't broadcast: counted from the end, dimensions must be equal or 1"
+        ),
+    }
+}
+
+/// An axis of a shape as an index.
+pub(super) fn axis_index(op: &str, axis: i32, shape: &Shape) -> Result<usize> {
+    let rank = shape.rank() as i32;
+    if axis < -rank || axis >= rank {
+        fail!(InvalidArgument, "{op}: axis {axis} is out of range for {shape}, which has {rank} dimensions");
+    }
+    Ok(if axis < 0 { axis + rank } else { axis } as usize)
+}
+
+/// A shape seen from an axis: `outer` groups of `n` values that lie `inner` elements apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lines {
+    pub outer: usize,
+    pub n: usize,
+    pub inner: usize,
+}
+
+impl Lines {
+    /// The lines along one axis.
+    pub fn along(shape: &Shape, axis: usize) -> Lines {
+        let dims = shape.dims();
+        Lines { outer: dims[..axis].iter().product(), n: dims[axis], inner: dims[axis + 1..].iter().product() }
+    }
+
+    /// Everything as one line.
+    pub fn flat(shape: &Shape) -> Lines {
+        Lines { outer: 1, n: shape.elements(), inner: 1 }
+    }
+
+    /// The lines that a reduction's attributes ask for; its rule accepted them.
+    pub fn of_reduction(shape: &Shape, axis: Axis) -> Lines {
+        match axis {
+            Axis::At(axis) => Lines::along(shape, if axis < 0 { axis + shape.rank() as i32 } else { axis } as usize),
+            Axis::All | Axis::Default => Lines::flat(shape),
+        }
+    }
+}
+
+/// The rule of reductions: the shape without the axis, or with 1 in its place.
+pub(super) fn reduced(op: &str, attrs: &Attrs, shape: &Shape) -> Result<Shape> {
+    let mut dims = [1; MAX_RANK];
+    let rank = shape.rank();
+    match attrs.axis {
+        Axis::All | Axis::Default => Shape::new(&dims[..if attrs.keepdim { rank } else { 0 }]),
+        Axis::At(axis) => {
+            let axis = axis_index(op, axis, shape)?;
+            dims[..rank].copy_from_slice(shape.dims());
+            dims[axis] = 1;
+            if attrs.keepdim {
+                return Shape::new(&dims[..rank]);
+            }
+            dims.copy_within(axis + 1..rank, axis);
+            Shape::new(&dims[..rank - 1])
+        }
+    }
+}
+
+/// The rule of reductions that need at least one element.
+pub(super) fn reduced_nonempty(op: &str, attrs: &Attrs, shape: &Shape) -> Result<Shape> {
+    let output = reduced(op, attrs, shape)?;
+    if Lines::of_reduction(shape, attrs.axis).n == 0 && output.elements() > 0 {
+        fail!(InvalidArgument, "{op}: {shape} has nothing to reduce, and {op} of nothing is not defined");
+    }
+    Ok(output)
+}
+
+/// An optional vector of length `n`, such as a bias.
+pub(super) fn vector_of(op: &str, name: &str, vector: Option<&Meta>, n: usize) -> Result<()> {
+    match vector {
+        Some(meta) if meta.shape.dims() != [n] => {
+            fail!(ShapeMismatch, "{op}: {name} is {}; it must be [{n}]", meta.shape)
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,113 @@
+//! What the scalar references share: reading operands as f32 and writing results in their storage dtype.
+
+use super::{Attrs, rules::Lines};
+use crate::command::{Meta, View};
+use crate::contract::{bf16_from_f32, bf16_to_f32, canonical, f16_from_f32, f16_to_f32};
+use crate::dtype::DType;
+use crate::error::Result;
+
+/// A reference result: the bytes of its elements, native endian.
+pub type Values = Vec<u8>;
+
+/// The operand's bytes.
+pub(super) fn bytes<'a>(inputs: &'a [Option<View<'_>>], i: usize) -> Result<&'a [u8]> {
+    match &inputs[i] {
+        // SAFETY: the view's maker vouched for that many initialised bytes while it is borrowed.
+        Some(view) => Ok(unsafe { std::slice::from_raw_parts(view.host()?, view.meta().bytes()) }),
+        None => Ok(&[]),
+    }
+}
+
+/// The operand widened to f32.
+pub(super) fn floats(inputs: &[Option<View<'_>>], i: usize) -> Result<Vec<f32>> {
+    let dtype = inputs[i].as_ref().map_or(DType::F32, |view| view.dtype());
+    let bytes = bytes(inputs, i)?;
+    let half = |bytes: &[u8]| u16::from_ne_bytes([bytes[0], bytes[1]]);
+    Ok(match dtype {
+        DType::F32 => bytes.chunks_exact(4).map(|b| f32::from_ne_bytes([b[0], b[1], b[2], b[3]])).collect(),
+        DType::F16 => bytes.chunks_exact(2).map(|b| f16_to_f32(half(b))).collect(),
+        DType::BF16 => bytes.chunks_exact(2).map(|b| bf16_to_f32(half(b))).collect(),
+        _ => unreachable!("the shape rule took only floating operands"),
+    })
+}
+
+/// The operand widened to f32, if it is there.
+pub(super) fn optional_floats(inputs: &[Option<View<'_>>], i: usize) -> Result<Option<Vec<f32>>> {
+    match inputs.get(i) {
+        Some(Some(_)) => floats(inputs, i).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// Results in their storage dtype, NaN canonical.
+pub(super) fn stored(values: impl IntoIterator<Item = f32>, dtype: DType) -> Values {
+    let values = values.into_iter().map(canonical);
+    match dtype {
+        DType::F32 => values.flat_map(f32::to_ne_bytes).collect(),
+        DType::F16 => values.flat_map(|x| f16_from_f32(x).to_ne_bytes()).collect(),
+        DType::BF16 => values.flat_map(|x| bf16_from_f32(x).to_ne_bytes()).collect(),
+        _ => unreachable!("results of arithmetic are floating"),
+    }
+}
+
+/// `y = f(x)`.
+pub(super) fn map(inputs: &[Option<View<'_>>], output: &Meta, f: impl Fn(f32) -> f32) -> Result<Values> {
+    Ok(stored(floats(inputs, 0)?.into_iter().map(f), output.dtype))
+}
+
+/// `y = f(a, b)` with broadcasting.
+pub(super) fn zip(inputs: &[Option<View<'_>>], output: &Meta, f: impl Fn(f32, f32) -> f32) -> Result<Values> {
+    let index = |i: usize| broadcast_index(inputs[i].as_ref().map(|view| *view.meta()), output);
+    let (a, b) = (floats(inputs, 0)?, floats(inputs, 1)?);
+    let (of_a, of_b) = (index(0), index(1));
+    Ok(stored((0..output.shape.elements()).map(|i| f(a[of_a(i)], b[of_b(i)])), output.dtype))
+}
+
+/// From an output position to that of an operand broadcast to it.
+pub(super) fn broadcast_index(operand: Option<Meta>, output: &Meta) -> impl Fn(usize) -> usize + use<> {
+    let output = output.shape;
+    let strides = operand.map_or([0; 8], |meta| meta.shape.broadcast_strides(&output));
+    move |mut flat| {
+        let mut index = 0;
+        for axis in (0..output.rank()).rev() {
+            let n = output.dims()[axis];
+            index += flat % n * strides[axis];
+            flat /= n;
+        }
+        index
+    }
+}
+
+/// Applies `f` to every line of x along an axis; `f` gives as many values as the output's line has.
+pub(super) fn along(x: &[f32], lines: Lines, f: impl Fn(&[f32]) -> Vec<f32>) -> Vec<f32> {
+    let Lines { outer, n, inner } = lines;
+    let results: Vec<Vec<f32>> = (0..outer * inner)
+        .map(|line| {
+            let (o, i) = (line / inner, line % inner);
+            let line: Vec<f32> = (0..n).map(|k| x[(o * n + k) * inner + i]).collect();
+            f(&line)
+        })
+        .collect();
+    let m = results.first().map_or(0, Vec::len);
+    let mut y = vec![0.0; outer * m * inner];
+    for (line, result) in results.into_iter().enumerate() {
+        let (o, i) = (line / inner, line % inner);
+        for (k, value) in result.into_iter().enumerate() {
+            y[(o * m + k) * inner + i] = value;
+        }
+    }
+    y
+}
+
+/// A reduction of every line to one value.
+pub(super) fn reduce(
+    attrs: &Attrs,
+    inputs: &[Option<View<'_>>],
+    output: &Meta,
+    f: impl Fn(&[f32]) -> f32,
+) -> Result<Values> {
+    let x = floats(inputs, 0)?;
+    let Some(view) = &inputs[0] else { return Ok(Vec::new()) };
+    let lines = Lines::of_reduction(view.shape(), attrs.axis);
+    Ok(stored(along(&x, lines, |line| vec![f(line)]), output.dtype))
+}

@@ -1,0 +1,45 @@
+//! `softmax`: e^(x − MAX) over its SUM, along an axis.
+
+use super::{Attrs, Axis, OpInfo, Values, scalar, rules};
+use crate::command::{Meta, View};
+use crate::contract;
+use crate::error::{Result, fail};
+use crate::shape::Shape;
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "softmax",
+    operands: &["x"],
+    attrs: &["axis"],
+    in_place: true,
+    shape: |attrs, inputs| {
+        let meta = rules::elementwise("softmax", inputs)?;
+        axis(attrs, &meta.shape)?;
+        Ok(meta)
+    },
+    flops: |_, _, output| 20.0 * output.shape.elements() as f64,
+};
+
+/// The axis as an index.
+pub(crate) fn axis(attrs: &Attrs, shape: &Shape) -> Result<usize> {
+    if shape.rank() == 0 {
+        fail!(ShapeMismatch, "softmax: a scalar has no axis; at least one dimension is needed");
+    }
+    match attrs.axis {
+        Axis::Default => rules::axis_index("softmax", -1, shape),
+        Axis::At(axis) => rules::axis_index("softmax", axis, shape),
+        Axis::All => fail!(InvalidArgument, "softmax: works along one axis, not 'all'"),
+    }
+}
+
+/// Softmax of one line.
+pub(super) fn line(x: &[f32]) -> Vec<f32> {
+    let Some(m) = contract::max(x) else { return Vec::new() };
+    let e: Vec<f32> = x.iter().map(|x| contract::exp(x - m)).collect();
+    let sum = contract::sum(&e);
+    e.into_iter().map(|e| e / sum).collect()
+}
+
+pub(super) fn reference(attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {
+    let lines = rules::Lines::along(&output.shape, axis(attrs, &output.shape)?);
+    Ok(scalar::stored(scalar::along(&scalar::floats(inputs, 0)?, lines, line), output.dtype))
+}

@@ -1,0 +1,18 @@
+//! `sqrt`: the square root.
+
+use super::{Attrs, OpInfo, Values, scalar, rules};
+use crate::command::{Meta, View};
+use crate::error::Result;
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "sqrt",
+    operands: &["x"],
+    attrs: &[],
+    in_place: true,
+    shape: |_, inputs| rules::elementwise("sqrt", inputs),
+    flops: |_, _, output| 1.0 * output.shape.elements() as f64,
+};
+
+pub(super) fn reference(_: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {
+    scalar::map(inputs, output, f32::sqrt)
+}

@@ -1,0 +1,18 @@
+//! `sub`: a − b, with broadcasting.
+
+use super::{Attrs, OpInfo, Values, scalar, rules};
+use crate::command::{Meta, View};
+use crate::error::Result;
+
+pub(super) const INFO: OpInfo = OpInfo {
+    name: "sub",
+    operands: &["a", "b"],
+    attrs: &[],
+    in_place: true,
+    shape: |_, inputs| rules::broadcasting("sub", inputs),
+    flops: |_, _, output| output.shape.elements() as f64,
+};
+
+pub(super) fn reference(_: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {
+    scalar::zip(inputs, output, |a, b| a - b)
+}

@@ -1,0 +1,139 @@
+//! Shapes: up to eight dimensions, held in place.
+
+use crate::error::{Result, fail};
+use std::fmt;
+
+/// The highest rank.
+pub const MAX_RANK: usize = 8;
+
+/// The most elements a tensor may have, so that eight-byte elements and their byte offsets fit in `isize`.
+pub const MAX_ELEMENTS: usize = isize::MAX as usize / 8;
+
+/// The dimensions of a tensor, row-major (the last is contiguous). Rank 0 is a scalar; a dimension may be 0.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    // Dimensions past the rank are 1, so that shapes compare as plain values.
+    dims: [usize; MAX_RANK],
+    rank: u8,
+}
+
+impl Shape {
+    /// A scalar's shape.
+    pub const SCALAR: Shape = Shape { dims: [1; MAX_RANK], rank: 0 };
+
+    /// A shape; `invalid_argument` above rank 8 or [`MAX_ELEMENTS`] elements.
+    #[inline]
+    pub fn new(dims: &[usize]) -> Result<Shape> {
+        if dims.len() > MAX_RANK {
+            fail!(InvalidArgument, "a shape has at most {MAX_RANK} dimensions, not {}", dims.len());
+        }
+        let mut shape = Shape::SCALAR;
+        shape.rank = dims.len() as u8;
+        let mut elements = 1usize;
+        for (to, &from) in shape.dims.iter_mut().zip(dims) {
+            *to = from;
+            // Zero dimensions don't hide an overflow: a slice of the tensor must still be addressable.
+            elements = match elements.checked_mul(from.max(1)) {
+                Some(product) if product <= MAX_ELEMENTS => product,
+                _ => fail!(InvalidArgument, "the shape {dims:?} has more than {MAX_ELEMENTS} elements"),
+            };
+        }
+        Ok(shape)
+    }
+
+    /// The dimensions.
+    #[inline]
+    pub fn dims(&self) -> &[usize] {
+        &self.dims[..self.rank as usize]
+    }
+
+    /// The number of dimensions.
+    #[inline]
+    pub fn rank(&self) -> usize {
+        self.rank as usize
+    }
+
+    /// The number of elements; 1 for a scalar.
+    #[inline]
+    pub fn elements(&self) -> usize {
+        self.dims.iter().product()
+    }
+
+    /// Dimension `i`, counted from the end: 0 is the last. 1 beyond the rank, as broadcasting has it.
+    #[inline]
+    pub fn from_end(&self, i: usize) -> usize {
+        if i < self.rank() { self.dims[self.rank() - 1 - i] } else { 1 }
+    }
+
+    /// The shape that both broadcast to (NumPy's rule), if there is one.
+    pub fn broadcast(&self, other: &Shape) -> Option<Shape> {
+        let rank = self.rank().max(other.rank());
+        let mut dims = [1; MAX_RANK];
+        for i in 0..rank {
+            let (a, b) = (self.from_end(i), other.from_end(i));
+            dims[rank - 1 - i] = match (a, b) {
+                (a, b) if a == b => a,
+                (1, b) => b,
+                (a, 1) => a,
+                _ => return None,
+            };
+        }
+        Shape::new(&dims[..rank]).ok()
+    }
+
+    /// Whether this shape broadcasts to `target` without changing it.
+    pub fn broadcasts_to(&self, target: &Shape) -> bool {
+        self.rank() <= target.rank()
+            && (0..self.rank()).all(|i| self.from_end(i) == 1 || self.from_end(i) == target.from_end(i))
+    }
+
+    /// Element strides for reading this shape as `target`: 0 where a dimension is repeated. `target`'s rank many.
+    pub(crate) fn broadcast_strides(&self, target: &Shape) -> [usize; MAX_RANK] {
+        let mut strides = [0; MAX_RANK];
+        let mut step = 1;
+        for i in 0..self.rank() {
+            if self.from_end(i) != 1 {
+                strides[target.rank() - 1 - i] = step;
+            }
+            step *= self.from_end(i);
+        }
+        strides
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.dims(), f)
+    }
+}
+
+impl fmt::Debug for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.dims(), f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn broadcasting_follows_numpy() {
+        let shape = |dims: &[usize]| Shape::new(dims).unwrap();
+        assert_eq!(shape(&[3, 1]).broadcast(&shape(&[4])), Some(shape(&[3, 4])));
+        assert_eq!(shape(&[0]).broadcast(&shape(&[1])), Some(shape(&[0])));
+        assert_eq!(shape(&[2]).broadcast(&shape(&[3])), None);
+        assert_eq!(shape(&[]).broadcast(&shape(&[2, 3])), Some(shape(&[2, 3])));
+        assert!(shape(&[3]).broadcasts_to(&shape(&[2, 3])));
+        assert!(!shape(&[2, 3]).broadcasts_to(&shape(&[3])));
+        assert_eq!(shape(&[3, 1]).broadcast_strides(&shape(&[2, 3, 4]))[..3], [0, 1, 0]);
+    }
+
+    #[test]
+    fn sizes_that_overflow_are_refused() {
+        assert!(Shape::new(&[usize::MAX, 2]).is_err());
+        assert!(Shape::new(&[0, usize::MAX, 2]).is_err());
+        assert!(Shape::new(&[1; 9]).is_err());
+        assert_eq!(Shape::new(&[]).unwrap().elements(), 1);
+    }
+}

@@ -1,0 +1,159 @@
+//! Tensors: shaped values that share their storage when cloned.
+
+use crate::command::{Meta, View, ViewMut};
+use crate::dtype::DType;
+use crate::error::{Result, fail};
+use crate::hal::cpu::HostBuffer;
+use crate::shape::Shape;
+use std::fmt;
+use std::sync::Arc;
+
+/// A Rust type that is the element of a dtype.
+///
+/// # Safety
+/// The type has the dtype's size and alignment, and every bit pattern is valid.
+pub unsafe trait Element: Copy + Send + Sync + 'static {
+    /// Its dtype.
+    const DTYPE: DType;
+}
+
+// SAFETY: f32 is binary32.
+unsafe impl Element for f32 {
+    const DTYPE: DType = DType::F32;
+}
+// SAFETY: the same type.
+unsafe impl Element for i32 {
+    const DTYPE: DType = DType::I32;
+}
+// SAFETY: the same type.
+unsafe impl Element for i64 {
+    const DTYPE: DType = DType::I64;
+}
+// SAFETY: the same type.
+unsafe impl Element for u32 {
+    const DTYPE: DType = DType::U32;
+}
+
+/// A shaped value. Cloning shares the storage; contents don't change once a tensor is made.
+#[derive(Clone)]
+pub struct Tensor {
+    meta: Meta,
+    data: Arc<HostBuffer>,
+}
+
+impl Tensor {
+    /// A tensor of a slice's values: `Tensor::new(&[1.0f32, 2.0], &[2])`. `shape_mismatch` if the lengths differ.
+    pub fn new<T: Element>(values: &[T], dims: &[usize]) -> Result<Tensor> {
+        let shape = Shape::new(dims)?;
+        if shape.elements() != values.len() {
+            fail!(ShapeMismatch, "the shape {shape} has {} elements and the data {}", shape.elements(), values.len());
+        }
+        // SAFETY: any Copy slice is readable as its bytes.
+        let bytes = unsafe { std::slice::from_raw_parts(values.as_ptr().cast::<u8>(), size_of_val(values)) };
+        Tensor::from_bytes(bytes, T::DTYPE, dims)
+    }
+
+    /// A tensor of elements given as native-endian bytes; the way to make f16 and bf16 tensors from their bits.
+    pub fn from_bytes(bytes: &[u8], dtype: DType, dims: &[usize]) -> Result<Tensor> {
+        let meta = Meta::new(dtype, Shape::new(dims)?);
+        if meta.bytes() != bytes.len() {
+            fail!(ShapeMismatch, "{meta:?} takes {} bytes and the data is {}", meta.bytes(), bytes.len());
+        }
+        let data = HostBuffer::uninitialised(bytes.len())?;
+        // SAFETY: the new buffer has room for them and nobody else has it.
+        unsafe { data.pointer().as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        Ok(Tensor { meta, data: Arc::new(data) })
+    }
+
+    /// A tensor of zeros.
+    pub fn zeros(dtype: DType, dims: &[usize]) -> Result<Tensor> {
+        let meta = Meta::new(dtype, Shape::new(dims)?);
+        Ok(Tensor { meta, data: Arc::new(HostBuffer::zeroed(meta.bytes())?) })
+    }
+
+    /// A tensor that `fill` writes completely; it exists only if `fill` succeeds.
+    pub(crate) fn filled<'a>(meta: Meta, fill: impl FnOnce(ViewMut<'a>) -> Result<()>) -> Result<Tensor> {
+        let data = HostBuffer::uninitialised(meta.bytes())?;
+        // SAFETY: the buffer holds meta.bytes() aligned bytes that nobody else has.
+        fill(unsafe { ViewMut::from_raw(data.pointer(), meta) })?;
+        Ok(Tensor { meta, data: Arc::new(data) })
+    }
+
+    /// The same values in another shape of as many elements, without a copy.
+    pub fn reshape(&self, dims: &[usize]) -> Result<Tensor> {
+        let shape = Shape::new(dims)?;
+        if shape.elements() != self.meta.shape.elements() {
+            fail!(
+                ShapeMismatch,
+                "{} can't become {shape}: {} elements against {}",
+                self.meta.shape,
+                self.meta.shape.elements(),
+                shape.elements()
+            );
+        }
+        Ok(Tensor { meta: Meta::new(self.meta.dtype, shape), data: self.data.clone() })
+    }
+
+    /// The dimensions.
+    pub fn dims(&self) -> &[usize] {
+        self.meta.shape.dims()
+    }
+
+    /// The shape.
+    pub fn shape(&self) -> &Shape {
+        &self.meta.shape
+    }
+
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        self.meta.dtype
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        self.meta.shape.elements()
+    }
+
+    /// Whether it has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The elements' bytes, native endian, row-major.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the buffer holds that many bytes, all written when the tensor was made.
+        unsafe { std::slice::from_raw_parts(self.data.pointer().as_ptr(), self.meta.bytes()) }
+    }
+
+    /// The elements; `dtype_mismatch` if they are not of this type.
+    pub fn as_slice<T: Element>(&self) -> Result<&[T]> {
+        if self.meta.dtype != T::DTYPE {
+            fail!(DtypeMismatch, "the tensor is {}, not {}", self.meta.dtype, T::DTYPE);
+        }
+        // SAFETY: aligned, of this type, and written when the tensor was made.
+        Ok(unsafe { std::slice::from_raw_parts(self.data.pointer().as_ptr().cast(), self.len()) })
+    }
+
+    /// The elements, copied; `dtype_mismatch` if they are not of this type.
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
+        Ok(self.as_slice::<T>()?.to_vec())
+    }
+
+    /// It as an operand.
+    #[inline]
+    pub fn view(&self) -> View<'_> {
+        // SAFETY: aligned, long enough and never written while the tensor is there.
+        unsafe { View::from_raw(self.data.pointer(), self.meta) }
+    }
+}
+
+impl fmt::Debug for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tensor({:?}", self.meta)?;
+        if let Ok(values) = self.as_slice::<f32>() {
+            let shown = &values[..values.len().min(8)];
+            write!(f, ", {shown:?}{}", if values.len() > shown.len() { " …" } else { "" })?;
+        }
+        f.write_str(")")
+    }
+}

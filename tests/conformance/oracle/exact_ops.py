@@ -1,0 +1,330 @@
+"""Every operation in exact arithmetic, for small sizes: lists of bit patterns in, a list of bit patterns out.
+
+Elements are addressed by multi-index, slowly and obviously; oracle.c walks strides instead.
+"""
+
+from itertools import product
+from math import prod
+
+import shapes
+from exact import (
+    INF, NAN, NEG_INF, NEG_ZERO, ONE, SIGN, ZERO,
+    add, bits_of_int, canonical, cast, div, fmaz, from_int, is_zero, mul, narrow, plus_zero, sqrt, sub, widen,
+)
+from exact_functions import ACTIVATIONS, GELU, UNARY, exp, rsqrt, signed32
+
+
+class View:
+    """A tensor read by multi-index; indices are broadcast: surplus leading ones dropped, size-1 axes read at 0."""
+
+    def __init__(self, shape, data):
+        self.shape, self.data = tuple(shape), data
+
+    def __getitem__(self, index):
+        rank = len(self.shape)
+        index = index[len(index) - rank:] if rank else ()
+        at = 0
+        for position, size in zip(index, self.shape):
+            at = at * size + (0 if size == 1 else position)
+        return self.data[at]
+
+
+def indices(shape):
+    return product(*(range(size) for size in shape))
+
+
+def floats(tensor):
+    return View(tensor.shape, [widen(tensor.dtype, element) for element in tensor.data])
+
+
+# Reductions of a list
+
+
+def chain(pairs):
+    p = ZERO
+    for a, b in pairs:
+        p = fmaz(a, b, p)
+    return p
+
+
+def m_total(a, b):
+    pairs = list(zip(a, b))
+    partial = [chain(pairs[k:k + 256]) for k in range(0, len(pairs), 256)]
+    if not partial:
+        return ZERO
+    t = partial[0]
+    for p in partial[1:]:
+        t = fmaz(p, ONE, t)
+    return plus_zero(t)
+
+
+def sum_of(x):
+    if len(x) > 1024:
+        return sum_of([sum_of(x[i:i + 1024]) for i in range(0, len(x), 1024)])
+    lanes = [ZERO] * 32
+    for i, element in enumerate(x):
+        lanes[i % 32] = add(lanes[i % 32], element)
+    s = 16
+    while s:
+        for lane in range(s):
+            lanes[lane] = add(lanes[lane], lanes[lane + s])
+        s //= 2
+    return plus_zero(lanes[0])
+
+
+def mean_of(x):
+    return div(sum_of(x), from_int(len(x)))
+
+
+def max_key(a):
+    """NaN above everything, then the numeric order with -0 below +0."""
+    a = canonical(a)
+    return -1 - (a ^ SIGN) if a & SIGN else a
+
+
+def max_of(x):
+    return canonical(max(x, key=max_key))
+
+
+def argmax_of(x):
+    keys = [max_key(element) for element in x]
+    assert all(key == signed32(canonical(e) ^ (0x7FFFFFFF if canonical(e) & SIGN else 0)) for key, e in zip(keys, x))
+    return keys.index(max(keys))
+
+
+# Operations; each takes the operand tensors, typed attributes and the result's shape
+
+
+def op_unary(function):
+    return lambda attrs, shape, x: [function(element) for element in floats(x).data]
+
+
+def op_binary(function):
+    def run(attrs, shape, a, b):
+        a, b = floats(a), floats(b)
+        return [function(a[index], b[index]) for index in indices(shape)]
+    return run
+
+
+def op_matmul(attrs, shape, a, b, c, bias):
+    row, column = len(a.shape) == 1, len(b.shape) == 1
+    a, b = floats(a), floats(b)
+    if row:
+        a = View((1,) + a.shape, a.data)
+    if column:
+        b = View(b.shape + (1,), b.data)
+    depth = a.shape[-2] if attrs["trans_a"] else a.shape[-1]
+    c, bias = c and floats(c), bias and floats(bias)
+    out = []
+    for index in indices(shape):
+        full = list(index)
+        n = 0 if column else full.pop()
+        m = 0 if row else full.pop()
+        batch = tuple(full)
+        a_row = [a[batch + ((k, m) if attrs["trans_a"] else (m, k))] for k in range(depth)]
+        b_column = [b[batch + ((n, k) if attrs["trans_b"] else (k, n))] for k in range(depth)]
+        t = mul(m_total(a_row, b_column), attrs["alpha"])
+        if not is_zero(attrs["beta"]):
+            t = add(t, mul(attrs["beta"], c[index]))
+        if bias:
+            t = add(t, bias[(n,)])
+        out.append(ACTIVATIONS[attrs["activation"]](t))
+    return out
+
+
+def op_dot(attrs, shape, a, b):
+    return [canonical(m_total(floats(a).data, floats(b).data))]
+
+
+def op_scale(attrs, shape, x):
+    return [mul(element, attrs["alpha"]) for element in floats(x).data]
+
+
+def op_gelu(attrs, shape, x):
+    return [GELU[attrs["form"]](element) for element in floats(x).data]
+
+
+def row_at(x, axis, index):
+    return [x[index[:axis] + (i,) + index[axis + 1:]] for i in range(x.shape[axis])]
+
+
+def softmax_of(x):
+    m = max_of(x)
+    e = [exp(sub(element, m)) for element in x]
+    total = sum_of(e)
+    return [div(element, total) for element in e]
+
+
+def op_softmax(attrs, shape, x):
+    x, axis, done = floats(x), attrs["axis"] % len(x.shape), {}
+    for index in indices(shape):
+        key = index[:axis] + (0,) + index[axis + 1:]
+        if key not in done:
+            done[key] = softmax_of(row_at(x, axis, key))
+    return [done[index[:axis] + (0,) + index[axis + 1:]][index[axis]] for index in indices(shape)]
+
+
+def op_reduce(function):
+    def run(attrs, shape, x):
+        x = floats(x)
+        if attrs["axis"] == "all":
+            return [function(x.data)]
+        axis = attrs["axis"] % len(x.shape)
+        out = []
+        for index in indices(shape):
+            index = index[:axis] + (0,) + index[axis + (1 if attrs["keepdim"] else 0):]
+            out.append(function(row_at(x, axis, index)))
+        return out
+    return run
+
+
+def norm(x, center, gamma, beta, eps):
+    if center:
+        mu = mean_of(x)
+        x = [sub(element, mu) for element in x]
+    v = mean_of([mul(element, element) for element in x])
+    r = rsqrt(add(v, eps))
+    y = [mul(element, r) for element in x]
+    if gamma:
+        y = [mul(element, g) for element, g in zip(y, floats(gamma).data)]
+    if beta:
+        y = [add(element, b) for element, b in zip(y, floats(beta).data)]
+    return y
+
+
+def op_norm(center):
+    def run(attrs, shape, x, gamma=None, beta=None):
+        data, n, out = floats(x).data, x.shape[-1], []
+        for start in range(0, len(data), n or 1):
+            out += norm(data[start:start + n], center, gamma, beta, attrs["eps"])
+        return out
+    return run
+
+
+def attend(q, keys, values, mask_row, visible, scale):
+    """One query: the list of Dv results, or None where every block was skipped."""
+    m, l, totals = NEG_INF, ZERO, None
+    for start in range(0, len(keys), 64):
+        block = range(start, min(start + 64, len(keys)))
+        x = []
+        for j in block:
+            if not visible(j):
+                x.append(NEG_INF)
+                continue
+            score = mul(m_total(q, keys[j]), scale)
+            x.append(add(score, mask_row[j]) if mask_row else score)
+        m_b = max_of(x)
+        if m_b == NEG_INF:
+            continue
+        p = [exp(sub(element, m_b)) for element in x]
+        l_b = sum_of(p)
+        o_b = [plus_zero(chain(zip(p, (values[j][d] for j in block)))) for d in range(len(values[0]))]
+        m_new = max_of([m, m_b])
+        a, c = exp(sub(m, m_new)), exp(sub(m_b, m_new))
+        l = add(mul(l, a), mul(l_b, c))
+        totals = [add(mul(old, a), mul(new, c)) for old, new in zip(totals or [ZERO] * len(o_b), o_b)]
+        m = m_new
+    return totals and [div(total, l) for total in totals]
+
+
+def op_attention(attrs, shape, q, k, v, mask):
+    (s_q, depth), (s_k, d_v) = q.shape[-2:], v.shape[-2:]
+    q, k, v = floats(q), floats(k), floats(v)
+    mask = mask and floats(mask)
+    scale = attrs["scale"]
+    if is_zero(scale):
+        scale = div(ONE, sqrt(from_int(depth)))
+    out = []
+    for head in indices(shape[:-2]):
+        kv_head = head
+        if head:
+            group = q.shape[-3] // k.shape[-3]
+            kv_head = head[:-1] + (head[-1] // group,)
+        keys = [[k[kv_head + (j, d)] for d in range(depth)] for j in range(s_k)]
+        values = [[v[kv_head + (j, d)] for d in range(d_v)] for j in range(s_k)]
+        for i in range(s_q):
+            query = [q[head + (i, d)] for d in range(depth)]
+            mask_row = [mask[head + (i, j)] for j in range(s_k)] if mask else None
+            def visible(j):
+                return not attrs["causal"] or j <= i + (s_k - s_q)
+            out += attend(query, keys, values, mask_row, visible, scale) or [ZERO] * d_v
+    return out
+
+
+def dense(rows, w, b):
+    columns = [[w[(k, n)] for k in range(w.shape[0])] for n in range(w.shape[1])]
+    result = [[m_total(row, column) for column in columns] for row in rows]
+    if b:
+        result = [[add(t, b[(n,)]) for n, t in enumerate(row)] for row in result]
+    return result
+
+
+def op_ffn(attrs, shape, x, w1, b1, w2, b2):
+    depth, data = x.shape[-1], floats(x).data
+    rows = [data[r * depth:(r + 1) * depth] for r in range(prod(x.shape[:-1]))]
+    function = ACTIVATIONS[attrs["activation"]]
+    hidden = [[function(t) for t in row] for row in dense(rows, floats(w1), b1 and floats(b1))]
+    return [canonical(t) for row in dense(hidden, floats(w2), b2 and floats(b2)) for t in row]
+
+
+def op_embedding(attrs, shape, table, ids):
+    width = prod(table.shape[1:])
+    return [element for i in ids.data for element in table.data[i * width:(i + 1) * width]]
+
+
+def op_transpose(attrs, shape, x):
+    rank = len(x.shape)
+    perm = attrs["perm"] if attrs["perm"] is not None else list(range(rank))[::-1]
+    perm, view, out = [axis % rank for axis in perm], View(x.shape, x.data), []
+    for index in indices(shape):
+        source = [0] * rank
+        for position, axis in zip(index, perm):
+            source[axis] = position
+        out.append(view[tuple(source)])
+    return out
+
+
+def op_concat(attrs, shape, *parts):
+    axis, out = attrs["axis"] % len(shape), []
+    for index in indices(shape):
+        at = index[axis]
+        for part in parts:
+            if at < part.shape[axis]:
+                out.append(View(part.shape, part.data)[index[:axis] + (at,) + index[axis + 1:]])
+                break
+            at -= part.shape[axis]
+    return out
+
+
+RUN = {
+    "matmul": op_matmul, "dot": op_dot, "scale": op_scale, "gelu": op_gelu, "softmax": op_softmax,
+    "sum": op_reduce(sum_of), "mean": op_reduce(mean_of), "max": op_reduce(max_of),
+    "layernorm": op_norm(True), "rmsnorm": op_norm(False), "attention": op_attention, "ffn": op_ffn,
+    "add": op_binary(add), "sub": op_binary(sub), "mul": op_binary(mul), "div": op_binary(div),
+    **{name: op_unary(function) for name, function in UNARY.items()},
+}
+MOVES = {"embedding": op_embedding, "transpose": op_transpose, "concat": op_concat}
+
+
+def run(op, operands, given):
+    """The result's bit patterns; raises shapes.Rejected where the call is an error."""
+    dtype, shape = shapes.result(op, [operand and (operand.dtype, operand.shape) for operand in operands], given)
+    attrs = shapes.attributes(op, given)
+    if op == "embedding":
+        check_ids(operands[1], operands[0].shape[0])
+    if op == "cast":
+        return [cast(operands[0].dtype, dtype, element) for element in operands[0].data]
+    if op in ("matmul", "attention", "ffn"):
+        operands = list(operands) + [None] * ({"matmul": 4, "attention": 4, "ffn": 5}[op] - len(operands))
+    if op in MOVES:
+        return MOVES[op](attrs, shape, *operands)
+    if op == "argmax":
+        return [bits_of_int(dtype, at) for at in op_reduce(argmax_of)(attrs, shape, *operands)]
+    return [narrow(dtype, element) for element in RUN[op](attrs, shape, *operands)]
+
+
+def check_ids(ids, bound):
+    width = {"i32": 32, "i64": 64, "u32": 33}[ids.dtype]
+    for element in ids.data:
+        if element >> (width - 1) or element >= bound:
+            shapes.invalid(f"id {element:x} out of range")

@@ -1,0 +1,58 @@
+"""Writes tests/conformance/cases/*.txt; with --check, compares them with what would be written and changes nothing."""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import cases_attention
+import cases_elementwise
+import cases_matmul
+import cases_moves
+import cases_reduce
+from suite import Suite
+
+CASES = Path(__file__).resolve().parent.parent / "cases"
+
+
+def build():
+    suite = Suite()
+    for module in (cases_matmul, cases_elementwise, cases_reduce, cases_attention, cases_moves):
+        module.build(suite)
+    return suite
+
+
+def differences(texts):
+    """Names of files that are missing, stale or surplus."""
+    committed = {path.name: path for path in CASES.glob("*.txt")}
+    stale = [name for name, text in texts.items()
+             if name not in committed or committed[name].read_bytes() != text.encode("ascii")]
+    return stale + [name for name in committed if name not in texts]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="compare only; exit 1 naming the files that differ")
+    check = parser.parse_args().check
+    started = time.monotonic()
+    suite = build()
+    texts = suite.texts()
+    different = differences(texts)
+    if not check:
+        for name in different:
+            path = CASES / name
+            if name in texts:
+                path.write_bytes(texts[name].encode("ascii"))
+            else:
+                path.unlink()
+    for name in different:
+        print(f"{'DIFFERS' if check else 'wrote'} {name}")
+    counts = suite.counts
+    size = sum(map(len, texts.values()))
+    print(f"{counts['cases']} cases ({counts['errors']} errors, {counts['exact']} computed twice) in {len(texts)} files, "
+          f"{size} bytes, {time.monotonic() - started:.1f} s, {len(different)} files differ")
+    return 1 if check and different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,244 @@
+"""oracle.c as a shared library: built once into a cache outside the source tree, called through ctypes."""
+
+import ctypes
+import hashlib
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from array import array
+from math import prod
+from pathlib import Path
+
+import shapes
+from tensors import DTYPES, TYPECODE, WIDTH, Tensor, parse_data
+
+SOURCE = Path(__file__).with_name("oracle.c")
+CODES = {dtype: code for code, dtype in enumerate(("f32", "f16", "bf16", "i32", "i64", "u32"))}
+KINDS = ("none", "relu", "sigmoid", "tanh", "gelu_tanh", "gelu_erf", "silu", "neg", "abs", "exp", "log", "sqrt",
+         "rsqrt", "scale", "erf")
+KIND = {name: code for code, name in enumerate(KINDS)}
+
+
+def build():
+    # Contraction and excess precision would change E arithmetic.
+    flags = ["-std=c99", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fno-strict-aliasing", "-shared", "-fPIC"]
+    if platform.machine().lower() in ("x86_64", "amd64"):
+        flags += ["-msse2", "-mfpmath=sse"]
+    source = SOURCE.read_bytes()
+    tag = hashlib.sha256(source + " ".join(flags).encode()).hexdigest()[:16]
+    cache = Path(tempfile.gettempdir()) / f"adead-oracle-{os.getuid()}"
+    cache.mkdir(mode=0o700, exist_ok=True)
+    if cache.stat().st_uid != os.getuid():  # a library someone else left there is not ours to load
+        raise PermissionError(cache)
+    library = cache / f"oracle-{tag}.so"
+    if not library.exists():
+        partial = library.with_suffix(f".{os.getpid()}")
+        compiler = os.environ.get("CC", "gcc")
+        subprocess.run([compiler, *flags, str(SOURCE), "-o", str(partial), "-lm"], check=True)
+        partial.rename(library)
+    return ctypes.CDLL(str(library))
+
+
+LIB = build()
+
+
+def call(name, *arguments):
+    """Python ints become int64, floats binary32 by their bit pattern (see Bits), arrays their address."""
+    converted = []
+    for argument in arguments:
+        if isinstance(argument, array):
+            converted.append(ctypes.c_void_p(argument.buffer_info()[0]))
+        elif argument is None:
+            converted.append(ctypes.c_void_p(0))
+        elif isinstance(argument, int):
+            converted.append(ctypes.c_int64(argument))
+        else:
+            converted.append(argument)
+    getattr(LIB, name)(*converted)
+
+
+def as_float(bits):
+    return ctypes.c_float.from_buffer_copy(bits.to_bytes(4, sys.byteorder))
+
+
+def empty(width, n):
+    return array(TYPECODE[width], bytes(width * n))
+
+
+def make(dtype, shape, text):
+    """The tensor a data field stands for; generators run in C."""
+    kind, detail = parse_data(text)
+    n = prod(shape)
+    data = empty(WIDTH[dtype], n)
+    if kind == "bits":
+        width = 2 * WIDTH[dtype]
+        data = array(data.typecode, (int(detail[i * width:(i + 1) * width], 16) for i in range(n)))
+        assert len(detail) == n * width, (dtype, shape, text)
+    elif kind == "fill":
+        data = array(data.typecode, [detail]) * n
+    elif kind == "rand":
+        call("o_rand", CODES[dtype], n, detail[0], detail[1], data)
+    elif kind == "wild":
+        call("o_wild", CODES[dtype], n, detail[0], data)
+    else:
+        call("o_ids", CODES[dtype], n, detail[0], detail[1], data)
+    return Tensor(dtype, shape, data)
+
+
+def widen(tensor):
+    if tensor is None:
+        return None
+    if tensor.dtype == "f32":
+        return tensor.data
+    out = empty(4, len(tensor.data))
+    call("o_widen", CODES[tensor.dtype], len(tensor.data), tensor.data, out)
+    return out
+
+
+def strides_of(shape):
+    return [prod(shape[axis + 1:]) for axis in range(len(shape))]
+
+
+def gather(data, shape, strides):
+    out = empty(data.itemsize, prod(shape))
+    if len(out):
+        call("o_gather", data.itemsize, len(shape), array("q", shape), array("q", strides), data, out)
+    return out
+
+
+def spread(data, shape, target):
+    """data of `shape`, broadcast to `target`."""
+    if data is None or tuple(shape) == tuple(target):
+        return data
+    padded = (1,) * (len(target) - len(shape)) + tuple(shape)
+    strides = [0 if size == 1 else stride for size, stride in zip(padded, strides_of(padded))]
+    return gather(data, target, strides)
+
+
+def cut(data, start, n):
+    return None if data is None else data[start * n:(start + 1) * n]
+
+
+def matmul(attrs, shape, a, b, c=None, bias=None):
+    row, column = len(a.shape) == 1, len(b.shape) == 1
+    a_shape, b_shape = ((1,) + a.shape if row else a.shape), (b.shape + (1,) if column else b.shape)
+    M, K = a_shape[-2:][::-1] if attrs["trans_a"] else a_shape[-2:]
+    N = b_shape[-2] if attrs["trans_b"] else b_shape[-1]
+    batch = shapes.broadcast(a_shape[:-2], b_shape[:-2])
+    A = spread(widen(a), a_shape, batch + a_shape[-2:])
+    B = spread(widen(b), b_shape, batch + b_shape[-2:])
+    C = spread(widen(c), c.shape, shape) if c else None
+    out = array("I")
+    for i in range(prod(batch)):
+        part = empty(4, M * N)
+        call("o_matmul", M, N, K, attrs["trans_a"], attrs["trans_b"], cut(A, i, M * K), cut(B, i, K * N),
+             as_float(attrs["alpha"]), as_float(attrs["beta"]), cut(C, i, M * N), widen(bias),
+             KIND[attrs["activation"]], part)
+        out += part
+    return out
+
+
+def attention(attrs, shape, q, k, v, mask=None):
+    (Sq, D), (Sk, Dv) = q.shape[-2:], v.shape[-2:]
+    heads = q.shape[-3] if len(q.shape) > 2 else 1
+    kv_heads = k.shape[-3] if len(q.shape) > 2 else 1
+    Q, K, V = widen(q), widen(k), widen(v)
+    X = spread(widen(mask), mask.shape, q.shape[:-1] + (Sk,)) if mask else None
+    out = array("I")
+    for i in range(prod(q.shape[:-2])):
+        kv = i // heads * kv_heads + i % heads // (heads // kv_heads)
+        part = empty(4, Sq * Dv)
+        call("o_attention", Sq, Sk, D, Dv, cut(Q, i, Sq * D), cut(K, kv, Sk * D), cut(V, kv, Sk * Dv),
+             cut(X, i, Sq * Sk), attrs["causal"], as_float(attrs["scale"]), part)
+        out += part
+    return out
+
+
+def around(shape, axis):
+    """(outer, n, inner) of an axis; all elements as one row for 'all'."""
+    if axis == "all":
+        return 1, prod(shape), 1
+    axis %= len(shape)
+    return prod(shape[:axis]), shape[axis], prod(shape[axis + 1:])
+
+
+def floating(op, attrs, shape, operands):
+    """A floating operation on binary32 buffers, before narrowing."""
+    x = operands[0]
+    out = empty(4, prod(shape))
+    if op in ("matmul", "dot"):
+        return matmul(attrs, shape, *operands)
+    if op == "attention":
+        return attention(attrs, shape, *operands)
+    if op in shapes.BINARY:
+        a, b = (spread(widen(operand), operand.shape, shape) for operand in operands)
+        call("o_binary", shapes.BINARY.index(op), len(out), a, b, out)
+    elif op == "softmax":
+        call("o_softmax", *around(x.shape, attrs["axis"]), widen(x), out)
+    elif op in ("sum", "mean", "max"):
+        call("o_reduce", ("sum", "mean", "max").index(op), *around(x.shape, attrs["axis"]), widen(x), out)
+    elif op in ("layernorm", "rmsnorm"):
+        optional = [widen(operand) for operand in operands[1:]]
+        optional += [None] * ((2 if op == "layernorm" else 1) - len(optional))
+        call(f"o_{op}", prod(x.shape[:-1]), x.shape[-1], widen(x), *optional, as_float(attrs["eps"]), out)
+    elif op == "ffn":
+        w1, w2 = operands[1], operands[3]
+        b2 = operands[4] if len(operands) > 4 else None
+        call("o_ffn", prod(x.shape[:-1]), *w1.shape, w2.shape[1], widen(x), widen(w1), widen(operands[2]), widen(w2),
+             widen(b2), KIND[attrs["activation"]], out)
+    else:
+        kind = f"gelu_{attrs['form']}" if op == "gelu" else op
+        call("o_unary", KIND[kind], len(out), widen(x), as_float(attrs.get("alpha", 0)), out)
+    return out
+
+
+def concat(attrs, shape, parts):
+    axis = attrs["axis"] % len(shape)
+    outer, width = prod(shape[:axis]), parts[0].data.itemsize
+    out = array(TYPECODE[width])
+    for o in range(outer):
+        for part in parts:
+            out += cut(part.data, o, prod(part.shape[axis:]))
+    return out
+
+
+def embedding(table, ids):
+    n, out = prod(table.shape[1:]), array(table.data.typecode)
+    for position in ids.data:
+        if position >= table.shape[0]:  # negative ids are huge as bit patterns
+            shapes.invalid("id out of range")
+        out += cut(table.data, position, n)
+    return out
+
+
+def run(op, operands, given):
+    """The result tensor; raises shapes.Rejected where the call is an error."""
+    dtype, shape = shapes.result(op, [operand and (operand.dtype, operand.shape) for operand in operands], given)
+    attrs = shapes.attributes(op, given)
+    x = operands[0]
+    if op == "dot":
+        attrs = shapes.attributes("matmul", {})
+    if op == "embedding":
+        data = embedding(*operands)
+    elif op == "transpose":
+        perm = attrs["perm"] or list(range(len(x.shape)))[::-1]
+        data = gather(x.data, shape, [strides_of(x.shape)[axis] for axis in perm])
+    elif op == "concat":
+        data = concat(attrs, shape, operands)
+    elif op == "cast":
+        data = x.data[:]
+        if dtype != x.dtype:
+            data = empty(WIDTH[dtype], len(x.data))
+            call("o_cast", CODES[x.dtype], CODES[dtype], len(data), x.data, data)
+    elif op == "argmax":
+        at = array("q", bytes(8 * prod(shape)))
+        call("o_argmax", *around(x.shape, attrs["axis"]), widen(x), at)
+        data = array(TYPECODE[WIDTH[dtype]], at)
+    else:
+        data = floating(op, attrs, shape, operands)
+        if dtype != "f32":
+            wide, data = data, empty(WIDTH[dtype], len(data))
+            call("o_narrow", CODES[dtype], len(wide), wide, data)
+    return Tensor(dtype, shape, data)

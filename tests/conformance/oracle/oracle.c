@@ -1,0 +1,613 @@
+/* The oracle's fast half: every operation of docs/operations.md by the letter of docs/contract.md, in plain C99.
+ *
+ * M arithmetic (fmaz) is integers only. E arithmetic is the C float type, one IEEE operation a step; the build forbids
+ * contraction and fast-math. Everything works on binary32 buffers; native.py widens before and narrows after.
+ * Clarity wins over speed: the only concession is packing matmul operands so that chains run over contiguous memory. */
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int64_t i64;
+typedef __int128 i128;
+typedef unsigned __int128 u128;
+
+enum { F32, F16, BF16, I32, I64, U32 };
+enum { NONE, RELU, SIGMOID, TANH, GELU_TANH, GELU_ERF, SILU, NEG, ABS, EXP, LOG, SQRT, RSQRT, SCALE, ERF };
+
+static float as_float(u32 u) { float f; memcpy(&f, &u, 4); return f; }
+static u32 as_bits(float f) { u32 u; memcpy(&u, &f, 4); return u; }
+static int is_nan(float f) { return (as_bits(f) & 0x7fffffffu) > 0x7f800000u; }
+static float canonical(float f) { return is_nan(f) ? as_float(0x7fc00000u) : f; }
+static float plus_zero(float f) { return as_bits(f) == 0x80000000u ? 0.0f : f; }
+static const float NEG_INF = -INFINITY;
+
+/* ---------------------------------------------------------------- M: fmaz */
+
+static u32 fmaz_special(u32 a, u32 b, u32 c) /* at least one exponent field is 255; subnormals already zeroed */
+{
+    u32 ma = a & 0x7fffffffu, mb = b & 0x7fffffffu, mc = c & 0x7fffffffu, sp = (a ^ b) & 0x80000000u;
+    if (ma > 0x7f800000u || mb > 0x7f800000u || mc > 0x7f800000u) return 0x7fc00000u;
+    if (ma == 0x7f800000u || mb == 0x7f800000u) {
+        if (ma == 0 || mb == 0) return 0x7fc00000u;                                      /* inf * 0 */
+        if (mc == 0x7f800000u && (c & 0x80000000u) != sp) return 0x7fc00000u;            /* inf - inf */
+        return sp | 0x7f800000u;
+    }
+    return c; /* only c is infinite */
+}
+
+static inline int top_bit(u128 v)
+{
+    u64 hi = (u64)(v >> 64);
+    return hi ? 127 - __builtin_clzll(hi) : 63 - __builtin_clzll((u64)v);
+}
+
+static inline u32 fmaz(u32 a, u32 b, u32 c)
+{
+    int xa = a >> 23 & 255, xb = b >> 23 & 255, xc = c >> 23 & 255;
+    if (xa == 0) a &= 0x80000000u;
+    if (xb == 0) b &= 0x80000000u;
+    if (xc == 0) c &= 0x80000000u;
+    if (xa == 255 || xb == 255 || xc == 255) return fmaz_special(a, b, c);
+
+    u32 sp = (a ^ b) >> 31, sc = c >> 31;
+    int product_is_zero = xa == 0 || xb == 0;
+    if (product_is_zero) {
+        if (xc) return c;
+        return sp == sc ? sp << 31 : 0;
+    }
+    /* product = p * 2^ep exactly, c = q * 2^ec exactly */
+    u64 p = (u64)(a & 0x7fffffu | 0x800000u) * (b & 0x7fffffu | 0x800000u);
+    u64 q = xc ? (c & 0x7fffffu | 0x800000u) : 0;
+    int ep = xa + xb - 300, ec = xc - 150, e;
+    i128 P = p, Q = q;
+    int gap = q ? ep - ec : 0;
+    if (gap > 70) { /* so far apart, the lower term can only break ties: any nonzero stand-in will do */
+        P <<= 70; Q = 1; e = ep - 70;
+    } else if (gap < -70) {
+        Q <<= 70; P = 1; e = ec - 70;
+    } else { /* one of the two shifts is by zero */
+        P <<= gap > 0 ? gap : 0;
+        Q <<= gap < 0 ? -gap : 0;
+        e = gap > 0 ? ec : ep;
+    }
+    i128 sum = ((P ^ -(i128)sp) + sp) + ((Q ^ -(i128)sc) + sc); /* signs applied without branches */
+    if (sum == 0) return 0; /* exact cancellation is +0 to nearest */
+    u32 sign = sum < 0 ? 0x80000000u : 0;
+    u128 mag = sum < 0 ? (u128)-sum : (u128)sum;
+    int drop = top_bit(mag) - 23; /* places below a 24-bit significand */
+    u32 m;
+    if (drop > 0) {
+        u128 rest = mag & (((u128)1 << drop) - 1), half = (u128)1 << (drop - 1);
+        m = (u32)(mag >> drop);
+        m += (rest > half) | ((rest == half) & m);
+        if (m == 0x1000000u) { m = 0x800000u; drop++; }
+    } else m = (u32)mag << -drop;
+    int field = e + drop + 150; /* biased exponent of a 24-bit m */
+    if (field >= 255) return sign | 0x7f800000u;
+    if (field < 1) return sign; /* below 2^-126 after rounding */
+    return sign | (u32)field << 23 | (m & 0x7fffffu);
+}
+
+/* The M total: chains of 256 from +0, merged by fmaz(p, 1, t), then -0 stored as +0. */
+static float m_dot(const u32 *a, const u32 *b, i64 K)
+{
+    u32 t = 0;
+    for (i64 k0 = 0; k0 < K; k0 += 256) {
+        u32 p = 0;
+        i64 k1 = k0 + 256 < K ? k0 + 256 : K;
+        for (i64 k = k0; k < k1; k++) p = fmaz(a[k], b[k], p);
+        t = k0 == 0 ? p : fmaz(p, 0x3f800000u, t);
+    }
+    return plus_zero(as_float(t));
+}
+
+/* ---------------------------------------------------------------- functions, each in one place */
+
+static float horner(float x, const u32 *c, int n)
+{
+    float q = as_float(c[n - 1]);
+    for (int i = n - 2; i >= 0; i--) { q = q * x; q = q + as_float(c[i]); }
+    return q;
+}
+#define HORNER(x, c) horner(x, c, (int)(sizeof c / sizeof *c))
+
+static float pow2(int32_t n) { return as_float((u32)(n + 127) << 23); }
+static float with_sign(float magnitude, float s)
+{
+    return as_float((as_bits(magnitude) & 0x7fffffffu) | (as_bits(s) & 0x80000000u));
+}
+static float magnitude_of(float x) { return as_float(as_bits(x) & 0x7fffffffu); }
+
+static float f_exp(float x)
+{
+    static const u32 C[] = {0x3efffffe, 0x3e2aaa45, 0x3d2aac27, 0x3c091f97, 0x3ab56890};
+    if (is_nan(x)) return x;
+    x = x < -105.0f ? -105.0f : x;
+    x = x > 89.0f ? 89.0f : x;
+    float t = x * as_float(0x3fb8aa3b);
+    t = t + as_float(0x4b400000);
+    int32_t n = (int32_t)(as_bits(t) - 0x4b400000u);
+    float nf = t - as_float(0x4b400000);
+    float r = nf * -as_float(0x3f317200);
+    r = r + x;
+    float g = nf * -as_float(0x35bfbe8e);
+    r = g + r;
+    float q = HORNER(r, C);
+    float s = r * r;
+    s = s * q;
+    s = s + r;
+    float y = 1.0f + s;
+    y = y * pow2(n >> 1);
+    return y * pow2(n - (n >> 1));
+}
+
+static float f_log(float x)
+{
+    static const u32 C[] = {0x3eaaaaaa, 0xbe800114, 0x3e4cd01b, 0xbe2a38c7, 0x3e116a09, 0xbe06c2ed, 0x3e02d7b0, 0xbd9ce31e};
+    if (is_nan(x) || x < 0.0f) return as_float(0x7fc00000u);
+    if (x == 0.0f) return NEG_INF;
+    if (x == INFINITY) return x;
+    int32_t lowered = 0;
+    if (as_bits(x) < 0x00800000u) { x = x * 8388608.0f; lowered = 23; }
+    u32 u = as_bits(x);
+    int32_t k = (int32_t)(u - 0x3f3504f3u) >> 23;
+    float f = as_float(u - ((u32)k << 23)) - 1.0f;
+    float kf = (float)(k - lowered);
+    float R = HORNER(f, C);
+    float ff = f * f;
+    float h = 0.5f * ff;
+    float fR = f * R;
+    float c = ff * fR;
+    float lo = kf * as_float(0x35bfbe8e);
+    lo = lo + c;
+    float d = f - h;
+    float e = f - d;
+    e = e - h;
+    float s0 = kf * as_float(0x3f317200);
+    float hi = s0 + d;
+    float e2 = s0 - hi;
+    e2 = e2 + d;
+    float tail = e + e2;
+    tail = lo + tail;
+    return hi + tail;
+}
+
+static float f_tanh(float x)
+{
+    static const u32 C[] = {0xbeaaaaa6, 0x3e088766, 0xbd5cddb2, 0x3cb13d3f, 0xbc067dd8, 0x3b25b194, 0xb9e403e9};
+    if (is_nan(x)) return x;
+    float a = magnitude_of(x), r;
+    if (a < as_float(0x3f6b851f)) {
+        float y = a * a;
+        r = y * HORNER(y, C);
+        r = a * r;
+        r = r + a;
+    } else {
+        float z = 2.0f * a;
+        z = f_exp(z < 20.0f ? z : 20.0f);
+        z = z + 1.0f;
+        z = 2.0f / z;
+        r = 1.0f - z;
+    }
+    return with_sign(r, x);
+}
+
+static float f_erf(float x)
+{
+    static const u32 NEAR[] = {0x3e0375d4, 0xbec093a0, 0x3de716b0, 0xbcdc003a, 0x3baa2075, 0xba52d067, 0x38a6e1a6};
+    static const u32 FAR[] = {0x392a07a3, 0xbf9091f3, 0xbf222b2c, 0xbddd7990, 0x3ccd0a7f, 0xbb878c9b, 0x39e008cd, 0xb7abbdd8};
+    if (is_nan(x)) return x;
+    float a = magnitude_of(x), r;
+    if (a < as_float(0x3f6b851f)) {
+        float y = a * a;
+        r = a * HORNER(y, NEAR);
+        r = r + a;
+    } else {
+        float limit = as_float(0x407ccccd);
+        a = a < limit ? a : limit;
+        r = f_exp(HORNER(a, FAR));
+        r = 1.0f - r;
+    }
+    return with_sign(r, x);
+}
+
+static float f_sigmoid(float x)
+{
+    if (is_nan(x)) return x;
+    float z = f_exp(-magnitude_of(x));
+    float top = x >= 0.0f ? 1.0f : z;
+    float bottom = 1.0f + z;
+    return top / bottom;
+}
+
+static float f_gelu_tanh(float x)
+{
+    float w = x * x;
+    w = w * as_float(0x3d922279);
+    w = w + as_float(0x3fcc422a);
+    w = x * w;
+    return x * f_sigmoid(w);
+}
+
+static float f_gelu_erf(float x)
+{
+    float h = 0.5f * x;
+    float w = x * as_float(0x3f3504f3);
+    w = h * f_erf(w);
+    return w + h;
+}
+
+static float f_relu(float x) { return is_nan(x) ? x : x > 0.0f ? x : 0.0f; }
+static float f_silu(float x) { return x * f_sigmoid(x); }
+static float f_rsqrt(float x) { float s = sqrtf(x); return 1.0f / s; }
+
+static float apply(int kind, float x, float alpha)
+{
+    switch (kind) {
+    case RELU: return f_relu(x);
+    case SIGMOID: return f_sigmoid(x);
+    case TANH: return f_tanh(x);
+    case GELU_TANH: return f_gelu_tanh(x);
+    case GELU_ERF: return f_gelu_erf(x);
+    case SILU: return f_silu(x);
+    case NEG: return as_float(as_bits(x) ^ 0x80000000u);
+    case ABS: return magnitude_of(x);
+    case EXP: return f_exp(x);
+    case LOG: return f_log(x);
+    case SQRT: return sqrtf(x);
+    case RSQRT: return f_rsqrt(x);
+    case SCALE: return x * alpha;
+    case ERF: return f_erf(x);
+    default: return x;
+    }
+}
+
+/* ---------------------------------------------------------------- reductions over one strided row */
+
+static float sum_row(const float *x, i64 n, i64 stride)
+{
+    if (n <= 1024) {
+        float lane[32] = {0};
+        for (i64 i = 0; i < n; i++) lane[i % 32] = lane[i % 32] + x[i * stride];
+        for (int s = 16; s >= 1; s /= 2)
+            for (int l = 0; l < s; l++) lane[l] = lane[l] + lane[l + s];
+        return plus_zero(lane[0]);
+    }
+    i64 blocks = (n + 1023) / 1024;
+    float *part = malloc((size_t)blocks * sizeof *part);
+    for (i64 b = 0; b < blocks; b++) {
+        i64 left = n - b * 1024;
+        part[b] = sum_row(x + b * 1024 * stride, left < 1024 ? left : 1024, stride);
+    }
+    float total = sum_row(part, blocks, 1);
+    free(part);
+    return total;
+}
+
+static int32_t max_key(float x)
+{
+    u32 u = as_bits(canonical(x));
+    return (int32_t)(u ^ ((u32)((int32_t)u >> 31) & 0x7fffffffu));
+}
+
+static i64 argmax_row(const float *x, i64 n, i64 stride)
+{
+    i64 best = 0;
+    for (i64 i = 1; i < n; i++)
+        if (max_key(x[i * stride]) > max_key(x[best * stride])) best = i;
+    return best;
+}
+
+static float max_row(const float *x, i64 n, i64 stride) { return canonical(x[argmax_row(x, n, stride) * stride]); }
+
+enum { SUM, MEAN, MAX };
+
+void o_reduce(i64 kind, i64 outer, i64 n, i64 inner, const float *x, float *out)
+{
+    for (i64 o = 0; o < outer; o++)
+        for (i64 i = 0; i < inner; i++) {
+            const float *row = x + o * n * inner + i;
+            float r = kind == MAX ? max_row(row, n, inner) : sum_row(row, n, inner);
+            if (kind == MEAN) r = r / (float)n;
+            out[o * inner + i] = canonical(r);
+        }
+}
+
+void o_argmax(i64 outer, i64 n, i64 inner, const float *x, i64 *out)
+{
+    for (i64 o = 0; o < outer; o++)
+        for (i64 i = 0; i < inner; i++) out[o * inner + i] = argmax_row(x + o * n * inner + i, n, inner);
+}
+
+void o_softmax(i64 outer, i64 n, i64 inner, const float *x, float *out)
+{
+    for (i64 o = 0; o < outer; o++)
+        for (i64 i = 0; i < inner; i++) {
+            const float *row = x + o * n * inner + i;
+            float *y = out + o * n * inner + i;
+            if (n == 0) continue;
+            float m = max_row(row, n, inner);
+            for (i64 j = 0; j < n; j++) y[j * inner] = f_exp(row[j * inner] - m);
+            float total = sum_row(y, n, inner);
+            for (i64 j = 0; j < n; j++) y[j * inner] = canonical(y[j * inner] / total);
+        }
+}
+
+/* gamma and beta may be NULL */
+void o_layernorm(i64 rows, i64 n, const float *x, const float *gamma, const float *beta, float eps, float *out)
+{
+    float *sq = malloc((size_t)(n + 1) * sizeof *sq);
+    for (i64 r = 0; r < rows; r++, x += n, out += n) {
+        float mu = sum_row(x, n, 1) / (float)n;
+        for (i64 i = 0; i < n; i++) { out[i] = x[i] - mu; sq[i] = out[i] * out[i]; }
+        float v = sum_row(sq, n, 1) / (float)n;
+        float inv = f_rsqrt(v + eps);
+        for (i64 i = 0; i < n; i++) {
+            float y = out[i] * inv;
+            if (gamma) y = y * gamma[i];
+            if (beta) y = y + beta[i];
+            out[i] = canonical(y);
+        }
+    }
+    free(sq);
+}
+
+void o_rmsnorm(i64 rows, i64 n, const float *x, const float *gamma, float eps, float *out)
+{
+    float *sq = malloc((size_t)(n + 1) * sizeof *sq);
+    for (i64 r = 0; r < rows; r++, x += n, out += n) {
+        for (i64 i = 0; i < n; i++) sq[i] = x[i] * x[i];
+        float v = sum_row(sq, n, 1) / (float)n;
+        float inv = f_rsqrt(v + eps);
+        for (i64 i = 0; i < n; i++) {
+            float y = x[i] * inv;
+            if (gamma) y = y * gamma[i];
+            out[i] = canonical(y);
+        }
+    }
+    free(sq);
+}
+
+/* ---------------------------------------------------------------- elementwise */
+
+void o_unary(i64 kind, i64 n, const float *x, float alpha, float *out)
+{
+    for (i64 i = 0; i < n; i++) out[i] = canonical(apply((int)kind, x[i], alpha));
+}
+
+enum { ADD, SUB, MUL, DIV };
+
+void o_binary(i64 kind, i64 n, const float *a, const float *b, float *out)
+{
+    for (i64 i = 0; i < n; i++) {
+        float r = kind == ADD ? a[i] + b[i] : kind == SUB ? a[i] - b[i] : kind == MUL ? a[i] * b[i] : a[i] / b[i];
+        out[i] = canonical(r);
+    }
+}
+
+void o_fmaz(i64 n, const u32 *a, const u32 *b, const u32 *c, u32 *out)
+{
+    for (i64 i = 0; i < n; i++) out[i] = fmaz(a[i], b[i], c[i]);
+}
+
+/* ---------------------------------------------------------------- products */
+
+/* One matrix product: a is [M,K] ([K,M] with trans_a), b is [K,N] ([N,K] with trans_b). c is [M,N], already broadcast,
+ * or NULL; bias is [N] or NULL. */
+void o_matmul(i64 M, i64 N, i64 K, i64 trans_a, i64 trans_b, const u32 *a, const u32 *b, float alpha, float beta,
+              const float *c, const float *bias, i64 activation, float *out)
+{
+    u32 *pa = malloc((size_t)(M * K + 1) * 4), *pb = malloc((size_t)(N * K + 1) * 4);
+    for (i64 m = 0; m < M; m++)
+        for (i64 k = 0; k < K; k++) pa[m * K + k] = trans_a ? a[k * M + m] : a[m * K + k];
+    for (i64 k = 0; k < K; k++)
+        for (i64 n = 0; n < N; n++) pb[n * K + k] = trans_b ? b[n * K + k] : b[k * N + n];
+    for (i64 m = 0; m < M; m++)
+        for (i64 n = 0; n < N; n++) {
+            float t = m_dot(pa + m * K, pb + n * K, K);
+            t = t * alpha;
+            if (beta != 0.0f) { float s = beta * c[m * N + n]; t = t + s; }
+            if (bias) t = t + bias[n];
+            out[m * N + n] = canonical(apply((int)activation, t, 0));
+        }
+    free(pa);
+    free(pb);
+}
+
+void o_ffn(i64 rows, i64 D, i64 H, i64 E, const float *x, const float *w1, const float *b1, const float *w2,
+           const float *b2, i64 activation, float *out)
+{
+    float *hidden = malloc((size_t)(rows * H + 1) * sizeof *hidden);
+    o_matmul(rows, H, D, 0, 0, (const u32 *)x, (const u32 *)w1, 1.0f, 0.0f, NULL, b1, activation, hidden);
+    o_matmul(rows, E, H, 0, 0, (const u32 *)hidden, (const u32 *)w2, 1.0f, 0.0f, NULL, b2, NONE, out);
+    free(hidden);
+}
+
+/* One head. mask is [Sq,Sk], already broadcast, or NULL. */
+void o_attention(i64 Sq, i64 Sk, i64 D, i64 Dv, const float *q, const float *k, const float *v, const float *mask,
+                 i64 causal, float scale, float *out)
+{
+    float *O = malloc((size_t)(Dv + 1) * sizeof *O);
+    if (scale == 0.0f) scale = 1.0f / sqrtf((float)D);
+    for (i64 i = 0; i < Sq; i++) {
+        float m = NEG_INF, l = 0.0f;
+        int any_block = 0;
+        for (i64 d = 0; d < Dv; d++) O[d] = 0.0f;
+        for (i64 j0 = 0; j0 < Sk; j0 += 64) {
+            i64 n = Sk - j0 < 64 ? Sk - j0 : 64;
+            float x[64], p[64];
+            for (i64 j = 0; j < n; j++) {
+                i64 key = j0 + j;
+                if (causal && key > i + (Sk - Sq)) { x[j] = NEG_INF; continue; }
+                x[j] = m_dot((const u32 *)q + i * D, (const u32 *)k + key * D, D);
+                x[j] = x[j] * scale;
+                if (mask) x[j] = x[j] + mask[i * Sk + key];
+            }
+            float mb = max_row(x, n, 1);
+            if (mb == NEG_INF) continue;
+            any_block = 1;
+            for (i64 j = 0; j < n; j++) p[j] = f_exp(x[j] - mb);
+            float lb = sum_row(p, n, 1);
+            float both[2] = {m, mb};
+            float m2 = max_row(both, 2, 1);
+            float fa = f_exp(m - m2), fc = f_exp(mb - m2);
+            float old = l * fa, new = lb * fc;
+            l = old + new;
+            for (i64 d = 0; d < Dv; d++) {
+                u32 chain = 0;
+                for (i64 j = 0; j < n; j++) chain = fmaz(as_bits(p[j]), as_bits(v[(j0 + j) * Dv + d]), chain);
+                float ob = plus_zero(as_float(chain));
+                float kept = O[d] * fa, added = ob * fc;
+                O[d] = kept + added;
+            }
+            m = m2;
+        }
+        for (i64 d = 0; d < Dv; d++) out[i * Dv + d] = any_block ? canonical(O[d] / l) : 0.0f;
+    }
+    free(O);
+}
+
+/* ---------------------------------------------------------------- storage and casts */
+
+static float widen_f16(uint16_t h)
+{
+    u32 s = (u32)(h & 0x8000) << 16, x = h >> 10 & 31, m = h & 0x3ff;
+    if (x == 31) return as_float(s | 0x7f800000u | m << 13);
+    if (x == 0) return with_sign((float)m * as_float(0x33800000u), as_float(s)); /* m * 2^-24, exact */
+    return as_float(s | (x + 112) << 23 | m << 13);
+}
+
+static uint16_t narrow_f16(float f)
+{
+    u32 u = as_bits(f), s = u >> 16 & 0x8000, a = u & 0x7fffffffu;
+    if (a > 0x7f800000u) return 0x7e00;
+    if (a >= 0x47800000u) return (uint16_t)(s | 0x7c00);
+    if (a >= 0x38800000u) return (uint16_t)(s | (a + 0xfff + (a >> 13 & 1) - 0x38000000u) >> 13);
+    u32 shift = 126 - (a >> 23), m = (a & 0x7fffffu) | 0x800000u;
+    if (shift > 25) return (uint16_t)s;
+    u32 r = m >> shift, rest = m & ((1u << shift) - 1), half = 1u << (shift - 1);
+    r += rest > half || (rest == half && (r & 1));
+    return (uint16_t)(s | r);
+}
+
+static uint16_t narrow_bf16(float f)
+{
+    u32 u = as_bits(f);
+    if (is_nan(f)) return 0x7fc0;
+    return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
+void o_widen(i64 dtype, i64 n, const void *src, float *dst)
+{
+    for (i64 i = 0; i < n; i++)
+        dst[i] = dtype == F32 ? ((const float *)src)[i]
+               : dtype == F16 ? widen_f16(((const uint16_t *)src)[i])
+                              : as_float((u32)((const uint16_t *)src)[i] << 16);
+}
+
+void o_narrow(i64 dtype, i64 n, const float *src, void *dst)
+{
+    for (i64 i = 0; i < n; i++) {
+        if (dtype == F32) ((float *)dst)[i] = canonical(src[i]);
+        else ((uint16_t *)dst)[i] = dtype == F16 ? narrow_f16(src[i]) : narrow_bf16(src[i]);
+    }
+}
+
+static i64 float_to_int(float f, int dtype)
+{
+    if (is_nan(f)) return 0;
+    if (dtype == I32) return f >= 2147483648.0f ? INT32_MAX : f <= -2147483648.0f ? INT32_MIN : (int32_t)f;
+    if (dtype == U32) return f >= 4294967296.0f ? (i64)UINT32_MAX : f <= 0.0f ? 0 : (i64)f;
+    return f >= 9223372036854775808.0f ? INT64_MAX : f <= -9223372036854775808.0f ? INT64_MIN : (i64)f;
+}
+
+/* Different dtypes only: a cast to the same dtype is a copy of the bits. */
+void o_cast(i64 from, i64 to, i64 n, const void *src, void *dst)
+{
+    for (i64 i = 0; i < n; i++) {
+        i64 whole = 0;
+        float real = 0;
+        int from_float = from == F32 || from == F16 || from == BF16;
+        if (from_float) {
+            size_t size = from == F32 ? 4 : 2;
+            o_widen(from, 1, (const char *)src + (size_t)i * size, &real);
+        } else
+            whole = from == I32 ? ((const int32_t *)src)[i] : from == U32 ? (i64)((const u32 *)src)[i] : ((const i64 *)src)[i];
+        if (to == F32 || to == F16 || to == BF16) {
+            size_t size = to == F32 ? 4 : 2;
+            if (!from_float) real = (float)whole;
+            o_narrow(to, 1, &real, (char *)dst + (size_t)i * size);
+        } else {
+            if (from_float) whole = float_to_int(real, to);
+            if (to == I64) ((i64 *)dst)[i] = whole;
+            else ((u32 *)dst)[i] = (u32)(u64)whole;
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- moves */
+
+/* out[index] = src[sum(index * stride)]: broadcasting and transposition are both a choice of strides. */
+void o_gather(i64 size, i64 rank, const i64 *dims, const i64 *strides, const char *src, char *out)
+{
+    i64 index[9] = {0}, at = 0, total = 1;
+    for (int r = 0; r < rank; r++) total *= dims[r];
+    for (i64 i = 0; i < total; i++, out += size) {
+        memcpy(out, src + at * size, (size_t)size);
+        for (int r = rank - 1; r >= 0; r--) {
+            at += strides[r];
+            if (++index[r] < dims[r]) break;
+            at -= index[r] * strides[r];
+            index[r] = 0;
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- the generators of FORMAT.md */
+
+static u64 splitmix(u64 seed, u64 i)
+{
+    u64 z = seed + (i + 1) * 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+void o_rand(i64 dtype, i64 n, u64 seed, i64 E, void *out)
+{
+    int bits = dtype == F32 ? 23 : dtype == F16 ? 10 : 7;
+    for (i64 i = 0; i < n; i++) {
+        i64 whole = (i64)(splitmix(seed, (u64)i) >> (63 - bits)) - ((i64)1 << bits);
+        float f = (float)whole * pow2(E - bits);
+        o_narrow(dtype, 1, &f, (char *)out + i * (dtype == F32 ? 4 : 2));
+    }
+}
+
+void o_wild(i64 dtype, i64 n, u64 seed, void *out)
+{
+    static const u32 W32[] = {0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc12345,
+                              0x7f800001, 0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x80800000, 0x7f7fffff, 0xff7fffff};
+    static const uint16_t W16[] = {0x0000, 0x8000, 0x3c00, 0xbc00, 0x7c00, 0xfc00, 0x7e00, 0xfe01,
+                                   0x7c01, 0x0001, 0x8001, 0x03ff, 0x0400, 0x8400, 0x7bff, 0xfbff};
+    static const uint16_t WB16[] = {0x0000, 0x8000, 0x3f80, 0xbf80, 0x7f80, 0xff80, 0x7fc0, 0xffc1,
+                                    0x7f81, 0x0001, 0x8001, 0x007f, 0x0080, 0x8080, 0x7f7f, 0xff7f};
+    for (i64 i = 0; i < n; i++) {
+        u64 z = splitmix(seed, (u64)i);
+        int special = (z & 3) == 0, entry = (int)(z >> 2 & 15);
+        if (dtype == F32) ((u32 *)out)[i] = special ? W32[entry] : (u32)(z >> 32);
+        else ((uint16_t *)out)[i] = special ? (dtype == F16 ? W16 : WB16)[entry] : (uint16_t)(z >> 48);
+    }
+}
+
+void o_ids(i64 dtype, i64 n, u64 seed, u64 N, void *out)
+{
+    for (i64 i = 0; i < n; i++) {
+        u64 id = ((splitmix(seed, (u64)i) >> 32) * N) >> 32;
+        if (dtype == I64) ((u64 *)out)[i] = id;
+        else ((u32 *)out)[i] = (u32)id;
+    }
+}

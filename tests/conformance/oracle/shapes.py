@@ -1,0 +1,272 @@
+"""docs/operations.md as checks: the result's dtype and shape, or the error status, of a call.
+
+Order of the checks: operand count, dtypes, then shapes and attributes."""
+
+from tensors import DTYPES, FLOATS, INDEXES
+
+MAX_RANK = 8
+
+
+class Rejected(Exception):
+    def __init__(self, status, why):
+        super().__init__(f"{status}: {why}")
+        self.status = status
+
+
+def invalid(why):
+    raise Rejected("invalid_argument", why)
+
+
+def bad_dtype(why):
+    raise Rejected("dtype_mismatch", why)
+
+
+def bad_shape(why):
+    raise Rejected("shape_mismatch", why)
+
+
+ACTIVATIONS = ("none", "relu", "sigmoid", "tanh", "gelu_tanh", "gelu_erf", "silu")
+UNARY = ("neg", "abs", "exp", "log", "sqrt", "rsqrt", "relu", "sigmoid", "tanh", "silu")
+BINARY = ("add", "sub", "mul", "div")
+AXIS_ALL = {"axis": ("axis", "all"), "keepdim": ("flag", "0")}
+
+# op: (required operands, optional operands, attributes: kind or words, default)
+OPS = {
+    "matmul": (2, 2, {"trans_a": ("flag", "0"), "trans_b": ("flag", "0"), "alpha": ("f32", "0x3f800000"),
+                      "beta": ("f32", "0x00000000"), "activation": (ACTIVATIONS, "none")}),
+    "dot": (2, 0, {}),
+    "scale": (1, 0, {"alpha": ("f32", "0x3f800000")}),
+    "gelu": (1, 0, {"form": (("erf", "tanh"), "erf")}),
+    "softmax": (1, 0, {"axis": ("int", "-1")}),
+    "sum": (1, 0, AXIS_ALL),
+    "mean": (1, 0, AXIS_ALL),
+    "max": (1, 0, AXIS_ALL),
+    "argmax": (1, 0, {**AXIS_ALL, "dtype": (INDEXES, "i64")}),
+    "layernorm": (1, 2, {"eps": ("f32", "0x3727c5ac")}),
+    "rmsnorm": (1, 1, {"eps": ("f32", "0x3727c5ac")}),
+    "attention": (3, 1, {"causal": ("flag", "0"), "scale": ("f32", "0x00000000")}),
+    "embedding": (2, 0, {}),
+    "transpose": (1, 0, {"perm": ("ints", None)}),
+    "concat": (1, 1 << 30, {"axis": ("int", "0")}),
+    "cast": (1, 0, {"dtype": (DTYPES, "f32")}),
+    **{op: (1, 0, {}) for op in UNARY},
+    **{op: (2, 0, {}) for op in BINARY},
+}
+# ffn has an optional operand between required ones: x, w1, b1?, w2, b2?
+REQUIRED_AT = {"ffn": (0, 1, 3)}
+OPS["ffn"] = (4, 1, {"activation": (ACTIVATIONS, "relu")})
+
+
+def read_attribute(kind, text):
+    try:
+        if isinstance(kind, tuple):
+            if text not in kind:
+                invalid(f"unknown word {text}")
+            return text
+        if kind == "flag":
+            return {"0": 0, "1": 1}[text]
+        if kind == "f32":
+            assert text.startswith("0x") and len(text) == 10
+            return int(text, 16)
+        if kind == "ints":
+            return None if text is None else [int(word) for word in text.split(",")]
+        if kind == "axis" and text == "all":
+            return text
+        return int(text)
+    except (KeyError, ValueError, AssertionError):
+        invalid(f"bad value {text}")
+
+
+def attributes(op, given):
+    """Typed values with defaults."""
+    known = OPS[op][2]
+    for name in given:
+        if name not in known:
+            invalid(f"{op} has no attribute {name}")
+    return {name: read_attribute(kind, given.get(name, default)) for name, (kind, default) in known.items()}
+
+
+def check_operands(op, operands):
+    required, optional, _ = OPS[op]
+    if len(operands) > required + optional:
+        invalid("surplus operand")
+    for position in REQUIRED_AT.get(op, range(required)):
+        if position >= len(operands) or operands[position] is None:
+            invalid(f"operand {position} is missing")
+    dtypes = [operand[0] for operand in operands if operand]
+    if op == "embedding":
+        if dtypes[1] not in INDEXES:
+            bad_dtype("ids")
+        return
+    if op in ("transpose", "cast"):
+        return
+    if len(set(dtypes)) != 1:
+        bad_dtype("operands differ")
+    if op != "concat" and dtypes[0] not in FLOATS:
+        bad_dtype("not a floating dtype")
+
+
+def broadcast(*shapes):
+    rank = max(len(shape) for shape in shapes)
+    result = []
+    for position in range(-rank, 0):
+        sizes = {shape[position] for shape in shapes if len(shape) >= -position} - {1}
+        if len(sizes) > 1:
+            bad_shape(f"{shapes} do not broadcast")
+        result.append(sizes.pop() if sizes else 1)
+    return tuple(result)
+
+
+def broadcast_to(shape, target):
+    if broadcast(shape, target) != tuple(target):
+        bad_shape(f"{shape} does not broadcast to {target}")
+
+
+def axis_of(axis, rank):
+    if not -rank <= axis < rank:
+        invalid(f"axis {axis} out of range")
+    return axis % rank
+
+
+def at_least(rank, shape, what):
+    if len(shape) < rank:
+        bad_shape(f"{what} has rank {len(shape)}")
+
+
+def same(what, *values):
+    if len(set(values)) != 1:
+        bad_shape(f"{what} differ: {values}")
+
+
+def matmul_shape(attrs, a, b, c, bias):
+    at_least(1, a, "a")
+    at_least(1, b, "b")
+    row, column = len(a) == 1, len(b) == 1
+    if (row and attrs["trans_a"]) or (column and attrs["trans_b"]):
+        invalid("the transpose flag of a rank-1 operand")
+    a, b = ((1,) + a if row else a), (b + (1,) if column else b)
+    m, k = reversed(a[-2:]) if attrs["trans_a"] else a[-2:]
+    k2, n = reversed(b[-2:]) if attrs["trans_b"] else b[-2:]
+    same("K", k, k2)
+    shape = broadcast(a[:-2], b[:-2]) + (() if row else (m,)) + (() if column else (n,))
+    if bias is not None:
+        same("bias", bias, (n,))
+    if c is not None:
+        broadcast_to(c, shape)
+    elif attrs["beta"] & 0x7FFFFFFF:
+        invalid("c is missing")
+    return shape
+
+
+def attention_shape(q, k, v, mask):
+    same("ranks", len(q), len(k), len(v))
+    if not 2 <= len(q) <= MAX_RANK:
+        bad_shape("rank")
+    same("D", q[-1], k[-1])
+    same("Sk", k[-2], v[-2])
+    if len(q) > 2:
+        same("leading dimensions", q[:-3], k[:-3], v[:-3])
+        same("Hkv", k[-3], v[-3])
+        if k[-3] == 0 and q[-3] != 0 or k[-3] and q[-3] % k[-3]:
+            bad_shape("Hq is no multiple of Hkv")
+    if mask is not None:
+        broadcast_to(mask, q[:-1] + (k[-2],))
+    return q[:-1] + (v[-1],)
+
+
+def ffn_shape(x, w1, b1, w2, b2):
+    at_least(1, x, "x")
+    same("ranks of w1, w2", len(w1), len(w2), 2)
+    same("D", x[-1], w1[0])
+    same("H", w1[1], w2[0])
+    if b1 is not None:
+        same("b1", b1, w1[1:])
+    if b2 is not None:
+        same("b2", b2, w2[1:])
+    return x[:-1] + w2[1:]
+
+
+def reduced_shape(op, attrs, x):
+    axis, keep = attrs["axis"], attrs["keepdim"]
+    if axis == "all":
+        shape = (1,) * len(x) if keep else ()
+        n = 0 if 0 in x else 1
+    else:
+        axis = axis_of(axis, len(x))
+        shape = x[:axis] + ((1,) if keep else ()) + x[axis + 1:]
+        n = x[axis]
+    if op in ("max", "argmax") and n == 0 and 0 not in shape:
+        invalid("maximum of nothing")
+    return shape
+
+
+def transposed_shape(attrs, x):
+    perm = attrs["perm"]
+    if perm is None:
+        return x[::-1]
+    if len(perm) != len(x):
+        invalid("perm has another length than the rank")
+    perm = [axis_of(axis, len(x)) for axis in perm]
+    if len(set(perm)) != len(perm):
+        invalid("perm repeats an axis")
+    return tuple(x[axis] for axis in perm)
+
+
+def concat_shape(attrs, shapes):
+    at_least(1, shapes[0], "operand 0")
+    same("ranks", *[len(shape) for shape in shapes])
+    axis = axis_of(attrs["axis"], len(shapes[0]))
+    same("other dimensions", *[shape[:axis] + shape[axis + 1:] for shape in shapes])
+    return shapes[0][:axis] + (sum(shape[axis] for shape in shapes),) + shapes[0][axis + 1:]
+
+
+def result(op, operands, given):
+    """(dtype, shape) of the call; operands are (dtype, shape) or None; raises Rejected."""
+    check_operands(op, operands)
+    attrs = attributes(op, given)
+    required, optional, _ = OPS[op]
+    padded = list(operands) + [None] * (0 if op == "concat" else required + optional - len(operands))
+    dtype = padded[0][0]
+    shapes = [tuple(operand[1]) if operand else None for operand in padded]
+    if any(shape is not None and len(shape) > MAX_RANK for shape in shapes):
+        bad_shape("rank above 8")
+    x = shapes[0]
+    if op == "matmul":
+        shape = matmul_shape(attrs, *shapes)
+    elif op == "dot":
+        same("ranks", len(x), len(shapes[1]), 1)
+        same("K", *shapes)
+        shape = ()
+    elif op in BINARY:
+        shape = broadcast(*shapes)
+    elif op == "softmax":
+        at_least(1, x, "x")
+        axis_of(attrs["axis"], len(x))
+        shape = x
+    elif op in ("sum", "mean", "max", "argmax"):
+        shape = reduced_shape(op, attrs, x)
+        dtype = attrs.get("dtype", dtype)
+    elif op in ("layernorm", "rmsnorm"):
+        at_least(1, x, "x")
+        for parameter in shapes[1:]:
+            if parameter is not None:
+                same("gamma, beta", parameter, x[-1:])
+        shape = x
+    elif op == "attention":
+        shape = attention_shape(*shapes)
+    elif op == "ffn":
+        shape = ffn_shape(*shapes)
+    elif op == "embedding":
+        at_least(1, x, "table")
+        shape = shapes[1] + x[1:]
+    elif op == "transpose":
+        shape = transposed_shape(attrs, x)
+    elif op == "concat":
+        shape = concat_shape(attrs, shapes)
+    elif op == "cast":
+        shape, dtype = x, attrs["dtype"]
+    else:
+        shape = x
+    if len(shape) > MAX_RANK:
+        bad_shape("rank of the result above 8")
+    return dtype, shape
