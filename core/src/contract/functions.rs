@@ -21,13 +21,9 @@ fn power_of_two(n: i32) -> f32 {
     f32::from_bits(((n + 127) as u32) << 23)
 }
 
-/// e^x.
-pub fn exp(x: f32) -> f32 {
-    if is_nan(x) {
-        return x;
-    }
-    let x = if x < -105.0 { -105.0 } else { x };
-    let x = if x > 89.0 { 89.0 } else { x };
+/// e^x as (1 + u + r)·2^n, for x between −105 and 89.
+/// (Cody and Waite's reduction, "Software Manual for the Elementary Functions", 1980; the polynomial is minimax.)
+fn exp_core(x: f32) -> (f32, f32, i32) {
     let magic = c(0x4b40_0000);
     let t = x * c(0x3fb8_aa3b) + magic;
     let n = t.to_bits() as i32 - magic.to_bits() as i32;
@@ -35,9 +31,24 @@ pub fn exp(x: f32) -> f32 {
     let r = nf * -c(0x3f31_7200) + x;
     let r = nf * -c(0x35bf_be8e) + r;
     let q = horner(r, [0x3eff_fffe, 0x3e2a_aa45, 0x3d2a_ac27, 0x3c09_1f97, 0x3ab5_6890]);
-    let s = (r * r) * q + r;
+    (r, (r * r) * q, n)
+}
+
+/// x·2^n in two steps, so that each power is a normal number.
+fn scale_by_power(x: f32, n: i32) -> f32 {
     let half = n >> 1;
-    ((1.0 + s) * power_of_two(half)) * power_of_two(n - half)
+    (x * power_of_two(half)) * power_of_two(n - half)
+}
+
+/// e^x.
+pub fn exp(x: f32) -> f32 {
+    if is_nan(x) {
+        return x;
+    }
+    let x = if x < -105.0 { -105.0 } else { x };
+    let x = if x > 89.0 { 89.0 } else { x };
+    let (r, u, n) = exp_core(x);
+    scale_by_power(1.0 + (u + r), n)
 }
 
 /// The natural logarithm.
@@ -88,25 +99,42 @@ pub fn tanh(x: f32) -> f32 {
 
 /// The error function.
 pub fn erf(x: f32) -> f32 {
+    if is_nan(x) {
+        return x;
+    }
     let a = x.abs();
-    let y = if a < c(0x3f6b_851f) {
-        let q =
-            horner(a * a, [0x3e03_75d4, 0xbec0_93a0, 0x3de7_16b0, 0xbcdc_003a, 0x3baa_2075, 0xba52_d067, 0x38a6_e1a6]);
+    let y = if a < c(0x3f54_7ae1) {
+        let q = horner(a * a, [0x3e03_75d4, 0xbec0_9397, 0x3de7_13aa, 0xbcdb_ac93, 0x3ba6_3a36, 0xba28_e39d]);
         a * q + a
     } else {
         let a = if a > c(0x407c_cccd) { c(0x407c_cccd) } else { a };
-        1.0 - exp(horner(
-            a,
-            [0x392a_07a3, 0xbf90_91f3, 0xbf22_2b2c, 0xbddd_7990, 0x3ccd_0a7f, 0xbb87_8c9b, 0x39e0_08cd, 0xb7ab_bdd8],
-        ))
+        // 1 − e^P with P about the logarithm of erfc, expanded where it is nearly a binary32 number.
+        let d = a - c(0x3f7f_4000);
+        let (r, u, n) = exp_core(horner(
+            d,
+            [0xbfeb_c2c5, 0xc028_93ed, 0xbf57_bddf, 0xbd2a_b2c8, 0x3c24_525e, 0xbafb_9c7e, 0x395c_e34f],
+        ));
+        let p = power_of_two(n);
+        (1.0 - p) - p * (u + r)
     };
     y.copysign(x)
 }
 
-/// 1/(1 + e^−x).
+/// 1/(1 + e^−x): one division, its remainder and what e^−|x| lost to rounding put back.
 pub fn sigmoid(x: f32) -> f32 {
-    let z = exp(-x.abs());
-    (if x >= 0.0 { 1.0 } else { z }) / (1.0 + z)
+    if is_nan(x) {
+        return x;
+    }
+    let a = -x.abs();
+    let a = if a < -105.0 { -105.0 } else { a };
+    let (r, u, n) = exp_core(a);
+    let h = 1.0 + (u + r);
+    let l = u - ((h - 1.0) - r);
+    let (z, e) = (scale_by_power(h, n), scale_by_power(l, n));
+    let v = z / (1.0 + z);
+    let g = 1.0 - v;
+    let w = (((z - v) - v * z) + e * g) * g + v;
+    if x >= 0.0 { 1.0 - w } else { w }
 }
 
 /// max(x, +0), where NaN stays NaN and −0 becomes +0.

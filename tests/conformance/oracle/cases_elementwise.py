@@ -28,7 +28,7 @@ THRESHOLDS = {
     "tanh": {"switch": 0x3F6B851F, "ten": 0x41200000, "one": 0x41102CB4, "tiny": 0x39800000},
     "sigmoid": {"min": 0xC2D20000, "small": 0xC2AEAC50, "one": 0x41851592, "zero": 0x33800000},
     "silu": {"min": 0xC2D20000, "small": 0xC2AEAC50, "zero": 0x00800000},
-    "gelu": {"switch": 0x3FA689AD, "limit": 0x40B2C1B0, "negative": 0xC0B2C1B0, "left": 0xBFA689AD},
+    "gelu": {"switch": 0x3F963EFD, "limit": 0x40B2C1B0, "negative": 0xC0B2C1B0, "left": 0xBF963EFD},
     "sqrt": {"one": 0x3F800000, "normal": 0x00800000},
     "rsqrt": {"one": 0x3F800000, "four": 0x40800000, "normal": 0x00800000},
     "relu": {"zero": 0x00800000},

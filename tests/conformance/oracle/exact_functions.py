@@ -7,6 +7,7 @@ from exact import (
 
 HALF = 0x3F000000
 TWO = 0x40000000
+NEG_105 = neg(from_int(105))
 
 
 def horner(x, text):
@@ -39,18 +40,26 @@ def take_sign(magnitude, x):
 def exp(x):
     if is_nan(x):
         return NAN
-    low, high = neg(from_int(105)), from_int(89)
-    x = low if less(x, low) else x
-    x = high if greater(x, high) else x
+    x = NEG_105 if less(x, NEG_105) else x
+    x = from_int(89) if greater(x, from_int(89)) else x
+    r, u, n = exp_core(x)
+    return times_power(add(ONE, add(u, r)), n)
+
+
+def exp_core(x):
+    """e^x = (1 + u + r)·2^n."""
     t = add(mul(x, 0x3FB8AA3B), 0x4B400000)
     n = signed32(t - 0x4B400000)
     nf = sub(t, 0x4B400000)
     r = add(mul(nf, neg(0x3F317200)), x)
     r = add(mul(nf, neg(0x35BFBE8E)), r)
     q = horner(r, "3efffffe 3e2aaa45 3d2aac27 3c091f97 3ab56890")
-    s = add(mul(mul(r, r), q), r)
+    return r, mul(mul(r, r), q), n
+
+
+def times_power(x, n):
     first = n >> 1
-    return mul(mul(add(ONE, s), power_of_two(first)), power_of_two(n - first))
+    return mul(mul(x, power_of_two(first)), power_of_two(n - first))
 
 
 def log(x):
@@ -98,20 +107,30 @@ def erf(x):
     if is_nan(x):
         return NAN
     a = x & MAGNITUDE
-    if less(a, 0x3F6B851F):
-        q = horner(mul(a, a), "3e0375d4 bec093a0 3de716b0 bcdc003a 3baa2075 ba52d067 38a6e1a6")
+    if less(a, 0x3F547AE1):
+        q = horner(mul(a, a), "3e0375d4 bec09397 3de713aa bcdbac93 3ba63a36 ba28e39d")
         result = add(mul(a, q), a)
     else:
-        q = horner(minimum(a, 0x407CCCCD), "392a07a3 bf9091f3 bf222b2c bddd7990 3ccd0a7f bb878c9b 39e008cd b7abbdd8")
-        result = sub(ONE, exp(q))
+        d = sub(minimum(a, 0x407CCCCD), 0x3F7F4000)
+        r, u, n = exp_core(horner(d, "bfebc2c5 c02893ed bf57bddf bd2ab2c8 3c24525e bafb9c7e 395ce34f"))
+        power = power_of_two(n)
+        result = sub(sub(ONE, power), mul(power, add(u, r)))
     return take_sign(result, x)
 
 
 def sigmoid(x):
     if is_nan(x):
         return NAN
-    z = exp(x | SIGN)
-    return div(z if less(x, ZERO) else ONE, add(ONE, z))
+    a = x | SIGN
+    r, u, n = exp_core(NEG_105 if less(a, NEG_105) else a)
+    h = add(ONE, add(u, r))
+    l = sub(u, sub(sub(h, ONE), r))
+    z, e = times_power(h, n), times_power(l, n)
+    v = div(z, add(ONE, z))
+    g = sub(ONE, v)
+    remainder = sub(sub(z, v), mul(v, z))
+    w = add(mul(add(remainder, mul(e, g)), g), v)
+    return w if less(x, ZERO) else sub(ONE, w)
 
 
 def gelu_tanh(x):

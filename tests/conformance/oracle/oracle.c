@@ -122,27 +122,40 @@ static float with_sign(float magnitude, float s)
 }
 static float magnitude_of(float x) { return as_float(as_bits(x) & 0x7fffffffu); }
 
-static float f_exp(float x)
+/* e^x = (1 + u + r) * 2^n */
+static void exp_core(float x, float *r_out, float *u_out, int32_t *n_out)
 {
     static const u32 C[] = {0x3efffffe, 0x3e2aaa45, 0x3d2aac27, 0x3c091f97, 0x3ab56890};
-    if (is_nan(x)) return x;
-    x = x < -105.0f ? -105.0f : x;
-    x = x > 89.0f ? 89.0f : x;
     float t = x * as_float(0x3fb8aa3b);
     t = t + as_float(0x4b400000);
-    int32_t n = (int32_t)(as_bits(t) - 0x4b400000u);
+    *n_out = (int32_t)(as_bits(t) - 0x4b400000u);
     float nf = t - as_float(0x4b400000);
     float r = nf * -as_float(0x3f317200);
     r = r + x;
     float g = nf * -as_float(0x35bfbe8e);
     r = g + r;
     float q = HORNER(r, C);
-    float s = r * r;
-    s = s * q;
-    s = s + r;
-    float y = 1.0f + s;
-    y = y * pow2(n >> 1);
+    float rr = r * r;
+    *u_out = rr * q;
+    *r_out = r;
+}
+
+static float times_power(float x, int32_t n)
+{
+    float y = x * pow2(n >> 1);
     return y * pow2(n - (n >> 1));
+}
+
+static float f_exp(float x)
+{
+    float r, u;
+    int32_t n;
+    if (is_nan(x)) return x;
+    x = x < -105.0f ? -105.0f : x;
+    x = x > 89.0f ? 89.0f : x;
+    exp_core(x, &r, &u, &n);
+    float s = u + r;
+    return times_power(1.0f + s, n);
 }
 
 static float f_log(float x)
@@ -198,30 +211,53 @@ static float f_tanh(float x)
 
 static float f_erf(float x)
 {
-    static const u32 NEAR[] = {0x3e0375d4, 0xbec093a0, 0x3de716b0, 0xbcdc003a, 0x3baa2075, 0xba52d067, 0x38a6e1a6};
-    static const u32 FAR[] = {0x392a07a3, 0xbf9091f3, 0xbf222b2c, 0xbddd7990, 0x3ccd0a7f, 0xbb878c9b, 0x39e008cd, 0xb7abbdd8};
+    static const u32 NEAR[] = {0x3e0375d4, 0xbec09397, 0x3de713aa, 0xbcdbac93, 0x3ba63a36, 0xba28e39d};
+    static const u32 FAR[] = {0xbfebc2c5, 0xc02893ed, 0xbf57bddf, 0xbd2ab2c8, 0x3c24525e, 0xbafb9c7e, 0x395ce34f};
     if (is_nan(x)) return x;
-    float a = magnitude_of(x), r;
-    if (a < as_float(0x3f6b851f)) {
-        float y = a * a;
-        r = a * HORNER(y, NEAR);
-        r = r + a;
+    float a = magnitude_of(x), y;
+    if (a < as_float(0x3f547ae1)) {
+        float square = a * a;
+        y = a * HORNER(square, NEAR);
+        y = y + a;
     } else {
-        float limit = as_float(0x407ccccd);
-        a = a < limit ? a : limit;
-        r = f_exp(HORNER(a, FAR));
-        r = 1.0f - r;
+        float limit = as_float(0x407ccccd), r, u;
+        int32_t n;
+        a = a > limit ? limit : a;
+        float d = a - as_float(0x3f7f4000);
+        exp_core(HORNER(d, FAR), &r, &u, &n);
+        float p = pow2(n);
+        float s = u + r;
+        s = p * s;
+        y = 1.0f - p;
+        y = y - s;
     }
-    return with_sign(r, x);
+    return with_sign(y, x);
 }
 
 static float f_sigmoid(float x)
 {
+    float r, u;
+    int32_t n;
     if (is_nan(x)) return x;
-    float z = f_exp(-magnitude_of(x));
-    float top = x >= 0.0f ? 1.0f : z;
+    float a = -magnitude_of(x);
+    a = a < -105.0f ? -105.0f : a;
+    exp_core(a, &r, &u, &n);
+    float h = u + r;
+    h = 1.0f + h;
+    float l = h - 1.0f;
+    l = l - r;
+    l = u - l;
+    float z = times_power(h, n), e = times_power(l, n);
     float bottom = 1.0f + z;
-    return top / bottom;
+    float v = z / bottom;
+    float g = 1.0f - v;
+    float vz = v * z, eg = e * g;
+    float w = z - v;
+    w = w - vz;
+    w = w + eg;
+    w = w * g;
+    w = w + v;
+    return x >= 0.0f ? 1.0f - w : w;
 }
 
 static float f_gelu_tanh(float x)

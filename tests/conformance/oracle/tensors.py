@@ -117,7 +117,7 @@ def float_bits(x):
 
 
 def bits(dtype, numbers):
-    """A bits: field; floats are rounded to the dtype, ints under 'raw:' style come through hexes()."""
+    """A bits: field from numbers, floats rounded to the dtype."""
     if dtype in FLOATS:
         numbers = [narrow(dtype, float_bits(x)) for x in numbers]
     mask, width = (1 << 8 * WIDTH[dtype]) - 1, 2 * WIDTH[dtype]

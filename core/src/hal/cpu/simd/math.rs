@@ -74,6 +74,32 @@ pub unsafe fn max_key<S: Simd>(x: S::F) -> S::I {
     }
 }
 
+/// e^x as (1 + u + r)·2^n, for x between −105 and 89.
+#[inline(always)]
+unsafe fn exp_core<S: Simd>(x: S::F) -> (S::F, S::F, S::I) {
+    // SAFETY: see the top of the file.
+    unsafe {
+        let magic = c::<S>(0x4b40_0000);
+        let t = S::add(S::mul(x, c::<S>(0x3fb8_aa3b)), magic);
+        let n = S::sub_i(S::bits(t), S::splat_i(0x4b40_0000));
+        let nf = S::sub(t, magic);
+        let r = S::add(S::mul(nf, c::<S>(0xbf31_7200)), x);
+        let r = S::add(S::mul(nf, c::<S>(0xb5bf_be8e)), r);
+        let q = horner::<S, 5>(r, [0x3eff_fffe, 0x3e2a_aa45, 0x3d2a_ac27, 0x3c09_1f97, 0x3ab5_6890]);
+        (r, S::mul(S::mul(r, r), q), n)
+    }
+}
+
+/// The two powers of two, both normal, whose product is 2^n.
+#[inline(always)]
+unsafe fn powers<S: Simd>(n: S::I) -> (S::F, S::F) {
+    // SAFETY: see the top of the file.
+    unsafe {
+        let half = S::sar::<1>(n);
+        (power_of_two::<S>(half), power_of_two::<S>(S::sub_i(n, half)))
+    }
+}
+
 /// e^x.
 #[inline(always)]
 pub unsafe fn exp<S: Simd>(x: S::F) -> S::F {
@@ -82,17 +108,9 @@ pub unsafe fn exp<S: Simd>(x: S::F) -> S::F {
         let (low, high) = (S::splat(-105.0), S::splat(89.0));
         let x = S::select(S::lt(x, low), low, x);
         let x = S::select(S::lt(high, x), high, x);
-        let magic = c::<S>(0x4b40_0000);
-        let t = S::add(S::mul(x, c::<S>(0x3fb8_aa3b)), magic);
-        let n = S::sub_i(S::bits(t), S::splat_i(0x4b40_0000));
-        let nf = S::sub(t, magic);
-        let r = S::add(S::mul(nf, c::<S>(0xbf31_7200)), x);
-        let r = S::add(S::mul(nf, c::<S>(0xb5bf_be8e)), r);
-        let q = horner::<S, 5>(r, [0x3eff_fffe, 0x3e2a_aa45, 0x3d2a_ac27, 0x3c09_1f97, 0x3ab5_6890]);
-        let s = S::add(S::mul(S::mul(r, r), q), r);
-        let half = S::sar::<1>(n);
-        let first = S::mul(S::add(S::splat(1.0), s), power_of_two::<S>(half));
-        S::mul(first, power_of_two::<S>(S::sub_i(n, half)))
+        let (r, u, n) = exp_core::<S>(x);
+        let (first, second) = powers::<S>(n);
+        S::mul(S::mul(S::add(S::splat(1.0), S::add(u, r)), first), second)
     }
 }
 
@@ -156,31 +174,43 @@ pub unsafe fn erf<S: Simd>(x: S::F) -> S::F {
     // SAFETY: see the top of the file.
     unsafe {
         let a = abs::<S>(x);
-        let q = horner::<S, 7>(
+        let q = horner::<S, 6>(
             S::mul(a, a),
-            [0x3e03_75d4, 0xbec0_93a0, 0x3de7_16b0, 0xbcdc_003a, 0x3baa_2075, 0xba52_d067, 0x38a6_e1a6],
+            [0x3e03_75d4, 0xbec0_9397, 0x3de7_13aa, 0xbcdb_ac93, 0x3ba6_3a36, 0xba28_e39d],
         );
         let near = S::add(S::mul(a, q), a);
         let end = c::<S>(0x407c_cccd);
-        let q = horner::<S, 8>(
-            S::select(S::lt(end, a), end, a),
-            [0x392a_07a3, 0xbf90_91f3, 0xbf22_2b2c, 0xbddd_7990, 0x3ccd_0a7f, 0xbb87_8c9b, 0x39e0_08cd, 0xb7ab_bdd8],
+        let d = S::sub(S::select(S::lt(end, a), end, a), c::<S>(0x3f7f_4000));
+        let q = horner::<S, 7>(
+            d,
+            [0xbfeb_c2c5, 0xc028_93ed, 0xbf57_bddf, 0xbd2a_b2c8, 0x3c24_525e, 0xbafb_9c7e, 0x395c_e34f],
         );
-        let far = S::sub(S::splat(1.0), exp::<S>(q));
-        with_sign::<S>(S::select(S::lt(a, c::<S>(0x3f6b_851f)), near, far), x)
+        let (r, u, n) = exp_core::<S>(q);
+        let p = power_of_two::<S>(n);
+        let far = S::sub(S::sub(S::splat(1.0), p), S::mul(p, S::add(u, r)));
+        with_sign::<S>(S::select(S::lt(a, c::<S>(0x3f54_7ae1)), near, far), x)
     }
 }
 
-/// 1/(1 + e^−x).
+/// 1/(1 + e^−x): one division, its remainder and what e^−|x| lost to rounding put back.
 #[inline(always)]
 pub unsafe fn sigmoid<S: Simd>(x: S::F) -> S::F {
     // SAFETY: see the top of the file.
     unsafe {
-        let one = S::splat(1.0);
-        let z = exp::<S>(neg::<S>(abs::<S>(x)));
-        // x ≥ 0 ? 1 : z; for NaN both sides lead to NaN.
-        let numerator = S::select(S::lt(x, S::splat(0.0)), z, one);
-        S::div(numerator, S::add(one, z))
+        let (one, low) = (S::splat(1.0), S::splat(-105.0));
+        let a = neg::<S>(abs::<S>(x));
+        let (r, u, n) = exp_core::<S>(S::select(S::lt(a, low), low, a));
+        let h = S::add(one, S::add(u, r));
+        let l = S::sub(u, S::sub(S::sub(h, one), r));
+        let (first, second) = powers::<S>(n);
+        let z = S::mul(S::mul(h, first), second);
+        let e = S::mul(S::mul(l, first), second);
+        let v = S::div(z, S::add(one, z));
+        let g = S::sub(one, v);
+        let remainder = S::sub(S::sub(z, v), S::mul(v, z));
+        let w = S::add(S::mul(S::add(remainder, S::mul(e, g)), g), v);
+        // x ≥ 0 ? 1 − w : w; for NaN both are NaN.
+        S::select(S::lt(x, S::splat(0.0)), w, S::sub(one, w))
     }
 }
 

@@ -1,0 +1,152 @@
+//! What every format decodes to: a table of tensors and a list of instructions.
+
+use super::fault::{Where, invalid, invalid_because};
+use super::opcodes::{Action, Opcode};
+use crate::command::Meta;
+use crate::error::Result;
+use crate::ops::{Attrs, Op};
+use crate::tensor::Tensor;
+use smallvec::SmallVec;
+
+/// The longest name of a tensor, in bytes.
+pub(super) const MAX_NAME: usize = 64;
+
+/// What a tensor of the table is for. The numbers are those of `.adead`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Role {
+    /// The caller supplies it; read only.
+    Input = 0,
+    /// The caller gets it; every one must be written.
+    Output = 1,
+    /// Its contents are in the program; read only.
+    Constant = 2,
+    /// It lives from its first write to FREE.
+    Temporary = 3,
+}
+
+impl Role {
+    pub const ALL: [Role; 4] = [Role::Input, Role::Output, Role::Constant, Role::Temporary];
+
+    /// The word of the text form.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Role::Input => "input",
+            Role::Output => "output",
+            Role::Constant => "const",
+            Role::Temporary => "temp",
+        }
+    }
+}
+
+/// An entry of the tensor table.
+pub(super) struct Declared {
+    pub at: Where,
+    pub name: String,
+    pub role: Role,
+    pub meta: Meta,
+    /// A constant's contents.
+    pub data: Option<Tensor>,
+}
+
+/// An instruction and where it stands.
+pub(super) struct Instruction {
+    pub at: Where,
+    pub kind: Kind,
+}
+
+/// An instruction.
+pub(super) enum Kind {
+    /// A fixed opcode with numbers as operands; those of kind `Tensor` are indexes of the table.
+    Plain(&'static Opcode, SmallVec<[u32; 7]>),
+    /// An operation of the op table.
+    Call(Box<Call>),
+}
+
+/// An operation on tensors of the table.
+pub(super) struct Call {
+    pub op: Op,
+    pub attrs: Attrs,
+    /// The attributes as they were written: `name=value`, one space between them.
+    pub text: String,
+    pub inputs: Vec<Option<u32>>,
+    pub output: u32,
+}
+
+/// A decoded program, not yet validated.
+#[derive(Default)]
+pub(super) struct Code {
+    pub tensors: Vec<Declared>,
+    pub instructions: Vec<Instruction>,
+}
+
+impl Call {
+    /// A call whose attributes are written as `name=value` words.
+    pub fn new(at: Where, op: Op, text: &str, inputs: Vec<Option<u32>>, output: u32) -> Result<Call> {
+        let mut attrs = Attrs::default();
+        let words: Vec<&str> = text.split_ascii_whitespace().collect();
+        for (i, word) in words.iter().enumerate() {
+            let Some((name, value)) = word.split_once('=') else {
+                return Err(invalid(at, format!("{op}: '{word}' is no attribute; write name=value")));
+            };
+            if words[..i].iter().any(|other| other.split_once('=').is_some_and(|(other, _)| other == name)) {
+                return Err(invalid(at, format!("{op}: the attribute {name} is given twice")));
+            }
+            // What the text form could not hold would not survive a round trip.
+            if !value.bytes().all(|byte| byte.is_ascii_graphic() && byte != b';' && byte != b'=') {
+                return Err(invalid(at, format!("{op}: {value:?} is no value of {name}")));
+            }
+            attrs.set(op, name, value).map_err(|error| invalid_because(at, error))?;
+        }
+        Ok(Call { op, attrs, text: words.join(" "), inputs, output })
+    }
+}
+
+impl Instruction {
+    /// What it is called in text.
+    pub fn name(&self) -> String {
+        match &self.kind {
+            Kind::Plain(opcode, _) => opcode.name.to_ascii_lowercase(),
+            Kind::Call(call) => call.op.name().into(),
+        }
+    }
+}
+
+impl Code {
+    /// Whether all of it is an AGPU program.
+    pub fn is_agpu(&self) -> bool {
+        self.tensors.is_empty()
+            && self.instructions.iter().all(|i| matches!(&i.kind, Kind::Plain(opcode, _) if opcode.is_gpu()))
+    }
+
+    /// Rules of the table and the list that don't depend on the format they came from.
+    pub fn check(&self) -> Result<()> {
+        let mut names = std::collections::HashSet::new();
+        for tensor in &self.tensors {
+            check_name(tensor.at, &tensor.name)?;
+            if !names.insert(tensor.name.as_str()) {
+                return Err(invalid(tensor.at, format!("a second tensor is named '{}'", tensor.name)));
+            }
+        }
+        for pair in self.instructions.windows(2) {
+            if matches!(&pair[0].kind, Kind::Plain(opcode, _) if opcode.action == Action::End) {
+                let text = format!("{} follows {}, which ends the program", pair[1].name(), pair[0].name());
+                return Err(invalid(pair[1].at, text));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A name: a letter or `_`, then letters, digits, `_` and `.`; at most [`MAX_NAME`] bytes.
+fn check_name(at: Where, name: &str) -> Result<()> {
+    let first = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+    let rest = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.');
+    if !first || !rest || name.len() > MAX_NAME {
+        return Err(invalid(
+            at,
+            format!("{name:?} is no name: a letter or _, then letters, digits, _ and ., at most {MAX_NAME} bytes"),
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! Where in a program something is, and what is wrong there.
+
+use crate::error::{Error, Result, Status};
+use std::fmt;
+
+/// A place in a program's source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Where {
+    /// A byte of a binary, or of the bytes that `.hex` text spells.
+    Byte(usize),
+    /// A line of text, from 1.
+    Line(usize),
+}
+
+impl fmt::Display for Where {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Where::Byte(offset) => write!(f, "byte {offset:#x}"),
+            Where::Line(line) => write!(f, "line {line}"),
+        }
+    }
+}
+
+/// `invalid_program` at a place.
+#[cold]
+pub(super) fn invalid(at: Where, text: impl fmt::Display) -> Error {
+    Error::new(Status::InvalidProgram, format!("{at}: {text}"))
+}
+
+/// An error from elsewhere (a shape rule, an attribute) as `invalid_program` at a place.
+#[cold]
+pub(super) fn invalid_because(at: Where, error: Error) -> Error {
+    invalid(at, error.message())
+}
+
+/// Bytes read in order; running out of them is `invalid_program` with the offset.
+pub(super) struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    base: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads `bytes`, which stand at offset `base` of the file.
+    pub fn new(bytes: &'a [u8], base: usize) -> Reader<'a> {
+        Reader { bytes, at: 0, base }
+    }
+
+    /// The place of the next byte.
+    pub fn here(&self) -> Where {
+        Where::Byte(self.offset())
+    }
+
+    /// The offset of the next byte in the file.
+    pub fn offset(&self) -> usize {
+        self.base + self.at
+    }
+
+    /// How many bytes are left.
+    pub fn left(&self) -> usize {
+        self.bytes.len() - self.at
+    }
+
+    /// The next `count` bytes.
+    pub fn take(&mut self, count: u64, what: &str) -> Result<&'a [u8]> {
+        let left = self.left();
+        if count > left as u64 {
+            return Err(invalid(self.here(), format!("truncated: {what} takes {count} bytes and {left} are left")));
+        }
+        let taken = &self.bytes[self.at..self.at + count as usize];
+        self.at += count as usize;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N]> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.take(N as u64, what)?);
+        Ok(array)
+    }
+
+    /// A byte.
+    pub fn u8(&mut self, what: &str) -> Result<u8> {
+        Ok(u8::from_le_bytes(self.array(what)?))
+    }
+
+    /// Two bytes, little endian.
+    pub fn u16(&mut self, what: &str) -> Result<u16> {
+        Ok(u16::from_le_bytes(self.array(what)?))
+    }
+
+    /// Four bytes, little endian.
+    pub fn u32(&mut self, what: &str) -> Result<u32> {
+        Ok(u32::from_le_bytes(self.array(what)?))
+    }
+
+    /// Eight bytes, little endian.
+    pub fn u64(&mut self, what: &str) -> Result<u64> {
+        Ok(u64::from_le_bytes(self.array(what)?))
+    }
+
+    /// A version number that must be 1.
+    pub fn version(&mut self, format: &str) -> Result<()> {
+        let at = self.here();
+        match self.u16("the version")? {
+            1 => Ok(()),
+            other => Err(invalid(at, format!("{format} version {other}; this version reads 1"))),
+        }
+    }
+
+    /// Nothing may follow.
+    pub fn finish(&self, what: &str) -> Result<()> {
+        match self.left() {
+            0 => Ok(()),
+            left => Err(invalid(self.here(), format!("{left} bytes follow the end of {what}"))),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The functions of the contract: vector forms against scalar ones, and both against double precision.
+//!
+//! CI takes every 1,021st input; `ADEAD_EXHAUSTIVE=1 cargo test --release -p adead-core --test functions` takes all 2³².
+
+use adead_core::contract::{self, GeluForm};
+use adead_core::hal::cpu::Isa;
+use adead_core::{Attrs, Context, ContextOptions, Op, Tensor};
+
+/// Every how many-th input is taken: a prime, so that every exponent and low bit pattern is met.
+fn step() -> usize {
+    if std::env::var_os("ADEAD_EXHAUSTIVE").is_some() { 1 } else { 1021 }
+}
+
+/// Inputs in batches.
+fn batches() -> impl Iterator<Item = Vec<f32>> {
+    let step = step();
+    let batch = (1usize << 16) * step;
+    (0..1usize << 32).step_by(batch).map(move |start| {
+        (start..(start + batch).min(1 << 32)).step_by(step).map(|bits| f32::from_bits(bits as u32)).collect()
+    })
+}
+
+type Scalar = fn(f32) -> f32;
+
+#[test]
+fn vector_forms_equal_the_scalar_ones() {
+    let gelu = |form| Attrs { form, ..Attrs::default() };
+    let functions: [(Op, Attrs, Scalar); 9] = [
+        (Op::Exp, Attrs::default(), contract::exp),
+        (Op::Log, Attrs::default(), contract::log),
+        (Op::Tanh, Attrs::default(), contract::tanh),
+        (Op::Sigmoid, Attrs::default(), contract::sigmoid),
+        (Op::Silu, Attrs::default(), contract::silu),
+        (Op::Gelu, gelu(GeluForm::Erf), contract::gelu_erf),
+        (Op::Gelu, gelu(GeluForm::Tanh), contract::gelu_tanh),
+        (Op::Rsqrt, Attrs::default(), contract::rsqrt),
+        (Op::Relu, Attrs::default(), contract::relu),
+    ];
+    let contexts: Vec<_> = Isa::available()
+        .map(|isa| Context::with_options("cpu", &ContextOptions { isa: Some(isa), threads: Some(1) }).unwrap())
+        .collect();
+    in_parallel(|batch| {
+        let x = Tensor::new(&batch, &[batch.len()]).unwrap();
+        for (op, attrs, scalar) in &functions {
+            let expected: Vec<u32> = batch.iter().map(|&x| contract::canonical(scalar(x)).to_bits()).collect();
+            for ctx in &contexts {
+                let y = ctx.run(*op, attrs, &[Some(&x)]).unwrap();
+                for (i, (y, expected)) in y.as_slice::<f32>().unwrap().iter().zip(&expected).enumerate() {
+                    let isa = &ctx.device_info().arch;
+                    assert_eq!(y.to_bits(), *expected, "{op} of {:08x} with {isa}", batch[i].to_bits());
+                }
+            }
+        }
+    });
+    println!("{} instruction sets: equal on every {} input", contexts.len(), step());
+}
+
+/// Gives every batch to `check`, on all processors.
+fn in_parallel(check: impl Fn(Vec<f32>) + Sync) {
+    let batches = std::sync::Mutex::new(batches());
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, |threads| threads.get()) {
+            scope.spawn(|| {
+                loop {
+                    let next = batches.lock().unwrap().next();
+                    let Some(batch) = next else { break };
+                    check(batch);
+                }
+            });
+        }
+    });
+}
+
+/// The distance in units in the last place of the true value's binade, 2⁻¹⁴⁹ below the smallest normal number.
+fn ulps(ours: f32, truth: f64) -> f64 {
+    let exponent = (((truth.to_bits() >> 52) & 0x7ff) as i32 - 1023).max(-126);
+    (ours as f64 - truth).abs() / 2f64.powi(exponent - 23)
+}
+
+/// erf in double precision: its Maclaurin series, and beyond 2.5 one less its continued fraction.
+/// (Abramowitz and Stegun, "Handbook of Mathematical Functions", 7.1.6 and 7.1.14.)
+fn erf(x: f64) -> f64 {
+    let a = x.abs();
+    let y = if a < 2.5 {
+        let (mut term, mut sum, mut n) = (a, a, 0.0);
+        while term > sum * 1e-18 {
+            n += 1.0;
+            term *= 2.0 * a * a / (2.0 * n + 1.0);
+            sum += term;
+        }
+        sum * (-a * a).exp() * std::f64::consts::FRAC_2_SQRT_PI
+    } else if a < 6.5 {
+        let fraction = (1..=120).rev().fold(0.0, |f, n| n as f64 / 2.0 / (a + f));
+        1.0 - (-a * a).exp() / (a + fraction) * std::f64::consts::FRAC_2_SQRT_PI / 2.0
+    } else {
+        a.min(1.0)
+    };
+    y.copysign(x)
+}
+
+#[test]
+fn errors_are_within_the_stated_bounds() {
+    let logistic = |x: f64| if x < 0.0 { x.exp() / (1.0 + x.exp()) } else { 1.0 / (1.0 + (-x).exp()) };
+    // The bounds of docs/contract.md.
+    let functions: [(&str, Scalar, &(dyn Fn(f64) -> f64 + Sync), f64); 5] = [
+        ("exp", contract::exp, &f64::exp, 0.99),
+        ("log", contract::log, &f64::ln, 0.84),
+        ("tanh", contract::tanh, &f64::tanh, 1.07),
+        ("erf", contract::erf, &erf, 0.95),
+        ("sigmoid", contract::sigmoid, &logistic, 0.94),
+    ];
+    for (name, ours, truth, bound) in functions {
+        let worst = std::sync::Mutex::new((0.0, 0.0f32));
+        in_parallel(|batch| {
+            let found = batch.into_iter().map(|x| (error(name, x, ours, truth), x)).fold((0.0, 0.0), larger);
+            let mut worst = worst.lock().unwrap();
+            *worst = larger(*worst, found);
+        });
+        let (worst, at) = worst.into_inner().unwrap();
+        println!("{name}: at most {worst:.4} ulp, at {:08x}", at.to_bits());
+        assert!(worst <= bound, "{name}: {worst} ulp at {:08x}, the contract says {bound}", at.to_bits());
+    }
+}
+
+fn larger(a: (f64, f32), b: (f64, f32)) -> (f64, f32) {
+    if b.0 > a.0 { b } else { a }
+}
+
+/// The error at x; what is not a number or overflows must do so exactly.
+fn error(name: &str, x: f32, ours: Scalar, truth: &(dyn Fn(f64) -> f64 + Sync)) -> f64 {
+    let y = ours(x);
+    if contract::is_nan(x) {
+        assert!(y.is_nan(), "{name} of NaN {:08x}", x.to_bits());
+        return 0.0;
+    }
+    let t = truth(x as f64);
+    if t.is_nan() {
+        assert!(y.is_nan(), "{name}({x:e}) is {y:e}, not NaN");
+    } else if t.abs() >= 3.402823567e38 {
+        assert_eq!(y.abs(), f32::INFINITY, "{name}({x:e})");
+    } else {
+        return ulps(y, t);
+    }
+    0.0
+}
