@@ -181,7 +181,7 @@ fn check_buffer(buffer: &dyn Buffer, offset: usize, meta: &Meta) -> Result<()> {
     if offset > size || meta.bytes() > size - offset {
         fail!(InvalidArgument, "{} bytes at offset {offset} don't fit in a buffer of {size} bytes", meta.bytes());
     }
-    if offset % meta.dtype.size() != 0 {
+    if !offset.is_multiple_of(meta.dtype.size()) {
         fail!(InvalidArgument, "offset {offset} is not a multiple of {}'s {} bytes", meta.dtype, meta.dtype.size());
     }
     Ok(())

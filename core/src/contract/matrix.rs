@@ -18,7 +18,7 @@ fn add_to_odd(a: f64, b: f64) -> f64 {
     let t = sum - a;
     let error = (a - (sum - t)) + (b - t);
     let odd = sum.to_bits() & 1 == 1;
-    if !odd && (error > 0.0 || error < 0.0) {
+    if !odd && error.abs() > 0.0 {
         // Bits grow with magnitude: step away from zero when the error points that way.
         let away = (error > 0.0) == (sum > 0.0);
         f64::from_bits(if away { sum.to_bits() + 1 } else { sum.to_bits() - 1 })

@@ -4,6 +4,8 @@
 //! when the command was made: a device never checks them again.
 
 pub mod cpu;
+#[cfg(any(test, feature = "cts"))]
+pub mod cts;
 
 use crate::command::Command;
 use crate::error::Result;

@@ -138,7 +138,8 @@ fn features() -> Vec<String> {
     }
     present!("sse2" "sse4.1" "avx" "f16c" "fma" "avx2" "avx512f" "avx512dq" "avx512bw" "avx512vl" "avx512bf16" "avx512fp16")
         .into_iter()
-        .filter_map(|(name, there)| there.then(|| name.to_string()))
+        .filter(|&(_, there)| there)
+        .map(|(name, _)| name.to_string())
         .collect()
 }
 

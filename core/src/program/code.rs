@@ -121,6 +121,15 @@ impl Code {
 
     /// Rules of the table and the list that don't depend on the format they came from.
     pub fn check(&self) -> Result<()> {
+        let calls = self.instructions.iter().filter_map(|instruction| match &instruction.kind {
+            Kind::Call(call) => Some((call.inputs.len(), call.text.len())),
+            Kind::Plain(_, operands) => Some((operands.len(), 0)),
+        });
+        let (operands, text) = calls.fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
+        let names: usize = self.tensors.iter().map(|tensor| tensor.name.len()).sum();
+        if [operands, text, names, self.tensors.len(), self.instructions.len()].iter().any(|&n| n >= u32::MAX as usize) {
+            return Err(invalid(Where::Byte(0), "the program has more parts than its tables can count"));
+        }
         let mut names = std::collections::HashSet::new();
         for tensor in &self.tensors {
             check_name(tensor.at, &tensor.name)?;

@@ -40,7 +40,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Code> {
     let constants = header.u64("the constant bytes")?;
     let at = header.here();
     let size = header.u64("the file size")?;
-    zero(&mut header, 12, "the reserved bytes")?;
+    zero(&mut header, 16, "the reserved bytes")?;
     if size != bytes.len() as u64 {
         return Err(invalid(at, format!("the header says {size} bytes and the file has {}", bytes.len())));
     }

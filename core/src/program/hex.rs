@@ -67,7 +67,7 @@ pub(super) fn encode(code: &Code) -> Result<String> {
             let _ = write!(digits, "{byte:02X}");
             digits
         });
-        let _ = writeln!(out, "{offset:04X}: {digits:<40} ; {}", text::line(code, instruction));
+        let _ = writeln!(out, "{offset:04X}: {digits:<40} ; {}", text::line(code, true, instruction));
         offset += bytes.len();
     }
     Ok(out)

@@ -102,3 +102,18 @@ impl Stream for CpuStream {
         Ok(true)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conformance() {
+        for isa in Isa::available() {
+            for threads in [1, 3] {
+                let device = CpuDevice::open(Some(isa), Some(threads)).unwrap();
+                crate::hal::cts::run(Arc::new(device));
+            }
+        }
+    }
+}

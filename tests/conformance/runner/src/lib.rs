@@ -78,7 +78,7 @@ fn shape(text: &str) -> Option<Vec<usize>> {
 /// Bytes from fixed-width hex numbers.
 fn from_hex(hex: &str, dtype: DType) -> Option<Vec<u8>> {
     let digits = dtype.size() * 2;
-    if !hex.is_ascii() || hex.len() % digits != 0 {
+    if !hex.is_ascii() || !hex.len().is_multiple_of(digits) {
         return None;
     }
     let mut bytes = Vec::with_capacity(hex.len() / 2);

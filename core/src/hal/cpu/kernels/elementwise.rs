@@ -152,13 +152,17 @@ impl Kernel for Row {
     unsafe fn run<S: Simd>(self) {
         // One loop per operation and per kind of operand, so that nothing is decided inside.
         macro_rules! each {
-            ($($f:ident)*) => { match self.f { $(Arithmetic::$f => match (self.a_step, self.b_step) {
+            ($($f:ident)*) => {
                 // SAFETY: passed on.
-                (0, 0) => unsafe { self.row::<S, 0, 0>(Arithmetic::$f) },
-                (0, _) => unsafe { self.row::<S, 0, 1>(Arithmetic::$f) },
-                (_, 0) => unsafe { self.row::<S, 1, 0>(Arithmetic::$f) },
-                _ => unsafe { self.row::<S, 1, 1>(Arithmetic::$f) },
-            },)* } };
+                unsafe {
+                    match self.f { $(Arithmetic::$f => match (self.a_step, self.b_step) {
+                        (0, 0) => self.row::<S, 0, 0>(Arithmetic::$f),
+                        (0, _) => self.row::<S, 0, 1>(Arithmetic::$f),
+                        (_, 0) => self.row::<S, 1, 0>(Arithmetic::$f),
+                        _ => self.row::<S, 1, 1>(Arithmetic::$f),
+                    },)* }
+                }
+            };
         }
         each!(Add Sub Mul Div);
     }
