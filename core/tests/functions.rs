@@ -21,6 +21,7 @@ fn batches() -> impl Iterator<Item = Vec<f32>> {
 }
 
 type Scalar = fn(f32) -> f32;
+type Truth<'a> = &'a (dyn Fn(f64) -> f64 + Sync);
 
 #[test]
 fn vector_forms_equal_the_scalar_ones() {
@@ -102,7 +103,7 @@ fn erf(x: f64) -> f64 {
 fn errors_are_within_the_stated_bounds() {
     let logistic = |x: f64| if x < 0.0 { x.exp() / (1.0 + x.exp()) } else { 1.0 / (1.0 + (-x).exp()) };
     // The bounds of docs/contract.md.
-    let functions: [(&str, Scalar, &(dyn Fn(f64) -> f64 + Sync), f64); 5] = [
+    let functions: [(&str, Scalar, Truth<'_>, f64); 5] = [
         ("exp", contract::exp, &f64::exp, 0.99),
         ("log", contract::log, &f64::ln, 0.84),
         ("tanh", contract::tanh, &f64::tanh, 1.07),
@@ -127,7 +128,7 @@ fn larger(a: (f64, f32), b: (f64, f32)) -> (f64, f32) {
 }
 
 /// The error at x; what is not a number or overflows must do so exactly.
-fn error(name: &str, x: f32, ours: Scalar, truth: &(dyn Fn(f64) -> f64 + Sync)) -> f64 {
+fn error(name: &str, x: f32, ours: Scalar, truth: Truth<'_>) -> f64 {
     let y = ours(x);
     if contract::is_nan(x) {
         assert!(y.is_nan(), "{name} of NaN {:08x}", x.to_bits());

@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 /// Runs every check on a device; panics with the check's name where one fails.
 pub fn run(device: Arc<dyn Device>) {
-    let checks: [(&str, fn(&dyn Device) -> Result<()>); 7] = [
+    type Check = fn(&dyn Device) -> Result<()>;
+    let checks: [(&str, Check); 7] = [
         ("info", info),
         ("buffers are zeroed and sized", buffers),
         ("views are bounded", views),
