@@ -46,7 +46,7 @@ impl Cpu {
             model: field("model name").unwrap_or_else(|| std::env::consts::ARCH.into()),
             cores: physical_cores(&info).clamp(1, threads),
             threads,
-            frequency_mhz: field("cpu MHz").and_then(|mhz| mhz.parse::<f64>().ok()).map_or(0, |mhz| mhz as u32),
+            frequency_mhz: field("cpu MHz").and_then(|mhz| mhz.split('.').next()?.parse().ok()).unwrap_or(0),
             caches: kernel_caches(),
             features: features(),
         };
@@ -90,14 +90,12 @@ impl Cpu {
 
 /// Distinct (package, core) pairs.
 fn physical_cores(info: &str) -> usize {
-    let mut cores = std::collections::BTreeSet::new();
-    let mut package = String::new();
+    let mut cores = Vec::new();
+    let mut package = "";
     for line in info.lines() {
         match line.split_once(':').map(|(key, value)| (key.trim(), value.trim())) {
-            Some(("physical id", id)) => package = id.into(),
-            Some(("core id", id)) => {
-                cores.insert((package.clone(), id.to_string()));
-            }
+            Some(("physical id", id)) => package = id,
+            Some(("core id", id)) if !cores.contains(&(package, id)) => cores.push((package, id)),
             _ => {}
         }
     }

@@ -88,7 +88,7 @@ impl Plan {
                 fail!(ShapeMismatch, "matmul: C is {} and doesn't broadcast to the result {output}", c.shape);
             }
         } else if attrs.beta != 0.0 {
-            fail!(InvalidArgument, "matmul: beta is {} and there is no C", attrs.beta);
+            fail!(InvalidArgument, "matmul: beta is not 0 and there is no C");
         }
         rules::vector_of("matmul", "bias", rules::optional(inputs, 3), n)?;
         let batches = batch.elements();

@@ -5,7 +5,7 @@ use crate::error::{Error, Result, Status, fail};
 /// An instruction set that kernels are built for. All give the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Isa {
-    /// Plain Rust, on processors without kernels of their own.
+    /// Plain Rust, on processors without kernels of their own; on x86-64 only with the feature `portable`, for tests.
     Portable,
     /// x86-64's baseline; the fused multiply-add is emulated exactly.
     Sse2,
@@ -32,7 +32,7 @@ impl Isa {
     /// Whether this machine (processor and operating system) runs it.
     pub fn is_available(self) -> bool {
         match self {
-            Isa::Portable => true,
+            Isa::Portable => cfg!(any(not(target_arch = "x86_64"), test, feature = "portable")),
             #[cfg(target_arch = "x86_64")]
             Isa::Sse2 => true,
             #[cfg(target_arch = "x86_64")]

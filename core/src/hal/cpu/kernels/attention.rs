@@ -1,7 +1,7 @@
 //! attention: query rows in groups, keys in the contract's blocks of 64, nothing larger than a block kept.
 
 use super::gemm::{Block, Epilogue, Matrix};
-use super::sum::{max_key, sum_of};
+use super::sum::{max_key, sum};
 use super::{Call, Exec, Shared};
 use crate::contract::{self, KEY_BLOCK};
 use crate::error::Result;
@@ -190,12 +190,13 @@ impl Kernel for Weigh<'_> {
                     // Rows are KEY_BLOCK long, so a whole vector is always there.
                     let mut t = S::mul(S::load(x.add(j)), S::splat(g.scale));
                     if !g.mask.is_null() {
-                        let mut values = [0.0f32; 16];
-                        let at = g.mask_at + query * g.mask_row + (start + j) * g.mask_column;
-                        for (i, value) in values.iter_mut().enumerate().take(S::LANES.min(visible - j)) {
-                            *value = *g.mask.add(at + i * g.mask_column);
-                        }
-                        t = S::add(t, S::load(values.as_ptr()));
+                        let at = g.mask.add(g.mask_at + query * g.mask_row + (start + j) * g.mask_column);
+                        // A mask broadcast along the keys is one value a row.
+                        let mask = match g.mask_column {
+                            0 => S::splat(*at),
+                            _ => S::load_head(at, S::LANES.min(visible - j)),
+                        };
+                        t = S::add(t, mask);
                     }
                     S::store(x.add(j), t);
                     j += S::LANES;
@@ -211,12 +212,8 @@ impl Kernel for Weigh<'_> {
                     continue;
                 }
                 let m = S::splat(m);
-                let l = sum_of::<S>(x, count, |value, at| {
-                    let p = simd::exp::<S>(S::sub(value, m));
-                    // A row's last vector may reach into its padding, never beyond KEY_BLOCK.
-                    S::store(x.add(at), p);
-                    p
-                });
+                simd::map_row::<S>(x, x, count, |value, _| simd::exp::<S>(S::sub(value, m)));
+                let l = sum::<S>(x, count);
                 g.l_block.add(row).write(l);
             }
         }
@@ -245,16 +242,14 @@ impl Kernel for Merge<'_> {
                 g.m.add(row).write(merged);
                 g.l.add(row).write(*g.l.add(row) * a + *g.l_block.add(row) * c);
                 let (o, block) = (g.out.add(row * n), g.block_out.add(row * n));
-                let (a_all, c_all) = (S::splat(a), S::splat(c));
+                let (a, c) = (S::splat(a), S::splat(c));
                 let mut d = 0;
-                while d + S::LANES <= n {
-                    let old = S::mul(S::load(o.add(d)), a_all);
-                    S::store(o.add(d), S::add(old, S::mul(S::load(block.add(d)), c_all)));
-                    d += S::LANES;
-                }
                 while d < n {
-                    o.add(d).write(*o.add(d) * a + *block.add(d) * c);
-                    d += 1;
+                    let count = S::LANES.min(n - d);
+                    let old = S::mul(S::load_head(o.add(d), count), a);
+                    let new = S::mul(S::load_head(block.add(d), count), c);
+                    S::store_head(o.add(d), count, S::add(old, new));
+                    d += count;
                 }
             }
         }
@@ -277,17 +272,8 @@ impl Kernel for Divide<'_> {
                 if *g.m.add(row) == f32::NEG_INFINITY {
                     continue;
                 }
-                let (o, l) = (g.out.add(row * n), *g.l.add(row));
-                let l_all = S::splat(l);
-                let mut d = 0;
-                while d + S::LANES <= n {
-                    S::store(o.add(d), simd::canonical::<S>(S::div(S::load(o.add(d)), l_all)));
-                    d += S::LANES;
-                }
-                while d < n {
-                    o.add(d).write(contract::canonical(*o.add(d) / l));
-                    d += 1;
-                }
+                let (o, l) = (g.out.add(row * n), S::splat(*g.l.add(row)));
+                simd::map_row::<S>(o, o, n, |o, _| S::div(o, l));
             }
         }
     }

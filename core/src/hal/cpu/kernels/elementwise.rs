@@ -1,8 +1,9 @@
 //! Elementwise operations, of one operand and of two with broadcasting.
 
 use super::{Call, Exec, Shared, chunks};
-use crate::contract::GeluForm;
+use crate::contract::{Activation, GeluForm};
 use crate::error::Result;
+use crate::hal::cpu::isa::Isa;
 use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch};
 use crate::ops::Op;
 use crate::shape::MAX_RANK;
@@ -63,21 +64,8 @@ impl<F: Function> Kernel for Unary<F> {
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
         let Unary { x, y, n, f } = self;
-        let mut i = 0;
-        // SAFETY: indices stay below n, which both pointers cover; the rest goes through a whole vector of scratch.
-        unsafe {
-            while i + S::LANES <= n {
-                S::store(y.add(i), simd::canonical::<S>(f.apply::<S>(S::load(x.add(i)))));
-                i += S::LANES;
-            }
-            if i < n {
-                let mut rest = [0.0f32; 16];
-                rest.as_mut_ptr().copy_from_nonoverlapping(x.add(i), n - i);
-                let r = simd::canonical::<S>(f.apply::<S>(S::load(rest.as_ptr())));
-                S::store(rest.as_mut_ptr(), r);
-                y.add(i).copy_from_nonoverlapping(rest.as_ptr(), n - i);
-            }
-        }
+        // SAFETY: passed on.
+        unsafe { simd::map_row::<S>(x, y, n, |x, _| f.apply::<S>(x)) };
     }
 }
 
@@ -98,6 +86,28 @@ pub(super) fn unary(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result<
         Op::Gelu if call.attrs.form == GeluForm::Tanh => map(exec, call, GeluTanh {}),
         Op::Gelu => map(exec, call, GeluErf {}),
         _ => unreachable!("{op} is not elementwise"),
+    }
+}
+
+/// Applies an activation to a row in place.
+///
+/// # Safety
+/// `row` covers `n` values that nobody else touches.
+pub(super) unsafe fn activate(isa: Isa, activation: Activation, row: *mut f32, n: usize) {
+    macro_rules! apply {
+        ($f:expr) => {
+            // SAFETY: passed on.
+            unsafe { dispatch(isa, Unary { x: row, y: row, n, f: $f }) }
+        };
+    }
+    match activation {
+        Activation::None => {}
+        Activation::Relu => apply!(Relu {}),
+        Activation::Sigmoid => apply!(Sigmoid {}),
+        Activation::Tanh => apply!(Tanh {}),
+        Activation::GeluTanh => apply!(GeluTanh {}),
+        Activation::GeluErf => apply!(GeluErf {}),
+        Activation::Silu => apply!(Silu {}),
     }
 }
 
@@ -134,7 +144,7 @@ impl Arithmetic {
     }
 }
 
-/// A row of `y = f(a, b)`; an operand with step 0 is one repeated value.
+/// A row of `y = f(a, b)`; an operand with step 0 is one repeated value (not both: a dimension is one of theirs).
 struct Row {
     f: Arithmetic,
     a: *const f32,
@@ -156,7 +166,6 @@ impl Kernel for Row {
                 // SAFETY: passed on.
                 unsafe {
                     match self.f { $(Arithmetic::$f => match (self.a_step, self.b_step) {
-                        (0, 0) => self.row::<S, 0, 0>(Arithmetic::$f),
                         (0, _) => self.row::<S, 0, 1>(Arithmetic::$f),
                         (_, 0) => self.row::<S, 1, 0>(Arithmetic::$f),
                         _ => self.row::<S, 1, 1>(Arithmetic::$f),
@@ -171,28 +180,8 @@ impl Kernel for Row {
 impl Row {
     #[inline(always)]
     unsafe fn row<S: Simd, const A: usize, const B: usize>(&self, f: Arithmetic) {
-        let Row { a, b, y, n, .. } = *self;
-        // SAFETY: both operands cover n values, or one where the step is 0; the rest goes through scratch.
-        unsafe {
-            let (a_one, b_one) = (S::splat(if A == 0 { *a } else { 0.0 }), S::splat(if B == 0 { *b } else { 0.0 }));
-            let mut i = 0;
-            while i + S::LANES <= n {
-                let left = if A == 0 { a_one } else { S::load(a.add(i)) };
-                let right = if B == 0 { b_one } else { S::load(b.add(i)) };
-                S::store(y.add(i), simd::canonical::<S>(f.apply::<S>(left, right)));
-                i += S::LANES;
-            }
-            if i < n {
-                let (mut left, mut right) = ([0.0f32; 16], [0.0f32; 16]);
-                for k in i..n {
-                    left[k - i] = *a.add(k * A);
-                    right[k - i] = *b.add(k * B);
-                }
-                let r = simd::canonical::<S>(f.apply::<S>(S::load(left.as_ptr()), S::load(right.as_ptr())));
-                S::store(left.as_mut_ptr(), r);
-                y.add(i).copy_from_nonoverlapping(left.as_ptr(), n - i);
-            }
-        }
+        // SAFETY: passed on.
+        unsafe { simd::zip_row::<S, A, B>(self.a, self.b, self.y, self.n, |a, b| f.apply::<S>(a, b)) };
     }
 }
 
@@ -264,6 +253,10 @@ impl Grid {
             }
         }
         grid.outer_rank = rank.max(1) - 1;
+        if rank == 0 {
+            // One element: both operands are read where they are.
+            (grid.a[0], grid.b[0]) = (1, 1);
+        }
         grid
     }
 

@@ -3,10 +3,11 @@
 //! A tile keeps one chain per element in registers for a K block; its total lives in the output between K blocks. The
 //! order of everything else (which block, which thread, which tile size) can't change bits.
 
+use super::elementwise::activate;
 use crate::contract::{Activation, K_BLOCK};
 use crate::hal::cpu::fpenv::flushing;
 use crate::hal::cpu::isa::Isa;
-use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch};
+use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch, unroll};
 
 /// The most rows of a register tile on any instruction set.
 const MAX_ROWS: usize = 12;
@@ -66,10 +67,6 @@ impl Epilogue {
         activation: Activation::None,
     };
 
-    fn is_none(&self) -> bool {
-        self.alpha == 1.0 && self.beta == 0.0 && self.bias.is_null() && self.activation == Activation::None
-    }
-
     /// The epilogue of the part that begins at (i, j).
     ///
     /// # Safety
@@ -113,8 +110,14 @@ impl Block {
         // SAFETY: passed on.
         unsafe {
             flushing(|| dispatch(isa, Product { block: *self, scratch }));
-            if !self.epilogue.is_none() {
+            let Epilogue { alpha, beta, bias, activation, .. } = self.epilogue;
+            if alpha != 1.0 || beta != 0.0 || !bias.is_null() {
                 dispatch(isa, Finish(*self));
+            }
+            if activation != Activation::None {
+                for i in 0..self.m {
+                    activate(isa, activation, self.out.add(i * self.out_row), self.n);
+                }
             }
         }
     }
@@ -147,7 +150,7 @@ impl Kernel for Product {
                 let depth = K_BLOCK.min(k - p);
                 pack_rows(a.at(0, p), m, depth, S::TILE_ROWS, a_packed);
                 pack_columns(b.at(p, 0), n, depth, width, b_packed);
-                let (first, last) = (p == 0, p + depth == k);
+                let first = p == 0;
                 let mut j = 0;
                 while j < n {
                     let panel = b_packed.add(j * depth);
@@ -163,7 +166,6 @@ impl Kernel for Product {
                             out_row,
                             columns,
                             first,
-                            last,
                         };
                         tile.rows::<S>(rows);
                         i += rows;
@@ -250,7 +252,6 @@ struct Tile {
     out_row: usize,
     columns: usize,
     first: bool,
-    last: bool,
 }
 
 impl Tile {
@@ -279,41 +280,34 @@ impl Tile {
             let mut p = [[S::splat(0.0); MAX_VECTORS]; R];
             let (mut a, mut b) = (self.a, self.b);
             for _ in 0..self.depth {
-                let mut row = [S::splat(0.0); MAX_VECTORS];
-                for v in 0..vectors {
-                    row[v] = S::load(b.add(v * S::LANES));
-                }
-                for r in 0..R {
+                let b0 = S::load(b);
+                let b1 = if vectors > 1 { S::load(b.add(S::LANES)) } else { b0 };
+                unroll!(r < R => {
                     let x = S::splat(*a.add(r));
-                    for v in 0..vectors {
-                        p[r][v] = S::fmaz(x, row[v], p[r][v]);
+                    p[r][0] = S::fmaz(x, b0, p[r][0]);
+                    if vectors > 1 {
+                        p[r][1] = S::fmaz(x, b1, p[r][1]);
                     }
-                }
+                });
                 a = a.add(R);
                 b = b.add(width);
             }
-            let mut edge = [0.0f32; MAX_COLUMNS];
-            let whole = self.columns == width;
-            for r in 0..R {
+            // Totals so far, or zeros. −0 becomes +0 and NaN canonical after every block: the contract makes the first
+            // invisible, and the second is only early.
+            let one = S::splat(1.0);
+            let zero = S::splat(0.0);
+            unroll!(r < R => {
                 let out = self.out.add(r * self.out_row);
-                let at = if whole { out } else { edge.as_mut_ptr() };
-                if !whole && !self.first {
-                    at.copy_from_nonoverlapping(out, self.columns);
-                }
-                for v in 0..vectors {
-                    let mut t = p[r][v];
-                    if !self.first {
-                        t = S::fmaz(t, S::splat(1.0), S::load(at.add(v * S::LANES)));
+                unroll!(v < vectors => {
+                    if v < MAX_VECTORS {
+                        let at = out.add(v * S::LANES);
+                        let count = self.columns.saturating_sub(v * S::LANES).min(S::LANES);
+                        let old = if self.first { zero } else { S::load_head(at, count) };
+                        let t = S::add(S::fmaz(p[r][v], one, old), zero);
+                        S::store_head(at, count, simd::canonical::<S>(t));
                     }
-                    if self.last {
-                        t = simd::canonical::<S>(S::add(t, S::splat(0.0)));
-                    }
-                    S::store(at.add(v * S::LANES), t);
-                }
-                if !whole {
-                    out.copy_from_nonoverlapping(at, self.columns);
-                }
-            }
+                });
+            });
         }
     }
 }
@@ -342,14 +336,7 @@ impl Kernel for Finish {
                     if !e.bias.is_null() {
                         t = S::add(t, part::<S>(e.bias.add(j), 1, count));
                     }
-                    let y = simd::canonical::<S>(simd::activate::<S>(e.activation, t));
-                    if count == S::LANES {
-                        S::store(at, y);
-                    } else {
-                        let mut rest = [0.0f32; 16];
-                        S::store(rest.as_mut_ptr(), y);
-                        at.copy_from_nonoverlapping(rest.as_ptr(), count);
-                    }
+                    S::store_head(at, count, simd::canonical::<S>(t));
                 }
                 j += count;
             }
@@ -357,21 +344,9 @@ impl Kernel for Finish {
     }
 }
 
-/// Up to a vector of values that lie `step` apart (0 repeats one).
+/// Up to a vector of values: neighbours, or one repeated where the step is 0.
 #[inline(always)]
 unsafe fn part<S: Simd>(p: *const f32, step: usize, count: usize) -> S::F {
-    // SAFETY: p covers count values at that step.
-    unsafe {
-        if step == 1 && count == S::LANES {
-            return S::load(p);
-        }
-        if step == 0 {
-            return S::splat(*p);
-        }
-        let mut rest = [0.0f32; 16];
-        for (i, to) in rest[..count].iter_mut().enumerate() {
-            *to = *p.add(i * step);
-        }
-        S::load(rest.as_ptr())
-    }
+    // SAFETY: p covers count values, or one.
+    unsafe { if step == 0 { S::splat(*p) } else { S::load_head(p, count) } }
 }

@@ -1,6 +1,6 @@
 //! softmax, layernorm, rmsnorm: rows brought to a scale of their own.
 
-use super::sum::{max_key, sum_of};
+use super::sum::{max_key, sum, sum_of};
 use super::{Call, Exec, Shared, chunks};
 use crate::contract;
 use crate::error::Result;
@@ -12,53 +12,6 @@ const GRAIN: usize = 16 * 1024;
 
 /// Columns that a softmax across rows takes at a time.
 const STRIP: usize = 16;
-
-/// Applies `f` to every vector of a row, in place or into another.
-#[inline(always)]
-unsafe fn map_row<S: Simd>(x: *const f32, y: *mut f32, n: usize, f: impl Fn(S::F, usize) -> S::F) {
-    let mut i = 0;
-    // SAFETY: indices stay below n; the rest goes through a whole vector of scratch.
-    unsafe {
-        while i + S::LANES <= n {
-            S::store(y.add(i), simd::canonical::<S>(f(S::load(x.add(i)), i)));
-            i += S::LANES;
-        }
-        if i < n {
-            let mut rest = [0.0f32; 16];
-            rest.as_mut_ptr().copy_from_nonoverlapping(x.add(i), n - i);
-            S::store(rest.as_mut_ptr(), simd::canonical::<S>(f(S::load(rest.as_ptr()), i)));
-            y.add(i).copy_from_nonoverlapping(rest.as_ptr(), n - i);
-        }
-    }
-}
-
-/// A vector of an optional operand, safe to read at the row's end.
-#[inline(always)]
-unsafe fn load_part<S: Simd>(p: *const f32, at: usize, n: usize) -> S::F {
-    // SAFETY: at is below n, which p covers.
-    unsafe {
-        if at + S::LANES <= n {
-            return S::load(p.add(at));
-        }
-        let mut rest = [0.0f32; 16];
-        rest.as_mut_ptr().copy_from_nonoverlapping(p.add(at), n - at);
-        S::load(rest.as_ptr())
-    }
-}
-
-/// Stores a vector of a row of `n` values, the last one only as far as the row goes.
-#[inline(always)]
-unsafe fn store_part<S: Simd>(p: *mut f32, at: usize, n: usize, x: S::F) {
-    // SAFETY: at is below n, which p covers.
-    unsafe {
-        if at + S::LANES <= n {
-            return S::store(p.add(at), x);
-        }
-        let mut rest = [0.0f32; 16];
-        S::store(rest.as_mut_ptr(), x);
-        p.add(at).copy_from_nonoverlapping(rest.as_ptr(), n - at);
-    }
-}
 
 struct SoftmaxRow {
     x: *const f32,
@@ -75,12 +28,9 @@ impl Kernel for SoftmaxRow {
         // SAFETY: x and y cover n values and are equal or disjoint.
         unsafe {
             let m = S::splat(contract::max_of_keys(max_key::<S>(x, n)));
-            let sum = S::splat(sum_of::<S>(x, n, |x, at| {
-                let e = simd::exp::<S>(S::sub(x, m));
-                store_part::<S>(y, at, n, e);
-                e
-            }));
-            map_row::<S>(y, y, n, |e, _| S::div(e, sum));
+            simd::map_row::<S>(x, y, n, |x, _| simd::exp::<S>(S::sub(x, m)));
+            let total = S::splat(sum::<S>(y, n));
+            simd::map_row::<S>(y, y, n, |e, _| S::div(e, total));
         }
     }
 }
@@ -135,12 +85,42 @@ pub(super) fn softmax(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
     Ok(())
 }
 
+/// An optional vector: its values, or one that changes nothing (·1, + −0), repeated.
+#[derive(Clone, Copy)]
+struct Affine {
+    p: *const f32,
+    step: usize,
+}
+
+// SAFETY: it is only read, and covers the row or is a constant.
+unsafe impl Send for Affine {}
+// SAFETY: as above.
+unsafe impl Sync for Affine {}
+
+impl Affine {
+    fn new(p: *const f32, neutral: &'static [f32; 16]) -> Affine {
+        if p.is_null() { Affine { p: neutral.as_ptr(), step: 0 } } else { Affine { p, step: 1 } }
+    }
+
+    #[inline(always)]
+    unsafe fn load<S: Simd>(self, at: usize, n: usize) -> S::F {
+        // SAFETY: at is below n, which p covers; a constant covers any vector.
+        unsafe {
+            let p = self.p.add(at * self.step);
+            if at + S::LANES <= n { S::load(p) } else { S::load_head(p, n - at) }
+        }
+    }
+}
+
+static ONES: [f32; 16] = [1.0; 16];
+static MINUS_ZEROS: [f32; 16] = [-0.0; 16];
+
 struct NormRow {
     x: *const f32,
     y: *mut f32,
     n: usize,
-    gamma: *const f32,
-    beta: *const f32,
+    gamma: Affine,
+    beta: Affine,
     eps: f32,
     centre: bool,
 }
@@ -151,26 +131,20 @@ impl Kernel for NormRow {
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
         let NormRow { x, y, n, gamma, beta, eps, centre } = self;
-        // SAFETY: x, y and the vectors that are there cover n values; x and y are equal or disjoint.
+        // SAFETY: x, y and the vectors cover n values; x and y are equal or disjoint.
         unsafe {
             let count = n as f32;
-            let mean = S::splat(if centre { sum_of::<S>(x, n, |v, _| v) / count } else { 0.0 });
-            // Without a mean nothing is subtracted: x − 0 would be the same, −0 included, but costs a pass.
-            let squares = sum_of::<S>(x, n, |x, _| {
-                let d = if centre { S::sub(x, mean) } else { x };
+            // Without centring the mean is +0, and x − 0 is x, bit for bit.
+            let mean = S::splat(if centre { sum::<S>(x, n) / count } else { 0.0 });
+            let square = |x| {
+                let d = S::sub(x, mean);
                 S::mul(d, d)
-            });
+            };
+            let squares = sum_of::<S>(x, n, square, mean);
             let r = S::splat(1.0 / (squares / count + eps).sqrt());
-            map_row::<S>(x, y, n, |x, at| {
-                let d = if centre { S::sub(x, mean) } else { x };
-                let mut y = S::mul(d, r);
-                if !gamma.is_null() {
-                    y = S::mul(y, load_part::<S>(gamma, at, n));
-                }
-                if !beta.is_null() {
-                    y = S::add(y, load_part::<S>(beta, at, n));
-                }
-                y
+            simd::map_row::<S>(x, y, n, |x, at| {
+                let y = S::mul(S::mul(S::sub(x, mean), r), gamma.load::<S>(at, n));
+                S::add(y, beta.load::<S>(at, n))
             });
         }
     }
@@ -190,7 +164,7 @@ fn norm(exec: &Exec<'_>, call: &mut Call<'_, '_>, centre: bool) -> Result<()> {
     let n = call.output.shape().from_end(0);
     let rows = call.output.shape().elements() / n.max(1);
     let (x, y) = (Shared(call.f32(0)?.cast_mut()), Shared(call.out()?));
-    let (gamma, beta) = (Shared(call.f32(1)?.cast_mut()), Shared(call.f32(2)?.cast_mut()));
+    let (gamma, beta) = (Affine::new(call.f32(1)?, &ONES), Affine::new(call.f32(2)?, &MINUS_ZEROS));
     let eps = call.attrs.eps;
     if n == 0 {
         return Ok(());
@@ -200,7 +174,6 @@ fn norm(exec: &Exec<'_>, call: &mut Call<'_, '_>, centre: bool) -> Result<()> {
             // SAFETY: the views cover rows·n values, the vectors n.
             unsafe {
                 let (x, y) = (x.get().add(row * n), y.get().add(row * n));
-                let (gamma, beta) = (gamma.get().cast_const(), beta.get().cast_const());
                 dispatch(exec.isa, NormRow { x, y, n, gamma, beta, eps, centre });
             }
         }

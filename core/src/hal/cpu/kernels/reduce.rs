@@ -1,6 +1,6 @@
 //! sum, mean, max and argmax, along an axis or of everything.
 
-use super::sum::{max_key, sum_of, sum_of_sums};
+use super::sum::{max_key, sum};
 use super::{Call, Exec, Shared, chunks};
 use crate::contract::{self, SUM_BLOCK, SUM_LANES};
 use crate::dtype::DType;
@@ -109,23 +109,11 @@ fn one_line(exec: &Exec<'_>, op: Op, x: Shared<f32>, n: usize, y: *mut f32) -> R
         let partial = std::slice::from_raw_parts(partial.get(), blocks);
         let total = match op {
             Op::Max => contract::max(partial).unwrap_or(contract::NAN),
-            _ => dispatch(exec.isa, Total(partial)),
+            _ => contract::sum(partial),
         };
         y.write(finish(op, total, n));
     }
     Ok(())
-}
-
-struct Total<'a>(&'a [f32]);
-
-impl Kernel for Total<'_> {
-    type Output = f32;
-
-    #[inline(always)]
-    unsafe fn run<S: Simd>(self) -> f32 {
-        // SAFETY: inside a kernel.
-        unsafe { sum_of_sums::<S>(self.0) }
-    }
 }
 
 /// A contiguous line.
@@ -150,7 +138,7 @@ impl Kernel for Line {
                     let index = (0..n).find(|&i| contract::max_key(*x.add(i)) == best);
                     Outcome { index: index.unwrap_or(0) }
                 }
-                _ => Outcome { value: sum_of::<S>(x, n, |v, _| v) },
+                _ => Outcome { value: sum::<S>(x, n) },
             }
         }
     }
@@ -198,18 +186,18 @@ impl Kernel for Columns {
 }
 
 impl Columns {
-    /// Row `i`, zero beyond the width.
+    /// Calls `f` for each vector of row `i` with its offset; beyond the width there are zeros.
     #[inline(always)]
-    unsafe fn row(&self, i: usize) -> Strip {
-        // SAFETY: the row lies inside the view.
-        unsafe {
-            let from = self.x.add(i * self.stride);
-            if self.width == Columns::WIDTH {
-                return from.cast::<Strip>().read_unaligned();
+    unsafe fn row<S: Simd>(&self, i: usize, mut f: impl FnMut(usize, S::F)) {
+        let mut at = 0;
+        while at < self.width {
+            // SAFETY: the row lies inside the view.
+            unsafe {
+                let from = self.x.add(i * self.stride + at);
+                let whole = at + S::LANES <= self.width;
+                f(at, if whole { S::load(from) } else { S::load_head(from, self.width - at) });
             }
-            let mut row = [0.0; Columns::WIDTH];
-            row.as_mut_ptr().copy_from_nonoverlapping(from, self.width);
-            row
+            at += S::LANES;
         }
     }
 
@@ -217,16 +205,12 @@ impl Columns {
     unsafe fn max<S: Simd>(&self) -> [i32; Columns::WIDTH] {
         let mut best = [f32::from_bits(i32::MIN as u32); Columns::WIDTH];
         for i in 0..self.n {
-            // SAFETY: WIDTH is a multiple of every vector's length.
+            // SAFETY: rows below n; WIDTH is a multiple of every vector's length.
             unsafe {
-                let row = self.row(i);
-                let mut at = 0;
-                while at < Columns::WIDTH {
+                self.row::<S>(i, |at, x| {
                     let p = best.as_mut_ptr().add(at);
-                    let key = simd::max_key::<S>(S::load(row.as_ptr().add(at)));
-                    S::store(p, S::from_bits(S::max_i(S::bits(S::load(p)), key)));
-                    at += S::LANES;
-                }
+                    S::store(p, S::from_bits(S::max_i(S::bits(S::load(p)), simd::max_key::<S>(x))));
+                });
             }
         }
         best.map(|key| key.to_bits() as i32)
@@ -234,38 +218,37 @@ impl Columns {
 
     #[inline(always)]
     unsafe fn sum<S: Simd>(&self) -> Strip {
-        // SAFETY: rows below n.
-        unsafe {
-            if self.n <= SUM_BLOCK {
-                return self.sum_block::<S>(0, self.n);
-            }
-            let blocks: Vec<Strip> = (0..self.n)
-                .step_by(SUM_BLOCK)
-                .map(|start| self.sum_block::<S>(start, self.n.min(start + SUM_BLOCK)))
-                .collect();
-            let mut total = [0.0; Columns::WIDTH];
-            for (column, total) in total[..self.width].iter_mut().enumerate() {
-                let partial: Vec<f32> = blocks.iter().map(|strip| strip[column]).collect();
-                *total = sum_of_sums::<S>(&partial);
-            }
-            total
+        let mut blocks: Vec<Strip> = Vec::with_capacity(self.n.div_ceil(SUM_BLOCK));
+        let mut start = 0;
+        while start < self.n || blocks.is_empty() {
+            let end = self.n.min(start + SUM_BLOCK);
+            // SAFETY: rows below n.
+            blocks.push(unsafe { self.sum_block::<S>(start, end) });
+            start += SUM_BLOCK;
         }
+        if blocks.len() == 1 {
+            return blocks[0];
+        }
+        std::array::from_fn(|column| contract::sum(&blocks.iter().map(|strip| strip[column]).collect::<Vec<_>>()))
     }
 
     #[inline(always)]
     unsafe fn sum_block<S: Simd>(&self, start: usize, end: usize) -> Strip {
         let mut lanes = [[0.0f32; Columns::WIDTH]; SUM_LANES];
         for i in start..end {
-            // SAFETY: the row is below n.
-            let row = unsafe { self.row(i) };
-            let lane = &mut lanes[(i - start) % SUM_LANES];
-            lane.iter_mut().zip(row).for_each(|(lane, x)| *lane += x);
+            let lane = lanes[(i - start) % SUM_LANES].as_mut_ptr();
+            // SAFETY: the row is below n; WIDTH is a multiple of every vector's length.
+            unsafe { self.row::<S>(i, |at, x| S::store(lane.add(at), S::add(S::load(lane.add(at)), x))) };
         }
         let mut step = SUM_LANES / 2;
         while step > 0 {
             for l in 0..step {
-                for column in 0..Columns::WIDTH {
-                    lanes[l][column] += lanes[l + step][column];
+                let (low, high) = (lanes[l].as_mut_ptr(), lanes[l + step].as_ptr());
+                let mut at = 0;
+                while at < Columns::WIDTH {
+                    // SAFETY: both rows hold WIDTH values.
+                    unsafe { S::store(low.add(at), S::add(S::load(low.add(at)), S::load(high.add(at)))) };
+                    at += S::LANES;
                 }
             }
             step /= 2;

@@ -5,8 +5,6 @@
 #![allow(clippy::missing_safety_doc)]
 
 use super::Simd;
-use crate::contract::Activation;
-
 /// A binary32 constant by its bits.
 #[inline(always)]
 unsafe fn c<S: Simd>(bits: u32) -> S::F {
@@ -257,21 +255,4 @@ pub unsafe fn gelu_erf<S: Simd>(x: S::F) -> S::F {
 pub unsafe fn rsqrt<S: Simd>(x: S::F) -> S::F {
     // SAFETY: see the top of the file.
     unsafe { S::div(S::splat(1.0), S::sqrt(x)) }
-}
-
-/// An activation of a matrix product's epilogue.
-#[inline(always)]
-pub unsafe fn activate<S: Simd>(activation: Activation, x: S::F) -> S::F {
-    // SAFETY: see the top of the file.
-    unsafe {
-        match activation {
-            Activation::None => x,
-            Activation::Relu => relu::<S>(x),
-            Activation::Sigmoid => sigmoid::<S>(x),
-            Activation::Tanh => tanh::<S>(x),
-            Activation::GeluTanh => gelu_tanh::<S>(x),
-            Activation::GeluErf => gelu_erf::<S>(x),
-            Activation::Silu => silu::<S>(x),
-        }
-    }
 }

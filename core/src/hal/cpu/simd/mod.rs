@@ -4,11 +4,14 @@
 //! [`dispatch`]. E operations are single IEEE instructions; [`Simd::fmaz`] is exact inside `fpenv::flushing`.
 
 mod math;
+#[cfg(any(not(target_arch = "x86_64"), test, feature = "portable"))]
 mod portable;
+mod rows;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 pub use math::*;
+pub use rows::{map_row, zip_row};
 
 use super::isa::Isa;
 
@@ -39,6 +42,10 @@ pub trait Simd: Copy + 'static {
     unsafe fn splat_i(x: i32) -> Self::I;
     unsafe fn load(p: *const f32) -> Self::F;
     unsafe fn store(p: *mut f32, x: Self::F);
+    /// The first `n` values, at most a vector of them; zeros behind. Nothing else is touched.
+    unsafe fn load_head(p: *const f32, n: usize) -> Self::F;
+    /// Stores the first `n` values, at most a vector of them. Nothing else is touched.
+    unsafe fn store_head(p: *mut f32, n: usize, x: Self::F);
 
     unsafe fn add(a: Self::F, b: Self::F) -> Self::F;
     unsafe fn sub(a: Self::F, b: Self::F) -> Self::F;
@@ -69,6 +76,22 @@ pub trait Simd: Copy + 'static {
     unsafe fn select_i(mask: Self::M, yes: Self::I, no: Self::I) -> Self::I;
 }
 
+/// Writes a block out once for each index below 12, as far as a condition on it holds, so that arrays indexed by it are
+/// registers whatever the optimisation level.
+macro_rules! unroll {
+    ($i:ident < $n:expr => $body:block) => {
+        unroll!(@ $i, $n, $body, 0 1 2 3 4 5 6 7 8 9 10 11)
+    };
+    (@ $i:ident, $n:expr, $body:block, $($index:literal)*) => {
+        $({
+            #[allow(non_upper_case_globals)]
+            const $i: usize = $index;
+            if $i < $n $body
+        })*
+    };
+}
+pub(crate) use unroll;
+
 /// Work written once for every instruction set.
 pub trait Kernel {
     /// What it gives.
@@ -95,8 +118,12 @@ pub unsafe fn dispatch<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => x86::with_avx2(kernel),
             #[cfg(target_arch = "x86_64")]
-            Isa::Sse2 => kernel.run::<x86::Sse2>(),
+            Isa::Sse2 => x86::with_sse2(kernel),
+            #[cfg(any(not(target_arch = "x86_64"), test, feature = "portable"))]
             _ => kernel.run::<portable::Portable>(),
+            // Never available, so never in use: see `Isa::is_available`.
+            #[cfg(all(target_arch = "x86_64", not(test), not(feature = "portable")))]
+            Isa::Portable => x86::with_sse2(kernel),
         }
     }
 }

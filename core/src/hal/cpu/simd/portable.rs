@@ -43,6 +43,18 @@ impl Simd for Portable {
         unsafe { p.cast::<F>().write_unaligned(x) }
     }
     #[inline(always)]
+    unsafe fn load_head(p: *const f32, n: usize) -> F {
+        // SAFETY: only the first n values are read.
+        std::array::from_fn(|i| if i < n { unsafe { *p.add(i) } } else { 0.0 })
+    }
+    #[inline(always)]
+    unsafe fn store_head(p: *mut f32, n: usize, x: F) {
+        for (i, x) in x.into_iter().enumerate().take(n) {
+            // SAFETY: only the first n values are written.
+            unsafe { p.add(i).write(x) };
+        }
+    }
+    #[inline(always)]
     unsafe fn add(a: F, b: F) -> F {
         zip(a, b, |a, b| a + b)
     }

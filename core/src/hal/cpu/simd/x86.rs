@@ -23,6 +23,26 @@ pub unsafe fn with_avx512<K: Kernel>(kernel: K) -> K::Output {
     unsafe { kernel.run::<Avx512>() }
 }
 
+/// Runs a kernel compiled for the baseline. Not inlined, so that it stands once.
+///
+/// # Safety
+/// The kernel's pointers are valid.
+#[inline(never)]
+pub unsafe fn with_sse2<K: Kernel>(kernel: K) -> K::Output {
+    // SAFETY: passed on.
+    unsafe { kernel.run::<Sse2>() }
+}
+
+/// Eight lanes on, eight off: a window into it masks the first n lanes.
+static WINDOW: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
+
+/// The mask of the first n of eight lanes, n at most 8.
+#[inline(always)]
+unsafe fn first(n: usize) -> __m256i {
+    // SAFETY: AVX2 is there, and the window of eight begins between 0 and 8.
+    unsafe { _mm256_loadu_si256(WINDOW.as_ptr().add(8 - n).cast()) }
+}
+
 /// The baseline of x86-64.
 #[derive(Clone, Copy)]
 pub struct Sse2;
@@ -61,6 +81,8 @@ impl Simd for Avx2 {
         splat_i(x: i32) -> __m256i = _mm256_set1_epi32(x);
         load(p: *const f32) -> __m256 = _mm256_loadu_ps(p);
         store(p: *mut f32, x: __m256) -> () = _mm256_storeu_ps(p, x);
+        load_head(p: *const f32, n: usize) -> __m256 = _mm256_maskload_ps(p, first(n));
+        store_head(p: *mut f32, n: usize, x: __m256) -> () = _mm256_maskstore_ps(p, first(n), x);
         add(a: __m256, b: __m256) -> __m256 = _mm256_add_ps(a, b);
         sub(a: __m256, b: __m256) -> __m256 = _mm256_sub_ps(a, b);
         mul(a: __m256, b: __m256) -> __m256 = _mm256_mul_ps(a, b);
@@ -108,6 +130,8 @@ impl Simd for Avx512 {
         splat_i(x: i32) -> __m512i = _mm512_set1_epi32(x);
         load(p: *const f32) -> __m512 = _mm512_loadu_ps(p);
         store(p: *mut f32, x: __m512) -> () = _mm512_storeu_ps(p, x);
+        load_head(p: *const f32, n: usize) -> __m512 = _mm512_maskz_loadu_ps(((1u32 << n) - 1) as u16, p);
+        store_head(p: *mut f32, n: usize, x: __m512) -> () = _mm512_mask_storeu_ps(p, ((1u32 << n) - 1) as u16, x);
         add(a: __m512, b: __m512) -> __m512 = _mm512_add_ps(a, b);
         sub(a: __m512, b: __m512) -> __m512 = _mm512_sub_ps(a, b);
         mul(a: __m512, b: __m512) -> __m512 = _mm512_mul_ps(a, b);
@@ -144,8 +168,9 @@ impl Simd for Avx512 {
 
 impl Simd for Sse2 {
     const LANES: usize = 4;
-    const TILE_ROWS: usize = 4;
-    const TILE_VECTORS: usize = 1;
+    // Small: an emulated multiply-add is some sixty instructions.
+    const TILE_ROWS: usize = 2;
+    const TILE_VECTORS: usize = 2;
     type F = __m128;
     type I = __m128i;
     type M = __m128;
@@ -179,6 +204,35 @@ impl Simd for Sse2 {
         select_i(mask: __m128, yes: __m128i, no: __m128i) -> __m128i = _mm_castps_si128(
             Self::select(mask, _mm_castsi128_ps(yes), _mm_castsi128_ps(no))
         );
+    }
+    #[inline(always)]
+    unsafe fn load_head(p: *const f32, n: usize) -> __m128 {
+        // SAFETY: only the first n values are read, by at most two loads.
+        unsafe {
+            match n {
+                0 => _mm_setzero_ps(),
+                1 => _mm_load_ss(p),
+                2 => _mm_castpd_ps(_mm_load_sd(p.cast())),
+                3 => _mm_movelh_ps(_mm_castpd_ps(_mm_load_sd(p.cast())), _mm_load_ss(p.add(2))),
+                _ => _mm_loadu_ps(p),
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn store_head(p: *mut f32, n: usize, x: __m128) {
+        // SAFETY: only the first n values are written, by at most two stores.
+        unsafe {
+            match n {
+                0 => {}
+                1 => _mm_store_ss(p, x),
+                2 => _mm_store_sd(p.cast(), _mm_castps_pd(x)),
+                3 => {
+                    _mm_store_sd(p.cast(), _mm_castps_pd(x));
+                    _mm_store_ss(p.add(2), _mm_movehl_ps(x, x));
+                }
+                _ => _mm_storeu_ps(p, x),
+            }
+        }
     }
     #[inline(always)]
     unsafe fn shl<const BITS: i32>(a: __m128i) -> __m128i {

@@ -1,0 +1,74 @@
+//! Loops over rows of values. Each stands once in a kernel: what is left of the last vector goes through the same loop
+//! on a copy, so that a function of fifty instructions is not compiled a second time for the tail.
+
+use super::Simd;
+use super::math::canonical;
+
+/// `y[i] = canonical(f(x[i], i))`, vector by vector; `f` gets the offset too, and may read beyond n only what is there.
+///
+/// # Safety
+/// Called from a kernel; x and y cover n values and are equal or disjoint.
+#[inline(always)]
+pub unsafe fn map_row<S: Simd>(x: *const f32, y: *mut f32, n: usize, f: impl Fn(S::F, usize) -> S::F) {
+    // SAFETY: whole vectors lie below n; the rest is handled in `last`, which holds any vector.
+    unsafe {
+        let tail = n % S::LANES;
+        let mut last = [0.0f32; 16];
+        let (mut from, mut to, mut base, mut end) = (x, y, 0, n - tail);
+        loop {
+            let mut i = 0;
+            while i < end {
+                S::store(to.add(i), canonical::<S>(f(S::load(from.add(i)), base + i)));
+                i += S::LANES;
+            }
+            if base + i >= n {
+                break;
+            }
+            last.as_mut_ptr().copy_from_nonoverlapping(x.add(i), tail);
+            (from, to, base, end) = (last.as_ptr(), last.as_mut_ptr(), i, S::LANES);
+        }
+        if tail > 0 {
+            y.add(n - tail).copy_from_nonoverlapping(last.as_ptr(), tail);
+        }
+    }
+}
+
+/// `y[i] = canonical(f(a[i·A], b[i·B]))` for steps A and B of 0 or 1.
+///
+/// # Safety
+/// Called from a kernel; y covers n values, a and b as many or, where the step is 0, one. An operand is y or disjoint.
+#[inline(always)]
+pub unsafe fn zip_row<S: Simd, const A: usize, const B: usize>(
+    a: *const f32,
+    b: *const f32,
+    y: *mut f32,
+    n: usize,
+    f: impl Fn(S::F, S::F) -> S::F,
+) {
+    // SAFETY: as in `map_row`.
+    unsafe {
+        let tail = n % S::LANES;
+        let (mut last_a, mut last_b) = ([0.0f32; 16], [0.0f32; 16]);
+        let (a_one, b_one) = (S::splat(if A == 0 { *a } else { 0.0 }), S::splat(if B == 0 { *b } else { 0.0 }));
+        let (mut from_a, mut from_b, mut to, mut base, mut end) = (a, b, y, 0, n - tail);
+        loop {
+            let mut i = 0;
+            while i < end {
+                let left = if A == 0 { a_one } else { S::load(from_a.add(i)) };
+                let right = if B == 0 { b_one } else { S::load(from_b.add(i)) };
+                S::store(to.add(i), canonical::<S>(f(left, right)));
+                i += S::LANES;
+            }
+            if base + i >= n {
+                break;
+            }
+            last_a.as_mut_ptr().copy_from_nonoverlapping(a.add(i * A), if A == 0 { 1 } else { tail });
+            last_b.as_mut_ptr().copy_from_nonoverlapping(b.add(i * B), if B == 0 { 1 } else { tail });
+            (from_a, from_b, to) = (last_a.as_ptr(), last_b.as_ptr(), last_a.as_mut_ptr());
+            (base, end) = (i, S::LANES);
+        }
+        if tail > 0 {
+            y.add(n - tail).copy_from_nonoverlapping(last_a.as_ptr(), tail);
+        }
+    }
+}

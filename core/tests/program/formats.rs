@@ -1,0 +1,159 @@
+//! Bytes and text, there and back.
+
+use super::{LIMIT, adead, agpu, refused};
+use adead_core::program::{Format, Program};
+use adead_core::{Op, Status};
+
+#[test]
+fn an_agpu_binary_byte_by_byte() {
+    let program = agpu("alloc 64 r7\nscale r7 r7 16 -0.0\nend");
+    let expected =
+        "414750550100 0300 1000dac0 02 40000000 07000000 2500dac0 04 07000000 07000000 10000000 00000080 ffffdac0 00";
+    let bytes: Vec<u8> = expected
+        .split_whitespace()
+        .collect::<String>()
+        .as_bytes()
+        .chunks(2)
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
+        .collect();
+    assert_eq!(program.encode_agpu().unwrap(), bytes);
+    assert_eq!(Program::decode(&bytes).unwrap().disassemble(), ".agpu 1\nalloc 64 r7\nscale r7 r7 16 -0.0\nend\n");
+}
+
+#[test]
+fn an_adead_file_field_by_field() {
+    let program = adead(
+        "input a f32[2]\nconst w f32[2] = 1.0 40000000\noutput c f32[2]\nc = add a w\nc = gelu c form=tanh\nhalt",
+    );
+    let bytes = program.encode();
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    assert_eq!(&bytes[..12], b"ADEAD\r\n\x1a\x01\0\0\0");
+    assert_eq!([word(12), word(16), word(20), word(24), word(28), word(32)], [3, 3, 1, 9, 3, 8]);
+    assert_eq!(word(40) as usize, bytes.len());
+    let code = 64 + 3 * 80 + 3;
+    assert_eq!([word(code), word(code + 4), word(code + 8), word(code + 12), word(code + 16)], [0x20000, 2, 0, 1, 0]);
+    let call = [word(code + 20), word(code + 24), word(code + 28), word(code + 32), word(code + 36)];
+    assert_eq!(call, [0x40000 + Op::Gelu as u32, 2, 1, 9, 0]);
+    assert_eq!(word(code + 40), 0xFF);
+    assert_eq!((word(code + 60), &bytes[code + 64..code + 73]), (2, &b"form=tanh"[..]));
+    // The constant begins at the next multiple of 64; its table entry says where.
+    assert_eq!((word(64 + 80 + 72), word(384), word(388)), (384, 0x3f800000, 0x40000000));
+    assert_eq!(bytes.len(), 384 + 8 + 4);
+    assert_eq!(Program::decode(&bytes).unwrap().format(), Format::Adead);
+}
+
+#[test]
+fn every_operation_is_written_and_read() {
+    // Whether these operands fit is not the decoder's question.
+    for op in Op::ALL {
+        let program = adead(&format!("input a f32[2,2]\noutput c f32[2,2]\nc = {op} a - a"));
+        let again = Program::decode(&program.encode()).unwrap();
+        assert_eq!(again.disassemble(), program.disassemble());
+        assert!(again.line(0).unwrap().starts_with(&format!("c = {op} ")));
+    }
+}
+
+#[test]
+fn short_opcodes_and_calls_mean_the_same() {
+    let declared = "input a f32[2,2]\noutput c f32[2,2]\n";
+    for (flags, attrs) in ["", " trans_a=1", " trans_b=1", " trans_a=1 trans_b=1"].into_iter().enumerate() {
+        let bytes = adead(&format!("{declared}c = matmul a a{attrs}")).encode();
+        let code = 64 + 2 * 80 + 2;
+        assert_eq!(bytes[code..code + 4], 0x30000u32.to_le_bytes());
+        assert_eq!(bytes[code + 16], flags as u8);
+        assert!(Program::decode(&bytes).unwrap().line(0).unwrap().ends_with(&format!("matmul a a{attrs}")));
+    }
+    for line in ["c = matmul a a trans_b=1 trans_a=1", "c = matmul a a alpha=2", "c = add a -", "c = relu a a"] {
+        let program = adead(&format!("{declared}{line}"));
+        assert_eq!(Program::decode(&program.encode()).unwrap().line(0).unwrap(), line);
+    }
+}
+
+#[test]
+fn agpu_opcodes_stand_in_adead_files_too() {
+    let program = adead(
+        "input a f32[2]\noutput c f32[2]\nc = relu a\ngpu.alloc 64 r0\ngpu.matmul r0 r0 r0 0 1 2\ngpu.copy_d2h r0 0x10 64\n\
+         vk_init\nvk_compute 1 2 3\nhalt",
+    );
+    assert!(!program.is_agpu());
+    let again = Program::decode(&program.encode()).unwrap();
+    assert_eq!(again.disassemble(), program.disassemble());
+    again.validate(LIMIT).unwrap();
+    assert_eq!(again.slots().len(), 3);
+    assert!(again.report()[0].starts_with("2 Vulkan opcodes, the first VK_INIT"));
+    assert_eq!(program.encode_agpu().unwrap_err().status(), Status::Unsupported);
+    assert_eq!(program.encode_hex().unwrap_err().status(), Status::Unsupported);
+}
+
+#[test]
+fn constants_of_every_dtype() {
+    let program = adead(
+        "const a f32[3] = 7fc12345 -0.5 1.5e-3\nconst b f16[2] = 3c00 0.1\nconst c bf16[1] = 3f80\nconst d i32[2] = ffffffff 00000001\n\
+         const e i64[1] = 0123456789abcdef\nconst f u32[] = 89abcdef\nconst g f32[0,7] =",
+    );
+    let text = program.disassemble();
+    assert!(text.contains("const a f32[3] = 7fc12345 bf000000 3ac49ba6\n"), "{text}");
+    assert!(text.contains("const b f16[2] = 3c00 2e66\n"), "{text}");
+    assert!(
+        text.contains("const e i64[1] = 0123456789abcdef\nconst f u32[] = 89abcdef\nconst g f32[0,7] =\n"),
+        "{text}"
+    );
+    assert_eq!(Program::decode(&program.encode()).unwrap().disassemble(), text);
+}
+
+#[test]
+fn bytes_decide_the_format() {
+    let hex = "; a comment\r\n\r\n 0000: 0000DAC0 00 ; nothing\r\n5 : FFFFDAC000";
+    let program = Program::decode(hex.as_bytes()).unwrap();
+    assert_eq!((program.format(), program.disassemble().as_str()), (Format::Hex, ".agpu 1\nnop\nend\n"));
+    let text = "\u{feff}; first\n  .adead 1 ; second\nhalt\n";
+    assert_eq!(Program::decode(text.as_bytes()).unwrap().format(), Format::Text);
+    for bytes in [&b""[..], b"AGP", b"hello", b"\xff\xfe\x00", b"; only a comment", b"\x7fELF\x02\x01\x01"] {
+        assert!(refused(Program::decode(bytes)).starts_with("byte 0x0: no program"));
+    }
+    // Bytes that are no text may stand in comments.
+    assert!(Program::decode(b"0000: 0000DAC000 ; caf\xe9").is_ok());
+}
+
+#[test]
+fn text_mistakes_name_their_line() {
+    let cases = [
+        ("halt", "line 1: program text begins with"),
+        (".adead 2", "line 1: '.adead 2': this version reads '.adead 1'"),
+        (".adead 1\n\nfoo", "line 3: no opcode 'foo'"),
+        (".adead 1\nc = relu a", "line 2: no tensor is named 'c'"),
+        (".adead 1\ninput a f32[2\n", "line 2: 'f32[2' is no dtype and shape"),
+        (".adead 1\ninput a f99[2]", "line 2: no dtype 'f99'"),
+        (".adead 1\ninput a f32[1,1,1,1,1,1,1,1,1]", "line 2: a shape has at most 8 dimensions"),
+        (".adead 1\ninput a f32[99999999999,99999999999]", "line 2: the shape"),
+        (".adead 1\ninput 9 f32[2]", "line 2: \"9\" is no name"),
+        (".adead 1\ninput a f32[2]\ntemp a f32[2]", "line 3: a second tensor is named 'a'"),
+        (".adead 1\nconst a f32[2]", "line 2: 'a' needs its contents"),
+        (".adead 1\nconst a f32[2] = 1.0", "line 2: 'a' is f32[2]: it has 2 elements and 1 are given"),
+        (".adead 1\nconst a f32[2] = 1.0 2", "line 2: '2' is no element of f32: 8 hexadecimal digits"),
+        (".adead 1\nconst a i32[1] = 1.0", "line 2: '1.0' is no element of i32"),
+        (".adead 1\n= 00000000", "line 2: '=' continues a constant"),
+        (".adead 1\ninput a f32[1] 5", "line 2: '5' after the input 'a'"),
+        (".adead 1\ninput a f32[1]\na = nothing a", "line 3: no operation 'nothing'"),
+        (".adead 1\ninput a f32[1]\na = relu a form=erf", "line 3: relu has no attribute 'form'"),
+        (".adead 1\ninput a f32[1]\na = gelu a form=x", "line 3: gelu: 'x' is no value of form"),
+        (".adead 1\ninput a f32[1]\na = gelu a form=erf form=erf", "line 3: gelu: the attribute form is given twice"),
+        (".adead 1\ninput a f32[1]\na = gelu a form=erf a", "line 3: gelu: \"a\" is no attribute"),
+        (".adead 1\nadd a b c", "line 2: write it as an assignment: dst = add"),
+        (".adead 1\nalloc 5 r0", "line 2: ALLOC has 2 operands; it takes 1 (dst)"),
+        (".agpu 1\nalloc 5", "line 2: ALLOC has 1 operands; it takes 2 (bytes, register)"),
+        (".agpu 1\nalloc 5 5", "line 2: alloc: '5' is no register; write a register such as r0"),
+        (".agpu 1\nalloc 4294967296 r0", "line 2: alloc: '4294967296' is no bytes"),
+        (".agpu 1\nalloc +5 r0", "line 2: alloc: '+5' is no bytes"),
+        (".agpu 1\ncopy_h2d 4096 r0 5", "line 2: copy_h2d: '4096' is no address; write a slot such as 0x1000"),
+        (".agpu 1\nscale r0 r0 5 x", "line 2: scale: 'x' is no factor"),
+        (".agpu 1\ninput a f32[1]", "line 2: an '.agpu' program has registers, no tensors"),
+        (".agpu 1\n\u{1b}[2J", "line 2: the line holds control characters"),
+        (".agpu 1\nhalt", "line 2: no opcode 'halt'"),
+        (".agpu 1\nend\nnop", "line 3: nop follows end, which ends the program"),
+    ];
+    for (text, expected) in cases {
+        let message = refused(Program::assemble(text));
+        assert!(message.starts_with(expected), "{text:?}: {message}");
+    }
+}
