@@ -56,8 +56,8 @@ impl OpInfo {
 
     /// The work, for operands that fit.
     pub fn cost(&self, attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Cost {
-        let read: usize = inputs.iter().flatten().map(|view| view.meta().bytes()).sum();
-        Cost { flops: (self.flops)(attrs, inputs, output), bytes: (read + output.bytes()) as f64 }
+        let read: f64 = inputs.iter().flatten().map(|view| view.meta().bytes() as f64).sum();
+        Cost { flops: (self.flops)(attrs, inputs, output), bytes: read + output.bytes() as f64 }
     }
 }
 
@@ -90,6 +90,7 @@ macro_rules! operations {
     };
 }
 
+// Rows are only ever appended: their positions are numbers in programs and in the C ABI.
 operations! {
     /// `alpha·(a·b) + beta·c + bias`, then an activation.
     Matmul = matmul;

@@ -55,7 +55,11 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(Code, Vec<Symbol>, Vec<String>)> {
     if u64::from(count) * SYMBOL > reader.left() as u64 {
         return Err(invalid(
             at,
-            format!("truncated: {count} symbols take {} bytes and {} are left", u64::from(count) * SYMBOL, reader.left()),
+            format!(
+                "truncated: {count} symbols take {} bytes and {} are left",
+                u64::from(count) * SYMBOL,
+                reader.left()
+            ),
         ));
     }
     let mut symbols = Vec::with_capacity(count as usize);

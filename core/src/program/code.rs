@@ -86,15 +86,13 @@ impl Call {
         let mut attrs = Attrs::default();
         let words: Vec<&str> = text.split_ascii_whitespace().collect();
         for (i, word) in words.iter().enumerate() {
-            let Some((name, value)) = word.split_once('=') else {
-                return Err(invalid(at, format!("{op}: '{word}' is no attribute; write name=value")));
+            // What the text form could not hold would not survive a round trip.
+            let clean = word.bytes().all(|byte| byte.is_ascii_graphic() && byte != b';');
+            let Some((name, value)) = word.split_once('=').filter(|_| clean) else {
+                return Err(invalid(at, format!("{op}: {word:?} is no attribute; write name=value")));
             };
             if words[..i].iter().any(|other| other.split_once('=').is_some_and(|(other, _)| other == name)) {
                 return Err(invalid(at, format!("{op}: the attribute {name} is given twice")));
-            }
-            // What the text form could not hold would not survive a round trip.
-            if !value.bytes().all(|byte| byte.is_ascii_graphic() && byte != b';' && byte != b'=') {
-                return Err(invalid(at, format!("{op}: {value:?} is no value of {name}")));
             }
             attrs.set(op, name, value).map_err(|error| invalid_because(at, error))?;
         }
@@ -121,13 +119,14 @@ impl Code {
 
     /// Rules of the table and the list that don't depend on the format they came from.
     pub fn check(&self) -> Result<()> {
-        let calls = self.instructions.iter().filter_map(|instruction| match &instruction.kind {
-            Kind::Call(call) => Some((call.inputs.len(), call.text.len())),
-            Kind::Plain(_, operands) => Some((operands.len(), 0)),
+        let calls = self.instructions.iter().map(|instruction| match &instruction.kind {
+            Kind::Call(call) => (call.inputs.len(), call.text.len()),
+            Kind::Plain(_, operands) => (operands.len(), 0),
         });
         let (operands, text) = calls.fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
         let names: usize = self.tensors.iter().map(|tensor| tensor.name.len()).sum();
-        if [operands, text, names, self.tensors.len(), self.instructions.len()].iter().any(|&n| n >= u32::MAX as usize) {
+        if [operands, text, names, self.tensors.len(), self.instructions.len()].iter().any(|&n| n >= u32::MAX as usize)
+        {
             return Err(invalid(Where::Byte(0), "the program has more parts than its tables can count"));
         }
         let mut names = std::collections::HashSet::new();
@@ -148,7 +147,7 @@ impl Code {
 }
 
 /// A name: a letter or `_`, then letters, digits, `_` and `.`; at most [`MAX_NAME`] bytes.
-fn check_name(at: Where, name: &str) -> Result<()> {
+pub(super) fn check_name(at: Where, name: &str) -> Result<()> {
     let first = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
     let rest = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.');
     if !first || !rest || name.len() > MAX_NAME {

@@ -1,6 +1,6 @@
 //! The `.adead` container. `docs/program-format.md` describes every byte; this follows it from top to bottom.
 
-use super::code::{Call, Code, Declared, Instruction, Kind, Role};
+use super::code::{Call, Code, Declared, Instruction, Kind, Role, check_name};
 use super::crc::crc32;
 use super::fault::{Reader, Where, invalid, invalid_because};
 use super::opcodes::{Action, CALL, IN_PLACE, Opcode, OperandKind, TABLE};
@@ -108,6 +108,7 @@ fn tensor(table: &mut Reader<'_>, names: &mut Reader<'_>, constants: &mut Reader
     let name = names.take(length.into(), "a tensor's name")?;
     let name = String::from_utf8(name.to_vec())
         .map_err(|_| invalid(at, format!("'{}' is no name of a tensor", name.escape_ascii())))?;
+    check_name(at, &name)?;
     let Some(dtype) = DType::from_code(dtype.into()) else {
         return Err(invalid(at, format!("'{name}': no dtype {dtype}")));
     };

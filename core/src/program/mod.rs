@@ -1,1 +1,277 @@
-//! Programs.
+//! Programs: lists of opcodes from files, validated as a whole and then run through the same commands as direct calls.
+//!
+//! A [`Program`] is decoded from an `.adead` container, an AGPU binary, `.hex` text or an AHYB hybrid file (told apart
+//! by their bytes), or assembled from text. `docs/program-format.md` describes every format. What a program reads from
+//! and gives to its caller are named [`Slot`]s; no number of a program is ever used as an address, and machine code is
+//! never executed.
+//!
+//! ```
+//! # fn main() -> adead_core::Result<()> {
+//! use adead_core::program::{Program, RunOptions};
+//! use adead_core::{Context, Tensor};
+//!
+//! let program = Program::assemble(
+//!     ".adead 1
+//!      input  a f32[2,2]
+//!      const  w f32[2,2] = 3f800000 40000000 0.5 -1.0
+//!      temp   t f32[2,2]
+//!      output c f32[2,2]
+//!      t = matmul a w trans_b=1
+//!      c = relu t
+//!      halt",
+//! )?;
+//! let a = Tensor::new(&[1.0f32, 0.0, 0.0, 1.0], &[2, 2])?;
+//! let outcome = program.run(&Context::open("cpu")?, &RunOptions::new().input("a", a))?;
+//! assert_eq!(outcome.output("c").unwrap().to_vec::<f32>()?, [1.0, 0.5, 2.0, 0.0]);
+//! # Ok(())
+//! # }
+//! ```
+
+mod agpu;
+mod ahyb;
+mod code;
+mod container;
+mod crc;
+mod engine;
+mod fault;
+mod hex;
+mod lower;
+mod lower_gpu;
+mod opcodes;
+mod plan;
+mod scheduler;
+mod slots;
+mod text;
+
+pub use ahyb::Symbol;
+pub use engine::{OpcodeEngine, Outcome, Trace};
+pub use plan::Plan;
+pub use slots::{Direction, Slot};
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::tensor::Tensor;
+use code::{Code, Kind};
+use fault::{Where, invalid};
+use lower::{Lowered, Lowering};
+
+/// What a program was decoded from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// adead's own container.
+    Adead,
+    /// The binary of AGPU.
+    Agpu,
+    /// AGPU's instructions as hexadecimal text.
+    Hex,
+    /// The hybrid container, of which the AGPU program is taken.
+    Ahyb,
+    /// Assembler text.
+    Text,
+}
+
+impl Format {
+    /// `adead`, `agpu`, `hex`, `ahyb` or `text`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Format::Adead => "adead",
+            Format::Agpu => "agpu",
+            Format::Hex => "hex",
+            Format::Ahyb => "ahyb",
+            Format::Text => "text",
+        }
+    }
+}
+
+/// A decoded program.
+pub struct Program {
+    code: Code,
+    agpu: bool,
+    format: Format,
+    symbols: Vec<Symbol>,
+    report: Vec<String>,
+    lowered: Lowered,
+    fault: Option<Error>,
+}
+
+/// How to run a program.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// The inputs, by the name of their slot.
+    pub inputs: Vec<(String, Tensor)>,
+    /// The most bytes that the program's registers, temporaries and outputs may take at once; 1 GiB.
+    pub memory_limit: usize,
+    /// Whether instructions that don't depend on each other may run at the same time; the results are the same. Off.
+    pub parallel: bool,
+}
+
+impl Default for RunOptions {
+    fn default() -> RunOptions {
+        RunOptions { inputs: Vec::new(), memory_limit: 1 << 30, parallel: false }
+    }
+}
+
+impl RunOptions {
+    /// No inputs, 1 GiB, one instruction after the other.
+    pub fn new() -> RunOptions {
+        RunOptions::default()
+    }
+
+    /// With an input.
+    pub fn input(mut self, name: impl Into<String>, tensor: Tensor) -> RunOptions {
+        self.inputs.push((name.into(), tensor));
+        self
+    }
+
+    /// With another memory limit.
+    pub fn memory_limit(mut self, bytes: usize) -> RunOptions {
+        self.memory_limit = bytes;
+        self
+    }
+
+    /// With independent instructions at the same time, or not.
+    pub fn parallel(mut self, parallel: bool) -> RunOptions {
+        self.parallel = parallel;
+        self
+    }
+}
+
+impl Program {
+    /// Decodes `.adead`, AGPU, AHYB, `.hex` text or assembler text: which one, the bytes say. `invalid_program` with
+    /// the offset where they are malformed; takes no more memory than in proportion to their length. What the
+    /// instructions mean is checked by [`Program::validate`].
+    pub fn decode(bytes: &[u8]) -> Result<Program> {
+        if bytes.starts_with(container::MAGIC) {
+            return Program::new(container::decode(bytes)?, Format::Adead);
+        }
+        if bytes.starts_with(agpu::MAGIC) {
+            return Program::new(agpu::decode(bytes, 0)?, Format::Agpu);
+        }
+        if bytes.starts_with(ahyb::MAGIC) {
+            let (code, symbols, notes) = ahyb::decode(bytes)?;
+            let mut program = Program::new(code, Format::Ahyb)?;
+            program.symbols = symbols;
+            program.report.splice(..0, notes);
+            return Ok(program);
+        }
+        match text::lines(bytes).next() {
+            Some((_, line)) if text::header(line).is_some() => Program::new(text::assemble(bytes)?, Format::Text),
+            Some((_, line)) if hex::looks_like(line) => Program::new(hex::decode(bytes)?, Format::Hex),
+            _ => Err(invalid(
+                Where::Byte(0),
+                format!(
+                    "no program: it begins with '{}'; .adead, AGPU and AHYB files begin with their names, .hex text \
+                     with an offset and a colon, program text with '.adead 1' or '.agpu 1'",
+                    bytes[..bytes.len().min(16)].escape_ascii()
+                ),
+            )),
+        }
+    }
+
+    /// Assembles program text, `.adead 1` or `.agpu 1`. `invalid_program` with the line where it is malformed.
+    pub fn assemble(text: &str) -> Result<Program> {
+        Program::new(text::assemble(text.as_bytes())?, Format::Text)
+    }
+
+    fn new(code: Code, format: Format) -> Result<Program> {
+        code.check()?;
+        let (lowered, result) = Lowering::run(&code);
+        let vulkan = code.instructions.iter().filter_map(|instruction| match &instruction.kind {
+            Kind::Plain(opcode, _) if opcode.is_vulkan() => Some((instruction.at, opcode.name)),
+            _ => None,
+        });
+        let report = match (vulkan.clone().count(), vulkan.clone().next()) {
+            (count, Some((at, name))) => {
+                vec![format!("{count} Vulkan opcodes, the first {name} at {at}, only order what stands around them")]
+            }
+            _ => Vec::new(),
+        };
+        let agpu = code.is_agpu();
+        Ok(Program { code, agpu, format, symbols: Vec::new(), report, lowered, fault: result.err() })
+    }
+
+    /// Text that [`Program::assemble`] makes this program of again.
+    pub fn disassemble(&self) -> String {
+        text::disassemble(&self.code, self.agpu)
+    }
+
+    /// The text of one instruction.
+    pub fn line(&self, instruction: usize) -> Option<String> {
+        Some(text::line(&self.code, self.agpu, self.code.instructions.get(instruction)?))
+    }
+
+    /// An `.adead` file. Every program that validates can be one.
+    pub fn encode(&self) -> Vec<u8> {
+        container::encode(&self.code)
+    }
+
+    /// An AGPU binary; `unsupported` for programs with tensors or runtime opcodes, or more than 65535 instructions.
+    pub fn encode_agpu(&self) -> Result<Vec<u8>> {
+        agpu::encode(&self.code)
+    }
+
+    /// `.hex` text, commented with the text form; `unsupported` for programs with tensors or runtime opcodes.
+    pub fn encode_hex(&self) -> Result<String> {
+        hex::encode(&self.code)
+    }
+
+    /// The number of instructions.
+    pub fn len(&self) -> usize {
+        self.code.instructions.len()
+    }
+
+    /// Whether it has no instructions.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What it was decoded from.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Whether all of it is AGPU, so that [`Program::encode_agpu`] can write it.
+    pub fn is_agpu(&self) -> bool {
+        self.agpu
+    }
+
+    /// Its named inputs and outputs.
+    pub fn slots(&self) -> &[Slot] {
+        &self.lowered.slots.list
+    }
+
+    /// What an AHYB file named.
+    pub fn symbols(&self) -> &[Symbol] {
+        &self.symbols
+    }
+
+    /// What a user should know: parts that were skipped, opcodes that do nothing.
+    pub fn report(&self) -> &[String] {
+        &self.report
+    }
+
+    /// Checks everything that can be without data: registers and tensors alive, sizes, shapes, dtypes, slots, and the
+    /// most memory alive at once against the limit. `invalid_program` with the offset or line; `out_of_memory` for the
+    /// limit. Nothing is allocated for it.
+    pub fn validate(&self, memory_limit: usize) -> Result<Plan<'_>> {
+        match &self.fault {
+            Some(fault) => Err(fault.clone()),
+            None => Plan::new(self, memory_limit),
+        }
+    }
+
+    /// Validates the program and runs it on a context.
+    pub fn run(&self, context: &Context, options: &RunOptions) -> Result<Outcome> {
+        OpcodeEngine::new(context).run(self, options)
+    }
+
+    fn lowered(&self) -> &Lowered {
+        &self.lowered
+    }
+}
+
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Program({}, {} instructions, {} slots)", self.format.name(), self.len(), self.slots().len())
+    }
+}

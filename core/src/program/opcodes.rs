@@ -193,8 +193,8 @@ impl Opcode {
             text += &format!(" ({})", self.signature());
         }
         if self.action == Action::Ffn && count == 6 {
-            text += ". The old six-operand form (x, scratch, out, rows, dim, hidden) names no weights, so it can't mean \
-                     anything";
+            text += ". The old six-operand form (x, scratch, out, rows, dim, hidden) names no weights, so it can't \
+                     mean anything";
         }
         Err(invalid(at, text))
     }

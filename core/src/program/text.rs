@@ -53,6 +53,10 @@ pub(super) fn assemble(source: &[u8]) -> Result<Code> {
         let Ok(line) = std::str::from_utf8(line) else {
             return Err(invalid(at, "the line is no UTF-8 text"));
         };
+        // Messages quote lines, and must not move anybody's cursor.
+        if line.chars().any(|char| char.is_control() && char != '\t') {
+            return Err(invalid(at, "the line holds control characters"));
+        }
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         match (&mut assembler, header(line.as_bytes())) {
             (None, Some(gpu)) if words.get(1..) == Some(&["1"]) => {
@@ -120,7 +124,8 @@ impl Assembler {
         for word in words {
             let Some(bits) = parse_element(word, tensor.meta.dtype) else {
                 let (dtype, digits) = (tensor.meta.dtype, tensor.meta.dtype.size() * 2);
-                let text = format!("'{word}' is no element of {dtype}: {digits} hexadecimal digits, or a decimal with a '.'");
+                let text =
+                    format!("'{word}' is no element of {dtype}: {digits} hexadecimal digits, or a decimal with a '.'");
                 return Err(invalid(at, text));
             };
             // Native order, the low bytes of the pattern.

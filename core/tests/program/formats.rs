@@ -72,8 +72,8 @@ fn short_opcodes_and_calls_mean_the_same() {
 #[test]
 fn agpu_opcodes_stand_in_adead_files_too() {
     let program = adead(
-        "input a f32[2]\noutput c f32[2]\nc = relu a\ngpu.alloc 64 r0\ngpu.matmul r0 r0 r0 0 1 2\ngpu.copy_d2h r0 0x10 64\n\
-         vk_init\nvk_compute 1 2 3\nhalt",
+        "input a f32[2]\noutput c f32[2]\nc = relu a\ngpu.alloc 64 r0\ngpu.matmul r0 r0 r0 0 1 2\n\
+         gpu.copy_d2h r0 0x10 64\nvk_init\nvk_compute 1 2 3\nhalt",
     );
     assert!(!program.is_agpu());
     let again = Program::decode(&program.encode()).unwrap();
@@ -88,8 +88,8 @@ fn agpu_opcodes_stand_in_adead_files_too() {
 #[test]
 fn constants_of_every_dtype() {
     let program = adead(
-        "const a f32[3] = 7fc12345 -0.5 1.5e-3\nconst b f16[2] = 3c00 0.1\nconst c bf16[1] = 3f80\nconst d i32[2] = ffffffff 00000001\n\
-         const e i64[1] = 0123456789abcdef\nconst f u32[] = 89abcdef\nconst g f32[0,7] =",
+        "const a f32[3] = 7fc12345 -0.5 1.5e-3\nconst b f16[2] = 3c00 0.1\nconst c bf16[1] = 3f80\n\
+         const d i32[2] = ffffffff 00000001\nconst e i64[1] = 0123456789abcdef\nconst f u32[] = 89abcdef\nconst g f32[0,7] =",
     );
     let text = program.disassemble();
     assert!(text.contains("const a f32[3] = 7fc12345 bf000000 3ac49ba6\n"), "{text}");

@@ -107,7 +107,8 @@ fn hybrid_files() {
 
 #[test]
 fn adead_files() {
-    let source = "input a f32[2]\nconst w f32[2] = 1.0 2.0\nconst v f32[2] = 1.0 2.0\noutput c f32[2]\nc = add a w\nc = gelu a form=tanh";
+    let source = "input a f32[2]\nconst w f32[2] = 1.0 2.0\nconst v f32[2] = 1.0 2.0\noutput c f32[2]\n\
+                  c = add a w\nc = gelu a form=tanh";
     let bytes = adead(source).encode();
     // Tables at 0x40 (80 bytes each), names at 0x180, code at 0x184, list at 0x1ac, text at 0x1b0, constants at 0x1c0.
     let word = |at: usize, value: u32| with_checksum(patched(&bytes, at, value.to_le_bytes()));

@@ -7,8 +7,8 @@ use adead_core::program::{Program, RunOptions};
 #[test]
 fn instructions_wait_for_what_they_use() {
     let program = agpu(
-        "alloc 64 r0\nalloc 64 r1\nalloc 64 r2\ncopy_h2d 0x1 r0 64\ncopy_h2d 0x2 r1 64\nadd r0 r1 r2 16\nrelu r0 r0 16\n\
-         sync\nfree r1\nalloc 32 r3\ncopy_d2h r2 0x3 64\nend",
+        "alloc 64 r0\nalloc 64 r1\nalloc 64 r2\ncopy_h2d 0x1 r0 64\ncopy_h2d 0x2 r1 64\nadd r0 r1 r2 16\n\
+         relu r0 r0 16\nsync\nfree r1\nalloc 32 r3\ncopy_d2h r2 0x3 64\nend",
     );
     let plan = program.validate(LIMIT).unwrap();
     let waits: Vec<Vec<usize>> = (0..program.len()).map(|i| plan.depends_on(i)).collect();

@@ -29,8 +29,7 @@ pub(super) fn attention(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> 
     };
     let pointer = |i| call.f32(i).map(|p| Shared(p.cast_mut()));
     let (q, k, v, mask, out) = (pointer(0)?, pointer(1)?, pointer(2)?, pointer(3)?, Shared(call.out()?));
-    let columns = value_width.min(VALUE_COLUMNS);
-    let packing = Block::scratch(QUERY_ROWS, KEY_BLOCK, width).max(Block::scratch(QUERY_ROWS, columns, KEY_BLOCK));
+    let packing = Block::scratch(QUERY_ROWS, width.max(KEY_BLOCK), false);
     // Scores, one block's output, then per row: m, l, m_b (reused for the factors) and l_b.
     let each = packing + QUERY_ROWS * (KEY_BLOCK + value_width + 4);
     let groups = queries.div_ceil(QUERY_ROWS);

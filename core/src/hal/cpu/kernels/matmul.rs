@@ -27,7 +27,7 @@ impl Batch<'_> {
         }
         let (rows, columns) = block_size(m, n, count, exec.pool.threads());
         let (down, across) = (m.div_ceil(rows), n.div_ceil(columns));
-        let each = Block::scratch(rows.min(m), columns.min(n), k);
+        let each = Block::scratch(rows.min(m), k, operands(0).1.column == 1);
         let tasks = count * down * across;
         let scratch = exec.scratch.take(each * exec.pool.threads().min(tasks))?;
         let scratch = Shared(scratch.pointer());
@@ -119,24 +119,35 @@ pub(super) fn matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
     Batch { m, n, k, count: batches, operands: &operands, out }.compute(exec)
 }
 
-/// `ffn` of the op table: two products, the hidden values in scratch.
+/// Hidden values that `ffn` keeps at a time: some rows of them, whatever the operands' sizes.
+const HIDDEN: usize = 1 << 22;
+
+/// `ffn` of the op table: two products for a group of rows, the hidden values in scratch.
 pub(super) fn ffn(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
     let FfnPlan { rows, width, hidden, out, .. } = FfnPlan::new(call.inputs)?;
-    let middle = exec.scratch.take(rows * hidden)?;
+    let group = (HIDDEN / hidden.max(1)).clamp(1, rows.max(1));
+    let middle = exec.scratch.take(group * hidden)?;
     let middle = Shared(middle.pointer());
     let activation = ffn_activation(call.attrs);
     let pointer = |i| call.f32(i).map(|p| Shared(p.cast_mut()));
     let (x, w1, b1, w2, b2) = (pointer(0)?, pointer(1)?, pointer(2)?, pointer(3)?, pointer(4)?);
-    let first = |_| {
-        let (a, b) = (Matrix::new(x.get(), rows, width, false), Matrix::new(w1.get(), width, hidden, false));
-        (a, b, Epilogue { bias: b1.get(), activation, ..Epilogue::NONE })
-    };
-    Batch { m: rows, n: hidden, k: width, count: 1, operands: &first, out: middle }.compute(exec)?;
-    let second = |_| {
-        let (a, b) = (Matrix::new(middle.get(), rows, hidden, false), Matrix::new(w2.get(), hidden, out, false));
-        (a, b, Epilogue { bias: b2.get(), ..Epilogue::NONE })
-    };
-    Batch { m: rows, n: out, k: hidden, count: 1, operands: &second, out: Shared(call.out()?) }.compute(exec)
+    let y = Shared(call.out()?);
+    for start in (0..rows).step_by(group) {
+        let m = group.min(rows - start);
+        let first = |_| {
+            let x = Matrix::new(x.get().wrapping_add(start * width), m, width, false);
+            let b = Matrix::new(w1.get(), width, hidden, false);
+            (x, b, Epilogue { bias: b1.get(), activation, ..Epilogue::NONE })
+        };
+        Batch { m, n: hidden, k: width, count: 1, operands: &first, out: middle }.compute(exec)?;
+        let second = |_| {
+            let a = Matrix::new(middle.get(), m, hidden, false);
+            (a, Matrix::new(w2.get(), hidden, out, false), Epilogue { bias: b2.get(), ..Epilogue::NONE })
+        };
+        let y = Shared(y.get().wrapping_add(start * out));
+        Batch { m, n: out, k: hidden, count: 1, operands: &second, out: y }.compute(exec)?;
+    }
+    Ok(())
 }
 
 /// `dot` of the op table.

@@ -89,6 +89,10 @@ impl Call<'_, '_> {
 /// Executes a checked command whose operands the host can address.
 #[inline]
 pub fn execute(exec: &Exec<'_>, command: &mut Command<'_>) -> Result<()> {
+    // Embedding still has ids to check.
+    if command.output.shape().elements() == 0 && command.op != Op::Embedding {
+        return Ok(());
+    }
     let moves = matches!(command.op, Op::Embedding | Op::Transpose | Op::Concat | Op::Cast);
     let stored = command.inputs.first().and_then(|view| view.as_ref()).map_or(DType::F32, |view| view.dtype());
     if !moves && stored != DType::F32 {

@@ -86,6 +86,8 @@ macro_rules! unroll {
         $({
             #[allow(non_upper_case_globals)]
             const $i: usize = $index;
+            // What lies beyond the arrays is beyond the condition too, and is not compiled.
+            #[allow(clippy::out_of_bounds_indexing)]
             if $i < $n $body
         })*
     };

@@ -1,0 +1,135 @@
+//! One block of a matrix product: the contract's chains of 256 in registers, totals in the output, the epilogue.
+//!
+//! Two ways lead there, chosen by shape: register tiles over packed operands (`tile.rs`), and for a few rows B streamed
+//! past them (`skinny.rs`). The order of everything but the chain itself (which block, which thread, which way) can't
+//! change bits.
+
+mod finish;
+mod skinny;
+mod tile;
+
+use super::elementwise::activate;
+use crate::contract::Activation;
+use crate::hal::cpu::fpenv::flushing;
+use crate::hal::cpu::isa::Isa;
+use crate::hal::cpu::simd::dispatch;
+use finish::Finish;
+use skinny::Skinny;
+use tile::Tiles;
+
+/// The largest block of the result that one task computes: its packed rows and its totals stay in the second-level cache.
+pub const BLOCK_ROWS: usize = 384;
+/// Columns of that block.
+pub const BLOCK_COLUMNS: usize = 512;
+
+/// A matrix in memory: element (i, j) is `data[i·row + j·column]`.
+#[derive(Clone, Copy)]
+pub struct Matrix {
+    pub data: *const f32,
+    pub row: usize,
+    pub column: usize,
+}
+
+impl Matrix {
+    /// A row-major matrix of that many columns, or the transpose of the one stored so.
+    pub fn new(data: *const f32, rows: usize, columns: usize, transposed: bool) -> Matrix {
+        if transposed { Matrix { data, row: 1, column: rows } } else { Matrix { data, row: columns, column: 1 } }
+    }
+
+    /// The part that begins at (i, j).
+    ///
+    /// # Safety
+    /// (i, j) lies inside the matrix or just behind it.
+    pub unsafe fn at(self, i: usize, j: usize) -> Matrix {
+        // SAFETY: as asked.
+        Matrix { data: unsafe { self.data.add(i * self.row + j * self.column) }, ..self }
+    }
+}
+
+/// What happens to totals before they are stored, in this order.
+#[derive(Clone, Copy)]
+pub struct Epilogue {
+    pub alpha: f32,
+    pub beta: f32,
+    /// The matrix that beta scales; not read when beta is 0.
+    pub c: Matrix,
+    /// One value for each column, or null.
+    pub bias: *const f32,
+    pub activation: Activation,
+}
+
+impl Epilogue {
+    /// Totals are stored as they are.
+    pub const NONE: Epilogue = Epilogue {
+        alpha: 1.0,
+        beta: 0.0,
+        c: Matrix { data: std::ptr::null(), row: 0, column: 0 },
+        bias: std::ptr::null(),
+        activation: Activation::None,
+    };
+
+    /// The epilogue of the part that begins at (i, j).
+    ///
+    /// # Safety
+    /// (i, j) lies inside the result.
+    pub unsafe fn at(self, i: usize, j: usize) -> Epilogue {
+        // SAFETY: what is there covers the result.
+        unsafe {
+            let c = if self.c.data.is_null() { self.c } else { self.c.at(i, j) };
+            let bias = if self.bias.is_null() { self.bias } else { self.bias.add(j) };
+            Epilogue { c, bias, ..self }
+        }
+    }
+}
+
+/// `out[m × n] = epilogue(a[m × k]·b[k × n])`, at most [`BLOCK_ROWS`] by [`BLOCK_COLUMNS`].
+#[derive(Clone, Copy)]
+pub struct Block {
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+    pub a: Matrix,
+    pub b: Matrix,
+    pub out: *mut f32,
+    /// Elements from one row of `out` to the next.
+    pub out_row: usize,
+    pub epilogue: Epilogue,
+}
+
+impl Block {
+    /// Floats of scratch for blocks of at most `m` rows, whose B has contiguous columns or not.
+    pub fn scratch(m: usize, k: usize, contiguous: bool) -> usize {
+        if streams(m, contiguous) { 0 } else { tile::scratch(m, k) }
+    }
+
+    /// Computes it.
+    ///
+    /// # Safety
+    /// The matrices cover the sizes, `out` is this call's alone, `scratch` holds [`Block::scratch`] floats.
+    pub unsafe fn compute(&self, isa: Isa, scratch: *mut f32) {
+        // SAFETY: passed on.
+        unsafe {
+            if self.k == 0 {
+                (0..self.m).for_each(|i| self.out.add(i * self.out_row).write_bytes(0, self.n));
+            } else if streams(self.m, self.b.column == 1) {
+                flushing(|| dispatch(isa, Skinny(*self)));
+            } else {
+                flushing(|| dispatch(isa, Tiles { block: *self, scratch }));
+            }
+            let Epilogue { alpha, beta, bias, activation, .. } = self.epilogue;
+            if alpha != 1.0 || beta != 0.0 || !bias.is_null() {
+                dispatch(isa, Finish(*self));
+            }
+            if activation != Activation::None {
+                for i in 0..self.m {
+                    activate(isa, activation, self.out.add(i * self.out_row), self.n);
+                }
+            }
+        }
+    }
+}
+
+/// Whether few enough rows are computed for B to be streamed past them.
+fn streams(m: usize, contiguous: bool) -> bool {
+    m <= skinny::MAX_ROWS && contiguous
+}

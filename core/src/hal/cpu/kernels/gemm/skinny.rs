@@ -1,0 +1,108 @@
+//! A few rows of the result while B is streamed past them, row by row: B is read once, in the order it lies in memory,
+//! and nothing is packed.
+
+use super::Block;
+use crate::contract::K_BLOCK;
+use crate::hal::cpu::simd::{self, Kernel, Simd, unroll};
+
+/// The most rows that are computed this way.
+pub(super) const MAX_ROWS: usize = 8;
+
+/// Chains that are kept at a time, on the stack: a strip of columns, wider for fewer rows.
+const CHAINS: usize = 2048;
+
+/// Rows of B that pass at a time.
+const DEPTH: usize = 8;
+
+/// A block of at most [`MAX_ROWS`] rows whose B has contiguous columns.
+pub(super) struct Skinny(pub Block);
+
+impl Kernel for Skinny {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let block = self.0;
+        let strip = CHAINS / block.m / 16 * 16;
+        let mut chains = [0.0f32; CHAINS];
+        let mut j = 0;
+        while j < block.n {
+            let columns = strip.min(block.n - j);
+            let mut p = 0;
+            while p < block.k {
+                let depth = K_BLOCK.min(block.k - p);
+                // SAFETY: the strip and the K block lie inside the operands; the chains hold m rows of the strip.
+                unsafe { self.strip::<S>(j, columns, p, depth, chains.as_mut_ptr()) };
+                p += depth;
+            }
+            j += columns;
+        }
+    }
+}
+
+impl Skinny {
+    /// One K block over a strip of columns.
+    #[inline(always)]
+    unsafe fn strip<S: Simd>(&self, j: usize, columns: usize, p: usize, depth: usize, chains: *mut f32) {
+        let Block { m, a, b, out, out_row, .. } = self.0;
+        let row = columns.next_multiple_of(S::LANES);
+        // SAFETY: as the caller says; a row's last vector is read and written only as far as its columns go, except in
+        // the chains, whose rows are whole vectors.
+        unsafe {
+            let mut q = 0;
+            while q < depth {
+                let count = if depth - q >= DEPTH { DEPTH } else { 1 };
+                for i in 0..m {
+                    let chain = chains.add(i * row);
+                    let a = a.at(i, p + q);
+                    let b = b.at(p + q, j);
+                    if count == DEPTH {
+                        let x: [S::F; DEPTH] = std::array::from_fn(|r| S::splat(*a.data.add(r * a.column)));
+                        pass::<S, DEPTH>(x, b.data, b.row, columns, chain, q == 0);
+                    } else {
+                        pass::<S, 1>([S::splat(*a.data)], b.data, b.row, columns, chain, q == 0);
+                    }
+                }
+                q += count;
+            }
+            let (zero, one) = (S::splat(0.0), S::splat(1.0));
+            for i in 0..m {
+                let mut c = 0;
+                while c < columns {
+                    let (at, count) = (out.add(i * out_row + j + c), S::LANES.min(columns - c));
+                    let old = if p == 0 { zero } else { S::load_head(at, count) };
+                    let t = S::add(S::fmaz(S::load(chains.add(i * row + c)), one, old), zero);
+                    S::store_head(at, count, simd::canonical::<S>(t));
+                    c += count;
+                }
+            }
+        }
+    }
+}
+
+/// Carries a row of chains over D rows of B.
+#[inline(always)]
+unsafe fn pass<S: Simd, const D: usize>(
+    x: [S::F; D],
+    b: *const f32,
+    b_row: usize,
+    columns: usize,
+    chain: *mut f32,
+    first: bool,
+) {
+    // SAFETY: D rows of `columns` values lie b_row apart; the chain's row is whole vectors.
+    unsafe {
+        let mut c = 0;
+        while c < columns {
+            let whole = columns - c >= S::LANES;
+            let mut t = if first { S::splat(0.0) } else { S::load(chain.add(c)) };
+            if whole {
+                unroll!(r < D => { t = S::fmaz(x[r], S::load(b.add(r * b_row + c)), t); });
+            } else {
+                unroll!(r < D => { t = S::fmaz(x[r], S::load_head(b.add(r * b_row + c), columns - c), t); });
+            }
+            S::store(chain.add(c), t);
+            c += S::LANES;
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! The engine: it runs validated programs through a [`Context`], one command after the other or several at a time.
+
+use super::fault::invalid_because;
+use super::lower::{Do, Operand, Source, Step, Work};
+use super::plan::Plan;
+use super::{Program, RunOptions};
+use crate::command::{Command, Inputs, View, ViewMut};
+use crate::context::Context;
+use crate::error::{Error, Result, fail};
+use crate::hal::cpu::HostBuffer;
+use crate::ops::Op;
+use crate::tensor::Tensor;
+use smallvec::SmallVec;
+use std::collections::HashMap;
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// What a run gave.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The outputs, by the name of their slot, in the order of [`Program::slots`].
+    pub outputs: Vec<(String, Tensor)>,
+    /// Instructions that ran.
+    pub instructions: usize,
+    /// Floating-point operations; a multiply-add is two.
+    pub flops: f64,
+    /// Seconds from the first instruction's beginning to the last one's end.
+    pub seconds: f64,
+    /// The most bytes that registers, temporaries and outputs had at once.
+    pub memory: usize,
+    /// What each instruction did, in the program's order.
+    pub trace: Vec<Trace>,
+}
+
+impl Outcome {
+    /// The output of that name.
+    pub fn output(&self, name: &str) -> Option<&Tensor> {
+        self.outputs.iter().find(|(slot, _)| slot == name).map(|(_, tensor)| tensor)
+    }
+}
+
+/// What one instruction did in a run.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// Its index; [`Program::line`] is its text.
+    pub instruction: usize,
+    /// Its name.
+    pub name: String,
+    /// The device that it ran on.
+    pub device: Arc<str>,
+    /// Seconds spent in it.
+    pub seconds: f64,
+    /// Floating-point operations; a multiply-add is two.
+    pub flops: f64,
+    /// Bytes read and written, each operand once.
+    pub bytes: f64,
+}
+
+impl Trace {
+    /// Floating-point operations a nanosecond; 0 where there are none.
+    pub fn gflops(&self) -> f64 {
+        if self.flops > 0.0 { self.flops / self.seconds.max(1e-9) * 1e-9 } else { 0.0 }
+    }
+}
+
+/// Runs programs on a context. A whole program is validated before anything of it runs.
+pub struct OpcodeEngine<'a> {
+    context: &'a Context,
+}
+
+/// Memory of a cell. Clones share it.
+#[derive(Clone)]
+enum Memory {
+    Buffer(Arc<HostBuffer>),
+    Tensor(Tensor),
+}
+
+impl Memory {
+    fn pointer(&self) -> Result<NonNull<u8>> {
+        match self {
+            Memory::Buffer(buffer) => Ok(buffer.pointer()),
+            Memory::Tensor(tensor) => match NonNull::new(tensor.view().host()?) {
+                Some(pointer) => Ok(pointer),
+                None => fail!(Internal, "a tensor without memory"),
+            },
+        }
+    }
+}
+
+/// A run in progress.
+struct Run<'a> {
+    context: &'a Context,
+    plan: &'a Plan<'a>,
+    cells: Vec<Mutex<Option<Memory>>>,
+    /// Per instruction: seconds, flops, bytes.
+    spent: Mutex<Vec<[f64; 3]>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<'a> OpcodeEngine<'a> {
+    /// An engine that executes through `context`.
+    pub fn new(context: &'a Context) -> OpcodeEngine<'a> {
+        OpcodeEngine { context }
+    }
+
+    /// Validates the program, binds its inputs, runs it and returns its outputs. If anything fails there are no outputs
+    /// and nothing of the caller's has changed.
+    pub fn run(&self, program: &Program, options: &RunOptions) -> Result<Outcome> {
+        let plan = program.validate(options.memory_limit)?;
+        let cells = bind(program, &plan, options)?;
+        let run = Run { context: self.context, plan: &plan, cells, spent: Mutex::new(vec![[0.0; 3]; program.len()]) };
+        let steps = &plan.lowered().steps;
+        let begin = Instant::now();
+        let body = |step: usize| {
+            let step: &Step = &steps[step];
+            run.step(step).map_err(|error| {
+                let at = program.code.instructions[step.instruction].at;
+                Error::new(error.status(), invalid_because(at, error).message())
+            })
+        };
+        if options.parallel {
+            let workers = self.context.device_info().units.clamp(2, 8);
+            plan.schedule().run_parallel(workers, &body)?;
+        } else {
+            plan.schedule().run_in_order(&body)?;
+        }
+        let seconds = begin.elapsed().as_secs_f64();
+        Ok(run.outcome(program, seconds))
+    }
+}
+
+/// The caller's tensors, the constants and the outputs' memory in their cells.
+fn bind(program: &Program, plan: &Plan<'_>, options: &RunOptions) -> Result<Vec<Mutex<Option<Memory>>>> {
+    let slots = program.slots();
+    let mut given: Vec<Option<&Tensor>> = vec![None; slots.len()];
+    let inputs = || slots.iter().enumerate().filter(|(_, slot)| slot.direction.takes_input());
+    let by_name: HashMap<&str, usize> = inputs().map(|(i, slot)| (slot.name.as_str(), i)).collect();
+    for (name, tensor) in &options.inputs {
+        let Some(&index) = by_name.get(name.as_str()) else {
+            let names: Vec<&str> = inputs().take(16).map(|(_, slot)| slot.name.as_str()).collect();
+            fail!(InvalidArgument, "the program has no input '{name}': it has {names:?}");
+        };
+        if given[index].replace(tensor).is_some() {
+            fail!(InvalidArgument, "the input '{name}' is given twice");
+        }
+        let slot = &slots[index];
+        if slot.typed && tensor.dtype() != slot.meta.dtype {
+            fail!(DtypeMismatch, "the input '{name}' is {}; it must be {}", tensor.dtype(), slot.meta.dtype);
+        }
+        if slot.typed && *tensor.shape() != slot.meta.shape {
+            fail!(ShapeMismatch, "the input '{name}' is {}; it must be {}", tensor.shape(), slot.meta.shape);
+        }
+        if tensor.bytes().len() != slot.bytes {
+            let bytes = tensor.bytes().len();
+            fail!(ShapeMismatch, "the input '{name}' has {bytes} bytes; it must have {}", slot.bytes);
+        }
+    }
+    if let Some((slot, _)) = slots.iter().zip(&given).find(|(slot, given)| slot.required && given.is_none()) {
+        fail!(InvalidArgument, "the input '{}' ({:?}, {} bytes) is missing", slot.name, slot.meta, slot.bytes);
+    }
+    let memory = |source: &Source| {
+        Ok(match *source {
+            Source::Allocated(_) | Source::Scratch(_) => None,
+            Source::Constant(tensor) => program.code.tensors[tensor].data.clone(),
+            Source::Input(slot) => match given[slot] {
+                Some(tensor) => Some(tensor.clone()),
+                // Only one that nothing is read from is not required.
+                None => Some(Tensor::zeros(slots[slot].meta.dtype, slots[slot].meta.shape.dims())?),
+            },
+            Source::Output(slot) => {
+                let meta = &slots[slot].meta;
+                match given[slot] {
+                    Some(tensor) => Some(Tensor::from_bytes(tensor.bytes(), meta.dtype, meta.shape.dims())?),
+                    None => Some(Tensor::zeros(meta.dtype, meta.shape.dims())?),
+                }
+            }
+        }
+        .map(Memory::Tensor))
+    };
+    plan.lowered().cells.iter().map(|source| memory(source).map(Mutex::new)).collect()
+}
+
+impl Run<'_> {
+    fn memory(&self, cell: usize) -> Result<Memory> {
+        match &*lock(&self.cells[cell]) {
+            Some(memory) => Ok(memory.clone()),
+            None => fail!(Internal, "cell {cell} has no memory"),
+        }
+    }
+
+    fn step(&self, step: &Step) -> Result<()> {
+        let begin = Instant::now();
+        let (mut flops, mut bytes) = (0.0, 0.0);
+        match &step.action {
+            Do::Nothing | Do::Barrier => {}
+            Do::Allocate { cell, zeroed } => {
+                // Scratch is the device's to allocate.
+                if let Source::Allocated(size) = self.plan.lowered().cells[*cell] {
+                    let buffer = if *zeroed { HostBuffer::zeroed(size)? } else { HostBuffer::uninitialised(size)? };
+                    *lock(&self.cells[*cell]) = Some(Memory::Buffer(Arc::new(buffer)));
+                }
+            }
+            Do::Release(cell) => *lock(&self.cells[*cell]) = None,
+            Do::Copy { from, to, bytes: count } => {
+                let (from, to) = (self.memory(*from)?, self.memory(*to)?);
+                // SAFETY: validation found both at least that long and different cells, which never share memory; the
+                // schedule lets nobody else write `from` or touch `to` now.
+                unsafe { to.pointer()?.as_ptr().copy_from_nonoverlapping(from.pointer()?.as_ptr(), *count) };
+                bytes = 2.0 * *count as f64;
+            }
+            Do::Fill { cell, value, bytes: count } => {
+                // SAFETY: validation found it at least that long; the schedule lets nobody else touch it now.
+                unsafe { self.memory(*cell)?.pointer()?.as_ptr().write_bytes(*value, *count) };
+                bytes = *count as f64;
+            }
+            Do::Command(work) => (flops, bytes) = self.command(work)?,
+        }
+        let spent = &mut lock(&self.spent)[step.instruction];
+        spent[0] += begin.elapsed().as_secs_f64();
+        spent[1] += flops;
+        spent[2] += bytes;
+        Ok(())
+    }
+
+    fn command(&self, work: &Work) -> Result<(f64, f64)> {
+        let Work { op, attrs, inputs, output, .. } = work;
+        let mut memories = SmallVec::<[Memory; 4]>::new();
+        let mut views = Inputs::new();
+        for input in inputs {
+            let Some(Operand { cell, meta }) = *input else {
+                views.push(None);
+                continue;
+            };
+            let memory = self.memory(cell)?;
+            // SAFETY: validation found the cell large enough; buffers and tensors are aligned to 64 bytes and written
+            // before they are read (an operation's result completely, the rest zeroed); the schedule lets nobody write
+            // it now, except this command where it works in place; `memories` keeps it.
+            views.push(Some(unsafe { View::from_raw(memory.pointer()?, meta) }));
+            memories.push(memory);
+        }
+        let memory = self.memory(output.cell)?;
+        // SAFETY: as above, and the schedule lets nobody else touch it now. An output's tensor is not given to anyone
+        // before the run is over.
+        let target = unsafe { ViewMut::from_raw(memory.pointer()?, output.meta) };
+        let cost = op.info().cost(attrs, &views, &output.meta);
+        let mut command = Command::new(*op, *attrs, views, target)?;
+        // No result, no work, however large the other dimensions are. Only ids are worth a look all the same.
+        if output.meta.bytes() > 0 || *op == Op::Embedding {
+            self.context.execute(&mut command)?;
+        }
+        Ok((cost.flops, cost.bytes))
+    }
+
+    fn outcome(self, program: &Program, seconds: f64) -> Outcome {
+        let device: Arc<str> = self.context.device_info().id.as_str().into();
+        let spent = self.spent.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let trace = spent.iter().zip(&program.code.instructions).enumerate().map(
+            |(instruction, (&[seconds, flops, bytes], it))| {
+                let device = device.clone();
+                Trace { instruction, name: it.name(), device, seconds, flops, bytes }
+            },
+        );
+        let mut outputs = Vec::new();
+        for (source, cell) in self.plan.lowered().cells.iter().zip(self.cells) {
+            if let (Source::Output(slot), Some(Memory::Tensor(tensor))) =
+                (source, cell.into_inner().unwrap_or_else(PoisonError::into_inner))
+            {
+                outputs.push((program.slots()[*slot].name.clone(), tensor));
+            }
+        }
+        Outcome {
+            outputs,
+            instructions: program.len(),
+            flops: spent.iter().map(|spent| spent[1]).sum(),
+            seconds,
+            memory: self.plan.memory(),
+            trace: trace.collect(),
+        }
+    }
+}

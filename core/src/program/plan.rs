@@ -1,0 +1,84 @@
+//! Plans: a validated program with the memory it takes and the order that its instructions need.
+
+use super::Program;
+use super::lower::{Do, Lowered, Source};
+use super::scheduler::Schedule;
+use crate::error::{Result, fail};
+
+/// A program that was validated against a memory limit.
+pub struct Plan<'a> {
+    program: &'a Program,
+    schedule: Schedule,
+    memory: usize,
+}
+
+impl<'a> Plan<'a> {
+    /// Checks the most memory that is alive at once, counted without allocating any.
+    pub(super) fn new(program: &'a Program, limit: usize) -> Result<Plan<'a>> {
+        let lowered = program.lowered();
+        // Sizes are the file's word, so their sum may pass what a usize holds.
+        let mut alive: u128 = 0;
+        for source in &lowered.cells {
+            let Source::Output(slot) = source else { continue };
+            let slot = &lowered.slots.list[*slot];
+            alive += slot.bytes as u128;
+            if alive > limit as u128 {
+                let name = &slot.name;
+                fail!(OutOfMemory, "with the output '{name}' the program takes {alive} bytes; the limit is {limit}");
+            }
+        }
+        let mut peak = alive;
+        for step in &lowered.steps {
+            let size = |cell: usize| match lowered.cells[cell] {
+                Source::Allocated(bytes) | Source::Scratch(bytes) => bytes as u128,
+                _ => 0,
+            };
+            match step.action {
+                Do::Allocate { cell, .. } => alive += size(cell),
+                Do::Release(cell) => alive -= size(cell),
+                _ => continue,
+            }
+            peak = peak.max(alive);
+            if alive > limit as u128 {
+                let at = program.code.instructions[step.instruction].at;
+                let line = program.line(step.instruction).unwrap_or_default();
+                fail!(OutOfMemory, "{at}: with '{line}' the program takes {alive} bytes; the limit is {limit}");
+            }
+        }
+        let schedule = Schedule::new(&lowered.steps, lowered.cells.len());
+        Ok(Plan { program, schedule, memory: peak as usize })
+    }
+
+    /// The most bytes that registers, temporaries and outputs have at once, with the scratch of `ffn` and of 16-bit
+    /// operands. Inputs are the caller's, constants the program's; neither is counted.
+    pub fn memory(&self) -> usize {
+        self.memory
+    }
+
+    /// The instructions that must be done before this one begins, in order.
+    pub fn depends_on(&self, instruction: usize) -> Vec<usize> {
+        let steps = &self.lowered().steps;
+        let of = steps.iter().enumerate().filter(|(_, step)| step.instruction == instruction);
+        let mut found: Vec<usize> = of
+            .flat_map(|(i, _)| self.schedule.before(i).iter().map(|&other| steps[other].instruction))
+            .filter(|&other| other != instruction)
+            .collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    pub(super) fn lowered(&self) -> &'a Lowered {
+        self.program.lowered()
+    }
+
+    pub(super) fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+}
+
+impl std::fmt::Debug for Plan<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Plan({} instructions, {} bytes)", self.program.len(), self.memory)
+    }
+}

@@ -1,0 +1,240 @@
+//! The task scheduler: which step must wait for which, and workers that take what is ready.
+//!
+//! A step waits for the one that last wrote what it reads or writes, and for those that read what it writes. An
+//! allocation also waits for every release that stands before it: whatever the order, no more memory is alive than at
+//! some point of the program's own order. A barrier waits for all before it and all after it wait for it. Every step
+//! computes the same bits whenever it runs, so the order never shows in a result.
+
+use super::lower::{Cell, Do, Step};
+use crate::error::{Error, Result};
+use smallvec::SmallVec;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// For each step, the earlier ones that it waits for, in order.
+pub(super) struct Schedule {
+    before: Vec<SmallVec<[usize; 4]>>,
+}
+
+impl Schedule {
+    /// The dependencies of a list of steps over that many cells.
+    pub fn new(steps: &[Step], cells: usize) -> Schedule {
+        #[derive(Clone, Default)]
+        struct Users {
+            writer: Option<usize>,
+            readers: Vec<usize>,
+        }
+        let mut users: Vec<Users> = vec![Users::default(); cells];
+        let mut before: Vec<SmallVec<[usize; 4]>> = Vec::with_capacity(steps.len());
+        let (mut allocation, mut releases) = (None, Vec::new());
+        let (mut barrier, mut since_barrier) = (None, 0);
+        for (i, step) in steps.iter().enumerate() {
+            let mut waits: SmallVec<[usize; 4]> = SmallVec::new();
+            waits.extend(barrier);
+            step.action.cells(|cell: Cell, written| {
+                let users = &mut users[cell];
+                waits.extend(users.writer);
+                if written {
+                    waits.extend(users.readers.drain(..));
+                    users.writer = Some(i);
+                } else {
+                    users.readers.push(i);
+                }
+            });
+            match step.action {
+                Do::Allocate { .. } => {
+                    waits.extend(allocation.replace(i));
+                    waits.extend(releases.drain(..));
+                }
+                Do::Release(_) => releases.push(i),
+                Do::Barrier => {
+                    waits.extend(since_barrier..i);
+                    (barrier, since_barrier) = (Some(i), i + 1);
+                }
+                _ => {}
+            }
+            // A step that reads and writes one cell met itself.
+            waits.retain(|other| *other != i);
+            waits.sort_unstable();
+            waits.dedup();
+            before.push(waits);
+        }
+        Schedule { before }
+    }
+
+    /// What a step waits for.
+    pub fn before(&self, step: usize) -> &[usize] {
+        &self.before[step]
+    }
+
+    /// Calls `body` for every step in the program's order; the first error ends it.
+    pub fn run_in_order(&self, body: &(dyn Fn(usize) -> Result<()> + Sync)) -> Result<()> {
+        (0..self.before.len()).try_for_each(body)
+    }
+
+    /// Calls `body` for every step as soon as those it waits for are done, on that many threads. The error is that of
+    /// the first failing step in the program's order, as if the steps had run in order.
+    pub fn run_parallel(&self, workers: usize, body: &(dyn Fn(usize) -> Result<()> + Sync)) -> Result<()> {
+        let mut after: Vec<Vec<usize>> = vec![Vec::new(); self.before.len()];
+        let mut state = State { end: self.before.len(), ..State::default() };
+        for (i, before) in self.before.iter().enumerate() {
+            before.iter().for_each(|&other| after[other].push(i));
+            state.waiting.push(before.len());
+            if before.is_empty() {
+                state.ready.push(Reverse(i));
+            }
+        }
+        let shared = Shared { state: Mutex::new(state), changed: Condvar::new() };
+        std::thread::scope(|scope| {
+            for i in 1..workers {
+                let worker = std::thread::Builder::new().name(format!("adead-program-{i}"));
+                // Fewer threads than wished for do the same work.
+                if worker.spawn_scoped(scope, || shared.work(&after, body)).is_err() {
+                    break;
+                }
+            }
+            shared.work(&after, body);
+        });
+        match shared.lock().error.take() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+}
+
+#[derive(Default)]
+struct State {
+    /// For each step, how many it still waits for.
+    waiting: Vec<usize>,
+    ready: BinaryHeap<Reverse<usize>>,
+    running: usize,
+    /// Steps from here on are not begun any more: the first that failed, at last.
+    end: usize,
+    error: Option<Error>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self, after: &[Vec<usize>], body: &(dyn Fn(usize) -> Result<()> + Sync)) {
+        let mut state = self.lock();
+        loop {
+            // The lowest ready step; if that one is past the end, so are the others.
+            let next = state.ready.peek().map(|step| step.0).filter(|&step| step < state.end);
+            let Some(step) = next else {
+                if state.running == 0 {
+                    return;
+                }
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            state.ready.pop();
+            state.running += 1;
+            drop(state);
+            let running = Running(self);
+            let result = body(step);
+            state = self.lock();
+            match result {
+                Ok(()) => {
+                    for &other in &after[step] {
+                        state.waiting[other] -= 1;
+                        if state.waiting[other] == 0 {
+                            state.ready.push(Reverse(other));
+                        }
+                    }
+                }
+                // Steps before this one still run, so whichever fails first in order is the one that is reported.
+                Err(error) if step < state.end => (state.end, state.error) = (step, Some(error)),
+                Err(_) => {}
+            }
+            drop(state);
+            drop(running);
+            state = self.lock();
+        }
+    }
+}
+
+/// A step that runs. When it is done, or panics, the others look again.
+struct Running<'a>(&'a Shared);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.running -= 1;
+        if std::thread::panicking() {
+            // Nothing begins any more; the panic itself is resumed where the threads are joined.
+            state.end = 0;
+        }
+        drop(state);
+        self.0.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    fn steps(actions: Vec<Do>) -> Vec<Step> {
+        actions.into_iter().enumerate().map(|(instruction, action)| Step { instruction, action }).collect()
+    }
+
+    #[test]
+    fn reads_and_writes_order_steps() {
+        let copy = |from, to| Do::Copy { from, to, bytes: 4 };
+        let schedule = Schedule::new(&steps(vec![copy(0, 1), copy(0, 2), copy(1, 3), copy(2, 3), copy(4, 0)]), 5);
+        assert_eq!(schedule.before(0), []);
+        assert_eq!(schedule.before(1), []);
+        assert_eq!(schedule.before(2), [0]);
+        assert_eq!(schedule.before(3), [1, 2], "written after it was written");
+        assert_eq!(schedule.before(4), [0, 1], "written after it was read");
+    }
+
+    #[test]
+    fn allocations_wait_for_releases_and_barriers_for_all() {
+        let allocate = |cell| Do::Allocate { cell, zeroed: true };
+        let list = vec![allocate(0), allocate(1), Do::Release(0), allocate(2), Do::Barrier, Do::Nothing];
+        let schedule = Schedule::new(&steps(list), 3);
+        assert_eq!(schedule.before(3), [1, 2]);
+        assert_eq!(schedule.before(4), [0, 1, 2, 3]);
+        assert_eq!(schedule.before(5), [4]);
+    }
+
+    #[test]
+    fn the_first_error_in_order_is_reported() {
+        let schedule = Schedule::new(&steps((0..40).map(|_| Do::Nothing).collect()), 0);
+        for _ in 0..50 {
+            let begun = AtomicUsize::new(0);
+            let result = schedule.run_parallel(4, &|step| {
+                begun.fetch_add(1, Ordering::Relaxed);
+                if step % 10 == 7 {
+                    crate::error::fail!(Internal, "{step}");
+                }
+                Ok(())
+            });
+            assert_eq!(result.unwrap_err().message(), "7");
+            assert!(begun.into_inner() >= 8);
+        }
+    }
+
+    #[test]
+    fn a_panic_reaches_the_caller_and_nobody_waits_for_ever() {
+        let copies = (0..20).map(|i| Do::Copy { from: i, to: i + 1, bytes: 1 }).collect();
+        let schedule = Schedule::new(&steps(copies), 21);
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _ = schedule.run_parallel(3, &|step| {
+                assert_ne!(step, 5, "on purpose");
+                Ok(())
+            });
+        }));
+        assert!(caught.is_err());
+    }
+}
