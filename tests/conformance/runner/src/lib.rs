@@ -42,12 +42,12 @@ pub fn cases() -> Result<Vec<Case<'static>>, String> {
     Ok(all)
 }
 
-fn parse<'a>(stem: &str, text: &'a str, all: &mut Vec<Case<'a>>) -> Result<(), String> {
+/// Reads the cases of one file into `all`. What makes no sense is an error text with its line.
+pub fn parse<'a>(stem: &str, text: &'a str, all: &mut Vec<Case<'a>>) -> Result<(), String> {
     let mut lines = text.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     let header = format!("format 1 {}", adead_core::contract::VERSION);
-    match lines.next() {
-        Some((_, line)) if line == header => {}
-        other => return Err(format!("{stem}.txt begins with {other:?}, not '{header}'")),
+    if lines.next().is_none_or(|(_, line)| line != header) {
+        return Err(format!("{stem}.txt does not begin with '{header}'"));
     }
     let mut open: Option<Case<'a>> = None;
     for (number, line) in lines {

@@ -1,6 +1,7 @@
 //! attention: query rows in groups, keys in the contract's blocks of 64, nothing larger than a block kept.
 
 use super::gemm::{Block, Epilogue, Matrix};
+use super::normalise::{DivideBy, ExpBelow};
 use super::sum::{max_key, sum};
 use super::{Call, Exec, Shared};
 use crate::contract::{self, KEY_BLOCK};
@@ -210,8 +211,7 @@ impl Kernel for Weigh<'_> {
                     x.write_bytes(0, count);
                     continue;
                 }
-                let m = S::splat(m);
-                simd::map_row::<S>(x, x, count, |value, _| simd::exp::<S>(S::sub(value, m)));
+                simd::map_row::<S>(x, x, count, ExpBelow(m));
                 let l = sum::<S>(x, count);
                 g.l_block.add(row).write(l);
             }
@@ -271,8 +271,8 @@ impl Kernel for Divide<'_> {
                 if *g.m.add(row) == f32::NEG_INFINITY {
                     continue;
                 }
-                let (o, l) = (g.out.add(row * n), S::splat(*g.l.add(row)));
-                simd::map_row::<S>(o, o, n, |o, _| S::div(o, l));
+                let o = g.out.add(row * n);
+                simd::map_row::<S>(o, o, n, DivideBy(*g.l.add(row)));
             }
         }
     }

@@ -4,19 +4,12 @@ use super::{Call, Exec, Shared, chunks};
 use crate::contract::{Activation, GeluForm};
 use crate::error::Result;
 use crate::hal::cpu::isa::Isa;
-use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch};
+use crate::hal::cpu::simd::{self, Kernel, Simd, VectorFn, VectorFn2, dispatch};
 use crate::ops::Op;
 use crate::shape::MAX_RANK;
 
 /// Elements that are worth handing to another thread: about 10 µs of the cheapest operation.
 const GRAIN: usize = 32 * 1024;
-
-/// `y = f(x)` on a vector.
-trait Function: Copy + Sync {
-    /// # Safety
-    /// Called from a kernel.
-    unsafe fn apply<S: Simd>(self, x: S::F) -> S::F;
-}
 
 macro_rules! functions {
     ($($name:ident($($field:ident: $type:ty)?) = |$self:ident, $x:ident| $body:expr;)*) => {
@@ -24,9 +17,9 @@ macro_rules! functions {
             #[derive(Clone, Copy)]
             struct $name { $($field: $type)? }
 
-            impl Function for $name {
+            impl VectorFn for $name {
                 #[inline(always)]
-                unsafe fn apply<S: Simd>($self, $x: S::F) -> S::F {
+                unsafe fn apply<S: Simd>($self, $x: S::F, _: usize) -> S::F {
                     // SAFETY: called from a kernel, as the trait asks.
                     unsafe { $body }
                 }
@@ -58,14 +51,14 @@ struct Unary<F> {
     f: F,
 }
 
-impl<F: Function> Kernel for Unary<F> {
+impl<F: VectorFn> Kernel for Unary<F> {
     type Output = ();
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
         let Unary { x, y, n, f } = self;
         // SAFETY: passed on.
-        unsafe { simd::map_row::<S>(x, y, n, |x, _| f.apply::<S>(x)) };
+        unsafe { simd::map_row::<S>(x, y, n, f) };
     }
 }
 
@@ -111,7 +104,7 @@ pub(super) unsafe fn activate(isa: Isa, activation: Activation, row: *mut f32, n
     }
 }
 
-fn map<F: Function>(exec: &Exec<'_>, call: &mut Call<'_, '_>, f: F) -> Result<()> {
+fn map<F: VectorFn + Sync>(exec: &Exec<'_>, call: &mut Call<'_, '_>, f: F) -> Result<()> {
     let (x, y) = (Shared(call.f32(0)?.cast_mut()), Shared(call.out()?));
     chunks(exec, call.output.shape().elements(), GRAIN, |start, end| {
         // SAFETY: the command's views cover the elements; chunks are disjoint.
@@ -129,7 +122,7 @@ enum Arithmetic {
     Div,
 }
 
-impl Arithmetic {
+impl VectorFn2 for Arithmetic {
     #[inline(always)]
     unsafe fn apply<S: Simd>(self, a: S::F, b: S::F) -> S::F {
         // SAFETY: called from a kernel.
@@ -181,7 +174,7 @@ impl Row {
     #[inline(always)]
     unsafe fn row<S: Simd, const A: usize, const B: usize>(&self, f: Arithmetic) {
         // SAFETY: passed on.
-        unsafe { simd::zip_row::<S, A, B>(self.a, self.b, self.y, self.n, |a, b| f.apply::<S>(a, b)) };
+        unsafe { simd::zip_row::<S, A, B>(self.a, self.b, self.y, self.n, f) };
     }
 }
 

@@ -4,7 +4,7 @@ use super::sum::{max_key, sum, sum_of};
 use super::{Call, Exec, Shared, chunks};
 use crate::contract;
 use crate::error::Result;
-use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch};
+use crate::hal::cpu::simd::{self, Kernel, Simd, VectorFn, dispatch};
 use crate::ops::{Lines, softmax_axis};
 
 /// Values that are worth handing to another thread.
@@ -12,6 +12,30 @@ const GRAIN: usize = 16 * 1024;
 
 /// Columns that a softmax across rows takes at a time.
 const STRIP: usize = 16;
+
+/// e^(x − m).
+#[derive(Clone, Copy)]
+pub(super) struct ExpBelow(pub f32);
+
+impl VectorFn for ExpBelow {
+    #[inline(always)]
+    unsafe fn apply<S: Simd>(self, x: S::F, _: usize) -> S::F {
+        // SAFETY: called from a kernel.
+        unsafe { simd::exp::<S>(S::sub(x, S::splat(self.0))) }
+    }
+}
+
+/// x / y.
+#[derive(Clone, Copy)]
+pub(super) struct DivideBy(pub f32);
+
+impl VectorFn for DivideBy {
+    #[inline(always)]
+    unsafe fn apply<S: Simd>(self, x: S::F, _: usize) -> S::F {
+        // SAFETY: called from a kernel.
+        unsafe { S::div(x, S::splat(self.0)) }
+    }
+}
 
 struct SoftmaxRow {
     x: *const f32,
@@ -27,10 +51,10 @@ impl Kernel for SoftmaxRow {
         let SoftmaxRow { x, y, n } = self;
         // SAFETY: x and y cover n values and are equal or disjoint.
         unsafe {
-            let m = S::splat(contract::max_of_keys(max_key::<S>(x, n)));
-            simd::map_row::<S>(x, y, n, |x, _| simd::exp::<S>(S::sub(x, m)));
-            let total = S::splat(sum::<S>(y, n));
-            simd::map_row::<S>(y, y, n, |e, _| S::div(e, total));
+            let m = contract::max_of_keys(max_key::<S>(x, n));
+            simd::map_row::<S>(x, y, n, ExpBelow(m));
+            let total = sum::<S>(y, n);
+            simd::map_row::<S>(y, y, n, DivideBy(total));
         }
     }
 }
@@ -135,17 +159,46 @@ impl Kernel for NormRow {
         unsafe {
             let count = n as f32;
             // Without centring the mean is +0, and x − 0 is x, bit for bit.
-            let mean = S::splat(if centre { sum::<S>(x, n) / count } else { 0.0 });
-            let square = |x| {
-                let d = S::sub(x, mean);
-                S::mul(d, d)
-            };
-            let squares = sum_of::<S>(x, n, square, mean);
-            let r = S::splat(1.0 / (squares / count + eps).sqrt());
-            simd::map_row::<S>(x, y, n, |x, at| {
-                let y = S::mul(S::mul(S::sub(x, mean), r), gamma.load::<S>(at, n));
-                S::add(y, beta.load::<S>(at, n))
-            });
+            let mean = if centre { sum::<S>(x, n) / count } else { 0.0 };
+            let squares = sum_of::<S>(x, n, SquareFrom(mean), mean);
+            let r = 1.0 / (squares / count + eps).sqrt();
+            simd::map_row::<S>(x, y, n, Normalise { mean, r, n, gamma, beta });
+        }
+    }
+}
+
+/// (x − mean)².
+#[derive(Clone, Copy)]
+struct SquareFrom(f32);
+
+impl VectorFn for SquareFrom {
+    #[inline(always)]
+    unsafe fn apply<S: Simd>(self, x: S::F, _: usize) -> S::F {
+        // SAFETY: called from a kernel.
+        unsafe {
+            let d = S::sub(x, S::splat(self.0));
+            S::mul(d, d)
+        }
+    }
+}
+
+/// ((x − mean)·r)·γ + β.
+#[derive(Clone, Copy)]
+struct Normalise {
+    mean: f32,
+    r: f32,
+    n: usize,
+    gamma: Affine,
+    beta: Affine,
+}
+
+impl VectorFn for Normalise {
+    #[inline(always)]
+    unsafe fn apply<S: Simd>(self, x: S::F, at: usize) -> S::F {
+        // SAFETY: called from a kernel; the vectors cover the row.
+        unsafe {
+            let d = S::mul(S::sub(x, S::splat(self.mean)), S::splat(self.r));
+            S::add(S::mul(d, self.gamma.load::<S>(at, self.n)), self.beta.load::<S>(at, self.n))
         }
     }
 }

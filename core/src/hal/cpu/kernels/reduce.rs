@@ -186,34 +186,32 @@ impl Kernel for Columns {
 }
 
 impl Columns {
-    /// Calls `f` for each vector of row `i` with its offset; beyond the width there are zeros.
+    /// The vector at offset `at` of row `i`, zeros beyond the width.
     #[inline(always)]
-    unsafe fn row<S: Simd>(&self, i: usize, mut f: impl FnMut(usize, S::F)) {
-        let mut at = 0;
-        while at < self.width {
-            // SAFETY: the row lies inside the view.
-            unsafe {
-                let from = self.x.add(i * self.stride + at);
-                let whole = at + S::LANES <= self.width;
-                f(at, if whole { S::load(from) } else { S::load_head(from, self.width - at) });
-            }
-            at += S::LANES;
+    unsafe fn load<S: Simd>(&self, i: usize, at: usize) -> S::F {
+        // SAFETY: the row lies inside the view.
+        unsafe {
+            let from = self.x.add(i * self.stride + at);
+            if at + S::LANES <= self.width { S::load(from) } else { S::load_head(from, self.width - at) }
         }
     }
 
     #[inline(always)]
     unsafe fn max<S: Simd>(&self) -> [i32; Columns::WIDTH] {
-        let mut best = [f32::from_bits(i32::MIN as u32); Columns::WIDTH];
+        let mut best = [i32::MIN; Columns::WIDTH];
         for i in 0..self.n {
-            // SAFETY: rows below n; WIDTH is a multiple of every vector's length.
-            unsafe {
-                self.row::<S>(i, |at, x| {
-                    let p = best.as_mut_ptr().add(at);
-                    S::store(p, S::from_bits(S::max_i(S::bits(S::load(p)), simd::max_key::<S>(x))));
-                });
+            let mut at = 0;
+            while at < self.width {
+                // SAFETY: rows below n; WIDTH is a multiple of every vector's length.
+                unsafe {
+                    let p = best.as_mut_ptr().add(at).cast::<f32>();
+                    let key = simd::max_key::<S>(self.load::<S>(i, at));
+                    S::store(p, S::from_bits(S::max_i(S::bits(S::load(p)), key)));
+                }
+                at += S::LANES;
             }
         }
-        best.map(|key| key.to_bits() as i32)
+        best
     }
 
     #[inline(always)]
@@ -237,8 +235,12 @@ impl Columns {
         let mut lanes = [[0.0f32; Columns::WIDTH]; SUM_LANES];
         for i in start..end {
             let lane = lanes[(i - start) % SUM_LANES].as_mut_ptr();
-            // SAFETY: the row is below n; WIDTH is a multiple of every vector's length.
-            unsafe { self.row::<S>(i, |at, x| S::store(lane.add(at), S::add(S::load(lane.add(at)), x))) };
+            let mut at = 0;
+            while at < self.width {
+                // SAFETY: the row is below n; WIDTH is a multiple of every vector's length.
+                unsafe { S::store(lane.add(at), S::add(S::load(lane.add(at)), self.load::<S>(i, at))) };
+                at += S::LANES;
+            }
         }
         let mut step = SUM_LANES / 2;
         while step > 0 {

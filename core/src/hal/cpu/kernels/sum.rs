@@ -1,13 +1,13 @@
 //! SUM and MAX over contiguous values, as vectors: what reductions, softmax and norms are made of.
 
 use crate::contract::{self, SUM_BLOCK, SUM_LANES};
-use crate::hal::cpu::simd::{self, MAX_SUM_VECTORS, Simd, unroll};
+use crate::hal::cpu::simd::{self, MAX_SUM_VECTORS, Simd, VectorFn, unroll};
 use smallvec::SmallVec;
 
 /// SUM of `map(x)` over at most 1024 values. Where x is 0, `map` must be 0, or n a multiple of 32: the last vectors are
 /// filled with zeros.
 #[inline(always)]
-unsafe fn block<S: Simd>(x: *const f32, n: usize, map: &impl Fn(S::F) -> S::F, padding: S::F) -> f32 {
+unsafe fn block<S: Simd>(x: *const f32, n: usize, map: impl VectorFn, padding: f32) -> f32 {
     // SAFETY: called from a kernel; offsets stay below n.
     unsafe {
         let vectors = SUM_LANES / S::LANES;
@@ -16,7 +16,7 @@ unsafe fn block<S: Simd>(x: *const f32, n: usize, map: &impl Fn(S::F) -> S::F, p
         while i + SUM_LANES <= n {
             unroll!(v < vectors => {
                 if v < MAX_SUM_VECTORS {
-                    lanes[v] = S::add(lanes[v], map(S::load(x.add(i + v * S::LANES))));
+                    lanes[v] = S::add(lanes[v], map.apply::<S>(S::load(x.add(i + v * S::LANES)), 0));
                 }
             });
             i += SUM_LANES;
@@ -31,11 +31,10 @@ unsafe fn block<S: Simd>(x: *const f32, n: usize, map: &impl Fn(S::F) -> S::F, p
         let mut at = 0;
         while i + at < n {
             let count = S::LANES.min(n - i - at);
-            let mut last = [0.0f32; 16];
-            S::store(last.as_mut_ptr(), padding);
+            let mut last = [padding; 16];
             S::store_head(last.as_mut_ptr(), count, S::load_head(x.add(i + at), count));
             let p = lane.as_mut_ptr().add(at);
-            S::store(p, S::add(S::load(p), map(S::load(last.as_ptr()))));
+            S::store(p, S::add(S::load(p), map.apply::<S>(S::load(last.as_ptr()), 0)));
             at += S::LANES;
         }
         let mut step = SUM_LANES / 2;
@@ -64,14 +63,14 @@ unsafe fn block<S: Simd>(x: *const f32, n: usize, map: &impl Fn(S::F) -> S::F, p
 /// # Safety
 /// Called from a kernel; `x` covers `n` values.
 #[inline(always)]
-pub(super) unsafe fn sum_of<S: Simd>(x: *const f32, n: usize, map: impl Fn(S::F) -> S::F, padding: S::F) -> f32 {
+pub(super) unsafe fn sum_of<S: Simd>(x: *const f32, n: usize, map: impl VectorFn, padding: f32) -> f32 {
     // SAFETY: passed on.
     unsafe {
         let mut partial: SmallVec<[f32; 64]> = SmallVec::new();
         let mut start = 0;
         loop {
             let length = SUM_BLOCK.min(n - start);
-            let sum = block::<S>(x.add(start), length, &map, padding);
+            let sum = block::<S>(x.add(start), length, map, padding);
             start += length;
             if start == n && partial.is_empty() {
                 return sum;
@@ -84,6 +83,17 @@ pub(super) unsafe fn sum_of<S: Simd>(x: *const f32, n: usize, map: impl Fn(S::F)
     }
 }
 
+/// x.
+#[derive(Clone, Copy)]
+struct Same;
+
+impl VectorFn for Same {
+    #[inline(always)]
+    unsafe fn apply<S: Simd>(self, x: S::F, _: usize) -> S::F {
+        x
+    }
+}
+
 /// SUM.
 ///
 /// # Safety
@@ -91,7 +101,7 @@ pub(super) unsafe fn sum_of<S: Simd>(x: *const f32, n: usize, map: impl Fn(S::F)
 #[inline(always)]
 pub(super) unsafe fn sum<S: Simd>(x: *const f32, n: usize) -> f32 {
     // SAFETY: passed on.
-    unsafe { sum_of::<S>(x, n, |x| x, S::splat(0.0)) }
+    unsafe { sum_of::<S>(x, n, Same, 0.0) }
 }
 
 /// The key of MAX over `n` values; less than any of none.

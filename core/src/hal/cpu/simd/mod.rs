@@ -11,7 +11,7 @@ mod rows;
 mod x86;
 
 pub use math::*;
-pub use rows::{map_row, zip_row};
+pub use rows::{VectorFn, VectorFn2, map_row, zip_row};
 
 use super::isa::Isa;
 

@@ -4,12 +4,31 @@
 use super::Simd;
 use super::math::canonical;
 
-/// `y[i] = canonical(f(x[i], i))`, vector by vector; `f` gets the offset too, and may read beyond n only what is there.
+/// A function of one vector. A trait and not a closure: a closure that the compiler does not inline has lost the
+/// instruction set, which is slow and not sound.
+pub trait VectorFn: Copy {
+    /// The function of x, whose first value has this offset in its row. Implementations are `#[inline(always)]`.
+    ///
+    /// # Safety
+    /// Called from a kernel.
+    unsafe fn apply<S: Simd>(self, x: S::F, at: usize) -> S::F;
+}
+
+/// A function of two vectors, as [`VectorFn`].
+pub trait VectorFn2: Copy {
+    /// The function.
+    ///
+    /// # Safety
+    /// Called from a kernel.
+    unsafe fn apply<S: Simd>(self, a: S::F, b: S::F) -> S::F;
+}
+
+/// `y[i] = canonical(f(x[i]))`, vector by vector; `f` may read beyond the row's end only what is there.
 ///
 /// # Safety
 /// Called from a kernel; x and y cover n values and are equal or disjoint.
 #[inline(always)]
-pub unsafe fn map_row<S: Simd>(x: *const f32, y: *mut f32, n: usize, f: impl Fn(S::F, usize) -> S::F) {
+pub unsafe fn map_row<S: Simd>(x: *const f32, y: *mut f32, n: usize, f: impl VectorFn) {
     // SAFETY: whole vectors lie below n; the rest is handled in `last`, which holds any vector.
     unsafe {
         let tail = n % S::LANES;
@@ -18,7 +37,7 @@ pub unsafe fn map_row<S: Simd>(x: *const f32, y: *mut f32, n: usize, f: impl Fn(
         loop {
             let mut i = 0;
             while i < end {
-                S::store(to.add(i), canonical::<S>(f(S::load(from.add(i)), base + i)));
+                S::store(to.add(i), canonical::<S>(f.apply::<S>(S::load(from.add(i)), base + i)));
                 i += S::LANES;
             }
             if base + i >= n {
@@ -43,7 +62,7 @@ pub unsafe fn zip_row<S: Simd, const A: usize, const B: usize>(
     b: *const f32,
     y: *mut f32,
     n: usize,
-    f: impl Fn(S::F, S::F) -> S::F,
+    f: impl VectorFn2,
 ) {
     // SAFETY: as in `map_row`.
     unsafe {
@@ -56,7 +75,7 @@ pub unsafe fn zip_row<S: Simd, const A: usize, const B: usize>(
             while i < end {
                 let left = if A == 0 { a_one } else { S::load(from_a.add(i)) };
                 let right = if B == 0 { b_one } else { S::load(from_b.add(i)) };
-                S::store(to.add(i), canonical::<S>(f(left, right)));
+                S::store(to.add(i), canonical::<S>(f.apply::<S>(left, right)));
                 i += S::LANES;
             }
             if base + i >= n {

@@ -57,7 +57,8 @@ impl Skinny {
                     let a = a.at(i, p + q);
                     let b = b.at(p + q, j);
                     if count == DEPTH {
-                        let x: [S::F; DEPTH] = std::array::from_fn(|r| S::splat(*a.data.add(r * a.column)));
+                        let mut x = [S::splat(0.0); DEPTH];
+                        unroll!(r < DEPTH => { x[r] = S::splat(*a.data.add(r * a.column)); });
                         pass::<S, DEPTH>(x, b.data, b.row, columns, chain, q == 0);
                     } else {
                         pass::<S, 1>([S::splat(*a.data)], b.data, b.row, columns, chain, q == 0);

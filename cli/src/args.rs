@@ -1,0 +1,290 @@
+//! The command line.
+
+use crate::failure::Result;
+use crate::source::{Input, Output, parse_input, parse_output};
+use adead::device::Isa;
+use adead::{Context, ContextOptions};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+use std::path::PathBuf;
+
+/// Runs compute — tensor operations and opcode programs — with the same bits on every device.
+#[derive(Debug, Parser)]
+#[command(name = "adead", version = adead::VERSION, max_term_width = 100, after_help = EXIT_CODES)]
+pub struct Cli {
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "\
+EXAMPLES
+  adead info
+  adead run examples/programs/matmul_1024.hex --in 0x1000=rand:1 --in 0x2000=rand:2
+  adead verify --all-isas
+
+EXIT CODES
+  0    done
+  1    the work was done and its result is wrong: a failed verification, runs that differ
+  2    the command line is wrong
+  11…  10 + the status of an error: 11 invalid_argument, 12 shape_mismatch, 13 dtype_mismatch,
+       14 out_of_memory, 15 backend_unavailable, 16 device_lost, 17 invalid_kernel,
+       18 invalid_program, 19 unsupported, 20 not_ready, 21 io, 22 internal
+  141  whoever read the output has gone";
+
+/// Where to work.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Device")]
+pub struct DeviceArgs {
+    /// The device to work on: auto, cpu [default: what ADEAD_DEVICE names, else auto]
+    #[arg(long, global = true, value_name = "DEVICE")]
+    pub device: Option<String>,
+    /// CPU threads, 1 to 1024 [default: what ADEAD_NUM_THREADS says, else what the machine gives]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// The CPU's instruction set [default: what ADEAD_ISA names, else the best]
+    #[arg(long, global = true, value_name = "ISA", value_parser = isa())]
+    pub isa: Option<Isa>,
+}
+
+fn isa() -> impl TypedValueParser<Value = Isa> {
+    PossibleValuesParser::new(Isa::ALL.map(Isa::name)).try_map(|name| name.parse::<Isa>())
+}
+
+impl DeviceArgs {
+    /// The name of the device.
+    pub fn name(&self) -> String {
+        let named = || std::env::var_os("ADEAD_DEVICE").map(|name| name.to_string_lossy().into_owned());
+        self.device.clone().or_else(named).filter(|name| !name.is_empty()).unwrap_or_else(|| "auto".into())
+    }
+
+    /// How to open it.
+    pub fn options(&self) -> ContextOptions {
+        ContextOptions { isa: self.isa, threads: self.threads.map(usize::from) }
+    }
+
+    /// Opens it.
+    pub fn open(&self) -> Result<Context> {
+        Ok(Context::with_options(&self.name(), &self.options())?)
+    }
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Tell about the machine, its devices and this version
+    Info(InfoArgs),
+    /// Run a program: .adead, AGPU binary, .hex, AHYB or program text
+    Run(RunArgs),
+    /// Assemble program text, or convert a program to another format
+    Asm(AsmArgs),
+    /// Show a program of any format as text that `adead asm` takes
+    Disasm(DisasmArgs),
+    /// Compare every device with the bits that the arithmetic contract says
+    Verify(VerifyArgs),
+    /// Measure operations on a device
+    Bench(BenchArgs),
+    /// Write a shell's completions to stdout
+    Completions(CompletionsArgs),
+}
+
+/// Of `info`.
+#[derive(Args, Debug)]
+#[command(after_help = "EXAMPLES\n  adead info\n  adead info --json | jq -r '.devices[].id'")]
+pub struct InfoArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Of `run`.
+#[derive(Args, Debug)]
+#[command(after_help = RUN_HELP)]
+pub struct RunArgs {
+    /// The program; - reads stdin
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub program: PathBuf,
+    /// Bind an input: a .npy file, rand:SEED[:E], wild:SEED, ids:SEED:N, fill:HEX or zeros
+    #[arg(long = "in", value_name = "SLOT=SOURCE", value_parser = parse_input, value_hint = ValueHint::FilePath)]
+    pub inputs: Vec<Input>,
+    /// Write an output to a .npy file; the others are only hashed
+    #[arg(long = "out", value_name = "SLOT=FILE", value_parser = parse_output, value_hint = ValueHint::FilePath)]
+    pub outputs: Vec<Output>,
+    /// The most memory that the program may take: bytes, or with KiB, MiB, GiB, kB, MB, GB
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]
+    pub memory_limit: usize,
+    /// Run it so many times and give the best and the median time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub repeat: u32,
+    /// One instruction after the other, even where they don't depend on each other
+    #[arg(long)]
+    pub sequential: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+const RUN_HELP: &str = "\
+SOURCES
+  FILE.npy     f32, f16, i32, i64 or u32; as many bytes as the slot, for .adead its dtype and shape
+  rand:SEED:E  uniform in [-1, 1) · 2^E; E is 0 if it is left out
+  wild:SEED    any bit pattern, with special values often
+  ids:SEED:N   integers in [0, N)
+  fill:HEX     every element has these bits: fill:3f800000 is 1.0 in f32
+  zeros        zeros
+  (a file of such a name: ./zeros)
+
+EXAMPLES
+  adead run examples/programs/matmul_1024.hex --in 0x1000=rand:1 --in 0x2000=rand:2
+  adead run matmul.hex --in 0x1000=a.npy --in 0x2000=b.npy --out 0x3000=c.npy
+  adead run model.adead --in x=x.npy --repeat 20 --json | jq .gflops
+  adead asm step.asm -o - | adead run - --in x=rand:1";
+
+/// Of `asm`.
+#[derive(Args, Debug)]
+#[command(after_help = ASM_HELP)]
+pub struct AsmArgs {
+    /// The program text, or a program of any format; - reads stdin
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub program: PathBuf,
+    /// Where to; - is stdout
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: PathBuf,
+    /// The format to write [default: what the file's name ends in, else adead]
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub to: Option<Target>,
+}
+
+const ASM_HELP: &str = "\
+EXAMPLES
+  adead asm relu.asm -o relu.adead
+  adead asm matmul.asm -o matmul.hex
+  adead asm old.hex -o new.agpu
+  adead asm - -o - --to hex < matmul.asm";
+
+/// A format that programs are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Target {
+    /// adead's own container
+    Adead,
+    /// The binary of AGPU
+    Agpu,
+    /// AGPU as hexadecimal text
+    Hex,
+}
+
+/// Of `disasm`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "EXAMPLES\n  adead disasm examples/programs/matmul_1024.hex\n  adead disasm model.adead -o model.asm"
+)]
+pub struct DisasmArgs {
+    /// The program; - reads stdin
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub program: PathBuf,
+    /// Where to; - is stdout
+    #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
+    pub output: PathBuf,
+}
+
+/// Of `verify`.
+#[derive(Args, Debug)]
+#[command(after_help = VERIFY_HELP)]
+pub struct VerifyArgs {
+    /// The CPU once for every instruction set that it has
+    #[arg(long, conflicts_with = "isa")]
+    pub all_isas: bool,
+    /// Only the cases whose id contains this
+    #[arg(long, value_name = "TEXT")]
+    pub filter: Option<String>,
+    /// Case files (*.txt) of this folder instead of those built in
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub cases: Option<PathBuf>,
+    /// Print the ids of the cases and run nothing
+    #[arg(long)]
+    pub list: bool,
+}
+
+const VERIFY_HELP: &str = "\
+Prints 'FAIL ID: …' for each failure and a line for each device; exits with 1 if anything failed.
+
+EXAMPLES
+  adead verify
+  adead verify --all-isas --filter matmul/
+  adead verify --cases tests/conformance/cases --threads 1";
+
+/// Of `bench`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "EXAMPLES\n  adead bench\n  adead bench --only matmul --threads 1\n  adead bench --json > now.json"
+)]
+pub struct BenchArgs {
+    /// Only the rows whose name contains this; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    pub only: Vec<String>,
+    /// How long to measure a row, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.5, value_parser = parse_seconds)]
+    pub seconds: f64,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Of `completions`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "EXAMPLES\n  adead completions bash > ~/.local/share/bash-completion/completions/adead\n  adead completions fish > ~/.config/fish/completions/adead.fish"
+)]
+pub struct CompletionsArgs {
+    /// The shell
+    pub shell: Shell,
+}
+
+fn parse_size(text: &str) -> std::result::Result<usize, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit: usize = match unit.trim_start() {
+        "" | "B" => 1,
+        "KiB" | "K" => 1 << 10,
+        "MiB" | "M" => 1 << 20,
+        "GiB" | "G" => 1 << 30,
+        "kB" | "KB" => 1000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        _ => return Err("write bytes, or a whole number and KiB, MiB, GiB, kB, MB or GB".into()),
+    };
+    let number: usize = number.parse().map_err(|_| "it does not begin with a number that fits".to_string())?;
+    number.checked_mul(unit).ok_or_else(|| "it is more than can be addressed".into())
+}
+
+fn parse_seconds(text: &str) -> std::result::Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.0..=3600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("it must be a number from 0 to 3600".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        for (text, size) in
+            [("0", 0), ("12", 12), ("1KiB", 1024), ("3 MiB", 3 << 20), ("2GiB", 2 << 30), ("5GB", 5_000_000_000)]
+        {
+            assert_eq!(parse_size(text), Ok(size), "{text}");
+        }
+        for wrong in ["", "GiB", "1.5GiB", "-1", "1Gib", "99999999999999999999", "99999999999999GiB"] {
+            assert!(parse_size(wrong).is_err(), "{wrong}");
+        }
+    }
+}

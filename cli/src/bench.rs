@@ -1,0 +1,158 @@
+//! `adead bench`: how fast operations are on a device. A first form: single operations, f32.
+
+use crate::args::{BenchArgs, DeviceArgs};
+use crate::failure::{Failure, Result, line, write};
+use crate::format::{giga, median, table, time};
+use crate::info::{device_json, device_text};
+use crate::progress::Progress;
+use adead::{Attrs, Axis, Command, Context, DType, Op, Shape, Tensor, View, ViewMut, contract};
+use adead_conformance::generate::rand;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// What is measured: an operation on f32 operands of some shapes.
+struct Row {
+    name: String,
+    op: Op,
+    attrs: Attrs,
+    shapes: Vec<Vec<usize>>,
+}
+
+/// What was measured.
+struct Measured {
+    name: String,
+    op: Op,
+    runs: usize,
+    best: Duration,
+    median: Duration,
+    flops: f64,
+    bytes: f64,
+}
+
+/// Fewer runs than this say nothing; more than [`MAX_RUNS`] nothing more.
+const MIN_RUNS: usize = 3;
+const MAX_RUNS: usize = 100_000;
+
+fn rows() -> Vec<Row> {
+    let row = |op: Op, size: &str, shapes: &[&[usize]], attrs: Attrs| Row {
+        name: format!("{op}/{size}"),
+        op,
+        attrs,
+        shapes: shapes.iter().map(|shape| shape.to_vec()).collect(),
+    };
+    let plain = Attrs::default();
+    let mut rows = Vec::new();
+    for n in [64, 128, 256, 512, 1024, 2048] {
+        rows.push(row(Op::Matmul, &n.to_string(), &[&[n, n], &[n, n]], plain));
+    }
+    for (heads, length) in [(8, 256), (8, 1024)] {
+        let shape: &[usize] = &[heads, length, 64];
+        rows.push(row(Op::Attention, &format!("{heads}x{length}x64"), &[shape, shape, shape], plain));
+    }
+    for (size, shape) in [("256x256", [256, 256]), ("4096x1024", [4096, 1024])] {
+        rows.push(row(Op::Softmax, size, &[&shape], plain));
+        rows.push(row(Op::Layernorm, size, &[&shape, &shape[1..], &shape[1..]], plain));
+    }
+    for (size, n) in [("64k", 1 << 16), ("4m", 1 << 22)] {
+        rows.push(row(Op::Tanh, size, &[&[n]], plain));
+        rows.push(row(Op::Sum, size, &[&[n]], Attrs { axis: Axis::All, ..plain }));
+    }
+    // Rows of an operation stand together.
+    rows.sort_by_key(|row| Op::ALL.iter().position(|op| *op == row.op));
+    rows
+}
+
+/// Measures.
+pub fn run(args: &BenchArgs, device: &DeviceArgs) -> Result<()> {
+    let mut rows = rows();
+    let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
+    if let Some(wrong) = args.only.iter().find(|only| !names.iter().any(|name| name.contains(only.as_str()))) {
+        return Err(Failure::invalid(format!("no row '{wrong}': {}", names.join(", "))));
+    }
+    rows.retain(|row| args.only.is_empty() || args.only.iter().any(|only| row.name.contains(only.as_str())));
+    let ctx = device.open()?;
+    let mut progress = Progress::new();
+    let mut all = Vec::new();
+    for (i, row) in rows.iter().enumerate() {
+        progress.show(|| format!("{} ({} of {})", row.name, i + 1, rows.len()));
+        all.push(measure(row, &ctx, Duration::from_secs_f64(args.seconds))?);
+    }
+    progress.clear();
+    if args.json { line(format_args!("{:#}", to_json(&ctx, &all))) } else { write(to_text(&ctx, &all).as_bytes()) }
+}
+
+fn measure(row: &Row, ctx: &Context, budget: Duration) -> Result<Measured> {
+    let mut tensors = Vec::new();
+    for (i, dims) in row.shapes.iter().enumerate() {
+        let bytes = rand(DType::F32, dims.iter().product(), i as u64 + 1, 0).unwrap_or_default();
+        tensors.push(Tensor::from_bytes(&bytes, DType::F32, dims)?);
+    }
+    let views: Vec<Option<View<'_>>> = tensors.iter().map(|tensor| Some(tensor.view())).collect();
+    let info = row.op.info();
+    let meta = info.infer(&row.attrs, &views)?;
+    let cost = info.cost(&row.attrs, &views, &meta);
+    // The output is the same memory every time: what the system takes to hand out fresh pages is not measured.
+    let mut output = vec![0f32; meta.shape.elements()];
+    let mut once = |shape: Shape| -> Result<Duration> {
+        let output = ViewMut::f32(&mut output, shape)?;
+        let begin = Instant::now();
+        ctx.execute(&mut Command::new(row.op, row.attrs, views.iter().copied().collect(), output)?)?;
+        Ok(begin.elapsed())
+    };
+    once(meta.shape)?;
+    let mut times = Vec::new();
+    let begin = Instant::now();
+    while times.len() < MIN_RUNS || (begin.elapsed() < budget && times.len() < MAX_RUNS) {
+        times.push(once(meta.shape)?);
+    }
+    let median = median(&mut times);
+    Ok(Measured {
+        name: row.name.clone(),
+        op: row.op,
+        runs: times.len(),
+        best: times[0],
+        median,
+        flops: cost.flops,
+        bytes: cost.bytes,
+    })
+}
+
+impl Measured {
+    /// Its rate in the unit that matters for it: arithmetic, or memory.
+    fn rate(&self) -> String {
+        match self.op {
+            Op::Matmul | Op::Attention => format!("{:.1} GFLOP/s", giga(self.flops, self.median)),
+            _ => format!("{:.1} GB/s", giga(self.bytes, self.median)),
+        }
+    }
+}
+
+fn to_text(ctx: &Context, all: &[Measured]) -> String {
+    let info = ctx.device_info();
+    let mut rows = vec![["f32", "median", "best", "runs", "rate (median)"].map(String::from).to_vec()];
+    for it in all {
+        rows.push(vec![it.name.clone(), time(it.median), time(it.best), it.runs.to_string(), it.rate()]);
+    }
+    format!("{}, {}\n{}", device_text(info), info.name, table(&rows, 1))
+}
+
+fn to_json(ctx: &Context, all: &[Measured]) -> Value {
+    let each = |it: &Measured| {
+        json!({
+            "name": it.name,
+            "op": it.op.name(),
+            "dtype": "f32",
+            "runs": it.runs,
+            "median_seconds": it.median.as_secs_f64(),
+            "best_seconds": it.best.as_secs_f64(),
+            "gflops": giga(it.flops, it.median),
+            "gbytes_per_second": giga(it.bytes, it.median),
+        })
+    };
+    json!({
+        "version": adead::VERSION,
+        "contract": contract::VERSION,
+        "device": device_json(ctx.device_info()),
+        "results": all.iter().map(each).collect::<Vec<_>>(),
+    })
+}

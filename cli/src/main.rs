@@ -1,0 +1,68 @@
+//! `adead`: look at the machine, run programs, verify every device's bits, measure. `docs/cli.md` describes it.
+
+mod args;
+mod asm;
+mod bench;
+mod failure;
+mod files;
+mod format;
+mod info;
+mod npy;
+mod progress;
+mod run;
+mod source;
+mod verify;
+
+use adead::Status;
+use args::{Cli, Command};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
+use failure::Failure;
+use std::io::Write;
+use std::panic::{catch_unwind, set_hook};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    // A panic is a fault of adead itself; whoever runs it gets a line and a number for that too.
+    set_hook(Box::new(|panic| failure::complain(format_args!("{panic} (internal); please report it"))));
+    match catch_unwind(|| execute(&cli)) {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(failure)) => failure.report(),
+        Err(_) => ExitCode::from(failure::code(Status::Internal)),
+    }
+}
+
+fn execute(cli: &Cli) -> failure::Result<()> {
+    let device = &cli.device;
+    match &cli.command {
+        Command::Info(args) => info::run(args, device),
+        Command::Run(args) => run::run(args, device),
+        Command::Asm(args) => asm::assemble(args),
+        Command::Disasm(args) => asm::disassemble(args),
+        Command::Verify(args) => verify::run(args, device),
+        Command::Bench(args) => bench::run(args, device),
+        Command::Completions(args) => {
+            let mut script = Vec::new();
+            clap_complete::generate(args.shell, &mut Cli::command(), "adead", &mut script);
+            failure::write(&script)
+        }
+    }
+}
+
+/// Help and versions go to stdout; what is wrong with the command line goes to stderr, with our name before it.
+fn usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        return match error.print() {
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Failure::BrokenPipe.report(),
+            _ => ExitCode::SUCCESS,
+        };
+    }
+    // Without a command it is the help that is printed, which is no message.
+    let prefix = if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand { "" } else { "adead: " };
+    let _ = write!(std::io::stderr(), "{prefix}{}", error.render());
+    ExitCode::from(2)
+}

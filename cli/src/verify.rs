@@ -1,0 +1,91 @@
+//! `adead verify`: the conformance cases on every device.
+
+use crate::args::{DeviceArgs, VerifyArgs};
+use crate::failure::{Failure, Result, line};
+use crate::info::device_text;
+use crate::progress::Progress;
+use adead::device::Isa;
+use adead::{Context, ContextOptions};
+use adead_conformance::{Case, FILES, Outcome, Summary, parse};
+use std::path::Path;
+
+/// Runs the cases on every device.
+pub fn run(args: &VerifyArgs, device: &DeviceArgs) -> Result<()> {
+    let files = match &args.cases {
+        Some(folder) => read_folder(folder)?,
+        None => FILES.iter().map(|(stem, text)| (stem.to_string(), text.to_string())).collect(),
+    };
+    let mut cases = Vec::new();
+    for (stem, text) in &files {
+        parse(stem, text, &mut cases).map_err(Failure::invalid)?;
+    }
+    if let Some(filter) = &args.filter {
+        cases.retain(|case| case.id.contains(filter.as_str()));
+    }
+    if cases.is_empty() {
+        let filter = args.filter.as_deref().map(|filter| format!(" whose id contains '{filter}'")).unwrap_or_default();
+        return Err(Failure::invalid(format!("there is no case{filter}; nothing was verified")));
+    }
+    if args.list {
+        return cases.iter().try_for_each(|case| line(case.id));
+    }
+    let mut failed = false;
+    for ctx in contexts(args, device)? {
+        failed |= verify(&ctx, &cases)?.failed > 0;
+    }
+    if failed { Err(Failure::Mismatch) } else { Ok(()) }
+}
+
+/// The case files of a folder, in name order.
+fn read_folder(folder: &Path) -> Result<Vec<(String, String)>> {
+    let fault = |error| Failure::io(folder.display(), &error);
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(fault)? {
+        paths.push(entry.map_err(fault)?.path());
+    }
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "txt"));
+    paths.sort();
+    if paths.is_empty() {
+        return Err(Failure::invalid(format!("{}: there are no case files (*.txt)", folder.display())));
+    }
+    let read = |path: &std::path::PathBuf| {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        std::fs::read_to_string(path).map(|text| (stem, text)).map_err(|error| Failure::io(path.display(), &error))
+    };
+    paths.iter().map(read).collect()
+}
+
+/// Every device there is, or the one asked for; the CPU with each of its instruction sets if that is asked for.
+fn contexts(args: &VerifyArgs, device: &DeviceArgs) -> Result<Vec<Context>> {
+    let mut contexts = Vec::new();
+    for info in device.open()?.devices() {
+        let isas: Vec<Option<Isa>> = if args.all_isas && info.id == "cpu" {
+            Isa::available().map(Some).collect()
+        } else {
+            vec![device.options().isa]
+        };
+        for isa in isas {
+            contexts.push(Context::with_options(&info.id, &ContextOptions { isa, ..device.options() })?);
+        }
+    }
+    Ok(contexts)
+}
+
+/// Runs the cases on a device, with a line for each failure and one at the end.
+fn verify(ctx: &Context, cases: &[Case<'_>]) -> Result<Summary> {
+    let name = device_text(ctx.device_info());
+    let mut progress = Progress::new();
+    let mut summary = Summary::default();
+    for case in cases {
+        progress.show(|| format!("{name}: {} of {} {}", summary.ran, cases.len(), case.id));
+        summary.ran += 1;
+        if let Outcome::Failed(text) = case.run(ctx) {
+            summary.failed += 1;
+            progress.clear();
+            line(format_args!("FAIL {}: {text}", case.id))?;
+        }
+    }
+    progress.clear();
+    line(format_args!("{name}: {summary}"))?;
+    Ok(summary)
+}
