@@ -14,12 +14,14 @@ pub const MAX_ELEMENTS: usize = isize::MAX as usize / 8;
 pub struct Shape {
     // Dimensions past the rank are 1, so that shapes compare as plain values.
     dims: [usize; MAX_RANK],
+    // Known from the dimensions; asked for several times in every call.
+    elements: usize,
     rank: u8,
 }
 
 impl Shape {
     /// A scalar's shape.
-    pub const SCALAR: Shape = Shape { dims: [1; MAX_RANK], rank: 0 };
+    pub const SCALAR: Shape = Shape { dims: [1; MAX_RANK], elements: 1, rank: 0 };
 
     /// A shape; `invalid_argument` above rank 8 or [`MAX_ELEMENTS`] elements.
     #[inline]
@@ -29,15 +31,17 @@ impl Shape {
         }
         let mut shape = Shape::SCALAR;
         shape.rank = dims.len() as u8;
-        let mut elements = 1usize;
+        let (mut elements, mut addressed) = (1usize, 1usize);
         for (to, &from) in shape.dims.iter_mut().zip(dims) {
             *to = from;
             // Zero dimensions don't hide an overflow: a slice of the tensor must still be addressable.
-            elements = match elements.checked_mul(from.max(1)) {
+            elements = elements.wrapping_mul(from);
+            addressed = match addressed.checked_mul(from.max(1)) {
                 Some(product) if product <= MAX_ELEMENTS => product,
                 _ => fail!(InvalidArgument, "the shape {dims:?} has more than {MAX_ELEMENTS} elements"),
             };
         }
+        shape.elements = elements;
         Ok(shape)
     }
 
@@ -56,7 +60,7 @@ impl Shape {
     /// The number of elements; 1 for a scalar.
     #[inline]
     pub fn elements(&self) -> usize {
-        self.dims.iter().product()
+        self.elements
     }
 
     /// Dimension `i`, counted from the end: 0 is the last. 1 beyond the rank, as broadcasting has it.

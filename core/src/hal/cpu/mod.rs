@@ -7,6 +7,7 @@ mod memory;
 mod pool;
 mod simd;
 
+pub(crate) use fpenv::default_environment;
 pub use isa::Isa;
 pub use memory::{ALIGNMENT, HostBuffer};
 pub use pool::{Pool, default_threads};

@@ -8,6 +8,9 @@ use crate::hal::cpu::fpenv::flushing;
 use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch};
 use crate::ops::{FfnPlan, MatmulPlan, ffn_activation};
 
+/// Multiply-adds that are not worth handing to another thread: a few microseconds.
+const SMALL: usize = 128 * 1024;
+
 /// Products of a batch, all of one size. Index functions give each one's operands.
 struct Batch<'a> {
     m: usize,
@@ -21,9 +24,15 @@ struct Batch<'a> {
 impl Batch<'_> {
     /// Computes all products, blocks spread over the threads.
     fn compute(&self, exec: &Exec<'_>) -> Result<()> {
-        let Batch { m, n, k, count, operands, out } = *self;
+        let Batch { m, n, k, count, operands, .. } = *self;
         if m * n * count == 0 {
             return Ok(());
+        }
+        if count.saturating_mul(m).saturating_mul(n).saturating_mul(k.max(1)) <= SMALL
+            && m <= BLOCK_ROWS
+            && n <= BLOCK_COLUMNS
+        {
+            return self.compute_here(exec);
         }
         let (rows, columns) = block_size(m, n, count, exec.pool.threads());
         let (down, across) = (m.div_ceil(rows), n.div_ceil(columns));
@@ -34,24 +43,46 @@ impl Batch<'_> {
         exec.pool.run(tasks, &|task, seat| {
             let (batch, rest) = (task / (down * across), task % (down * across));
             let (i, j) = (rest % down * rows, rest / down * columns);
-            let (a, b, epilogue) = operands(batch);
-            // SAFETY: (i, j) lies inside the result, which the operands fit; blocks are disjoint; a seat's scratch is
-            // one task's at a time.
+            // SAFETY: (i, j) lies inside the result; blocks are disjoint; a seat's scratch is one task's at a time.
             unsafe {
-                let block = Block {
-                    m: rows.min(m - i),
-                    n: columns.min(n - j),
-                    k,
-                    a: a.at(i, 0),
-                    b: b.at(0, j),
-                    out: out.get().add((batch * m + i) * n + j),
-                    out_row: n,
-                    epilogue: epilogue.at(i, j),
-                };
-                block.compute(exec.isa, scratch.get().add(each * seat));
+                let (m, n) = (rows.min(m - i), columns.min(n - j));
+                self.block(batch, i, j, m, n).compute(exec.isa, scratch.get().add(each * seat));
             }
         });
         Ok(())
+    }
+
+    /// Computes all products on this thread, each as one block.
+    fn compute_here(&self, exec: &Exec<'_>) -> Result<()> {
+        let floats = Block::scratch(self.m, self.k, (self.operands)(0).1.column == 1);
+        let scratch = if floats > 0 { Some(exec.scratch.take(floats)?) } else { None };
+        let scratch = scratch.as_ref().map_or(std::ptr::null_mut(), |scratch| scratch.pointer());
+        for batch in 0..self.count {
+            // SAFETY: the whole of one product; the scratch is this call's.
+            unsafe { self.block(batch, 0, 0, self.m, self.n).compute(exec.isa, scratch) };
+        }
+        Ok(())
+    }
+
+    /// The part of one product that begins at (i, j).
+    ///
+    /// # Safety
+    /// It lies inside the result, which the operands fit.
+    unsafe fn block(&self, batch: usize, i: usize, j: usize, m: usize, n: usize) -> Block {
+        let (a, b, epilogue) = (self.operands)(batch);
+        // SAFETY: as the caller says.
+        unsafe {
+            Block {
+                m,
+                n,
+                k: self.k,
+                a: a.at(i, 0),
+                b: b.at(0, j),
+                out: self.out.get().add((batch * self.m + i) * self.n + j),
+                out_row: self.n,
+                epilogue: epilogue.at(i, j),
+            }
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 use super::Block;
 use crate::contract::K_BLOCK;
 use crate::hal::cpu::simd::{self, Kernel, Simd, unroll};
+use std::mem::MaybeUninit;
 
 /// The most rows that are computed this way.
 pub(super) const MAX_ROWS: usize = 8;
@@ -24,7 +25,8 @@ impl Kernel for Skinny {
     unsafe fn run<S: Simd>(self) {
         let block = self.0;
         let strip = CHAINS / block.m / 16 * 16;
-        let mut chains = [0.0f32; CHAINS];
+        // Every chain is written by the first pass of a K block before it is read.
+        let mut chains = MaybeUninit::<[f32; CHAINS]>::uninit();
         let mut j = 0;
         while j < block.n {
             let columns = strip.min(block.n - j);
@@ -32,7 +34,7 @@ impl Kernel for Skinny {
             while p < block.k {
                 let depth = K_BLOCK.min(block.k - p);
                 // SAFETY: the strip and the K block lie inside the operands; the chains hold m rows of the strip.
-                unsafe { self.strip::<S>(j, columns, p, depth, chains.as_mut_ptr()) };
+                unsafe { self.strip::<S>(j, columns, p, depth, chains.as_mut_ptr().cast()) };
                 p += depth;
             }
             j += columns;

@@ -1,0 +1,18 @@
+//! `libadead.so` and `libadead.a`: the functions of `adead-c` with a Rust runtime of their own.
+
+pub use adead_c::*;
+
+// The Rust runtime in this library is nobody else's, so its panic hook is ours to set, and that at load time, before
+// anything can panic. A host written in Rust has a runtime and a hook of its own, which this leaves alone.
+#[used]
+#[cfg_attr(
+    any(target_os = "linux", target_os = "android", target_os = "freebsd"),
+    unsafe(link_section = ".init_array")
+)]
+#[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func"))]
+#[cfg_attr(windows, unsafe(link_section = ".CRT$XCU"))]
+static AT_LOAD: extern "C" fn() = at_load;
+
+extern "C" fn at_load() {
+    adead_c::keep_panics_quiet();
+}

@@ -1,0 +1,147 @@
+//! Contexts: opened devices.
+
+use crate::hardware::adead_contract_level;
+use crate::pointers::{Growing, Out, fail, fixed, optional_text, options, reference, report};
+use crate::status::{adead_status, guard, guard_destroy};
+use adead_core::hal::DeviceInfo;
+use adead_core::{Context, ContextOptions};
+use std::ffi::c_char;
+use std::ptr::null;
+
+/// Opened devices. Threads may share one.
+pub struct adead_context(pub(crate) Context);
+
+/// How to open a context. Start from `ADEAD_CONTEXT_OPTIONS_INIT`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct adead_context_options {
+    /// `sizeof(adead_context_options)`.
+    pub struct_size: usize,
+    /// The CPU's instruction set: "avx512", "avx2", "sse2", "portable". NULL: what `ADEAD_ISA` names, else the best.
+    pub isa: *const c_char,
+    /// CPU threads. 0: what `ADEAD_NUM_THREADS` says, else as many as the process may use.
+    pub threads: usize,
+}
+
+// SAFETY: as asked; a pointer may have any bits, it is checked when it is used.
+unsafe impl Growing for adead_context_options {
+    const NAME: &'static str = "adead_context_options";
+    const FIRST_SIZE: usize = 24;
+}
+
+/// What a device is. The caller sets `struct_size`; texts end with NUL and are cut if they are longer.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct adead_device_info {
+    /// `sizeof(adead_device_info)`.
+    pub struct_size: usize,
+    /// Bytes of memory, 0 where unknown.
+    pub memory: u64,
+    /// Execution units that work at once: threads, multiprocessors.
+    pub units: u32,
+    /// How it keeps the arithmetic contract: `ADEAD_CONTRACT_…`.
+    pub contract: adead_contract_level,
+    /// How to open it: "cpu", "cuda:0", "vulkan:1".
+    pub id: [c_char; 32],
+    /// What its kernels are built for: an instruction set, a compute capability.
+    pub arch: [c_char; 32],
+    /// What its maker calls it.
+    pub name: [c_char; 128],
+}
+
+// SAFETY: as asked.
+unsafe impl Growing for adead_device_info {
+    const NAME: &'static str = "adead_device_info";
+    const FIRST_SIZE: usize = 216;
+}
+
+fn device_info(struct_size: usize, info: &DeviceInfo) -> adead_device_info {
+    adead_device_info {
+        struct_size,
+        memory: info.memory,
+        units: info.units.try_into().unwrap_or(u32::MAX),
+        contract: info.contract as adead_contract_level,
+        id: fixed(&info.id),
+        arch: fixed(&info.arch),
+        name: fixed(&info.name),
+    }
+}
+
+/// Opens a device by name: "auto", "cpu" ("cuda:1", "vulkan" … are `backend_unavailable` in this version). NULL is what
+/// `ADEAD_DEVICE` names, else "auto". `opts` may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_context_open(
+    device: *const c_char,
+    opts: *const adead_context_options,
+    out: *mut *mut adead_context,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (out, device, opts) = unsafe {
+            let defaults = adead_context_options { struct_size: 0, isa: null(), threads: 0 };
+            (Out::new(out, "out")?, optional_text(device, "device")?, options(opts, defaults)?)
+        };
+        // SAFETY: as above.
+        let isa = unsafe { optional_text(opts.isa, "isa") }?.map(str::parse).transpose()?;
+        let options = ContextOptions { isa, threads: Some(opts.threads).filter(|&threads| threads > 0) };
+        let variable = std::env::var("ADEAD_DEVICE").unwrap_or_default();
+        let device = match device {
+            Some(device) => device,
+            None if variable.is_empty() => "auto",
+            None => &variable,
+        };
+        out.give(adead_context(Context::with_options(device, &options)?));
+        Ok(())
+    })
+}
+
+/// Closes a context; NULL is fine. Tensors that it made stay.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_context_destroy(context: *mut adead_context) {
+    guard_destroy(context);
+}
+
+/// What the context's device is. The caller sets `out->struct_size`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_context_device_info(
+    context: *const adead_context,
+    out: *mut adead_device_info,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        unsafe {
+            let context = reference(context, "context")?;
+            report(out, "out", |struct_size| Ok(device_info(struct_size, context.0.device_info())))
+        }
+    })
+}
+
+/// How many devices the context can use.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_context_device_count(context: *const adead_context, out: *mut usize) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (context, out) = unsafe { (reference(context, "context")?, Out::new(out, "out")?) };
+        out.write(context.0.devices().len());
+        Ok(())
+    })
+}
+
+/// What device `index` of those that the context can use is. The caller sets `out->struct_size`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_context_device_at(
+    context: *const adead_context,
+    index: usize,
+    out: *mut adead_device_info,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        unsafe {
+            let devices = reference(context, "context")?.0.devices();
+            report(out, "out", |struct_size| match devices.get(index) {
+                Some(info) => Ok(device_info(struct_size, info)),
+                None => fail!(InvalidArgument, "index is {index}; the context has {} devices", devices.len()),
+            })
+        }
+    })
+}

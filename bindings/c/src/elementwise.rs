@@ -1,0 +1,200 @@
+//! Elementwise operations.
+
+use crate::context::adead_context;
+use crate::op::run;
+use crate::pointers::fail;
+use crate::status::{adead_status, guard};
+use crate::tensor::adead_tensor;
+use adead_core::contract::GeluForm;
+use adead_core::{Attrs, Op};
+
+/// Which form of gelu, one of `ADEAD_GELU_…`.
+pub type adead_gelu_form = i32;
+
+/// `a + b` with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_add(
+    context: *const adead_context,
+    a: *const adead_tensor,
+    b: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    guard(|| unsafe { run(context, Op::Add, &Attrs::default(), &[a, b], out) })
+}
+
+/// `a - b` with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_sub(
+    context: *const adead_context,
+    a: *const adead_tensor,
+    b: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    guard(|| unsafe { run(context, Op::Sub, &Attrs::default(), &[a, b], out) })
+}
+
+/// `a·b`, element by element, with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_mul(
+    context: *const adead_context,
+    a: *const adead_tensor,
+    b: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    guard(|| unsafe { run(context, Op::Mul, &Attrs::default(), &[a, b], out) })
+}
+
+/// `a / b` with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_div(
+    context: *const adead_context,
+    a: *const adead_tensor,
+    b: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    guard(|| unsafe { run(context, Op::Div, &Attrs::default(), &[a, b], out) })
+}
+
+/// `x·alpha`, element by element.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_scale(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    alpha: f32,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    guard(|| unsafe { run(context, Op::Scale, &Attrs { alpha, ..Attrs::default() }, &[x], out) })
+}
+
+/// `-x`, element by element.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_neg(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    guard(|| unsafe { run(context, Op::Neg, &Attrs::default(), &[x], out) })
+}
+
+/// `|x|`, element by element.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_abs(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    guard(|| unsafe { run(context, Op::Abs, &Attrs::default(), &[x], out) })
+}
+
+/// `e^x`, element by element.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_exp(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    guard(|| unsafe { run(context, Op::Exp, &Attrs::default(), &[x], out) })
+}
+
+/// The natural logarithm, element by element.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_log(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    guard(|| unsafe { run(context, Op::Log, &Attrs::default(), &[x], out) })
+}
+
+/// The square root, element by element.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_sqrt(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    guard(|| unsafe { run(context, Op::Sqrt, &Attrs::default(), &[x], out) })
+}
+
+/// `1 / sqrt(x)`, element by element.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_rsqrt(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    guard(|| unsafe { run(context, Op::Rsqrt, &Attrs::default(), &[x], out) })
+}
+
+/// `max(x, 0)`, element by element; a NaN stays NaN.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_relu(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    guard(|| unsafe { run(context, Op::Relu, &Attrs::default(), &[x], out) })
+}
+
+/// `1 / (1 + e^-x)`, element by element.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_sigmoid(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    guard(|| unsafe { run(context, Op::Sigmoid, &Attrs::default(), &[x], out) })
+}
+
+/// The hyperbolic tangent, element by element.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_tanh(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    guard(|| unsafe { run(context, Op::Tanh, &Attrs::default(), &[x], out) })
+}
+
+/// `x·sigmoid(x)`, element by element.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_silu(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    guard(|| unsafe { run(context, Op::Silu, &Attrs::default(), &[x], out) })
+}
+
+/// The Gaussian error linear unit, element by element, by the error function or by tanh.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_gelu(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    form: adead_gelu_form,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    guard(|| {
+        let form = match [GeluForm::Erf, GeluForm::Tanh].into_iter().find(|&known| known as adead_gelu_form == form) {
+            Some(form) => form,
+            None => fail!(InvalidArgument, "form is {form}; it must be one of ADEAD_GELU_…"),
+        };
+        // SAFETY: the caller vouches for the pointers.
+        unsafe { run(context, Op::Gelu, &Attrs { form, ..Attrs::default() }, &[x], out) }
+    })
+}

@@ -1,0 +1,38 @@
+//! `adead-c`: the C interface. `bindings/c/artifact` links it as `libadead.so` and `libadead.a`; `include/adead.h` is
+//! generated from the comments and signatures here by `tests/header.rs`. The rules are in `docs/c-api.md`.
+//!
+//! Nothing is decided here: a function turns pointers into values, calls the core inside `guard` and
+//! writes its outputs when the call succeeded.
+
+#![allow(non_camel_case_types)]
+// What every function asks of its caller is said once, in docs/c-api.md and at the top of the header.
+#![allow(clippy::missing_safety_doc)]
+
+mod context;
+mod elementwise;
+mod hardware;
+mod matrix;
+mod memory;
+mod moves;
+mod op;
+mod outcome;
+mod pointers;
+mod program;
+mod reduce;
+mod simple;
+mod status;
+mod tensor;
+
+pub use context::*;
+pub use elementwise::*;
+pub use hardware::*;
+pub use matrix::*;
+pub use memory::*;
+pub use moves::*;
+pub use op::*;
+pub use outcome::*;
+pub use program::*;
+pub use reduce::*;
+pub use simple::*;
+pub use status::*;
+pub use tensor::*;

@@ -1,0 +1,170 @@
+//! Operations whose work is matrix products.
+
+use crate::context::adead_context;
+use crate::op::run;
+use crate::pointers::{self, Growing, fail};
+use crate::status::{adead_status, guard};
+use crate::tensor::adead_tensor;
+use adead_core::contract::Activation;
+use adead_core::{Attrs, Op, Result};
+use std::ptr::null;
+
+/// What follows a matrix product, one of `ADEAD_ACTIVATION_…`.
+pub type adead_activation = i32;
+
+fn activation(code: adead_activation) -> Result<Activation> {
+    match Activation::ALL.into_iter().find(|&known| known as adead_activation == code) {
+        Some(activation) => Ok(activation),
+        None => fail!(InvalidArgument, "activation is {code}; it must be one of ADEAD_ACTIVATION_…"),
+    }
+}
+
+/// What a matrix product may do besides. Start from `ADEAD_MATMUL_OPTIONS_INIT`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct adead_matmul_options {
+    /// `sizeof(adead_matmul_options)`.
+    pub struct_size: usize,
+    /// Not 0: a is stored transposed.
+    pub trans_a: i32,
+    /// Not 0: b is stored transposed.
+    pub trans_b: i32,
+    /// The factor of the product.
+    pub alpha: f32,
+    /// The factor of c.
+    pub beta: f32,
+    /// Broadcast to the result. Needed when beta is not 0, else it may be NULL.
+    pub c: *const adead_tensor,
+    /// `[N]`, added to every row. NULL: none.
+    pub bias: *const adead_tensor,
+    /// What follows, one of `ADEAD_ACTIVATION_…`.
+    pub activation: adead_activation,
+    /// 0.
+    pub reserved: i32,
+}
+
+// SAFETY: as asked; the caller vouches for the pointers where they are used.
+unsafe impl Growing for adead_matmul_options {
+    const NAME: &'static str = "adead_matmul_options";
+    const FIRST_SIZE: usize = 48;
+}
+
+/// `activation(alpha·(a·b) + beta·c + bias)`: a `[…, M, K]`, b `[…, K, N]`, result `[…, M, N]`, leading dimensions
+/// broadcast. f32, f16 or bf16, all the same. `options` may be NULL: `a·b`. `shape_mismatch` names the dimensions that
+/// don't fit.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_matmul(
+    context: *const adead_context,
+    a: *const adead_tensor,
+    b: *const adead_tensor,
+    options: *const adead_matmul_options,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    guard(|| {
+        let attrs = Attrs::default();
+        let defaults = adead_matmul_options {
+            struct_size: 0,
+            trans_a: attrs.trans_a.into(),
+            trans_b: attrs.trans_b.into(),
+            alpha: attrs.alpha,
+            beta: attrs.beta,
+            c: null(),
+            bias: null(),
+            activation: Activation::default() as adead_activation,
+            reserved: 0,
+        };
+        // SAFETY: the caller vouches for the pointers.
+        unsafe {
+            let options = pointers::options(options, defaults)?;
+            if options.reserved != 0 {
+                fail!(Unsupported, "reserved of adead_matmul_options is {}; it must be 0", options.reserved);
+            }
+            let attrs = Attrs {
+                trans_a: options.trans_a != 0,
+                trans_b: options.trans_b != 0,
+                alpha: options.alpha,
+                beta: options.beta,
+                activation: Some(activation(options.activation)?),
+                ..attrs
+            };
+            run(context, Op::Matmul, &attrs, &[a, b, options.c, options.bias], out)
+        }
+    })
+}
+
+/// The inner product of two vectors `[K]`: a scalar.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_dot(
+    context: *const adead_context,
+    a: *const adead_tensor,
+    b: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    guard(|| unsafe { run(context, Op::Dot, &Attrs::default(), &[a, b], out) })
+}
+
+/// What attention may do besides. Start from `ADEAD_ATTENTION_OPTIONS_INIT`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct adead_attention_options {
+    /// `sizeof(adead_attention_options)`.
+    pub struct_size: usize,
+    /// Added to the scaled scores; broadcast to `[…, Hq, Sq, Sk]`. NULL: none.
+    pub mask: *const adead_tensor,
+    /// Not 0: query i sees key j when j <= i + (Sk - Sq), so that the last query sees every key.
+    pub causal: i32,
+    /// The factor of the scores; 0 is 1/sqrt(D).
+    pub scale: f32,
+}
+
+// SAFETY: as asked; the caller vouches for the pointers where they are used.
+unsafe impl Growing for adead_attention_options {
+    const NAME: &'static str = "adead_attention_options";
+    const FIRST_SIZE: usize = 24;
+}
+
+/// Scaled dot-product attention: q `[…, Hq, Sq, D]`, k `[…, Hkv, Sk, D]`, v `[…, Hkv, Sk, Dv]`, result
+/// `[…, Hq, Sq, Dv]`. Rank 2 is one head. Hq is a multiple of Hkv, and query head h reads key and value head
+/// h / (Hq / Hkv). f32, f16 or bf16, all the same. `options` may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_attention(
+    context: *const adead_context,
+    q: *const adead_tensor,
+    k: *const adead_tensor,
+    v: *const adead_tensor,
+    options: *const adead_attention_options,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    guard(|| {
+        let attrs = Attrs::default();
+        let (causal, scale) = (attrs.causal.into(), attrs.scale);
+        let defaults = adead_attention_options { struct_size: 0, mask: null(), causal, scale };
+        // SAFETY: the caller vouches for the pointers.
+        unsafe {
+            let options = pointers::options(options, defaults)?;
+            let attrs = Attrs { causal: options.causal != 0, scale: options.scale, ..attrs };
+            run(context, Op::Attention, &attrs, &[q, k, v, options.mask], out)
+        }
+    })
+}
+
+/// `activation(x·w1 + b1)·w2 + b2`: x `[…, D]`, w1 `[D, H]`, b1 `[H]` or NULL, w2 `[H, E]`, b2 `[E]` or NULL, result
+/// `[…, E]`. f32, f16 or bf16, all the same; between the products values stay f32.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_ffn(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    w1: *const adead_tensor,
+    b1: *const adead_tensor,
+    w2: *const adead_tensor,
+    b2: *const adead_tensor,
+    activation: adead_activation,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    guard(|| {
+        let attrs = Attrs { activation: Some(crate::matrix::activation(activation)?), ..Attrs::default() };
+        // SAFETY: the caller vouches for the pointers.
+        unsafe { run(context, Op::Ffn, &attrs, &[x, w1, b1, w2, b2], out) }
+    })
+}

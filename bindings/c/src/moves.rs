@@ -1,0 +1,79 @@
+//! Operations that move and convert elements.
+
+use crate::context::adead_context;
+use crate::op::run;
+use crate::pointers::{array, fail};
+use crate::status::{adead_status, guard};
+use crate::tensor::{adead_dtype, adead_tensor};
+use adead_core::{Attrs, Axis, MAX_RANK, Op, Permutation};
+
+/// Rows of a table by id: table `[V, …]` of any dtype, ids of any shape, i32, i64 or u32; result
+/// `[ids…, the table's row…]`. `invalid_argument` names the position of an id below 0 or not below V.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_embedding(
+    context: *const adead_context,
+    table: *const adead_tensor,
+    ids: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    guard(|| unsafe { run(context, Op::Embedding, &Attrs::default(), &[table, ids], out) })
+}
+
+/// The axes in another order: axis i of the result is axis `perm[i]` of x, `rank` of them. `perm` NULL (with rank 0)
+/// reverses them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_transpose(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    perm: *const i32,
+    rank: usize,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    guard(|| {
+        let mut attrs = Attrs::default();
+        // SAFETY: the caller vouches for the pointers.
+        unsafe {
+            if rank > MAX_RANK {
+                fail!(InvalidArgument, "rank is {rank}; a permutation has at most {MAX_RANK} axes");
+            }
+            if !perm.is_null() || rank > 0 {
+                attrs.perm = Permutation::new(array(perm, rank, "perm")?)?;
+            }
+            run(context, Op::Transpose, &attrs, &[x], out)
+        }
+    })
+}
+
+/// `count` tensors, one or more, joined along an axis (negative ones count from the end). One dtype, one rank, and
+/// dimensions that differ only there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_concat(
+    context: *const adead_context,
+    tensors: *const *const adead_tensor,
+    count: usize,
+    axis: i32,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    guard(|| {
+        let attrs = Attrs { axis: Axis::At(axis), ..Attrs::default() };
+        // SAFETY: the caller vouches for the pointers.
+        unsafe { run(context, Op::Concat, &attrs, array(tensors, count, "tensors")?, out) }
+    })
+}
+
+/// Another dtype. Floats widen exactly and narrow to nearest even; floats become integers towards zero, saturated, NaN
+/// as 0; integers keep their low bits.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_cast(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    dtype: adead_dtype,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    guard(|| {
+        let attrs = Attrs { dtype: Some(crate::tensor::dtype(dtype)?), ..Attrs::default() };
+        // SAFETY: the caller vouches for the pointers.
+        unsafe { run(context, Op::Cast, &attrs, &[x], out) }
+    })
+}

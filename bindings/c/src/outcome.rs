@@ -1,0 +1,184 @@
+//! What a program's run gave.
+
+use crate::pointers::{Growing, Out, fail, fixed, reference, report, text};
+use crate::status::{adead_status, guard, guard_destroy};
+use crate::tensor::adead_tensor;
+use adead_core::program::Outcome;
+use std::ffi::{CString, c_char};
+
+/// What a program's run gave: its outputs and how they came about.
+pub struct adead_outcome {
+    outcome: Outcome,
+    names: Vec<CString>,
+}
+
+/// A run in numbers. The caller sets `struct_size`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct adead_outcome_stats {
+    /// `sizeof(adead_outcome_stats)`.
+    pub struct_size: usize,
+    /// Instructions that ran.
+    pub instructions: usize,
+    /// The most bytes that registers, temporaries and outputs had at once.
+    pub memory: usize,
+    /// Floating-point operations; a multiply-add is two.
+    pub flops: f64,
+    /// Seconds from the first instruction's beginning to the last one's end.
+    pub seconds: f64,
+}
+
+// SAFETY: as asked.
+unsafe impl Growing for adead_outcome_stats {
+    const NAME: &'static str = "adead_outcome_stats";
+    const FIRST_SIZE: usize = 40;
+}
+
+/// What one instruction did in a run. The caller sets `struct_size`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct adead_trace {
+    /// `sizeof(adead_trace)`.
+    pub struct_size: usize,
+    /// Its index in the program.
+    pub instruction: usize,
+    /// Seconds spent in it.
+    pub seconds: f64,
+    /// Floating-point operations; a multiply-add is two.
+    pub flops: f64,
+    /// Bytes read and written, each operand once.
+    pub bytes: f64,
+    /// Its name.
+    pub name: [c_char; 32],
+    /// The device that it ran on.
+    pub device: [c_char; 32],
+}
+
+// SAFETY: as asked.
+unsafe impl Growing for adead_trace {
+    const NAME: &'static str = "adead_trace";
+    const FIRST_SIZE: usize = 104;
+}
+
+pub(crate) fn outcome(outcome: Outcome) -> adead_outcome {
+    let names = outcome.outputs.iter().map(|(name, _)| CString::new(name.as_str()).unwrap_or_default()).collect();
+    adead_outcome { outcome, names }
+}
+
+/// Gives an outcome up; NULL is fine. Tensors taken from it stay.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_outcome_destroy(outcome: *mut adead_outcome) {
+    guard_destroy(outcome);
+}
+
+/// The output of that name, as a handle of the caller's. `invalid_argument` if there is none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_outcome_output(
+    outcome: *const adead_outcome,
+    name: *const c_char,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (outcome, name, out) =
+            unsafe { (reference(outcome, "outcome")?, text(name, "name")?, Out::new(out, "out")?) };
+        match outcome.outcome.output(name) {
+            Some(tensor) => out.give(adead_tensor(tensor.clone())),
+            None => {
+                let names: Vec<_> = outcome.outcome.outputs.iter().map(|(name, _)| name.as_str()).collect();
+                fail!(InvalidArgument, "no output '{name}': there are {}", names.join(", "))
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The number of outputs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_outcome_output_count(outcome: *const adead_outcome, out: *mut usize) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (outcome, out) = unsafe { (reference(outcome, "outcome")?, Out::new(out, "out")?) };
+        out.write(outcome.names.len());
+        Ok(())
+    })
+}
+
+/// The name of output `index`, in the order of the program's slots. It belongs to the outcome and goes with it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_outcome_output_name(
+    outcome: *const adead_outcome,
+    index: usize,
+    out: *mut *const c_char,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (outcome, out) = unsafe { (reference(outcome, "outcome")?, Out::new(out, "out")?) };
+        match outcome.names.get(index) {
+            Some(name) => out.write(name.as_ptr()),
+            None => fail!(InvalidArgument, "index is {index}; there are {} outputs", outcome.names.len()),
+        }
+        Ok(())
+    })
+}
+
+/// The run in numbers. The caller sets `out->struct_size`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_outcome_report(
+    outcome: *const adead_outcome,
+    out: *mut adead_outcome_stats,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        unsafe {
+            let outcome = &reference(outcome, "outcome")?.outcome;
+            report(out, "out", |struct_size| {
+                Ok(adead_outcome_stats {
+                    struct_size,
+                    instructions: outcome.instructions,
+                    memory: outcome.memory,
+                    flops: outcome.flops,
+                    seconds: outcome.seconds,
+                })
+            })
+        }
+    })
+}
+
+/// The number of instructions that were traced: all of the program's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_outcome_trace_count(outcome: *const adead_outcome, out: *mut usize) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (outcome, out) = unsafe { (reference(outcome, "outcome")?, Out::new(out, "out")?) };
+        out.write(outcome.outcome.trace.len());
+        Ok(())
+    })
+}
+
+/// What instruction `index` did. The caller sets `out->struct_size`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_outcome_trace_at(
+    outcome: *const adead_outcome,
+    index: usize,
+    out: *mut adead_trace,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        unsafe {
+            let traces = &reference(outcome, "outcome")?.outcome.trace;
+            report(out, "out", |struct_size| match traces.get(index) {
+                Some(trace) => Ok(adead_trace {
+                    struct_size,
+                    instruction: trace.instruction,
+                    seconds: trace.seconds,
+                    flops: trace.flops,
+                    bytes: trace.bytes,
+                    name: fixed(&trace.name),
+                    device: fixed(&trace.device),
+                }),
+                None => fail!(InvalidArgument, "index is {index}; there are {} instructions", traces.len()),
+            })
+        }
+    })
+}

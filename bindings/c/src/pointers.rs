@@ -1,0 +1,270 @@
+//! From C's pointers to values, each checked and named.
+
+use adead_core::{Error, MAX_RANK, Result, Status};
+use std::ffi::{CStr, c_char};
+
+/// `Err` with a formatted text: `fail!(InvalidArgument, "m is {m}")`.
+macro_rules! fail {
+    ($status:ident, $($text:tt)*) => {
+        return Err(adead_core::Error::new(adead_core::Status::$status, format!($($text)*)))
+    };
+}
+pub(crate) use fail;
+
+#[cold]
+pub(crate) fn null(name: &str) -> Error {
+    Error::new(Status::InvalidArgument, format!("{name} is NULL"))
+}
+
+/// A handle or struct that is read.
+///
+/// # Safety
+/// `pointer` is NULL or points to a `T` that nobody writes during `'a`.
+#[inline]
+pub(crate) unsafe fn reference<'a, T>(pointer: *const T, name: &str) -> Result<&'a T> {
+    // SAFETY: passed on.
+    unsafe { pointer.as_ref() }.ok_or_else(|| null(name))
+}
+
+/// A handle that is changed.
+///
+/// # Safety
+/// `pointer` is NULL or points to a `T` that nobody else uses during `'a`.
+#[inline]
+pub(crate) unsafe fn exclusive<'a, T>(pointer: *mut T, name: &str) -> Result<&'a mut T> {
+    // SAFETY: passed on.
+    unsafe { pointer.as_mut() }.ok_or_else(|| null(name))
+}
+
+/// Where an output goes. It is checked before any work and written after all of it.
+pub(crate) struct Out<T>(*mut T);
+
+impl<T> Out<T> {
+    /// # Safety
+    /// `pointer` is NULL or may be written during the call.
+    #[inline]
+    pub unsafe fn new(pointer: *mut T, name: &str) -> Result<Out<T>> {
+        if pointer.is_null() { Err(null(name)) } else { Ok(Out(pointer)) }
+    }
+
+    #[inline]
+    pub fn write(self, value: T) {
+        // SAFETY: not NULL, and the maker vouched for the rest. C may have put it at any address.
+        unsafe { self.0.write_unaligned(value) }
+    }
+}
+
+impl<T> Out<*mut T> {
+    /// Hands out a new handle.
+    pub fn give(self, value: T) {
+        self.write(Box::into_raw(Box::new(value)));
+    }
+}
+
+/// A text.
+///
+/// # Safety
+/// `pointer` is NULL or points to a NUL-terminated text that nobody writes during `'a`.
+pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a str> {
+    // SAFETY: passed on.
+    match unsafe { optional_text(pointer, name) }? {
+        Some(text) => Ok(text),
+        None => Err(null(name)),
+    }
+}
+
+/// A text that may be NULL.
+///
+/// # Safety
+/// As [`text`].
+pub(crate) unsafe fn optional_text<'a>(pointer: *const c_char, name: &str) -> Result<Option<&'a str>> {
+    if pointer.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: not NULL, and the caller vouches for the rest.
+    match unsafe { CStr::from_ptr(pointer) }.to_str() {
+        Ok(text) => Ok(Some(text)),
+        Err(error) => fail!(InvalidArgument, "{name} is not UTF-8: {error}"),
+    }
+}
+
+/// An array; NULL is taken for an empty one.
+///
+/// # Safety
+/// `pointer` is NULL or points to `length` values that nobody writes during `'a`.
+#[inline]
+pub(crate) unsafe fn array<'a, T>(pointer: *const T, length: usize, name: &str) -> Result<&'a [T]> {
+    if length == 0 {
+        return Ok(&[]);
+    }
+    if pointer.is_null() {
+        return Err(null(name));
+    }
+    if !pointer.is_aligned() || length.checked_mul(size_of::<T>()).is_none_or(|bytes| bytes > isize::MAX as usize) {
+        fail!(InvalidArgument, "{name} at {pointer:p} can't be an array of {length} values");
+    }
+    // SAFETY: aligned, of a size that exists, and the caller vouches for the rest.
+    Ok(unsafe { std::slice::from_raw_parts(pointer, length) })
+}
+
+/// Dimensions; the rank is bounded before any of them is read.
+///
+/// # Safety
+/// As [`array`].
+pub(crate) unsafe fn dimensions<'a>(dims: *const usize, rank: usize) -> Result<&'a [usize]> {
+    if rank > MAX_RANK {
+        fail!(InvalidArgument, "rank is {rank}; a shape has at most {MAX_RANK} dimensions");
+    }
+    // SAFETY: passed on.
+    unsafe { array(dims, rank, "dims") }
+}
+
+/// A struct that says its own size first, so that it can grow.
+///
+/// # Safety
+/// The type is `repr(C)`, its first field is `struct_size: usize`, and every bit pattern of it is valid.
+pub(crate) unsafe trait Growing: Copy {
+    /// Its name in C.
+    const NAME: &'static str;
+    /// Its size when it first appeared.
+    const FIRST_SIZE: usize;
+}
+
+/// No struct grows beyond this; a larger `struct_size` was never set.
+const LARGEST: usize = 1 << 16;
+
+/// # Safety
+/// `pointer` points to a `usize`.
+unsafe fn struct_size<T: Growing>(pointer: *const T) -> Result<usize> {
+    // SAFETY: passed on.
+    let size = unsafe { pointer.cast::<usize>().read_unaligned() };
+    if !(T::FIRST_SIZE..=LARGEST).contains(&size) {
+        fail!(
+            InvalidArgument,
+            "struct_size of {} is {size}; set it to sizeof({}), {}",
+            T::NAME,
+            T::NAME,
+            size_of::<T>()
+        );
+    }
+    Ok(size)
+}
+
+/// Options: `defaults` where `pointer` is NULL or the struct is from an older header. A newer one is taken if what this
+/// version does not know is zero.
+///
+/// # Safety
+/// `pointer` is NULL or points to as many bytes as its first field says, which nobody writes meanwhile.
+pub(crate) unsafe fn options<T: Growing>(pointer: *const T, defaults: T) -> Result<T> {
+    if pointer.is_null() {
+        return Ok(defaults);
+    }
+    // SAFETY: the struct has `given` bytes, and T is plain data of which no more is overwritten than it has.
+    unsafe {
+        let given = struct_size(pointer)?;
+        let known = given.min(size_of::<T>());
+        if (known..given).any(|i| *pointer.cast::<u8>().add(i) != 0) {
+            fail!(Unsupported, "{} has fields that version {} does not know", T::NAME, adead_core::VERSION);
+        }
+        let mut options = defaults;
+        (&raw mut options).cast::<u8>().copy_from_nonoverlapping(pointer.cast(), known);
+        Ok(options)
+    }
+}
+
+/// A report: writes as much of `value` as the caller's struct has room for, and zeros behind it.
+///
+/// # Safety
+/// `pointer` is NULL or points to as many writable bytes as its first field says.
+pub(crate) unsafe fn report<T: Growing>(
+    pointer: *mut T,
+    name: &str,
+    make: impl FnOnce(usize) -> Result<T>,
+) -> Result<()> {
+    if pointer.is_null() {
+        return Err(null(name));
+    }
+    // SAFETY: the struct has `given` bytes, of which no more are written.
+    unsafe {
+        let given = struct_size(pointer)?;
+        let value = make(given)?;
+        let known = given.min(size_of::<T>());
+        pointer.cast::<u8>().copy_from_nonoverlapping((&raw const value).cast(), known);
+        pointer.cast::<u8>().add(known).write_bytes(0, given - known);
+    }
+    Ok(())
+}
+
+/// A text in a fixed array: cut between characters where it is too long, always ended by NUL.
+pub(crate) fn fixed<const N: usize>(text: &str) -> [c_char; N] {
+    let mut array = [0; N];
+    let end = (0..=text.len().min(N - 1)).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0);
+    for (to, &from) in array.iter_mut().zip(&text.as_bytes()[..end]) {
+        *to = from as c_char;
+    }
+    array
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Example {
+        struct_size: usize,
+        first: u64,
+        later: u64,
+    }
+
+    // SAFETY: as asked; it had only `first` in the beginning.
+    unsafe impl Growing for Example {
+        const NAME: &'static str = "example";
+        const FIRST_SIZE: usize = 16;
+    }
+
+    const DEFAULTS: Example = Example { struct_size: 24, first: 1, later: 2 };
+
+    #[test]
+    fn structs_from_older_and_newer_headers_are_read() {
+        let read = |words: &[usize]| {
+            // SAFETY: the tests give at least as many bytes as the first word says.
+            unsafe { options(words.as_ptr().cast::<Example>(), DEFAULTS) }.map(|read| (read.first, read.later))
+        };
+        assert_eq!(read(&[16, 7]).unwrap(), (7, 2));
+        assert_eq!(read(&[24, 7, 8]).unwrap(), (7, 8));
+        assert_eq!(read(&[32, 7, 8, 0]).unwrap(), (7, 8));
+        assert_eq!(read(&[32, 7, 8, 9]).unwrap_err().status(), Status::Unsupported);
+        assert_eq!(read(&[0, 7, 8]).unwrap_err().status(), Status::InvalidArgument);
+        assert_eq!(read(&[usize::MAX, 7, 8]).unwrap_err().status(), Status::InvalidArgument);
+        // SAFETY: NULL is allowed.
+        assert_eq!(unsafe { options(std::ptr::null(), DEFAULTS) }.unwrap(), DEFAULTS);
+    }
+
+    #[test]
+    fn reports_fill_what_there_is() {
+        let write = |words: &mut [usize]| {
+            // SAFETY: as above.
+            unsafe {
+                report(words.as_mut_ptr().cast::<Example>(), "out", |given| {
+                    Ok(Example { struct_size: given, ..DEFAULTS })
+                })
+            }
+        };
+        let mut older = [16, 0, 99];
+        write(&mut older).unwrap();
+        assert_eq!(older, [16, 1, 99]);
+        let mut newer = [32, 0, 0, 99];
+        write(&mut newer).unwrap();
+        assert_eq!(newer, [32, 1, 2, 0]);
+        assert!(write(&mut [8, 0, 0]).is_err());
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        let bytes = |array: [c_char; 4]| array.map(|byte| byte as u8);
+        assert_eq!(&bytes(fixed::<4>("aé!")), b"a\xc3\xa9\0");
+        assert_eq!(&bytes(fixed::<4>("aaé")), b"aa\0\0");
+        assert_eq!(&bytes(fixed::<4>("")), b"\0\0\0\0");
+    }
+}

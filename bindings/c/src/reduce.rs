@@ -1,0 +1,116 @@
+//! Reductions and normalisations.
+
+use crate::context::adead_context;
+use crate::op::run;
+use crate::status::{adead_status, guard};
+use crate::tensor::{adead_dtype, adead_tensor};
+use adead_core::{Attrs, Axis, Op};
+
+/// The axis of an operation that works on the row-major flattening of everything.
+pub const ADEAD_AXIS_ALL: i32 = i32::MIN;
+
+fn along(axis: i32) -> Axis {
+    if axis == ADEAD_AXIS_ALL { Axis::All } else { Axis::At(axis) }
+}
+
+fn reduction(axis: i32, keepdim: i32) -> Attrs {
+    Attrs { axis: along(axis), keepdim: keepdim != 0, ..Attrs::default() }
+}
+
+/// The sum along an axis (negative ones count from the end) or, with `ADEAD_AXIS_ALL`, of everything. `keepdim` not 0
+/// keeps the axis as 1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_sum(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    axis: i32,
+    keepdim: i32,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    guard(|| unsafe { run(context, Op::Sum, &reduction(axis, keepdim), &[x], out) })
+}
+
+/// The mean, along an axis or of everything as `adead_tensor_sum`; NaN of nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_mean(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    axis: i32,
+    keepdim: i32,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    guard(|| unsafe { run(context, Op::Mean, &reduction(axis, keepdim), &[x], out) })
+}
+
+/// The maximum, along an axis or of everything as `adead_tensor_sum`. `invalid_argument` of nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_max(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    axis: i32,
+    keepdim: i32,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    guard(|| unsafe { run(context, Op::Max, &reduction(axis, keepdim), &[x], out) })
+}
+
+/// The lowest index of the maximum, along an axis or of everything as `adead_tensor_sum`, as `dtype`: i64, i32 or u32.
+/// `invalid_argument` of nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_argmax(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    axis: i32,
+    keepdim: i32,
+    dtype: adead_dtype,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    guard(|| {
+        let attrs = Attrs { dtype: Some(crate::tensor::dtype(dtype)?), ..reduction(axis, keepdim) };
+        // SAFETY: the caller vouches for the pointers.
+        unsafe { run(context, Op::Argmax, &attrs, &[x], out) }
+    })
+}
+
+/// `e^x` over its sum, along an axis (negative ones count from the end). Rank 1 or more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_softmax(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    axis: i32,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    guard(|| unsafe { run(context, Op::Softmax, &reduction(axis, 0), &[x], out) })
+}
+
+/// `(x - mean) / sqrt(variance + eps)·gamma + beta` over the last axis: x `[…, N]`, gamma and beta `[N]` or NULL. The
+/// usual eps is 1e-5.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_layernorm(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    gamma: *const adead_tensor,
+    beta: *const adead_tensor,
+    eps: f32,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    guard(|| unsafe { run(context, Op::Layernorm, &Attrs { eps, ..Attrs::default() }, &[x, gamma, beta], out) })
+}
+
+/// `x / sqrt(mean(x²) + eps)·gamma` over the last axis: x `[…, N]`, gamma `[N]` or NULL. The usual eps is 1e-5.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_rmsnorm(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    gamma: *const adead_tensor,
+    eps: f32,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    guard(|| unsafe { run(context, Op::Rmsnorm, &Attrs { eps, ..Attrs::default() }, &[x, gamma], out) })
+}

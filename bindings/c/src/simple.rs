@@ -1,0 +1,214 @@
+//! The simple API: functions on the caller's own f32 arrays, no handle and no copy.
+
+use crate::pointers::{Out, fail, null, text};
+use crate::status::{adead_status, guard};
+use adead_core::hal::cpu::HostBuffer;
+use adead_core::{Attrs, Command, Context, DType, Inputs, Meta, Op, Result, Shape, View, ViewMut};
+use std::collections::BTreeMap;
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// What the simple API computes on: the CPU.
+pub const ADEAD_BACKEND_CPU: c_int = 0;
+/// What the simple API computes on: a CUDA GPU.
+pub const ADEAD_BACKEND_CUDA: c_int = 1;
+/// What the simple API computes on: a Vulkan GPU.
+pub const ADEAD_BACKEND_VULKAN: c_int = 2;
+/// What the simple API computes on: the best at hand, or what `ADEAD_DEVICE` names.
+pub const ADEAD_BACKEND_AUTO: c_int = -1;
+
+/// The context that calls use now; null before `adead_init` and after `adead_shutdown`.
+static ACTIVE: AtomicPtr<Context> = AtomicPtr::new(null_mut());
+
+/// The context of each backend, from AUTO. One that was opened stays, so that a call which another thread's
+/// `adead_shutdown` overtakes still has it.
+static OPENED: Mutex<[Option<&'static Context>; 4]> = Mutex::new([None; 4]);
+
+/// What `adead_alloc` gave and `adead_free` did not take back, by address.
+static ALLOCATED: Mutex<BTreeMap<usize, HostBuffer>> = Mutex::new(BTreeMap::new());
+
+#[inline]
+fn active() -> Result<&'static Context> {
+    // SAFETY: not null, it points to a context that is never freed.
+    match unsafe { ACTIVE.load(Ordering::Acquire).as_ref() } {
+        Some(context) => Ok(context),
+        None => start(ADEAD_BACKEND_AUTO),
+    }
+}
+
+#[cold]
+fn start(backend: c_int) -> Result<&'static Context> {
+    let open = match backend {
+        ADEAD_BACKEND_AUTO => Context::auto,
+        ADEAD_BACKEND_CPU => || Context::open("cpu"),
+        ADEAD_BACKEND_CUDA => || Context::open("cuda"),
+        ADEAD_BACKEND_VULKAN => || Context::open("vulkan"),
+        _ => fail!(InvalidArgument, "backend is {backend}; it must be 0 (CPU), 1 (CUDA), 2 (Vulkan) or -1 (auto)"),
+    };
+    let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+    let slot = &mut opened[(backend - ADEAD_BACKEND_AUTO) as usize];
+    let context = match *slot {
+        Some(context) => context,
+        None => slot.insert(Box::leak(Box::new(open()?))),
+    };
+    ACTIVE.store(std::ptr::from_ref(context).cast_mut(), Ordering::Release);
+    Ok(context)
+}
+
+#[inline]
+fn dimension(value: c_int, name: &str) -> Result<usize> {
+    usize::try_from(value).or_else(|_| fail!(InvalidArgument, "{name} is {value}; it can't be negative"))
+}
+
+/// The address of a matrix; NULL is one only if it has no elements.
+#[inline]
+fn address<T>(data: *const f32, shape: &Shape, name: &str) -> Result<NonNull<T>> {
+    if !data.is_aligned() {
+        fail!(InvalidArgument, "{name} is at {data:p}, which is no address of a float");
+    }
+    match NonNull::new(data.cast_mut()) {
+        Some(data) => Ok(data.cast()),
+        None if shape.elements() == 0 => Ok(NonNull::<f32>::dangling().cast()),
+        None => Err(null(name)),
+    }
+}
+
+/// # Safety
+/// `data` is NULL or points to the shape's elements, which nobody writes during `'a`.
+#[inline]
+unsafe fn input<'a>(data: *const f32, shape: Shape, name: &str) -> Result<Option<View<'a>>> {
+    let data = address(data, &shape, name)?;
+    // SAFETY: aligned, and the caller vouches for the elements.
+    Ok(Some(unsafe { View::from_raw(data, Meta::new(DType::F32, shape)) }))
+}
+
+/// # Safety
+/// `data` is NULL or points to the shape's elements, which nobody else touches during `'a`.
+#[inline]
+unsafe fn output<'a>(data: *mut f32, shape: Shape, name: &str) -> Result<ViewMut<'a>> {
+    let data = address(data, &shape, name)?;
+    // SAFETY: aligned, and the caller vouches for the elements.
+    Ok(unsafe { ViewMut::from_raw(data, Meta::new(DType::F32, shape)) })
+}
+
+#[inline]
+fn execute(op: Op, inputs: &[Option<View<'_>>], output: ViewMut<'_>) -> Result<()> {
+    let inputs = Inputs::from_slice(inputs);
+    active()?.execute(&mut Command::new(op, Attrs::default(), inputs, output)?)
+}
+
+/// Starts the simple API on a backend: 0 CPU, 1 CUDA, 2 Vulkan, -1 the best at hand or what `ADEAD_DEVICE` names.
+/// Again with another backend switches to that. A function of the simple API that is called first starts it as -1 does.
+/// `backend_unavailable` if the backend is not on this machine or not in this version.
+#[unsafe(no_mangle)]
+pub extern "C" fn adead_init(backend: c_int) -> adead_status {
+    guard(|| start(backend).map(|_| ()))
+}
+
+/// Ends the simple API: frees what `adead_alloc` gave and nobody freed. It may be started again.
+#[unsafe(no_mangle)]
+pub extern "C" fn adead_shutdown() -> adead_status {
+    guard(|| {
+        ACTIVE.store(null_mut(), Ordering::Release);
+        let left = std::mem::take(&mut *ALLOCATED.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(left);
+        Ok(())
+    })
+}
+
+/// Memory for the simple API: `bytes` bytes, zero, on a multiple of 64. Any other memory of the caller does as well.
+/// `out_of_memory` if the system refuses.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_alloc(bytes: usize, out: *mut *mut c_void) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for it.
+        let out = unsafe { Out::new(out, "out") }?;
+        active()?;
+        let buffer = HostBuffer::zeroed(bytes)?;
+        let pointer = buffer.pointer().as_ptr();
+        ALLOCATED.lock().unwrap_or_else(PoisonError::into_inner).insert(pointer as usize, buffer);
+        out.write(pointer.cast());
+        Ok(())
+    })
+}
+
+/// Gives back what `adead_alloc` gave; NULL is fine. `invalid_argument`, and nothing happens, for any other pointer and
+/// for one that was freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn adead_free(pointer: *mut c_void) -> adead_status {
+    guard(|| {
+        if pointer.is_null() {
+            return Ok(());
+        }
+        let taken = ALLOCATED.lock().unwrap_or_else(PoisonError::into_inner).remove(&(pointer as usize));
+        match taken {
+            Some(_) => Ok(()),
+            None => fail!(InvalidArgument, "pointer {pointer:p} is not from adead_alloc, or it was freed before"),
+        }
+    })
+}
+
+/// `result = a·b`: a is `[m, k]`, b `[k, n]`, result `[m, n]`, row-major. The result may not overlap a or b.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_matmul(
+    a: *const f32,
+    b: *const f32,
+    result: *mut f32,
+    m: c_int,
+    n: c_int,
+    k: c_int,
+) -> adead_status {
+    guard(|| {
+        let (m, n, k) = (dimension(m, "m")?, dimension(n, "n")?, dimension(k, "k")?);
+        // SAFETY: the caller vouches for the arrays.
+        unsafe {
+            let (a, b) = (input(a, Shape::new(&[m, k])?, "a")?, input(b, Shape::new(&[k, n])?, "b")?);
+            execute(Op::Matmul, &[a, b], output(result, Shape::new(&[m, n])?, "result")?)
+        }
+    })
+}
+
+/// Softmax of every row of a `[rows, cols]` matrix, row-major. `out` may be `in`, but not overlap it otherwise.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_softmax(r#in: *const f32, out: *mut f32, rows: c_int, cols: c_int) -> adead_status {
+    guard(|| {
+        let shape = Shape::new(&[dimension(rows, "rows")?, dimension(cols, "cols")?])?;
+        // SAFETY: the caller vouches for the arrays.
+        unsafe { execute(Op::Softmax, &[input(r#in, shape, "in")?], output(out, shape, "out")?) }
+    })
+}
+
+/// `max(x, 0)` of `size` values; a NaN stays NaN. `out` may be `in`, but not overlap it otherwise.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_relu(r#in: *const f32, out: *mut f32, size: c_int) -> adead_status {
+    guard(|| {
+        let shape = Shape::new(&[dimension(size, "size")?])?;
+        // SAFETY: the caller vouches for the arrays.
+        unsafe { execute(Op::Relu, &[input(r#in, shape, "in")?], output(out, shape, "out")?) }
+    })
+}
+
+/// Starts the simple API on Vulkan, as `adead_init(2)` does. `backend_unavailable` in this version.
+#[unsafe(no_mangle)]
+pub extern "C" fn adead_vulkan_init() -> adead_status {
+    guard(|| start(ADEAD_BACKEND_VULKAN).map(|_| ()))
+}
+
+/// Runs a compute shader on Vulkan with `x`·`y`·`z` workgroups. `shader` names the file of its SPIR-V.
+/// `backend_unavailable` in this version.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_vulkan_compute(shader: *const c_char, x: c_int, y: c_int, z: c_int) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the text.
+        unsafe { text(shader, "shader") }?;
+        for (groups, name) in [(x, "x"), (y, "y"), (z, "z")] {
+            if groups < 1 {
+                fail!(InvalidArgument, "{name} is {groups}; it must be at least 1");
+            }
+        }
+        Context::open("vulkan")?;
+        fail!(BackendUnavailable, "this version runs no shaders")
+    })
+}

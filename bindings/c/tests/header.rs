@@ -1,0 +1,209 @@
+//! include/adead.h is what these sources say: generated here, compared, and rewritten with `ADEAD_BLESS=1`.
+
+use adead_c::{ADEAD_BACKEND_AUTO, ADEAD_BACKEND_CPU, ADEAD_BACKEND_CUDA, ADEAD_BACKEND_VULKAN};
+use adead_core::contract::{Activation, GeluForm};
+use adead_core::hal::ContractLevel;
+use adead_core::hardware::Mode;
+use adead_core::program::{Direction, Format, RunOptions};
+use adead_core::{Attrs, DType, Op, Status};
+use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
+use std::fmt::{Debug, Write};
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+/// The sources in the order of the header.
+const SOURCES: &[&str] = &[
+    "status",
+    "simple",
+    "hardware",
+    "context",
+    "tensor",
+    "op",
+    "elementwise",
+    "matrix",
+    "reduce",
+    "moves",
+    "program",
+    "outcome",
+    "memory",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn core_source(path: &str) -> String {
+    fs::read_to_string(root().join("core/src").join(path)).unwrap()
+}
+
+/// The constants of one of the core's enums: numbers from the values, comments from the source.
+fn constants<T: Copy + Debug>(to: &mut String, prefix: &str, source: &str, values: &[T], number: impl Fn(T) -> i64) {
+    writeln!(to, "enum {{").unwrap();
+    for &value in values {
+        let variant = format!("{value:?}");
+        let at = source
+            .lines()
+            .position(|line| line.trim_start().strip_prefix(&variant).is_some_and(|rest| rest.starts_with([' ', ','])));
+        let comments: Vec<&str> = source.lines().take(at.expect(&variant)).collect();
+        let lines =
+            comments.iter().rev().take_while(|line| !line.trim().ends_with([',', ';', '{'])).collect::<Vec<_>>();
+        let text: Vec<&str> =
+            lines.iter().rev().filter_map(|line| line.trim().strip_prefix("///")).map(str::trim).collect();
+        assert!(!text.is_empty(), "{variant} has no comment");
+        let text = text.join(" ").replace(['[', ']'], "");
+        writeln!(to, "  /// {text}\n  {prefix}_{} = {},", screaming(&variant), number(value)).unwrap();
+    }
+    // No comma after the last: C++98 has none.
+    to.truncate(to.trim_end_matches(",\n").len());
+    writeln!(to, "\n}};\n").unwrap();
+}
+
+/// `InvalidArgument` to `INVALID_ARGUMENT`.
+fn screaming(name: &str) -> String {
+    let mut text = String::new();
+    for (i, c) in name.char_indices() {
+        let after_lower = i > 0 && name.as_bytes()[i - 1].is_ascii_lowercase();
+        if c.is_ascii_uppercase() && after_lower {
+            text.push('_');
+        }
+        text.push(c.to_ascii_uppercase());
+    }
+    text
+}
+
+fn all_constants() -> String {
+    let mut text = String::from(
+        "\n#ifndef ADEAD_API\n/// What a build may put before every declaration.\n#define ADEAD_API\n#endif\n\n",
+    );
+    let to = &mut text;
+    to.push_str("// adead_status: what a call returns. The numbers never change.\n");
+    constants(to, "ADEAD", &core_source("error.rs"), Status::ALL, |status| status as i64);
+    to.push_str("// What the simple API computes on.\nenum {\n");
+    for (name, number, text) in [
+        ("AUTO", ADEAD_BACKEND_AUTO, "The best at hand, or what the environment variable ADEAD_DEVICE names."),
+        ("CPU", ADEAD_BACKEND_CPU, "The CPU."),
+        ("CUDA", ADEAD_BACKEND_CUDA, "A CUDA GPU."),
+        ("VULKAN", ADEAD_BACKEND_VULKAN, "A Vulkan GPU."),
+    ] {
+        writeln!(to, "  /// {text}\n  ADEAD_BACKEND_{name} = {number}{}", if name == "VULKAN" { "" } else { "," })
+            .unwrap();
+    }
+    to.push_str("};\n\n");
+    to.push_str("// adead_dtype: the type of elements.\n");
+    constants(to, "ADEAD_DTYPE", &core_source("dtype.rs"), &DType::ALL, |dtype| dtype as i64);
+    to.push_str("// adead_op: the operations. The numbers never change; new ones come behind.\n");
+    constants(to, "ADEAD_OP", &core_source("ops/mod.rs"), Op::ALL, |op| op as i64);
+    let enum_text =
+        |path: &str, name: &str| core_source(path).split_once(&format!("pub enum {name} ")).unwrap().1.to_string();
+    to.push_str("// adead_activation: what follows a matrix product.\n");
+    constants(
+        to,
+        "ADEAD_ACTIVATION",
+        &enum_text("contract/functions.rs", "Activation"),
+        &Activation::ALL,
+        |activation| activation as i64,
+    );
+    to.push_str("// adead_gelu_form: which form of gelu.\n");
+    constants(
+        to,
+        "ADEAD_GELU",
+        &enum_text("contract/functions.rs", "GeluForm"),
+        &[GeluForm::Erf, GeluForm::Tanh],
+        |form| form as i64,
+    );
+    to.push_str("// adead_contract_level: how a device keeps the arithmetic contract.\n");
+    let levels = [ContractLevel::Native, ContractLevel::Emulated];
+    constants(to, "ADEAD_CONTRACT", &enum_text("hal/mod.rs", "ContractLevel"), &levels, |level| level as i64);
+    to.push_str("// adead_mode: where work should run.\n");
+    let modes = [Mode::Cpu, Mode::Hybrid, Mode::Gpu];
+    constants(to, "ADEAD_MODE", &enum_text("hardware/mod.rs", "Mode"), &modes, |mode| mode as i64);
+
+    to.push_str("// adead_format: what a program is or was decoded from.\n");
+    let formats = [Format::Adead, Format::Agpu, Format::Hex, Format::Ahyb, Format::Text];
+    constants(to, "ADEAD_FORMAT", &enum_text("program/mod.rs", "Format"), &formats, |format| format as i64);
+    to.push_str("// adead_direction: which way a slot's contents go.\n");
+    let directions = [Direction::In, Direction::Out, Direction::Both];
+    constants(to, "ADEAD_DIRECTION", &enum_text("program/slots.rs", "Direction"), &directions, |way| way as i64);
+
+    let Attrs { alpha, beta, scale, .. } = Attrs::default();
+    let initial = |to: &mut String, name: &str, values: &str| {
+        let (lower, upper) = (format!("adead_{name}_options"), name.to_uppercase());
+        writeln!(to, "/// The defaults of {lower}.").unwrap();
+        writeln!(to, "#define ADEAD_{upper}_OPTIONS_INIT {{ sizeof({lower}), {values} }}\n").unwrap();
+    };
+    initial(to, "context", "NULL, 0");
+    initial(to, "matmul", &format!("0, 0, {alpha:?}f, {beta:?}f, NULL, NULL, ADEAD_ACTIVATION_NONE, 0"));
+    initial(to, "attention", &format!("NULL, 0, {scale:?}f"));
+    initial(to, "run", &format!("(size_t){}, 0, 0", RunOptions::default().memory_limit));
+    text
+}
+
+fn header() -> String {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let comment: String =
+        include_str!("preamble.txt").lines().map(|line| format!(" * {line}").trim_end().to_string() + "\n").collect();
+    let mut config = Config {
+        language: Language::C,
+        cpp_compat: true,
+        usize_is_size_t: true,
+        header: Some(format!("/*\n{comment} */")),
+        include_guard: Some("ADEAD_H".into()),
+        no_includes: true,
+        sys_includes: vec!["stddef.h".into(), "stdint.h".into()],
+        after_includes: Some(all_constants()),
+        documentation_style: DocumentationStyle::Cxx,
+        style: Style::Type,
+        line_length: 120,
+        tab_width: 2,
+        ..Config::default()
+    };
+    config.function.prefix = Some("ADEAD_API".into());
+    config.export.exclude = ["AUTO", "CPU", "CUDA", "VULKAN"].map(|name| format!("ADEAD_BACKEND_{name}")).to_vec();
+    let mut builder = Builder::new().with_config(config);
+    for name in SOURCES {
+        builder = builder.with_src(sources.join(format!("{name}.rs")));
+    }
+    let mut text = Vec::new();
+    builder.generate().unwrap().write(&mut text);
+    ascii(&String::from_utf8(text).unwrap())
+}
+
+/// Compilers that take sources for another encoding than UTF-8 warn of the comments else.
+fn ascii(text: &str) -> String {
+    let mut ascii = text.to_string();
+    for (from, to) in [("·", "*"), ("…", "..."), ("−", "-"), ("²", "^2"), ("≤", "<="), ("×", "x")] {
+        ascii = ascii.replace(from, to);
+    }
+    let other: String = ascii.chars().filter(|c| !c.is_ascii()).collect();
+    assert!(other.is_empty(), "the header has {other}");
+    ascii
+}
+
+#[test]
+fn the_header_is_up_to_date() {
+    let (path, expected) = (root().join("include/adead.h"), header());
+    if env::var_os("ADEAD_BLESS").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, &expected).unwrap();
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    let first = expected.lines().zip(found.lines()).find(|(expected, found)| expected != found);
+    assert!(
+        found == expected,
+        "include/adead.h is out of date, first at {first:?}: ADEAD_BLESS=1 cargo test -p adead-c --test header"
+    );
+}
+
+#[test]
+fn every_operation_has_its_function_and_every_source_is_read() {
+    let header = header();
+    for op in Op::ALL {
+        assert!(header.contains(&format!(" adead_tensor_{op}(")), "{op} has no function");
+    }
+    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap() {
+        let path = entry.unwrap().path();
+        let functions = fs::read_to_string(&path).unwrap().contains("extern \"C\"");
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        assert!(!functions || SOURCES.contains(&name), "{name}.rs is not in SOURCES");
+    }
+}

@@ -1,0 +1,47 @@
+# Builds libadead with cargo and lays it out in ${PROJECT_BINARY_DIR}/lib as it is installed.
+
+find_program(ADEAD_CARGO cargo HINTS "$ENV{CARGO_HOME}/bin" "$ENV{HOME}/.cargo/bin")
+if(NOT ADEAD_CARGO)
+  message(FATAL_ERROR "adead is built by cargo, and there is none: see https://rustup.rs, or set ADEAD_CARGO")
+endif()
+
+set(built "${ADEAD_CARGO_TARGET_DIR}/release")
+set(cargo_arguments build --release --locked -p adead-artifact --target-dir "${ADEAD_CARGO_TARGET_DIR}"
+    --manifest-path "${PROJECT_SOURCE_DIR}/Cargo.toml")
+if(ADEAD_RUST_TARGET)
+  list(APPEND cargo_arguments --target "${ADEAD_RUST_TARGET}")
+  set(built "${ADEAD_CARGO_TARGET_DIR}/${ADEAD_RUST_TARGET}/release")
+endif()
+
+set(libraries "${PROJECT_BINARY_DIR}/lib")
+set(adead_soname "libadead.so.${PROJECT_VERSION_MAJOR}")
+set(adead_shared "libadead.so.${PROJECT_VERSION}")
+
+# Cargo knows best whether there is something to do, so it is always asked.
+add_custom_target(adead_cargo ALL
+  COMMAND ${CMAKE_COMMAND} -E env --unset=CARGO_BUILD_TARGET "${ADEAD_CARGO}" ${cargo_arguments}
+  COMMAND ${CMAKE_COMMAND} -E make_directory "${libraries}"
+  COMMAND ${CMAKE_COMMAND} -E copy_if_different "${built}/libadead.so" "${libraries}/${adead_shared}"
+  COMMAND ${CMAKE_COMMAND} -E create_symlink "${adead_shared}" "${libraries}/${adead_soname}"
+  COMMAND ${CMAKE_COMMAND} -E create_symlink "${adead_soname}" "${libraries}/libadead.so"
+  COMMAND ${CMAKE_COMMAND} -E copy_if_different "${built}/libadead.a" "${libraries}/libadead.a"
+  BYPRODUCTS "${libraries}/${adead_shared}" "${libraries}/${adead_soname}" "${libraries}/libadead.so"
+             "${libraries}/libadead.a"
+  COMMENT "Building libadead with cargo"
+  VERBATIM)
+
+# The targets, as adeadConfig.cmake gives them to others.
+set(adead_include_dir "${PROJECT_SOURCE_DIR}/include")
+set(adead_library_dir "${libraries}")
+include("${CMAKE_CURRENT_LIST_DIR}/adeadTargets.cmake")
+set_target_properties(adead::shared adead::static adead::adead PROPERTIES IMPORTED_GLOBAL ON)
+add_dependencies(adead::shared adead_cargo)
+add_dependencies(adead::static adead_cargo)
+
+# find_package(adead) with this build tree in CMAKE_PREFIX_PATH or as adead_DIR.
+include(CMakePackageConfigHelpers)
+configure_package_config_file(cmake/adeadConfig.cmake.in "${PROJECT_BINARY_DIR}/adeadConfig.cmake"
+  INSTALL_DESTINATION "${PROJECT_BINARY_DIR}" INSTALL_PREFIX "${PROJECT_BINARY_DIR}"
+  PATH_VARS adead_include_dir adead_library_dir NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+configure_file(cmake/adeadTargets.cmake "${PROJECT_BINARY_DIR}/adeadTargets.cmake" COPYONLY)
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/adeadConfigVersion.cmake" COMPATIBILITY SameMajorVersion)

@@ -1,0 +1,987 @@
+/*
+ * adead: tensor operations with the same bits on every device. MIT license.
+ *
+ * Generated from bindings/c by `ADEAD_BLESS=1 cargo test -p adead-c --test header`; don't edit.
+ *
+ * Two layers. The simple API works on the caller's own float arrays: adead_init, adead_alloc, adead_matmul,
+ * adead_softmax, adead_relu, adead_free, adead_shutdown. The object API has handles: a context (opened devices),
+ * tensors, attributes and others, and one function for every operation. docs/c-api.md is the guide, docs/operations.md
+ * lists the operations.
+ *
+ * Rules, for every function:
+ *
+ * - A function is called adead_<noun>_<verb> and returns an adead_status: ADEAD_OK (0), or why it failed. Then
+ *   adead_last_error() has the text, for the calling thread. Functions that can't fail return their value, and
+ *   adead_<noun>_destroy returns nothing.
+ * - Outputs come through the last pointers, called `out`, and are written only on success: a failed call changes
+ *   nothing.
+ * - What a function only reads is const. Arrays and texts are borrowed for the call and never kept.
+ * - A pointer must not be NULL unless its description says so or what it points to has no elements; a NULL is
+ *   ADEAD_INVALID_ARGUMENT and the text names the parameter. Texts are UTF-8 and end with NUL.
+ * - What _create, _open and every `adead_x **out` give is the caller's and goes back through its _destroy, once.
+ *   _destroy(NULL) does nothing. A handle may outlive the others that it was made with.
+ * - Handles may be used by several threads at once as long as they are only read (const); nothing is bound to the
+ *   thread that made it. No call depends on the floating-point mode of the calling thread, nor changes it.
+ * - Structs begin with struct_size, which the caller sets to sizeof the struct: options best by their ..._INIT, which
+ *   also has the defaults. A struct of an older header is taken as it is; of a newer one, if what this version does
+ *   not know is zero. A NULL for options is their defaults.
+ * - Nothing aborts the process, and nothing is printed unless the environment variable ADEAD_LOG asks for it. A fault
+ *   of adead itself is ADEAD_INTERNAL.
+ */
+
+#ifndef ADEAD_H
+#define ADEAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifndef ADEAD_API
+/// What a build may put before every declaration.
+#define ADEAD_API
+#endif
+
+// adead_status: what a call returns. The numbers never change.
+enum {
+  /// No error.
+  ADEAD_OK = 0,
+  /// An argument is out of range, missing or contradictory.
+  ADEAD_INVALID_ARGUMENT = 1,
+  /// Ranks or dimensions don't fit each other.
+  ADEAD_SHAPE_MISMATCH = 2,
+  /// An element type is not taken here, or two differ.
+  ADEAD_DTYPE_MISMATCH = 3,
+  /// Host or device memory ran out, or a limit set by the caller did.
+  ADEAD_OUT_OF_MEMORY = 4,
+  /// The device asked for is not on this machine, or its driver is missing.
+  ADEAD_BACKEND_UNAVAILABLE = 5,
+  /// The device stopped answering; it stays lost.
+  ADEAD_DEVICE_LOST = 6,
+  /// A user kernel is malformed or was refused by the driver.
+  ADEAD_INVALID_KERNEL = 7,
+  /// A program is malformed; the text gives the offset.
+  ADEAD_INVALID_PROGRAM = 8,
+  /// Well-formed, but not something this device or version does.
+  ADEAD_UNSUPPORTED = 9,
+  /// The result is not there yet.
+  ADEAD_NOT_READY = 10,
+  /// The operating system refused a file or a stream.
+  ADEAD_IO = 11,
+  /// A fault of adead itself (a caught panic). Please report it.
+  ADEAD_INTERNAL = 12
+};
+
+// What the simple API computes on.
+enum {
+  /// The best at hand, or what the environment variable ADEAD_DEVICE names.
+  ADEAD_BACKEND_AUTO = -1,
+  /// The CPU.
+  ADEAD_BACKEND_CPU = 0,
+  /// A CUDA GPU.
+  ADEAD_BACKEND_CUDA = 1,
+  /// A Vulkan GPU.
+  ADEAD_BACKEND_VULKAN = 2
+};
+
+// adead_dtype: the type of elements.
+enum {
+  /// IEEE-754 binary32.
+  ADEAD_DTYPE_F32 = 0,
+  /// IEEE-754 binary16, storage only.
+  ADEAD_DTYPE_F16 = 1,
+  /// bfloat16, storage only.
+  ADEAD_DTYPE_BF16 = 2,
+  /// 32-bit signed integer.
+  ADEAD_DTYPE_I32 = 3,
+  /// 64-bit signed integer.
+  ADEAD_DTYPE_I64 = 4,
+  /// 32-bit unsigned integer.
+  ADEAD_DTYPE_U32 = 5
+};
+
+// adead_op: the operations. The numbers never change; new ones come behind.
+enum {
+  /// `alpha*(a*b) + beta*c + bias`, then an activation.
+  ADEAD_OP_MATMUL = 0,
+  /// The inner product of two vectors.
+  ADEAD_OP_DOT = 1,
+  /// `a + b`.
+  ADEAD_OP_ADD = 2,
+  /// `a - b`.
+  ADEAD_OP_SUB = 3,
+  /// `a*b`, element by element.
+  ADEAD_OP_MUL = 4,
+  /// `a / b`.
+  ADEAD_OP_DIV = 5,
+  /// `x*alpha`.
+  ADEAD_OP_SCALE = 6,
+  /// `-x`.
+  ADEAD_OP_NEG = 7,
+  /// `|x|`.
+  ADEAD_OP_ABS = 8,
+  /// `e^x`.
+  ADEAD_OP_EXP = 9,
+  /// The natural logarithm.
+  ADEAD_OP_LOG = 10,
+  /// The square root.
+  ADEAD_OP_SQRT = 11,
+  /// `1 / sqrt(x)`.
+  ADEAD_OP_RSQRT = 12,
+  /// `max(x, 0)`.
+  ADEAD_OP_RELU = 13,
+  /// `1 / (1 + e^-x)`.
+  ADEAD_OP_SIGMOID = 14,
+  /// The hyperbolic tangent.
+  ADEAD_OP_TANH = 15,
+  /// The Gaussian error linear unit.
+  ADEAD_OP_GELU = 16,
+  /// `x*sigmoid(x)`.
+  ADEAD_OP_SILU = 17,
+  /// `e^x` over its sum, along an axis.
+  ADEAD_OP_SOFTMAX = 18,
+  /// The sum along an axis or of all.
+  ADEAD_OP_SUM = 19,
+  /// The mean along an axis or of all.
+  ADEAD_OP_MEAN = 20,
+  /// The maximum along an axis or of all.
+  ADEAD_OP_MAX = 21,
+  /// The lowest index of the maximum.
+  ADEAD_OP_ARGMAX = 22,
+  /// Mean and variance normalised over the last axis.
+  ADEAD_OP_LAYERNORM = 23,
+  /// Root mean square normalised over the last axis.
+  ADEAD_OP_RMSNORM = 24,
+  /// Softmax-weighted values: scaled dot-product attention.
+  ADEAD_OP_ATTENTION = 25,
+  /// Two matrix products with an activation between them.
+  ADEAD_OP_FFN = 26,
+  /// Rows of a table by id.
+  ADEAD_OP_EMBEDDING = 27,
+  /// The axes permuted.
+  ADEAD_OP_TRANSPOSE = 28,
+  /// Tensors joined along an axis.
+  ADEAD_OP_CONCAT = 29,
+  /// Another element type.
+  ADEAD_OP_CAST = 30
+};
+
+// adead_activation: what follows a matrix product.
+enum {
+  /// Nothing.
+  ADEAD_ACTIVATION_NONE = 0,
+  /// `relu`.
+  ADEAD_ACTIVATION_RELU = 1,
+  /// `sigmoid`.
+  ADEAD_ACTIVATION_SIGMOID = 2,
+  /// `tanh`.
+  ADEAD_ACTIVATION_TANH = 3,
+  /// `gelu_tanh`.
+  ADEAD_ACTIVATION_GELU_TANH = 4,
+  /// `gelu_erf`.
+  ADEAD_ACTIVATION_GELU_ERF = 5,
+  /// `silu`.
+  ADEAD_ACTIVATION_SILU = 6
+};
+
+// adead_gelu_form: which form of gelu.
+enum {
+  /// By the error function.
+  ADEAD_GELU_ERF = 0,
+  /// By tanh.
+  ADEAD_GELU_TANH = 1
+};
+
+// adead_contract_level: how a device keeps the arithmetic contract.
+enum {
+  /// Its own instructions have the contract's bits.
+  ADEAD_CONTRACT_NATIVE = 0,
+  /// Some primitive is put together from others, exactly but more slowly.
+  ADEAD_CONTRACT_EMULATED = 1
+};
+
+// adead_mode: where work should run.
+enum {
+  /// On the processor: no GPU, or one with less than 2 GB.
+  ADEAD_MODE_CPU = 0,
+  /// On both: a GPU with 2 to 4 GB.
+  ADEAD_MODE_HYBRID = 1,
+  /// On the GPU: one with 4 GB or more.
+  ADEAD_MODE_GPU = 2
+};
+
+// adead_format: what a program is or was decoded from.
+enum {
+  /// adead's own container.
+  ADEAD_FORMAT_ADEAD = 0,
+  /// The binary of AGPU.
+  ADEAD_FORMAT_AGPU = 1,
+  /// AGPU's instructions as hexadecimal text.
+  ADEAD_FORMAT_HEX = 2,
+  /// The hybrid container, of which the AGPU program is taken.
+  ADEAD_FORMAT_AHYB = 3,
+  /// Assembler text.
+  ADEAD_FORMAT_TEXT = 4
+};
+
+// adead_direction: which way a slot's contents go.
+enum {
+  /// The caller supplies it.
+  ADEAD_DIRECTION_IN = 0,
+  /// The program makes it.
+  ADEAD_DIRECTION_OUT = 1,
+  /// Both.
+  ADEAD_DIRECTION_BOTH = 2
+};
+
+/// The defaults of adead_context_options.
+#define ADEAD_CONTEXT_OPTIONS_INIT { sizeof(adead_context_options), NULL, 0 }
+
+/// The defaults of adead_matmul_options.
+#define ADEAD_MATMUL_OPTIONS_INIT { sizeof(adead_matmul_options), 0, 0, 1.0f, 0.0f, NULL, NULL, ADEAD_ACTIVATION_NONE, 0 }
+
+/// The defaults of adead_attention_options.
+#define ADEAD_ATTENTION_OPTIONS_INIT { sizeof(adead_attention_options), NULL, 0, 0.0f }
+
+/// The defaults of adead_run_options.
+#define ADEAD_RUN_OPTIONS_INIT { sizeof(adead_run_options), (size_t)1073741824, 0, 0 }
+
+
+
+/// The version of this interface that the header describes.
+#define ADEAD_ABI_VERSION 1
+
+/// The most caches that a report has room for.
+#define ADEAD_MAX_CACHES 8
+
+/// The most dimensions that a tensor may have.
+#define ADEAD_MAX_RANK 8
+
+/// The axis of an operation that works on the row-major flattening of everything.
+#define ADEAD_AXIS_ALL INT32_MIN
+
+/// Blocks in one region of host memory: the same calls give the same offsets, on every machine. One thread at a time.
+typedef struct adead_allocator adead_allocator;
+
+/// Scratch memory: an allocation advances a pointer, and everything is released together. One thread at a time.
+typedef struct adead_arena adead_arena;
+
+/// Attributes of an operation, each with its default until it is set. One thread at a time may change one.
+typedef struct adead_attrs adead_attrs;
+
+/// Opened devices. Threads may share one.
+typedef struct adead_context adead_context;
+
+/// What a program's run gave: its outputs and how they came about.
+typedef struct adead_outcome adead_outcome;
+
+/// A decoded program. It never changes, so threads may share one.
+typedef struct adead_program adead_program;
+
+/// A shaped value. Its contents never change, so threads may share one.
+typedef struct adead_tensor adead_tensor;
+
+/// What a call returns: `ADEAD_OK` (0), or why it failed.
+typedef int32_t adead_status;
+
+/// Where work should run, one of `ADEAD_MODE_...`.
+typedef int32_t adead_mode;
+
+/// A data or unified cache.
+typedef struct {
+  /// 1 is the nearest.
+  uint32_t level;
+  /// Bytes of a line.
+  uint32_t line;
+  /// Bytes.
+  uint64_t size;
+} adead_cache;
+
+/// A report on the machine. The caller sets `struct_size`; texts end with NUL and are cut if they are longer.
+typedef struct {
+  /// `sizeof(adead_hardware)`.
+  size_t struct_size;
+  /// Bytes of host memory that this process could use if it were alone.
+  uint64_t memory_total;
+  /// Bytes of host memory that it could use now.
+  uint64_t memory_available;
+  /// Physical cores that this process may use.
+  uint32_t cpu_cores;
+  /// Hardware threads that this process may use.
+  uint32_t cpu_threads;
+  /// Nominal frequency in MHz, 0 where unknown.
+  uint32_t cpu_frequency_mhz;
+  /// The mode that suits the machine.
+  adead_mode recommended;
+  /// How many of `cpu_caches` are there, from the nearest.
+  size_t cpu_cache_count;
+  /// The caches.
+  adead_cache cpu_caches[ADEAD_MAX_CACHES];
+  /// "GenuineIntel", "AuthenticAMD", ...
+  char cpu_vendor[32];
+  /// The maker's name for the processor.
+  char cpu_model[128];
+  /// Instruction-set extensions that kernels may use, with a space between them.
+  char cpu_features[512];
+} adead_hardware;
+
+/// How to open a context. Start from `ADEAD_CONTEXT_OPTIONS_INIT`.
+typedef struct {
+  /// `sizeof(adead_context_options)`.
+  size_t struct_size;
+  /// The CPU's instruction set: "avx512", "avx2", "sse2", "portable". NULL: what `ADEAD_ISA` names, else the best.
+  const char *isa;
+  /// CPU threads. 0: what `ADEAD_NUM_THREADS` says, else as many as the process may use.
+  size_t threads;
+} adead_context_options;
+
+/// How a device keeps the arithmetic contract, one of `ADEAD_CONTRACT_...`.
+typedef int32_t adead_contract_level;
+
+/// What a device is. The caller sets `struct_size`; texts end with NUL and are cut if they are longer.
+typedef struct {
+  /// `sizeof(adead_device_info)`.
+  size_t struct_size;
+  /// Bytes of memory, 0 where unknown.
+  uint64_t memory;
+  /// Execution units that work at once: threads, multiprocessors.
+  uint32_t units;
+  /// How it keeps the arithmetic contract: `ADEAD_CONTRACT_...`.
+  adead_contract_level contract;
+  /// How to open it: "cpu", "cuda:0", "vulkan:1".
+  char id[32];
+  /// What its kernels are built for: an instruction set, a compute capability.
+  char arch[32];
+  /// What its maker calls it.
+  char name[128];
+} adead_device_info;
+
+/// The type of elements, one of `ADEAD_DTYPE_...`.
+typedef int32_t adead_dtype;
+
+/// An operation, one of `ADEAD_OP_...`.
+typedef int32_t adead_op;
+
+/// Which form of gelu, one of `ADEAD_GELU_...`.
+typedef int32_t adead_gelu_form;
+
+/// What follows a matrix product, one of `ADEAD_ACTIVATION_...`.
+typedef int32_t adead_activation;
+
+/// What a matrix product may do besides. Start from `ADEAD_MATMUL_OPTIONS_INIT`.
+typedef struct {
+  /// `sizeof(adead_matmul_options)`.
+  size_t struct_size;
+  /// Not 0: a is stored transposed.
+  int32_t trans_a;
+  /// Not 0: b is stored transposed.
+  int32_t trans_b;
+  /// The factor of the product.
+  float alpha;
+  /// The factor of c.
+  float beta;
+  /// Broadcast to the result. Needed when beta is not 0, else it may be NULL.
+  const adead_tensor *c;
+  /// `[N]`, added to every row. NULL: none.
+  const adead_tensor *bias;
+  /// What follows, one of `ADEAD_ACTIVATION_...`.
+  adead_activation activation;
+  /// 0.
+  int32_t reserved;
+} adead_matmul_options;
+
+/// What attention may do besides. Start from `ADEAD_ATTENTION_OPTIONS_INIT`.
+typedef struct {
+  /// `sizeof(adead_attention_options)`.
+  size_t struct_size;
+  /// Added to the scaled scores; broadcast to `[..., Hq, Sq, Sk]`. NULL: none.
+  const adead_tensor *mask;
+  /// Not 0: query i sees key j when j <= i + (Sk - Sq), so that the last query sees every key.
+  int32_t causal;
+  /// The factor of the scores; 0 is 1/sqrt(D).
+  float scale;
+} adead_attention_options;
+
+/// What a program is or was decoded from, one of `ADEAD_FORMAT_...`.
+typedef int32_t adead_format;
+
+/// Which way a slot's contents go, one of `ADEAD_DIRECTION_...`.
+typedef int32_t adead_direction;
+
+/// A named input or output of a program. The caller sets `struct_size`.
+typedef struct {
+  /// `sizeof(adead_slot)`.
+  size_t struct_size;
+  /// The tensor's name; for AGPU programs the host address as text, such as "0x1000". It belongs to the program.
+  const char *name;
+  /// Bytes of its contents.
+  size_t bytes;
+  /// Which way its contents go.
+  adead_direction direction;
+  /// What its elements are.
+  adead_dtype dtype;
+  /// Not 0: a tensor bound to it must have exactly this dtype and shape. 0: only this many bytes.
+  int32_t typed;
+  /// Not 0: the caller must supply it.
+  int32_t required;
+  /// The number of dimensions.
+  size_t rank;
+  /// The dimensions.
+  size_t dims[ADEAD_MAX_RANK];
+} adead_slot;
+
+/// How to run a program. Start from `ADEAD_RUN_OPTIONS_INIT`.
+typedef struct {
+  /// `sizeof(adead_run_options)`.
+  size_t struct_size;
+  /// The most bytes that registers, temporaries and outputs may take at once.
+  size_t memory_limit;
+  /// Not 0: instructions that don't depend on each other may run at the same time; the results are the same.
+  int32_t parallel;
+  /// 0.
+  int32_t reserved;
+} adead_run_options;
+
+/// A run in numbers. The caller sets `struct_size`.
+typedef struct {
+  /// `sizeof(adead_outcome_stats)`.
+  size_t struct_size;
+  /// Instructions that ran.
+  size_t instructions;
+  /// The most bytes that registers, temporaries and outputs had at once.
+  size_t memory;
+  /// Floating-point operations; a multiply-add is two.
+  double flops;
+  /// Seconds from the first instruction's beginning to the last one's end.
+  double seconds;
+} adead_outcome_stats;
+
+/// What one instruction did in a run. The caller sets `struct_size`.
+typedef struct {
+  /// `sizeof(adead_trace)`.
+  size_t struct_size;
+  /// Its index in the program.
+  size_t instruction;
+  /// Seconds spent in it.
+  double seconds;
+  /// Floating-point operations; a multiply-add is two.
+  double flops;
+  /// Bytes read and written, each operand once.
+  double bytes;
+  /// Its name.
+  char name[32];
+  /// The device that it ran on.
+  char device[32];
+} adead_trace;
+
+/// What an allocator has. The caller sets `struct_size`.
+typedef struct {
+  /// `sizeof(adead_allocator_stats)`.
+  size_t struct_size;
+  /// Bytes of a block.
+  size_t block_size;
+  /// All bytes, free or not.
+  size_t capacity;
+  /// Bytes of the blocks in use.
+  size_t used;
+  /// Bytes of the free blocks, in one piece or not.
+  size_t available;
+  /// The largest allocation that succeeds, 0 if none does.
+  size_t largest_free;
+  /// The highest end of an allocation since the start or the last reset, as an offset.
+  size_t high_water;
+  /// The number of live allocations.
+  size_t live;
+} adead_allocator_stats;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/// The text of the last call on this thread that failed: what was wrong, with the numbers, and what to do. "" if none
+/// did. Valid until the next call on this thread fails.
+ADEAD_API const char *adead_last_error(void);
+
+/// The name of a status, such as "shape_mismatch"; NULL for a number that is none. Never freed.
+ADEAD_API const char *adead_status_name(adead_status status);
+
+/// The version of the library, such as "0.1.0". Never freed.
+ADEAD_API const char *adead_version(void);
+
+/// The version of this interface. A program that was built with `ADEAD_ABI_VERSION` n runs with every library that
+/// answers n.
+ADEAD_API uint32_t adead_abi_version(void);
+
+/// The version of the arithmetic contract, such as "adead-contract-1": libraries that answer the same compute the same
+/// bits. It belongs beside every published hash. Never freed.
+ADEAD_API const char *adead_contract_version(void);
+
+/// Starts the simple API on a backend: 0 CPU, 1 CUDA, 2 Vulkan, -1 the best at hand or what `ADEAD_DEVICE` names.
+/// Again with another backend switches to that. A function of the simple API that is called first starts it as -1 does.
+/// `backend_unavailable` if the backend is not on this machine or not in this version.
+ADEAD_API adead_status adead_init(int backend);
+
+/// Ends the simple API: frees what `adead_alloc` gave and nobody freed. It may be started again.
+ADEAD_API adead_status adead_shutdown(void);
+
+/// Memory for the simple API: `bytes` bytes, zero, on a multiple of 64. Any other memory of the caller does as well.
+/// `out_of_memory` if the system refuses.
+ADEAD_API adead_status adead_alloc(size_t bytes, void **out);
+
+/// Gives back what `adead_alloc` gave; NULL is fine. `invalid_argument`, and nothing happens, for any other pointer and
+/// for one that was freed.
+ADEAD_API adead_status adead_free(void *pointer);
+
+/// `result = a*b`: a is `[m, k]`, b `[k, n]`, result `[m, n]`, row-major. The result may not overlap a or b.
+ADEAD_API adead_status adead_matmul(const float *a, const float *b, float *result, int m, int n, int k);
+
+/// Softmax of every row of a `[rows, cols]` matrix, row-major. `out` may be `in`, but not overlap it otherwise.
+ADEAD_API adead_status adead_softmax(const float *in, float *out, int rows, int cols);
+
+/// `max(x, 0)` of `size` values; a NaN stays NaN. `out` may be `in`, but not overlap it otherwise.
+ADEAD_API adead_status adead_relu(const float *in, float *out, int size);
+
+/// Starts the simple API on Vulkan, as `adead_init(2)` does. `backend_unavailable` in this version.
+ADEAD_API adead_status adead_vulkan_init(void);
+
+/// Runs a compute shader on Vulkan with `x`*`y`*`z` workgroups. `shader` names the file of its SPIR-V.
+/// `backend_unavailable` in this version.
+ADEAD_API adead_status adead_vulkan_compute(const char *shader, int x, int y, int z);
+
+/// Looks at the machine: processor, memory and the mode that suits it. The caller sets `out->struct_size`.
+ADEAD_API adead_status adead_hardware_report(adead_hardware *out);
+
+/// Opens a device by name: "auto", "cpu" ("cuda:1", "vulkan" ... are `backend_unavailable` in this version). NULL is what
+/// `ADEAD_DEVICE` names, else "auto". `opts` may be NULL.
+ADEAD_API
+adead_status adead_context_open(const char *device,
+                                const adead_context_options *opts,
+                                adead_context **out);
+
+/// Closes a context; NULL is fine. Tensors that it made stay.
+ADEAD_API void adead_context_destroy(adead_context *context);
+
+/// What the context's device is. The caller sets `out->struct_size`.
+ADEAD_API adead_status adead_context_device_info(const adead_context *context, adead_device_info *out);
+
+/// How many devices the context can use.
+ADEAD_API adead_status adead_context_device_count(const adead_context *context, size_t *out);
+
+/// What device `index` of those that the context can use is. The caller sets `out->struct_size`.
+ADEAD_API adead_status adead_context_device_at(const adead_context *context, size_t index, adead_device_info *out);
+
+/// The name of a dtype, such as "f32"; NULL for a number that is none. Never freed.
+ADEAD_API const char *adead_dtype_name(adead_dtype dtype);
+
+/// Bytes of one element; 0 for a number that is no dtype.
+ADEAD_API size_t adead_dtype_size(adead_dtype dtype);
+
+/// A tensor of the `bytes` bytes at `data`, which are copied: elements in native byte order, row-major, as many as
+/// `dims` multiply to; f16 and bf16 by their bits. Rank 0 to 8, rank 0 is a scalar. `shape_mismatch` if `bytes` is not
+/// what dtype and dims take.
+ADEAD_API
+adead_status adead_tensor_create(adead_dtype dtype,
+                                 const size_t *dims,
+                                 size_t rank,
+                                 const void *data,
+                                 size_t bytes,
+                                 adead_tensor **out);
+
+/// A tensor of zeros.
+ADEAD_API adead_status adead_tensor_zeros(adead_dtype dtype, const size_t *dims, size_t rank, adead_tensor **out);
+
+/// Gives a tensor up; NULL is fine. Its clones and reshapes stay.
+ADEAD_API void adead_tensor_destroy(adead_tensor *tensor);
+
+/// Another handle of the same values, without a copy.
+ADEAD_API adead_status adead_tensor_clone(const adead_tensor *tensor, adead_tensor **out);
+
+/// The same values in another shape of as many elements, without a copy. `shape_mismatch` if their number differs.
+ADEAD_API
+adead_status adead_tensor_reshape(const adead_tensor *tensor,
+                                  const size_t *dims,
+                                  size_t rank,
+                                  adead_tensor **out);
+
+/// The type of the elements.
+ADEAD_API adead_status adead_tensor_dtype(const adead_tensor *tensor, adead_dtype *out);
+
+/// The number of dimensions.
+ADEAD_API adead_status adead_tensor_rank(const adead_tensor *tensor, size_t *out);
+
+/// The dimensions, as many as its rank. They belong to the tensor and go with it.
+ADEAD_API adead_status adead_tensor_dims(const adead_tensor *tensor, const size_t **out);
+
+/// Bytes of all elements.
+ADEAD_API adead_status adead_tensor_bytes(const adead_tensor *tensor, size_t *out);
+
+/// The elements, in native byte order, row-major, on a multiple of 64 bytes. They belong to the tensor and its clones
+/// and go with the last of them.
+ADEAD_API adead_status adead_tensor_data(const adead_tensor *tensor, const void **out);
+
+/// Copies all elements to `dst`. `invalid_argument` unless `bytes` is exactly the tensor's `adead_tensor_bytes`.
+ADEAD_API adead_status adead_tensor_read(const adead_tensor *tensor, void *dst, size_t bytes);
+
+/// How many operations there are. Their numbers go from 0 and never change.
+ADEAD_API size_t adead_op_count(void);
+
+/// The name of an operation, such as "matmul"; NULL for a number that is none. Never freed.
+ADEAD_API const char *adead_op_name(adead_op op);
+
+/// The operation of that name. `invalid_argument` if there is none.
+ADEAD_API adead_status adead_op_from_name(const char *name, adead_op *out);
+
+/// Executes any operation. `operands` are `count` tensors in the order of docs/operations.md, NULL where an optional one
+/// is absent; trailing ones may be left out. `attrs` may be NULL: every attribute has its default.
+ADEAD_API
+adead_status adead_op_run(const adead_context *context,
+                          adead_op op,
+                          const adead_tensor *const *operands,
+                          size_t count,
+                          const adead_attrs *attrs,
+                          adead_tensor **out);
+
+/// New attributes, all with their defaults.
+ADEAD_API adead_status adead_attrs_create(adead_attrs **out);
+
+/// Gives attributes up; NULL is fine.
+ADEAD_API void adead_attrs_destroy(adead_attrs *attrs);
+
+/// Sets an attribute of `op` from text: integers and flags in decimal ("-1", "1"), floats in decimal or as 0x and the
+/// eight digits of their bits, words ("relu", "i32"), "all" for axis, lists with commas ("1,0,2"). docs/operations.md
+/// lists them. `invalid_argument` for a name that `op` does not have and for a value that it can't take.
+ADEAD_API adead_status adead_attrs_set(adead_attrs *attrs, adead_op op, const char *name, const char *value);
+
+/// `a + b` with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
+ADEAD_API
+adead_status adead_tensor_add(const adead_context *context,
+                              const adead_tensor *a,
+                              const adead_tensor *b,
+                              adead_tensor **out);
+
+/// `a - b` with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
+ADEAD_API
+adead_status adead_tensor_sub(const adead_context *context,
+                              const adead_tensor *a,
+                              const adead_tensor *b,
+                              adead_tensor **out);
+
+/// `a*b`, element by element, with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
+ADEAD_API
+adead_status adead_tensor_mul(const adead_context *context,
+                              const adead_tensor *a,
+                              const adead_tensor *b,
+                              adead_tensor **out);
+
+/// `a / b` with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
+ADEAD_API
+adead_status adead_tensor_div(const adead_context *context,
+                              const adead_tensor *a,
+                              const adead_tensor *b,
+                              adead_tensor **out);
+
+/// `x*alpha`, element by element.
+ADEAD_API
+adead_status adead_tensor_scale(const adead_context *context,
+                                const adead_tensor *x,
+                                float alpha,
+                                adead_tensor **out);
+
+/// `-x`, element by element.
+ADEAD_API adead_status adead_tensor_neg(const adead_context *context, const adead_tensor *x, adead_tensor **out);
+
+/// `|x|`, element by element.
+ADEAD_API adead_status adead_tensor_abs(const adead_context *context, const adead_tensor *x, adead_tensor **out);
+
+/// `e^x`, element by element.
+ADEAD_API adead_status adead_tensor_exp(const adead_context *context, const adead_tensor *x, adead_tensor **out);
+
+/// The natural logarithm, element by element.
+ADEAD_API adead_status adead_tensor_log(const adead_context *context, const adead_tensor *x, adead_tensor **out);
+
+/// The square root, element by element.
+ADEAD_API adead_status adead_tensor_sqrt(const adead_context *context, const adead_tensor *x, adead_tensor **out);
+
+/// `1 / sqrt(x)`, element by element.
+ADEAD_API adead_status adead_tensor_rsqrt(const adead_context *context, const adead_tensor *x, adead_tensor **out);
+
+/// `max(x, 0)`, element by element; a NaN stays NaN.
+ADEAD_API adead_status adead_tensor_relu(const adead_context *context, const adead_tensor *x, adead_tensor **out);
+
+/// `1 / (1 + e^-x)`, element by element.
+ADEAD_API adead_status adead_tensor_sigmoid(const adead_context *context, const adead_tensor *x, adead_tensor **out);
+
+/// The hyperbolic tangent, element by element.
+ADEAD_API adead_status adead_tensor_tanh(const adead_context *context, const adead_tensor *x, adead_tensor **out);
+
+/// `x*sigmoid(x)`, element by element.
+ADEAD_API adead_status adead_tensor_silu(const adead_context *context, const adead_tensor *x, adead_tensor **out);
+
+/// The Gaussian error linear unit, element by element, by the error function or by tanh.
+ADEAD_API
+adead_status adead_tensor_gelu(const adead_context *context,
+                               const adead_tensor *x,
+                               adead_gelu_form form,
+                               adead_tensor **out);
+
+/// `activation(alpha*(a*b) + beta*c + bias)`: a `[..., M, K]`, b `[..., K, N]`, result `[..., M, N]`, leading dimensions
+/// broadcast. f32, f16 or bf16, all the same. `options` may be NULL: `a*b`. `shape_mismatch` names the dimensions that
+/// don't fit.
+ADEAD_API
+adead_status adead_tensor_matmul(const adead_context *context,
+                                 const adead_tensor *a,
+                                 const adead_tensor *b,
+                                 const adead_matmul_options *options,
+                                 adead_tensor **out);
+
+/// The inner product of two vectors `[K]`: a scalar.
+ADEAD_API
+adead_status adead_tensor_dot(const adead_context *context,
+                              const adead_tensor *a,
+                              const adead_tensor *b,
+                              adead_tensor **out);
+
+/// Scaled dot-product attention: q `[..., Hq, Sq, D]`, k `[..., Hkv, Sk, D]`, v `[..., Hkv, Sk, Dv]`, result
+/// `[..., Hq, Sq, Dv]`. Rank 2 is one head. Hq is a multiple of Hkv, and query head h reads key and value head
+/// h / (Hq / Hkv). f32, f16 or bf16, all the same. `options` may be NULL.
+ADEAD_API
+adead_status adead_tensor_attention(const adead_context *context,
+                                    const adead_tensor *q,
+                                    const adead_tensor *k,
+                                    const adead_tensor *v,
+                                    const adead_attention_options *options,
+                                    adead_tensor **out);
+
+/// `activation(x*w1 + b1)*w2 + b2`: x `[..., D]`, w1 `[D, H]`, b1 `[H]` or NULL, w2 `[H, E]`, b2 `[E]` or NULL, result
+/// `[..., E]`. f32, f16 or bf16, all the same; between the products values stay f32.
+ADEAD_API
+adead_status adead_tensor_ffn(const adead_context *context,
+                              const adead_tensor *x,
+                              const adead_tensor *w1,
+                              const adead_tensor *b1,
+                              const adead_tensor *w2,
+                              const adead_tensor *b2,
+                              adead_activation activation,
+                              adead_tensor **out);
+
+/// The sum along an axis (negative ones count from the end) or, with `ADEAD_AXIS_ALL`, of everything. `keepdim` not 0
+/// keeps the axis as 1.
+ADEAD_API
+adead_status adead_tensor_sum(const adead_context *context,
+                              const adead_tensor *x,
+                              int32_t axis,
+                              int32_t keepdim,
+                              adead_tensor **out);
+
+/// The mean, along an axis or of everything as `adead_tensor_sum`; NaN of nothing.
+ADEAD_API
+adead_status adead_tensor_mean(const adead_context *context,
+                               const adead_tensor *x,
+                               int32_t axis,
+                               int32_t keepdim,
+                               adead_tensor **out);
+
+/// The maximum, along an axis or of everything as `adead_tensor_sum`. `invalid_argument` of nothing.
+ADEAD_API
+adead_status adead_tensor_max(const adead_context *context,
+                              const adead_tensor *x,
+                              int32_t axis,
+                              int32_t keepdim,
+                              adead_tensor **out);
+
+/// The lowest index of the maximum, along an axis or of everything as `adead_tensor_sum`, as `dtype`: i64, i32 or u32.
+/// `invalid_argument` of nothing.
+ADEAD_API
+adead_status adead_tensor_argmax(const adead_context *context,
+                                 const adead_tensor *x,
+                                 int32_t axis,
+                                 int32_t keepdim,
+                                 adead_dtype dtype,
+                                 adead_tensor **out);
+
+/// `e^x` over its sum, along an axis (negative ones count from the end). Rank 1 or more.
+ADEAD_API
+adead_status adead_tensor_softmax(const adead_context *context,
+                                  const adead_tensor *x,
+                                  int32_t axis,
+                                  adead_tensor **out);
+
+/// `(x - mean) / sqrt(variance + eps)*gamma + beta` over the last axis: x `[..., N]`, gamma and beta `[N]` or NULL. The
+/// usual eps is 1e-5.
+ADEAD_API
+adead_status adead_tensor_layernorm(const adead_context *context,
+                                    const adead_tensor *x,
+                                    const adead_tensor *gamma,
+                                    const adead_tensor *beta,
+                                    float eps,
+                                    adead_tensor **out);
+
+/// `x / sqrt(mean(x^2) + eps)*gamma` over the last axis: x `[..., N]`, gamma `[N]` or NULL. The usual eps is 1e-5.
+ADEAD_API
+adead_status adead_tensor_rmsnorm(const adead_context *context,
+                                  const adead_tensor *x,
+                                  const adead_tensor *gamma,
+                                  float eps,
+                                  adead_tensor **out);
+
+/// Rows of a table by id: table `[V, ...]` of any dtype, ids of any shape, i32, i64 or u32; result
+/// `[ids..., the table's row...]`. `invalid_argument` names the position of an id below 0 or not below V.
+ADEAD_API
+adead_status adead_tensor_embedding(const adead_context *context,
+                                    const adead_tensor *table,
+                                    const adead_tensor *ids,
+                                    adead_tensor **out);
+
+/// The axes in another order: axis i of the result is axis `perm[i]` of x, `rank` of them. `perm` NULL (with rank 0)
+/// reverses them.
+ADEAD_API
+adead_status adead_tensor_transpose(const adead_context *context,
+                                    const adead_tensor *x,
+                                    const int32_t *perm,
+                                    size_t rank,
+                                    adead_tensor **out);
+
+/// `count` tensors, one or more, joined along an axis (negative ones count from the end). One dtype, one rank, and
+/// dimensions that differ only there.
+ADEAD_API
+adead_status adead_tensor_concat(const adead_context *context,
+                                 const adead_tensor *const *tensors,
+                                 size_t count,
+                                 int32_t axis,
+                                 adead_tensor **out);
+
+/// Another dtype. Floats widen exactly and narrow to nearest even; floats become integers towards zero, saturated, NaN
+/// as 0; integers keep their low bits.
+ADEAD_API
+adead_status adead_tensor_cast(const adead_context *context,
+                               const adead_tensor *x,
+                               adead_dtype dtype,
+                               adead_tensor **out);
+
+/// Decodes an .adead file, an AGPU binary, an AHYB file, .hex text or program text: which one, the bytes say.
+/// `invalid_program` with the offset where they are malformed. What instructions mean is checked by
+/// `adead_program_validate`. docs/program-format.md has the formats.
+ADEAD_API adead_status adead_program_decode(const void *data, size_t bytes, adead_program **out);
+
+/// Assembles program text, ".adead 1" or ".agpu 1". `invalid_program` with the line where it is malformed.
+ADEAD_API adead_status adead_program_assemble(const char *source, adead_program **out);
+
+/// Gives a program up; NULL is fine.
+ADEAD_API void adead_program_destroy(adead_program *program);
+
+/// What the program was decoded from.
+ADEAD_API adead_status adead_program_format(const adead_program *program, adead_format *out);
+
+/// The number of instructions.
+ADEAD_API adead_status adead_program_length(const adead_program *program, size_t *out);
+
+/// The program as a file of `format`: .adead, AGPU, .hex or text, of `out_bytes` bytes at `out_data` with a NUL behind
+/// them. They belong to the program and go with it. `unsupported` where a format has no words for it.
+ADEAD_API
+adead_status adead_program_encode(const adead_program *program,
+                                  adead_format format,
+                                  const void **out_data,
+                                  size_t *out_bytes);
+
+/// Text that `adead_program_assemble` makes this program of again. It belongs to the program and goes with it.
+ADEAD_API adead_status adead_program_disassemble(const adead_program *program, const char **out);
+
+/// How many things a user should know of the program: parts that were skipped, opcodes that do nothing.
+ADEAD_API adead_status adead_program_note_count(const adead_program *program, size_t *out);
+
+/// One of those. It belongs to the program and goes with it.
+ADEAD_API adead_status adead_program_note_at(const adead_program *program, size_t index, const char **out);
+
+/// The number of named inputs and outputs.
+ADEAD_API adead_status adead_program_slot_count(const adead_program *program, size_t *out);
+
+/// One of them. The caller sets `out->struct_size`.
+ADEAD_API adead_status adead_program_slot_at(const adead_program *program, size_t index, adead_slot *out);
+
+/// Checks everything that can be without data, and gives the most bytes that registers, temporaries and outputs take at
+/// once; `memory_limit` 0 is the default limit. `invalid_program` with the offset or line; `out_of_memory` above the
+/// limit.
+ADEAD_API adead_status adead_program_validate(const adead_program *program, size_t memory_limit, size_t *out);
+
+/// Validates a program, binds `count` tensors to its slots by name and runs it. `options` may be NULL. If anything fails
+/// there is no outcome, and nothing of the caller's has changed.
+ADEAD_API
+adead_status adead_program_run(const adead_context *context,
+                               const adead_program *program,
+                               const char *const *names,
+                               const adead_tensor *const *tensors,
+                               size_t count,
+                               const adead_run_options *options,
+                               adead_outcome **out);
+
+/// Gives an outcome up; NULL is fine. Tensors taken from it stay.
+ADEAD_API void adead_outcome_destroy(adead_outcome *outcome);
+
+/// The output of that name, as a handle of the caller's. `invalid_argument` if there is none.
+ADEAD_API adead_status adead_outcome_output(const adead_outcome *outcome, const char *name, adead_tensor **out);
+
+/// The number of outputs.
+ADEAD_API adead_status adead_outcome_output_count(const adead_outcome *outcome, size_t *out);
+
+/// The name of output `index`, in the order of the program's slots. It belongs to the outcome and goes with it.
+ADEAD_API adead_status adead_outcome_output_name(const adead_outcome *outcome, size_t index, const char **out);
+
+/// The run in numbers. The caller sets `out->struct_size`.
+ADEAD_API adead_status adead_outcome_report(const adead_outcome *outcome, adead_outcome_stats *out);
+
+/// The number of instructions that were traced: all of the program's.
+ADEAD_API adead_status adead_outcome_trace_count(const adead_outcome *outcome, size_t *out);
+
+/// What instruction `index` did. The caller sets `out->struct_size`.
+ADEAD_API adead_status adead_outcome_trace_at(const adead_outcome *outcome, size_t index, adead_trace *out);
+
+/// An allocator of `blocks` blocks (0: 65536) of `block_size` bytes (0: 4096), a power of two from 64 bytes to 1 GiB.
+/// Memory is used when it is first written. `out_of_memory` if the system refuses.
+ADEAD_API adead_status adead_allocator_create(size_t block_size, size_t blocks, adead_allocator **out);
+
+/// Gives an allocator and its memory up; NULL is fine.
+ADEAD_API void adead_allocator_destroy(adead_allocator *allocator);
+
+/// The offset of at least `bytes` bytes, a multiple of the block size; 0 bytes take one block. `out_of_memory` if no
+/// free run of blocks is long enough.
+ADEAD_API adead_status adead_allocator_alloc(adead_allocator *allocator, size_t bytes, size_t *out);
+
+/// Gives back the allocation at `offset`. `invalid_argument`, and nothing changes, if none starts there.
+ADEAD_API adead_status adead_allocator_free(adead_allocator *allocator, size_t offset);
+
+/// Frees everything. What follows gets the offsets that a new allocator would give.
+ADEAD_API adead_status adead_allocator_reset(adead_allocator *allocator);
+
+/// The memory of the allocation at `offset`, until it is freed or the allocator reset or destroyed. Fresh memory is
+/// zero, memory used again keeps its bytes. `invalid_argument` if none starts there.
+ADEAD_API adead_status adead_allocator_pointer(const adead_allocator *allocator, size_t offset, void **out);
+
+/// The bytes of the allocation at `offset`, a multiple of the block size. `invalid_argument` if none starts there.
+ADEAD_API adead_status adead_allocator_size(const adead_allocator *allocator, size_t offset, size_t *out);
+
+/// What the allocator has. The caller sets `out->struct_size`.
+ADEAD_API adead_status adead_allocator_report(const adead_allocator *allocator, adead_allocator_stats *out);
+
+/// An arena of `bytes` bytes that grows to `limit` bytes at most. `bytes` 0: it takes 64 KiB when it is first used;
+/// `limit` 0: no limit. With both the same it never grows. `invalid_argument` if `bytes` is above `limit`.
+ADEAD_API adead_status adead_arena_create(size_t bytes, size_t limit, adead_arena **out);
+
+/// Gives an arena and its memory up; NULL is fine.
+ADEAD_API void adead_arena_destroy(adead_arena *arena);
+
+/// `bytes` bytes on a multiple of `align`, a power of two up to 4096, until the arena is reset or destroyed. Fresh
+/// memory is zero, memory used again keeps its bytes. `out_of_memory` at the limit or when the system has no more.
+ADEAD_API adead_status adead_arena_alloc(adead_arena *arena, size_t bytes, size_t align, void **out);
+
+/// Releases everything. The memory stays with the arena.
+ADEAD_API adead_status adead_arena_reset(adead_arena *arena);
+
+/// The bytes taken, padding between allocations included.
+ADEAD_API adead_status adead_arena_used(const adead_arena *arena, size_t *out);
+
+/// The bytes that the arena has from the system.
+ADEAD_API adead_status adead_arena_capacity(const adead_arena *arena, size_t *out);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* ADEAD_H */

@@ -1,0 +1,190 @@
+/* Every operation through its typed function gives what it gives by number and text; and the errors of both. */
+#include "check.h"
+
+enum { ROWS = 5, COLUMNS = 7 };
+
+static adead_context *context;
+static unsigned char seen[64];
+
+/* Runs an operation by number and text and compares; `attrs` is "name=value name=value". */
+static void by_name(const char *name, const char *attrs, const adead_tensor *const *operands, size_t count,
+                    adead_tensor *expected) {
+  char text[64], *at = text, *next;
+  adead_attrs *a = NULL;
+  adead_tensor *result = NULL;
+  adead_op op = -1;
+  OK(adead_op_from_name(name, &op));
+  CHECK(!strcmp(adead_op_name(op), name));
+  OK(adead_attrs_create(&a));
+  for (strcpy(text, attrs); *at; at = next) {
+    char *value = strchr(at, '=');
+    next = at + strcspn(at, " ");
+    if (*next) *next++ = 0;
+    *value++ = 0;
+    OK(adead_attrs_set(a, op, at, value));
+  }
+  OK(adead_op_run(context, op, operands, count, a, &result));
+  CHECK(same(result, expected));
+  adead_attrs_destroy(a);
+  adead_tensor_destroy(result);
+  adead_tensor_destroy(expected);
+  seen[op] = 1;
+}
+
+#define SAME(name, attrs, call, ...)                                               \
+  do {                                                                             \
+    const adead_tensor *operands_[] = {__VA_ARGS__};                               \
+    y = NULL;                                                                      \
+    OK(call);                                                                      \
+    by_name(name, attrs, operands_, sizeof operands_ / sizeof *operands_, y);      \
+  } while (0)
+
+static void elementwise(const adead_tensor *x, const adead_tensor *row) {
+  adead_tensor *y;
+  SAME("add", "", adead_tensor_add(context, x, row, &y), x, row);
+  SAME("sub", "", adead_tensor_sub(context, x, row, &y), x, row);
+  SAME("mul", "", adead_tensor_mul(context, x, row, &y), x, row);
+  SAME("div", "", adead_tensor_div(context, x, row, &y), x, row);
+  SAME("scale", "alpha=0.75", adead_tensor_scale(context, x, 0.75f, &y), x);
+  SAME("neg", "", adead_tensor_neg(context, x, &y), x);
+  SAME("abs", "", adead_tensor_abs(context, x, &y), x);
+  SAME("exp", "", adead_tensor_exp(context, x, &y), x);
+  SAME("log", "", adead_tensor_log(context, x, &y), x);
+  SAME("sqrt", "", adead_tensor_sqrt(context, x, &y), x);
+  SAME("rsqrt", "", adead_tensor_rsqrt(context, x, &y), x);
+  SAME("relu", "", adead_tensor_relu(context, x, &y), x);
+  SAME("sigmoid", "", adead_tensor_sigmoid(context, x, &y), x);
+  SAME("tanh", "", adead_tensor_tanh(context, x, &y), x);
+  SAME("silu", "", adead_tensor_silu(context, x, &y), x);
+  SAME("gelu", "", adead_tensor_gelu(context, x, ADEAD_GELU_ERF, &y), x);
+  SAME("gelu", "form=tanh", adead_tensor_gelu(context, x, ADEAD_GELU_TANH, &y), x);
+}
+
+static void reductions(const adead_tensor *x, const adead_tensor *row) {
+  adead_tensor *y;
+  SAME("sum", "", adead_tensor_sum(context, x, ADEAD_AXIS_ALL, 0, &y), x);
+  SAME("sum", "axis=0 keepdim=1", adead_tensor_sum(context, x, 0, 1, &y), x);
+  SAME("mean", "axis=-1", adead_tensor_mean(context, x, -1, 0, &y), x);
+  SAME("max", "axis=1", adead_tensor_max(context, x, 1, 0, &y), x);
+  SAME("argmax", "axis=1 dtype=u32", adead_tensor_argmax(context, x, 1, 0, ADEAD_DTYPE_U32, &y), x);
+  SAME("softmax", "axis=0", adead_tensor_softmax(context, x, 0, &y), x);
+  SAME("layernorm", "", adead_tensor_layernorm(context, x, row, NULL, 1e-5f, &y), x, row, NULL);
+  SAME("layernorm", "eps=0.5", adead_tensor_layernorm(context, x, row, row, 0.5f, &y), x, row, row);
+  SAME("rmsnorm", "", adead_tensor_rmsnorm(context, x, NULL, 1e-5f, &y), x);
+}
+
+static void products(const adead_tensor *x, const adead_tensor *row) {
+  adead_matmul_options options = ADEAD_MATMUL_OPTIONS_INIT;
+  adead_attention_options attention = ADEAD_ATTENTION_OPTIONS_INIT;
+  adead_tensor *y, *square = NULL;
+  SAME("dot", "", adead_tensor_dot(context, row, row, &y), row, row);
+  OK(adead_tensor_reshape(x, (const size_t[]){COLUMNS, ROWS}, 2, &square));
+  SAME("matmul", "", adead_tensor_matmul(context, x, square, NULL, &y), x, square);
+  SAME("matmul", "", adead_tensor_matmul(context, x, square, &options, &y), x, square);
+  adead_tensor_destroy(square);
+  options.trans_a = 1;
+  options.alpha = 0.5f;
+  options.beta = -2;
+  options.c = row;
+  options.bias = row;
+  options.activation = ADEAD_ACTIVATION_GELU_TANH;
+  SAME("matmul", "trans_a=1 alpha=0.5 beta=-2 activation=gelu_tanh",
+       adead_tensor_matmul(context, x, x, &options, &y), x, x, row, row);
+  SAME("attention", "", adead_tensor_attention(context, x, x, x, NULL, &y), x, x, x);
+  attention.causal = 1;
+  attention.scale = 0.25f;
+  OK(adead_tensor_zeros(ADEAD_DTYPE_F32, (const size_t[]){ROWS, ROWS}, 2, &square));
+  attention.mask = square;
+  SAME("attention", "causal=1 scale=0.25", adead_tensor_attention(context, x, x, x, &attention, &y), x, x, x, square);
+  adead_tensor_destroy(square);
+  OK(adead_tensor_reshape(x, (const size_t[]){COLUMNS, ROWS}, 2, &square));
+  SAME("ffn", "activation=silu", adead_tensor_ffn(context, x, square, NULL, x, row, ADEAD_ACTIVATION_SILU, &y), x,
+       square, NULL, x, row);
+  adead_tensor_destroy(square);
+}
+
+static void moves(const adead_tensor *x) {
+  const int32_t numbers[4] = {4, 0, 0, 2}, perm[2] = {1, 0};
+  const adead_tensor *nine[9];
+  adead_tensor *y, *ids = NULL;
+  size_t i;
+  OK(adead_tensor_create(ADEAD_DTYPE_I32, (const size_t[]){2, 2}, 2, numbers, sizeof numbers, &ids));
+  SAME("embedding", "", adead_tensor_embedding(context, x, ids, &y), x, ids);
+  SAME("transpose", "", adead_tensor_transpose(context, x, NULL, 0, &y), x);
+  SAME("transpose", "perm=1,0", adead_tensor_transpose(context, x, perm, 2, &y), x);
+  SAME("cast", "dtype=bf16", adead_tensor_cast(context, x, ADEAD_DTYPE_BF16, &y), x);
+  for (i = 0; i < 9; i++) nine[i] = x;
+  y = NULL;
+  OK(adead_tensor_concat(context, nine, 9, -1, &y));
+  by_name("concat", "axis=1", nine, 9, y);
+  adead_tensor_destroy(ids);
+}
+
+static void errors(adead_tensor *x, const adead_tensor *row) {
+  adead_matmul_options options = ADEAD_MATMUL_OPTIONS_INIT;
+  adead_tensor *out = x;
+  adead_attrs *attrs = NULL;
+  adead_op op = 77;
+  FAILS(adead_tensor_add(NULL, x, x, &out), ADEAD_INVALID_ARGUMENT, "context is NULL");
+  FAILS(adead_tensor_add(context, x, x, NULL), ADEAD_INVALID_ARGUMENT, "out is NULL");
+  FAILS(adead_tensor_add(context, x, NULL, &out), ADEAD_INVALID_ARGUMENT, "(b) is missing");
+  FAILS(adead_tensor_relu(context, NULL, &out), ADEAD_INVALID_ARGUMENT, "(x) is missing");
+  FAILS(adead_tensor_matmul(context, x, x, NULL, &out), ADEAD_SHAPE_MISMATCH, "(7) must equal B's rows (5)");
+  FAILS(adead_tensor_sum(context, x, 2, 0, &out), ADEAD_INVALID_ARGUMENT, "axis 2");
+  FAILS(adead_tensor_argmax(context, x, 0, 0, 99, &out), ADEAD_INVALID_ARGUMENT, "dtype is 99");
+  FAILS(adead_tensor_gelu(context, x, 2, &out), ADEAD_INVALID_ARGUMENT, "form is 2");
+  FAILS(adead_tensor_ffn(context, x, x, NULL, x, NULL, 7, &out), ADEAD_INVALID_ARGUMENT, "activation is 7");
+  FAILS(adead_tensor_transpose(context, x, NULL, 2, &out), ADEAD_INVALID_ARGUMENT, "perm is NULL");
+  FAILS(adead_tensor_transpose(context, x, NULL, 9, &out), ADEAD_INVALID_ARGUMENT, "rank is 9");
+  FAILS(adead_tensor_concat(context, NULL, 0, 0, &out), ADEAD_INVALID_ARGUMENT, "missing");
+  FAILS(adead_tensor_concat(context, NULL, 3, 0, &out), ADEAD_INVALID_ARGUMENT, "tensors is NULL");
+  options.struct_size = 8;
+  FAILS(adead_tensor_matmul(context, x, x, &options, &out), ADEAD_INVALID_ARGUMENT, "struct_size of adead_matmul_options");
+  options.struct_size = sizeof options;
+  options.reserved = 1;
+  FAILS(adead_tensor_matmul(context, x, x, &options, &out), ADEAD_UNSUPPORTED, "reserved");
+
+  FAILS(adead_op_run(context, (adead_op)adead_op_count(), NULL, 0, NULL, &out), ADEAD_INVALID_ARGUMENT, "op is");
+  FAILS(adead_op_run(context, ADEAD_OP_RELU, NULL, 1, NULL, &out), ADEAD_INVALID_ARGUMENT, "operands is NULL");
+  FAILS(adead_op_run(context, ADEAD_OP_RELU, &row, 0, NULL, &out), ADEAD_INVALID_ARGUMENT, "(x) is missing");
+  FAILS(adead_op_run(context, ADEAD_OP_RELU, &row, (size_t)-1 / 4, NULL, &out), ADEAD_INVALID_ARGUMENT, "operands");
+  FAILS(adead_op_from_name("gemm", &op), ADEAD_INVALID_ARGUMENT, "gemm");
+  CHECK(out == x && op == 77);
+  CHECK(!adead_op_name(-1) && !adead_op_name((adead_op)adead_op_count()));
+
+  FAILS(adead_attrs_create(NULL), ADEAD_INVALID_ARGUMENT, "out is NULL");
+  OK(adead_attrs_create(&attrs));
+  FAILS(adead_attrs_set(NULL, ADEAD_OP_SUM, "axis", "1"), ADEAD_INVALID_ARGUMENT, "attrs is NULL");
+  FAILS(adead_attrs_set(attrs, ADEAD_OP_SUM, NULL, "1"), ADEAD_INVALID_ARGUMENT, "name is NULL");
+  FAILS(adead_attrs_set(attrs, ADEAD_OP_SUM, "axis", NULL), ADEAD_INVALID_ARGUMENT, "value is NULL");
+  FAILS(adead_attrs_set(attrs, ADEAD_OP_SUM, "alpha", "1"), ADEAD_INVALID_ARGUMENT, "alpha");
+  FAILS(adead_attrs_set(attrs, ADEAD_OP_SUM, "axis", "one"), ADEAD_INVALID_ARGUMENT, "one");
+  FAILS(adead_attrs_set(attrs, 1000, "axis", "1"), ADEAD_INVALID_ARGUMENT, "op is 1000");
+  OK(adead_op_run(context, ADEAD_OP_SUM, &row, 1, attrs, &out)); /* Nothing was changed. */
+  adead_tensor_destroy(out);
+  adead_attrs_destroy(attrs);
+  adead_attrs_destroy(NULL);
+}
+
+int main(void) {
+  float values[ROWS * COLUMNS];
+  adead_tensor *x, *row;
+  size_t i;
+  some_values(values, ROWS * COLUMNS, 1);
+  x = tensor(values, 2, ROWS, COLUMNS);
+  row = tensor(values, 1, COLUMNS, 0);
+  OK(adead_context_open(NULL, NULL, &context));
+  elementwise(x, row);
+  reductions(x, row);
+  products(x, row);
+  moves(x);
+  for (i = 0; i < adead_op_count(); i++) {
+    if (!seen[i]) fprintf(stderr, "%s has no test here\n", adead_op_name((adead_op)i));
+    CHECK(seen[i]);
+  }
+  errors(x, row);
+  adead_context_destroy(context);
+  adead_tensor_destroy(x);
+  adead_tensor_destroy(row);
+  return 0;
+}
