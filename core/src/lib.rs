@@ -15,6 +15,7 @@ mod command;
 mod context;
 mod dtype;
 mod error;
+mod number;
 mod ops;
 mod shape;
 mod tensor;

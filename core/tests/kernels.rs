@@ -2,6 +2,7 @@
 //! counts, with NaN, infinities, subnormals and −0 mixed in.
 
 use adead_core::hal::cpu::Isa;
+use adead_core::program::{Program, RunOptions};
 use adead_core::{Attrs, Axis, Context, ContextOptions, DType, Op, Permutation, Tensor, View, reference};
 
 /// A small generator, so that a failure names its seed and nothing else is needed to repeat it.
@@ -294,8 +295,14 @@ fn the_host_s_floating_point_mode_neither_matters_nor_changes() {
     // SAFETY: loads a valid mode.
     unsafe { asm!("ldmxcsr [{}]", in(reg) &odd) };
     let got = work();
+    let mut attrs = Attrs::default();
+    attrs.set(Op::Scale, "alpha", "0.7").unwrap();
+    let program = Program::assemble(".adead 1\nconst c f32[1] = 0.7\noutput y f32[1]\ny = neg c\n").unwrap();
     // SAFETY: stores the mode into `after`, then loads the default one.
     unsafe { asm!("stmxcsr [{}]", "ldmxcsr [{}]", in(reg) &mut after, in(reg) &usual) };
     assert_eq!(after & !0x3f, odd, "the host's mode is back");
     assert!(got == expected);
+    assert_eq!(attrs.alpha.to_bits(), 0x3f33_3333, "decimals in attributes");
+    let outcome = program.run(&ctx, &RunOptions::new()).unwrap();
+    assert_eq!(outcome.output("y").unwrap().to_vec::<f32>().unwrap()[0].to_bits(), 0xbf33_3333, "in programs");
 }

@@ -4,6 +4,7 @@ use super::Op;
 use crate::contract::{Activation, GeluForm};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Status, fail};
+use crate::number::parse_f32;
 use crate::shape::MAX_RANK;
 
 /// Along what an operation works.
@@ -114,7 +115,7 @@ impl Attrs {
         };
         let number = || match value.strip_prefix("0x") {
             Some(hex) => u32::from_str_radix(hex, 16).map(f32::from_bits).map_err(|_| bad()),
-            None => value.parse().map_err(|_| bad()),
+            None => parse_f32(value).ok_or_else(bad),
         };
         match name {
             "trans_a" => self.trans_a = flag()?,

@@ -7,6 +7,7 @@ use crate::command::Meta;
 use crate::contract::{bf16_from_f32, f16_from_f32};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::number::parse_f32;
 use crate::ops::Op;
 use crate::shape::Shape;
 use crate::tensor::Tensor;
@@ -217,13 +218,13 @@ fn parse_number(text: &str) -> Option<u32> {
 fn parse_bits(text: &str) -> Option<u32> {
     match text.strip_prefix("0x") {
         Some(hex) => u32::from_str_radix(hex, 16).ok(),
-        None => text.parse::<f32>().ok().map(f32::to_bits),
+        None => parse_f32(text).map(f32::to_bits),
     }
 }
 
 fn parse_element(text: &str, dtype: DType) -> Option<u64> {
     if text.contains('.') {
-        let value: f32 = text.parse().ok()?;
+        let value = parse_f32(text)?;
         return match dtype {
             DType::F32 => Some(value.to_bits().into()),
             DType::F16 => Some(f16_from_f32(value).into()),
