@@ -96,7 +96,7 @@ fn measure(row: &Row, ctx: &Context, budget: Duration) -> Result<Measured> {
     let mut once = |shape: Shape| -> Result<Duration> {
         let output = ViewMut::f32(&mut output, shape)?;
         let begin = Instant::now();
-        ctx.execute(&mut Command::new(row.op, row.attrs, views.iter().copied().collect(), output)?)?;
+        ctx.execute(&mut Command::new(row.op, row.attrs, &views, output)?)?;
         Ok(begin.elapsed())
     };
     once(meta.shape)?;

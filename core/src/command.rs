@@ -1,6 +1,6 @@
 //! Commands: an operation, its attributes and its operands. Everything the runtime does is one of these.
 //!
-//! A command borrows its operands, lives on the stack and holds no heap memory for up to four of them.
+//! A command borrows its operands from its maker's stack and holds no heap memory; making one copies nothing large.
 
 use crate::dtype::DType;
 use crate::error::{Result, fail};
@@ -65,7 +65,8 @@ pub struct ViewMut<'a> {
     borrow: PhantomData<&'a mut [u8]>,
 }
 
-/// The operands of a command in the operation's order; `None` where an optional one is absent.
+/// Operands in the operation's order, `None` where an optional one is absent: for makers of commands that don't know how
+/// many there are.
 pub type Inputs<'a> = SmallVec<[Option<View<'a>>; 4]>;
 
 macro_rules! view_common {
@@ -193,8 +194,8 @@ pub struct Command<'a> {
     pub op: Op,
     /// How.
     pub attrs: Attrs,
-    /// With what.
-    pub inputs: Inputs<'a>,
+    /// With what, in the operation's order; `None` where an optional operand is absent.
+    pub inputs: &'a [Option<View<'a>>],
     /// Where to.
     pub output: ViewMut<'a>,
 }
@@ -202,9 +203,10 @@ pub struct Command<'a> {
 impl<'a> Command<'a> {
     /// A checked command: operands, dtypes, shapes and attributes fit the operation, the output has the shape and dtype
     /// that follow from them, and does not overlap an input (except exactly, for elementwise operations).
-    pub fn new(op: Op, attrs: Attrs, inputs: Inputs<'a>, output: ViewMut<'a>) -> Result<Command<'a>> {
+    #[inline]
+    pub fn new(op: Op, attrs: Attrs, inputs: &'a [Option<View<'a>>], output: ViewMut<'a>) -> Result<Command<'a>> {
         let info = op.info();
-        let expected = info.infer(&attrs, &inputs)?;
+        let expected = info.infer(&attrs, inputs)?;
         if expected.dtype != output.dtype() {
             fail!(DtypeMismatch, "{op}: the output is {}; it must be {}", output.dtype(), expected.dtype);
         }

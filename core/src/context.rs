@@ -72,7 +72,7 @@ impl Context {
     pub fn run(&self, op: Op, attrs: &Attrs, operands: &[Option<&Tensor>]) -> Result<Tensor> {
         let inputs: Inputs<'_> = operands.iter().map(|tensor| tensor.map(Tensor::view)).collect();
         let meta = op.info().infer(attrs, &inputs)?;
-        Tensor::filled(meta, |output| self.execute(&mut Command::new(op, *attrs, inputs, output)?))
+        Tensor::filled(meta, |output| self.execute(&mut Command::new(op, *attrs, &inputs, output)?))
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::pointers::{Out, fail, null, text};
 use crate::status::{adead_status, guard};
 use adead_core::hal::cpu::HostBuffer;
-use adead_core::{Attrs, Command, Context, DType, Inputs, Meta, Op, Result, Shape, View, ViewMut};
+use adead_core::{Attrs, Command, Context, DType, Meta, Op, Result, Shape, View, ViewMut};
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{NonNull, null_mut};
@@ -95,7 +95,6 @@ unsafe fn output<'a>(data: *mut f32, shape: Shape, name: &str) -> Result<ViewMut
 
 #[inline]
 fn execute(op: Op, inputs: &[Option<View<'_>>], output: ViewMut<'_>) -> Result<()> {
-    let inputs = Inputs::from_slice(inputs);
     active()?.execute(&mut Command::new(op, Attrs::default(), inputs, output)?)
 }
 

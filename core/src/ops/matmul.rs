@@ -20,23 +20,23 @@ pub(super) const INFO: OpInfo = OpInfo {
 
 /// A matrix product as every backend sees it: `m × k` times `k × n` for each batch.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct Plan<'a> {
     pub m: usize,
     pub n: usize,
     pub k: usize,
     /// Batches of the result.
     pub batches: usize,
-    /// The result, its M or N gone where an operand was a vector.
+    /// The result, its M or N gone where an operand was a vector. Its first dimensions are the batch's.
     pub output: Meta,
-    a_batch: Shape,
-    b_batch: Shape,
-    batch: Shape,
+    batch_rank: usize,
+    a: &'a Shape,
+    b: &'a Shape,
 }
 
-impl Plan {
+impl<'a> Plan<'a> {
     /// Checks a command's operands and attributes.
     #[inline]
-    pub fn new(attrs: &Attrs, inputs: &[Option<View<'_>>]) -> Result<Plan> {
+    pub fn new(attrs: &Attrs, inputs: &'a [Option<View<'_>>]) -> Result<Plan<'a>> {
         let dtype = rules::one_float("matmul", inputs)?;
         let (a, b) = (&rules::required(inputs, 0).shape, &rules::required(inputs, 1).shape);
         if a.rank() == 0 || b.rank() == 0 {
@@ -64,87 +64,102 @@ impl Plan {
                 word(attrs.trans_b)
             );
         }
-        let (a_batch, b_batch) = (leading(a)?, leading(b)?);
-        let batch = if a_batch == b_batch {
-            a_batch
-        } else {
-            match a_batch.broadcast(&b_batch) {
-                Some(batch) => batch,
-                None => fail!(ShapeMismatch, "matmul: the batch dimensions of A {a} and B {b} don't broadcast"),
-            }
-        };
-        let mut dims = [0; MAX_RANK];
-        let mut rank = batch.rank();
-        dims[..rank].copy_from_slice(batch.dims());
+        let (a_lead, b_lead) = (leading(a), leading(b));
+        let mut rank = a_lead.len().max(b_lead.len());
+        let batch_rank = rank;
+        let mut dims = [1; MAX_RANK];
+        for i in 1..=rank {
+            dims[rank - i] = match (from_end(a_lead, i), from_end(b_lead, i)) {
+                (a, b) if a == b => a,
+                (1, b) => b,
+                (a, 1) => a,
+                _ => fail!(ShapeMismatch, "matmul: the batch dimensions of A {a} and B {b} don't broadcast"),
+            };
+        }
+        let batches = dims[..rank].iter().product();
         for (size, there) in [(m, a.rank() > 1), (n, b.rank() > 1)] {
             if there {
                 dims[rank] = size;
                 rank += 1;
             }
         }
-        let output = Shape::new(&dims[..rank])?;
+        let output = Meta::new(dtype, Shape::new(&dims[..rank])?);
         if let Some(c) = rules::optional(inputs, 2) {
-            if !c.shape.broadcasts_to(&output) {
+            if !c.shape.broadcasts_to(&output.shape) {
+                let output = &output.shape;
                 fail!(ShapeMismatch, "matmul: C is {} and doesn't broadcast to the result {output}", c.shape);
             }
         } else if attrs.beta != 0.0 {
             fail!(InvalidArgument, "matmul: beta is not 0 and there is no C");
         }
         rules::vector_of("matmul", "bias", rules::optional(inputs, 3), n)?;
-        let batches = batch.elements();
-        Ok(Plan { m, n, k: a_k, batches, output: Meta::new(dtype, output), a_batch, b_batch, batch })
+        Ok(Plan { m, n, k: a_k, batches, output, batch_rank, a, b })
+    }
+
+    /// The batch's dimensions.
+    fn batch(&self) -> &[usize] {
+        &self.output.shape.dims()[..self.batch_rank]
     }
 
     /// Which matrices of A and B make batch `i` of the result.
     pub fn operands(&self, i: usize) -> (usize, usize) {
-        if self.a_batch == self.batch && self.b_batch == self.batch {
-            return (i, i);
+        let (a, b) = (leading(self.a), leading(self.b));
+        if a == b { (i, i) } else { (self.matrix(a, i), self.matrix(b, i)) }
+    }
+
+    /// Which matrix of an operand with these leading dimensions belongs to batch `i`.
+    fn matrix(&self, lead: &[usize], i: usize) -> usize {
+        let (mut rest, mut step, mut index) = (i, 1, 0);
+        for (axis, &n) in self.batch().iter().rev().enumerate() {
+            let own = from_end(lead, axis + 1);
+            if own != 1 {
+                index += rest % n * step;
+            }
+            step *= own;
+            rest /= n;
         }
-        let at = |shape: &Shape| self.batch_offset(i, &shape.broadcast_strides(&self.batch));
-        (at(&self.a_batch), at(&self.b_batch))
+        index
     }
 
     /// Batch dimensions of the result.
     pub fn batch_rank(&self) -> usize {
-        self.batch.rank()
+        self.batch_rank
     }
 
     /// Where batch `i` begins in an operand of these strides.
     pub fn batch_offset(&self, i: usize, strides: &[usize; MAX_RANK]) -> usize {
         let (mut rest, mut at) = (i, 0);
-        for axis in (0..self.batch.rank()).rev() {
-            at += rest % self.batch.dims()[axis] * strides[axis];
-            rest /= self.batch.dims()[axis];
+        for (axis, &n) in self.batch().iter().enumerate().rev() {
+            at += rest % n * strides[axis];
+            rest /= n;
         }
         at
     }
 
     /// Whether C's batches follow each other as further rows would, `m` rows each.
     pub fn c_follows(&self, strides: &[usize; MAX_RANK], m: usize) -> bool {
-        let mut step = strides[self.batch.rank()] * m;
-        (0..self.batch.rank()).rev().all(|axis| {
-            let follows = strides[axis] == step || self.batch.dims()[axis] == 1;
-            step *= self.batch.dims()[axis];
+        let mut step = strides[self.batch_rank] * m;
+        self.batch().iter().enumerate().rev().all(|(axis, &n)| {
+            let follows = strides[axis] == step || n == 1;
+            step *= n;
             follows
         })
     }
 
     /// Whether every batch of the result multiplies the same B, so that A's batches are rows of one product.
     pub fn shares_b(&self) -> bool {
-        self.b_batch.elements() == 1 && self.a_batch.elements() == self.batches
+        leading(self.b).iter().all(|&n| n == 1) && leading(self.a).iter().product::<usize>() == self.batches
     }
 
-    /// The result as `[batch…, M, N]`, for broadcasting C to it. C's own shape is given; where M or N is gone from the
-    /// result, C gets a 1 in its place.
-    pub fn c_strides(&self, c: &Shape, a_is_vector: bool, b_is_vector: bool) -> [usize; MAX_RANK] {
+    /// The result as `[batch…, M, N]`, for broadcasting C to it: strides of C, 0 where it is repeated or where M or N is
+    /// gone from the result.
+    pub fn c_strides(&self, c: &Shape) -> [usize; MAX_RANK] {
         let full = c.broadcast_strides(&self.output.shape);
         let mut strides = [0; MAX_RANK];
-        let (batch, rank) = (self.batch.rank(), self.output.shape.rank());
-        strides[..batch].copy_from_slice(&full[..batch]);
-        let mut next = batch;
-        for (to, gone) in [(batch, a_is_vector), (batch + 1, b_is_vector)] {
-            if !gone && next < rank {
-                // MAX_RANK bounds the result, and `to` stays below it whenever the dimension is there.
+        strides[..self.batch_rank].copy_from_slice(&full[..self.batch_rank]);
+        let mut next = self.batch_rank;
+        for (to, operand) in [(self.batch_rank, self.a), (self.batch_rank + 1, self.b)] {
+            if operand.rank() > 1 {
                 strides[to] = full[next];
                 next += 1;
             }
@@ -154,9 +169,13 @@ impl Plan {
 }
 
 /// The dimensions before the last two.
-fn leading(shape: &Shape) -> Result<Shape> {
-    let rank = shape.rank();
-    if rank <= 2 { Ok(Shape::SCALAR) } else { Shape::new(&shape.dims()[..rank - 2]) }
+fn leading(shape: &Shape) -> &[usize] {
+    &shape.dims()[..shape.rank().saturating_sub(2)]
+}
+
+/// Dimension `i` counted from the end, from 1; 1 where there is none.
+fn from_end(dims: &[usize], i: usize) -> usize {
+    if i <= dims.len() { dims[dims.len() - i] } else { 1 }
 }
 
 pub(super) fn reference(attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {

@@ -82,7 +82,7 @@ fn one(device: &dyn Device, stream: &mut dyn Stream, op: Op, operands: &[(&[f32]
     for (buffer, view) in buffers.iter().zip(host.iter().flatten()) {
         inputs.push(Some(View::buffer(&**buffer, 0, *view.meta())?));
     }
-    let command = Command::new(op, attrs, inputs, ViewMut::buffer(&*result, 0, meta)?)?;
+    let command = Command::new(op, attrs, &inputs, ViewMut::buffer(&*result, 0, meta)?)?;
     device.submit(stream, &mut [command])?;
     stream.synchronize()?;
     assert!(stream.is_idle()?);
@@ -124,11 +124,11 @@ fn order(device: &dyn Device) -> Result<()> {
     // x ← x + x, ten times in one submission: 2¹⁰ if they run one after the other.
     let buffer = upload(device, &[1.0, -3.0])?;
     let meta = vector(2)?;
+    let view = View::buffer(&*buffer, 0, meta)?;
+    let inputs = [Some(view), Some(view)];
     let mut commands = Vec::new();
     for _ in 0..10 {
-        let x = || View::buffer(&*buffer, 0, meta);
-        let inputs = Inputs::from_iter([Some(x()?), Some(x()?)]);
-        commands.push(Command::new(Op::Add, Attrs::default(), inputs, ViewMut::buffer(&*buffer, 0, meta)?)?);
+        commands.push(Command::new(Op::Add, Attrs::default(), &inputs, ViewMut::buffer(&*buffer, 0, meta)?)?);
     }
     let mut stream = device.stream()?;
     device.submit(&mut *stream, &mut commands)?;
@@ -146,7 +146,7 @@ fn failure(device: &dyn Device) -> Result<()> {
     let inputs =
         Inputs::from_iter([Some(View::buffer(&*table, 0, vector(2)?)?), Some(View::buffer(&*ids, 0, ids_meta)?)]);
     let output = ViewMut::buffer(&*result, 0, vector(2)?)?;
-    let command = Command::new(Op::Embedding, Attrs::default(), inputs, output)?;
+    let command = Command::new(Op::Embedding, Attrs::default(), &inputs, output)?;
     let mut stream = device.stream()?;
     let outcome = device.submit(&mut *stream, &mut [command]).and_then(|()| stream.synchronize());
     assert_eq!(outcome.err().map(|error| error.status()), Some(Status::InvalidArgument));

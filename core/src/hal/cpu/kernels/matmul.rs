@@ -113,9 +113,7 @@ pub(super) fn matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
     let (a, b, c, bias) = (call.f32(0)?, call.f32(1)?, call.f32(2)?, call.f32(3)?);
     let use_c = attrs.beta != 0.0;
     let c_strides = match (use_c, call.inputs.get(2)) {
-        (true, Some(Some(c))) => {
-            plan.c_strides(c.shape(), call.meta(0).shape.rank() == 1, call.meta(1).shape.rank() == 1)
-        }
+        (true, Some(Some(c))) => plan.c_strides(c.shape()),
         _ => [0; 8],
     };
     let rank = plan.batch_rank();

@@ -136,7 +136,7 @@ fn run(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result<()> {
 fn widened(exec: &Exec<'_>, command: &mut Command<'_>, stored: DType) -> Result<()> {
     let mut kept: Vec<Scratch<'_>> = Vec::with_capacity(command.inputs.len());
     let mut inputs = Inputs::new();
-    for input in &command.inputs {
+    for input in command.inputs {
         let Some(view) = input else {
             inputs.push(None);
             continue;
