@@ -5,11 +5,18 @@ use super::{Call, Exec, Shared};
 use crate::contract::{Activation, K_BLOCK};
 use crate::error::Result;
 use crate::hal::cpu::fpenv::flushing;
+use crate::hal::cpu::isa::Isa;
 use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch};
 use crate::ops::{FfnPlan, MatmulPlan, ffn_activation};
 
-/// Multiply-adds that are not worth handing to another thread: a few microseconds.
-const SMALL: usize = 128 * 1024;
+/// Multiply-adds that are not worth handing to another thread: about 80 µs of them, as waking one costs some ten.
+fn small(isa: Isa) -> usize {
+    match isa {
+        Isa::Avx512 => 6 << 20,
+        Isa::Avx2 => 3 << 20,
+        Isa::Sse2 | Isa::Portable => 256 << 10,
+    }
+}
 
 /// Products of a batch, all of one size. Index functions give each one's operands.
 struct Batch<'a> {
@@ -28,7 +35,7 @@ impl Batch<'_> {
         if m * n * count == 0 {
             return Ok(());
         }
-        if count.saturating_mul(m).saturating_mul(n).saturating_mul(k.max(1)) <= SMALL
+        if count.saturating_mul(m).saturating_mul(n).saturating_mul(k.max(1)) <= small(exec.isa)
             && m <= BLOCK_ROWS
             && n <= BLOCK_COLUMNS
         {
