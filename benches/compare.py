@@ -47,7 +47,7 @@ def options():
     parser.add_argument("--quick", action="store_true", help="few items and 3 rounds: to see that it works")
     parser.add_argument("--out", type=Path, help="for results.json, table.md, matmul.svg (default: target/bench)")
     parser.add_argument("--venv", type=Path, help="a Python environment that has the peers; nothing is installed")
-    parser.add_argument("--library", type=Path, help="a libadead.so; nothing is built")
+    parser.add_argument("--library", dest="built", type=Path, metavar="SO", help="a libadead.so; nothing is built")
     parser.add_argument("--baseline", type=Path, help="another libadead.so, timed beside the first")
     parser.add_argument("--update-docs", action="store_true", help="put the results into docs/performance.md")
     parser.add_argument("--from", dest="results", type=Path, help="a results.json to render instead of measuring")
@@ -253,7 +253,7 @@ def run(args, out, folder):
         install(args.peers)
     import work  # needs NumPy
 
-    adead = args.library or build(folder)
+    adead = args.built or build(folder)
     harness = compile_harness(out)
 
     def libraries(name, threads):
@@ -262,7 +262,7 @@ def run(args, out, folder):
         return {"adead": adead, "baseline": args.baseline}.get(name, "-")
 
     items = [item for item in work.items(args.quick) if re.search(args.only, item.name)]
-    machine = report.machine(None if args.library else ROOT)
+    machine = report.machine(None if args.built else ROOT)
     results = {"machine": machine, "rounds": args.rounds, "versions": {}, "threads": {}}
     for threads in args.threads:
         workers = start(args, threads, harness, libraries)

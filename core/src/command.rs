@@ -223,10 +223,14 @@ impl<'a> Command<'a> {
     }
 }
 
+/// Which memory, and from where to where: a buffer that the host can address is host memory like any other.
 fn span(place: Place<'_>, bytes: usize) -> (usize, usize, usize) {
     match place {
         Place::Host(pointer) => (0, pointer.as_ptr() as usize, bytes),
-        Place::Buffer(buffer, offset) => (buffer as *const dyn Buffer as *const u8 as usize, offset, bytes),
+        Place::Buffer(buffer, offset) => match buffer.host_pointer() {
+            Some(pointer) => (0, pointer.as_ptr() as usize + offset, bytes),
+            None => (buffer as *const dyn Buffer as *const u8 as usize, offset, bytes),
+        },
     }
 }
 

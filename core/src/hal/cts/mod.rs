@@ -13,10 +13,11 @@ use std::sync::Arc;
 /// Runs every check on a device; panics with the check's name where one fails.
 pub fn run(device: Arc<dyn Device>) {
     type Check = fn(&dyn Device) -> Result<()>;
-    let checks: [(&str, Check); 7] = [
+    let checks: [(&str, Check); 8] = [
         ("info", info),
         ("buffers are zeroed and sized", buffers),
         ("views are bounded", views),
+        ("host and buffer views of one memory overlap", overlap),
         ("commands on buffers", commands),
         ("commands run in order", order),
         ("a failed submission writes nothing", failure),
@@ -64,6 +65,25 @@ fn views(device: &dyn Device) -> Result<()> {
         assert!(View::buffer(&*buffer, offset, vector(n)?).is_err(), "{n} values at {offset}");
         assert!(ViewMut::buffer(&*buffer, offset, vector(n)?).is_err(), "{n} values at {offset}");
     }
+    Ok(())
+}
+
+/// Memory that the host can address is one memory, whether an operand names it as a buffer or by its address.
+fn overlap(device: &dyn Device) -> Result<()> {
+    let buffer = device.allocate(64)?;
+    let Some(pointer) = buffer.host_pointer() else { return Ok(()) };
+    let input = |at: usize| -> Result<[Option<View<'_>>; 1]> {
+        // SAFETY: the four values lie inside the buffer, which outlives the view; nothing is executed.
+        Ok([Some(unsafe { View::from_raw(pointer.add(at), vector(4)?) })])
+    };
+    let scaled = |input: &[Option<View<'_>>]| {
+        let output = ViewMut::buffer(&*buffer, 0, vector(4)?)?;
+        Command::new(Op::Scale, Attrs::default(), input, output).map(|_| ())
+    };
+    assert!(scaled(&input(0)?).is_ok(), "exactly in place");
+    assert!(scaled(&input(16)?).is_ok(), "side by side");
+    let refused = scaled(&input(4)?).err().map(|error| error.status());
+    assert_eq!(refused, Some(Status::InvalidArgument), "partly over each other");
     Ok(())
 }
 
