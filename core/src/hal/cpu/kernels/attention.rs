@@ -1,6 +1,6 @@
 //! attention: query rows in groups, keys in the contract's blocks of 64, nothing larger than a block kept.
 
-use super::gemm::{Block, Epilogue, Matrix};
+use super::gemm::{Block, Epilogue, Matrix, Packing};
 use super::normalise::{DivideBy, ExpBelow};
 use super::sum::{max_key, sum};
 use super::{Call, Exec, Shared};
@@ -30,7 +30,7 @@ pub(super) fn attention(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> 
     };
     let pointer = |i| call.f32(i).map(|p| Shared(p.cast_mut()));
     let (q, k, v, mask, out) = (pointer(0)?, pointer(1)?, pointer(2)?, pointer(3)?, Shared(call.out()?));
-    let packing = Block::scratch(QUERY_ROWS, width.max(KEY_BLOCK), false);
+    let packing = Packing { a: false, b: true }.scratch(QUERY_ROWS, VALUE_COLUMNS, width.max(KEY_BLOCK));
     // Scores, one block's output, then per row: m, l, m_b (reused for the factors) and l_b.
     let each = packing + QUERY_ROWS * (KEY_BLOCK + value_width + 4);
     let groups = queries.div_ceil(QUERY_ROWS);
@@ -137,6 +137,7 @@ impl Group<'_> {
                     b: Matrix::new(self.k.add(start * width), width, count, true),
                     out: self.scores,
                     out_row: KEY_BLOCK,
+                    packing: Packing { a: false, b: true },
                     epilogue: Epilogue::NONE,
                 };
                 product.compute(isa, self.packing);
@@ -153,6 +154,7 @@ impl Group<'_> {
                         b: Matrix { data: v, row: value_width, column: 1 },
                         out: self.block_out.add(column),
                         out_row: value_width,
+                        packing: Packing { a: false, b: false },
                         epilogue: Epilogue::NONE,
                     };
                     product.compute(isa, self.packing);

@@ -1,6 +1,6 @@
 //! matmul, dot and ffn: products cut into blocks that the threads claim.
 
-use super::gemm::{BLOCK_COLUMNS, BLOCK_ROWS, Block, Epilogue, Matrix};
+use super::gemm::{BLOCK_COLUMNS, BLOCK_ROWS, Block, Epilogue, Matrix, Packing};
 use super::{Call, Exec, Shared};
 use crate::contract::{Activation, K_BLOCK};
 use crate::error::Result;
@@ -43,7 +43,9 @@ impl Batch<'_> {
         }
         let (rows, columns) = block_size(m, n, count, exec.pool.threads());
         let (down, across) = (m.div_ceil(rows), n.div_ceil(columns));
-        let each = Block::scratch(rows.min(m), k, operands(0).1.column == 1);
+        let (a, b, _) = operands(0);
+        let packing = Packing::choose(rows.min(m), a, b);
+        let each = packing.scratch(rows.min(m), columns.min(n), k);
         let tasks = count * down * across;
         let scratch = exec.scratch.take(each * exec.pool.threads().min(tasks))?;
         let scratch = Shared(scratch.pointer());
@@ -53,7 +55,7 @@ impl Batch<'_> {
             // SAFETY: (i, j) lies inside the result; blocks are disjoint; a seat's scratch is one task's at a time.
             unsafe {
                 let (m, n) = (rows.min(m - i), columns.min(n - j));
-                self.block(batch, i, j, m, n).compute(exec.isa, scratch.get().add(each * seat));
+                self.block(batch, i, j, m, n, packing).compute(exec.isa, scratch.get().add(each * seat));
             }
         });
         Ok(())
@@ -61,12 +63,14 @@ impl Batch<'_> {
 
     /// Computes all products on this thread, each as one block.
     fn compute_here(&self, exec: &Exec<'_>) -> Result<()> {
-        let floats = Block::scratch(self.m, self.k, (self.operands)(0).1.column == 1);
+        let (a, b, _) = (self.operands)(0);
+        let packing = Packing::choose(self.m, a, b);
+        let floats = packing.scratch(self.m, self.n, self.k);
         let scratch = if floats > 0 { Some(exec.scratch.take(floats)?) } else { None };
         let scratch = scratch.as_ref().map_or(std::ptr::null_mut(), |scratch| scratch.pointer());
         for batch in 0..self.count {
             // SAFETY: the whole of one product; the scratch is this call's.
-            unsafe { self.block(batch, 0, 0, self.m, self.n).compute(exec.isa, scratch) };
+            unsafe { self.block(batch, 0, 0, self.m, self.n, packing).compute(exec.isa, scratch) };
         }
         Ok(())
     }
@@ -75,7 +79,7 @@ impl Batch<'_> {
     ///
     /// # Safety
     /// It lies inside the result, which the operands fit.
-    unsafe fn block(&self, batch: usize, i: usize, j: usize, m: usize, n: usize) -> Block {
+    unsafe fn block(&self, batch: usize, i: usize, j: usize, m: usize, n: usize, packing: Packing) -> Block {
         let (a, b, epilogue) = (self.operands)(batch);
         // SAFETY: as the caller says.
         unsafe {
@@ -87,6 +91,7 @@ impl Batch<'_> {
                 b: b.at(0, j),
                 out: self.out.get().add((batch * self.m + i) * self.n + j),
                 out_row: self.n,
+                packing,
                 epilogue: epilogue.at(i, j),
             }
         }

@@ -7,11 +7,15 @@ mod math;
 #[cfg(any(not(target_arch = "x86_64"), test, feature = "portable"))]
 mod portable;
 mod rows;
+mod tile;
 #[cfg(target_arch = "x86_64")]
 mod x86;
+#[cfg(target_arch = "x86_64")]
+mod x86_tile;
 
 pub use math::*;
 pub use rows::{VectorFn, VectorFn2, map_row, zip_row};
+pub use tile::{Chains, MAX_TILE_VECTORS};
 
 use super::isa::Isa;
 
@@ -31,6 +35,8 @@ pub trait Simd: Copy + 'static {
     const TILE_ROWS: usize;
     /// Vectors across a matrix-product tile.
     const TILE_VECTORS: usize;
+    /// Whether [`Simd::chains`] of one vector takes fewer columns than a vector has.
+    const RAGGED: bool = false;
     /// A vector of f32.
     type F: Copy;
     /// A vector of i32.
@@ -54,6 +60,24 @@ pub trait Simd: Copy + 'static {
     unsafe fn sqrt(a: Self::F) -> Self::F;
     /// `a·b + c` of the contract; only inside `fpenv::flushing`.
     unsafe fn fmaz(a: Self::F, b: Self::F, c: Self::F) -> Self::F;
+
+    /// What a matrix product stores: −0 becomes +0, NaN the canonical one.
+    #[inline(always)]
+    unsafe fn settle(a: Self::F) -> Self::F {
+        // SAFETY: the trait's.
+        unsafe { canonical::<Self>(Self::add(a, Self::splat(0.0))) }
+    }
+
+    /// The chains of R rows and V vectors: see [`Chains`].
+    #[inline(always)]
+    unsafe fn chains<const R: usize, const V: usize>(t: &Chains) -> [[Self::F; MAX_TILE_VECTORS]; R] {
+        // SAFETY: the trait's.
+        unsafe { tile::chains::<Self, R, V>(t) }
+    }
+
+    /// Asks for the cache line at an address that will be read soon, which need not be valid.
+    #[inline(always)]
+    unsafe fn prefetch(_: *const f32) {}
 
     unsafe fn bits(a: Self::F) -> Self::I;
     unsafe fn from_bits(a: Self::I) -> Self::F;

@@ -1,5 +1,7 @@
 //! Vectors of x86-64: SSE2, AVX2 with FMA3, AVX-512.
 
+use super::tile::{Chains, MAX_TILE_VECTORS};
+use super::x86_tile::{chains_avx2, chains_avx512};
 use super::{Kernel, Simd};
 use std::arch::x86_64::*;
 
@@ -104,6 +106,12 @@ impl Simd for Avx2 {
         select(mask: __m256, yes: __m256, no: __m256) -> __m256 = _mm256_blendv_ps(no, yes, mask);
         select_i(mask: __m256, yes: __m256i, no: __m256i) -> __m256i =
             _mm256_blendv_epi8(no, yes, _mm256_castps_si256(mask));
+        prefetch(p: *const f32) -> () = _mm_prefetch::<_MM_HINT_T0>(p.cast());
+    }
+    #[inline(always)]
+    unsafe fn chains<const R: usize, const V: usize>(t: &Chains) -> [[Self::F; MAX_TILE_VECTORS]; R] {
+        // SAFETY: the trait's.
+        unsafe { chains_avx2::<R, V>(t) }
     }
     #[inline(always)]
     unsafe fn shl<const BITS: i32>(a: __m256i) -> __m256i {
@@ -120,6 +128,7 @@ impl Simd for Avx2 {
 impl Simd for Avx512 {
     const LANES: usize = 16;
     const TILE_ROWS: usize = 12;
+    const RAGGED: bool = true;
     const TILE_VECTORS: usize = 2;
     type F = __m512;
     type I = __m512i;
@@ -152,6 +161,15 @@ impl Simd for Avx512 {
         is_nan(a: __m512) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(a, a);
         select(mask: __mmask16, yes: __m512, no: __m512) -> __m512 = _mm512_mask_blend_ps(mask, no, yes);
         select_i(mask: __mmask16, yes: __m512i, no: __m512i) -> __m512i = _mm512_mask_blend_epi32(mask, no, yes);
+        // One instruction classifies: zeros become +0 (8), NaNs stay what the destination holds (0), all else itself (1).
+        settle(a: __m512) -> __m512 = _mm512_fixupimm_ps::<0>(
+            _mm512_set1_ps(f32::from_bits(0x7fc0_0000)), a, _mm512_set1_epi32(0x1111_1800));
+        prefetch(p: *const f32) -> () = _mm_prefetch::<_MM_HINT_T0>(p.cast());
+    }
+    #[inline(always)]
+    unsafe fn chains<const R: usize, const V: usize>(t: &Chains) -> [[Self::F; MAX_TILE_VECTORS]; R] {
+        // SAFETY: the trait's.
+        unsafe { chains_avx512::<R, V>(t) }
     }
     #[inline(always)]
     unsafe fn shl<const BITS: i32>(a: __m512i) -> __m512i {

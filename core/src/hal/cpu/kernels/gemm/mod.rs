@@ -15,12 +15,13 @@ use crate::hal::cpu::isa::Isa;
 use crate::hal::cpu::simd::dispatch;
 use finish::Finish;
 use skinny::Skinny;
+pub use tile::Packing;
 use tile::Tiles;
 
-/// The largest block of the result that one task computes: its packed rows and its totals stay in the second-level cache.
-pub const BLOCK_ROWS: usize = 384;
+/// The largest block of the result that one task computes: it bounds the scratch.
+pub const BLOCK_ROWS: usize = 2048;
 /// Columns of that block.
-pub const BLOCK_COLUMNS: usize = 512;
+pub const BLOCK_COLUMNS: usize = 1024;
 
 /// A matrix in memory: element (i, j) is `data[i·row + j·column]`.
 #[derive(Clone, Copy)]
@@ -93,19 +94,15 @@ pub struct Block {
     pub out: *mut f32,
     /// Elements from one row of `out` to the next.
     pub out_row: usize,
+    pub packing: Packing,
     pub epilogue: Epilogue,
 }
 
 impl Block {
-    /// Floats of scratch for blocks of at most `m` rows, whose B has contiguous columns or not.
-    pub fn scratch(m: usize, k: usize, contiguous: bool) -> usize {
-        if streams(m, contiguous) { 0 } else { tile::scratch(m, k) }
-    }
-
     /// Computes it.
     ///
     /// # Safety
-    /// The matrices cover the sizes, `out` is this call's alone, `scratch` holds [`Block::scratch`] floats.
+    /// The matrices cover the sizes, `out` is this call's alone, `scratch` holds [`Packing::scratch`] floats.
     pub unsafe fn compute(&self, isa: Isa, scratch: *mut f32) {
         // SAFETY: passed on.
         unsafe {

@@ -1,25 +1,53 @@
-//! Register tiles over packed operands.
+//! Register tiles, over operands where they lie or over packed copies.
 //!
-//! A panel of B, as wide as a tile, is packed once for a K block and multiplied with every row of the block while it is
-//! in the first-level cache. Rows of A are copied to a fixed stride, so that a tile addresses them by constants.
+//! A panel of B is as wide as a tile and multiplied with every row of the block before the next. Packing costs reads and
+//! writes; it pays where the operand is read again often enough, and where its rows would share cache sets or pages.
 
 use super::{Block, Matrix};
 use crate::contract::K_BLOCK;
-use crate::hal::cpu::simd::{self, Kernel, Simd, unroll};
+use crate::hal::cpu::simd::{Chains, Kernel, MAX_TILE_VECTORS, Simd, unroll};
 
 /// The most rows of a register tile on any instruction set.
 const MAX_ROWS: usize = 12;
-/// The most vectors across a register tile.
-const MAX_VECTORS: usize = 2;
 /// The most columns of a register tile.
 const MAX_COLUMNS: usize = 32;
+
+/// Rows of A that are packed at a time.
+const GROUP: usize = 384;
 
 /// Floats from one packed row of A to the next: a K block and a cache line, so that rows don't share cache sets.
 const ROW: usize = K_BLOCK + 16;
 
-/// Floats of scratch for a block of these sizes: all rows of A and one panel of B, for one K block.
-pub(super) fn scratch(m: usize, k: usize) -> usize {
-    m * ROW + MAX_COLUMNS * k.min(K_BLOCK)
+/// Which operands are packed.
+#[derive(Clone, Copy)]
+pub struct Packing {
+    pub a: bool,
+    pub b: bool,
+}
+
+impl Packing {
+    /// What pays for blocks of m rows.
+    pub fn choose(m: usize, a: Matrix, b: Matrix) -> Packing {
+        // Rows this far apart share the sets of the first-level cache and a page each.
+        let far = a.row.is_multiple_of(2048) && m >= 128;
+        Packing { a: a.column != 1 || far, b: b.column != 1 || m >= 96 }
+    }
+
+    /// Floats of scratch for a block of at most these sizes.
+    pub fn scratch(self, m: usize, n: usize, k: usize) -> usize {
+        let totals = if k > K_BLOCK { m * n.next_multiple_of(MAX_COLUMNS) } else { 0 };
+        self.panels(n) + self.rows(m) + totals
+    }
+
+    /// Floats of packed rows: a group of them.
+    fn rows(self, m: usize) -> usize {
+        if self.a { m.min(GROUP + MAX_ROWS) * ROW } else { 0 }
+    }
+
+    /// Floats of packed panels: all of them, or one that is packed for its missing columns.
+    fn panels(self, n: usize) -> usize {
+        K_BLOCK * if self.b { n.next_multiple_of(MAX_COLUMNS) } else { MAX_COLUMNS }
+    }
 }
 
 /// A block by register tiles.
@@ -33,33 +61,31 @@ impl Kernel for Tiles {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        const { assert!(S::TILE_ROWS <= MAX_ROWS && S::TILE_VECTORS <= MAX_VECTORS) };
+        const { assert!(S::TILE_ROWS <= MAX_ROWS && S::TILE_VECTORS <= MAX_TILE_VECTORS) };
         const { assert!(S::TILE_VECTORS * S::LANES <= MAX_COLUMNS) };
-        let Block { m, n, k, a, b, out, out_row, .. } = self.block;
-        let width = S::TILE_VECTORS * S::LANES;
-        // SAFETY: offsets follow from the sizes; the scratch holds both packed operands.
+        let Tiles { block: Block { m, n, k, a, b, packing, .. }, scratch } = self;
+        // Rows are spread evenly over the groups.
+        let group = m.div_ceil(m.div_ceil(GROUP)).next_multiple_of(S::TILE_ROWS);
+        // SAFETY: offsets follow from the sizes; the scratch holds what is packed.
         unsafe {
-            let rows_packed = self.scratch;
-            let panel = self.scratch.add(m * ROW);
+            let packed_a = scratch.add(packing.panels(n));
             let mut p = 0;
             while p < k {
                 let depth = K_BLOCK.min(k - p);
-                pack_rows(a.at(0, p), m, depth, rows_packed);
-                let mut j = 0;
-                while j < n {
-                    let columns = width.min(n - j);
-                    pack_panel::<S>(b.at(p, j), columns, depth, panel);
-                    let mut i = 0;
-                    while i < m {
-                        // Rows are spread evenly over the tiles that are left, so that the last is not a sliver.
-                        let rows = (m - i).div_ceil((m - i).div_ceil(S::TILE_ROWS));
-                        let out = out.add(i * out_row + j);
-                        let tile =
-                            Tile { depth, a: rows_packed.add(i * ROW), b: panel, out, out_row, columns, first: p == 0 };
-                        tile.rows::<S>(rows);
-                        i += rows;
-                    }
-                    j += columns;
+                if packing.b {
+                    pack_panels::<S>(b.at(p, 0), n, depth, scratch);
+                }
+                let mut i = 0;
+                while i < m {
+                    let rows = group.min(m - i);
+                    let (from, row) = if packing.a {
+                        pack_rows::<S>(a.at(i, p), rows, depth, packed_a);
+                        (packed_a.cast_const(), ROW)
+                    } else {
+                        (a.at(i, p).data, a.row)
+                    };
+                    self.group::<S>(p, depth, i, rows, from, row);
+                    i += rows;
                 }
                 p += depth;
             }
@@ -67,14 +93,97 @@ impl Kernel for Tiles {
     }
 }
 
+impl Tiles {
+    /// One K block of a group of rows.
+    #[inline(always)]
+    unsafe fn group<S: Simd>(&self, p: usize, depth: usize, top: usize, rows: usize, a: *const f32, a_row: usize) {
+        let Tiles { block: Block { m, n, k, b, out, out_row, packing, .. }, scratch } = *self;
+        let last = p + depth == k;
+        let totals = scratch.wrapping_add(packing.panels(n) + packing.rows(m));
+        let width = S::TILE_VECTORS * S::LANES;
+        let turns = depth.saturating_sub(S::TILE_ROWS) / 4;
+        // Tiles ask for the next panel in as many steps as fit between them.
+        let period = 1usize << (turns * rows.div_ceil(S::TILE_ROWS) / depth).clamp(1, 8).ilog2();
+        // SAFETY: as in `run`.
+        unsafe {
+            let mut j = 0;
+            while j < n {
+                let packed = packing.b || (!S::RAGGED && n - j < width);
+                // Missing columns are zeros of a packed panel, or one masked vector.
+                let columns = if packed || n - j >= width { width.min(n - j) } else { S::LANES.min(n - j) };
+                let (panel, b_row, after) = if packing.b {
+                    let panel = scratch.add(j * K_BLOCK).cast_const();
+                    (panel, width, panel.wrapping_add(K_BLOCK * width))
+                } else if packed {
+                    pack_panels::<S>(b.at(p, j), columns, depth, scratch);
+                    (scratch.cast_const(), width, scratch.cast_const())
+                } else {
+                    let panel = b.at(p, j).data;
+                    (panel, b.row, panel.wrapping_add(columns))
+                };
+                let mut asked = 0;
+                let mut i = 0;
+                while i < rows {
+                    // Rows are spread evenly over the tiles that are left, so that the last is not a sliver.
+                    let height = (rows - i).div_ceil((rows - i).div_ceil(S::TILE_ROWS));
+                    let (below, right) = if i + height < rows { (i + height, j) } else { (0, j + columns) };
+                    // Totals lie as the tiles do, so that rows of the result don't share cache sets while they grow.
+                    let total = |i, j| totals.wrapping_add(j / width * width * m + (top + i) * width + j % width);
+                    let (next_out, next_row) = if last {
+                        (out.wrapping_add((top + below) * out_row + right), out_row)
+                    } else {
+                        (total(below, right), width)
+                    };
+                    let more = (turns / period).min(depth - asked);
+                    let chains = Chains {
+                        depth,
+                        a: a.add(i * a_row),
+                        a_row,
+                        b: panel,
+                        b_row,
+                        columns,
+                        out: next_out,
+                        out_row: next_row,
+                        next: after.wrapping_add(asked * b_row),
+                        next_row: if more > 0 { b_row } else { 0 },
+                        period: period as u32,
+                    };
+                    asked += more;
+                    let tile = Tile {
+                        chains,
+                        out: out.add((top + i) * out_row + j),
+                        out_row,
+                        totals: total(i, j),
+                        totals_row: width,
+                        first: p == 0,
+                        last,
+                    };
+                    tile.rows::<S>(height);
+                    i += height;
+                }
+                j += columns;
+            }
+        }
+    }
+}
+
 /// Rows of A at a fixed stride.
 #[inline(always)]
-unsafe fn pack_rows(a: Matrix, m: usize, depth: usize, to: *mut f32) {
+unsafe fn pack_rows<S: Simd>(a: Matrix, m: usize, depth: usize, to: *mut f32) {
     // SAFETY: the matrix covers m × depth, the destination m rows.
     unsafe {
         if a.column == 1 {
             for i in 0..m {
-                to.add(i * ROW).copy_from_nonoverlapping(a.data.add(i * a.row), depth);
+                let (from, to) = (a.data.add(i * a.row), to.add(i * ROW));
+                // Rows are too short for the processor to see the next one coming.
+                let ahead = from.wrapping_add(4 * a.row);
+                let mut q = 0;
+                while q < depth {
+                    let count = S::LANES.min(depth - q);
+                    S::prefetch(ahead.wrapping_add(q));
+                    S::store_head(to.add(q), count, S::load_head(from.add(q), count));
+                    q += S::LANES;
+                }
             }
             return;
         }
@@ -93,34 +202,38 @@ unsafe fn pack_rows(a: Matrix, m: usize, depth: usize, to: *mut f32) {
     }
 }
 
-/// A panel of B as `[k][width]`, zero beyond the last column: those columns are not stored.
+/// Panels of B as `[panel][k][width]`, zero beyond the last column: those columns are not stored.
 #[inline(always)]
-unsafe fn pack_panel<S: Simd>(b: Matrix, columns: usize, depth: usize, to: *mut f32) {
+unsafe fn pack_panels<S: Simd>(b: Matrix, n: usize, depth: usize, to: *mut f32) {
     let width = S::TILE_VECTORS * S::LANES;
-    // SAFETY: the matrix covers depth × columns, the destination depth × width.
+    // SAFETY: the matrix covers depth × n, the destination K_BLOCK × n rounded up to whole panels.
     unsafe {
-        if columns == width && b.column == 1 {
+        let whole = n / width * width;
+        if b.column == 1 {
+            // Along its rows, as they lie in memory.
             for p in 0..depth {
                 let (from, to) = (b.data.add(p * b.row), to.add(p * width));
-                unroll!(v < S::TILE_VECTORS => {
-                    S::store(to.add(v * S::LANES), S::load(from.add(v * S::LANES)));
-                });
+                let mut j = 0;
+                while j < whole {
+                    unroll!(v < S::TILE_VECTORS => {
+                        S::store(to.add(j * K_BLOCK + v * S::LANES), S::load(from.add(j + v * S::LANES)));
+                    });
+                    j += width;
+                }
+                if j < n {
+                    to.add(j * K_BLOCK).write_bytes(0, width);
+                    to.add(j * K_BLOCK).copy_from_nonoverlapping(from.add(j), n - j);
+                }
             }
             return;
         }
-        if columns < width {
-            to.write_bytes(0, depth * width);
+        if whole < n {
+            to.add(whole * K_BLOCK).write_bytes(0, depth * width);
         }
-        if b.column == 1 {
+        for j in 0..n {
+            let (from, to) = (b.data.add(j * b.column), to.add(j / width * width * K_BLOCK + j % width));
             for p in 0..depth {
-                to.add(p * width).copy_from_nonoverlapping(b.data.add(p * b.row), columns);
-            }
-            return;
-        }
-        for c in 0..columns {
-            let from = b.data.add(c * b.column);
-            for p in 0..depth {
-                to.add(p * width + c).write(*from.add(p * b.row));
+                to.add(p * width).write(*from.add(p * b.row));
             }
         }
     }
@@ -128,13 +241,13 @@ unsafe fn pack_panel<S: Simd>(b: Matrix, columns: usize, depth: usize, to: *mut 
 
 /// A register tile of one K block.
 struct Tile {
-    depth: usize,
-    a: *const f32,
-    b: *const f32,
+    chains: Chains,
     out: *mut f32,
     out_row: usize,
-    columns: usize,
+    totals: *mut f32,
+    totals_row: usize,
     first: bool,
+    last: bool,
 }
 
 impl Tile {
@@ -145,7 +258,13 @@ impl Tile {
             ($($rows:literal)*) => {
                 match rows {
                     // SAFETY: passed on. Heights beyond the instruction set's are never asked for and not compiled.
-                    $($rows if $rows <= S::TILE_ROWS => unsafe { self.compute::<S, $rows>() },)*
+                    $($rows if $rows <= S::TILE_ROWS => unsafe {
+                        if S::TILE_VECTORS > 1 && self.chains.columns <= S::LANES {
+                            self.compute::<S, $rows, 1>()
+                        } else {
+                            self.compute::<S, $rows, 2>()
+                        }
+                    },)*
                     _ => unreachable!("no tile of {rows} rows"),
                 }
             };
@@ -154,39 +273,26 @@ impl Tile {
     }
 
     #[inline(always)]
-    unsafe fn compute<S: Simd, const R: usize>(&self) {
-        let vectors = S::TILE_VECTORS;
-        let width = vectors * S::LANES;
-        // SAFETY: R packed rows of A and the panel hold depth values each, and depth × width; out covers R rows of `columns`.
+    unsafe fn compute<S: Simd, const R: usize, const V: usize>(&self) {
+        let Tile { ref chains, out, out_row, totals, totals_row, first, last } = *self;
+        // SAFETY: the chains' operands are there; out covers R rows of `columns`, the totals R rows of vectors.
         unsafe {
-            let mut p = [[S::splat(0.0); MAX_VECTORS]; R];
-            let (mut a, mut b) = (self.a, self.b);
-            for _ in 0..self.depth {
-                let b0 = S::load(b);
-                let b1 = if vectors > 1 { S::load(b.add(S::LANES)) } else { b0 };
-                unroll!(r < R => {
-                    let x = S::splat(*a.add(r * ROW));
-                    p[r][0] = S::fmaz(x, b0, p[r][0]);
-                    if vectors > 1 {
-                        p[r][1] = S::fmaz(x, b1, p[r][1]);
-                    }
-                });
-                a = a.add(1);
-                b = b.add(width);
-            }
-            // Totals so far, or zeros. −0 becomes +0 and NaN canonical after every block: the contract makes the first
-            // invisible, and the second is only early.
+            let mut p = S::chains::<R, V>(chains);
             let one = S::splat(1.0);
-            let zero = S::splat(0.0);
             unroll!(r < R => {
-                let out = self.out.add(r * self.out_row);
-                unroll!(v < vectors => {
-                    if v < MAX_VECTORS {
-                        let at = out.add(v * S::LANES);
-                        let count = self.columns.saturating_sub(v * S::LANES).min(S::LANES);
-                        let old = if self.first { zero } else { S::load_head(at, count) };
-                        let t = S::add(S::fmaz(p[r][v], one, old), zero);
-                        S::store_head(at, count, simd::canonical::<S>(t));
+                unroll!(v < V => {
+                    if v < MAX_TILE_VECTORS {
+                        let total = totals.add(r * totals_row + v * S::LANES);
+                        if !first {
+                            p[r][v] = S::fmaz(p[r][v], one, S::load(total));
+                        }
+                        if last {
+                            let at = out.add(r * out_row + v * S::LANES);
+                            let count = chains.columns.saturating_sub(v * S::LANES).min(S::LANES);
+                            S::store_head(at, count, S::settle(p[r][v]));
+                        } else {
+                            S::store(total, p[r][v]);
+                        }
                     }
                 });
             });

@@ -1,0 +1,68 @@
+//! The chains of a register tile: the inner loop of every matrix product.
+
+use super::{Simd, unroll};
+
+/// The most vectors across a tile.
+pub const MAX_TILE_VECTORS: usize = 2;
+
+/// What the chains of a tile are computed from: rows of A and of B, each row's values next to each other.
+#[derive(Clone, Copy)]
+pub struct Chains {
+    /// Products in each chain; at most a K block.
+    pub depth: usize,
+    /// The first row of A.
+    pub a: *const f32,
+    /// Values from one row of A to the next.
+    pub a_row: usize,
+    /// The first row of B.
+    pub b: *const f32,
+    /// Values from one row of B to the next.
+    pub b_row: usize,
+    /// Columns that there are. Only one vector may be more than there is, and only where [`Simd::RAGGED`] says so.
+    pub columns: usize,
+    /// Rows that are written next, a tile's worth, for prefetching: never read or written here.
+    pub out: *const f32,
+    /// Values from one of them to the next.
+    pub out_row: usize,
+    /// Pairs of cache lines that are needed later, one every `period` turns, for prefetching.
+    pub next: *const f32,
+    /// Values from one pair to the next.
+    pub next_row: usize,
+    /// A power of two.
+    pub period: u32,
+}
+
+impl Chains {
+    /// Turns of four products, which are all but as many products as there are rows, and up to three.
+    #[inline(always)]
+    pub fn turns(&self, rows: usize) -> usize {
+        self.depth.saturating_sub(rows) / 4
+    }
+}
+
+/// `depth` products along R rows and V vectors, from +0.
+///
+/// # Safety
+/// Called from a kernel; rows cover `depth` and whole vectors, or `columns` where those are fewer.
+#[inline(always)]
+pub unsafe fn chains<S: Simd, const R: usize, const V: usize>(t: &Chains) -> [[S::F; MAX_TILE_VECTORS]; R] {
+    // SAFETY: as asked.
+    unsafe {
+        let mut p = [[S::splat(0.0); MAX_TILE_VECTORS]; R];
+        let (mut a, mut b) = (t.a, t.b);
+        for _ in 0..t.depth {
+            let b0 = S::load(b);
+            let b1 = if V > 1 { S::load(b.add(S::LANES)) } else { b0 };
+            unroll!(r < R => {
+                let x = S::splat(*a.add(r * t.a_row));
+                p[r][0] = S::fmaz(x, b0, p[r][0]);
+                if V > 1 {
+                    p[r][1] = S::fmaz(x, b1, p[r][1]);
+                }
+            });
+            a = a.add(1);
+            b = b.add(t.b_row);
+        }
+        p
+    }
+}

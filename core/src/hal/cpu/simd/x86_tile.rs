@@ -1,0 +1,226 @@
+//! The chains of a register tile on x86-64, in assembly: as soon as the loop does anything besides, such as prefetching,
+//! the compiler moves accumulators through memory.
+//!
+//! A turn of the first loop is four products of every chain; every few turns it prefetches something that is needed
+//! much later, so slowly that the misses of the loop itself don't queue behind it. The last products go through the second
+//! loop one at a time, and with each a row of the result is prefetched.
+
+use super::Simd;
+use super::tile::{Chains, MAX_TILE_VECTORS};
+use super::x86::{Avx2, Avx512};
+use std::arch::asm;
+
+/// One product of every chain, at an offset from the rows of A.
+macro_rules! product {
+    // Two vectors of B across: the loads, the offset, a register for a value of A, the vectors of B.
+    ($load0:literal, $load1:literal, $offset:literal, $x:literal, $b0:literal, $b1:literal;
+     $([$n:literal $address:literal $r0:tt $r1:tt])*) => {
+        concat!(
+            $load0, "\n", $load1, "\n",
+            $("vbroadcastss ", $x, ", dword ptr [", $address, $offset, "]\n",
+              "vfmadd231ps ", $r0, ", ", $x, ", ", $b0, "\n",
+              "vfmadd231ps ", $r1, ", ", $x, ", ", $b1, "\n",)*
+            "add {b}, {b_row}\n# {a_row}\n"
+        )
+    };
+    // One.
+    ($load0:literal, $offset:literal, $x:literal, $b0:literal; $([$n:literal $address:literal $r0:tt $r1:tt])*) => {
+        concat!(
+            $load0, "\n",
+            $("vbroadcastss ", $x, ", dword ptr [", $address, $offset, "]\n",
+              "vfmadd231ps ", $r0, ", ", $x, ", ", $b0, "\n",)*
+            "add {b}, {b_row}\n# {a_row}\n"
+        )
+    };
+}
+
+/// Both loops for one height: how a product begins, then for each row its address and accumulators.
+macro_rules! loops {
+    ($t:ident, $p:ident, $rows:literal, [$($begin:tt)*], [$($end:tt)*], [$($masks:tt)*],
+     [$($row:tt)*], [$([$n0:tt $r0:tt])*], [$([$n1:tt $r1:tt])*]) => {{
+        // The second loop has a product for each row of the result.
+        let turns = $t.turns($rows);
+        let (mut a0, mut b) = ($t.a, $t.b);
+        if turns > 0 {
+            asm!(
+                "2:",
+                product!($($begin)* "", $($end)*; $($row)*),
+                "test {depth:e}, {mask:e}",
+                "jnz 3f",
+                "prefetcht1 [{next}]",
+                "prefetcht1 [{next} + 64]",
+                "add {next}, {next_row}",
+                "3:",
+                product!($($begin)* " + 4", $($end)*; $($row)*),
+                product!($($begin)* " + 8", $($end)*; $($row)*),
+                product!($($begin)* " + 12", $($end)*; $($row)*),
+                "add {a0}, 16",
+                "add {a3}, 16",
+                "add {a6}, 16",
+                "add {a9}, 16",
+                "dec {depth:e}",
+                "jnz 2b",
+                a0 = inout(reg) a0,
+                a3 = inout(reg) a0.wrapping_add(3 * $t.a_row) => _,
+                a6 = inout(reg) a0.wrapping_add(6 * $t.a_row) => _,
+                a9 = inout(reg) a0.wrapping_add(9 * $t.a_row) => _,
+                a_row = in(reg) 4 * $t.a_row,
+                b = inout(reg) b,
+                b_row = in(reg) 4 * $t.b_row,
+                depth = inout(reg) turns as u32 => _,
+                next = inout(reg) $t.next => _,
+                next_row = in(reg) 4 * $t.next_row,
+                mask = in(reg) $t.period - 1,
+                $($masks)*
+                $(inout($r0) $p[$n0][0],)*
+                $(inout($r1) $p[$n1][1],)*
+                options(nostack),
+            );
+        }
+        let left = $t.depth - 4 * turns;
+        if left > 0 {
+            asm!(
+                "2:",
+                product!($($begin)* "", $($end)*; $($row)*),
+                "prefetchw [{out}]",
+                "prefetchw [{out} + 64]",
+                "add {out}, {out_row}",
+                "add {a0}, 4",
+                "add {a3}, 4",
+                "add {a6}, 4",
+                "add {a9}, 4",
+                "dec {depth:e}",
+                "jnz 2b",
+                a0 = inout(reg) a0 => _,
+                a3 = inout(reg) a0.wrapping_add(3 * $t.a_row) => _,
+                a6 = inout(reg) a0.wrapping_add(6 * $t.a_row) => _,
+                a9 = inout(reg) a0.wrapping_add(9 * $t.a_row) => _,
+                a_row = in(reg) 4 * $t.a_row,
+                b = inout(reg) b => _,
+                b_row = in(reg) 4 * $t.b_row,
+                depth = inout(reg) left as u32 => _,
+                out = inout(reg) $t.out => _,
+                out_row = in(reg) 4 * $t.out_row,
+                $($masks)*
+                $(inout($r0) $p[$n0][0],)*
+                $(inout($r1) $p[$n1][1],)*
+                options(nostack),
+            );
+        }
+        let _ = (&mut a0, &mut b);
+    }};
+}
+
+/// Both widths of one height on AVX-512: one vector across is masked, which costs a little.
+macro_rules! avx512 {
+    ($t:ident, $v:ident, $p:ident, $rows:literal; $([$n:tt $address:literal $r0:tt $r1:tt])*) => {{
+        if $v == 2 {
+            loops!($t, $p, $rows,
+                ["vmovups zmm0, [{b}]", "vmovups zmm1, [{b} + 64]",],
+                ["zmm2", "zmm0", "zmm1"],
+                [out("zmm0") _, out("zmm1") _, out("zmm2") _,],
+                [$([$n $address $r0 $r1])*], [$([$n $r0])*], [$([$n $r1])*])
+        } else {
+            let lanes = ((1u32 << $t.columns) - 1) as u16;
+            loops!($t, $p, $rows,
+                ["vmovups zmm0 {{{lanes}}} {{z}}, [{b}]",],
+                ["zmm2", "zmm0"],
+                [lanes = in(kreg) lanes, out("zmm0") _, out("zmm2") _,],
+                [$([$n $address $r0 $r1])*], [$([$n $r0])*], [])
+        }
+    }};
+}
+
+/// Both widths of one height on AVX2.
+macro_rules! avx2 {
+    ($t:ident, $v:ident, $p:ident, $rows:literal; $([$n:tt $address:literal $r0:tt $r1:tt])*) => {{
+        if $v == 2 {
+            loops!($t, $p, $rows,
+                ["vmovups ymm0, [{b}]", "vmovups ymm1, [{b} + 32]",],
+                ["ymm2", "ymm0", "ymm1"],
+                [out("ymm0") _, out("ymm1") _, out("ymm2") _,],
+                [$([$n $address $r0 $r1])*], [$([$n $r0])*], [$([$n $r1])*])
+        } else {
+            loops!($t, $p, $rows,
+                ["vmovups ymm0, [{b}]",],
+                ["ymm2", "ymm0"],
+                [out("ymm0") _, out("ymm2") _,],
+                [$([$n $address $r0 $r1])*], [$([$n $r0])*], [])
+        }
+    }};
+}
+
+/// Calls a macro for the height R with its first R rows.
+macro_rules! heights {
+    ($call:ident, $t:ident, $v:ident, $p:ident, $r:ident; $($rows:literal: [$($row:tt)*])*) => {
+        match $r {
+            $($rows => $call!($t, $v, $p, $rows; $($row)*),)*
+            _ => unreachable!("no tile of {} rows", $r),
+        }
+    };
+}
+
+macro_rules! prefixes {
+    ($call:ident, $t:ident, $v:ident, $p:ident, $r:ident; [$($done:tt)*] [$($arms:tt)*] []) => {
+        heights!($call, $t, $v, $p, $r; $($arms)*)
+    };
+    ($call:ident, $t:ident, $v:ident, $p:ident, $r:ident; [$($done:tt)*] [$($arms:tt)*]
+     [($rows:literal $row:tt) $($left:tt)*]) => {
+        prefixes!($call, $t, $v, $p, $r; [$($done)* $row] [$($arms)* $rows: [$($done)* $row]] [$($left)*])
+    };
+}
+
+/// [`Simd::chains`] with AVX-512.
+///
+/// # Safety
+/// As [`super::tile::chains`]'s.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")]
+#[allow(clippy::out_of_bounds_indexing, unconditional_panic)] // Heights other than R are not compiled.
+pub unsafe fn chains_avx512<const R: usize, const V: usize>(
+    t: &Chains,
+) -> [[<Avx512 as Simd>::F; MAX_TILE_VECTORS]; R] {
+    // SAFETY: the loops read `depth` values of R rows of A, the columns of as many rows of B, and write registers only;
+    // prefetching is no access.
+    unsafe {
+        let mut p = [[Avx512::splat(0.0); MAX_TILE_VECTORS]; R];
+        prefixes!(avx512, t, V, p, R; [] [] [
+            (1 [0 "{a0}" "zmm8" "zmm9"])
+            (2 [1 "{a0} + {a_row}" "zmm10" "zmm11"])
+            (3 [2 "{a0} + 2*{a_row}" "zmm12" "zmm13"])
+            (4 [3 "{a3}" "zmm14" "zmm15"])
+            (5 [4 "{a3} + {a_row}" "zmm16" "zmm17"])
+            (6 [5 "{a3} + 2*{a_row}" "zmm18" "zmm19"])
+            (7 [6 "{a6}" "zmm20" "zmm21"])
+            (8 [7 "{a6} + {a_row}" "zmm22" "zmm23"])
+            (9 [8 "{a6} + 2*{a_row}" "zmm24" "zmm25"])
+            (10 [9 "{a9}" "zmm26" "zmm27"])
+            (11 [10 "{a9} + {a_row}" "zmm28" "zmm29"])
+            (12 [11 "{a9} + 2*{a_row}" "zmm30" "zmm31"])
+        ]);
+        p
+    }
+}
+
+/// [`Simd::chains`] with AVX2.
+///
+/// # Safety
+/// As [`super::tile::chains`]'s.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+#[allow(clippy::out_of_bounds_indexing, unconditional_panic)] // Heights other than R are not compiled.
+pub unsafe fn chains_avx2<const R: usize, const V: usize>(t: &Chains) -> [[<Avx2 as Simd>::F; MAX_TILE_VECTORS]; R] {
+    // SAFETY: as in `chains_avx512`.
+    unsafe {
+        let mut p = [[Avx2::splat(0.0); MAX_TILE_VECTORS]; R];
+        prefixes!(avx2, t, V, p, R; [] [] [
+            (1 [0 "{a0}" "ymm4" "ymm5"])
+            (2 [1 "{a0} + {a_row}" "ymm6" "ymm7"])
+            (3 [2 "{a0} + 2*{a_row}" "ymm8" "ymm9"])
+            (4 [3 "{a3}" "ymm10" "ymm11"])
+            (5 [4 "{a3} + {a_row}" "ymm12" "ymm13"])
+            (6 [5 "{a3} + 2*{a_row}" "ymm14" "ymm15"])
+        ]);
+        p
+    }
+}
