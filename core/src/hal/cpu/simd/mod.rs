@@ -8,13 +8,14 @@ mod math;
 mod portable;
 mod rows;
 mod tile;
+mod twice;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 #[cfg(target_arch = "x86_64")]
 mod x86_tile;
 
 pub use math::*;
-pub use rows::{VectorFn, VectorFn2, map_row, zip_row};
+pub use rows::{TwoSided, VectorFn, VectorFn2, map_row, map_row_raw, map_sides, zip_row};
 pub use tile::{Chains, MAX_TILE_VECTORS};
 
 use super::isa::Isa;
@@ -43,6 +44,12 @@ pub trait Simd: Copy + 'static {
     type I: Copy;
     /// What a compare gives.
     type M: Copy;
+    /// Whether [`Simd::fused`] is one instruction.
+    const FUSED: bool = false;
+    /// How many vectors go through a long function side by side (1, 2 or 4): as many as there are registers for.
+    const SIDE_BY_SIDE: usize = 1;
+    /// Whether [`Simd::pack`] and [`Simd::unpack`] are there.
+    const PACKS: bool = false;
 
     unsafe fn splat(x: f32) -> Self::F;
     unsafe fn splat_i(x: i32) -> Self::I;
@@ -65,7 +72,7 @@ pub trait Simd: Copy + 'static {
     #[inline(always)]
     unsafe fn settle(a: Self::F) -> Self::F {
         // SAFETY: the trait's.
-        unsafe { canonical::<Self>(Self::add(a, Self::splat(0.0))) }
+        unsafe { Self::canonical(Self::add(a, Self::splat(0.0))) }
     }
 
     /// The chains of R rows and V vectors: see [`Chains`].
@@ -75,9 +82,60 @@ pub trait Simd: Copy + 'static {
         unsafe { tile::chains::<Self, R, V>(t) }
     }
 
-    /// Asks for the cache line at an address that will be read soon, which need not be valid.
+    /// `a·b + c`, rounded once; outside `fpenv::flushing`, and only where [`Simd::FUSED`].
     #[inline(always)]
-    unsafe fn prefetch(_: *const f32) {}
+    unsafe fn fused(a: Self::F, b: Self::F, c: Self::F) -> Self::F {
+        // SAFETY: the trait's.
+        unsafe { Self::fmaz(a, b, c) }
+    }
+    /// `a·b + c` where a·b is exact, so that fusing changes nothing; outside `fpenv::flushing`.
+    #[inline(always)]
+    unsafe fn mul_add_exact(a: Self::F, b: Self::F, c: Self::F) -> Self::F {
+        // SAFETY: the trait's.
+        unsafe { if Self::FUSED { Self::fused(a, b, c) } else { Self::add(Self::mul(a, b), c) } }
+    }
+    /// `b < a ? b : a`: keeps a NaN in a.
+    #[inline(always)]
+    unsafe fn min(a: Self::F, b: Self::F) -> Self::F {
+        // SAFETY: the trait's.
+        unsafe { Self::select(Self::lt(b, a), b, a) }
+    }
+    /// `a < b ? b : a`: keeps a NaN in a.
+    #[inline(always)]
+    unsafe fn max(a: Self::F, b: Self::F) -> Self::F {
+        // SAFETY: the trait's.
+        unsafe { Self::select(Self::lt(a, b), b, a) }
+    }
+    /// Any NaN becomes 7fc00000.
+    #[inline(always)]
+    unsafe fn canonical(a: Self::F) -> Self::F {
+        // SAFETY: the trait's.
+        unsafe { Self::select(Self::is_nan(a), Self::splat(f32::from_bits(0x7fc0_0000)), a) }
+    }
+    /// x·2ⁿ, rounded once, for 2⁻²⁰ < |x| < 2²⁰ and an integer n, |n| ≤ 200, as a float and as `shifted` = n + 3·2²².
+    #[inline(always)]
+    unsafe fn scale(x: Self::F, _n: Self::F, shifted: Self::F) -> Self::F {
+        // The first product is exact, so the two are rounded once.
+        // SAFETY: the trait's.
+        unsafe {
+            let n = Self::sub_i(Self::bits(shifted), Self::splat_i(0x4b40_0000));
+            let half = Self::sar::<1>(n);
+            let bias = Self::splat_i(127);
+            let first = Self::from_bits(Self::shl::<23>(Self::add_i(half, bias)));
+            let second = Self::from_bits(Self::shl::<23>(Self::add_i(Self::sub_i(n, half), bias)));
+            Self::mul(Self::mul(x, first), second)
+        }
+    }
+    /// As [`Simd::scale`], for −180 ≤ n ≤ 20 and |x| < 2²⁰.
+    #[inline(always)]
+    unsafe fn scale_down(x: Self::F, _n: Self::F, shifted: Self::F) -> Self::F {
+        // By 2ⁿ⁺⁶⁴, which is exact unless the result is a zero, and by 2⁻⁶⁴. The shift drops all of 3·2²² but n.
+        // SAFETY: the trait's.
+        unsafe {
+            let first = Self::add_i(Self::shl::<23>(Self::bits(shifted)), Self::splat_i((127 + 64) << 23));
+            Self::mul(Self::mul(x, Self::from_bits(first)), Self::splat(f32::from_bits((127 - 64) << 23)))
+        }
+    }
 
     unsafe fn bits(a: Self::F) -> Self::I;
     unsafe fn from_bits(a: Self::I) -> Self::F;
@@ -98,13 +156,49 @@ pub trait Simd: Copy + 'static {
     unsafe fn is_nan(a: Self::F) -> Self::M;
     unsafe fn select(mask: Self::M, yes: Self::F, no: Self::F) -> Self::F;
     unsafe fn select_i(mask: Self::M, yes: Self::I, no: Self::I) -> Self::I;
+
+    /// Stores the values that the mask has at `p`, side by side, whatever behind them up to a vector's length, and says
+    /// how many they are. Only where [`Simd::PACKS`].
+    #[inline(always)]
+    unsafe fn pack(_p: *mut f32, _mask: Self::M, _x: Self::F) -> usize {
+        0
+    }
+    /// Puts the values at `p` where the mask is, and says how many they were; a whole vector is read. Only where
+    /// [`Simd::PACKS`].
+    #[inline(always)]
+    unsafe fn unpack(_p: *const f32, _mask: Self::M, no: Self::F) -> (Self::F, usize) {
+        (no, 0)
+    }
+    /// Adds x to the 32 lanes of SUM, x's first value to the lane of index `at`, a multiple of the vector's length.
+    #[inline(always)]
+    unsafe fn add_to_lanes(lanes: *mut f32, at: usize, x: Self::F) {
+        // SAFETY: 32 is a multiple of the vector's length, so the vector ends inside the lanes.
+        unsafe {
+            let p = lanes.add(at % 32);
+            Self::store(p, Self::add(Self::load(p), x));
+        }
+    }
+    /// Moves a square of [`Simd::LANES`] rows and columns of 32-bit values: `to[i][j] = from[j][i]`, with rows that lie
+    /// `from_row` and `to_row` values apart.
+    #[inline(always)]
+    unsafe fn transpose_square(from: *const u32, from_row: usize, to: *mut u32, to_row: usize) {
+        for i in 0..Self::LANES {
+            for j in 0..Self::LANES {
+                // SAFETY: the caller's squares.
+                unsafe { to.add(i * to_row + j).write_unaligned(from.add(j * from_row + i).read_unaligned()) };
+            }
+        }
+    }
+    /// A hint that a vector at `p`, where nothing need be, is read soon.
+    #[inline(always)]
+    unsafe fn prefetch(_p: *const f32) {}
 }
 
-/// Writes a block out once for each index below 12, as far as a condition on it holds, so that arrays indexed by it are
+/// Writes a block out once for each index below 16, as far as a condition on it holds, so that arrays indexed by it are
 /// registers whatever the optimisation level.
 macro_rules! unroll {
     ($i:ident < $n:expr => $body:block) => {
-        unroll!(@ $i, $n, $body, 0 1 2 3 4 5 6 7 8 9 10 11)
+        unroll!(@ $i, $n, $body, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
     };
     (@ $i:ident, $n:expr, $body:block, $($index:literal)*) => {
         $({

@@ -2,7 +2,7 @@
 
 use super::tile::{Chains, MAX_TILE_VECTORS};
 use super::x86_tile::{chains_avx2, chains_avx512};
-use super::{Kernel, Simd};
+use super::{Kernel, Simd, unroll};
 use std::arch::x86_64::*;
 
 /// Runs a kernel compiled for AVX2 and FMA3.
@@ -19,7 +19,7 @@ pub unsafe fn with_avx2<K: Kernel>(kernel: K) -> K::Output {
 ///
 /// # Safety
 /// The processor has F, DQ, BW and VL, and the kernel's pointers are valid.
-#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")]
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,popcnt")]
 pub unsafe fn with_avx512<K: Kernel>(kernel: K) -> K::Output {
     // SAFETY: passed on.
     unsafe { kernel.run::<Avx512>() }
@@ -70,6 +70,21 @@ macro_rules! instructions {
     };
 }
 
+/// Transposes the 4×4 squares of 32-bit values in each 128-bit part of every four vectors.
+macro_rules! transpose_parts {
+    ($rows:ident[$lanes:literal], $low:ident $high:ident $low_pd:ident $high_pd:ident $to_pd:ident $to_ps:ident) => {
+        unroll!(g < $lanes / 4 => {
+            let [a, b, c, d] = [$rows[4 * g], $rows[4 * g + 1], $rows[4 * g + 2], $rows[4 * g + 3]];
+            let (ab_low, ab_high) = ($to_pd($low(a, b)), $to_pd($high(a, b)));
+            let (cd_low, cd_high) = ($to_pd($low(c, d)), $to_pd($high(c, d)));
+            $rows[4 * g] = $to_ps($low_pd(ab_low, cd_low));
+            $rows[4 * g + 1] = $to_ps($high_pd(ab_low, cd_low));
+            $rows[4 * g + 2] = $to_ps($low_pd(ab_high, cd_high));
+            $rows[4 * g + 3] = $to_ps($high_pd(ab_high, cd_high));
+        });
+    };
+}
+
 impl Simd for Avx2 {
     const LANES: usize = 8;
     const TILE_ROWS: usize = 6;
@@ -77,6 +92,9 @@ impl Simd for Avx2 {
     type F = __m256;
     type I = __m256i;
     type M = __m256;
+
+    const FUSED: bool = true;
+    const SIDE_BY_SIDE: usize = 2;
 
     instructions! {
         splat(x: f32) -> __m256 = _mm256_set1_ps(x);
@@ -91,6 +109,11 @@ impl Simd for Avx2 {
         div(a: __m256, b: __m256) -> __m256 = _mm256_div_ps(a, b);
         sqrt(a: __m256) -> __m256 = _mm256_sqrt_ps(a);
         fmaz(a: __m256, b: __m256, c: __m256) -> __m256 = _mm256_fmadd_ps(a, b, c);
+        fused(a: __m256, b: __m256, c: __m256) -> __m256 = _mm256_fmadd_ps(a, b, c);
+        // The second operand where one is NaN.
+        min(a: __m256, b: __m256) -> __m256 = _mm256_min_ps(b, a);
+        max(a: __m256, b: __m256) -> __m256 = _mm256_max_ps(b, a);
+        prefetch(p: *const f32) -> () = _mm_prefetch::<_MM_HINT_T0>(p.cast());
         bits(a: __m256) -> __m256i = _mm256_castps_si256(a);
         from_bits(a: __m256i) -> __m256 = _mm256_castsi256_ps(a);
         to_float(a: __m256i) -> __m256 = _mm256_cvtepi32_ps(a);
@@ -106,12 +129,27 @@ impl Simd for Avx2 {
         select(mask: __m256, yes: __m256, no: __m256) -> __m256 = _mm256_blendv_ps(no, yes, mask);
         select_i(mask: __m256, yes: __m256i, no: __m256i) -> __m256i =
             _mm256_blendv_epi8(no, yes, _mm256_castps_si256(mask));
-        prefetch(p: *const f32) -> () = _mm_prefetch::<_MM_HINT_T0>(p.cast());
     }
     #[inline(always)]
     unsafe fn chains<const R: usize, const V: usize>(t: &Chains) -> [[Self::F; MAX_TILE_VECTORS]; R] {
         // SAFETY: the trait's.
         unsafe { chains_avx2::<R, V>(t) }
+    }
+    #[inline(always)]
+    unsafe fn transpose_square(from: *const u32, from_row: usize, to: *mut u32, to_row: usize) {
+        // SAFETY: the trait's.
+        unsafe {
+            let mut rows = [Self::splat(0.0); 8];
+            unroll!(i < 8 => {
+                rows[i] = Self::load(from.add(i * from_row).cast());
+            });
+            transpose_parts!(rows[8], _mm256_unpacklo_ps _mm256_unpackhi_ps _mm256_unpacklo_pd _mm256_unpackhi_pd _mm256_castps_pd _mm256_castpd_ps);
+            unroll!(i < 4 => {
+                let (above, below) = (rows[i], rows[i + 4]);
+                Self::store(to.add(i * to_row).cast(), _mm256_permute2f128_ps::<0x20>(above, below));
+                Self::store(to.add((i + 4) * to_row).cast(), _mm256_permute2f128_ps::<0x31>(above, below));
+            });
+        }
     }
     #[inline(always)]
     unsafe fn shl<const BITS: i32>(a: __m256i) -> __m256i {
@@ -134,6 +172,10 @@ impl Simd for Avx512 {
     type I = __m512i;
     type M = __mmask16;
 
+    const FUSED: bool = true;
+    const SIDE_BY_SIDE: usize = 4;
+    const PACKS: bool = true;
+
     instructions! {
         splat(x: f32) -> __m512 = _mm512_set1_ps(x);
         splat_i(x: i32) -> __m512i = _mm512_set1_epi32(x);
@@ -147,6 +189,17 @@ impl Simd for Avx512 {
         div(a: __m512, b: __m512) -> __m512 = _mm512_div_ps(a, b);
         sqrt(a: __m512) -> __m512 = _mm512_sqrt_ps(a);
         fmaz(a: __m512, b: __m512, c: __m512) -> __m512 = _mm512_fmadd_ps(a, b, c);
+        fused(a: __m512, b: __m512, c: __m512) -> __m512 = _mm512_fmadd_ps(a, b, c);
+        // The second operand where one is NaN.
+        min(a: __m512, b: __m512) -> __m512 = _mm512_min_ps(b, a);
+        max(a: __m512, b: __m512) -> __m512 = _mm512_max_ps(b, a);
+        // By class: of the two kinds of NaN (the low digits) the first operand, of all others the second.
+        canonical(a: __m512) -> __m512 = _mm512_fixupimm_ps::<0>(
+            _mm512_set1_ps(f32::from_bits(0x7fc0_0000)), a, _mm512_set1_epi32(0x1111_1100)
+        );
+        scale(x: __m512, n: __m512, _shifted: __m512) -> __m512 = _mm512_scalef_ps(x, n);
+        scale_down(x: __m512, n: __m512, _shifted: __m512) -> __m512 = _mm512_scalef_ps(x, n);
+        prefetch(p: *const f32) -> () = _mm_prefetch::<_MM_HINT_T0>(p.cast());
         bits(a: __m512) -> __m512i = _mm512_castps_si512(a);
         from_bits(a: __m512i) -> __m512 = _mm512_castsi512_ps(a);
         to_float(a: __m512i) -> __m512 = _mm512_cvtepi32_ps(a);
@@ -164,12 +217,45 @@ impl Simd for Avx512 {
         // One instruction classifies: zeros become +0 (8), NaNs stay what the destination holds (0), all else itself (1).
         settle(a: __m512) -> __m512 = _mm512_fixupimm_ps::<0>(
             _mm512_set1_ps(f32::from_bits(0x7fc0_0000)), a, _mm512_set1_epi32(0x1111_1800));
-        prefetch(p: *const f32) -> () = _mm_prefetch::<_MM_HINT_T0>(p.cast());
     }
     #[inline(always)]
     unsafe fn chains<const R: usize, const V: usize>(t: &Chains) -> [[Self::F; MAX_TILE_VECTORS]; R] {
         // SAFETY: the trait's.
         unsafe { chains_avx512::<R, V>(t) }
+    }
+    #[inline(always)]
+    unsafe fn pack(p: *mut f32, mask: __mmask16, x: __m512) -> usize {
+        // Not the form that stores by itself, which is many times slower on some processors.
+        // SAFETY: the trait's.
+        unsafe { Self::store(p, _mm512_maskz_compress_ps(mask, x)) };
+        mask.count_ones() as usize
+    }
+    #[inline(always)]
+    unsafe fn unpack(p: *const f32, mask: __mmask16, no: __m512) -> (__m512, usize) {
+        // SAFETY: the trait's.
+        (unsafe { _mm512_mask_expand_ps(no, mask, Self::load(p)) }, mask.count_ones() as usize)
+    }
+    #[inline(always)]
+    unsafe fn transpose_square(from: *const u32, from_row: usize, to: *mut u32, to_row: usize) {
+        // SAFETY: the trait's.
+        unsafe {
+            let mut rows = [Self::splat(0.0); 16];
+            unroll!(i < 16 => {
+                rows[i] = Self::load(from.add(i * from_row).cast());
+            });
+            transpose_parts!(rows[16], _mm512_unpacklo_ps _mm512_unpackhi_ps _mm512_unpacklo_pd _mm512_unpackhi_pd _mm512_castps_pd _mm512_castpd_ps);
+            // Then the square of 128-bit parts.
+            unroll!(i < 4 => {
+                let [a, b, c, d] = [rows[i], rows[i + 4], rows[i + 8], rows[i + 12]];
+                let (ab_even, ab_odd) = (_mm512_shuffle_f32x4::<0x88>(a, b), _mm512_shuffle_f32x4::<0xdd>(a, b));
+                let (cd_even, cd_odd) = (_mm512_shuffle_f32x4::<0x88>(c, d), _mm512_shuffle_f32x4::<0xdd>(c, d));
+                let to = to.add(i * to_row);
+                Self::store(to.cast(), _mm512_shuffle_f32x4::<0x88>(ab_even, cd_even));
+                Self::store(to.add(4 * to_row).cast(), _mm512_shuffle_f32x4::<0x88>(ab_odd, cd_odd));
+                Self::store(to.add(8 * to_row).cast(), _mm512_shuffle_f32x4::<0xdd>(ab_even, cd_even));
+                Self::store(to.add(12 * to_row).cast(), _mm512_shuffle_f32x4::<0xdd>(ab_odd, cd_odd));
+            });
+        }
     }
     #[inline(always)]
     unsafe fn shl<const BITS: i32>(a: __m512i) -> __m512i {
@@ -204,6 +290,10 @@ impl Simd for Sse2 {
         div(a: __m128, b: __m128) -> __m128 = _mm_div_ps(a, b);
         sqrt(a: __m128) -> __m128 = _mm_sqrt_ps(a);
         fmaz(a: __m128, b: __m128, c: __m128) -> __m128 = fmaz_sse2(a, b, c);
+        // The second operand where one is NaN.
+        min(a: __m128, b: __m128) -> __m128 = _mm_min_ps(b, a);
+        max(a: __m128, b: __m128) -> __m128 = _mm_max_ps(b, a);
+        prefetch(p: *const f32) -> () = _mm_prefetch::<_MM_HINT_T0>(p.cast());
         bits(a: __m128) -> __m128i = _mm_castps_si128(a);
         from_bits(a: __m128i) -> __m128 = _mm_castsi128_ps(a);
         to_float(a: __m128i) -> __m128 = _mm_cvtepi32_ps(a);
@@ -250,6 +340,20 @@ impl Simd for Sse2 {
                 }
                 _ => _mm_storeu_ps(p, x),
             }
+        }
+    }
+    #[inline(always)]
+    unsafe fn transpose_square(from: *const u32, from_row: usize, to: *mut u32, to_row: usize) {
+        // SAFETY: the trait's.
+        unsafe {
+            let mut rows = [Self::splat(0.0); 4];
+            unroll!(i < 4 => {
+                rows[i] = Self::load(from.add(i * from_row).cast());
+            });
+            transpose_parts!(rows[4], _mm_unpacklo_ps _mm_unpackhi_ps _mm_unpacklo_pd _mm_unpackhi_pd _mm_castps_pd _mm_castpd_ps);
+            unroll!(i < 4 => {
+                Self::store(to.add(i * to_row).cast(), rows[i]);
+            });
         }
     }
     #[inline(always)]

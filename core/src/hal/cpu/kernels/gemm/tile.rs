@@ -187,17 +187,12 @@ unsafe fn pack_rows<S: Simd>(a: Matrix, m: usize, depth: usize, to: *mut f32) {
             }
             return;
         }
-        // A transposed operand, a few columns at a time: reads follow its rows, writes stay in a few cache lines.
-        let mut start = 0;
-        while start < m {
-            let end = m.min(start + 16);
-            for p in 0..depth {
-                let from = a.data.add(p * a.column);
-                for i in start..end {
-                    to.add(i * ROW + p).write(*from.add(i * a.row));
-                }
-            }
-            start = end;
+        // A transposed operand.
+        let mut p = 0;
+        while p < depth {
+            let columns = S::LANES.min(depth - p);
+            transpose::<S>(a.data.add(p * a.column), a.column, columns, a.row, m, to.add(p), ROW);
+            p += S::LANES;
         }
     }
 }
@@ -230,11 +225,38 @@ unsafe fn pack_panels<S: Simd>(b: Matrix, n: usize, depth: usize, to: *mut f32) 
         if whole < n {
             to.add(whole * K_BLOCK).write_bytes(0, depth * width);
         }
-        for j in 0..n {
-            let (from, to) = (b.data.add(j * b.column), to.add(j / width * width * K_BLOCK + j % width));
-            for p in 0..depth {
-                to.add(p * width).write(*from.add(p * b.row));
+        let mut j = 0;
+        while j < n {
+            let to = to.add(j / width * width * K_BLOCK + j % width);
+            transpose::<S>(b.data.add(j * b.column), b.column, S::LANES.min(n - j), b.row, depth, to, width);
+            j += S::LANES;
+        }
+    }
+}
+
+/// `to[c·to_row + r] = from[r·row + c·column]` for a vector of rows at most, and any number of columns.
+#[inline(always)]
+unsafe fn transpose<S: Simd>(
+    from: *const f32,
+    row: usize,
+    rows: usize,
+    column: usize,
+    columns: usize,
+    to: *mut f32,
+    to_row: usize,
+) {
+    // SAFETY: both cover what the caller says.
+    unsafe {
+        let mut c = 0;
+        while column == 1 && rows == S::LANES && columns - c >= S::LANES {
+            S::transpose_square(from.add(c).cast(), row, to.add(c * to_row).cast(), to_row);
+            c += S::LANES;
+        }
+        while c < columns {
+            for r in 0..rows {
+                to.add(c * to_row + r).write(*from.add(r * row + c * column));
             }
+            c += 1;
         }
     }
 }
