@@ -77,9 +77,12 @@ pub trait Simd: Copy + 'static {
 
     /// The chains of R rows and V vectors: see [`Chains`].
     #[inline(always)]
-    unsafe fn chains<const R: usize, const V: usize>(t: &Chains) -> [[Self::F; MAX_TILE_VECTORS]; R] {
+    unsafe fn chains<const R: usize, const V: usize>(
+        t: &Chains,
+        p: [[Self::F; MAX_TILE_VECTORS]; R],
+    ) -> [[Self::F; MAX_TILE_VECTORS]; R] {
         // SAFETY: the trait's.
-        unsafe { tile::chains::<Self, R, V>(t) }
+        unsafe { tile::chains::<Self, R, V>(t, p) }
     }
 
     /// `a·b + c`, rounded once; outside `fpenv::flushing`, and only where [`Simd::FUSED`].

@@ -24,7 +24,7 @@ pub struct Chains {
     pub out: *const f32,
     /// Values from one of them to the next.
     pub out_row: usize,
-    /// Pairs of cache lines that are needed later, one every `period` turns, for prefetching.
+    /// Pairs of cache lines that are needed later, four every `period` turns, for prefetching.
     pub next: *const f32,
     /// Values from one pair to the next.
     pub next_row: usize,
@@ -40,15 +40,17 @@ impl Chains {
     }
 }
 
-/// `depth` products along R rows and V vectors, from +0.
+/// Carries R rows and V vectors of chains over `depth` products.
 ///
 /// # Safety
 /// Called from a kernel; rows cover `depth` and whole vectors, or `columns` where those are fewer.
 #[inline(always)]
-pub unsafe fn chains<S: Simd, const R: usize, const V: usize>(t: &Chains) -> [[S::F; MAX_TILE_VECTORS]; R] {
+pub unsafe fn chains<S: Simd, const R: usize, const V: usize>(
+    t: &Chains,
+    mut p: [[S::F; MAX_TILE_VECTORS]; R],
+) -> [[S::F; MAX_TILE_VECTORS]; R] {
     // SAFETY: as asked.
     unsafe {
-        let mut p = [[S::splat(0.0); MAX_TILE_VECTORS]; R];
         let (mut a, mut b) = (t.a, t.b);
         for _ in 0..t.depth {
             let b0 = S::load(b);

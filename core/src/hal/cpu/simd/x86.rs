@@ -131,9 +131,12 @@ impl Simd for Avx2 {
             _mm256_blendv_epi8(no, yes, _mm256_castps_si256(mask));
     }
     #[inline(always)]
-    unsafe fn chains<const R: usize, const V: usize>(t: &Chains) -> [[Self::F; MAX_TILE_VECTORS]; R] {
+    unsafe fn chains<const R: usize, const V: usize>(
+        t: &Chains,
+        p: [[Self::F; MAX_TILE_VECTORS]; R],
+    ) -> [[Self::F; MAX_TILE_VECTORS]; R] {
         // SAFETY: the trait's.
-        unsafe { chains_avx2::<R, V>(t) }
+        unsafe { chains_avx2::<R, V>(t, p) }
     }
     #[inline(always)]
     unsafe fn transpose_square(from: *const u32, from_row: usize, to: *mut u32, to_row: usize) {
@@ -219,9 +222,12 @@ impl Simd for Avx512 {
             _mm512_set1_ps(f32::from_bits(0x7fc0_0000)), a, _mm512_set1_epi32(0x1111_1800));
     }
     #[inline(always)]
-    unsafe fn chains<const R: usize, const V: usize>(t: &Chains) -> [[Self::F; MAX_TILE_VECTORS]; R] {
+    unsafe fn chains<const R: usize, const V: usize>(
+        t: &Chains,
+        p: [[Self::F; MAX_TILE_VECTORS]; R],
+    ) -> [[Self::F; MAX_TILE_VECTORS]; R] {
         // SAFETY: the trait's.
-        unsafe { chains_avx512::<R, V>(t) }
+        unsafe { chains_avx512::<R, V>(t, p) }
     }
     #[inline(always)]
     unsafe fn pack(p: *mut f32, mask: __mmask16, x: __m512) -> usize {

@@ -50,6 +50,15 @@ macro_rules! loops {
                 "prefetcht1 [{next}]",
                 "prefetcht1 [{next} + 64]",
                 "add {next}, {next_row}",
+                "prefetcht1 [{next}]",
+                "prefetcht1 [{next} + 64]",
+                "add {next}, {next_row}",
+                "prefetcht1 [{next}]",
+                "prefetcht1 [{next} + 64]",
+                "add {next}, {next_row}",
+                "prefetcht1 [{next}]",
+                "prefetcht1 [{next} + 64]",
+                "add {next}, {next_row}",
                 "3:",
                 product!($($begin)* " + 4", $($end)*; $($row)*),
                 product!($($begin)* " + 8", $($end)*; $($row)*),
@@ -179,11 +188,11 @@ macro_rules! prefixes {
 #[allow(clippy::out_of_bounds_indexing, unconditional_panic)] // Heights other than R are not compiled.
 pub unsafe fn chains_avx512<const R: usize, const V: usize>(
     t: &Chains,
+    mut p: [[<Avx512 as Simd>::F; MAX_TILE_VECTORS]; R],
 ) -> [[<Avx512 as Simd>::F; MAX_TILE_VECTORS]; R] {
     // SAFETY: the loops read `depth` values of R rows of A, the columns of as many rows of B, and write registers only;
     // prefetching is no access.
     unsafe {
-        let mut p = [[Avx512::splat(0.0); MAX_TILE_VECTORS]; R];
         prefixes!(avx512, t, V, p, R; [] [] [
             (1 [0 "{a0}" "zmm8" "zmm9"])
             (2 [1 "{a0} + {a_row}" "zmm10" "zmm11"])
@@ -209,10 +218,12 @@ pub unsafe fn chains_avx512<const R: usize, const V: usize>(
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 #[allow(clippy::out_of_bounds_indexing, unconditional_panic)] // Heights other than R are not compiled.
-pub unsafe fn chains_avx2<const R: usize, const V: usize>(t: &Chains) -> [[<Avx2 as Simd>::F; MAX_TILE_VECTORS]; R] {
+pub unsafe fn chains_avx2<const R: usize, const V: usize>(
+    t: &Chains,
+    mut p: [[<Avx2 as Simd>::F; MAX_TILE_VECTORS]; R],
+) -> [[<Avx2 as Simd>::F; MAX_TILE_VECTORS]; R] {
     // SAFETY: as in `chains_avx512`.
     unsafe {
-        let mut p = [[Avx2::splat(0.0); MAX_TILE_VECTORS]; R];
         prefixes!(avx2, t, V, p, R; [] [] [
             (1 [0 "{a0}" "ymm4" "ymm5"])
             (2 [1 "{a0} + {a_row}" "ymm6" "ymm7"])

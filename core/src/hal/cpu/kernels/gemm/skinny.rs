@@ -7,10 +7,10 @@ use crate::hal::cpu::simd::{self, Kernel, Simd, unroll};
 use std::mem::MaybeUninit;
 
 /// The most rows that are computed this way.
-pub(super) const MAX_ROWS: usize = 8;
+pub(super) const MAX_ROWS: usize = 2;
 
 /// Chains that are kept at a time, on the stack: a strip of columns, wider for fewer rows.
-const CHAINS: usize = 2048;
+const CHAINS: usize = 4096;
 
 /// Rows of B that pass at a time.
 const DEPTH: usize = 8;
@@ -48,6 +48,7 @@ impl Skinny {
     unsafe fn strip<S: Simd>(&self, j: usize, columns: usize, p: usize, depth: usize, chains: *mut f32) {
         let Block { m, a, b, out, out_row, .. } = self.0;
         let row = columns.next_multiple_of(S::LANES);
+        let share = DEPTH.div_ceil(m);
         // SAFETY: as the caller says; a row's last vector is read and written only as far as its columns go, except in
         // the chains, whose rows are whole vectors.
         unsafe {
@@ -61,9 +62,11 @@ impl Skinny {
                     if count == DEPTH {
                         let mut x = [S::splat(0.0); DEPTH];
                         unroll!(r < DEPTH => { x[r] = S::splat(*a.data.add(r * a.column)); });
-                        pass::<S, DEPTH>(x, b.data, b.row, columns, chain, q == 0);
+                        // Each row of chains asks for its share of the rows that pass next.
+                        let ahead = b.data.wrapping_add((DEPTH + i * share) * b.row);
+                        pass::<S, DEPTH>(x, b.data, b.row, columns, chain, q == 0, ahead, share);
                     } else {
-                        pass::<S, 1>([S::splat(*a.data)], b.data, b.row, columns, chain, q == 0);
+                        pass::<S, 1>([S::splat(*a.data)], b.data, b.row, columns, chain, q == 0, b.data, 0);
                     }
                 }
                 q += count;
@@ -92,12 +95,17 @@ unsafe fn pass<S: Simd, const D: usize>(
     columns: usize,
     chain: *mut f32,
     first: bool,
+    ahead: *const f32,
+    share: usize,
 ) {
     // SAFETY: D rows of `columns` values lie b_row apart; the chain's row is whole vectors.
     unsafe {
         let mut c = 0;
         while c < columns {
             let whole = columns - c >= S::LANES;
+            for r in 0..share {
+                S::prefetch(ahead.wrapping_add(r * b_row + c));
+            }
             let mut t = if first { S::splat(0.0) } else { S::load(chain.add(c)) };
             if whole {
                 unroll!(r < D => { t = S::fmaz(x[r], S::load(b.add(r * b_row + c)), t); });

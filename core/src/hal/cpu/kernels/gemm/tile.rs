@@ -12,6 +12,15 @@ const MAX_ROWS: usize = 12;
 /// The most columns of a register tile.
 const MAX_COLUMNS: usize = 32;
 
+/// The most rows past which B is streamed: one tile's.
+const STREAM_ROWS: usize = 12;
+/// The fewest values of B for which it pays: more than the second-level cache holds.
+const STREAMED: usize = 256 << 10;
+/// Columns of B that are streamed at a time, so that the chains stay in the first-level cache.
+const STRIP: usize = 512;
+/// Rows of B that are streamed at a time.
+const STEP: usize = 64;
+
 /// Rows of A that are packed at a time.
 const GROUP: usize = 384;
 
@@ -36,7 +45,8 @@ impl Packing {
     /// Floats of scratch for a block of at most these sizes.
     pub fn scratch(self, m: usize, n: usize, k: usize) -> usize {
         let totals = if k > K_BLOCK { m * n.next_multiple_of(MAX_COLUMNS) } else { 0 };
-        self.panels(n) + self.rows(m) + totals
+        let waiting = if m <= STREAM_ROWS && !self.b { STREAM_ROWS * STRIP } else { 0 };
+        self.panels(n) + self.rows(m) + totals + waiting
     }
 
     /// Floats of packed rows: a group of them.
@@ -97,46 +107,70 @@ impl Tiles {
     /// One K block of a group of rows.
     #[inline(always)]
     unsafe fn group<S: Simd>(&self, p: usize, depth: usize, top: usize, rows: usize, a: *const f32, a_row: usize) {
-        let Tiles { block: Block { m, n, k, b, out, out_row, packing, .. }, scratch } = *self;
-        let last = p + depth == k;
-        let totals = scratch.wrapping_add(packing.panels(n) + packing.rows(m));
-        let width = S::TILE_VECTORS * S::LANES;
-        let turns = depth.saturating_sub(S::TILE_ROWS) / 4;
-        // Tiles ask for the next panel in as many steps as fit between them.
-        let period = 1usize << (turns * rows.div_ceil(S::TILE_ROWS) / depth).clamp(1, 8).ilog2();
+        let Block { n, k, b, packing, .. } = self.block;
+        // B is streamed past a few rows, a strip of it at a time as it lies in memory; their chains wait in the scratch.
+        let streamed = rows <= STREAM_ROWS && !packing.b && b.column == 1 && k * n >= STREAMED;
+        let (strip, step) = if streamed { (STRIP, STEP) } else { (n, depth) };
         // SAFETY: as in `run`.
         unsafe {
-            let mut j = 0;
-            while j < n {
-                let packed = packing.b || (!S::RAGGED && n - j < width);
+            let mut start = 0;
+            while start < n {
+                let mut q = 0;
+                while q < depth {
+                    let part = Part { p, depth, q, count: step.min(depth - q), start, end: n.min(start + strip) };
+                    self.part::<S>(part, streamed, top, rows, a.add(q), a_row);
+                    q += step;
+                }
+                start += strip;
+            }
+        }
+    }
+
+    /// A part of a K block's products over a strip of columns.
+    #[inline(always)]
+    unsafe fn part<S: Simd>(&self, part: Part, streamed: bool, top: usize, rows: usize, a: *const f32, a_row: usize) {
+        let Tiles { block: Block { m, n, k, b, out, out_row, packing, .. }, scratch } = *self;
+        let Part { p, depth, q, count, start, end } = part;
+        let (begins, ends) = (q == 0, q + count == depth);
+        let last = p + depth == k;
+        let waiting = scratch.wrapping_add(packing.panels(n) + packing.rows(m));
+        let totals = waiting.wrapping_add(if streamed { STREAM_ROWS * STRIP } else { 0 });
+        let width = S::TILE_VECTORS * S::LANES;
+        let turns = count.saturating_sub(S::TILE_ROWS.min(rows)) / 4;
+        // Tiles ask for what comes next in as many steps as fit between them.
+        let period = 1usize << (4 * turns * rows.div_ceil(S::TILE_ROWS) / count).clamp(1, 32).ilog2();
+        // SAFETY: as in `run`.
+        unsafe {
+            let mut j = start;
+            while j < end {
+                let packed = packing.b || (!S::RAGGED && end - j < width);
                 // Missing columns are zeros of a packed panel, or one masked vector.
-                let columns = if packed || n - j >= width { width.min(n - j) } else { S::LANES.min(n - j) };
+                let columns = if packed || end - j >= width { width.min(end - j) } else { S::LANES.min(end - j) };
                 let (panel, b_row, after) = if packing.b {
                     let panel = scratch.add(j * K_BLOCK).cast_const();
                     (panel, width, panel.wrapping_add(K_BLOCK * width))
                 } else if packed {
-                    pack_panels::<S>(b.at(p, j), columns, depth, scratch);
+                    pack_panels::<S>(b.at(p + q, j), columns, count, scratch);
                     (scratch.cast_const(), width, scratch.cast_const())
                 } else {
-                    let panel = b.at(p, j).data;
-                    (panel, b.row, panel.wrapping_add(columns))
+                    let panel = b.at(p + q, j).data;
+                    (panel, b.row, panel.wrapping_add(if streamed { count * b.row } else { columns }))
                 };
-                let mut asked = 0;
-                let mut i = 0;
+                // Totals and waiting chains lie as the tiles do, so that rows don't share cache sets.
+                let total = |i, j| totals.wrapping_add(j / width * width * m + (top + i) * width + j % width);
+                let (mut asked, mut i) = (0, 0);
                 while i < rows {
                     // Rows are spread evenly over the tiles that are left, so that the last is not a sliver.
                     let height = (rows - i).div_ceil((rows - i).div_ceil(S::TILE_ROWS));
                     let (below, right) = if i + height < rows { (i + height, j) } else { (0, j + columns) };
-                    // Totals lie as the tiles do, so that rows of the result don't share cache sets while they grow.
-                    let total = |i, j| totals.wrapping_add(j / width * width * m + (top + i) * width + j % width);
                     let (next_out, next_row) = if last {
                         (out.wrapping_add((top + below) * out_row + right), out_row)
                     } else {
                         (total(below, right), width)
                     };
-                    let more = (turns / period).min(depth - asked);
+                    let more = (4 * (turns / period)).min(count - asked);
                     let chains = Chains {
-                        depth,
+                        depth: count,
                         a: a.add(i * a_row),
                         a_row,
                         b: panel,
@@ -149,14 +183,19 @@ impl Tiles {
                         period: period as u32,
                     };
                     asked += more;
+                    let waiting = waiting.wrapping_add((j - start) / width * width * rows + i * width + j % width);
+                    let (to, to_row) = match (ends, last) {
+                        (false, _) => (waiting, width),
+                        (true, false) => (total(i, j), width),
+                        (true, true) => (out.add((top + i) * out_row + j), out_row),
+                    };
                     let tile = Tile {
                         chains,
-                        out: out.add((top + i) * out_row + j),
-                        out_row,
-                        totals: total(i, j),
-                        totals_row: width,
-                        first: p == 0,
-                        last,
+                        start: if begins { ZEROS.as_ptr() } else { waiting },
+                        start_row: if begins { 0 } else { width },
+                        totals: if ends && p > 0 { total(i, j) } else { std::ptr::null_mut() },
+                        to,
+                        to_row,
                     };
                     tile.rows::<S>(height);
                     i += height;
@@ -165,6 +204,17 @@ impl Tiles {
             }
         }
     }
+}
+
+/// Some of a K block's products, over some columns.
+struct Part {
+    p: usize,
+    depth: usize,
+    /// From which product of the K block, and how many.
+    q: usize,
+    count: usize,
+    start: usize,
+    end: usize,
 }
 
 /// Rows of A at a fixed stride.
@@ -261,16 +311,21 @@ unsafe fn transpose<S: Simd>(
     }
 }
 
-/// A register tile of one K block.
+/// A register tile of a K block or a part of it.
 struct Tile {
     chains: Chains,
-    out: *mut f32,
-    out_row: usize,
-    totals: *mut f32,
-    totals_row: usize,
-    first: bool,
-    last: bool,
+    /// Where the chains begin, and values from one of its rows to the next.
+    start: *const f32,
+    start_row: usize,
+    /// What is added to them when they end, with whole tiles as rows; null for nothing.
+    totals: *const f32,
+    /// Where they go.
+    to: *mut f32,
+    to_row: usize,
 }
+
+/// Where a K block's chains begin.
+static ZEROS: [f32; MAX_COLUMNS] = [0.0; MAX_COLUMNS];
 
 impl Tile {
     /// One function for each height, so that the accumulators are registers.
@@ -296,25 +351,36 @@ impl Tile {
 
     #[inline(always)]
     unsafe fn compute<S: Simd, const R: usize, const V: usize>(&self) {
-        let Tile { ref chains, out, out_row, totals, totals_row, first, last } = *self;
-        // SAFETY: the chains' operands are there; out covers R rows of `columns`, the totals R rows of vectors.
+        let Tile { ref chains, start, start_row, totals, to, to_row } = *self;
+        // SAFETY: the chains' operands are there; R rows of `columns` are where they go, of whole vectors elsewhere.
         unsafe {
-            let mut p = S::chains::<R, V>(chains);
-            let one = S::splat(1.0);
+            let mut p = [[S::splat(0.0); MAX_TILE_VECTORS]; R];
             unroll!(r < R => {
                 unroll!(v < V => {
                     if v < MAX_TILE_VECTORS {
-                        let total = totals.add(r * totals_row + v * S::LANES);
-                        if !first {
-                            p[r][v] = S::fmaz(p[r][v], one, S::load(total));
+                        p[r][v] = S::load(start.add(r * start_row + v * S::LANES));
+                    }
+                });
+            });
+            let mut p = S::chains::<R, V>(chains, p);
+            if !totals.is_null() {
+                let one = S::splat(1.0);
+                unroll!(r < R => {
+                    unroll!(v < V => {
+                        if v < MAX_TILE_VECTORS {
+                            let at = totals.add((r * S::TILE_VECTORS + v) * S::LANES);
+                            p[r][v] = S::fmaz(p[r][v], one, S::load(at));
                         }
-                        if last {
-                            let at = out.add(r * out_row + v * S::LANES);
-                            let count = chains.columns.saturating_sub(v * S::LANES).min(S::LANES);
-                            S::store_head(at, count, S::settle(p[r][v]));
-                        } else {
-                            S::store(total, p[r][v]);
-                        }
+                    });
+                });
+            }
+            // −0 becomes +0 and NaN canonical wherever chains stop: the contract makes the first invisible in the end,
+            // and the second is only early.
+            unroll!(r < R => {
+                unroll!(v < V => {
+                    if v < MAX_TILE_VECTORS {
+                        let count = chains.columns.saturating_sub(v * S::LANES).min(S::LANES);
+                        S::store_head(to.add(r * to_row + v * S::LANES), count, S::settle(p[r][v]));
                     }
                 });
             });
