@@ -4,6 +4,7 @@
 //! past them (`skinny.rs`). The order of everything but the chain itself (which block, which thread, which way) can't
 //! change bits.
 
+mod dots;
 mod finish;
 mod skinny;
 mod tile;
@@ -13,6 +14,7 @@ use crate::contract::Activation;
 use crate::hal::cpu::fpenv::flushing;
 use crate::hal::cpu::isa::Isa;
 use crate::hal::cpu::simd::dispatch;
+use dots::Dots;
 use finish::Finish;
 use skinny::Skinny;
 pub use tile::Packing;
@@ -108,6 +110,8 @@ impl Block {
         unsafe {
             if self.k == 0 {
                 (0..self.m).for_each(|i| self.out.add(i * self.out_row).write_bytes(0, self.n));
+            } else if dots::fits(self.m, self.n, self.a, self.b) {
+                flushing(|| dispatch(isa, Dots(*self)));
             } else if streams(self.m, self.b.column == 1) {
                 flushing(|| dispatch(isa, Skinny(*self)));
             } else {

@@ -12,10 +12,10 @@ const MAX_ROWS: usize = 12;
 /// The most columns of a register tile.
 const MAX_COLUMNS: usize = 32;
 
-/// The most rows past which B is streamed: one tile's.
-const STREAM_ROWS: usize = 12;
+/// The most rows past which B is streamed.
+const STREAM_ROWS: usize = 48;
 /// The fewest values of B for which it pays: more than the second-level cache holds.
-const STREAMED: usize = 256 << 10;
+const STREAMED: usize = 384 << 10;
 /// Columns of B that are streamed at a time, so that the chains stay in the first-level cache.
 const STRIP: usize = 512;
 /// Rows of B that are streamed at a time.
@@ -138,7 +138,9 @@ impl Tiles {
         let width = S::TILE_VECTORS * S::LANES;
         let turns = count.saturating_sub(S::TILE_ROWS.min(rows)) / 4;
         // Tiles ask for what comes next in as many steps as fit between them.
-        let period = 1usize << (4 * turns * rows.div_ceil(S::TILE_ROWS) / count).clamp(1, 32).ilog2();
+        let ahead = packing.b || k * n >= STREAMED;
+        let period =
+            if !ahead { 32 } else { 1usize << (4 * turns * rows.div_ceil(S::TILE_ROWS) / count).clamp(1, 32).ilog2() };
         // SAFETY: as in `run`.
         unsafe {
             let mut j = start;
@@ -168,7 +170,7 @@ impl Tiles {
                     } else {
                         (total(below, right), width)
                     };
-                    let more = (4 * (turns / period)).min(count - asked);
+                    let more = if ahead { (4 * (turns / period)).min(count - asked) } else { 0 };
                     let chains = Chains {
                         depth: count,
                         a: a.add(i * a_row),

@@ -1,0 +1,152 @@
+//! Products whose second operand lies along the chains: a matrix times a vector, and a few rows times a transposed
+//! matrix, as `W[out, in]·x`. Squares of the matrix are transposed on the way past, so that a vector holds as many chains
+//! as it has lanes and nothing is packed.
+
+use super::{Block, Matrix};
+use crate::contract::K_BLOCK;
+use crate::hal::cpu::simd::{Kernel, Simd, unroll};
+
+/// The most rows of the other operand; beyond, packing pays.
+const MAX_OTHERS: usize = 8;
+/// The most lanes of a vector.
+const MAX_LANES: usize = 16;
+/// Vectors of rows at a time: two chains hide part of each other's latency.
+const VECTORS: usize = 2;
+const MAX_SUMS: usize = MAX_OTHERS * VECTORS * MAX_LANES;
+/// So many values before they are needed rows are asked for.
+const AHEAD: usize = 128;
+
+/// Whether a product is computed this way.
+pub(super) fn fits(m: usize, n: usize, a: Matrix, b: Matrix) -> bool {
+    (n == 1 && m > 1 && a.column == 1) || (m <= MAX_OTHERS && n > 1 && b.row == 1 && b.column != 1)
+}
+
+/// A block that [`fits`].
+pub(super) struct Dots(pub Block);
+
+impl Kernel for Dots {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let Block { m, n, k, a, b, out, out_row, .. } = self.0;
+        // Chains along rows of `matrix`, each with every row of `others`.
+        let sums = if n == 1 {
+            // The result has one column, its rows `out_row` apart.
+            Sums {
+                rows: m,
+                row: a.row,
+                matrix: a.data,
+                others: 1,
+                other: 0,
+                other_step: b.row,
+                x: b.data,
+                k,
+                out,
+                step: out_row,
+                out_row: 0,
+            }
+        } else {
+            Sums {
+                rows: n,
+                row: b.column,
+                matrix: b.data,
+                others: m,
+                other: a.row,
+                other_step: a.column,
+                x: a.data,
+                k,
+                out,
+                step: 1,
+                out_row,
+            }
+        };
+        let mut i = 0;
+        while i < sums.rows {
+            // SAFETY: the block's operands cover their sizes.
+            unsafe { sums.compute::<S>(i) };
+            i += VECTORS * S::LANES;
+        }
+    }
+}
+
+/// `out[o·out_row + i·step]`, the inner product of row i of the matrix and row o of the others.
+struct Sums {
+    matrix: *const f32,
+    rows: usize,
+    row: usize,
+    x: *const f32,
+    others: usize,
+    other: usize,
+    other_step: usize,
+    k: usize,
+    out: *mut f32,
+    step: usize,
+    out_row: usize,
+}
+
+impl Sums {
+    /// Some vectors of rows from i, with every row of the others.
+    #[inline(always)]
+    unsafe fn compute<S: Simd>(&self, i: usize) {
+        let width = VECTORS * S::LANES;
+        let mut square = [0.0f32; VECTORS * MAX_LANES * MAX_LANES];
+        let (mut chains, mut totals) = ([0.0f32; MAX_SUMS], [0.0f32; MAX_SUMS]);
+        let rows = (self.rows - i).min(width);
+        // SAFETY: rows and products that are there; the square has room for all vectors, the sums for all others.
+        unsafe {
+            let one = S::splat(1.0);
+            let mut p = 0;
+            while p < self.k {
+                let depth = K_BLOCK.min(self.k - p);
+                chains.fill(0.0);
+                let mut q = 0;
+                while q < depth {
+                    let count = S::LANES.min(depth - q);
+                    let at = self.matrix.add(i * self.row + p + q);
+                    if count == S::LANES && rows == width {
+                        for r in 0..rows {
+                            S::prefetch(at.wrapping_add(r * self.row + AHEAD));
+                        }
+                        for v in 0..VECTORS {
+                            let from = at.add(v * S::LANES * self.row);
+                            let to = square.as_mut_ptr().add(v * S::LANES);
+                            S::transpose_square(from.cast(), self.row, to.cast(), width);
+                        }
+                    } else {
+                        for r in 0..rows {
+                            for z in 0..count {
+                                square[z * width + r] = *at.add(r * self.row + z);
+                            }
+                        }
+                    }
+                    for o in 0..self.others {
+                        let x = self.x.add(o * self.other + (p + q) * self.other_step);
+                        let chain = chains.as_mut_ptr().add(o * width);
+                        let mut c = [S::load(chain), S::load(chain.add(S::LANES))];
+                        for z in 0..count {
+                            let x = S::splat(*x.add(z * self.other_step));
+                            let column = square.as_ptr().add(z * width);
+                            unroll!(v < VECTORS => { c[v] = S::fmaz(S::load(column.add(v * S::LANES)), x, c[v]); });
+                        }
+                        unroll!(v < VECTORS => { S::store(chain.add(v * S::LANES), c[v]); });
+                    }
+                    q += count;
+                }
+                let mut at = 0;
+                while at < self.others * width {
+                    let total = totals.as_mut_ptr().add(at);
+                    S::store(total, S::settle(S::fmaz(S::load(chains.as_ptr().add(at)), one, S::load(total))));
+                    at += S::LANES;
+                }
+                p += depth;
+            }
+            for o in 0..self.others {
+                let to = self.out.add(o * self.out_row + i * self.step);
+                for r in 0..rows {
+                    to.add(r * self.step).write(totals[o * width + r]);
+                }
+            }
+        }
+    }
+}
