@@ -14,6 +14,8 @@ pub struct Chains {
     pub a: *const f32,
     /// Values from one row of A to the next.
     pub a_row: usize,
+    /// Values from one product's in a row of A to the next's.
+    pub a_step: usize,
     /// The first row of B.
     pub b: *const f32,
     /// Values from one row of B to the next.
@@ -62,7 +64,7 @@ pub unsafe fn chains<S: Simd, const R: usize, const V: usize>(
                     p[r][1] = S::fmaz(x, b1, p[r][1]);
                 }
             });
-            a = a.add(1);
+            a = a.add(t.a_step);
             b = b.add(t.b_row);
         }
         p

@@ -20,7 +20,7 @@ macro_rules! product {
             $("vbroadcastss ", $x, ", dword ptr [", $address, $offset, "]\n",
               "vfmadd231ps ", $r0, ", ", $x, ", ", $b0, "\n",
               "vfmadd231ps ", $r1, ", ", $x, ", ", $b1, "\n",)*
-            "add {b}, {b_row}\n# {a_row}\n"
+            "add {b}, {b_row}\n# {a_row}\nadd {a0}, {a_step}\nadd {a3}, {a_step}\nadd {a6}, {a_step}\nadd {a9}, {a_step}\n"
         )
     };
     // One.
@@ -29,7 +29,7 @@ macro_rules! product {
             $load0, "\n",
             $("vbroadcastss ", $x, ", dword ptr [", $address, $offset, "]\n",
               "vfmadd231ps ", $r0, ", ", $x, ", ", $b0, "\n",)*
-            "add {b}, {b_row}\n# {a_row}\n"
+            "add {b}, {b_row}\n# {a_row}\nadd {a0}, {a_step}\nadd {a3}, {a_step}\nadd {a6}, {a_step}\nadd {a9}, {a_step}\n"
         )
     };
 }
@@ -60,13 +60,9 @@ macro_rules! loops {
                 "prefetcht1 [{next} + 64]",
                 "add {next}, {next_row}",
                 "3:",
-                product!($($begin)* " + 4", $($end)*; $($row)*),
-                product!($($begin)* " + 8", $($end)*; $($row)*),
-                product!($($begin)* " + 12", $($end)*; $($row)*),
-                "add {a0}, 16",
-                "add {a3}, 16",
-                "add {a6}, 16",
-                "add {a9}, 16",
+                product!($($begin)* "", $($end)*; $($row)*),
+                product!($($begin)* "", $($end)*; $($row)*),
+                product!($($begin)* "", $($end)*; $($row)*),
                 "dec {depth:e}",
                 "jnz 2b",
                 a0 = inout(reg) a0,
@@ -74,6 +70,7 @@ macro_rules! loops {
                 a6 = inout(reg) a0.wrapping_add(6 * $t.a_row) => _,
                 a9 = inout(reg) a0.wrapping_add(9 * $t.a_row) => _,
                 a_row = in(reg) 4 * $t.a_row,
+                a_step = in(reg) 4 * $t.a_step,
                 b = inout(reg) b,
                 b_row = in(reg) 4 * $t.b_row,
                 depth = inout(reg) turns as u32 => _,
@@ -94,10 +91,6 @@ macro_rules! loops {
                 "prefetchw [{out}]",
                 "prefetchw [{out} + 64]",
                 "add {out}, {out_row}",
-                "add {a0}, 4",
-                "add {a3}, 4",
-                "add {a6}, 4",
-                "add {a9}, 4",
                 "dec {depth:e}",
                 "jnz 2b",
                 a0 = inout(reg) a0 => _,
@@ -105,6 +98,7 @@ macro_rules! loops {
                 a6 = inout(reg) a0.wrapping_add(6 * $t.a_row) => _,
                 a9 = inout(reg) a0.wrapping_add(9 * $t.a_row) => _,
                 a_row = in(reg) 4 * $t.a_row,
+                a_step = in(reg) 4 * $t.a_step,
                 b = inout(reg) b => _,
                 b_row = in(reg) 4 * $t.b_row,
                 depth = inout(reg) left as u32 => _,

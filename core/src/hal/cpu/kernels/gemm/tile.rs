@@ -175,6 +175,7 @@ impl Tiles {
                         depth: count,
                         a: a.add(i * a_row),
                         a_row,
+                        a_step: 1,
                         b: panel,
                         b_row,
                         columns,
