@@ -1,6 +1,6 @@
 //! A context: opened devices and the road from a call to a kernel.
 
-use crate::command::{Command, Inputs};
+use crate::command::{Command, Inputs, Meta};
 use crate::error::{Result, fail};
 use crate::hal::cpu::{CpuDevice, Isa};
 use crate::hal::{Device, DeviceInfo};
@@ -70,9 +70,12 @@ impl Context {
     /// Executes an operation into a new tensor. Operands are in the operation's order, `None` where an optional one is
     /// left out; trailing ones may be missing.
     pub fn run(&self, op: Op, attrs: &Attrs, operands: &[Option<&Tensor>]) -> Result<Tensor> {
-        let inputs: Inputs<'_> = operands.iter().map(|tensor| tensor.map(Tensor::view)).collect();
-        let meta = op.info().infer(attrs, &inputs)?;
-        Tensor::filled(meta, |output| self.execute(&mut Command::new(op, *attrs, &inputs, output)?))
+        let mut inputs = Inputs::new();
+        operands.iter().for_each(|tensor| inputs.push(tensor.map(Tensor::view)));
+        let mut meta = Meta::scalar();
+        op.info().describe(attrs, &inputs, &mut meta)?;
+        // The output is what the rule says and memory of its own: `Command::new` would find nothing else.
+        Tensor::filled(&meta, |output| self.execute(&mut Command { op, attrs: *attrs, inputs: &inputs, output }))
     }
 }
 

@@ -6,6 +6,7 @@ use adead_core::{DType, Result, Tensor};
 use std::ffi::{c_char, c_void};
 
 /// A shaped value. Its contents never change, so threads may share one.
+#[repr(transparent)]
 pub struct adead_tensor(pub(crate) Tensor);
 
 /// The most dimensions that a tensor may have.

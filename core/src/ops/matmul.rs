@@ -3,6 +3,7 @@
 use super::{Attrs, OpInfo, Values, scalar, rules};
 use crate::command::{Meta, View};
 use crate::contract::{self, Activation};
+use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::shape::{MAX_RANK, Shape};
 
@@ -11,7 +12,7 @@ pub(super) const INFO: OpInfo = OpInfo {
     operands: &["a", "b", "c?", "bias?"],
     attrs: &["trans_a", "trans_b", "alpha", "beta", "activation"],
     in_place: false,
-    shape: |attrs, inputs| Ok(Plan::new(attrs, inputs)?.output),
+    shape: |attrs, inputs, output| Plan::new(attrs, inputs)?.output(output),
     flops: |attrs, inputs, output| match Plan::new(attrs, inputs) {
         Ok(plan) => 2.0 * output.shape.elements() as f64 * plan.k as f64,
         Err(_) => 0.0,
@@ -26,8 +27,7 @@ pub(crate) struct Plan<'a> {
     pub k: usize,
     /// Batches of the result.
     pub batches: usize,
-    /// The result, its M or N gone where an operand was a vector. Its first dimensions are the batch's.
-    pub output: Meta,
+    dtype: DType,
     batch_rank: usize,
     a: &'a Shape,
     b: &'a Shape,
@@ -64,41 +64,61 @@ impl<'a> Plan<'a> {
                 word(attrs.trans_b)
             );
         }
-        let (a_lead, b_lead) = (leading(a), leading(b));
-        let mut rank = a_lead.len().max(b_lead.len());
-        let batch_rank = rank;
-        let mut dims = [1; MAX_RANK];
-        for i in 1..=rank {
-            dims[rank - i] = match (from_end(a_lead, i), from_end(b_lead, i)) {
-                (a, b) if a == b => a,
-                (1, b) => b,
-                (a, 1) => a,
-                _ => fail!(ShapeMismatch, "matmul: the batch dimensions of A {a} and B {b} don't broadcast"),
-            };
-        }
-        let batches = dims[..rank].iter().product();
-        for (size, there) in [(m, a.rank() > 1), (n, b.rank() > 1)] {
-            if there {
-                dims[rank] = size;
-                rank += 1;
+        let batch_rank = a.rank().max(b.rank()).saturating_sub(2);
+        let mut batches = 1usize;
+        for i in 1..=batch_rank {
+            let (a_n, b_n) = (from_end(leading(a), i), from_end(leading(b), i));
+            if a_n != b_n && a_n != 1 && b_n != 1 {
+                fail!(ShapeMismatch, "matmul: the batch dimensions of A {a} and B {b} don't broadcast");
             }
+            batches = batches.wrapping_mul(if a_n == 1 { b_n } else { a_n });
         }
-        let output = Meta::new(dtype, Shape::new(&dims[..rank])?);
-        if let Some(c) = rules::optional(inputs, 2) {
-            if !c.shape.broadcasts_to(&output.shape) {
-                let output = &output.shape;
-                fail!(ShapeMismatch, "matmul: C is {} and doesn't broadcast to the result {output}", c.shape);
-            }
-        } else if attrs.beta != 0.0 {
-            fail!(InvalidArgument, "matmul: beta is not 0 and there is no C");
+        let plan = Plan { m, n, k: a_k, batches, dtype, batch_rank, a, b };
+        if inputs.len() > 2 || attrs.beta != 0.0 {
+            plan.check_added(attrs, inputs)?;
         }
-        rules::vector_of("matmul", "bias", rules::optional(inputs, 3), n)?;
-        Ok(Plan { m, n, k: a_k, batches, output, batch_rank, a, b })
+        Ok(plan)
     }
 
-    /// The batch's dimensions.
-    fn batch(&self) -> &[usize] {
-        &self.output.shape.dims()[..self.batch_rank]
+    /// Checks C and the bias.
+    fn check_added(&self, attrs: &Attrs, inputs: &[Option<View<'_>>]) -> Result<()> {
+        match rules::optional(inputs, 2) {
+            Some(c) => {
+                let mut output = Meta::scalar();
+                self.output(&mut output)?;
+                let output = &output.shape;
+                if !c.shape.broadcasts_to(output) {
+                    fail!(ShapeMismatch, "matmul: C is {} and doesn't broadcast to the result {output}", c.shape);
+                }
+            }
+            None if attrs.beta != 0.0 => fail!(InvalidArgument, "matmul: beta is not 0 and there is no C"),
+            None => {}
+        }
+        rules::vector_of("matmul", "bias", rules::optional(inputs, 3), self.n)
+    }
+
+    /// The result, its M or N gone where an operand was a vector. Its first dimensions are the batch's.
+    pub fn output(&self, output: &mut Meta) -> Result<()> {
+        let mut dims = [0; MAX_RANK];
+        let mut rank = self.batch_rank;
+        (0..rank).for_each(|i| dims[i] = self.batch(rank - i));
+        if self.a.rank() > 1 {
+            dims[rank] = self.m;
+            rank += 1;
+        }
+        if self.b.rank() > 1 {
+            dims[rank] = self.n;
+            rank += 1;
+        }
+        output.set(self.dtype, &dims[..rank])
+    }
+
+    /// Batch dimension `i` of the result, counted from the end, from 1.
+    fn batch(&self, i: usize) -> usize {
+        match from_end(leading(self.a), i) {
+            1 => from_end(leading(self.b), i),
+            n => n,
+        }
     }
 
     /// Which matrices of A and B make batch `i` of the result.
@@ -110,8 +130,8 @@ impl<'a> Plan<'a> {
     /// Which matrix of an operand with these leading dimensions belongs to batch `i`.
     fn matrix(&self, lead: &[usize], i: usize) -> usize {
         let (mut rest, mut step, mut index) = (i, 1, 0);
-        for (axis, &n) in self.batch().iter().rev().enumerate() {
-            let own = from_end(lead, axis + 1);
+        for axis in 1..=self.batch_rank {
+            let (n, own) = (self.batch(axis), from_end(lead, axis));
             if own != 1 {
                 index += rest % n * step;
             }
@@ -129,7 +149,8 @@ impl<'a> Plan<'a> {
     /// Where batch `i` begins in an operand of these strides.
     pub fn batch_offset(&self, i: usize, strides: &[usize; MAX_RANK]) -> usize {
         let (mut rest, mut at) = (i, 0);
-        for (axis, &n) in self.batch().iter().enumerate().rev() {
+        for axis in (0..self.batch_rank).rev() {
+            let n = self.batch(self.batch_rank - axis);
             at += rest % n * strides[axis];
             rest /= n;
         }
@@ -139,7 +160,8 @@ impl<'a> Plan<'a> {
     /// Whether C's batches follow each other as further rows would, `m` rows each.
     pub fn c_follows(&self, strides: &[usize; MAX_RANK], m: usize) -> bool {
         let mut step = strides[self.batch_rank] * m;
-        self.batch().iter().enumerate().rev().all(|(axis, &n)| {
+        (0..self.batch_rank).rev().all(|axis| {
+            let n = self.batch(self.batch_rank - axis);
             let follows = strides[axis] == step || n == 1;
             step *= n;
             follows
@@ -154,7 +176,7 @@ impl<'a> Plan<'a> {
     /// The result as `[batch…, M, N]`, for broadcasting C to it: strides of C, 0 where it is repeated or where M or N is
     /// gone from the result.
     pub fn c_strides(&self, c: &Shape) -> [usize; MAX_RANK] {
-        let full = c.broadcast_strides(&self.output.shape);
+        let full = c.strides_at(self.batch_rank + (self.a.rank() > 1) as usize + (self.b.rank() > 1) as usize);
         let mut strides = [0; MAX_RANK];
         strides[..self.batch_rank].copy_from_slice(&full[..self.batch_rank]);
         let mut next = self.batch_rank;

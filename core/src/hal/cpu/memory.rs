@@ -9,9 +9,21 @@ use std::sync::{Mutex, PoisonError};
 /// Every allocation begins on a multiple of this.
 pub const ALIGNMENT: usize = 64;
 
+/// The alignment that allocators give without being asked.
+const OWN: usize = 16;
+
+/// What is asked of the allocator for `size` bytes.
+#[inline]
+fn layout(size: usize) -> Option<Layout> {
+    Layout::from_size_align(size.checked_add(ALIGNMENT - OWN)?, OWN).ok()
+}
+
 /// Owned host memory.
 pub struct HostBuffer {
     data: NonNull<u8>,
+    /// Where the allocation begins, a little before `data`: an allocator is several times as fast where it is not asked
+    /// for an alignment beyond its own, and gets zeros from the system only then.
+    start: NonNull<u8>,
     size: usize,
 }
 
@@ -34,13 +46,15 @@ impl HostBuffer {
     }
 
     fn allocate(size: usize, allocator: impl FnOnce(Layout) -> *mut u8) -> Result<HostBuffer> {
-        let Ok(layout) = Layout::from_size_align(size.max(1), ALIGNMENT) else {
+        let Some(layout) = layout(size) else {
             fail!(OutOfMemory, "{size} bytes of host memory were asked for, more than any process can address");
         };
-        match NonNull::new(allocator(layout)) {
-            Some(data) => Ok(HostBuffer { data, size }),
-            None => fail!(OutOfMemory, "{size} bytes of host memory were asked for and refused by the system"),
-        }
+        let Some(start) = NonNull::new(allocator(layout)) else {
+            fail!(OutOfMemory, "{size} bytes of host memory were asked for and refused by the system");
+        };
+        let skipped = start.as_ptr().addr().wrapping_neg() % ALIGNMENT;
+        // SAFETY: the start is aligned to OWN, so that at most ALIGNMENT - OWN bytes are skipped, which are there.
+        Ok(HostBuffer { data: unsafe { start.add(skipped) }, start, size })
     }
 
     /// The first byte.
@@ -64,8 +78,10 @@ impl HostBuffer {
 
 impl Drop for HostBuffer {
     fn drop(&mut self) {
-        // SAFETY: the same layout that `allocate` used, which was valid.
-        unsafe { dealloc(self.data.as_ptr(), Layout::from_size_align_unchecked(self.size.max(1), ALIGNMENT)) }
+        if let Some(layout) = layout(self.size) {
+            // SAFETY: what `allocate` got for this layout.
+            unsafe { dealloc(self.start.as_ptr(), layout) }
+        }
     }
 }
 

@@ -198,6 +198,10 @@ pub(super) fn binary(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result
             dispatch(exec.isa, Row { f, a, a_step, b, b_step, y, n })
         }
     };
+    if call.meta(0).shape == call.meta(1).shape {
+        chunks(exec, n, GRAIN, |start, end| row(start, 1, start, 1, start, end - start));
+        return Ok(());
+    }
     let grid = Grid::new(call);
     if grid.outer_rank == 0 {
         let (a_step, b_step) = (grid.a[0], grid.b[0]);
@@ -225,14 +229,10 @@ struct Grid {
 
 impl Grid {
     fn new(call: &Call<'_, '_>) -> Grid {
-        let shape = *call.output.shape();
+        let shape = call.output.shape();
         let mut grid = Grid { dims: [1; MAX_RANK], a: [0; MAX_RANK], b: [0; MAX_RANK], outer_rank: 0 };
         let (a, b) = (&call.meta(0).shape, &call.meta(1).shape);
-        if a == b {
-            (grid.dims[0], grid.a[0], grid.b[0]) = (shape.elements(), 1, 1);
-            return grid;
-        }
-        let (a, b) = (a.broadcast_strides(&shape), b.broadcast_strides(&shape));
+        let (a, b) = (a.broadcast_strides(shape), b.broadcast_strides(shape));
         let mut rank = 0;
         for axis in (0..shape.rank()).filter(|&axis| shape.dims()[axis] != 1) {
             let n = shape.dims()[axis];
