@@ -80,8 +80,8 @@ pub unsafe extern "C" fn adead_op_run(
         // SAFETY: the caller vouches for the pointers.
         unsafe {
             let operands = array(operands, count, "operands")?;
-            let attrs = attrs.as_ref().map_or(Attrs::default(), |attrs| attrs.0);
-            run(context, operation(op)?, &attrs, operands, out)
+            let attrs = attrs.as_ref().map_or(&Attrs::DEFAULT, |attrs| &attrs.0);
+            run(context, operation(op)?, attrs, operands, out)
         }
     })
 }

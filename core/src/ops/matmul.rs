@@ -4,7 +4,7 @@ use super::{Attrs, OpInfo, Values, scalar, rules};
 use crate::command::{Meta, View};
 use crate::contract::{self, Activation};
 use crate::dtype::DType;
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, Status, fail};
 use crate::shape::{MAX_RANK, Shape};
 
 pub(super) const INFO: OpInfo = OpInfo {
@@ -12,7 +12,12 @@ pub(super) const INFO: OpInfo = OpInfo {
     operands: &["a", "b", "c?", "bias?"],
     attrs: &["trans_a", "trans_b", "alpha", "beta", "activation"],
     in_place: false,
-    shape: |attrs, inputs, output| Plan::new(attrs, inputs)?.output(output),
+    shape: |attrs, inputs, output| {
+        let plan = Plan::new(attrs, inputs)?;
+        plan.describe(output)?;
+        // Most have neither C nor a bias.
+        if inputs.len() > 2 || attrs.beta != 0.0 { added(attrs, inputs, plan.n, output) } else { Ok(()) }
+    },
     flops: |attrs, inputs, output| match Plan::new(attrs, inputs) {
         Ok(plan) => 2.0 * output.shape.elements() as f64 * plan.k as f64,
         Err(_) => 0.0,
@@ -34,71 +39,32 @@ pub(crate) struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    /// Checks a command's operands and attributes.
-    #[inline]
+    /// Checks A and B. Small and inlined: a product of 4×4 takes no longer than a few such calls.
+    #[inline(always)]
     pub fn new(attrs: &Attrs, inputs: &'a [Option<View<'_>>]) -> Result<Plan<'a>> {
         let dtype = rules::one_float("matmul", inputs)?;
         let (a, b) = (&rules::required(inputs, 0).shape, &rules::required(inputs, 1).shape);
-        if a.rank() == 0 || b.rank() == 0 {
-            fail!(ShapeMismatch, "matmul: A is {a} and B is {b}; both need at least one dimension");
-        }
-        if (a.rank() == 1 && attrs.trans_a) || (b.rank() == 1 && attrs.trans_b) {
-            fail!(InvalidArgument, "matmul: A is {a} and B is {b}; a vector can't be transposed");
-        }
-        let (m, a_k) = match (a.rank(), attrs.trans_a) {
-            (1, _) => (1, a.from_end(0)),
-            (_, false) => (a.from_end(1), a.from_end(0)),
-            (_, true) => (a.from_end(0), a.from_end(1)),
+        let (Some((m, a_k)), Some((n, b_k))) = (sides(a, attrs.trans_a), sides(b, !attrs.trans_b)) else {
+            return Err(refused(attrs, a, b));
         };
-        let (b_k, n) = match (b.rank(), attrs.trans_b) {
-            (1, _) => (b.from_end(0), 1),
-            (_, false) => (b.from_end(1), b.from_end(0)),
-            (_, true) => (b.from_end(0), b.from_end(1)),
-        };
-        if a_k != b_k {
-            let word = |transposed| if transposed { " (transposed)" } else { "" };
-            fail!(
-                ShapeMismatch,
-                "matmul: A is {a}{} and B is {b}{}; A's columns ({a_k}) must equal B's rows ({b_k})",
-                word(attrs.trans_a),
-                word(attrs.trans_b)
-            );
+        let turned_vector = (attrs.trans_a && a.rank() == 1) || (attrs.trans_b && b.rank() == 1);
+        if a_k != b_k || turned_vector {
+            return Err(refused(attrs, a, b));
         }
         let batch_rank = a.rank().max(b.rank()).saturating_sub(2);
         let mut batches = 1usize;
         for i in 1..=batch_rank {
             let (a_n, b_n) = (from_end(leading(a), i), from_end(leading(b), i));
             if a_n != b_n && a_n != 1 && b_n != 1 {
-                fail!(ShapeMismatch, "matmul: the batch dimensions of A {a} and B {b} don't broadcast");
+                return Err(refused(attrs, a, b));
             }
             batches = batches.wrapping_mul(if a_n == 1 { b_n } else { a_n });
         }
-        let plan = Plan { m, n, k: a_k, batches, dtype, batch_rank, a, b };
-        if inputs.len() > 2 || attrs.beta != 0.0 {
-            plan.check_added(attrs, inputs)?;
-        }
-        Ok(plan)
+        Ok(Plan { m, n, k: a_k, batches, dtype, batch_rank, a, b })
     }
 
-    /// Checks C and the bias.
-    fn check_added(&self, attrs: &Attrs, inputs: &[Option<View<'_>>]) -> Result<()> {
-        match rules::optional(inputs, 2) {
-            Some(c) => {
-                let mut output = Meta::scalar();
-                self.output(&mut output)?;
-                let output = &output.shape;
-                if !c.shape.broadcasts_to(output) {
-                    fail!(ShapeMismatch, "matmul: C is {} and doesn't broadcast to the result {output}", c.shape);
-                }
-            }
-            None if attrs.beta != 0.0 => fail!(InvalidArgument, "matmul: beta is not 0 and there is no C"),
-            None => {}
-        }
-        rules::vector_of("matmul", "bias", rules::optional(inputs, 3), self.n)
-    }
-
-    /// The result, its M or N gone where an operand was a vector. Its first dimensions are the batch's.
-    pub fn output(&self, output: &mut Meta) -> Result<()> {
+    /// Describes the result, its M or N gone where an operand was a vector. Its first dimensions are the batch's.
+    fn describe(&self, output: &mut Meta) -> Result<()> {
         let mut dims = [0; MAX_RANK];
         let mut rank = self.batch_rank;
         (0..rank).for_each(|i| dims[i] = self.batch(rank - i));
@@ -123,6 +89,9 @@ impl<'a> Plan<'a> {
 
     /// Which matrices of A and B make batch `i` of the result.
     pub fn operands(&self, i: usize) -> (usize, usize) {
+        if i == 0 {
+            return (0, 0);
+        }
         let (a, b) = (leading(self.a), leading(self.b));
         if a == b { (i, i) } else { (self.matrix(a, i), self.matrix(b, i)) }
     }
@@ -188,6 +157,55 @@ impl<'a> Plan<'a> {
         }
         strides
     }
+}
+
+/// Checks C and the bias.
+fn added(attrs: &Attrs, inputs: &[Option<View<'_>>], n: usize, output: &Meta) -> Result<()> {
+    match rules::optional(inputs, 2) {
+        Some(c) if !c.shape.broadcasts_to(&output.shape) => {
+            fail!(ShapeMismatch, "matmul: C is {} and doesn't broadcast to the result {}", c.shape, output.shape)
+        }
+        None if attrs.beta != 0.0 => fail!(InvalidArgument, "matmul: beta is not 0 and there is no C"),
+        _ => {}
+    }
+    rules::vector_of("matmul", "bias", rules::optional(inputs, 3), n)
+}
+
+/// An operand's side that the result keeps, and the one that is multiplied away: its columns, or its rows where it is
+/// `turned`. `None` for a scalar.
+#[inline(always)]
+fn sides(shape: &Shape, turned: bool) -> Option<(usize, usize)> {
+    match (shape.dims(), turned) {
+        ([k], _) => Some((1, *k)),
+        ([.., m, k], false) | ([.., k, m], true) => Some((*m, *k)),
+        _ => None,
+    }
+}
+
+/// Why A and B are no operands of a product.
+#[cold]
+#[inline(never)]
+fn refused(attrs: &Attrs, a: &Shape, b: &Shape) -> Error {
+    let (status, text) = if a.rank() == 0 || b.rank() == 0 {
+        (Status::ShapeMismatch, format!("matmul: A is {a} and B is {b}; both need at least one dimension"))
+    } else if (a.rank() == 1 && attrs.trans_a) || (b.rank() == 1 && attrs.trans_b) {
+        (Status::InvalidArgument, format!("matmul: A is {a} and B is {b}; a vector can't be transposed"))
+    } else {
+        let inner = |shape, turned| sides(shape, turned).map_or(0, |(_, k)| k);
+        let (a_k, b_k) = (inner(a, attrs.trans_a), inner(b, !attrs.trans_b));
+        let text = if a_k == b_k {
+            format!("matmul: the batch dimensions of A {a} and B {b} don't broadcast")
+        } else {
+            let word = |transposed| if transposed { " (transposed)" } else { "" };
+            format!(
+                "matmul: A is {a}{} and B is {b}{}; A's columns ({a_k}) must equal B's rows ({b_k})",
+                word(attrs.trans_a),
+                word(attrs.trans_b)
+            )
+        };
+        (Status::ShapeMismatch, text)
+    };
+    Error::new(status, text)
 }
 
 /// The dimensions before the last two.

@@ -101,6 +101,7 @@ impl Tensor {
     }
 
     /// Made where it stays, so that its description is moved once.
+    #[inline(always)]
     fn place(meta: &Meta, storage: Storage) -> Tensor {
         let value = Arc::<Value>::new_uninit();
         let place = Arc::as_ptr(&value).cast::<Value>().cast_mut();
@@ -112,6 +113,7 @@ impl Tensor {
         }
     }
 
+    #[inline(always)]
     fn own(meta: &Meta, data: HostBuffer) -> Tensor {
         Tensor::place(meta, Storage::Own(data))
     }

@@ -1,6 +1,6 @@
 //! Host memory for tensors and scratch: aligned to a cache line, allocated without ever aborting.
 
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, Status, fail};
 use crate::hal::Buffer;
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -16,6 +16,13 @@ const OWN: usize = 16;
 #[inline]
 fn layout(size: usize) -> Option<Layout> {
     Layout::from_size_align(size.checked_add(ALIGNMENT - OWN)?, OWN).ok()
+}
+
+#[cold]
+#[inline(never)]
+fn refused(size: usize) -> Error {
+    let why = if layout(size).is_none() { "more than any process can address" } else { "refused by the system" };
+    Error::new(Status::OutOfMemory, format!("{size} bytes of host memory were asked for: {why}"))
 }
 
 /// Owned host memory.
@@ -40,17 +47,16 @@ impl HostBuffer {
     }
 
     /// Memory that the caller writes before reading it.
+    #[inline]
     pub fn uninitialised(size: usize) -> Result<HostBuffer> {
         // SAFETY: `allocate` passes a layout whose size is not zero.
         Self::allocate(size, |layout| unsafe { alloc(layout) })
     }
 
+    #[inline(always)]
     fn allocate(size: usize, allocator: impl FnOnce(Layout) -> *mut u8) -> Result<HostBuffer> {
-        let Some(layout) = layout(size) else {
-            fail!(OutOfMemory, "{size} bytes of host memory were asked for, more than any process can address");
-        };
-        let Some(start) = NonNull::new(allocator(layout)) else {
-            fail!(OutOfMemory, "{size} bytes of host memory were asked for and refused by the system");
+        let Some(start) = layout(size).and_then(|layout| NonNull::new(allocator(layout))) else {
+            return Err(refused(size));
         };
         let skipped = start.as_ptr().addr().wrapping_neg() % ALIGNMENT;
         // SAFETY: the start is aligned to OWN, so that at most ALIGNMENT - OWN bytes are skipped, which are there.
