@@ -4,7 +4,7 @@ use crate::error::{Error, Result, Status, fail};
 use crate::hal::Buffer;
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
 /// Every allocation begins on a multiple of this.
 pub const ALIGNMENT: usize = 64;
@@ -120,12 +120,32 @@ impl ScratchPool {
     /// More kept than this is given back to the system.
     const KEPT: usize = 64;
 
+    /// Gives what is kept back to the system.
+    pub fn trim(&self) {
+        drop(self.lock().map(|mut kept| std::mem::take(&mut *kept)));
+    }
+
+    /// The buffers, unless somebody has had them for long: in a forked child that may be a thread of its parent's, which
+    /// will never give them back.
+    fn lock(&self) -> Option<MutexGuard<'_, Vec<HostBuffer>>> {
+        for _ in 0..1000 {
+            match self.0.try_lock() {
+                Ok(kept) => return Some(kept),
+                Err(TryLockError::Poisoned(kept)) => return Some(kept.into_inner()),
+                Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
+            }
+        }
+        None
+    }
+
     /// At least `floats` f32 of uninitialised scratch.
     pub fn take(&self, floats: usize) -> Result<Scratch<'_>> {
         let Some(size) = floats.checked_mul(4) else {
             fail!(OutOfMemory, "scratch for {floats} values is more than any process can address");
         };
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(mut kept) = self.lock() else {
+            return Ok(Scratch { pool: self, buffer: Some(HostBuffer::uninitialised(size)?) });
+        };
         let fit = kept.iter().enumerate().filter(|(_, buffer)| buffer.len() >= size).min_by_key(|(_, b)| b.len());
         let buffer = match fit.map(|(i, _)| i) {
             Some(i) => kept.swap_remove(i),
@@ -153,8 +173,9 @@ impl Scratch<'_> {
 
 impl Drop for Scratch<'_> {
     fn drop(&mut self) {
-        let mut kept = self.pool.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() < ScratchPool::KEPT {
+        if let Some(mut kept) = self.pool.lock()
+            && kept.len() < ScratchPool::KEPT
+        {
             kept.extend(self.buffer.take());
         }
     }
