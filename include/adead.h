@@ -276,9 +276,6 @@ typedef struct adead_outcome adead_outcome;
 /// A decoded program. It never changes, so threads may share one.
 typedef struct adead_program adead_program;
 
-/// A shaped value. Its contents never change, so threads may share one.
-typedef struct adead_tensor adead_tensor;
-
 /// What a call returns: `ADEAD_OK` (0), or why it failed.
 typedef int32_t adead_status;
 
@@ -356,6 +353,9 @@ typedef struct {
 
 /// The type of elements, one of `ADEAD_DTYPE_...`.
 typedef int32_t adead_dtype;
+
+/// A shaped value. Its contents never change, so threads may share one.
+typedef Tensor adead_tensor;
 
 /// An operation, one of `ADEAD_OP_...`.
 typedef int32_t adead_op;
@@ -558,6 +558,10 @@ adead_status adead_context_open(const char *device,
 
 /// Closes a context; NULL is fine. Tensors that it made stay.
 ADEAD_API void adead_context_destroy(adead_context *context);
+
+/// Gives back what the context keeps for its next work: scratch memory goes to the system, worker threads finish what
+/// they have begun and end. The next call takes both anew. May be called while other threads compute.
+ADEAD_API adead_status adead_context_trim(const adead_context *context);
 
 /// What the context's device is. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_context_device_info(const adead_context *context, adead_device_info *out);
