@@ -276,6 +276,9 @@ typedef struct adead_outcome adead_outcome;
 /// A decoded program. It never changes, so threads may share one.
 typedef struct adead_program adead_program;
 
+/// A shaped value. Its contents never change, so threads may share one.
+typedef struct adead_tensor adead_tensor;
+
 /// What a call returns: `ADEAD_OK` (0), or why it failed.
 typedef int32_t adead_status;
 
@@ -353,9 +356,6 @@ typedef struct {
 
 /// The type of elements, one of `ADEAD_DTYPE_...`.
 typedef int32_t adead_dtype;
-
-/// A shaped value. Its contents never change, so threads may share one.
-typedef Tensor adead_tensor;
 
 /// An operation, one of `ADEAD_OP_...`.
 typedef int32_t adead_op;

@@ -34,7 +34,7 @@ pub(crate) unsafe fn run(
 ) -> Result<()> {
     // SAFETY: the caller vouches for the pointers.
     let (context, out) = unsafe { (reference(context, "context")?, Out::new(out, "out")?) };
-    // SAFETY: a handle is a pointer to nothing but a Tensor, and NULL is None. A required operand that is NULL is named by
+    // SAFETY: a handle is the address of its Tensor, and NULL is None. A required operand that is NULL is named by
     // the operation's own check.
     let operands = unsafe { std::slice::from_raw_parts(operands.as_ptr().cast::<Option<&Tensor>>(), operands.len()) };
     out.give(adead_tensor(context.0.run(op, attrs, operands)?));
