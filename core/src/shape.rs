@@ -30,7 +30,6 @@ impl Shape {
     }
 
     /// A shape; `invalid_argument` above rank 8 or [`MAX_ELEMENTS`] elements.
-    #[inline]
     pub fn new(dims: &[usize]) -> Result<Shape> {
         let mut shape = Shape::scalar();
         shape.set(dims)?;

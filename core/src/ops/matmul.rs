@@ -18,9 +18,9 @@ pub(super) const INFO: OpInfo = OpInfo {
         // Most have neither C nor a bias.
         if inputs.len() > 2 || attrs.beta != 0.0 { added(attrs, inputs, plan.n, output) } else { Ok(()) }
     },
-    flops: |attrs, inputs, output| match Plan::new(attrs, inputs) {
-        Ok(plan) => 2.0 * output.shape.elements() as f64 * plan.k as f64,
-        Err(_) => 0.0,
+    flops: |attrs, inputs, output| {
+        let k = sides(&rules::required(inputs, 0).shape, attrs.trans_a).map_or(0, |(_, k)| k);
+        2.0 * output.shape.elements() as f64 * k as f64
     },
 };
 

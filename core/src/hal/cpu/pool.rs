@@ -294,7 +294,9 @@ impl Pool {
             };
             let generation = state.generation;
             let worker = move || default_environment(|| worker(&shared, generation));
-            state.workers.extend(std::thread::Builder::new().name(format!("adead-{i}")).spawn(worker));
+            if let Ok(handle) = std::thread::Builder::new().name(format!("adead-{i}")).spawn(worker) {
+                state.workers.push(handle);
+            }
         }
         !state.workers.is_empty()
     }

@@ -198,23 +198,22 @@ pub(super) fn binary(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result
             dispatch(exec.isa, Row { f, a, a_step, b, b_step, y, n })
         }
     };
-    if call.meta(0).shape == call.meta(1).shape {
-        chunks(exec, n, GRAIN, |start, end| row(start, 1, start, 1, start, end - start));
-        return Ok(());
-    }
-    let grid = Grid::new(call);
-    if grid.outer_rank == 0 {
-        let (a_step, b_step) = (grid.a[0], grid.b[0]);
-        chunks(exec, n, GRAIN, |start, end| row(start * a_step, a_step, start * b_step, b_step, start, end - start));
-        return Ok(());
-    }
-    let inner = grid.dims[grid.outer_rank];
-    chunks(exec, n / inner, GRAIN.div_ceil(inner), |start, end| {
-        for line in start..end {
-            let (a_at, b_at) = grid.offsets(line);
-            row(a_at, grid.a[grid.outer_rank], b_at, grid.b[grid.outer_rank], line * inner, inner);
+    let (mut a_step, mut b_step) = (1, 1);
+    if call.meta(0).shape != call.meta(1).shape {
+        let grid = Grid::new(call);
+        if grid.outer_rank > 0 {
+            let inner = grid.dims[grid.outer_rank];
+            chunks(exec, n / inner, GRAIN.div_ceil(inner), |start, end| {
+                for line in start..end {
+                    let (a_at, b_at) = grid.offsets(line);
+                    row(a_at, grid.a[grid.outer_rank], b_at, grid.b[grid.outer_rank], line * inner, inner);
+                }
+            });
+            return Ok(());
         }
-    });
+        (a_step, b_step) = (grid.a[0], grid.b[0]);
+    }
+    chunks(exec, n, GRAIN, |start, end| row(start * a_step, a_step, start * b_step, b_step, start, end - start));
     Ok(())
 }
 
