@@ -9,6 +9,7 @@
 //! more of the process's pool threads are awake than there are processors to run them.
 
 use super::fpenv::default_environment;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -23,6 +24,11 @@ static AWAKE: AtomicIsize = AtomicIsize::new(0);
 
 /// The process that [`AWAKE`] counts in: a fork copies the number and not the threads.
 static COUNTED: AtomicU32 = AtomicU32::new(0);
+
+thread_local! {
+    /// Whose worker this thread is.
+    static WORKS_FOR: Cell<*const Shared> = const { Cell::new(std::ptr::null()) };
+}
 
 /// Threads that work together: the caller and `threads − 1` workers.
 pub struct Pool {
@@ -245,9 +251,8 @@ impl Pool {
         shared.news.0.fetch_add(1, Ordering::Release);
         drop(state);
         shared.work.notify_all();
-        let this = std::thread::current().id();
         // A worker that drops a pool's last user can't wait for itself.
-        if workers.iter().all(|worker| worker.thread().id() != this) {
+        if !std::ptr::eq(WORKS_FOR.get(), shared) {
             // A panic in a task was caught and told.
             workers.into_iter().for_each(|worker| drop(worker.join()));
         }
@@ -316,6 +321,7 @@ impl Drop for Pool {
 }
 
 fn worker(shared: &Shared, generation: usize) {
+    WORKS_FOR.set(shared);
     let mut awake = Some(Awake::new());
     let mut state = lock(&shared.state);
     loop {
