@@ -33,8 +33,8 @@ thread_local! {
 /// Threads that work together: the caller and `threads − 1` workers.
 pub struct Pool {
     threads: usize,
-    /// From `Arc::into_raw`. Only a forked child replaces it, and what it replaces is never freed.
-    shared: AtomicPtr<Shared>,
+    /// From `Box::into_raw`. Only a forked child replaces it, and what it replaces is never freed.
+    shared: AtomicPtr<Arc<Shared>>,
 }
 
 /// What the workers of one process share.
@@ -130,8 +130,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    fn new(process: u32) -> Shared {
-        Shared {
+    fn new(process: u32) -> *mut Arc<Shared> {
+        Box::into_raw(Box::new(Arc::new(Shared {
             process,
             processors: std::thread::available_parallelism().map_or(1, |n| n.get() as isize),
             state: Mutex::default(),
@@ -139,7 +139,7 @@ impl Shared {
             left: Condvar::new(),
             waiting: AtomicUsize::new(0),
             news: News::default(),
-        }
+        })))
     }
 
     /// Looks out until `done`, but not for long and not where threads crowd the processors. Whether it is done.
@@ -178,8 +178,7 @@ impl Shared {
 impl Pool {
     /// A pool of that many threads, the caller included. Workers start with the first job that wants them.
     pub fn new(threads: usize) -> Pool {
-        let shared = Arc::new(Shared::new(std::process::id()));
-        Pool { threads: threads.max(1), shared: AtomicPtr::new(Arc::into_raw(shared).cast_mut()) }
+        Pool { threads: threads.max(1), shared: AtomicPtr::new(Shared::new(std::process::id())) }
     }
 
     /// How many threads work together.
@@ -198,7 +197,7 @@ impl Pool {
         let shared = self.shared();
         let _awake = Awake::new();
         let mut state = lock(&shared.state);
-        if state.workers.is_empty() && !self.start(&mut state, shared.process) {
+        if state.workers.is_empty() && !self.start(shared, &mut state) {
             drop(state);
             return (0..tasks).for_each(|task| body(task, 0));
         }
@@ -252,7 +251,7 @@ impl Pool {
         drop(state);
         shared.work.notify_all();
         // A worker that drops a pool's last user can't wait for itself.
-        if !std::ptr::eq(WORKS_FOR.get(), shared) {
+        if !std::ptr::eq(WORKS_FOR.get(), &**shared) {
             // A panic in a task was caught and told.
             workers.into_iter().for_each(|worker| drop(worker.join()));
         }
@@ -260,7 +259,7 @@ impl Pool {
 
     /// What the workers of this process share. A forked child gets it anew: the parent's workers don't exist there, and
     /// a lock may be held by one of them for ever.
-    fn shared(&self) -> &Shared {
+    fn shared(&self) -> &Arc<Shared> {
         let process = std::process::id();
         let before = self.shared.load(Ordering::Acquire);
         // SAFETY: freed only when the pool is dropped.
@@ -268,14 +267,14 @@ impl Pool {
         if shared.process == process {
             return shared;
         }
-        let new = Arc::into_raw(Arc::new(Shared::new(process))).cast_mut();
+        let new = Shared::new(process);
         match self.shared.compare_exchange(before, new, Ordering::AcqRel, Ordering::Acquire) {
             // SAFETY: as above.
             Ok(_) => unsafe { &*new },
             Err(other) => {
-                // SAFETY: `new` is from `into_raw` and nobody else has seen it; `other` as above.
+                // SAFETY: nobody else has seen `new`; `other` as above.
                 unsafe {
-                    drop(Arc::from_raw(new));
+                    drop(Box::from_raw(new));
                     &*other
                 }
             }
@@ -284,20 +283,14 @@ impl Pool {
 
     /// Starts the workers; whether the system gave any.
     #[cold]
-    fn start(&self, state: &mut State, process: u32) -> bool {
-        let before = COUNTED.swap(process, Ordering::Relaxed);
-        if before != 0 && before != process {
+    fn start(&self, shared: &Arc<Shared>, state: &mut State) -> bool {
+        let before = COUNTED.swap(shared.process, Ordering::Relaxed);
+        if before != 0 && before != shared.process {
             // The caller alone.
             AWAKE.store(1, Ordering::Relaxed);
         }
-        let shared = self.shared.load(Ordering::Acquire);
         for i in 1..self.threads {
-            // SAFETY: it is from `Arc::into_raw`, and the count is raised for the worker's own.
-            let shared = unsafe {
-                Arc::increment_strong_count(shared);
-                Arc::from_raw(shared)
-            };
-            let generation = state.generation;
+            let (shared, generation) = (shared.clone(), state.generation);
             let worker = move || default_environment(|| worker(&shared, generation));
             if let Ok(handle) = std::thread::Builder::new().name(format!("adead-{i}")).spawn(worker) {
                 state.workers.push(handle);
@@ -310,12 +303,11 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         self.trim();
-        let shared = *self.shared.get_mut();
-        // SAFETY: it is from `Arc::into_raw` and this was its owner. A forked child leaves the parent's alone.
-        unsafe {
-            if (*shared).process == std::process::id() {
-                drop(Arc::from_raw(shared));
-            }
+        // SAFETY: it is from `Box::into_raw`, and this was its owner.
+        let shared = unsafe { Box::from_raw(*self.shared.get_mut()) };
+        if shared.process != std::process::id() {
+            // The parent's, of whose threads and locks nothing is known here.
+            std::mem::forget(shared);
         }
     }
 }
