@@ -16,8 +16,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long a thread looks out before it sleeps: some times what being woken takes.
-const SPIN: Duration = Duration::from_micros(50);
+/// How long a worker looks out for a job before it sleeps: some times what being woken takes.
+const IDLE: Duration = Duration::from_micros(50);
+
+/// How long a caller looks out for its last workers besides some times what a task took, and at most. One that needs
+/// longer is not running, perhaps for want of the caller's processor.
+const LATE: Duration = Duration::from_micros(10);
+const LATEST: Duration = Duration::from_micros(500);
 
 /// Threads of this process that work on a job or look out for one, in all pools.
 static AWAKE: AtomicIsize = AtomicIsize::new(0);
@@ -91,14 +96,16 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Claims and does tasks until none is left.
-    fn work(&self, seat: usize) {
+    /// Claims and does tasks until none is left. How many it did.
+    fn work(&self, seat: usize) -> u32 {
+        let mut done = 0;
         loop {
             let task = self.next.fetch_add(1, Ordering::Relaxed);
             if task >= self.tasks {
-                return;
+                return done;
             }
             (self.body)(task, seat);
+            done += 1;
         }
     }
 
@@ -142,8 +149,8 @@ impl Shared {
         })))
     }
 
-    /// Looks out until `done`, but not for long and not where threads crowd the processors. Whether it is done.
-    fn look_out(&self, done: impl Fn() -> bool) -> bool {
+    /// Looks out until `done`, but not for longer than that and not where threads crowd the processors. Whether it is done.
+    fn look_out(&self, longest: Duration, done: impl Fn() -> bool) -> bool {
         let begin = Instant::now();
         loop {
             for _ in 0..16 {
@@ -152,7 +159,7 @@ impl Shared {
                 }
                 std::hint::spin_loop();
             }
-            if AWAKE.load(Ordering::Relaxed) > self.processors || begin.elapsed() >= SPIN {
+            if AWAKE.load(Ordering::Relaxed) > self.processors || begin.elapsed() >= longest {
                 return done();
             }
         }
@@ -214,14 +221,16 @@ impl Pool {
         let pointer = JobPointer((&raw const job).cast());
         state.jobs.push(pointer);
         shared.announce(state);
+        let begin = Instant::now();
         let own = catch_unwind(AssertUnwindSafe(|| job.work(0)));
+        let task = begin.elapsed() / own.as_ref().map_or(1, |&done| done.max(1));
         if own.is_err() {
             // Nobody begins another task of a job that has failed.
             job.next.store(tasks, Ordering::Relaxed);
         }
         // From here on no worker can join; those inside are waited for, so `job` outlives them.
         lock(&shared.state).jobs.retain(|other| *other != pointer);
-        if !shared.look_out(|| job.inside.load(Ordering::Acquire) == 0) {
+        if !shared.look_out((LATE + 3 * task).min(LATEST), || job.inside.load(Ordering::Acquire) == 0) {
             let mut state = lock(&shared.state);
             // In one order with what a leaving worker does: it sees that it is waited for, or this that it has left.
             shared.waiting.fetch_add(1, Ordering::SeqCst);
@@ -345,7 +354,7 @@ fn worker(shared: &Shared, generation: usize) {
         let old = || shared.news.0.load(Ordering::Acquire) == seen;
         state.watching += 1;
         drop(state);
-        shared.look_out(|| !old());
+        shared.look_out(IDLE, || !old());
         state = lock(&shared.state);
         state.watching -= 1;
         if old() {
