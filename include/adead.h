@@ -559,6 +559,10 @@ adead_status adead_context_open(const char *device,
 /// Closes a context; NULL is fine. Tensors that it made stay.
 ADEAD_API void adead_context_destroy(adead_context *context);
 
+/// Gives back what the context keeps for its next work: scratch memory goes to the system, worker threads finish what
+/// they have begun and end. The next call takes both anew. May be called while other threads compute.
+ADEAD_API adead_status adead_context_trim(const adead_context *context);
+
 /// What the context's device is. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_context_device_info(const adead_context *context, adead_device_info *out);
 

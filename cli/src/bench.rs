@@ -5,7 +5,7 @@ use crate::failure::{Failure, Result, line, write};
 use crate::format::{giga, median, table, time};
 use crate::info::{device_json, device_text};
 use crate::progress::Progress;
-use adead::{Attrs, Axis, Command, Context, DType, Op, Shape, Tensor, View, ViewMut, contract};
+use adead::{Attrs, Axis, Command, Context, DType, Op, Tensor, View, ViewMut, contract};
 use adead_conformance::generate::rand;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -93,17 +93,17 @@ fn measure(row: &Row, ctx: &Context, budget: Duration) -> Result<Measured> {
     let cost = info.cost(&row.attrs, &views, &meta);
     // The output is the same memory every time: what the system takes to hand out fresh pages is not measured.
     let mut output = vec![0f32; meta.shape.elements()];
-    let mut once = |shape: Shape| -> Result<Duration> {
-        let output = ViewMut::f32(&mut output, shape)?;
+    let mut once = || -> Result<Duration> {
+        let output = ViewMut::f32(&mut output, &meta)?;
         let begin = Instant::now();
         ctx.execute(&mut Command::new(row.op, row.attrs, &views, output)?)?;
         Ok(begin.elapsed())
     };
-    once(meta.shape)?;
+    once()?;
     let mut times = Vec::new();
     let begin = Instant::now();
     while times.len() < MIN_RUNS || (begin.elapsed() < budget && times.len() < MAX_RUNS) {
-        times.push(once(meta.shape)?);
+        times.push(once()?);
     }
     let median = median(&mut times);
     Ok(Measured {

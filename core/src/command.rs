@@ -22,6 +22,26 @@ pub struct Meta {
 }
 
 impl Meta {
+    /// An f32 scalar, to be given another description in place.
+    #[inline(always)]
+    pub fn scalar() -> Meta {
+        Meta { dtype: DType::F32, shape: Shape::scalar() }
+    }
+
+    /// Makes this the description of that dtype and those dimensions, as [`Shape::set`] does.
+    #[inline]
+    pub fn set(&mut self, dtype: DType, dims: &[usize]) -> Result<()> {
+        self.dtype = dtype;
+        self.shape.set(dims)
+    }
+
+    /// Makes this a copy of another. Only the dimensions that are there are moved, where an assignment moves all.
+    #[inline]
+    pub fn assign(&mut self, other: &Meta) {
+        self.dtype = other.dtype;
+        self.shape.assign(&other.shape);
+    }
+
     /// A description.
     #[inline]
     pub fn new(dtype: DType, shape: Shape) -> Meta {
@@ -53,14 +73,14 @@ pub enum Place<'a> {
 /// An operand that is read.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
-    meta: Meta,
+    meta: &'a Meta,
     place: Place<'a>,
     borrow: PhantomData<&'a [u8]>,
 }
 
 /// The operand that is written.
 pub struct ViewMut<'a> {
-    meta: Meta,
+    meta: &'a Meta,
     place: Place<'a>,
     borrow: PhantomData<&'a mut [u8]>,
 }
@@ -73,8 +93,8 @@ macro_rules! view_common {
     () => {
         /// The description.
         #[inline]
-        pub fn meta(&self) -> &Meta {
-            &self.meta
+        pub fn meta(&self) -> &'a Meta {
+            self.meta
         }
 
         /// The element type.
@@ -85,7 +105,7 @@ macro_rules! view_common {
 
         /// The dimensions.
         #[inline]
-        pub fn shape(&self) -> &Shape {
+        pub fn shape(&self) -> &'a Shape {
             &self.meta.shape
         }
 
@@ -116,27 +136,27 @@ impl<'a> View<'a> {
     /// # Safety
     /// `data` is aligned for the dtype and holds `meta.bytes()` initialised bytes that nobody writes during `'a`.
     #[inline]
-    pub unsafe fn from_raw(data: NonNull<u8>, meta: Meta) -> View<'a> {
+    pub unsafe fn from_raw(data: NonNull<u8>, meta: &'a Meta) -> View<'a> {
         View { meta, place: Place::Host(data), borrow: PhantomData }
     }
 
-    /// A view of f32 values in host memory; the slice's length must be the shape's.
+    /// A view of f32 values in host memory; `meta` must say f32, and as many elements as the slice has.
     #[inline]
-    pub fn f32(data: &'a [f32], shape: Shape) -> Result<View<'a>> {
-        check_length(data.len(), &shape)?;
+    pub fn f32(data: &'a [f32], meta: &'a Meta) -> Result<View<'a>> {
+        check_f32(data.len(), meta)?;
         // SAFETY: the slice is aligned, initialised, long enough and borrowed for 'a.
-        Ok(unsafe { View::from_raw(NonNull::from(data).cast(), Meta::new(DType::F32, shape)) })
+        Ok(unsafe { View::from_raw(NonNull::from(data).cast(), meta) })
     }
 
     /// A view of part of a device's buffer; `bytes` must fit behind `offset`.
-    pub fn buffer(buffer: &'a dyn Buffer, offset: usize, meta: Meta) -> Result<View<'a>> {
-        check_buffer(buffer, offset, &meta)?;
+    pub fn buffer(buffer: &'a dyn Buffer, offset: usize, meta: &'a Meta) -> Result<View<'a>> {
+        check_buffer(buffer, offset, meta)?;
         Ok(View { meta, place: Place::Buffer(buffer, offset), borrow: PhantomData })
     }
 
     /// A description without memory, for checking shapes before anything is allocated. It must never be executed; the
     /// memory it names is empty.
-    pub fn shape_only(meta: Meta) -> View<'static> {
+    pub fn shape_only(meta: &'a Meta) -> View<'a> {
         View { meta, place: Place::Host(NonNull::<u64>::dangling().cast()), borrow: PhantomData }
     }
 
@@ -149,28 +169,37 @@ impl<'a> ViewMut<'a> {
     /// # Safety
     /// `data` is aligned for the dtype and holds `meta.bytes()` bytes that nobody else touches during `'a`.
     #[inline]
-    pub unsafe fn from_raw(data: NonNull<u8>, meta: Meta) -> ViewMut<'a> {
+    pub unsafe fn from_raw(data: NonNull<u8>, meta: &'a Meta) -> ViewMut<'a> {
         ViewMut { meta, place: Place::Host(data), borrow: PhantomData }
     }
 
-    /// A writable view of f32 values in host memory; the slice's length must be the shape's.
+    /// A writable view of f32 values in host memory; `meta` must say f32, and as many elements as the slice has.
     #[inline]
-    pub fn f32(data: &'a mut [f32], shape: Shape) -> Result<ViewMut<'a>> {
-        check_length(data.len(), &shape)?;
+    pub fn f32(data: &'a mut [f32], meta: &'a Meta) -> Result<ViewMut<'a>> {
+        check_f32(data.len(), meta)?;
         // SAFETY: the slice is aligned, long enough and mutably borrowed for 'a.
-        Ok(unsafe { ViewMut::from_raw(NonNull::from(data).cast(), Meta::new(DType::F32, shape)) })
+        Ok(unsafe { ViewMut::from_raw(NonNull::from(data).cast(), meta) })
     }
 
     /// A writable view of part of a device's buffer; `bytes` must fit behind `offset`.
-    pub fn buffer(buffer: &'a dyn Buffer, offset: usize, meta: Meta) -> Result<ViewMut<'a>> {
-        check_buffer(buffer, offset, &meta)?;
+    pub fn buffer(buffer: &'a dyn Buffer, offset: usize, meta: &'a Meta) -> Result<ViewMut<'a>> {
+        check_buffer(buffer, offset, meta)?;
         Ok(ViewMut { meta, place: Place::Buffer(buffer, offset), borrow: PhantomData })
+    }
+
+    /// The same view for a shorter time.
+    pub(crate) fn reborrow(&mut self) -> ViewMut<'_> {
+        ViewMut { meta: self.meta, place: self.place, borrow: PhantomData }
     }
 
     view_common!();
 }
 
-fn check_length(length: usize, shape: &Shape) -> Result<()> {
+#[inline]
+fn check_f32(length: usize, Meta { dtype, shape }: &Meta) -> Result<()> {
+    if *dtype != DType::F32 {
+        fail!(DtypeMismatch, "the data is f32 and its description says {dtype}");
+    }
     if length != shape.elements() {
         fail!(ShapeMismatch, "the shape {shape} has {} elements and the data {length}", shape.elements());
     }
@@ -206,7 +235,8 @@ impl<'a> Command<'a> {
     #[inline]
     pub fn new(op: Op, attrs: Attrs, inputs: &'a [Option<View<'a>>], output: ViewMut<'a>) -> Result<Command<'a>> {
         let info = op.info();
-        let expected = info.infer(&attrs, inputs)?;
+        let mut expected = Meta::scalar();
+        info.describe(&attrs, inputs, &mut expected)?;
         if expected.dtype != output.dtype() {
             fail!(DtypeMismatch, "{op}: the output is {}; it must be {}", output.dtype(), expected.dtype);
         }

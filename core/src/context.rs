@@ -1,6 +1,6 @@
 //! A context: opened devices and the road from a call to a kernel.
 
-use crate::command::{Command, Inputs};
+use crate::command::{Command, Inputs, Meta};
 use crate::error::{Result, fail};
 use crate::hal::cpu::{CpuDevice, Isa};
 use crate::hal::{Device, DeviceInfo};
@@ -61,6 +61,13 @@ impl Context {
         vec![self.cpu.info().clone()]
     }
 
+    /// Gives back what is kept for the next work: scratch memory goes to the system, worker threads finish what they have
+    /// begun and end. For a program that computes now and then; the next call takes both anew, which costs some 100 µs.
+    /// May be called while others compute.
+    pub fn trim(&self) {
+        self.cpu.trim();
+    }
+
     /// Executes a checked command and returns when its output is written.
     #[inline]
     pub fn execute(&self, command: &mut Command<'_>) -> Result<()> {
@@ -70,9 +77,12 @@ impl Context {
     /// Executes an operation into a new tensor. Operands are in the operation's order, `None` where an optional one is
     /// left out; trailing ones may be missing.
     pub fn run(&self, op: Op, attrs: &Attrs, operands: &[Option<&Tensor>]) -> Result<Tensor> {
-        let inputs: Inputs<'_> = operands.iter().map(|tensor| tensor.map(Tensor::view)).collect();
-        let meta = op.info().infer(attrs, &inputs)?;
-        Tensor::filled(meta, |output| self.execute(&mut Command::new(op, *attrs, &inputs, output)?))
+        let mut inputs = Inputs::new();
+        operands.iter().for_each(|tensor| inputs.push(tensor.map(Tensor::view)));
+        let mut meta = Meta::scalar();
+        op.info().describe(attrs, &inputs, &mut meta)?;
+        // The output is what the rule says and memory of its own: `Command::new` would find nothing else.
+        Tensor::filled(&meta, |output| self.execute(&mut Command { op, attrs: *attrs, inputs: &inputs, output }))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Shapes: up to eight dimensions, held in place.
 
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, Status};
 use std::fmt;
 
 /// The highest rank.
@@ -10,9 +10,9 @@ pub const MAX_RANK: usize = 8;
 pub const MAX_ELEMENTS: usize = isize::MAX as usize / 8;
 
 /// The dimensions of a tensor, row-major (the last is contiguous). Rank 0 is a scalar; a dimension may be 0.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub struct Shape {
-    // Dimensions past the rank are 1, so that shapes compare as plain values.
+    // Dimensions past the rank are nobody's.
     dims: [usize; MAX_RANK],
     // Known from the dimensions; asked for several times in every call.
     elements: usize,
@@ -21,28 +21,49 @@ pub struct Shape {
 
 impl Shape {
     /// A scalar's shape.
-    pub const SCALAR: Shape = Shape { dims: [1; MAX_RANK], elements: 1, rank: 0 };
+    pub const SCALAR: Shape = Shape { dims: [0; MAX_RANK], elements: 1, rank: 0 };
+
+    /// The same, made in place: eighty bytes are worth not copying.
+    #[inline(always)]
+    pub fn scalar() -> Shape {
+        Shape { dims: [0; MAX_RANK], elements: 1, rank: 0 }
+    }
 
     /// A shape; `invalid_argument` above rank 8 or [`MAX_ELEMENTS`] elements.
-    #[inline]
     pub fn new(dims: &[usize]) -> Result<Shape> {
+        let mut shape = Shape::scalar();
+        shape.set(dims)?;
+        Ok(shape)
+    }
+
+    /// Makes this the shape of those dimensions; errors as in [`Shape::new`], and then it is a scalar's.
+    pub fn set(&mut self, dims: &[usize]) -> Result<()> {
+        (self.rank, self.elements) = (0, 1);
         if dims.len() > MAX_RANK {
-            fail!(InvalidArgument, "a shape has at most {MAX_RANK} dimensions, not {}", dims.len());
+            return Err(too_many(dims));
         }
-        let mut shape = Shape::SCALAR;
-        shape.rank = dims.len() as u8;
         let (mut elements, mut addressed) = (1usize, 1usize);
-        for (to, &from) in shape.dims.iter_mut().zip(dims) {
+        for (to, &from) in self.dims.iter_mut().zip(dims) {
             *to = from;
             // Zero dimensions don't hide an overflow: a slice of the tensor must still be addressable.
             elements = elements.wrapping_mul(from);
             addressed = match addressed.checked_mul(from.max(1)) {
                 Some(product) if product <= MAX_ELEMENTS => product,
-                _ => fail!(InvalidArgument, "the shape {dims:?} has more than {MAX_ELEMENTS} elements"),
+                _ => return Err(too_many(dims)),
             };
         }
-        shape.elements = elements;
-        Ok(shape)
+        (self.rank, self.elements) = (dims.len() as u8, elements);
+        Ok(())
+    }
+
+    /// Makes this a copy of another.
+    #[inline]
+    pub(crate) fn assign(&mut self, other: &Shape) {
+        self.dims[..4].copy_from_slice(&other.dims[..4]);
+        if other.rank > 4 {
+            self.dims[4..].copy_from_slice(&other.dims[4..]);
+        }
+        (self.rank, self.elements) = (other.rank, other.elements);
     }
 
     /// The dimensions.
@@ -93,17 +114,41 @@ impl Shape {
 
     /// Element strides for reading this shape as `target`: 0 where a dimension is repeated. `target`'s rank many.
     pub(crate) fn broadcast_strides(&self, target: &Shape) -> [usize; MAX_RANK] {
+        self.strides_at(target.rank())
+    }
+
+    /// The same for a shape of that rank that this one broadcasts to.
+    pub(crate) fn strides_at(&self, rank: usize) -> [usize; MAX_RANK] {
         let mut strides = [0; MAX_RANK];
         let mut step = 1;
         for i in 0..self.rank() {
             if self.from_end(i) != 1 {
-                strides[target.rank() - 1 - i] = step;
+                strides[rank - 1 - i] = step;
             }
             step *= self.from_end(i);
         }
         strides
     }
 }
+
+#[cold]
+fn too_many(dims: &[usize]) -> Error {
+    let text = match dims.len() {
+        0..=MAX_RANK => format!("the shape {dims:?} has more than {MAX_ELEMENTS} elements"),
+        rank => format!("a shape has at most {MAX_RANK} dimensions, not {rank}"),
+    };
+    Error::new(Status::InvalidArgument, text)
+}
+
+impl PartialEq for Shape {
+    #[inline]
+    fn eq(&self, other: &Shape) -> bool {
+        // A loop: slices would be compared by a call.
+        self.rank == other.rank && (0..self.rank()).all(|i| self.dims[i] == other.dims[i])
+    }
+}
+
+impl Eq for Shape {}
 
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -26,11 +26,14 @@ int main(void) {
       alarm(60); /* A child that waits for threads it does not have would wait for ever. */
       OK(adead_tensor_matmul(context, a, a, NULL, &again));
       CHECK(same(again, before));
+      OK(adead_context_trim(context));
+      adead_context_destroy(context); /* The child's own threads end; there are no others to wait for. */
       _exit(0);
     }
     CHECK(waitpid(child, &status, 0) == child);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   }
+  OK(adead_context_trim(context)); /* The parent's threads end, and start again. */
   OK(adead_tensor_matmul(context, a, a, NULL, &after));
   CHECK(same(after, before));
   adead_tensor_destroy(after);

@@ -101,6 +101,17 @@ pub unsafe extern "C" fn adead_context_destroy(context: *mut adead_context) {
     guard_destroy(context);
 }
 
+/// Gives back what the context keeps for its next work: scratch memory goes to the system, worker threads finish what
+/// they have begun and end. The next call takes both anew. May be called while other threads compute.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_context_trim(context: *const adead_context) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointer.
+        unsafe { reference(context, "context") }?.0.trim();
+        Ok(())
+    })
+}
+
 /// What the context's device is. The caller sets `out->struct_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_context_device_info(

@@ -34,16 +34,10 @@ pub(crate) unsafe fn run(
 ) -> Result<()> {
     // SAFETY: the caller vouches for the pointers.
     let (context, out) = unsafe { (reference(context, "context")?, Out::new(out, "out")?) };
-    // SAFETY: as above. A required operand that is NULL is named by the operation's own check.
-    let tensor = |operand: &*const adead_tensor| unsafe { operand.as_ref() }.map(|tensor| &tensor.0);
-    let mut few: [Option<&Tensor>; 8] = [None; 8];
-    let tensor = if operands.len() <= few.len() {
-        few.iter_mut().zip(operands).for_each(|(to, operand)| *to = tensor(operand));
-        context.0.run(op, attrs, &few[..operands.len()])?
-    } else {
-        context.0.run(op, attrs, &operands.iter().map(tensor).collect::<Vec<_>>())?
-    };
-    out.give(adead_tensor(tensor));
+    // SAFETY: a handle is the address of its Tensor, and NULL is None. A required operand that is NULL is named by
+    // the operation's own check.
+    let operands = unsafe { std::slice::from_raw_parts(operands.as_ptr().cast::<Option<&Tensor>>(), operands.len()) };
+    out.give(adead_tensor(context.0.run(op, attrs, operands)?));
     Ok(())
 }
 
@@ -86,8 +80,8 @@ pub unsafe extern "C" fn adead_op_run(
         // SAFETY: the caller vouches for the pointers.
         unsafe {
             let operands = array(operands, count, "operands")?;
-            let attrs = attrs.as_ref().map_or(Attrs::default(), |attrs| attrs.0);
-            run(context, operation(op)?, &attrs, operands, out)
+            let attrs = attrs.as_ref().map_or(&Attrs::DEFAULT, |attrs| &attrs.0);
+            run(context, operation(op)?, attrs, operands, out)
         }
     })
 }

@@ -3,7 +3,7 @@
 use crate::pointers::{Out, fail, null, text};
 use crate::status::{adead_status, guard};
 use adead_core::hal::cpu::HostBuffer;
-use adead_core::{Attrs, Command, Context, DType, Meta, Op, Result, Shape, View, ViewMut};
+use adead_core::{Attrs, Command, Context, DType, Meta, Op, Result, View, ViewMut};
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{NonNull, null_mut};
@@ -64,33 +64,33 @@ fn dimension(value: c_int, name: &str) -> Result<usize> {
 
 /// The address of a matrix; NULL is one only if it has no elements.
 #[inline]
-fn address<T>(data: *const f32, shape: &Shape, name: &str) -> Result<NonNull<T>> {
+fn address<T>(data: *const f32, meta: &Meta, name: &str) -> Result<NonNull<T>> {
     if !data.is_aligned() {
         fail!(InvalidArgument, "{name} is at {data:p}, which is no address of a float");
     }
     match NonNull::new(data.cast_mut()) {
         Some(data) => Ok(data.cast()),
-        None if shape.elements() == 0 => Ok(NonNull::<f32>::dangling().cast()),
+        None if meta.shape.elements() == 0 => Ok(NonNull::<f32>::dangling().cast()),
         None => Err(null(name)),
     }
 }
 
 /// # Safety
-/// `data` is NULL or points to the shape's elements, which nobody writes during `'a`.
+/// `data` is NULL or points to as many f32 as `meta` says, which nobody writes during `'a`.
 #[inline]
-unsafe fn input<'a>(data: *const f32, shape: Shape, name: &str) -> Result<Option<View<'a>>> {
-    let data = address(data, &shape, name)?;
+unsafe fn input<'a>(data: *const f32, meta: &'a Meta, name: &str) -> Result<Option<View<'a>>> {
+    let data = address(data, meta, name)?;
     // SAFETY: aligned, and the caller vouches for the elements.
-    Ok(Some(unsafe { View::from_raw(data, Meta::new(DType::F32, shape)) }))
+    Ok(Some(unsafe { View::from_raw(data, meta) }))
 }
 
 /// # Safety
-/// `data` is NULL or points to the shape's elements, which nobody else touches during `'a`.
+/// `data` is NULL or points to as many f32 as `meta` says, which nobody else touches during `'a`.
 #[inline]
-unsafe fn output<'a>(data: *mut f32, shape: Shape, name: &str) -> Result<ViewMut<'a>> {
-    let data = address(data, &shape, name)?;
+unsafe fn output<'a>(data: *mut f32, meta: &'a Meta, name: &str) -> Result<ViewMut<'a>> {
+    let data = address(data, meta, name)?;
     // SAFETY: aligned, and the caller vouches for the elements.
-    Ok(unsafe { ViewMut::from_raw(data, Meta::new(DType::F32, shape)) })
+    Ok(unsafe { ViewMut::from_raw(data, meta) })
 }
 
 #[inline]
@@ -161,10 +161,14 @@ pub unsafe extern "C" fn adead_matmul(
 ) -> adead_status {
     guard(|| {
         let (m, n, k) = (dimension(m, "m")?, dimension(n, "n")?, dimension(k, "k")?);
+        let (mut of_a, mut of_b, mut of_result) = (Meta::scalar(), Meta::scalar(), Meta::scalar());
+        of_a.set(DType::F32, &[m, k])?;
+        of_b.set(DType::F32, &[k, n])?;
+        of_result.set(DType::F32, &[m, n])?;
         // SAFETY: the caller vouches for the arrays.
         unsafe {
-            let (a, b) = (input(a, Shape::new(&[m, k])?, "a")?, input(b, Shape::new(&[k, n])?, "b")?);
-            execute(Op::Matmul, &[a, b], output(result, Shape::new(&[m, n])?, "result")?)
+            let inputs = [input(a, &of_a, "a")?, input(b, &of_b, "b")?];
+            execute(Op::Matmul, &inputs, output(result, &of_result, "result")?)
         }
     })
 }
@@ -173,9 +177,10 @@ pub unsafe extern "C" fn adead_matmul(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_softmax(r#in: *const f32, out: *mut f32, rows: c_int, cols: c_int) -> adead_status {
     guard(|| {
-        let shape = Shape::new(&[dimension(rows, "rows")?, dimension(cols, "cols")?])?;
+        let mut meta = Meta::scalar();
+        meta.set(DType::F32, &[dimension(rows, "rows")?, dimension(cols, "cols")?])?;
         // SAFETY: the caller vouches for the arrays.
-        unsafe { execute(Op::Softmax, &[input(r#in, shape, "in")?], output(out, shape, "out")?) }
+        unsafe { execute(Op::Softmax, &[input(r#in, &meta, "in")?], output(out, &meta, "out")?) }
     })
 }
 
@@ -183,9 +188,10 @@ pub unsafe extern "C" fn adead_softmax(r#in: *const f32, out: *mut f32, rows: c_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_relu(r#in: *const f32, out: *mut f32, size: c_int) -> adead_status {
     guard(|| {
-        let shape = Shape::new(&[dimension(size, "size")?])?;
+        let mut meta = Meta::scalar();
+        meta.set(DType::F32, &[dimension(size, "size")?])?;
         // SAFETY: the caller vouches for the arrays.
-        unsafe { execute(Op::Relu, &[input(r#in, shape, "in")?], output(out, shape, "out")?) }
+        unsafe { execute(Op::Relu, &[input(r#in, &meta, "in")?], output(out, &meta, "out")?) }
     })
 }
 

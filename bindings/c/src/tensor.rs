@@ -7,6 +7,8 @@ use std::ffi::{c_char, c_void};
 
 /// A shaped value. Its contents never change, so threads may share one.
 pub struct adead_tensor(pub(crate) Tensor);
+// So an array of handles is one of tensors.
+const _: () = assert!(std::mem::offset_of!(adead_tensor, 0) == 0);
 
 /// The most dimensions that a tensor may have.
 pub const ADEAD_MAX_RANK: usize = 8;

@@ -11,7 +11,7 @@ pub(super) const INFO: OpInfo = OpInfo {
     operands: &["x"],
     attrs: &["axis", "keepdim", "dtype"],
     in_place: false,
-    shape: |attrs, inputs| {
+    shape: |attrs, inputs, output| {
         rules::one_float("argmax", inputs)?;
         let dtype = attrs.dtype.unwrap_or(DType::I64);
         if !dtype.is_index() {
@@ -23,7 +23,8 @@ pub(super) const INFO: OpInfo = OpInfo {
         if dtype != DType::I64 && n > 1 << 31 {
             fail!(InvalidArgument, "argmax: {dtype} can't hold an index below {n}; use i64");
         }
-        Ok(Meta::new(dtype, shape))
+        *output = Meta::new(dtype, shape);
+        Ok(())
     },
     flops: |_, inputs, _| rules::required(inputs, 0).shape.elements() as f64,
 };

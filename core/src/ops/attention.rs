@@ -11,7 +11,10 @@ pub(super) const INFO: OpInfo = OpInfo {
     operands: &["q", "k", "v", "mask?"],
     attrs: &["causal", "scale"],
     in_place: false,
-    shape: |_, inputs| Ok(Plan::new(inputs)?.output),
+    shape: |_, inputs, output| {
+        *output = Plan::new(inputs)?.output;
+        Ok(())
+    },
     flops: |attrs, inputs, _| match Plan::new(inputs) {
         Ok(plan) => {
             let pairs = if attrs.causal { plan.causal_pairs() } else { plan.queries as f64 * plan.keys as f64 };

@@ -81,25 +81,28 @@ pub struct Attrs {
 impl Default for Attrs {
     #[inline]
     fn default() -> Attrs {
-        Attrs {
-            trans_a: false,
-            trans_b: false,
-            keepdim: false,
-            causal: false,
-            form: GeluForm::Erf,
-            activation: None,
-            dtype: None,
-            axis: Axis::Default,
-            alpha: 1.0,
-            beta: 0.0,
-            eps: 1e-5,
-            scale: 0.0,
-            perm: Permutation::default(),
-        }
+        Attrs::DEFAULT
     }
 }
 
 impl Attrs {
+    /// Every attribute at its default.
+    pub const DEFAULT: Attrs = Attrs {
+        trans_a: false,
+        trans_b: false,
+        keepdim: false,
+        causal: false,
+        form: GeluForm::Erf,
+        activation: None,
+        dtype: None,
+        axis: Axis::Default,
+        alpha: 1.0,
+        beta: 0.0,
+        eps: 1e-5,
+        scale: 0.0,
+        perm: Permutation { axes: [0; MAX_RANK], len: None },
+    };
+
     /// Sets an attribute by name from text, as conformance cases and program texts write it: integers in decimal,
     /// f32 in decimal or as `0x` and its bits, words, lists with commas. `invalid_argument` for a name that `op` does
     /// not have or a value that it can't take.

@@ -10,9 +10,10 @@ pub(super) const INFO: OpInfo = OpInfo {
     operands: &["x"],
     attrs: &["dtype"],
     in_place: false,
-    shape: |attrs, inputs| {
+    shape: |attrs, inputs, output| {
         let x = rules::required(inputs, 0);
-        Ok(Meta::new(attrs.dtype.unwrap_or(DType::F32), x.shape))
+        *output = Meta::new(attrs.dtype.unwrap_or(DType::F32), x.shape);
+        Ok(())
     },
     flops: |_, _, output| output.shape.elements() as f64,
 };

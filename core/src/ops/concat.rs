@@ -10,7 +10,7 @@ pub(super) const INFO: OpInfo = OpInfo {
     operands: &["x*"],
     attrs: &["axis"],
     in_place: false,
-    shape: |attrs, inputs| {
+    shape: |attrs, inputs, output| {
         let first = rules::required(inputs, 0);
         for view in inputs.iter().flatten() {
             if view.dtype() != first.dtype {
@@ -34,7 +34,7 @@ pub(super) const INFO: OpInfo = OpInfo {
         let mut dims = [0; MAX_RANK];
         dims[..first.shape.rank()].copy_from_slice(first.shape.dims());
         dims[axis] = joined;
-        Ok(Meta::new(first.dtype, Shape::new(&dims[..first.shape.rank()])?))
+        output.set(first.dtype, &dims[..first.shape.rank()])
     },
     flops: |_, _, _| 0.0,
 };

@@ -4,20 +4,19 @@ use super::{Attrs, OpInfo, Values, scalar, rules};
 use crate::command::{Meta, View};
 use crate::contract;
 use crate::error::{Result, fail};
-use crate::shape::Shape;
 
 pub(super) const INFO: OpInfo = OpInfo {
     name: "dot",
     operands: &["a", "b"],
     attrs: &[],
     in_place: false,
-    shape: |_, inputs| {
+    shape: |_, inputs, output| {
         let dtype = rules::one_float("dot", inputs)?;
         let (a, b) = (&rules::required(inputs, 0).shape, &rules::required(inputs, 1).shape);
         if a.rank() != 1 || a != b {
             fail!(ShapeMismatch, "dot: a is {a} and b is {b}; they must be vectors of one length");
         }
-        Ok(Meta::new(dtype, Shape::SCALAR))
+        output.set(dtype, &[])
     },
     flops: |_, inputs, _| 2.0 * rules::required(inputs, 0).shape.elements() as f64,
 };

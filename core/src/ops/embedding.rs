@@ -4,14 +4,14 @@ use super::{Attrs, OpInfo, Values, scalar, rules};
 use crate::command::{Meta, View};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
-use crate::shape::{MAX_RANK, Shape};
+use crate::shape::MAX_RANK;
 
 pub(super) const INFO: OpInfo = OpInfo {
     name: "embedding",
     operands: &["table", "ids"],
     attrs: &[],
     in_place: false,
-    shape: |_, inputs| {
+    shape: |_, inputs, output| {
         let (table, ids) = (rules::required(inputs, 0), rules::required(inputs, 1));
         if !ids.dtype.is_index() {
             fail!(DtypeMismatch, "embedding: ids are i32, i64 or u32, not {}", ids.dtype);
@@ -27,7 +27,7 @@ pub(super) const INFO: OpInfo = OpInfo {
         let mut dims = [0; MAX_RANK];
         dims[..n].copy_from_slice(ids.shape.dims());
         dims[n..rank].copy_from_slice(row);
-        Ok(Meta::new(table.dtype, Shape::new(&dims[..rank])?))
+        output.set(table.dtype, &dims[..rank])
     },
     flops: |_, _, _| 0.0,
 };

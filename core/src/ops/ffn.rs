@@ -11,7 +11,10 @@ pub(super) const INFO: OpInfo = OpInfo {
     operands: &["x", "w1", "b1?", "w2", "b2?"],
     attrs: &["activation"],
     in_place: false,
-    shape: |_, inputs| Ok(Plan::new(inputs)?.output),
+    shape: |_, inputs, output| {
+        *output = Plan::new(inputs)?.output;
+        Ok(())
+    },
     flops: |_, inputs, _| match Plan::new(inputs) {
         Ok(plan) => 2.0 * plan.rows as f64 * plan.hidden as f64 * (plan.width + plan.out) as f64,
         Err(_) => 0.0,

@@ -10,7 +10,7 @@ pub(super) const INFO: OpInfo = OpInfo {
     operands: &["x"],
     attrs: &["form"],
     in_place: true,
-    shape: |_, inputs| rules::elementwise("gelu", inputs),
+    shape: |_, inputs, output| rules::elementwise("gelu", inputs, output),
     flops: |_, _, output| 36.0 * output.shape.elements() as f64,
 };
 

@@ -10,20 +10,19 @@ pub(super) const INFO: OpInfo = OpInfo {
     operands: &["x", "gamma?", "beta?"],
     attrs: &["eps"],
     in_place: true,
-    shape: |_, inputs| normalised("layernorm", inputs),
+    shape: |_, inputs, output| normalised("layernorm", inputs, output),
     flops: |_, _, output| 8.0 * output.shape.elements() as f64,
 };
 
 /// The rule of normalisations over the last axis, with vectors of its length.
-pub(super) fn normalised(op: &str, inputs: &[Option<View<'_>>]) -> Result<Meta> {
-    let meta = rules::elementwise(op, inputs)?;
-    if meta.shape.rank() == 0 {
+pub(super) fn normalised(op: &str, inputs: &[Option<View<'_>>], output: &mut Meta) -> Result<()> {
+    rules::elementwise(op, inputs, output)?;
+    if output.shape.rank() == 0 {
         fail!(ShapeMismatch, "{op}: x is a scalar; it must have at least one dimension");
     }
-    let n = meta.shape.from_end(0);
+    let n = output.shape.from_end(0);
     rules::vector_of(op, "gamma", rules::optional(inputs, 1), n)?;
-    rules::vector_of(op, "beta", rules::optional(inputs, 2), n)?;
-    Ok(meta)
+    rules::vector_of(op, "beta", rules::optional(inputs, 2), n)
 }
 
 /// `(d·r)·γ + β`, steps left out where a vector is absent.

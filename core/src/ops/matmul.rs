@@ -3,7 +3,8 @@
 use super::{Attrs, OpInfo, Values, scalar, rules};
 use crate::command::{Meta, View};
 use crate::contract::{self, Activation};
-use crate::error::{Result, fail};
+use crate::dtype::DType;
+use crate::error::{Error, Result, Status, fail};
 use crate::shape::{MAX_RANK, Shape};
 
 pub(super) const INFO: OpInfo = OpInfo {
@@ -11,10 +12,15 @@ pub(super) const INFO: OpInfo = OpInfo {
     operands: &["a", "b", "c?", "bias?"],
     attrs: &["trans_a", "trans_b", "alpha", "beta", "activation"],
     in_place: false,
-    shape: |attrs, inputs| Ok(Plan::new(attrs, inputs)?.output),
-    flops: |attrs, inputs, output| match Plan::new(attrs, inputs) {
-        Ok(plan) => 2.0 * output.shape.elements() as f64 * plan.k as f64,
-        Err(_) => 0.0,
+    shape: |attrs, inputs, output| {
+        let plan = Plan::new(attrs, inputs)?;
+        plan.describe(output)?;
+        // Most have neither C nor a bias.
+        if inputs.len() > 2 || attrs.beta != 0.0 { added(attrs, inputs, plan.n, output) } else { Ok(()) }
+    },
+    flops: |attrs, inputs, output| {
+        let k = sides(&rules::required(inputs, 0).shape, attrs.trans_a).map_or(0, |(_, k)| k);
+        2.0 * output.shape.elements() as f64 * k as f64
     },
 };
 
@@ -26,83 +32,66 @@ pub(crate) struct Plan<'a> {
     pub k: usize,
     /// Batches of the result.
     pub batches: usize,
-    /// The result, its M or N gone where an operand was a vector. Its first dimensions are the batch's.
-    pub output: Meta,
+    dtype: DType,
     batch_rank: usize,
     a: &'a Shape,
     b: &'a Shape,
 }
 
 impl<'a> Plan<'a> {
-    /// Checks a command's operands and attributes.
-    #[inline]
+    /// Checks A and B. Small and inlined: a product of 4×4 takes no longer than a few such calls.
+    #[inline(always)]
     pub fn new(attrs: &Attrs, inputs: &'a [Option<View<'_>>]) -> Result<Plan<'a>> {
         let dtype = rules::one_float("matmul", inputs)?;
         let (a, b) = (&rules::required(inputs, 0).shape, &rules::required(inputs, 1).shape);
-        if a.rank() == 0 || b.rank() == 0 {
-            fail!(ShapeMismatch, "matmul: A is {a} and B is {b}; both need at least one dimension");
-        }
-        if (a.rank() == 1 && attrs.trans_a) || (b.rank() == 1 && attrs.trans_b) {
-            fail!(InvalidArgument, "matmul: A is {a} and B is {b}; a vector can't be transposed");
-        }
-        let (m, a_k) = match (a.rank(), attrs.trans_a) {
-            (1, _) => (1, a.from_end(0)),
-            (_, false) => (a.from_end(1), a.from_end(0)),
-            (_, true) => (a.from_end(0), a.from_end(1)),
+        let (Some((m, a_k)), Some((n, b_k))) = (sides(a, attrs.trans_a), sides(b, !attrs.trans_b)) else {
+            return Err(refused(attrs, a, b));
         };
-        let (b_k, n) = match (b.rank(), attrs.trans_b) {
-            (1, _) => (b.from_end(0), 1),
-            (_, false) => (b.from_end(1), b.from_end(0)),
-            (_, true) => (b.from_end(0), b.from_end(1)),
-        };
-        if a_k != b_k {
-            let word = |transposed| if transposed { " (transposed)" } else { "" };
-            fail!(
-                ShapeMismatch,
-                "matmul: A is {a}{} and B is {b}{}; A's columns ({a_k}) must equal B's rows ({b_k})",
-                word(attrs.trans_a),
-                word(attrs.trans_b)
-            );
+        let turned_vector = (attrs.trans_a && a.rank() == 1) || (attrs.trans_b && b.rank() == 1);
+        if a_k != b_k || turned_vector {
+            return Err(refused(attrs, a, b));
         }
-        let (a_lead, b_lead) = (leading(a), leading(b));
-        let mut rank = a_lead.len().max(b_lead.len());
-        let batch_rank = rank;
-        let mut dims = [1; MAX_RANK];
-        for i in 1..=rank {
-            dims[rank - i] = match (from_end(a_lead, i), from_end(b_lead, i)) {
-                (a, b) if a == b => a,
-                (1, b) => b,
-                (a, 1) => a,
-                _ => fail!(ShapeMismatch, "matmul: the batch dimensions of A {a} and B {b} don't broadcast"),
-            };
-        }
-        let batches = dims[..rank].iter().product();
-        for (size, there) in [(m, a.rank() > 1), (n, b.rank() > 1)] {
-            if there {
-                dims[rank] = size;
-                rank += 1;
+        let batch_rank = a.rank().max(b.rank()).saturating_sub(2);
+        let mut batches = 1usize;
+        for i in 1..=batch_rank {
+            let (a_n, b_n) = (from_end(leading(a), i), from_end(leading(b), i));
+            if a_n != b_n && a_n != 1 && b_n != 1 {
+                return Err(refused(attrs, a, b));
             }
+            batches = batches.wrapping_mul(if a_n == 1 { b_n } else { a_n });
         }
-        let output = Meta::new(dtype, Shape::new(&dims[..rank])?);
-        if let Some(c) = rules::optional(inputs, 2) {
-            if !c.shape.broadcasts_to(&output.shape) {
-                let output = &output.shape;
-                fail!(ShapeMismatch, "matmul: C is {} and doesn't broadcast to the result {output}", c.shape);
-            }
-        } else if attrs.beta != 0.0 {
-            fail!(InvalidArgument, "matmul: beta is not 0 and there is no C");
-        }
-        rules::vector_of("matmul", "bias", rules::optional(inputs, 3), n)?;
-        Ok(Plan { m, n, k: a_k, batches, output, batch_rank, a, b })
+        Ok(Plan { m, n, k: a_k, batches, dtype, batch_rank, a, b })
     }
 
-    /// The batch's dimensions.
-    fn batch(&self) -> &[usize] {
-        &self.output.shape.dims()[..self.batch_rank]
+    /// Describes the result, its M or N gone where an operand was a vector. Its first dimensions are the batch's.
+    fn describe(&self, output: &mut Meta) -> Result<()> {
+        let mut dims = [0; MAX_RANK];
+        let mut rank = self.batch_rank;
+        (0..rank).for_each(|i| dims[i] = self.batch(rank - i));
+        if self.a.rank() > 1 {
+            dims[rank] = self.m;
+            rank += 1;
+        }
+        if self.b.rank() > 1 {
+            dims[rank] = self.n;
+            rank += 1;
+        }
+        output.set(self.dtype, &dims[..rank])
+    }
+
+    /// Batch dimension `i` of the result, counted from the end, from 1.
+    fn batch(&self, i: usize) -> usize {
+        match from_end(leading(self.a), i) {
+            1 => from_end(leading(self.b), i),
+            n => n,
+        }
     }
 
     /// Which matrices of A and B make batch `i` of the result.
     pub fn operands(&self, i: usize) -> (usize, usize) {
+        if i == 0 {
+            return (0, 0);
+        }
         let (a, b) = (leading(self.a), leading(self.b));
         if a == b { (i, i) } else { (self.matrix(a, i), self.matrix(b, i)) }
     }
@@ -110,8 +99,8 @@ impl<'a> Plan<'a> {
     /// Which matrix of an operand with these leading dimensions belongs to batch `i`.
     fn matrix(&self, lead: &[usize], i: usize) -> usize {
         let (mut rest, mut step, mut index) = (i, 1, 0);
-        for (axis, &n) in self.batch().iter().rev().enumerate() {
-            let own = from_end(lead, axis + 1);
+        for axis in 1..=self.batch_rank {
+            let (n, own) = (self.batch(axis), from_end(lead, axis));
             if own != 1 {
                 index += rest % n * step;
             }
@@ -129,7 +118,8 @@ impl<'a> Plan<'a> {
     /// Where batch `i` begins in an operand of these strides.
     pub fn batch_offset(&self, i: usize, strides: &[usize; MAX_RANK]) -> usize {
         let (mut rest, mut at) = (i, 0);
-        for (axis, &n) in self.batch().iter().enumerate().rev() {
+        for axis in (0..self.batch_rank).rev() {
+            let n = self.batch(self.batch_rank - axis);
             at += rest % n * strides[axis];
             rest /= n;
         }
@@ -139,7 +129,8 @@ impl<'a> Plan<'a> {
     /// Whether C's batches follow each other as further rows would, `m` rows each.
     pub fn c_follows(&self, strides: &[usize; MAX_RANK], m: usize) -> bool {
         let mut step = strides[self.batch_rank] * m;
-        self.batch().iter().enumerate().rev().all(|(axis, &n)| {
+        (0..self.batch_rank).rev().all(|axis| {
+            let n = self.batch(self.batch_rank - axis);
             let follows = strides[axis] == step || n == 1;
             step *= n;
             follows
@@ -154,7 +145,7 @@ impl<'a> Plan<'a> {
     /// The result as `[batch…, M, N]`, for broadcasting C to it: strides of C, 0 where it is repeated or where M or N is
     /// gone from the result.
     pub fn c_strides(&self, c: &Shape) -> [usize; MAX_RANK] {
-        let full = c.broadcast_strides(&self.output.shape);
+        let full = c.strides_at(self.batch_rank + (self.a.rank() > 1) as usize + (self.b.rank() > 1) as usize);
         let mut strides = [0; MAX_RANK];
         strides[..self.batch_rank].copy_from_slice(&full[..self.batch_rank]);
         let mut next = self.batch_rank;
@@ -166,6 +157,55 @@ impl<'a> Plan<'a> {
         }
         strides
     }
+}
+
+/// Checks C and the bias.
+fn added(attrs: &Attrs, inputs: &[Option<View<'_>>], n: usize, output: &Meta) -> Result<()> {
+    match rules::optional(inputs, 2) {
+        Some(c) if !c.shape.broadcasts_to(&output.shape) => {
+            fail!(ShapeMismatch, "matmul: C is {} and doesn't broadcast to the result {}", c.shape, output.shape)
+        }
+        None if attrs.beta != 0.0 => fail!(InvalidArgument, "matmul: beta is not 0 and there is no C"),
+        _ => {}
+    }
+    rules::vector_of("matmul", "bias", rules::optional(inputs, 3), n)
+}
+
+/// An operand's side that the result keeps, and the one that is multiplied away: its columns, or its rows where it is
+/// `turned`. `None` for a scalar.
+#[inline(always)]
+fn sides(shape: &Shape, turned: bool) -> Option<(usize, usize)> {
+    match (shape.dims(), turned) {
+        ([k], _) => Some((1, *k)),
+        ([.., m, k], false) | ([.., k, m], true) => Some((*m, *k)),
+        _ => None,
+    }
+}
+
+/// Why A and B are no operands of a product.
+#[cold]
+#[inline(never)]
+fn refused(attrs: &Attrs, a: &Shape, b: &Shape) -> Error {
+    let (status, text) = if a.rank() == 0 || b.rank() == 0 {
+        (Status::ShapeMismatch, format!("matmul: A is {a} and B is {b}; both need at least one dimension"))
+    } else if (a.rank() == 1 && attrs.trans_a) || (b.rank() == 1 && attrs.trans_b) {
+        (Status::InvalidArgument, format!("matmul: A is {a} and B is {b}; a vector can't be transposed"))
+    } else {
+        let inner = |shape, turned| sides(shape, turned).map_or(0, |(_, k)| k);
+        let (a_k, b_k) = (inner(a, attrs.trans_a), inner(b, !attrs.trans_b));
+        let text = if a_k == b_k {
+            format!("matmul: the batch dimensions of A {a} and B {b} don't broadcast")
+        } else {
+            let word = |transposed| if transposed { " (transposed)" } else { "" };
+            format!(
+                "matmul: A is {a}{} and B is {b}{}; A's columns ({a_k}) must equal B's rows ({b_k})",
+                word(attrs.trans_a),
+                word(attrs.trans_b)
+            )
+        };
+        (Status::ShapeMismatch, text)
+    };
+    Error::new(status, text)
 }
 
 /// The dimensions before the last two.

@@ -9,7 +9,7 @@ pub(super) const INFO: OpInfo = OpInfo {
     operands: &["x"],
     attrs: &[],
     in_place: true,
-    shape: |_, inputs| rules::elementwise("neg", inputs),
+    shape: |_, inputs, output| rules::elementwise("neg", inputs, output),
     flops: |_, _, output| 1.0 * output.shape.elements() as f64,
 };
 

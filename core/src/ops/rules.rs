@@ -64,26 +64,30 @@ pub(super) fn one_float(op: &str, inputs: Operands<'_, '_>) -> Result<DType> {
 
 /// The rule of `y = f(x)`.
 #[inline]
-pub(super) fn elementwise(op: &str, inputs: Operands<'_, '_>) -> Result<Meta> {
+pub(super) fn elementwise(op: &str, inputs: Operands<'_, '_>, output: &mut Meta) -> Result<()> {
     one_float(op, inputs)?;
-    Ok(*required(inputs, 0))
+    output.assign(required(inputs, 0));
+    Ok(())
 }
 
 /// The rule of `y = f(a, b)` with broadcasting.
 #[inline]
-pub(super) fn broadcasting(op: &str, inputs: Operands<'_, '_>) -> Result<Meta> {
+pub(super) fn broadcasting(op: &str, inputs: Operands<'_, '_>, output: &mut Meta) -> Result<()> {
     let dtype = one_float(op, inputs)?;
-    let (a, b) = (&required(inputs, 0).shape, &required(inputs, 1).shape);
+    let (a, b) = (required(inputs, 0), required(inputs, 1));
     if a == b {
-        return Ok(Meta::new(dtype, *a));
+        output.assign(a);
+        return Ok(());
     }
+    let (a, b) = (&a.shape, &b.shape);
     match a.broadcast(b) {
-        Some(shape) => Ok(Meta::new(dtype, shape)),
+        Some(shape) => output.assign(&Meta::new(dtype, shape)),
         None => fail!(
             ShapeMismatch,
             "{op}: {a} and {b} don't broadcast: counted from the end, dimensions must be equal or 1"
         ),
     }
+    Ok(())
 }
 
 /// An axis of a shape as an index.

@@ -9,7 +9,7 @@ pub(super) const INFO: OpInfo = OpInfo {
     operands: &["x"],
     attrs: &["alpha"],
     in_place: true,
-    shape: |_, inputs| rules::elementwise("scale", inputs),
+    shape: |_, inputs, output| rules::elementwise("scale", inputs, output),
     flops: |_, _, output| output.shape.elements() as f64,
 };
 

@@ -10,7 +10,7 @@ pub(super) const INFO: OpInfo = OpInfo {
     operands: &["x"],
     attrs: &[],
     in_place: true,
-    shape: |_, inputs| rules::elementwise("silu", inputs),
+    shape: |_, inputs, output| rules::elementwise("silu", inputs, output),
     flops: |_, _, output| 20.0 * output.shape.elements() as f64,
 };
 

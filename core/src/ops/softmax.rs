@@ -11,10 +11,9 @@ pub(super) const INFO: OpInfo = OpInfo {
     operands: &["x"],
     attrs: &["axis"],
     in_place: true,
-    shape: |attrs, inputs| {
-        let meta = rules::elementwise("softmax", inputs)?;
-        axis(attrs, &meta.shape)?;
-        Ok(meta)
+    shape: |attrs, inputs, output| {
+        rules::elementwise("softmax", inputs, output)?;
+        axis(attrs, &output.shape).map(|_| ())
     },
     flops: |_, _, output| 20.0 * output.shape.elements() as f64,
 };

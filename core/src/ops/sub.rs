@@ -9,7 +9,7 @@ pub(super) const INFO: OpInfo = OpInfo {
     operands: &["a", "b"],
     attrs: &[],
     in_place: true,
-    shape: |_, inputs| rules::broadcasting("sub", inputs),
+    shape: |_, inputs, output| rules::broadcasting("sub", inputs, output),
     flops: |_, _, output| output.shape.elements() as f64,
 };
 

@@ -10,9 +10,10 @@ pub(super) const INFO: OpInfo = OpInfo {
     operands: &["x"],
     attrs: &["axis", "keepdim"],
     in_place: false,
-    shape: |attrs, inputs| {
+    shape: |attrs, inputs, output| {
         let dtype = rules::one_float("sum", inputs)?;
-        Ok(Meta::new(dtype, rules::reduced("sum", attrs, &rules::required(inputs, 0).shape)?))
+        *output = Meta::new(dtype, rules::reduced("sum", attrs, &rules::required(inputs, 0).shape)?);
+        Ok(())
     },
     flops: |_, inputs, _| rules::required(inputs, 0).shape.elements() as f64,
 };

@@ -10,7 +10,7 @@ pub(super) const INFO: OpInfo = OpInfo {
     operands: &["x"],
     attrs: &[],
     in_place: true,
-    shape: |_, inputs| rules::elementwise("tanh", inputs),
+    shape: |_, inputs, output| rules::elementwise("tanh", inputs, output),
     flops: |_, _, output| 32.0 * output.shape.elements() as f64,
 };
 

@@ -10,14 +10,14 @@ pub(super) const INFO: OpInfo = OpInfo {
     operands: &["x"],
     attrs: &["perm"],
     in_place: false,
-    shape: |attrs, inputs| {
+    shape: |attrs, inputs, output| {
         let x = rules::required(inputs, 0);
         let axes = axes(attrs, &x.shape)?;
         let mut dims = [0; MAX_RANK];
         for (to, &axis) in dims.iter_mut().zip(&axes[..x.shape.rank()]) {
             *to = x.shape.dims()[axis as usize];
         }
-        Ok(Meta::new(x.dtype, Shape::new(&dims[..x.shape.rank()])?))
+        output.set(x.dtype, &dims[..x.shape.rank()])
     },
     flops: |_, _, _| 0.0,
 };

@@ -231,11 +231,11 @@ impl Run<'_> {
         let mut memories = SmallVec::<[Memory; 4]>::new();
         let mut views = Inputs::new();
         for input in inputs {
-            let Some(Operand { cell, meta }) = *input else {
+            let Some(Operand { cell, meta }) = input else {
                 views.push(None);
                 continue;
             };
-            let memory = self.memory(cell)?;
+            let memory = self.memory(*cell)?;
             // SAFETY: validation found the cell large enough; buffers and tensors are aligned to 64 bytes and written
             // before they are read (an operation's result completely, the rest zeroed); the schedule lets nobody write
             // it now, except this command where it works in place; `memories` keeps it.
@@ -245,7 +245,7 @@ impl Run<'_> {
         let memory = self.memory(output.cell)?;
         // SAFETY: as above, and the schedule lets nobody else touch it now. An output's tensor is not given to anyone
         // before the run is over.
-        let target = unsafe { ViewMut::from_raw(memory.pointer()?, output.meta) };
+        let target = unsafe { ViewMut::from_raw(memory.pointer()?, &output.meta) };
         let cost = op.info().cost(attrs, &views, &output.meta);
         let mut command = Command::new(*op, *attrs, &views, target)?;
         // No result, no work, however large the other dimensions are. Only ids are worth a look all the same.

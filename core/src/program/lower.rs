@@ -287,7 +287,8 @@ impl<'a> Lowering<'a> {
 
     /// What an operation would give, by its own rule.
     pub fn infer(&self, op: Op, attrs: &Attrs, inputs: &[Option<Operand>]) -> Result<Meta> {
-        let views: Inputs<'static> = inputs.iter().map(|input| input.map(|it| View::shape_only(it.meta))).collect();
+        let views: Inputs<'_> =
+            inputs.iter().map(|input| input.as_ref().map(|it| View::shape_only(&it.meta))).collect();
         op.info().infer(attrs, &views).map_err(|error| invalid_because(self.at, error))
     }
 
@@ -353,7 +354,7 @@ fn scratch(op: Op, inputs: &[Option<Operand>], output: &Operand) -> usize {
     let operands = inputs.iter().flatten().chain([output]).map(|operand| operand.meta);
     let widened = operands.filter(|meta| !moves && meta.dtype.size() < DType::F32.size());
     let widened = widened.fold(0usize, |sum, meta| sum.saturating_add(values(meta.shape.elements())));
-    let views: Inputs<'static> = inputs.iter().map(|input| input.map(|it| View::shape_only(it.meta))).collect();
+    let views: Inputs<'_> = inputs.iter().map(|input| input.as_ref().map(|it| View::shape_only(&it.meta))).collect();
     let hidden = match op {
         Op::Ffn => FfnPlan::new(&views).map_or(0, |plan| values(plan.rows.saturating_mul(plan.hidden))),
         _ => 0,

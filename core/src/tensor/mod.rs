@@ -6,6 +6,8 @@ use crate::error::{Result, fail};
 use crate::hal::cpu::HostBuffer;
 use crate::shape::Shape;
 use std::fmt;
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// A Rust type that is the element of a dtype.
@@ -36,9 +38,19 @@ unsafe impl Element for u32 {
 
 /// A shaped value. Cloning shares the storage; contents don't change once a tensor is made.
 #[derive(Clone)]
-pub struct Tensor {
+pub struct Tensor(Arc<Value>);
+
+/// What a tensor's clones share. Behind one pointer, so that handing a tensor on moves little.
+struct Value {
     meta: Meta,
-    data: Arc<HostBuffer>,
+    storage: Storage,
+}
+
+/// Whose memory it is.
+enum Storage {
+    Own(HostBuffer),
+    /// That of the tensor that it is a reshape of; never itself a reshape.
+    Of(Tensor),
 }
 
 impl Tensor {
@@ -62,56 +74,87 @@ impl Tensor {
         let data = HostBuffer::uninitialised(bytes.len())?;
         // SAFETY: the new buffer has room for them and nobody else has it.
         unsafe { data.pointer().as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
-        Ok(Tensor { meta, data: Arc::new(data) })
+        Ok(Tensor::own(&meta, data))
     }
 
     /// A tensor of zeros.
     pub fn zeros(dtype: DType, dims: &[usize]) -> Result<Tensor> {
         let meta = Meta::new(dtype, Shape::new(dims)?);
-        Ok(Tensor { meta, data: Arc::new(HostBuffer::zeroed(meta.bytes())?) })
+        Ok(Tensor::own(&meta, HostBuffer::zeroed(meta.bytes())?))
     }
 
     /// A tensor that `fill` writes completely; it exists only if `fill` succeeds.
-    pub(crate) fn filled<'a>(meta: Meta, fill: impl FnOnce(ViewMut<'a>) -> Result<()>) -> Result<Tensor> {
-        let data = HostBuffer::uninitialised(meta.bytes())?;
-        // SAFETY: the buffer holds meta.bytes() aligned bytes that nobody else has.
-        fill(unsafe { ViewMut::from_raw(data.pointer(), meta) })?;
-        Ok(Tensor { meta, data: Arc::new(data) })
+    pub(crate) fn filled(meta: &Meta, fill: impl FnOnce(ViewMut<'_>) -> Result<()>) -> Result<Tensor> {
+        let tensor = Tensor::own(meta, HostBuffer::uninitialised(meta.bytes())?);
+        // SAFETY: the buffer holds meta.bytes() aligned bytes, and nobody else has the tensor yet.
+        fill(unsafe { ViewMut::from_raw(tensor.pointer(), &tensor.0.meta) })?;
+        Ok(tensor)
+    }
+
+    /// Its first element.
+    #[inline]
+    fn pointer(&self) -> NonNull<u8> {
+        match &self.0.storage {
+            Storage::Own(buffer) => buffer.pointer(),
+            Storage::Of(origin) => origin.pointer(),
+        }
+    }
+
+    /// Made where it stays, so that its description is moved once.
+    #[inline(always)]
+    fn place(meta: &Meta, storage: Storage) -> Tensor {
+        let value = Arc::<Value>::new_uninit();
+        let place = Arc::as_ptr(&value).cast::<Value>().cast_mut();
+        // SAFETY: the memory of a Value that nobody else has; both fields are written.
+        unsafe {
+            (&raw mut (*place).storage).write(storage);
+            (*(&raw mut (*place).meta).cast::<MaybeUninit<Meta>>()).write(Meta::scalar()).assign(meta);
+            Tensor(value.assume_init())
+        }
+    }
+
+    #[inline(always)]
+    fn own(meta: &Meta, data: HostBuffer) -> Tensor {
+        Tensor::place(meta, Storage::Own(data))
     }
 
     /// The same values in another shape of as many elements, without a copy.
     pub fn reshape(&self, dims: &[usize]) -> Result<Tensor> {
         let shape = Shape::new(dims)?;
-        if shape.elements() != self.meta.shape.elements() {
+        if shape.elements() != self.0.meta.shape.elements() {
             fail!(
                 ShapeMismatch,
                 "{} can't become {shape}: {} elements against {}",
-                self.meta.shape,
-                self.meta.shape.elements(),
+                self.0.meta.shape,
+                self.0.meta.shape.elements(),
                 shape.elements()
             );
         }
-        Ok(Tensor { meta: Meta::new(self.meta.dtype, shape), data: self.data.clone() })
+        let origin = match &self.0.storage {
+            Storage::Own(_) => self,
+            Storage::Of(origin) => origin,
+        };
+        Ok(Tensor::place(&Meta::new(self.dtype(), shape), Storage::Of(origin.clone())))
     }
 
     /// The dimensions.
     pub fn dims(&self) -> &[usize] {
-        self.meta.shape.dims()
+        self.0.meta.shape.dims()
     }
 
     /// The shape.
     pub fn shape(&self) -> &Shape {
-        &self.meta.shape
+        &self.0.meta.shape
     }
 
     /// The element type.
     pub fn dtype(&self) -> DType {
-        self.meta.dtype
+        self.0.meta.dtype
     }
 
     /// The number of elements.
     pub fn len(&self) -> usize {
-        self.meta.shape.elements()
+        self.0.meta.shape.elements()
     }
 
     /// Whether it has no elements.
@@ -122,16 +165,16 @@ impl Tensor {
     /// The elements' bytes, native endian, row-major.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: the buffer holds that many bytes, all written when the tensor was made.
-        unsafe { std::slice::from_raw_parts(self.data.pointer().as_ptr(), self.meta.bytes()) }
+        unsafe { std::slice::from_raw_parts(self.pointer().as_ptr(), self.0.meta.bytes()) }
     }
 
     /// The elements; `dtype_mismatch` if they are not of this type.
     pub fn as_slice<T: Element>(&self) -> Result<&[T]> {
-        if self.meta.dtype != T::DTYPE {
-            fail!(DtypeMismatch, "the tensor is {}, not {}", self.meta.dtype, T::DTYPE);
+        if self.0.meta.dtype != T::DTYPE {
+            fail!(DtypeMismatch, "the tensor is {}, not {}", self.0.meta.dtype, T::DTYPE);
         }
         // SAFETY: aligned, of this type, and written when the tensor was made.
-        Ok(unsafe { std::slice::from_raw_parts(self.data.pointer().as_ptr().cast(), self.len()) })
+        Ok(unsafe { std::slice::from_raw_parts(self.pointer().as_ptr().cast(), self.len()) })
     }
 
     /// The elements, copied; `dtype_mismatch` if they are not of this type.
@@ -143,13 +186,13 @@ impl Tensor {
     #[inline]
     pub fn view(&self) -> View<'_> {
         // SAFETY: aligned, long enough and never written while the tensor is there.
-        unsafe { View::from_raw(self.data.pointer(), self.meta) }
+        unsafe { View::from_raw(self.pointer(), &self.0.meta) }
     }
 }
 
 impl fmt::Debug for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Tensor({:?}", self.meta)?;
+        write!(f, "Tensor({:?}", self.0.meta)?;
         if let Ok(values) = self.as_slice::<f32>() {
             let shown = &values[..values.len().min(8)];
             write!(f, ", {shown:?}{}", if values.len() > shown.len() { " …" } else { "" })?;

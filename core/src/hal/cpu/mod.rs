@@ -65,6 +65,12 @@ impl CpuDevice {
         self.pool.threads()
     }
 
+    /// Gives kept scratch memory back to the system and ends the worker threads; the next work takes both anew.
+    pub fn trim(&self) {
+        self.pool.trim();
+        self.scratch.trim();
+    }
+
     /// Executes one command and returns when it is done.
     #[inline]
     pub fn execute(&self, command: &mut Command<'_>) -> Result<()> {

@@ -59,11 +59,11 @@ fn vector(n: usize) -> Result<Meta> {
 
 fn views(device: &dyn Device) -> Result<()> {
     let buffer = device.allocate(64)?;
-    assert!(View::buffer(&*buffer, 0, vector(16)?).is_ok());
-    assert!(View::buffer(&*buffer, 60, vector(1)?).is_ok());
+    assert!(View::buffer(&*buffer, 0, &vector(16)?).is_ok());
+    assert!(View::buffer(&*buffer, 60, &vector(1)?).is_ok());
     for (offset, n) in [(0, 17), (64, 1), (usize::MAX, 1), (2, 1)] {
-        assert!(View::buffer(&*buffer, offset, vector(n)?).is_err(), "{n} values at {offset}");
-        assert!(ViewMut::buffer(&*buffer, offset, vector(n)?).is_err(), "{n} values at {offset}");
+        assert!(View::buffer(&*buffer, offset, &vector(n)?).is_err(), "{n} values at {offset}");
+        assert!(ViewMut::buffer(&*buffer, offset, &vector(n)?).is_err(), "{n} values at {offset}");
     }
     Ok(())
 }
@@ -72,12 +72,13 @@ fn views(device: &dyn Device) -> Result<()> {
 fn overlap(device: &dyn Device) -> Result<()> {
     let buffer = device.allocate(64)?;
     let Some(pointer) = buffer.host_pointer() else { return Ok(()) };
+    let four = vector(4)?;
     let input = |at: usize| -> Result<[Option<View<'_>>; 1]> {
         // SAFETY: the four values lie inside the buffer, which outlives the view; nothing is executed.
-        Ok([Some(unsafe { View::from_raw(pointer.add(at), vector(4)?) })])
+        Ok([Some(unsafe { View::from_raw(pointer.add(at), &four) })])
     };
     let scaled = |input: &[Option<View<'_>>]| {
-        let output = ViewMut::buffer(&*buffer, 0, vector(4)?)?;
+        let output = ViewMut::buffer(&*buffer, 0, &four)?;
         Command::new(Op::Scale, Attrs::default(), input, output).map(|_| ())
     };
     assert!(scaled(&input(0)?).is_ok(), "exactly in place");
@@ -90,9 +91,11 @@ fn overlap(device: &dyn Device) -> Result<()> {
 /// Runs one operation from host values on buffers of the device and compares it with its reference.
 fn one(device: &dyn Device, stream: &mut dyn Stream, op: Op, operands: &[(&[f32], &[usize])]) -> Result<()> {
     let attrs = Attrs::default();
+    let metas: Vec<Meta> =
+        operands.iter().map(|(_, dims)| Ok(Meta::new(DType::F32, Shape::new(dims)?))).collect::<Result<_>>()?;
     let mut host = Vec::new();
-    for (values, dims) in operands {
-        host.push(Some(View::f32(values, Shape::new(dims)?)?));
+    for ((values, _), meta) in operands.iter().zip(&metas) {
+        host.push(Some(View::f32(values, meta)?));
     }
     let meta = op.info().infer(&attrs, &host)?;
     let expected = reference(op, &attrs, &host, &meta)?;
@@ -100,9 +103,9 @@ fn one(device: &dyn Device, stream: &mut dyn Stream, op: Op, operands: &[(&[f32]
     let result = device.allocate(meta.bytes())?;
     let mut inputs = Inputs::new();
     for (buffer, view) in buffers.iter().zip(host.iter().flatten()) {
-        inputs.push(Some(View::buffer(&**buffer, 0, *view.meta())?));
+        inputs.push(Some(View::buffer(&**buffer, 0, view.meta())?));
     }
-    let command = Command::new(op, attrs, &inputs, ViewMut::buffer(&*result, 0, meta)?)?;
+    let command = Command::new(op, attrs, &inputs, ViewMut::buffer(&*result, 0, &meta)?)?;
     device.submit(stream, &mut [command])?;
     stream.synchronize()?;
     assert!(stream.is_idle()?);
@@ -144,11 +147,11 @@ fn order(device: &dyn Device) -> Result<()> {
     // x ← x + x, ten times in one submission: 2¹⁰ if they run one after the other.
     let buffer = upload(device, &[1.0, -3.0])?;
     let meta = vector(2)?;
-    let view = View::buffer(&*buffer, 0, meta)?;
+    let view = View::buffer(&*buffer, 0, &meta)?;
     let inputs = [Some(view), Some(view)];
     let mut commands = Vec::new();
     for _ in 0..10 {
-        commands.push(Command::new(Op::Add, Attrs::default(), &inputs, ViewMut::buffer(&*buffer, 0, meta)?)?);
+        commands.push(Command::new(Op::Add, Attrs::default(), &inputs, ViewMut::buffer(&*buffer, 0, &meta)?)?);
     }
     let mut stream = device.stream()?;
     device.submit(&mut *stream, &mut commands)?;
@@ -162,10 +165,9 @@ fn failure(device: &dyn Device) -> Result<()> {
     let table = upload(device, &[1.0, 2.0])?;
     let ids = upload(device, &[f32::from_bits(0), f32::from_bits(7)])?;
     let result = upload(device, &[5.0, 5.0])?;
-    let ids_meta = Meta::new(DType::U32, Shape::new(&[2])?);
-    let inputs =
-        Inputs::from_iter([Some(View::buffer(&*table, 0, vector(2)?)?), Some(View::buffer(&*ids, 0, ids_meta)?)]);
-    let output = ViewMut::buffer(&*result, 0, vector(2)?)?;
+    let (two, ids_meta) = (vector(2)?, Meta::new(DType::U32, Shape::new(&[2])?));
+    let inputs = Inputs::from_iter([Some(View::buffer(&*table, 0, &two)?), Some(View::buffer(&*ids, 0, &ids_meta)?)]);
+    let output = ViewMut::buffer(&*result, 0, &two)?;
     let command = Command::new(Op::Embedding, Attrs::default(), &inputs, output)?;
     let mut stream = device.stream()?;
     let outcome = device.submit(&mut *stream, &mut [command]).and_then(|()| stream.synchronize());

@@ -327,19 +327,22 @@ pub(super) fn binary(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result
             dispatch(exec.isa, Row { f, a, a_step, b, b_step, y, n })
         }
     };
-    let grid = Grid::new(call);
-    if grid.outer_rank == 0 {
-        let (a_step, b_step) = (grid.a[0], grid.b[0]);
-        chunks(exec, n, GRAIN, |start, end| row(start * a_step, a_step, start * b_step, b_step, start, end - start));
-        return Ok(());
-    }
-    let inner = grid.dims[grid.outer_rank];
-    chunks(exec, n / inner, GRAIN.div_ceil(inner), |start, end| {
-        for line in start..end {
-            let (a_at, b_at) = grid.offsets(line);
-            row(a_at, grid.a[grid.outer_rank], b_at, grid.b[grid.outer_rank], line * inner, inner);
+    let (mut a_step, mut b_step) = (1, 1);
+    if call.meta(0).shape != call.meta(1).shape {
+        let grid = Grid::new(call);
+        if grid.outer_rank > 0 {
+            let inner = grid.dims[grid.outer_rank];
+            chunks(exec, n / inner, GRAIN.div_ceil(inner), |start, end| {
+                for line in start..end {
+                    let (a_at, b_at) = grid.offsets(line);
+                    row(a_at, grid.a[grid.outer_rank], b_at, grid.b[grid.outer_rank], line * inner, inner);
+                }
+            });
+            return Ok(());
         }
-    });
+        (a_step, b_step) = (grid.a[0], grid.b[0]);
+    }
+    chunks(exec, n, GRAIN, |start, end| row(start * a_step, a_step, start * b_step, b_step, start, end - start));
     Ok(())
 }
 
@@ -354,14 +357,10 @@ struct Grid {
 
 impl Grid {
     fn new(call: &Call<'_, '_>) -> Grid {
-        let shape = *call.output.shape();
+        let shape = call.output.shape();
         let mut grid = Grid { dims: [1; MAX_RANK], a: [0; MAX_RANK], b: [0; MAX_RANK], outer_rank: 0 };
         let (a, b) = (&call.meta(0).shape, &call.meta(1).shape);
-        if a == b {
-            (grid.dims[0], grid.a[0], grid.b[0]) = (shape.elements(), 1, 1);
-            return grid;
-        }
-        let (a, b) = (a.broadcast_strides(&shape), b.broadcast_strides(&shape));
+        let (a, b) = (a.broadcast_strides(shape), b.broadcast_strides(shape));
         let mut rank = 0;
         for axis in (0..shape.rank()).filter(|&axis| shape.dims()[axis] != 1) {
             let n = shape.dims()[axis];

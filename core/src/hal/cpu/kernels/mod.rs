@@ -134,6 +134,8 @@ fn run(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result<()> {
 
 /// Runs a command of f16 or bf16 operands on f32 copies.
 fn widened(exec: &Exec<'_>, command: &mut Command<'_>, stored: DType) -> Result<()> {
+    let mut metas = Vec::with_capacity(command.inputs.len());
+    command.inputs.iter().flatten().for_each(|view| metas.push(Meta::new(DType::F32, *view.shape())));
     let mut kept: Vec<Scratch<'_>> = Vec::with_capacity(command.inputs.len());
     let mut inputs = Inputs::new();
     for input in command.inputs {
@@ -144,30 +146,31 @@ fn widened(exec: &Exec<'_>, command: &mut Command<'_>, stored: DType) -> Result<
         let n = view.shape().elements();
         let copy = exec.scratch.take(n)?;
         cast::widen(exec, stored, view.host()?.cast_const().cast(), copy.pointer(), n);
-        let meta = Meta::new(DType::F32, *view.shape());
+        let meta = &metas[kept.len()];
         // SAFETY: the scratch holds n values, is aligned and lives in `kept` until this function returns.
         inputs.push(Some(unsafe { View::from_raw(NonNull::new_unchecked(copy.pointer().cast()), meta) }));
         kept.push(copy);
     }
     // argmax gives indices, which need no narrowing.
     if !command.output.dtype().is_float() {
-        let mut call = Call { attrs: &command.attrs, inputs: &inputs, output: &mut command.output };
-        return run(exec, command.op, &mut call);
+        let mut output = command.output.reborrow();
+        return run(exec, command.op, &mut Call { attrs: &command.attrs, inputs: &inputs, output: &mut output });
     }
     let n = command.output.shape().elements();
     let result = exec.scratch.take(n)?;
     let meta = Meta::new(DType::F32, *command.output.shape());
     // SAFETY: as above; nobody else has this scratch.
-    let mut output = unsafe { ViewMut::from_raw(NonNull::new_unchecked(result.pointer().cast()), meta) };
+    let mut output = unsafe { ViewMut::from_raw(NonNull::new_unchecked(result.pointer().cast()), &meta) };
     run(exec, command.op, &mut Call { attrs: &command.attrs, inputs: &inputs, output: &mut output })?;
     cast::narrow(exec, stored, result.pointer(), command.output.host()?.cast(), n);
     Ok(())
 }
 
-/// Cuts `n` units of work into chunks for the pool: about `grain` units each, one chunk where that is all.
+/// Cuts `n` units of work into chunks for the pool: about `grain` units each, some 10 µs of work. Twice that stays on the
+/// caller: waking a thread takes longer.
 pub(super) fn chunks(exec: &Exec<'_>, n: usize, grain: usize, body: impl Fn(usize, usize) + Sync) {
     let grain = grain.max(1);
-    if n <= grain || exec.pool.threads() == 1 {
+    if n <= grain.saturating_mul(2) || exec.pool.threads() == 1 {
         if n > 0 {
             body(0, n);
         }
