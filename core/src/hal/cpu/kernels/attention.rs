@@ -1,20 +1,28 @@
 //! attention: query rows in groups, keys in the contract's blocks of 64, nothing larger than a block kept.
+//!
+//! Scores are computed transposed, a row of queries for each key, so that a vector holds as many queries as it has lanes:
+//! maxima, exponentials and sums then go down the keys, and nothing is added or compared across a vector.
 
-use super::gemm::{Block, Epilogue, Matrix, Packing};
-use super::normalise::{DivideBy, ExpBelow};
-use super::sum::{max_key, sum};
+use super::gemm::{Block, Epilogue, Matrix, Packing, Transpose};
+use super::normalise::DivideBy;
 use super::{Call, Exec, Shared};
-use crate::contract::{self, KEY_BLOCK};
+use crate::contract::KEY_BLOCK;
 use crate::error::Result;
 use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch};
 use crate::ops::AttentionPlan;
 use crate::shape::MAX_RANK;
 
-/// Query rows that share the packing of a key block.
-const QUERY_ROWS: usize = 64;
+/// Query rows of a group, and the length of a row of scores.
+const QUERIES: usize = 64;
 
-/// Columns of V that one product takes at a time.
-const VALUE_COLUMNS: usize = 256;
+/// The lanes of SUM.
+const SUM_LANES: usize = 32;
+
+/// The longest vector: scores are computed for as many queries more than there are.
+const MAX_LANES: usize = 16;
+
+/// Nothing is packed: a group of queries is a tile or a few, and everything is in the nearest caches.
+const PACKING: Packing = Packing { a: false, b: false };
 
 /// `attention` of the op table.
 pub(super) fn attention(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
@@ -30,45 +38,53 @@ pub(super) fn attention(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> 
     };
     let pointer = |i| call.f32(i).map(|p| Shared(p.cast_mut()));
     let (q, k, v, mask, out) = (pointer(0)?, pointer(1)?, pointer(2)?, pointer(3)?, Shared(call.out()?));
-    let packing = Packing { a: false, b: true }.scratch(QUERY_ROWS, VALUE_COLUMNS, width.max(KEY_BLOCK));
-    // Scores, one block's output, then per row: m, l, m_b (reused for the factors) and l_b.
-    let each = packing + QUERY_ROWS * (KEY_BLOCK + value_width + 4);
-    let groups = queries.div_ceil(QUERY_ROWS);
+    let packing = PACKING.scratch(KEY_BLOCK, QUERIES, width).max(PACKING.scratch(QUERIES, value_width, KEY_BLOCK));
+    let groups = queries.div_ceil(QUERIES);
     let tasks = batches * heads * groups;
+    // In the order of `Scratch`.
+    let each = packing + QUERIES * (width + 2 * KEY_BLOCK + value_width + 5) + SUM_LANES * MAX_LANES;
     let scratch = exec.scratch.take(each * exec.pool.threads().min(tasks))?;
     let scratch = Shared(scratch.pointer());
     exec.pool.run(tasks, &|task, seat| {
-        let (head, first) = (task / groups, task % groups * QUERY_ROWS);
+        let (head, first) = (task / groups, task % groups * QUERIES);
         let kv = head / heads * kv_heads + head % heads / (heads / kv_heads);
-        let rows = QUERY_ROWS.min(queries - first);
         // SAFETY: heads and rows lie inside the operands; output rows are this task's alone; a seat's scratch too.
         unsafe {
-            let at = scratch.get().add(each * seat);
-            let scores = at.add(packing);
-            let block_out = scores.add(QUERY_ROWS * KEY_BLOCK);
-            let state = block_out.add(QUERY_ROWS * value_width);
+            let packing_at = scratch.get().add(each * seat);
+            let transposed = packing_at.add(packing);
+            let scores = transposed.add(QUERIES * width);
+            let mask_block = scores.add(QUERIES * KEY_BLOCK);
+            let block_out = mask_block.add(QUERIES * KEY_BLOCK);
+            let state = block_out.add(QUERIES * value_width);
             let group = Group {
                 exec,
                 plan: &plan,
                 first,
-                rows,
-                q: Matrix::new(q.get().add((head * queries + first) * width), rows, width, false),
+                rows: QUERIES.min(queries - first),
+                q: q.get().add((head * queries + first) * width),
                 k: k.get().add(kv * keys * width),
                 v: v.get().add(kv * keys * value_width),
-                mask: mask.get(),
-                mask_at: mask_offset(&plan, &mask_strides, head),
+                mask: if mask.get().is_null() {
+                    std::ptr::null()
+                } else {
+                    mask.get().add(mask_offset(&plan, &mask_strides, head))
+                },
                 mask_row: mask_strides[plan.scores.rank() - 2],
                 mask_column: mask_strides[plan.scores.rank() - 1],
                 scale,
                 causal,
                 out: out.get().add((head * queries + first) * value_width),
-                packing: at,
+                packing: packing_at,
+                transposed,
                 scores,
+                mask_block,
                 block_out,
                 m: state,
-                l: state.add(QUERY_ROWS),
-                m_block: state.add(2 * QUERY_ROWS),
-                l_block: state.add(3 * QUERY_ROWS),
+                l: state.add(QUERIES),
+                m_block: state.add(2 * QUERIES),
+                old_factor: state.add(3 * QUERIES),
+                new_factor: state.add(4 * QUERIES),
+                sums: state.add(5 * QUERIES),
             };
             group.compute();
         }
@@ -94,72 +110,89 @@ struct Group<'a> {
     plan: &'a AttentionPlan,
     first: usize,
     rows: usize,
-    q: Matrix,
+    q: *const f32,
     k: *const f32,
     v: *const f32,
+    /// This head's, for query 0 and key 0; null where there is none.
     mask: *const f32,
-    mask_at: usize,
     mask_row: usize,
     mask_column: usize,
     scale: f32,
     causal: bool,
     out: *mut f32,
     packing: *mut f32,
+    /// The queries, transposed: [width][QUERIES].
+    transposed: *mut f32,
+    /// [KEY_BLOCK][QUERIES].
     scores: *mut f32,
+    mask_block: *mut f32,
     block_out: *mut f32,
+    /// One value for each query: MAX and the sum so far, this block's MAX, what the outputs so far and this block's are
+    /// multiplied by.
     m: *mut f32,
     l: *mut f32,
     m_block: *mut f32,
-    l_block: *mut f32,
+    old_factor: *mut f32,
+    new_factor: *mut f32,
+    /// Lanes of SUM for a vector of queries.
+    sums: *mut f32,
 }
 
 impl Group<'_> {
     unsafe fn compute(&self) {
         let isa = self.exec.isa;
         let AttentionPlan { keys, width, value_width, .. } = *self.plan;
+        // Scores of queries that are not there are computed from zeros and not used.
+        let padded = self.rows.next_multiple_of(MAX_LANES);
         // SAFETY: rows, keys and widths are those the pointers were made for.
         unsafe {
-            for row in 0..self.rows {
+            for row in 0..QUERIES {
                 self.m.add(row).write(f32::NEG_INFINITY);
                 self.l.add(row).write(0.0);
-                self.out.add(row * value_width).write_bytes(0, value_width);
             }
+            self.out.write_bytes(0, self.rows * value_width);
+            if padded > self.rows {
+                self.transposed.write_bytes(0, QUERIES * width);
+            }
+            let (rows, to, to_row) = (self.rows, self.transposed, QUERIES);
+            dispatch(isa, Transpose { from: self.q, row: width, rows, columns: width, to, to_row });
             // Blocks that causality hides from the last row of the group are hidden from all.
             let end = self.plan.visible(self.causal, self.first + self.rows - 1);
             let mut start = 0;
             while start < end {
                 let count = KEY_BLOCK.min(keys - start);
-                let product = Block {
-                    m: self.rows,
-                    n: count,
+                let scores = Block {
+                    m: count,
+                    n: padded,
                     k: width,
-                    a: self.q,
-                    b: Matrix::new(self.k.add(start * width), width, count, true),
+                    a: Matrix::new(self.k.add(start * width), count, width, false),
+                    b: Matrix { data: self.transposed, row: QUERIES, column: 1 },
                     out: self.scores,
-                    out_row: KEY_BLOCK,
-                    packing: Packing { a: false, b: true },
+                    out_row: QUERIES,
+                    packing: PACKING,
                     epilogue: Epilogue::NONE,
                 };
-                product.compute(isa, self.packing);
-                dispatch(isa, Weigh { group: self, start, count });
-                let mut column = 0;
-                while column < value_width {
-                    let columns = VALUE_COLUMNS.min(value_width - column);
-                    let v = self.v.add(start * value_width + column);
-                    let product = Block {
-                        m: self.rows,
-                        n: columns,
-                        k: count,
-                        a: Matrix { data: self.scores, row: KEY_BLOCK, column: 1 },
-                        b: Matrix { data: v, row: value_width, column: 1 },
-                        out: self.block_out.add(column),
-                        out_row: value_width,
-                        packing: Packing { a: false, b: false },
-                        epilogue: Epilogue::NONE,
-                    };
-                    product.compute(isa, self.packing);
-                    column += columns;
+                scores.compute(isa, self.packing);
+                if !self.mask.is_null() && self.mask_row != 0 {
+                    let from = self.mask.add((self.first * self.mask_row) + start * self.mask_column);
+                    let (row, to) = (self.mask_row, self.mask_block);
+                    // A mask that is broadcast along the keys is one column.
+                    let columns = if self.mask_column == 0 { 1 } else { count };
+                    dispatch(isa, Transpose { from, row, rows, columns, to, to_row });
                 }
+                dispatch(isa, Weigh { group: self, start, count });
+                let values = Block {
+                    m: self.rows,
+                    n: value_width,
+                    k: count,
+                    a: Matrix { data: self.scores, row: 1, column: QUERIES },
+                    b: Matrix { data: self.v.add(start * value_width), row: value_width, column: 1 },
+                    out: self.block_out,
+                    out_row: value_width,
+                    packing: PACKING,
+                    epilogue: Epilogue::NONE,
+                };
+                values.compute(isa, self.packing);
                 dispatch(isa, Merge(self));
                 start += count;
             }
@@ -168,7 +201,7 @@ impl Group<'_> {
     }
 }
 
-/// From dot products to weights: scale, mask, MAX, exp, SUM, in place.
+/// From dot products to weights: scale, mask, MAX, exp, SUM, in place; then what the merge multiplies by.
 struct Weigh<'a> {
     group: &'a Group<'a>,
     start: usize,
@@ -180,43 +213,108 @@ impl Kernel for Weigh<'_> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let Weigh { group: g, start, count } = self;
-        for row in 0..g.rows {
-            // SAFETY: scores hold `rows` rows of KEY_BLOCK; the mask covers every (row, key).
-            unsafe {
-                let x = g.scores.add(row * KEY_BLOCK);
-                let query = g.first + row;
-                let visible = g.plan.visible(g.causal, query).saturating_sub(start).min(count);
-                let mut j = 0;
-                while j < visible {
-                    // Rows are KEY_BLOCK long, so a whole vector is always there.
-                    let mut t = S::mul(S::load(x.add(j)), S::splat(g.scale));
-                    if !g.mask.is_null() {
-                        let at = g.mask.add(g.mask_at + query * g.mask_row + (start + j) * g.mask_column);
-                        // A mask broadcast along the keys is one value a row.
-                        let mask = match g.mask_column {
-                            0 => S::splat(*at),
-                            _ => S::load_head(at, S::LANES.min(visible - j)),
-                        };
-                        t = S::add(t, mask);
-                    }
-                    S::store(x.add(j), t);
-                    j += S::LANES;
-                }
-                for hidden in visible..count {
-                    x.add(hidden).write(f32::NEG_INFINITY);
-                }
-                let m = contract::max_of_keys(max_key::<S>(x, count));
-                g.m_block.add(row).write(m);
-                if m == f32::NEG_INFINITY {
-                    // The block is skipped for this row; its weights must not poison the product.
-                    x.write_bytes(0, count);
-                    continue;
-                }
-                simd::map_row::<S>(x, x, count, ExpBelow(m));
-                let l = sum::<S>(x, count);
-                g.l_block.add(row).write(l);
+        let mut query = 0;
+        while query < self.group.rows {
+            // SAFETY: scores, masks and states hold QUERIES values a row, a multiple of any vector.
+            unsafe { self.vector::<S>(query) };
+            query += S::LANES;
+        }
+    }
+}
+
+impl Weigh<'_> {
+    /// A vector of queries.
+    #[inline(always)]
+    unsafe fn vector<S: Simd>(&self, query: usize) {
+        let Weigh { group: g, start, count } = *self;
+        // SAFETY: as above.
+        unsafe {
+            let scores = g.scores.add(query);
+            let (scale, lowest) = (S::splat(g.scale), S::splat(f32::NEG_INFINITY));
+            // How many of this block's keys each query sees, and whether one of them sees less than all.
+            let mut seen = [0.0f32; MAX_LANES];
+            for (lane, seen) in seen[..S::LANES].iter_mut().enumerate() {
+                *seen = g.plan.visible(g.causal, g.first + query + lane).saturating_sub(start).min(count) as f32;
             }
+            let hides = g.causal && (seen[0] as usize) < count;
+            let seen = S::load(seen.as_ptr());
+            let mut m = lowest;
+            for j in 0..count {
+                let at = scores.add(j * QUERIES);
+                let mut x = S::mul(S::load(at), scale);
+                if !g.mask.is_null() {
+                    let mask = match (g.mask_row, g.mask_column) {
+                        (0, column) => S::splat(*g.mask.add((start + j) * column)),
+                        (_, 0) => S::load(g.mask_block.add(query)),
+                        _ => S::load(g.mask_block.add(j * QUERIES + query)),
+                    };
+                    x = S::add(x, mask);
+                }
+                if hides {
+                    x = S::select(S::lt(S::splat(j as f32), seen), x, lowest);
+                }
+                S::store(at, x);
+                // A NaN may be passed over here: its weight is NaN, and so is all that follows from it.
+                m = S::max(x, m);
+            }
+            // Except that a query that sees nothing else would be left out.
+            let mut live = [0.0f32; MAX_LANES];
+            S::store(live.as_mut_ptr(), m);
+            let dead = live[..S::LANES].contains(&f32::NEG_INFINITY);
+            if dead {
+                for j in 0..count {
+                    let x = S::load(scores.add(j * QUERIES));
+                    m = S::select(S::is_nan(x), x, m);
+                }
+            }
+            S::store(g.m_block.add(query), m);
+            let total = self.weights::<S>(scores, m);
+            if dead {
+                // A block without a live key is skipped; its weights must not poison the product.
+                for j in 0..count {
+                    let at = scores.add(j * QUERIES);
+                    S::store(at, S::select(S::eq(m, lowest), S::splat(0.0), S::load(at)));
+                }
+            }
+            let (old_m, old_l) = (S::load(g.m.add(query)), S::load(g.l.add(query)));
+            let skipped = S::eq(m, lowest);
+            // A NaN in either stays.
+            let merged = S::select(skipped, old_m, S::max(m, old_m));
+            let old_factor = simd::exp_of_negative::<S>(S::sub(old_m, merged));
+            let new_factor = simd::exp_of_negative::<S>(S::sub(m, merged));
+            let l = S::add(S::mul(old_l, old_factor), S::mul(total, new_factor));
+            S::store(g.old_factor.add(query), old_factor);
+            S::store(g.new_factor.add(query), new_factor);
+            S::store(g.m.add(query), merged);
+            S::store(g.l.add(query), S::select(skipped, old_l, l));
+        }
+    }
+
+    /// `exp(x − m)` in place, and its SUM.
+    #[inline(always)]
+    unsafe fn weights<S: Simd>(&self, scores: *mut f32, m: S::F) -> S::F {
+        let Weigh { group: g, count, .. } = *self;
+        // SAFETY: as above; there is a vector for each lane of SUM.
+        unsafe {
+            for j in 0..count {
+                let at = scores.add(j * QUERIES);
+                let e = simd::exp_of_negative::<S>(S::sub(S::load(at), m));
+                S::store(at, e);
+                let lane = g.sums.add(j % SUM_LANES * S::LANES);
+                S::store(lane, if j < SUM_LANES { e } else { S::add(S::load(lane), e) });
+            }
+            for lane in count..SUM_LANES {
+                S::store(g.sums.add(lane * S::LANES), S::splat(0.0));
+            }
+            let mut half = SUM_LANES / 2;
+            while half > 0 {
+                for lane in 0..half {
+                    let at = g.sums.add(lane * S::LANES);
+                    S::store(at, S::add(S::load(at), S::load(at.add(half * S::LANES))));
+                }
+                half /= 2;
+            }
+            S::load(g.sums)
         }
     }
 }
@@ -234,22 +332,17 @@ impl Kernel for Merge<'_> {
         for row in 0..g.rows {
             // SAFETY: rows of value_width in both outputs, one value a row in the state.
             unsafe {
-                let (m, m_block) = (*g.m.add(row), *g.m_block.add(row));
-                if m_block == f32::NEG_INFINITY {
+                if *g.m_block.add(row) == f32::NEG_INFINITY {
                     continue;
                 }
-                let merged = contract::max(&[m, m_block]).unwrap_or(contract::NAN);
-                let (a, c) = (contract::exp(m - merged), contract::exp(m_block - merged));
-                g.m.add(row).write(merged);
-                g.l.add(row).write(*g.l.add(row) * a + *g.l_block.add(row) * c);
                 let (o, block) = (g.out.add(row * n), g.block_out.add(row * n));
-                let (a, c) = (S::splat(a), S::splat(c));
+                let (old, new) = (S::splat(*g.old_factor.add(row)), S::splat(*g.new_factor.add(row)));
                 let mut d = 0;
                 while d < n {
                     let count = S::LANES.min(n - d);
-                    let old = S::mul(S::load_head(o.add(d), count), a);
-                    let new = S::mul(S::load_head(block.add(d), count), c);
-                    S::store_head(o.add(d), count, S::add(old, new));
+                    let kept = S::mul(S::load_head(o.add(d), count), old);
+                    let added = S::mul(S::load_head(block.add(d), count), new);
+                    S::store_head(o.add(d), count, S::add(kept, added));
                     d += count;
                 }
             }

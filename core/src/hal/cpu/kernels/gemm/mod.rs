@@ -17,8 +17,8 @@ use crate::hal::cpu::simd::dispatch;
 use dots::Dots;
 use finish::Finish;
 use skinny::Skinny;
-pub use tile::Packing;
 use tile::Tiles;
+pub use tile::{Packing, Transpose};
 
 /// The largest block of the result that one task computes: it bounds the scratch.
 pub const BLOCK_ROWS: usize = 2048;

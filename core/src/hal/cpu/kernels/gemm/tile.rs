@@ -39,7 +39,7 @@ impl Packing {
     pub fn choose(m: usize, a: Matrix, b: Matrix) -> Packing {
         // Rows this far apart share the sets of the first-level cache and a page each.
         let far = a.row.is_multiple_of(2048) && m >= 128;
-        Packing { a: a.column != 1 || far, b: b.column != 1 || m >= 96 }
+        Packing { a: far || (a.column != 1 && m > 64), b: b.column != 1 || m >= 96 }
     }
 
     /// Floats of scratch for a block of at most these sizes.
@@ -107,7 +107,7 @@ impl Tiles {
     /// One K block of a group of rows.
     #[inline(always)]
     unsafe fn group<S: Simd>(&self, p: usize, depth: usize, top: usize, rows: usize, a: *const f32, a_row: usize) {
-        let Block { n, k, b, packing, .. } = self.block;
+        let Block { n, k, a: Matrix { column: columns_of_a, .. }, b, packing, .. } = self.block;
         // B is streamed past a few rows, a strip of it at a time as it lies in memory; their chains wait in the scratch.
         let streamed = rows <= STREAM_ROWS && !packing.b && b.column == 1 && k * n >= STREAMED;
         let (strip, step) = if streamed { (STRIP, STEP) } else { (n, depth) };
@@ -118,7 +118,14 @@ impl Tiles {
                 let mut q = 0;
                 while q < depth {
                     let part = Part { p, depth, q, count: step.min(depth - q), start, end: n.min(start + strip) };
-                    self.part::<S>(part, streamed, top, rows, a.add(q), a_row);
+                    self.part::<S>(
+                        part,
+                        streamed,
+                        top,
+                        rows,
+                        a.add(if packing.a { q } else { q * columns_of_a }),
+                        a_row,
+                    );
                     q += step;
                 }
                 start += strip;
@@ -129,7 +136,8 @@ impl Tiles {
     /// A part of a K block's products over a strip of columns.
     #[inline(always)]
     unsafe fn part<S: Simd>(&self, part: Part, streamed: bool, top: usize, rows: usize, a: *const f32, a_row: usize) {
-        let Tiles { block: Block { m, n, k, b, out, out_row, packing, .. }, scratch } = *self;
+        let Tiles { block: Block { m, n, k, a: Matrix { column: a_step, .. }, b, out, out_row, packing, .. }, scratch } =
+            *self;
         let Part { p, depth, q, count, start, end } = part;
         let (begins, ends) = (q == 0, q + count == depth);
         let last = p + depth == k;
@@ -175,7 +183,7 @@ impl Tiles {
                         depth: count,
                         a: a.add(i * a_row),
                         a_row,
-                        a_step: 1,
+                        a_step: if packing.a { 1 } else { a_step },
                         b: panel,
                         b_row,
                         columns,
@@ -283,6 +291,31 @@ unsafe fn pack_panels<S: Simd>(b: Matrix, n: usize, depth: usize, to: *mut f32) 
             let to = to.add(j / width * width * K_BLOCK + j % width);
             transpose::<S>(b.data.add(j * b.column), b.column, S::LANES.min(n - j), b.row, depth, to, width);
             j += S::LANES;
+        }
+    }
+}
+
+/// The transpose of a matrix: `to[c·to_row + r] = from[r·row + c]`.
+pub struct Transpose {
+    pub from: *const f32,
+    pub row: usize,
+    pub rows: usize,
+    pub columns: usize,
+    pub to: *mut f32,
+    pub to_row: usize,
+}
+
+impl Kernel for Transpose {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let Transpose { from, row, rows, columns, to, to_row } = self;
+        let mut r = 0;
+        while r < rows {
+            // SAFETY: the caller's.
+            unsafe { transpose::<S>(from.add(r * row), row, S::LANES.min(rows - r), 1, columns, to.add(r), to_row) };
+            r += S::LANES;
         }
     }
 }
