@@ -56,7 +56,8 @@ pub fn detect() -> Hardware {
     Hardware { cpu: cpu().clone(), memory: memory(), recommended: Mode::for_gpu_memory(None) }
 }
 
-fn cpu() -> &'static Cpu {
+/// The processor, looked at once.
+pub(crate) fn cpu() -> &'static Cpu {
     static CPU: OnceLock<Cpu> = OnceLock::new();
     CPU.get_or_init(Cpu::detect)
 }
