@@ -172,7 +172,7 @@ pub(super) fn place_of(profiles: &[DeviceProfile], index: usize) -> Places {
 }
 
 /// Nanoseconds to have bytes that are at `from` at `to` as well, through host memory between two devices.
-pub(crate) fn transfer(profiles: &[DeviceProfile], bytes: usize, from: Places, to: Places) -> f64 {
+pub(super) fn transfer(profiles: &[DeviceProfile], bytes: usize, from: Places, to: Places) -> f64 {
     if bytes == 0 || from.is_empty() || from.contain(to) {
         return 0.0;
     }

@@ -3,7 +3,7 @@
 //! When only a number of elements is known, the answer comes from steps that were computed beforehand: up to so many
 //! elements this device, from there on that one.
 
-use super::cost::{Estimate, Places, Task, place_of, price};
+use super::cost::{Estimate, Places, Task, place_of, price, transfer};
 use super::explain::Explanation;
 use super::profile::{DeviceProfile, Kind};
 use crate::command::{Command, Place};
@@ -175,6 +175,11 @@ impl AutoDispatcher {
         }
         task.output.at = at(command.output.place());
         task
+    }
+
+    /// Nanoseconds to have bytes that are at `from` at `to` as well.
+    pub fn transfer_ns(&self, bytes: usize, from: Places, to: Places) -> f64 {
+        transfer(&self.profiles, bytes, from, to)
     }
 
     /// The memory of device `index`, as a place for operands.
