@@ -53,9 +53,9 @@ impl Config {
         };
         let mut config = match fs::read_to_string(&path) {
             Ok(text) => Config::parse(&text)
-                .map_err(|text| Error::new(Status::InvalidArgument, format!("{}, {text}", path.display())))?,
+                .map_err(|text| Error::new(Status::InvalidArgument, format!("{}, {text}", path.to_string_lossy())))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound && !named => Config::default(),
-            Err(error) => fail!(Io, "{}: {error}", path.display()),
+            Err(error) => fail!(Io, "{}: {error}", path.to_string_lossy()),
         };
         if let Some(device) = variable("ADEAD_DEVICE") {
             config.device = Some(device);
@@ -87,51 +87,47 @@ impl Config {
 
     fn parse(text: &str) -> Result<Config, String> {
         let mut config = Config::default();
-        let mut seen = Vec::new();
-        entries(text, |Entry { table, key, value, line }| {
-            let wrong = |what: &str| Err(format!("line {line}: {key} = {value}; {what}"));
-            if seen.contains(&(table, key)) {
-                return wrong("it is set twice");
-            }
-            seen.push((table, key));
-            let as_text = || value.strip_prefix('"').map(|text| text.trim_end_matches('"')).filter(|it| !it.is_empty());
-            match (table, key, value) {
-                ("", "device" | "isa" | "cache_dir", _) => {
-                    let Some(text) = as_text() else { return wrong("it must be a text in quotes") };
-                    match key {
-                        "device" => config.device = Some(text.into()),
-                        "isa" => {
-                            config.isa = Some(text.parse().map_err(|e: Error| format!("line {line}: {}", e.message()))?)
-                        }
-                        _ => config.cache_dir = Some(text.into()),
-                    }
-                }
-                ("", "use_gpu", "true") => config.use_gpu = Some(true),
-                ("", "use_gpu", "false") => config.use_gpu = Some(false),
-                ("", "use_gpu", _) => return wrong("it must be true or false"),
-                ("", "num_threads", _) => match value.parse() {
-                    Ok(threads @ 1..=1024) => config.threads = Some(threads),
-                    _ => return wrong("it must be 1 to 1024"),
-                },
-                ("thresholds", ..) => {
-                    let family = key.parse().map_err(|e: Error| format!("line {line}: {}", e.message()))?;
-                    match value.parse() {
-                        Ok(elements) => config.thresholds.push((family, elements)),
-                        _ => return wrong("it must be a number of elements"),
-                    }
-                }
-                _ => {
-                    return wrong(
-                        "the settings are device, use_gpu, num_threads, isa, cache_dir and those under [thresholds]",
-                    );
-                }
-            }
-            Ok(())
+        entries(text, &mut |entry| {
+            config.set(&entry).map_err(|what| {
+                let Entry { key, value, line, .. } = entry;
+                format!("line {line}: {key} = {value}; {what}")
+            })
         })?;
         if config.use_gpu == Some(false) && !matches!(config.device.as_deref(), None | Some("auto" | "cpu")) {
             return Err(format!("device is '{}' and use_gpu is false", config.device_name()));
         }
         Ok(config)
+    }
+
+    /// Takes a setting of the file; the error says what it must be.
+    fn set(&mut self, &Entry { table, key, value, .. }: &Entry<'_>) -> Result<(), &'static str> {
+        let text = || match value.trim_matches('"') {
+            text if text.len() + 2 == value.len() && !text.is_empty() && !text.contains('\\') => Ok(text),
+            _ => Err("it must be a text in double quotes, without backslashes"),
+        };
+        let twice = match (table, key) {
+            ("thresholds", _) => {
+                let known = "there are matmul, attention, elementwise, function, reduction, move";
+                let family = key.parse().map_err(|_| known)?;
+                let elements = value.parse().map_err(|_| "it must be a number of elements")?;
+                let twice = self.thresholds.iter().any(|other| other.0 == family);
+                self.thresholds.push((family, elements));
+                twice
+            }
+            ("", "device") => self.device.replace(text()?.into()).is_some(),
+            ("", "cache_dir") => self.cache_dir.replace(text()?.into()).is_some(),
+            ("", "isa") => {
+                let isa = text()?.parse().map_err(|_| "it must be \"avx512\", \"avx2\", \"sse2\" or \"portable\"")?;
+                self.isa.replace(isa).is_some()
+            }
+            ("", "use_gpu") => self.use_gpu.replace(value.parse().map_err(|_| "it must be true or false")?).is_some(),
+            ("", "num_threads") => match value.parse() {
+                Ok(threads @ 1..=1024) => self.threads.replace(threads).is_some(),
+                _ => return Err("it must be 1 to 1024"),
+            },
+            _ => return Err("there are device, use_gpu, num_threads, isa, cache_dir and [thresholds]"),
+        };
+        if twice { Err("it is set twice") } else { Ok(()) }
     }
 }
 
@@ -145,7 +141,7 @@ pub(crate) struct Entry<'a> {
 
 /// The settings of a text in the part of TOML that is used here: tables, `key = value` with a bare value or a text in
 /// double quotes without escapes, comments. The error names the line.
-pub(crate) fn entries<'a>(text: &'a str, mut each: impl FnMut(Entry<'a>) -> Result<(), String>) -> Result<(), String> {
+pub(crate) fn entries<'a>(text: &'a str, each: &mut dyn FnMut(Entry<'a>) -> Result<(), String>) -> Result<(), String> {
     let mut table = "";
     for (i, whole) in text.lines().enumerate() {
         let line = i + 1;
@@ -165,7 +161,7 @@ pub(crate) fn entries<'a>(text: &'a str, mut each: impl FnMut(Entry<'a>) -> Resu
         };
         let quotes = value.matches('"').count();
         let quoted = quotes == 2 && value.len() > 1 && value.starts_with('"') && value.ends_with('"');
-        if value.is_empty() || value.contains('\\') || (quotes > 0 && !quoted) {
+        if value.is_empty() || (quotes > 0 && !quoted) {
             return Err(format!("line {line}: '{value}' is no value; write a number, true, false or \"text\""));
         }
         each(Entry { table, key, value, line })?;
@@ -193,18 +189,18 @@ mod tests {
     fn what_is_malformed_names_its_line() {
         for (text, words) in [
             ("\ndevice", "line 2: 'device' is no 'key = value'"),
-            ("device = cpu", "line 1: device = cpu; it must be a text in quotes"),
+            ("device = cpu", "line 1: device = cpu; it must be a text in double quotes"),
             ("device = \"cpu", "is no value"),
-            ("device = \"\"", "in quotes"),
-            ("device = \"c\\\\pu\"", "is no value"),
+            ("device = \"\"", "in double quotes"),
+            ("device = \"c\\\\pu\"", "without backslashes"),
             ("use_gpu = 1", "true or false"),
             ("num_threads = 0", "1 to 1024"),
-            ("isa = \"mmx\"", "line 1: no instruction set 'mmx'"),
-            ("gpu = true", "the settings are"),
+            ("isa = \"mmx\"", "it must be \"avx512\", "),
+            ("gpu = true", "there are device, "),
             ("device = \"cpu\"\ndevice = \"cpu\"", "line 2: device = \"cpu\"; it is set twice"),
             ("[thresholds]\nmatmul = -1", "number of elements"),
-            ("[thresholds]\nconv = 1", "line 2: no family 'conv'"),
-            ("[other]\nx = 1", "the settings are"),
+            ("[thresholds]\nconv = 1", "line 2: conv = 1; there are matmul, "),
+            ("[other]\nx = 1", "there are device, "),
             ("device = \"cuda\"\nuse_gpu = false", "device is 'cuda' and use_gpu is false"),
         ] {
             let error = Config::parse(text).unwrap_err();

@@ -58,7 +58,7 @@ impl Context {
         }
         let cpu = CpuDevice::open(options.isa.or(config.isa), options.threads.or(config.threads))?;
         let machine = calibration::machine(cpu.info());
-        let profile = calibration::profile(config, &machine, |because| DeviceProfile::of_cpu(&cpu, because));
+        let profile = calibration::profile(config, &machine, || DeviceProfile::of_cpu(&cpu));
         let dispatcher = AutoDispatcher::new(vec![profile])?;
         for &(family, elements) in &config.thresholds {
             dispatcher.set_threshold(family, Some(elements));
@@ -91,8 +91,8 @@ impl Context {
     }
 
     /// On which device [`Context::run`] would run these operands, why, and what every device would take. Runs nothing.
-    pub fn explain(&self, op: Op, attrs: &Attrs, operands: &[Option<&Tensor>]) -> Result<Explanation> {
-        let inputs: Inputs<'_> = operands.iter().map(|tensor| tensor.map(Tensor::view)).collect();
+    pub fn explain(&self, op: Op, attrs: &Attrs, operands: &[Option<&Tensor>]) -> Result<Explanation<'_>> {
+        let inputs: Vec<_> = operands.iter().map(|tensor| tensor.map(Tensor::view)).collect();
         let output = op.info().infer(attrs, &inputs)?;
         Ok(self.dispatcher.explain_task(&Task::new(op, attrs, &inputs, &output)))
     }

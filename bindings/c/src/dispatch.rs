@@ -117,7 +117,7 @@ pub unsafe extern "C" fn adead_explain(
             report(out, "out", |struct_size| {
                 let it = context.0.explain(operation(op)?, &attrs, &operands)?;
                 let mut estimates = [adead_estimate::default(); ADEAD_MAX_ESTIMATES];
-                for (to, (_, from)) in estimates.iter_mut().zip(&it.estimates) {
+                for (to, from) in estimates.iter_mut().zip(&it.estimates) {
                     let Estimate { compute_ns, launch_ns, transfer_ns, fits, .. } = *from;
                     let (total_ns, fits) = (from.total_ns(), i32::from(fits));
                     *to = adead_estimate { compute_ns, launch_ns, transfer_ns, total_ns, fits, reserved: 0 };
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn adead_explain(
                     family: it.family as adead_family,
                     estimate_count: it.estimates.len().min(ADEAD_MAX_ESTIMATES) as u32,
                     estimates,
-                    id: fixed(&it.id),
+                    id: fixed(it.id()),
                     reason: fixed(&it.reason),
                 })
             })

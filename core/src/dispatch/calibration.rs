@@ -3,27 +3,24 @@
 //! A file is text: a version, the machine that it is about, and a table for each device. One that is malformed or about
 //! another machine is ignored, and the profile says why; figures can make a choice slower, never a result different.
 
-use super::profile::{DeviceProfile, Source};
+use super::profile::{COUNT, DeviceProfile, NAMES, Source, check};
 use crate::config::{Config, Entry, entries};
 use crate::contract;
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::DeviceInfo;
 use crate::number::parse_f32;
-use crate::ops::Family;
 use std::fmt::Write;
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The version of the files.
 const VERSION: &str = "1";
 
-/// No calibration is larger.
-const LARGEST: u64 = 64 << 10;
-
 /// What a calibration is about, as a text: processor, instruction set, threads and arithmetic contract.
 pub fn machine(cpu: &DeviceInfo) -> String {
-    let name = cpu.name.replace(['"', '\\', '\n'], " ");
+    // A text ends at quotes.
+    let name = cpu.name.replace('"', "'");
     format!("{name}; {}; {} threads; {}", cpu.arch, cpu.units, contract::VERSION)
 }
 
@@ -36,30 +33,6 @@ pub fn file(folder: &Path, machine: &str) -> PathBuf {
     folder.join(format!("calibration-{hash:016x}.toml"))
 }
 
-/// The figures that a file has of a device, by name.
-fn figures(profile: &mut DeviceProfile) -> Vec<(String, &mut f64)> {
-    let DeviceProfile {
-        launch_ns, wake_ns, alone, alone_memory, cache_bytes, cache_gain, upload, download, rates, ..
-    } = profile;
-    let mut list: Vec<(String, &mut f64)> = vec![
-        ("launch_ns".into(), launch_ns),
-        ("wake_ns".into(), wake_ns),
-        ("alone".into(), alone),
-        ("alone_memory".into(), alone_memory),
-        ("cache_bytes".into(), cache_bytes),
-        ("cache_gain".into(), cache_gain),
-        ("upload_latency_ns".into(), &mut upload.latency_ns),
-        ("upload_gbytes".into(), &mut upload.gbytes),
-        ("download_latency_ns".into(), &mut download.latency_ns),
-        ("download_gbytes".into(), &mut download.gbytes),
-    ];
-    for (family, rate) in Family::ALL.into_iter().zip(rates) {
-        list.push((format!("{family}_gflops"), &mut rate.gflops));
-        list.push((format!("{family}_gbytes"), &mut rate.gbytes));
-    }
-    list
-}
-
 /// The text of a file.
 pub fn encode(machine: &str, profiles: &[DeviceProfile]) -> String {
     let mut text = format!(
@@ -69,8 +42,8 @@ pub fn encode(machine: &str, profiles: &[DeviceProfile]) -> String {
     for profile in profiles {
         // Writing to a String can't fail.
         let _ = writeln!(text, "\n[{}]", profile.id);
-        for (name, value) in figures(&mut profile.clone()) {
-            let _ = writeln!(text, "{name} = {}", *value as f32);
+        for (name, value) in NAMES.split(' ').zip(profile.figures()) {
+            let _ = writeln!(text, "{name} = {}", value as f32);
         }
     }
     text
@@ -79,74 +52,66 @@ pub fn encode(machine: &str, profiles: &[DeviceProfile]) -> String {
 /// Puts the figures of a file's text into the profile of the device that they are about. On an error, which says what is
 /// wrong with the text, the profile is as it was.
 pub fn decode(text: &str, machine: &str, profile: &mut DeviceProfile) -> Result<(), String> {
-    let mut found = profile.clone();
     let (mut version, mut about) = (None, None);
-    let mut figures = figures(&mut found);
-    let mut missing: Vec<bool> = vec![true; figures.len()];
-    entries(text, |Entry { table, key, value, line }| {
-        match (table, key) {
-            ("", "version") => version = Some(value),
-            ("", "machine") => about = Some(value.trim_matches('"')),
-            (table, _) if table == profile.id => {
-                let Some(i) = figures.iter().position(|(name, _)| name == key) else {
-                    return Err(format!("line {line}: no figure is named '{key}'"));
-                };
-                match parse_f32(value) {
-                    Some(number) => *figures[i].1 = f64::from(number),
-                    None => return Err(format!("line {line}: '{value}' is no number")),
-                }
-                missing[i] = false;
+    let (mut figures, mut missing) = ([0.0; COUNT], (1u32 << COUNT) - 1);
+    entries(text, &mut |Entry { table, key, value, line }| {
+        if table.is_empty() {
+            match key {
+                "version" => version = Some(value),
+                "machine" => about = Some(value.trim_matches('"')),
+                _ => return Err(format!("line {line}: nothing is named '{key}'")),
             }
-            // Devices that are not there today.
-            (table, _) if !table.is_empty() => {}
-            _ => return Err(format!("line {line}: nothing is named '{key}'")),
+        } else if table == profile.id {
+            let place = NAMES.split(' ').position(|name| name == key);
+            let (Some(i), Some(number)) = (place, parse_f32(value)) else {
+                return Err(format!("line {line}: '{key} = {value}' is no figure"));
+            };
+            figures[i] = f64::from(number);
+            missing &= !(1 << i);
         }
+        // The tables of other devices are theirs.
         Ok(())
     })?;
-    match (version, about) {
-        (Some(VERSION), Some(about)) if about == machine => {}
-        (Some(VERSION), Some(about)) => return Err(format!("it is about another machine, {about}")),
-        (Some(VERSION), None) => return Err("it names no machine".into()),
-        (Some(other), _) => return Err(format!("its version is {other}, not {VERSION}")),
-        (None, _) => return Err("it has no version".into()),
+    if version != Some(VERSION) {
+        return Err(format!("its version is {}, not {VERSION}", version.unwrap_or("missing")));
     }
-    if let Some(i) = missing.iter().position(|missing| *missing) {
-        return Err(format!("{} of {} is missing", figures[i].0, profile.id));
+    if about != Some(machine) {
+        return Err(format!("it is about another machine, {}", about.unwrap_or("which it does not name")));
     }
-    found.check().map_err(|error| error.message().to_string())?;
-    *profile = found;
+    if let Some(name) = NAMES.split(' ').nth(missing.trailing_zeros() as usize) {
+        return Err(format!("{name} of {} is missing", profile.id));
+    }
+    check(&profile.id, &figures).map_err(|error| error.message().to_string())?;
+    profile.set_figures(&figures);
     Ok(())
 }
 
-/// A device's profile from the calibration of this machine if there is a good one, else the built-in one that `built_in`
-/// makes for a reason.
-pub(crate) fn profile(config: &Config, machine: &str, built_in: impl FnOnce(&str) -> DeviceProfile) -> DeviceProfile {
-    let Some(folder) = config.cache_folder() else { return built_in("there is no cache folder") };
-    let path = file(&folder, machine);
-    let text = match read(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return built_in("no calibration"),
-        Err(error) => return built_in(&format!("{} is ignored: {error}", path.display())),
-    };
-    let mut profile = built_in("no calibration");
-    match decode(&text, machine, &mut profile) {
-        Ok(()) => {
-            profile.source = Source::Calibrated(path.display().to_string());
-            profile
-        }
-        Err(wrong) => {
-            if let Source::BuiltIn(text) = &mut profile.source {
-                *text = text.replace("no calibration", &format!("{} is ignored: {wrong}", path.display()));
+/// A device's profile with the figures of this machine's calibration if there is a good one, else the built-in ones and a
+/// note why.
+pub(crate) fn profile(config: &Config, machine: &str, built_in: impl FnOnce() -> DeviceProfile) -> DeviceProfile {
+    let mut profile = built_in();
+    let note = match config.cache_folder().map(|folder| file(&folder, machine)) {
+        None => "there is no cache folder".into(),
+        Some(path) => {
+            let name = path.to_string_lossy();
+            match fs::read_to_string(&path) {
+                Ok(text) => match decode(&text, machine, &mut profile) {
+                    Ok(()) => {
+                        profile.source = Source::Calibrated(name.into());
+                        return profile;
+                    }
+                    Err(wrong) => format!("{name} is ignored: {wrong}"),
+                },
+                Err(error) if error.kind() == io::ErrorKind::NotFound => "no calibration".into(),
+                Err(error) => format!("{name} is ignored: {error}"),
             }
-            profile
         }
+    };
+    if let Source::BuiltIn(text) = &mut profile.source {
+        text.push_str("; ");
+        text.push_str(&note);
     }
-}
-
-fn read(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    fs::File::open(path)?.take(LARGEST).read_to_string(&mut text)?;
-    Ok(text)
+    profile
 }
 
 /// Writes the calibration of a machine into a cache folder, which is made if need be; the file appears whole or not at
@@ -186,9 +151,7 @@ mod tests {
 
     fn measured(id: &str) -> DeviceProfile {
         let mut profile = profile_of(id);
-        for (i, (_, value)) in figures(&mut profile).into_iter().enumerate() {
-            *value = 1.0 / (i + 1) as f64;
-        }
+        profile.set_figures(&std::array::from_fn(|i| 1.0 / (i + 1) as f64));
         profile
     }
 
@@ -198,10 +161,7 @@ mod tests {
         for id in ["cpu", "cuda:0"] {
             let mut profile = profile_of(id);
             decode(&text, "a machine; x", &mut profile).unwrap();
-            let (mut expected, mut profile) = (measured(id), profile);
-            for ((name, expected), (_, found)) in figures(&mut expected).into_iter().zip(figures(&mut profile)) {
-                assert_eq!(*found, f64::from(*expected as f32), "{name}");
-            }
+            assert_eq!(profile.figures(), measured(id).figures().map(|figure| f64::from(figure as f32)));
         }
     }
 
@@ -210,18 +170,18 @@ mod tests {
         let good = encode("m", &[measured("cpu")]);
         let cut = good.lines().take(good.lines().count() - 1).collect::<Vec<_>>().join("\n");
         for (text, words) in [
-            (String::new(), "it has no version"),
+            (String::new(), "its version is missing, not 1"),
             ("\u{0}\u{1}garbage".into(), "line 1:"),
             (good.replace("version = 1", "version = 2"), "its version is 2, not 1"),
             (good.replace("machine = \"m\"", "machine = \"n\""), "it is about another machine, n"),
-            (good.replace("machine = \"m\"", ""), "it names no machine"),
+            (good.replace("machine = \"m\"", ""), "another machine, which it does not name"),
             (good.replace("[cpu]", "[gpu]"), "launch_ns of cpu is missing"),
-            (good.replace("wake_ns", "woke_ns"), "no figure is named 'woke_ns'"),
-            (good.replace("alone = ", "alone = x"), "is no number"),
-            (good.replace("matmul_gflops = ", "matmul_gflops = -"), "a figure of -"),
-            (good.replace("matmul_gflops = ", "matmul_gflops = 0#"), "a figure of 0"),
-            (good.replace("alone = ", "alone = nan#"), "a figure of NaN"),
-            (good.replace("alone = ", "alone = inf#"), "a figure of inf"),
+            (good.replace("wake_ns", "woke_ns"), "line 8: 'woke_ns = 0.5' is no figure"),
+            (good.replace("alone = ", "alone = x"), "' is no figure"),
+            (good.replace("matmul_gflops = ", "matmul_gflops = -"), "matmul_gflops of cpu is -"),
+            (good.replace("matmul_gflops = ", "matmul_gflops = 0#"), "matmul_gflops of cpu is 0"),
+            (good.replace("alone = ", "alone = nan#"), "alone of cpu is NaN"),
+            (good.replace("alone = ", "alone = inf#"), "alone of cpu is inf"),
             (cut, "move_gbytes of cpu is missing"),
         ] {
             let mut profile = profile_of("cpu");
@@ -235,8 +195,7 @@ mod tests {
     fn files_are_found_again_and_bad_ones_explained() {
         let folder = std::env::temp_dir().join(format!("adead-calibration-{}", std::process::id()));
         let config = Config { cache_dir: Some(folder.clone()), ..Config::default() };
-        let built_in =
-            |because: &str| DeviceProfile { source: Source::BuiltIn(format!("mid; {because}")), ..profile_of("cpu") };
+        let built_in = || DeviceProfile { source: Source::BuiltIn("mid".into()), ..profile_of("cpu") };
         let load = |machine: &str| profile(&config, machine, built_in);
         assert_eq!(load("m").source.to_string(), "built-in figures: mid; no calibration");
         let path = store(&folder, "m", &[measured("cpu")]).unwrap();

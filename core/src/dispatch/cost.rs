@@ -7,7 +7,6 @@
 use super::profile::{DeviceProfile, Kind};
 use crate::command::{Meta, View};
 use crate::ops::{Attrs, Cost, Family, Op};
-use smallvec::SmallVec;
 
 /// The places that hold a valid copy of something: host memory, and devices by their index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,7 +47,7 @@ impl Places {
 }
 
 /// An operand or a result.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Item {
     /// Its bytes.
     pub bytes: usize,
@@ -57,7 +56,7 @@ pub struct Item {
 }
 
 /// An operation as the cost model sees it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Task {
     /// What kind of operation.
     pub family: Family,
@@ -65,8 +64,8 @@ pub struct Task {
     pub cost: Cost,
     /// Elements of its largest operand or result: what thresholds are compared with.
     pub elements: usize,
-    /// What it reads.
-    pub operands: SmallVec<[Item; 4]>,
+    /// What it reads; the rest has no bytes. Where there are more operands, the last ones are counted as one.
+    pub operands: [Item; 8],
     /// What it writes.
     pub output: Item,
 }
@@ -74,14 +73,33 @@ pub struct Task {
 impl Task {
     /// An operation on operands in host memory, where its result is wanted too. The operands must fit it.
     pub fn new(op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Task {
-        let host = |meta: &Meta| Item { bytes: meta.bytes(), at: Places::HOST };
-        let metas = inputs.iter().flatten().map(View::meta);
+        Task::placed(op, attrs, inputs, output, &|_| Places::HOST)
+    }
+
+    /// The same with operand `i` at `at(i)`, and the result wanted at `at(inputs.len())`.
+    pub fn placed(
+        op: Op,
+        attrs: &Attrs,
+        inputs: &[Option<View<'_>>],
+        output: &Meta,
+        at: &dyn Fn(usize) -> Places,
+    ) -> Task {
+        let mut elements = output.shape.elements();
+        let mut operands = [Item::default(); 8];
+        for (i, view) in inputs.iter().enumerate() {
+            let Some(meta) = view.as_ref().map(View::meta) else { continue };
+            elements = elements.max(meta.shape.elements());
+            let item = &mut operands[i.min(7)];
+            item.bytes = item.bytes.saturating_add(meta.bytes());
+            item.at = at(i);
+        }
+        let output_item = Item { bytes: output.bytes(), at: at(inputs.len()) };
         Task {
             family: op.family(),
             cost: op.info().cost(attrs, inputs, output),
-            elements: metas.clone().chain([output]).map(|meta| meta.shape.elements()).max().unwrap_or(0),
-            operands: metas.map(host).collect(),
-            output: host(output),
+            elements,
+            operands,
+            output: output_item,
         }
     }
 
@@ -99,7 +117,9 @@ impl Task {
         };
         let item = Item { bytes: elements.saturating_mul(4), at: Places::HOST };
         let cost = Cost { flops, bytes: item.bytes as f64 * (operands + 1) as f64 };
-        Task { family, cost, elements, operands: std::iter::repeat_n(item, operands).collect(), output: item }
+        let mut task = Task { family, cost, elements, operands: [Item::default(); 8], output: item };
+        task.operands[..operands].fill(item);
+        task
     }
 
     /// Bytes that a device's memory must hold for it.
@@ -124,6 +144,11 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// Whether it is better than another: it fits, and takes less.
+    pub(super) fn beats(&self, other: &Estimate) -> bool {
+        if self.fits != other.fits { self.fits } else { self.total_ns() < other.total_ns() }
+    }
+
     /// All of it.
     pub fn total_ns(&self) -> f64 {
         self.compute_ns + self.launch_ns + self.transfer_ns

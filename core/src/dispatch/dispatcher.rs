@@ -137,7 +137,7 @@ impl AutoDispatcher {
             let device = if task.elements < limit { self.host() } else { gpu };
             return Decision { device, why: Why::Threshold(limit) };
         }
-        Decision { device: self.cheapest(task).0, why: Why::Cheapest }
+        Decision { device: self.cheapest(task), why: Why::Cheapest }
     }
 
     /// What every device would take for a task, in the order of [`AutoDispatcher::profiles`].
@@ -151,30 +151,28 @@ impl AutoDispatcher {
     }
 
     /// The choice for a command with its reason and what every device would take.
-    pub fn explain(&self, command: &Command<'_>) -> Explanation {
+    pub fn explain(&self, command: &Command<'_>) -> Explanation<'_> {
         self.explain_task(&self.task(command))
     }
 
     /// The same for a task.
-    pub fn explain_task(&self, task: &Task) -> Explanation {
+    pub fn explain_task(&self, task: &Task) -> Explanation<'_> {
         Explanation::new(self, task, self.choose_task(task))
     }
 
     /// A command as a task, with its operands where they are.
     pub fn task(&self, command: &Command<'_>) -> Task {
-        let mut task = Task::new(command.op, &command.attrs, command.inputs, command.output.meta());
-        let at = |place: Place<'_>| match place {
-            Place::Buffer(buffer, _) if buffer.host_pointer().is_none() => {
-                let device = self.profiles.iter().position(|profile| profile.id == buffer.device_name());
-                device.map_or(Places::HOST, |device| place_of(&self.profiles, device))
-            }
-            _ => Places::HOST,
-        };
-        for (item, view) in task.operands.iter_mut().zip(command.inputs.iter().flatten()) {
-            item.at = at(view.place());
-        }
-        task.output.at = at(command.output.place());
-        task
+        let Command { op, attrs, inputs, output } = command;
+        Task::placed(*op, attrs, inputs, output.meta(), &|i| {
+            let place = match inputs.get(i) {
+                Some(input) => input.as_ref().map(|view| view.place()),
+                None => Some(output.place()),
+            };
+            let Some(Place::Buffer(buffer, _)) = place else { return Places::HOST };
+            let device = self.profiles.iter().position(|profile| profile.id == buffer.device_name());
+            let device = device.filter(|_| buffer.host_pointer().is_none());
+            device.map_or(Places::HOST, |device| place_of(&self.profiles, device))
+        })
     }
 
     /// Nanoseconds to have bytes that are at `from` at `to` as well.
@@ -243,53 +241,69 @@ impl AutoDispatcher {
 
     /// The GPU that is fastest at large operations of a family.
     fn accelerator(&self, family: Family) -> Option<usize> {
-        let task = Task::typical(family, 1 << 30);
-        let ns = |device: &usize| self.profiles[*device].compute_ns(family, &task.cost);
-        let gpus = (0..self.profiles.len()).filter(|&device| self.profiles[device].kind != Kind::Cpu);
-        gpus.min_by(|a, b| ns(a).total_cmp(&ns(b)))
+        let cost = Task::typical(family, 1 << 30).cost;
+        let mut best = None;
+        for (device, profile) in self.profiles.iter().enumerate() {
+            let ns = profile.compute_ns(family, &cost);
+            if profile.kind != Kind::Cpu && best.is_none_or(|(_, other)| ns < other) {
+                best = Some((device, ns));
+            }
+        }
+        Some(best?.0)
     }
 
-    /// The cheapest device and what it takes; of equals the first. One whose memory is too small only if none is large
+    /// The cheapest device; of equals the first. One whose memory is too small only if none is large
     /// enough.
-    fn cheapest(&self, task: &Task) -> (usize, f64) {
+    fn cheapest(&self, task: &Task) -> usize {
         let mut best = (0, self.estimate(task, 0));
         for device in 1..self.profiles.len() {
             let other = self.estimate(task, device);
-            if (!other.fits, other.total_ns()) < (!best.1.fits, best.1.total_ns()) {
+            if other.beats(&best.1) {
                 best = (device, other);
             }
         }
-        (best.0, best.1.total_ns())
+        best.0
     }
 
     /// Computes the steps of a family anew.
     fn compute_steps(&self, family: Family) {
         let limit = self.thresholds[family as usize].load(Relaxed);
-        let (forced, gpu) = (self.forced(), self.accelerator(family));
-        let mut steps: Vec<(u64, usize)> = match (forced, gpu) {
-            (Some(device), _) => vec![(NO_LIMIT, device)],
-            (None, Some(gpu)) if limit != NONE => vec![(limit as u64, self.host()), (NO_LIMIT, gpu)],
-            _ if self.profiles.len() == 1 => vec![(NO_LIMIT, 0)],
-            _ => self.crossings(family),
+        let words = &self.steps[family as usize];
+        let mut next = 0;
+        // Where costs cross more often than there are words, the last step goes on: it has all from there.
+        let mut put = |limit: u64, device: usize| {
+            let limit = if next + 1 < words.len() { limit.min(NO_LIMIT) } else { NO_LIMIT };
+            if let Some(word) = words.get(next) {
+                word.store(limit << 8 | device as u64, Relaxed);
+            }
+            next += 1;
         };
-        // Where costs cross more often than there are words, the last step goes on.
-        steps.truncate(self.steps[family as usize].len());
-        if let Some(last) = steps.last_mut() {
-            last.0 = NO_LIMIT;
+        match (self.forced(), self.accelerator(family)) {
+            (Some(device), _) => put(NO_LIMIT, device),
+            (None, Some(gpu)) if limit != NONE => {
+                put(limit as u64, self.host());
+                put(NO_LIMIT, gpu);
+            }
+            _ => self.crossings(family, &mut put),
         }
-        for (i, word) in self.steps[family as usize].iter().enumerate() {
-            let (limit, device) = steps.get(i).or(steps.last()).copied().unwrap_or((NO_LIMIT, 0));
-            word.store(limit.min(NO_LIMIT) << 8 | device as u64, Relaxed);
+        // Words behind the last step say the same.
+        let mut last = 0;
+        for (i, word) in words.iter().enumerate() {
+            if i < next {
+                last = word.load(Relaxed);
+            } else {
+                word.store(last, Relaxed);
+            }
         }
     }
 
     /// Where the cheapest device for typical tasks of a family changes: found between powers of two, then by halving.
-    fn crossings(&self, family: Family) -> Vec<(u64, usize)> {
-        const LARGEST: u32 = 40;
-        let best = |elements: u64| self.cheapest(&Task::typical(family, elements as usize)).0;
-        let mut steps = Vec::new();
+    fn crossings(&self, family: Family, put: &mut dyn FnMut(u64, usize)) {
+        // One device never changes.
+        let largest = if self.profiles.len() == 1 { 0 } else { 40 };
+        let best = |elements: u64| self.cheapest(&Task::typical(family, elements as usize));
         let mut device = best(1);
-        for power in 1..=LARGEST {
+        for power in 1..=largest {
             let (mut low, mut high) = (1u64 << (power - 1), 1u64 << power);
             let next = best(high);
             if next == device {
@@ -299,11 +313,10 @@ impl AutoDispatcher {
                 let middle = low + (high - low) / 2;
                 *(if best(middle) == device { &mut low } else { &mut high }) = middle;
             }
-            steps.push((high, device));
+            put(high, device);
             device = next;
         }
-        steps.push((NO_LIMIT, device));
-        steps
+        put(NO_LIMIT, device);
     }
 }
 

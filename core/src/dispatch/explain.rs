@@ -2,16 +2,15 @@
 
 use super::cost::{Estimate, Task};
 use super::dispatcher::{AutoDispatcher, Decision, Why};
+use super::profile::DeviceProfile;
 use crate::ops::{Cost, Family};
 use std::fmt;
 
 /// A choice with its reason and what every device would take.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Explanation {
+#[derive(Clone, Debug)]
+pub struct Explanation<'a> {
     /// The chosen device, by its index in [`AutoDispatcher::profiles`].
     pub device: usize,
-    /// Its id.
-    pub id: String,
     /// Why it was chosen, in words with numbers.
     pub reason: String,
     /// The family that it was priced as.
@@ -20,17 +19,17 @@ pub struct Explanation {
     pub elements: usize,
     /// The work.
     pub cost: Cost,
-    /// By device, in the order of [`AutoDispatcher::profiles`]: its id and what it would take.
-    pub estimates: Vec<(String, Estimate)>,
+    /// What every device would take, in the order of [`AutoDispatcher::profiles`].
+    pub estimates: Vec<Estimate>,
+    profiles: &'a [DeviceProfile],
 }
 
-impl Explanation {
-    pub(super) fn new(dispatcher: &AutoDispatcher, task: &Task, decision: Decision) -> Explanation {
+impl<'a> Explanation<'a> {
+    pub(super) fn new(dispatcher: &'a AutoDispatcher, task: &Task, decision: Decision) -> Explanation<'a> {
         let Decision { device, why } = decision;
-        let ids = dispatcher.profiles().iter().map(|profile| profile.id.clone());
-        let estimates: Vec<(String, Estimate)> = ids.zip(dispatcher.estimates(task)).collect();
-        let id = estimates[device].0.clone();
+        let (profiles, estimates) = (dispatcher.profiles(), dispatcher.estimates(task));
         let Task { family, cost, elements, .. } = *task;
+        let id = &profiles[device].id;
         let reason = match why {
             Why::Only => format!("{id} is the only device"),
             Why::Forced => format!("{id} was forced"),
@@ -38,25 +37,32 @@ impl Explanation {
                 let word = if elements < limit { "fewer than" } else { "at least" };
                 format!("{elements} elements, {word} the threshold of {family}, {limit}")
             }
-            Why::Cheapest => cheapest(&estimates, device),
+            Why::Cheapest => cheapest(profiles, &estimates, device),
         };
-        Explanation { device, id, reason, family, elements, cost, estimates }
+        Explanation { device, reason, family, elements, cost, estimates, profiles }
+    }
+
+    /// The chosen device's id.
+    pub fn id(&self) -> &'a str {
+        &self.profiles[self.device].id
     }
 
     /// What the chosen device would take.
     pub fn estimate(&self) -> &Estimate {
-        &self.estimates[self.device].1
+        &self.estimates[self.device]
     }
 }
 
 /// Against the best of the others, and what makes that one slower.
-fn cheapest(estimates: &[(String, Estimate)], device: usize) -> String {
-    let own = &estimates[device].1;
-    let others = estimates.iter().enumerate().filter(|&(i, _)| i != device);
-    let next = others.min_by(|(_, (_, a)), (_, (_, b))| {
-        (!a.fits, a.total_ns()).partial_cmp(&(!b.fits, b.total_ns())).unwrap_or(std::cmp::Ordering::Equal)
-    });
-    let Some((_, (id, other))) = next else { return "no other device".into() };
+fn cheapest(profiles: &[DeviceProfile], estimates: &[Estimate], device: usize) -> String {
+    let mut best: Option<(&str, &Estimate)> = None;
+    for (i, (profile, estimate)) in profiles.iter().zip(estimates).enumerate() {
+        if i != device && best.is_none_or(|(_, other)| estimate.beats(other)) {
+            best = Some((&profile.id, estimate));
+        }
+    }
+    let Some((id, other)) = best else { return String::new() };
+    let own = &estimates[device];
     if own.fits && !other.fits {
         return format!("operands and result don't fit in the memory of {id}");
     }
@@ -64,15 +70,15 @@ fn cheapest(estimates: &[(String, Estimate)], device: usize) -> String {
     if total <= own {
         return format!("as fast as {id}");
     }
-    let times = Tenths(total / own.max(1e-3));
-    let overhead = if other.transfer_ns >= other.launch_ns.max(other.compute_ns) {
-        format!(", {} of it moving data", Time(other.transfer_ns))
+    let (part, word) = if other.transfer_ns >= other.launch_ns.max(other.compute_ns) {
+        (other.transfer_ns, "moving data")
     } else if other.launch_ns >= other.compute_ns {
-        format!(", {} of it launching", Time(other.launch_ns))
+        (other.launch_ns, "launching")
     } else {
-        String::new()
+        (other.compute_ns, "computing")
     };
-    format!("{id} would take {times} times as long: {}{overhead}", Time(total))
+    let times = Tenths(total / own.max(1e-3));
+    format!("{id} would take {times} times as long: {}, {} of it {word}", Time(total), Time(part))
 }
 
 /// Nanoseconds in the unit that suits them.
@@ -105,12 +111,12 @@ impl fmt::Display for Time {
     }
 }
 
-impl fmt::Display for Explanation {
+impl fmt::Display for Explanation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Explanation { id, reason, family, elements, cost, .. } = self;
-        writeln!(f, "{id}: {reason}")?;
+        let Explanation { reason, family, elements, cost, .. } = self;
+        writeln!(f, "{}: {reason}", self.id())?;
         writeln!(f, "{family}, {elements} elements, {} operations, {} bytes", cost.flops as u64, cost.bytes as u64)?;
-        for (id, estimate) in &self.estimates {
+        for (DeviceProfile { id, .. }, estimate) in self.profiles.iter().zip(&self.estimates) {
             let Estimate { compute_ns, launch_ns, transfer_ns, fits, .. } = *estimate;
             let note = if fits { "" } else { " (its memory is too small)" };
             let [total, compute, launch, moves] = [estimate.total_ns(), compute_ns, launch_ns, transfer_ns].map(Time);

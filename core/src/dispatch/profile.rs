@@ -178,9 +178,8 @@ impl DeviceProfile {
         })
     }
 
-    /// A processor's figures by its instruction set, threads, nominal frequency and cache. `because` says why they are not
-    /// measured ones.
-    pub(crate) fn of_cpu(device: &CpuDevice, because: &str) -> DeviceProfile {
+    /// A processor's figures by its instruction set, threads, nominal frequency and cache.
+    pub(crate) fn of_cpu(device: &CpuDevice) -> DeviceProfile {
         let (isa, threads) = (device.isa(), device.threads());
         let cpu = hardware::cpu();
         // Operations a cycle and thread: products, attention, elementwise, functions, reductions.
@@ -202,7 +201,7 @@ impl DeviceProfile {
         DeviceProfile {
             id: "cpu".into(),
             kind: Kind::Cpu,
-            source: Source::BuiltIn(format!("{} at {mhz} MHz, {threads} threads; {because}", isa.name())),
+            source: Source::BuiltIn(format!("{} at {mhz} MHz, {threads} threads", isa.name())),
             launch_ns: 100.0,
             wake_ns: if threads > 1 { 10_000.0 } else { 0.0 },
             alone: 1.0 / n,
@@ -223,23 +222,74 @@ impl DeviceProfile {
         }
     }
 
+    /// Every figure, in the order of [`NAMES`].
+    pub(super) fn figures(&self) -> [f64; COUNT] {
+        let DeviceProfile { upload, download, rates, .. } = self;
+        let mut figures = [0.0; COUNT];
+        figures[..10].copy_from_slice(&[
+            self.launch_ns,
+            self.wake_ns,
+            self.cache_bytes,
+            upload.latency_ns,
+            download.latency_ns,
+            upload.gbytes,
+            download.gbytes,
+            self.cache_gain,
+            self.alone,
+            self.alone_memory,
+        ]);
+        for (to, rate) in figures[10..].chunks_exact_mut(2).zip(rates) {
+            to.copy_from_slice(&[rate.gflops, rate.gbytes]);
+        }
+        figures
+    }
+
+    /// Takes figures in that order.
+    pub(super) fn set_figures(&mut self, figures: &[f64; COUNT]) {
+        let DeviceProfile {
+            launch_ns, wake_ns, cache_bytes, upload, download, cache_gain, alone, alone_memory, ..
+        } = self;
+        let up = [launch_ns, wake_ns, cache_bytes, &mut upload.latency_ns, &mut download.latency_ns];
+        let more = [&mut upload.gbytes, &mut download.gbytes, cache_gain, alone, alone_memory];
+        up.into_iter().chain(more).zip(figures).for_each(|(to, from)| *to = *from);
+        for (rate, from) in self.rates.iter_mut().zip(figures[10..].chunks_exact(2)) {
+            *rate = Rate { gflops: from[0], gbytes: from[1] };
+        }
+    }
+
     /// Every figure is one that can be computed with.
     pub(super) fn check(&self) -> Result<()> {
-        let rates = self.rates.iter().flat_map(|rate| [rate.gflops, rate.gbytes]);
-        let positive =
-            rates.chain([self.alone, self.alone_memory, self.cache_gain, self.upload.gbytes, self.download.gbytes]);
-        let times = [self.launch_ns, self.wake_ns, self.cache_bytes, self.upload.latency_ns, self.download.latency_ns];
-        let fine = |value: f64, least: f64| value.is_finite() && (least..=1e18).contains(&value);
-        for (value, least) in positive.map(|value| (value, 1e-9)).chain(times.map(|value| (value, 0.0))) {
-            if !fine(value, least) {
-                fail!(InvalidArgument, "the profile of {} has a figure of {value}", self.id);
-            }
-        }
-        if self.alone > 1.0 || self.alone_memory > 1.0 {
-            fail!(InvalidArgument, "the profile of {} says that one thread is faster than all", self.id);
-        }
-        Ok(())
+        check(&self.id, &self.figures())
     }
+}
+
+/// How many figures a profile has.
+pub(super) const COUNT: usize = 10 + 2 * Family::COUNT;
+
+/// Their names in calibrations, a space between them: times and sizes, which may be 0; rates, which may not; shares, which
+/// are at most 1; then the families'.
+pub(super) const NAMES: &str = "launch_ns wake_ns cache_bytes upload_latency_ns download_latency_ns upload_gbytes \
+    download_gbytes cache_gain alone alone_memory matmul_gflops matmul_gbytes attention_gflops attention_gbytes \
+    elementwise_gflops elementwise_gbytes function_gflops function_gbytes reduction_gflops reduction_gbytes \
+    move_gflops move_gbytes";
+
+/// Every figure of a device is one that can be computed with.
+pub(super) fn check(id: &str, figures: &[f64; COUNT]) -> Result<()> {
+    for (i, (&value, name)) in figures.iter().zip(NAMES.split(' ')).enumerate() {
+        let least = if i < 5 { 0.0 } else { 1e-9 };
+        let most = if matches!(i, 8 | 9) { 1.0 } else { 1e18 };
+        // Not a number is in no range.
+        if !(least..=most).contains(&value) {
+            fail!(
+                InvalidArgument,
+                "{name} of {id} is {}; it must be {} to {}",
+                value as f32,
+                least as f32,
+                most as f32
+            );
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -258,7 +308,7 @@ mod tests {
         for isa in Isa::available() {
             for threads in [1, 2, 64] {
                 let device = CpuDevice::open(Some(isa), Some(threads)).unwrap();
-                DeviceProfile::of_cpu(&device, "no calibration").check().unwrap();
+                DeviceProfile::of_cpu(&device).check().unwrap();
             }
         }
     }
@@ -269,11 +319,20 @@ mod tests {
         for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e300] {
             let mut profile = good.clone();
             profile.rates[2].gbytes = wrong;
-            assert!(profile.check().unwrap_err().message().starts_with("the profile of gpu:mid has a figure of "));
+            assert!(profile.check().unwrap_err().message().starts_with("elementwise_gbytes of gpu:mid is "));
         }
         for wrong in [-1.0, f64::NAN, f64::INFINITY] {
             assert!(DeviceProfile { launch_ns: wrong, ..good.clone() }.check().is_err(), "{wrong}");
         }
-        assert!(DeviceProfile { alone: 1.5, ..good }.check().is_err());
+        assert!(DeviceProfile { alone: 1.5, ..good.clone() }.check().is_err());
+        // Every figure has a name, its own place and that place back.
+        assert_eq!(NAMES.split(' ').count(), COUNT);
+        let figures = std::array::from_fn(|i| 0.5 + i as f64 / 100.0);
+        let mut other = good;
+        other.set_figures(&figures);
+        assert_eq!(other.figures(), figures);
+        assert_eq!((other.launch_ns, other.alone_memory, other.rate(Family::Move).gbytes), (0.5, 0.59, 0.71));
+        let names: Vec<&str> = NAMES.split(' ').skip(10).step_by(2).collect();
+        assert_eq!(names, Family::ALL.map(|family| format!("{family}_gflops")));
     }
 }

@@ -5,11 +5,11 @@
 //! priced as if all steps ran on it: that is what a step costs there, transfers of what is not there yet included.
 
 use super::Program;
-use super::lower::{Do, Lowered, Source, Step, Work};
+use super::lower::{Do, Lowered, Operand, Source, Step, Work};
 use crate::command::{Inputs, View};
 use crate::dispatch::{AutoDispatcher, Estimate, Explanation, Item, Kind, Places, Task, Time};
 use crate::error::Result;
-use crate::ops::Op;
+use crate::ops::{Family, Op};
 use std::fmt::{self, Write};
 
 /// A program, priced.
@@ -132,8 +132,8 @@ impl<'a> Walk<'a> {
     fn copy(&mut self, from: usize, to: usize, bytes: usize) -> Visit {
         let wanted = if self.is_output(to) { Places::HOST } else { Places::NOWHERE };
         let output = Item { bytes, at: wanted };
-        let mut task =
-            Task { operands: [Item { bytes, at: self.at[from] }].into_iter().collect(), output, ..nothing() };
+        let mut task = Task { output, ..Task::typical(Family::Move, 0) };
+        task.operands[0] = Item { bytes, at: self.at[from] };
         let profiles = self.dispatcher.profiles();
         let device = if self.at[from].contain(Places::HOST) {
             profiles.iter().position(|profile| profile.kind == Kind::Cpu)
@@ -152,20 +152,21 @@ impl<'a> Walk<'a> {
 
     fn command(&mut self, index: usize, work: &Work, forced: Option<usize>) -> Visit {
         let views: Inputs<'static> = work.inputs.iter().map(|it| it.map(|it| View::shape_only(it.meta))).collect();
-        let mut task = Task::new(work.op, &work.attrs, &views, &work.output.meta);
-        let cells = || work.inputs.iter().flatten().map(|input| input.cell);
-        task.operands.iter_mut().zip(cells()).for_each(|(item, cell)| item.at = self.at[cell]);
         let wanted = if self.is_output(work.output.cell) { Places::HOST } else { Places::NOWHERE };
-        task.output.at = wanted;
+        let at = |i: usize| match work.inputs.get(i) {
+            Some(input) => input.map_or(Places::HOST, |input| self.at[input.cell]),
+            None => wanted,
+        };
+        let task = Task::placed(work.op, &work.attrs, &views, &work.output.meta, &at);
         let device = forced.unwrap_or_else(|| self.dispatcher.choose_task(&task).device);
         let estimate = self.dispatcher.estimate(&task, device);
         let here = self.dispatcher.place(device);
         let (mut returned, mut fetched) = (None, None);
-        for (item, cell) in task.operands.iter().zip(cells()) {
-            if item.bytes == 0 || self.at[cell].contain(here) {
+        for &Operand { cell, meta } in work.inputs.iter().flatten() {
+            if meta.bytes() == 0 || self.at[cell].contain(here) {
                 continue;
             }
-            let ns = self.dispatcher.transfer_ns(item.bytes, self.at[cell], here);
+            let ns = self.dispatcher.transfer_ns(meta.bytes(), self.at[cell], here);
             if here == Places::HOST {
                 let from =
                     (0..self.dispatcher.profiles().len()).find(|&i| self.at[cell].contain(self.dispatcher.place(i)));
@@ -185,11 +186,6 @@ impl<'a> Walk<'a> {
     fn is_output(&self, cell: usize) -> bool {
         matches!(self.lowered.cells[cell], Source::Output(_))
     }
-}
-
-/// The task of a copy: no work but its transfers.
-fn nothing() -> Task {
-    Task::typical(crate::ops::Family::Move, 0)
 }
 
 impl Program {
