@@ -135,7 +135,7 @@ fn calibrate_writes_one_file_that_everything_then_uses() {
     good_cached(&folder, &["calibrate", "--quick"]);
     assert!(good_cached(&folder, &["info"]).contains("calibrated: "));
     std::fs::write(&path, measured.replace("machine = \"", "machine = \"another ")).unwrap();
-    assert!(good_cached(&folder, &["info"]).contains(" is ignored: it is about another machine, another "));
+    assert!(good_cached(&folder, &["info"]).contains(" is ignored: it is about another machine"));
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn adead_toml_sets_what_nobody_else_does() {
     write("use_gpu = maybe\n");
     let ended = run(&["info"], &[]);
     assert_eq!(ended.code, 11);
-    assert!(ended.err.contains("adead.toml, line 1: use_gpu = maybe; it must be true or false"), "{ended:?}");
+    assert!(ended.err.contains("adead.toml, line 1: use_gpu must be true or false"), "{ended:?}");
     let other = file(&folder, "other.toml", b"device = \"nonsense\"\n");
     assert!(run(&["info"], &[("ADEAD_CONFIG", &other)]).err.contains("no device 'nonsense'"));
     assert_eq!(run(&["info"], &[("ADEAD_CONFIG", "nowhere.toml")]).code, 21);

@@ -19,7 +19,7 @@ use crate::error::{Error, Result, Status, fail};
 use crate::hal::cpu::Isa;
 use crate::ops::Family;
 use std::path::PathBuf;
-use std::{env, fs, io};
+use std::{env, fmt, fs, io};
 
 /// What the environment and `adead.toml` say; `None` where neither does.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -34,8 +34,8 @@ pub struct Config {
     pub isa: Option<Isa>,
     /// Where files that outlive a process go.
     pub cache_dir: Option<PathBuf>,
-    /// From how many elements on operations of a family go to the GPU.
-    pub thresholds: Vec<(Family, usize)>,
+    /// By [`Family`]: from how many elements on its operations go to the GPU.
+    pub thresholds: [Option<usize>; Family::COUNT],
 }
 
 /// An environment variable that is set and not empty.
@@ -53,9 +53,9 @@ impl Config {
         };
         let mut config = match fs::read_to_string(&path) {
             Ok(text) => Config::parse(&text)
-                .map_err(|text| Error::new(Status::InvalidArgument, format!("{}, {text}", path.to_string_lossy())))?,
+                .map_err(|fault| Error::new(Status::InvalidArgument, format!("{}, {fault}", path.to_string_lossy())))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound && !named => Config::default(),
-            Err(error) => fail!(Io, "{}: {error}", path.to_string_lossy()),
+            Err(error) => fail!(Io, "{}: {}", path.to_string_lossy(), error.kind()),
         };
         if let Some(device) = variable("ADEAD_DEVICE") {
             config.device = Some(device);
@@ -85,86 +85,108 @@ impl Config {
         self.cache_dir.clone().or_else(users)
     }
 
-    fn parse(text: &str) -> Result<Config, String> {
+    fn parse(text: &str) -> Result<Config, Fault> {
         let mut config = Config::default();
-        entries(text, &mut |entry| {
-            config.set(&entry).map_err(|what| {
-                let Entry { key, value, line, .. } = entry;
-                format!("line {line}: {key} = {value}; {what}")
-            })
-        })?;
+        entries(text, &mut |entry| config.set(&entry))?;
         if config.use_gpu == Some(false) && !matches!(config.device.as_deref(), None | Some("auto" | "cpu")) {
-            return Err(format!("device is '{}' and use_gpu is false", config.device_name()));
+            return Err(Fault { line: 0, what: "device names a GPU and use_gpu is false" });
         }
         Ok(config)
     }
 
     /// Takes a setting of the file; the error says what it must be.
-    fn set(&mut self, &Entry { table, key, value, .. }: &Entry<'_>) -> Result<(), &'static str> {
-        let text = || match value.trim_matches('"') {
-            text if text.len() + 2 == value.len() && !text.is_empty() && !text.contains('\\') => Ok(text),
-            _ => Err("it must be a text in double quotes, without backslashes"),
-        };
+    fn set(&mut self, entry: &Entry<'_>) -> Result<(), &'static str> {
+        let &Entry { table, key, value, quoted, .. } = entry;
+        let text = || if quoted && !value.is_empty() { Ok(value) } else { Err("it must be a text in double quotes") };
         let twice = match (table, key) {
-            ("thresholds", _) => {
-                let known = "there are matmul, attention, elementwise, function, reduction, move";
-                let family = key.parse().map_err(|_| known)?;
-                let elements = value.parse().map_err(|_| "it must be a number of elements")?;
-                let twice = self.thresholds.iter().any(|other| other.0 == family);
-                self.thresholds.push((family, elements));
-                twice
-            }
             ("", "device") => self.device.replace(text()?.into()).is_some(),
             ("", "cache_dir") => self.cache_dir.replace(text()?.into()).is_some(),
-            ("", "isa") => {
-                let isa = text()?.parse().map_err(|_| "it must be \"avx512\", \"avx2\", \"sse2\" or \"portable\"")?;
-                self.isa.replace(isa).is_some()
-            }
-            ("", "use_gpu") => self.use_gpu.replace(value.parse().map_err(|_| "it must be true or false")?).is_some(),
+            ("", "isa") => match Isa::ALL.into_iter().find(|isa| isa.name() == value) {
+                Some(isa) if quoted => self.isa.replace(isa).is_some(),
+                _ => return Err("isa must be \"avx512\", \"avx2\", \"sse2\" or \"portable\""),
+            },
+            ("", "use_gpu") => match value {
+                "true" | "false" => self.use_gpu.replace(value == "true").is_some(),
+                _ => return Err("use_gpu must be true or false"),
+            },
             ("", "num_threads") => match value.parse() {
                 Ok(threads @ 1..=1024) => self.threads.replace(threads).is_some(),
-                _ => return Err("it must be 1 to 1024"),
+                _ => return Err("num_threads must be 1 to 1024"),
             },
+            ("thresholds", _) => {
+                let Some(family) = Family::ALL.into_iter().find(|family| family.name() == key) else {
+                    return Err("thresholds are of matmul, attention, elementwise, function, reduction, move");
+                };
+                let Ok(elements) = value.parse() else { return Err("a threshold must be a number of elements") };
+                self.thresholds[family as usize].replace(elements).is_some()
+            }
             _ => return Err("there are device, use_gpu, num_threads, isa, cache_dir and [thresholds]"),
         };
         if twice { Err("it is set twice") } else { Ok(()) }
     }
 }
 
-/// A setting in a text file. A text still has its quotes.
+/// A setting in a text file.
 pub(crate) struct Entry<'a> {
     pub table: &'a str,
     pub key: &'a str,
+    /// Without its quotes.
     pub value: &'a str,
+    pub quoted: bool,
+}
+
+/// What is wrong with a text file; line 0 is all of it.
+pub(crate) struct Fault {
     pub line: usize,
+    pub what: &'static str,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => f.write_str(self.what),
+            line => write!(f, "line {line}: {}", self.what),
+        }
+    }
 }
 
 /// The settings of a text in the part of TOML that is used here: tables, `key = value` with a bare value or a text in
-/// double quotes without escapes, comments. The error names the line.
-pub(crate) fn entries<'a>(text: &'a str, each: &mut dyn FnMut(Entry<'a>) -> Result<(), String>) -> Result<(), String> {
+/// double quotes without escapes, comments.
+pub(crate) fn entries<'a>(
+    text: &'a str,
+    each: &mut dyn FnMut(Entry<'a>) -> Result<(), &'static str>,
+) -> Result<(), Fault> {
     let mut table = "";
-    for (i, whole) in text.lines().enumerate() {
-        let line = i + 1;
+    for (i, line) in text.lines().enumerate() {
+        let fault = |what| Err(Fault { line: i + 1, what });
         // A quoted text may hold a '#'.
-        let quoted = |at: usize| whole[..at].matches('"').count() % 2 == 1;
-        let end = whole.match_indices('#').map(|(at, _)| at).find(|&at| !quoted(at)).unwrap_or(whole.len());
-        let content = whole[..end].trim();
-        if content.is_empty() {
-            continue;
-        }
-        if let Some(name) = content.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-            table = name.trim();
-            continue;
-        }
-        let Some((key, value)) = content.split_once('=').map(|(key, value)| (key.trim(), value.trim())) else {
-            return Err(format!("line {line}: '{content}' is no 'key = value'"));
+        let (before, quoted) = match line.split_once('"') {
+            Some((before, rest)) if !before.contains('#') => (before, Some(rest)),
+            _ => (line.split('#').next().unwrap_or(line), None),
         };
-        let quotes = value.matches('"').count();
-        let quoted = quotes == 2 && value.len() > 1 && value.starts_with('"') && value.ends_with('"');
-        if value.is_empty() || (quotes > 0 && !quoted) {
-            return Err(format!("line {line}: '{value}' is no value; write a number, true, false or \"text\""));
+        let before = before.trim();
+        if before.is_empty() && quoted.is_none() {
+            continue;
         }
-        each(Entry { table, key, value, line })?;
+        if let Some(name) = before.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            table = name;
+            continue;
+        }
+        let Some((key, bare)) = before.split_once('=') else { return fault("it is no 'key = value'") };
+        let value = match quoted.map(|rest| rest.split_once('"')) {
+            None => bare.trim(),
+            Some(Some((value, rest))) if bare.trim().is_empty() && !value.contains('\\') => {
+                let rest = rest.trim();
+                if !rest.is_empty() && !rest.starts_with('#') {
+                    return fault("something follows the text");
+                }
+                value
+            }
+            Some(_) => return fault("a text is in double quotes, without backslashes"),
+        };
+        if let Err(what) = each(Entry { table, key: key.trim(), value, quoted: quoted.is_some() }) {
+            return fault(what);
+        }
     }
     Ok(())
 }
@@ -177,34 +199,51 @@ mod tests {
     fn every_setting_is_read() {
         let text = "# adead\ndevice = \"a # b\" # which\nuse_gpu=true\n num_threads = 3\nisa = \"avx2\"\n\
                     cache_dir = \"/c\"\n[thresholds]\nmatmul = 4096\nfunction = 0\n";
-        let config = Config::parse(text).unwrap();
+        let config = Config::parse(text).map_err(|fault| fault.to_string()).unwrap();
         assert_eq!((config.device_name(), config.use_gpu, config.threads), ("a # b", Some(true), Some(3)));
         assert_eq!((config.isa, config.cache_folder()), (Some(Isa::Avx2), Some("/c".into())));
-        assert_eq!(config.thresholds, [(Family::Matmul, 4096), (Family::Function, 0)]);
-        assert_eq!(Config::parse("").unwrap(), Config::default());
+        assert_eq!(config.thresholds, [Some(4096), None, None, Some(0), None, None]);
+        assert_eq!(Config::parse("").map_err(|fault| fault.to_string()).unwrap(), Config::default());
         assert_eq!(Config::default().device_name(), "auto");
     }
 
     #[test]
     fn what_is_malformed_names_its_line() {
-        for (text, words) in [
-            ("\ndevice", "line 2: 'device' is no 'key = value'"),
-            ("device = cpu", "line 1: device = cpu; it must be a text in double quotes"),
-            ("device = \"cpu", "is no value"),
-            ("device = \"\"", "in double quotes"),
-            ("device = \"c\\\\pu\"", "without backslashes"),
-            ("use_gpu = 1", "true or false"),
-            ("num_threads = 0", "1 to 1024"),
-            ("isa = \"mmx\"", "it must be \"avx512\", "),
-            ("gpu = true", "there are device, "),
-            ("device = \"cpu\"\ndevice = \"cpu\"", "line 2: device = \"cpu\"; it is set twice"),
-            ("[thresholds]\nmatmul = -1", "number of elements"),
-            ("[thresholds]\nconv = 1", "line 2: conv = 1; there are matmul, "),
-            ("[other]\nx = 1", "there are device, "),
-            ("device = \"cuda\"\nuse_gpu = false", "device is 'cuda' and use_gpu is false"),
+        for (text, expected) in [
+            ("\ndevice", "line 2: it is no 'key = value'"),
+            ("device = cpu", "line 1: it must be a text in double quotes"),
+            ("device = \"\"", "line 1: it must be a text in double quotes"),
+            ("device = \"cpu", "line 1: a text is in double quotes, without backslashes"),
+            ("device = \"c\\pu\"", "line 1: a text is in double quotes, without backslashes"),
+            ("device = x\"cpu\"", "line 1: a text is in double quotes, without backslashes"),
+            ("device = \"cpu\" x", "line 1: something follows the text"),
+            ("\"device = cpu", "line 1: it is no 'key = value'"),
+            ("use_gpu = 1", "line 1: use_gpu must be true or false"),
+            ("num_threads = 0", "line 1: num_threads must be 1 to 1024"),
+            ("isa = \"mmx\"", "line 1: isa must be \"avx512\", \"avx2\", \"sse2\" or \"portable\""),
+            ("isa = avx2", "line 1: isa must be \"avx512\", \"avx2\", \"sse2\" or \"portable\""),
+            ("gpu = true", "line 1: there are device, use_gpu, num_threads, isa, cache_dir and [thresholds]"),
+            ("device = \"cpu\"\n#\ndevice = \"cpu\"", "line 3: it is set twice"),
+            ("[thresholds]\nmatmul = 1\nmatmul = 1", "line 3: it is set twice"),
+            ("[thresholds]\nmatmul = -1", "line 2: a threshold must be a number of elements"),
+            (
+                "[thresholds]\nconv = 1",
+                "line 2: thresholds are of matmul, attention, elementwise, function, reduction, move",
+            ),
+            ("[other]\nx = 1", "line 2: there are device, use_gpu, num_threads, isa, cache_dir and [thresholds]"),
+            ("device = \"cuda\"\nuse_gpu = false", "device names a GPU and use_gpu is false"),
         ] {
-            let error = Config::parse(text).unwrap_err();
-            assert!(error.contains(words), "{text:?}: {error}");
+            let Err(fault) = Config::parse(text) else { panic!("{text:?} is taken") };
+            assert_eq!(fault.to_string(), expected, "{text:?}");
         }
+    }
+
+    #[test]
+    fn the_messages_name_what_there_is() {
+        let isas = Isa::ALL.map(Isa::name);
+        let Err(fault) = Config::parse("isa = 1") else { panic!("taken") };
+        assert!(isas.iter().all(|isa| fault.what.contains(isa)));
+        let Err(fault) = Config::parse("[thresholds]\nx = 1") else { panic!("taken") };
+        assert!(Family::ALL.iter().all(|family| fault.what.contains(family.name())));
     }
 }

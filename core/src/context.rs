@@ -6,7 +6,7 @@ use crate::dispatch::{AutoDispatcher, DeviceProfile, Explanation, Task, calibrat
 use crate::error::{Result, fail};
 use crate::hal::cpu::{CpuDevice, Isa};
 use crate::hal::{Device, DeviceInfo};
-use crate::ops::{Attrs, Op};
+use crate::ops::{Attrs, Family, Op};
 use crate::tensor::Tensor;
 use std::sync::Arc;
 
@@ -60,8 +60,10 @@ impl Context {
         let machine = calibration::machine(cpu.info());
         let profile = calibration::profile(config, &machine, || DeviceProfile::of_cpu(&cpu));
         let dispatcher = AutoDispatcher::new(vec![profile])?;
-        for &(family, elements) in &config.thresholds {
-            dispatcher.set_threshold(family, Some(elements));
+        for (family, elements) in Family::ALL.into_iter().zip(config.thresholds) {
+            if elements.is_some() {
+                dispatcher.set_threshold(family, elements);
+            }
         }
         if device != "auto" {
             dispatcher.force(Some(device))?;

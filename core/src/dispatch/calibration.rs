@@ -4,7 +4,7 @@
 //! another machine is ignored, and the profile says why; figures can make a choice slower, never a result different.
 
 use super::profile::{COUNT, DeviceProfile, NAMES, Source, check};
-use crate::config::{Config, Entry, entries};
+use crate::config::{Config, Entry, Fault, entries};
 use crate::contract;
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::DeviceInfo;
@@ -52,36 +52,41 @@ pub fn encode(machine: &str, profiles: &[DeviceProfile]) -> String {
 /// Puts the figures of a file's text into the profile of the device that they are about. On an error, which says what is
 /// wrong with the text, the profile is as it was.
 pub fn decode(text: &str, machine: &str, profile: &mut DeviceProfile) -> Result<(), String> {
+    read(text, machine, profile).map_err(|fault| fault.to_string())
+}
+
+fn read(text: &str, machine: &str, profile: &mut DeviceProfile) -> Result<(), Fault> {
     let (mut version, mut about) = (None, None);
     let (mut figures, mut missing) = ([0.0; COUNT], (1u32 << COUNT) - 1);
-    entries(text, &mut |Entry { table, key, value, line }| {
+    entries(text, &mut |Entry { table, key, value, .. }| {
         if table.is_empty() {
             match key {
                 "version" => version = Some(value),
-                "machine" => about = Some(value.trim_matches('"')),
-                _ => return Err(format!("line {line}: nothing is named '{key}'")),
+                "machine" => about = Some(value),
+                _ => return Err("there are version and machine"),
             }
         } else if table == profile.id {
             let place = NAMES.split(' ').position(|name| name == key);
-            let (Some(i), Some(number)) = (place, parse_f32(value)) else {
-                return Err(format!("line {line}: '{key} = {value}' is no figure"));
-            };
+            let (Some(i), Some(number)) = (place, parse_f32(value)) else { return Err("it is no figure") };
             figures[i] = f64::from(number);
             missing &= !(1 << i);
         }
         // The tables of other devices are theirs.
         Ok(())
     })?;
+    let fault = |what| Err(Fault { line: 0, what });
     if version != Some(VERSION) {
-        return Err(format!("its version is {}, not {VERSION}", version.unwrap_or("missing")));
+        return fault("it is of another version");
     }
     if about != Some(machine) {
-        return Err(format!("it is about another machine, {}", about.unwrap_or("which it does not name")));
+        return fault("it is about another machine");
     }
-    if let Some(name) = NAMES.split(' ').nth(missing.trailing_zeros() as usize) {
-        return Err(format!("{name} of {} is missing", profile.id));
+    if missing != 0 {
+        return fault("it is not complete");
     }
-    check(&profile.id, &figures).map_err(|error| error.message().to_string())?;
+    if check(&figures).is_some() {
+        return fault("a figure is out of range");
+    }
     profile.set_figures(&figures);
     Ok(())
 }
@@ -95,7 +100,7 @@ pub(crate) fn profile(config: &Config, machine: &str, built_in: impl FnOnce() ->
         Some(path) => {
             let name = path.to_string_lossy();
             match fs::read_to_string(&path) {
-                Ok(text) => match decode(&text, machine, &mut profile) {
+                Ok(text) => match read(&text, machine, &mut profile) {
                     Ok(()) => {
                         profile.source = Source::Calibrated(name.into());
                         return profile;
@@ -103,7 +108,7 @@ pub(crate) fn profile(config: &Config, machine: &str, built_in: impl FnOnce() ->
                     Err(wrong) => format!("{name} is ignored: {wrong}"),
                 },
                 Err(error) if error.kind() == io::ErrorKind::NotFound => "no calibration".into(),
-                Err(error) => format!("{name} is ignored: {error}"),
+                Err(error) => format!("{name} is ignored: {}", error.kind()),
             }
         }
     };
@@ -169,24 +174,26 @@ mod tests {
     fn what_is_wrong_is_said_and_changes_nothing() {
         let good = encode("m", &[measured("cpu")]);
         let cut = good.lines().take(good.lines().count() - 1).collect::<Vec<_>>().join("\n");
-        for (text, words) in [
-            (String::new(), "its version is missing, not 1"),
-            ("\u{0}\u{1}garbage".into(), "line 1:"),
-            (good.replace("version = 1", "version = 2"), "its version is 2, not 1"),
-            (good.replace("machine = \"m\"", "machine = \"n\""), "it is about another machine, n"),
-            (good.replace("machine = \"m\"", ""), "another machine, which it does not name"),
-            (good.replace("[cpu]", "[gpu]"), "launch_ns of cpu is missing"),
-            (good.replace("wake_ns", "woke_ns"), "line 8: 'woke_ns = 0.5' is no figure"),
-            (good.replace("alone = ", "alone = x"), "' is no figure"),
-            (good.replace("matmul_gflops = ", "matmul_gflops = -"), "matmul_gflops of cpu is -"),
-            (good.replace("matmul_gflops = ", "matmul_gflops = 0#"), "matmul_gflops of cpu is 0"),
-            (good.replace("alone = ", "alone = nan#"), "alone of cpu is NaN"),
-            (good.replace("alone = ", "alone = inf#"), "alone of cpu is inf"),
-            (cut, "move_gbytes of cpu is missing"),
+        for (text, expected) in [
+            (String::new(), "it is of another version"),
+            ("\u{0}\u{1}garbage".into(), "line 1: it is no 'key = value'"),
+            (good.replace("version = 1", "version = 2"), "it is of another version"),
+            (good.replace("machine = \"m\"", "machine = \"n\""), "it is about another machine"),
+            (good.replace("machine = \"m\"", ""), "it is about another machine"),
+            (good.replace("machine", "mashine"), "line 4: there are version and machine"),
+            (good.replace("[cpu]", "[gpu]"), "it is not complete"),
+            (good.replace("wake_ns", "woke_ns"), "line 8: it is no figure"),
+            (good.replace("wake_ns = ", "wake_ns = x"), "line 8: it is no figure"),
+            (good.replace("matmul_gflops = ", "matmul_gflops = -"), "a figure is out of range"),
+            (good.replace("matmul_gflops = ", "matmul_gflops = 0#"), "a figure is out of range"),
+            (good.replace("alone = ", "alone = 1.5#"), "a figure is out of range"),
+            (good.replace("alone = ", "alone = nan#"), "a figure is out of range"),
+            (good.replace("alone = ", "alone = inf#"), "a figure is out of range"),
+            (cut, "it is not complete"),
         ] {
             let mut profile = profile_of("cpu");
             let error = decode(&text, "m", &mut profile).unwrap_err();
-            assert!(error.contains(words), "{error}, not {words}");
+            assert_eq!(error, expected);
             assert_eq!(profile, profile_of("cpu"));
         }
     }
@@ -206,7 +213,7 @@ mod tests {
         // A file under the wrong name, and one that is none.
         fs::copy(&path, file(&folder, "n")).unwrap();
         let foreign = load("n").source.to_string();
-        assert!(foreign.ends_with("is ignored: it is about another machine, m"), "{foreign}");
+        assert!(foreign.ends_with("is ignored: it is about another machine"), "{foreign}");
         fs::write(&path, [0xff, 0xfe]).unwrap();
         assert!(load("m").source.to_string().contains(" is ignored: "));
         store(&folder, "m", &[measured("cpu")]).unwrap();

@@ -259,7 +259,10 @@ impl DeviceProfile {
 
     /// Every figure is one that can be computed with.
     pub(super) fn check(&self) -> Result<()> {
-        check(&self.id, &self.figures())
+        match check(&self.figures()) {
+            Some((name, value)) => fail!(InvalidArgument, "{name} of {} is {value}, which is out of range", self.id),
+            None => Ok(()),
+        }
     }
 }
 
@@ -273,23 +276,14 @@ pub(super) const NAMES: &str = "launch_ns wake_ns cache_bytes upload_latency_ns 
     elementwise_gflops elementwise_gbytes function_gflops function_gbytes reduction_gflops reduction_gbytes \
     move_gflops move_gbytes";
 
-/// Every figure of a device is one that can be computed with.
-pub(super) fn check(id: &str, figures: &[f64; COUNT]) -> Result<()> {
-    for (i, (&value, name)) in figures.iter().zip(NAMES.split(' ')).enumerate() {
+/// The first figure that can't be computed with, if there is one.
+pub(super) fn check(figures: &[f64; COUNT]) -> Option<(&'static str, f32)> {
+    figures.iter().zip(NAMES.split(' ')).enumerate().find_map(|(i, (&value, name))| {
         let least = if i < 5 { 0.0 } else { 1e-9 };
         let most = if matches!(i, 8 | 9) { 1.0 } else { 1e18 };
         // Not a number is in no range.
-        if !(least..=most).contains(&value) {
-            fail!(
-                InvalidArgument,
-                "{name} of {id} is {}; it must be {} to {}",
-                value as f32,
-                least as f32,
-                most as f32
-            );
-        }
-    }
-    Ok(())
+        if (least..=most).contains(&value) { None } else { Some((name, value as f32)) }
+    })
 }
 
 #[cfg(test)]
