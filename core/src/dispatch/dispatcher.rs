@@ -257,6 +257,10 @@ impl AutoDispatcher {
     fn cheapest(&self, task: &Task) -> usize {
         let mut best = (0, self.estimate(task, 0));
         for device in 1..self.profiles.len() {
+            // Where getting it started takes longer, the rest need not be priced.
+            if best.1.fits && self.profiles[device].launch_ns >= best.1.total_ns() {
+                continue;
+            }
             let other = self.estimate(task, device);
             if other.beats(&best.1) {
                 best = (device, other);
