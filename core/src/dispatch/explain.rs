@@ -70,15 +70,16 @@ fn cheapest(profiles: &[DeviceProfile], estimates: &[Estimate], device: usize) -
     if total <= own {
         return format!("as fast as {id}");
     }
+    let times = Tenths(total / own.max(1e-3));
+    let text = format!("{id} would take {times} times as long: {}", Time(total));
     let (part, word) = if other.transfer_ns >= other.launch_ns.max(other.compute_ns) {
         (other.transfer_ns, "moving data")
     } else if other.launch_ns >= other.compute_ns {
         (other.launch_ns, "launching")
     } else {
-        (other.compute_ns, "computing")
+        return text;
     };
-    let times = Tenths(total / own.max(1e-3));
-    format!("{id} would take {times} times as long: {}, {} of it {word}", Time(total), Time(part))
+    format!("{text}, {} of it {word}", Time(part))
 }
 
 /// Nanoseconds in the unit that suits them.

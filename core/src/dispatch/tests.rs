@@ -237,6 +237,7 @@ fn explanations_have_the_numbers() {
     assert!(machine.explain_task(&launched).reason.ends_with(" of it launching"));
     let large = machine.explain_task(&task(Op::Matmul, &[&[4096, 4096], &[4096, 4096]]));
     assert!(large.id() == "cuda:0" && large.reason.starts_with("cpu would take "), "{large}");
+    assert!(large.reason.ends_with(" ms"), "computing is what takes the time: {}", large.reason);
     assert!(large.estimate().total_ns() < large.estimates[0].total_ns());
 }
 
