@@ -103,7 +103,7 @@ impl Config {
             ("", "cache_dir") => self.cache_dir.replace(text()?.into()).is_some(),
             ("", "isa") => match Isa::ALL.into_iter().find(|isa| isa.name() == value) {
                 Some(isa) if quoted => self.isa.replace(isa).is_some(),
-                _ => return Err("isa must be \"avx512\", \"avx2\", \"sse2\" or \"portable\""),
+                _ => return Err("isa must name an instruction set, such as \"avx2\""),
             },
             ("", "use_gpu") => match value {
                 "true" | "false" => self.use_gpu.replace(value == "true").is_some(),
@@ -220,8 +220,8 @@ mod tests {
             ("\"device = cpu", "line 1: it is no 'key = value'"),
             ("use_gpu = 1", "line 1: use_gpu must be true or false"),
             ("num_threads = 0", "line 1: num_threads must be 1 to 1024"),
-            ("isa = \"mmx\"", "line 1: isa must be \"avx512\", \"avx2\", \"sse2\" or \"portable\""),
-            ("isa = avx2", "line 1: isa must be \"avx512\", \"avx2\", \"sse2\" or \"portable\""),
+            ("isa = \"mmx\"", "line 1: isa must name an instruction set, such as \"avx2\""),
+            ("isa = avx2", "line 1: isa must name an instruction set, such as \"avx2\""),
             ("gpu = true", "line 1: there are device, use_gpu, num_threads, isa, cache_dir and [thresholds]"),
             ("device = \"cpu\"\n#\ndevice = \"cpu\"", "line 3: it is set twice"),
             ("[thresholds]\nmatmul = 1\nmatmul = 1", "line 3: it is set twice"),
@@ -239,10 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_messages_name_what_there_is() {
-        let isas = Isa::ALL.map(Isa::name);
-        let Err(fault) = Config::parse("isa = 1") else { panic!("taken") };
-        assert!(isas.iter().all(|isa| fault.what.contains(isa)));
+    fn the_message_names_every_family() {
         let Err(fault) = Config::parse("[thresholds]\nx = 1") else { panic!("taken") };
         assert!(Family::ALL.iter().all(|family| fault.what.contains(family.name())));
     }
