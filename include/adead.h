@@ -208,6 +208,25 @@ enum {
   ADEAD_MODE_GPU = 2
 };
 
+// adead_family: operations that cost alike.
+enum {
+  /// Matrix products: matmul, ffn.
+  ADEAD_FAMILY_MATMUL = 0,
+  /// attention.
+  ADEAD_FAMILY_ATTENTION = 1,
+  /// A few instructions for each element: add, mul, relu, cast.
+  ADEAD_FAMILY_ELEMENTWISE = 2,
+  /// A polynomial for each element: exp, log, tanh, sigmoid, gelu.
+  ADEAD_FAMILY_FUNCTION = 3,
+  /// Along an axis: sum, max, dot, softmax, the norms.
+  ADEAD_FAMILY_REDUCTION = 4,
+  /// No arithmetic: transpose, concat, embedding.
+  ADEAD_FAMILY_MOVE = 5
+};
+
+/// A threshold that is none: the cost model decides.
+#define ADEAD_NO_THRESHOLD ((size_t)-1)
+
 // adead_format: what a program is or was decoded from.
 enum {
   /// adead's own container.
@@ -254,6 +273,9 @@ enum {
 
 /// The most dimensions that a tensor may have.
 #define ADEAD_MAX_RANK 8
+
+/// The most devices that an explanation has room for.
+#define ADEAD_MAX_ESTIMATES 16
 
 /// The axis of an operation that works on the row-major flattening of everything.
 #define ADEAD_AXIS_ALL INT32_MIN
@@ -359,6 +381,50 @@ typedef int32_t adead_dtype;
 
 /// An operation, one of `ADEAD_OP_...`.
 typedef int32_t adead_op;
+
+/// Operations that cost alike, one of `ADEAD_FAMILY_...`.
+typedef int32_t adead_family;
+
+/// What a device would take for an operation, in nanoseconds.
+typedef struct {
+  /// The work itself.
+  double compute_ns;
+  /// Getting it started.
+  double launch_ns;
+  /// Moving operands there and the result back.
+  double transfer_ns;
+  /// All of it.
+  double total_ns;
+  /// Whether operands and result fit in its memory: 0 or 1.
+  int32_t fits;
+  /// 0.
+  int32_t reserved;
+} adead_estimate;
+
+/// A choice with its reason and what every device would take. The caller sets `struct_size`; texts end with NUL and are
+/// cut if they are longer.
+typedef struct {
+  /// `sizeof(adead_explanation)`.
+  size_t struct_size;
+  /// The chosen device, by its index for `adead_context_device_at`.
+  size_t device;
+  /// Elements of the largest operand or result: what a threshold is compared with.
+  size_t elements;
+  /// Floating-point operations; a multiply-add is two.
+  double flops;
+  /// Bytes read and written.
+  double bytes;
+  /// What the operation was priced as.
+  adead_family family;
+  /// How many of `estimates` are there, in the order of the devices.
+  uint32_t estimate_count;
+  /// What every device would take.
+  adead_estimate estimates[ADEAD_MAX_ESTIMATES];
+  /// How to open the chosen device: "cpu", "cuda:0".
+  char id[32];
+  /// Why it was chosen.
+  char reason[256];
+} adead_explanation;
 
 /// Which form of gelu, one of `ADEAD_GELU_...`.
 typedef int32_t adead_gelu_form;
@@ -550,7 +616,7 @@ ADEAD_API adead_status adead_vulkan_compute(const char *shader, int x, int y, in
 ADEAD_API adead_status adead_hardware_report(adead_hardware *out);
 
 /// Opens a device by name: "auto", "cpu" ("cuda:1", "vulkan" ... are `backend_unavailable` in this version). NULL is what
-/// `ADEAD_DEVICE` names, else "auto". `opts` may be NULL.
+/// `ADEAD_DEVICE` names, else what adead.toml does, else "auto". `opts` may be NULL.
 ADEAD_API
 adead_status adead_context_open(const char *device,
                                 const adead_context_options *opts,
@@ -653,6 +719,31 @@ ADEAD_API void adead_attrs_destroy(adead_attrs *attrs);
 /// eight digits of their bits, words ("relu", "i32"), "all" for axis, lists with commas ("1,0,2"). docs/operations.md
 /// lists them. `invalid_argument` for a name that `op` does not have and for a value that it can't take.
 ADEAD_API adead_status adead_attrs_set(adead_attrs *attrs, adead_op op, const char *name, const char *value);
+
+/// The name of a family, such as "matmul"; NULL for a number that is none. Never freed.
+ADEAD_API const char *adead_family_name(adead_family family);
+
+/// The device for work on that many elements in host memory of which nothing else is known, by its index for
+/// `adead_context_device_at`. Takes some nanoseconds; results are the same on every device.
+ADEAD_API adead_status adead_select(const adead_context *context, size_t elements, size_t *out);
+
+/// On which device `adead_op_run` with the same arguments would run, why, and what every device would take. Runs nothing.
+/// The caller sets `out->struct_size`.
+ADEAD_API
+adead_status adead_explain(const adead_context *context,
+                           adead_op op,
+                           const adead_tensor *const *operands,
+                           size_t count,
+                           const adead_attrs *attrs,
+                           adead_explanation *out);
+
+/// From how many elements on operations of a family go to a GPU and below it to the CPU; `ADEAD_NO_THRESHOLD` lets the
+/// costs decide. Without a GPU it changes nothing. Threads may share the context meanwhile.
+ADEAD_API adead_status adead_context_set_threshold(const adead_context *context, adead_family family, size_t elements);
+
+/// Sends everything to one of the context's devices by its id ("cpu"), whatever it costs; NULL lets the costs decide.
+/// `invalid_argument` for an id that it does not have. Threads may share the context meanwhile.
+ADEAD_API adead_status adead_context_force(const adead_context *context, const char *device);
 
 /// `a + b` with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
 ADEAD_API

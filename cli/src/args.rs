@@ -2,7 +2,9 @@
 
 use crate::failure::Result;
 use crate::source::{Input, Output, parse_input, parse_output};
+use adead::config::Config;
 use adead::device::Isa;
+use adead::dispatch::DeviceProfile;
 use adead::{Context, ContextOptions};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
@@ -38,7 +40,7 @@ EXIT CODES
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Device")]
 pub struct DeviceArgs {
-    /// The device to work on: auto, cpu [default: what ADEAD_DEVICE names, else auto]
+    /// The device to work on: auto, cpu [default: what ADEAD_DEVICE or adead.toml names, else auto]
     #[arg(long, global = true, value_name = "DEVICE")]
     pub device: Option<String>,
     /// CPU threads, 1 to 1024 [default: what ADEAD_NUM_THREADS says, else what the machine gives]
@@ -54,12 +56,6 @@ fn isa() -> impl TypedValueParser<Value = Isa> {
 }
 
 impl DeviceArgs {
-    /// The name of the device.
-    pub fn name(&self) -> String {
-        let named = || std::env::var_os("ADEAD_DEVICE").map(|name| name.to_string_lossy().into_owned());
-        self.device.clone().or_else(named).filter(|name| !name.is_empty()).unwrap_or_else(|| "auto".into())
-    }
-
     /// How to open it.
     pub fn options(&self) -> ContextOptions {
         ContextOptions { isa: self.isa, threads: self.threads.map(usize::from) }
@@ -67,7 +63,8 @@ impl DeviceArgs {
 
     /// Opens it.
     pub fn open(&self) -> Result<Context> {
-        Ok(Context::with_options(&self.name(), &self.options())?)
+        let device = self.device.as_deref().filter(|name| !name.is_empty());
+        Ok(Context::configured(device, &self.options(), &Config::load()?)?)
     }
 }
 
@@ -84,8 +81,12 @@ pub enum Command {
     Disasm(DisasmArgs),
     /// Compare every device with the bits that the arithmetic contract says
     Verify(VerifyArgs),
+    /// Tell where each step of a program would run and which would waste a GPU; run nothing
+    Explain(ExplainArgs),
     /// Measure operations on a device
     Bench(BenchArgs),
+    /// Measure this machine for the choice between devices, and keep the figures
+    Calibrate(CalibrateArgs),
     /// Write a shell's completions to stdout
     Completions(CompletionsArgs),
 }
@@ -214,6 +215,51 @@ EXAMPLES
   adead verify
   adead verify --all-isas --filter matmul/
   adead verify --cases tests/conformance/cases --threads 1";
+
+/// Of `explain`.
+#[derive(Args, Debug)]
+#[command(after_help = EXPLAIN_HELP)]
+pub struct ExplainArgs {
+    /// The program; - reads stdin
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub program: PathBuf,
+    /// A GPU to compare with, by its maker's figures [default: those of this machine, else mid]
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(DeviceProfile::references()))]
+    pub gpu: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+const EXPLAIN_HELP: &str = "\
+Estimates come from the cost model: figures that makers document, or this machine's after 'adead calibrate'. Nothing
+runs. The results of the program are the same wherever its steps run.
+
+EXAMPLES
+  adead explain examples/programs/matmul_1024.hex
+  adead explain model.adead --gpu integrated
+  adead explain model.adead --json | jq '.findings[].reason'";
+
+/// Of `calibrate`.
+#[derive(Args, Debug)]
+#[command(after_help = CALIBRATE_HELP)]
+pub struct CalibrateArgs {
+    /// Measure each figure for a shorter time
+    #[arg(long)]
+    pub quick: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+const CALIBRATE_HELP: &str = "\
+The figures go into a file of ADEAD_CACHE_DIR (else XDG_CACHE_HOME/adead, else ~/.cache/adead), one for each processor,
+instruction set and number of threads. They change which device is chosen, never a result. Nothing else measures.
+
+EXAMPLES
+  adead calibrate
+  adead calibrate --quick --threads 4
+  ADEAD_CACHE_DIR=/var/cache/adead adead calibrate";
 
 /// Of `bench`.
 #[derive(Args, Debug)]

@@ -11,22 +11,22 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 /// What is measured: an operation on f32 operands of some shapes.
-struct Row {
-    name: String,
-    op: Op,
-    attrs: Attrs,
-    shapes: Vec<Vec<usize>>,
+pub struct Row {
+    pub name: String,
+    pub op: Op,
+    pub attrs: Attrs,
+    pub shapes: Vec<Vec<usize>>,
 }
 
 /// What was measured.
-struct Measured {
+pub struct Measured {
     name: String,
     op: Op,
     runs: usize,
-    best: Duration,
+    pub best: Duration,
     median: Duration,
-    flops: f64,
-    bytes: f64,
+    pub flops: f64,
+    pub bytes: f64,
 }
 
 /// Fewer runs than this say nothing; more than [`MAX_RUNS`] nothing more.
@@ -81,7 +81,8 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs) -> Result<()> {
     if args.json { line(format_args!("{:#}", to_json(&ctx, &all))) } else { write(to_text(&ctx, &all).as_bytes()) }
 }
 
-fn measure(row: &Row, ctx: &Context, budget: Duration) -> Result<Measured> {
+/// Measures one row for some time.
+pub fn measure(row: &Row, ctx: &Context, budget: Duration) -> Result<Measured> {
     let mut tensors = Vec::new();
     for (i, dims) in row.shapes.iter().enumerate() {
         let bytes = rand(DType::F32, dims.iter().product(), i as u64 + 1, 0).unwrap_or_default();

@@ -12,7 +12,10 @@ use std::env::consts::{ARCH, OS};
 /// Prints what is known, even where the device can't be opened: that is an error after it.
 pub fn run(args: &InfoArgs, device: &DeviceArgs) -> Result<()> {
     let hardware = hardware::detect();
-    let opened = device.open().map(|ctx| ctx.devices());
+    let opened = device.open().map(|ctx| {
+        let sources = ctx.dispatcher().profiles().iter().map(|profile| profile.source.to_string());
+        ctx.devices().into_iter().zip(sources).collect::<Vec<_>>()
+    });
     let devices = opened.as_deref().unwrap_or_default();
     if args.json {
         line(format_args!("{:#}", to_json(&hardware, devices)))?;
@@ -48,7 +51,7 @@ fn isas() -> Vec<&'static str> {
     Isa::available().map(Isa::name).collect()
 }
 
-fn to_json(hardware: &Hardware, devices: &[DeviceInfo]) -> Value {
+fn to_json(hardware: &Hardware, devices: &[(DeviceInfo, String)]) -> Value {
     let Hardware { cpu, memory, recommended } = hardware;
     let caches: Vec<Value> =
         cpu.caches.iter().map(|cache| json!({"level": cache.level, "size": cache.size, "line": cache.line})).collect();
@@ -68,12 +71,16 @@ fn to_json(hardware: &Hardware, devices: &[DeviceInfo]) -> Value {
             "isas": isas(),
         },
         "memory": {"total": memory.total, "available": memory.available},
-        "devices": devices.iter().map(device_json).collect::<Vec<_>>(),
+        "devices": devices.iter().map(|(device, figures)| {
+            let mut json = device_json(device);
+            json["figures"] = figures.as_str().into();
+            json
+        }).collect::<Vec<_>>(),
         "recommended": recommended.name(),
     })
 }
 
-fn to_text(hardware: &Hardware, devices: &[DeviceInfo]) -> String {
+fn to_text(hardware: &Hardware, devices: &[(DeviceInfo, String)]) -> String {
     let Hardware { cpu, memory, recommended } = hardware;
     let caches: Vec<String> =
         cpu.caches.iter().map(|cache| format!("L{} {}", cache.level, bytes(cache.size as u64))).collect();
@@ -89,9 +96,10 @@ fn to_text(hardware: &Hardware, devices: &[DeviceInfo]) -> String {
         ("memory", format!("{}, {} free", bytes(memory.total), bytes(memory.available))),
         ("recommended", recommended.name().into()),
     ];
-    for device in devices {
+    for (device, figures) in devices {
         let text = format!("{}, contract {}, {}", device_text(device), device.contract.name(), device.name);
         rows.push(("device", text));
+        rows.push(("", figures.clone()));
     }
     rows.retain(|(_, value)| !value.is_empty());
     table(&rows.into_iter().map(|(name, value)| vec![name.into(), value]).collect::<Vec<_>>(), 2)

@@ -3,6 +3,8 @@
 mod args;
 mod asm;
 mod bench;
+mod calibrate;
+mod explain;
 mod failure;
 mod files;
 mod format;
@@ -44,7 +46,9 @@ fn execute(cli: &Cli) -> failure::Result<()> {
         Command::Asm(args) => asm::assemble(args),
         Command::Disasm(args) => asm::disassemble(args),
         Command::Verify(args) => verify::run(args, device),
+        Command::Explain(args) => explain::run(args, device),
         Command::Bench(args) => bench::run(args, device),
+        Command::Calibrate(args) => calibrate::run(args, device),
         Command::Completions(args) => {
             let mut script = Vec::new();
             clap_complete::generate(args.shell, &mut Cli::command(), "adead", &mut script);

@@ -173,7 +173,7 @@ fn help_has_examples_and_exit_codes() {
         let docs = std::fs::read_to_string(repository("docs/cli.md")).unwrap();
         assert!(docs.contains(&format!("| {} | `{status}`", 10 + *status as i32)), "docs/cli.md has no {code}");
     }
-    for command in ["info", "run", "asm", "disasm", "verify", "bench", "completions"] {
+    for command in ["info", "run", "asm", "disasm", "verify", "explain", "bench", "calibrate", "completions"] {
         assert!(good(&[command, "--help"]).contains("EXAMPLES"), "{command}");
         assert!(help.contains(&format!("\n  {command} ")), "{command}");
     }
@@ -183,7 +183,7 @@ fn help_has_examples_and_exit_codes() {
 #[test]
 fn the_documentation_has_every_option() {
     let docs = std::fs::read_to_string(repository("docs/cli.md")).unwrap();
-    for command in ["info", "run", "asm", "disasm", "verify", "bench", "completions"] {
+    for command in ["info", "run", "asm", "disasm", "verify", "explain", "bench", "calibrate", "completions"] {
         assert!(docs.contains(&format!("adead {command}")), "{command}");
         let help = good(&[command, "--help"]);
         for option in help.split_whitespace().filter(|word| word.starts_with("--") && word.len() > 2) {
@@ -209,6 +209,9 @@ fn a_wrong_command_line_exits_with_2() {
         &["info", "--threads", "0"],
         &["info", "--threads", "1025"],
         &["info", "--isa", "sse9"],
+        &["explain"],
+        &["explain", "a", "--gpu", "mine"],
+        &["calibrate", "--slow"],
     ] {
         bad(2, args);
     }

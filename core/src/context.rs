@@ -1,10 +1,12 @@
 //! A context: opened devices and the road from a call to a kernel.
 
 use crate::command::{Command, Inputs, Meta};
+use crate::config::Config;
+use crate::dispatch::{AutoDispatcher, DeviceProfile, Explanation, Task, calibration};
 use crate::error::{Result, fail};
 use crate::hal::cpu::{CpuDevice, Isa};
 use crate::hal::{Device, DeviceInfo};
-use crate::ops::{Attrs, Op};
+use crate::ops::{Attrs, Family, Op};
 use crate::tensor::Tensor;
 use std::sync::Arc;
 
@@ -21,15 +23,13 @@ pub struct ContextOptions {
 #[derive(Clone)]
 pub struct Context {
     cpu: Arc<CpuDevice>,
+    dispatcher: Arc<AutoDispatcher>,
 }
 
 impl Context {
-    /// The best device at hand, or the one that `ADEAD_DEVICE` names.
+    /// The best device at hand, or the one that `ADEAD_DEVICE` or `adead.toml` names.
     pub fn auto() -> Result<Context> {
-        match std::env::var("ADEAD_DEVICE") {
-            Ok(device) if !device.is_empty() => Context::open(&device),
-            _ => Context::open("auto"),
-        }
+        Context::configured(None, &ContextOptions::default(), &Config::load()?)
     }
 
     /// A device by name: `auto` or `cpu`.
@@ -39,16 +39,36 @@ impl Context {
 
     /// A device by name, with options.
     pub fn with_options(device: &str, options: &ContextOptions) -> Result<Context> {
-        match device {
-            "auto" | "cpu" => Ok(Context { cpu: Arc::new(CpuDevice::open(options.isa, options.threads)?) }),
-            _ => {
-                let backend = device.split(':').next().unwrap_or_default();
-                if matches!(backend, "cuda" | "vulkan" | "hybrid") {
-                    fail!(BackendUnavailable, "'{device}': this version has no {backend} backend; use 'cpu'");
-                }
-                fail!(InvalidArgument, "no device '{device}': this version knows 'auto' and 'cpu'")
+        Context::configured(Some(device), options, &Config::load()?)
+    }
+
+    /// A device by name, else the one that the configuration names; with options, and where they say nothing, with the
+    /// configuration's.
+    pub fn configured(device: Option<&str>, options: &ContextOptions, config: &Config) -> Result<Context> {
+        let device = match device.unwrap_or(config.device_name()) {
+            "auto" if config.use_gpu == Some(false) => "cpu",
+            device => device,
+        };
+        if !matches!(device, "auto" | "cpu") {
+            let backend = device.split(':').next().unwrap_or_default();
+            if matches!(backend, "cuda" | "vulkan" | "hybrid") {
+                fail!(BackendUnavailable, "'{device}': this version has no {backend} backend; use 'cpu'");
+            }
+            fail!(InvalidArgument, "no device '{device}': this version knows 'auto' and 'cpu'")
+        }
+        let cpu = CpuDevice::open(options.isa.or(config.isa), options.threads.or(config.threads))?;
+        let machine = calibration::machine(cpu.info());
+        let profile = calibration::profile(config, &machine, || DeviceProfile::of_cpu(&cpu));
+        let dispatcher = AutoDispatcher::new(vec![profile])?;
+        for (family, elements) in Family::ALL.into_iter().zip(config.thresholds) {
+            if elements.is_some() {
+                dispatcher.set_threshold(family, elements);
             }
         }
+        if device != "auto" {
+            dispatcher.force(Some(device))?;
+        }
+        Ok(Context { cpu: Arc::new(cpu), dispatcher: Arc::new(dispatcher) })
     }
 
     /// What its device is.
@@ -66,6 +86,24 @@ impl Context {
     /// May be called while others compute.
     pub fn trim(&self) {
         self.cpu.trim();
+    }
+
+    /// What chooses between these devices, in the same order.
+    pub fn dispatcher(&self) -> &AutoDispatcher {
+        &self.dispatcher
+    }
+
+    /// The id of the device for work on that many elements; see [`AutoDispatcher::select`].
+    #[inline]
+    pub fn select(&self, elements: usize) -> &str {
+        &self.dispatcher.profiles()[self.dispatcher.select(elements)].id
+    }
+
+    /// On which device [`Context::run`] would run these operands, why, and what every device would take. Runs nothing.
+    pub fn explain(&self, op: Op, attrs: &Attrs, operands: &[Option<&Tensor>]) -> Result<Explanation<'_>> {
+        let inputs: Vec<_> = operands.iter().map(|tensor| tensor.map(Tensor::view)).collect();
+        let output = op.info().infer(attrs, &inputs)?;
+        Ok(self.dispatcher.explain_task(&Task::new(op, attrs, &inputs, &output)))
     }
 
     /// Executes a checked command and returns when its output is written.

@@ -4,7 +4,9 @@
 //! case all build commands; a [`Context`] executes them on its device. What comes out is the arithmetic contract
 //! ([`contract`], `docs/contract.md`): the same bits everywhere.
 
+pub mod config;
 pub mod contract;
+pub mod dispatch;
 pub mod hal;
 pub mod hardware;
 pub mod memory;
@@ -25,7 +27,7 @@ pub use command::{Command, Inputs, Meta, Place, View, ViewMut};
 pub use context::{Context, ContextOptions};
 pub use dtype::DType;
 pub use error::{Error, Result, Status};
-pub use ops::{Attrs, Axis, Cost, Op, OpInfo, Permutation, Values, reference};
+pub use ops::{Attrs, Axis, Cost, Family, Op, OpInfo, Permutation, Values, reference};
 pub use shape::{MAX_ELEMENTS, MAX_RANK, Shape};
 pub use tensor::{Element, Tensor};
 

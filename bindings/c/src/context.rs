@@ -3,6 +3,7 @@
 use crate::hardware::adead_contract_level;
 use crate::pointers::{Growing, Out, fail, fixed, optional_text, options, reference, report};
 use crate::status::{adead_status, guard, guard_destroy};
+use adead_core::config::Config;
 use adead_core::hal::DeviceInfo;
 use adead_core::{Context, ContextOptions};
 use std::ffi::c_char;
@@ -68,7 +69,7 @@ fn device_info(struct_size: usize, info: &DeviceInfo) -> adead_device_info {
 }
 
 /// Opens a device by name: "auto", "cpu" ("cuda:1", "vulkan" … are `backend_unavailable` in this version). NULL is what
-/// `ADEAD_DEVICE` names, else "auto". `opts` may be NULL.
+/// `ADEAD_DEVICE` names, else what adead.toml does, else "auto". `opts` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_context_open(
     device: *const c_char,
@@ -84,13 +85,7 @@ pub unsafe extern "C" fn adead_context_open(
         // SAFETY: as above.
         let isa = unsafe { optional_text(opts.isa, "isa") }?.map(str::parse).transpose()?;
         let options = ContextOptions { isa, threads: Some(opts.threads).filter(|&threads| threads > 0) };
-        let variable = std::env::var("ADEAD_DEVICE").unwrap_or_default();
-        let device = match device {
-            Some(device) => device,
-            None if variable.is_empty() => "auto",
-            None => &variable,
-        };
-        out.give(adead_context(Context::with_options(device, &options)?));
+        out.give(adead_context(Context::configured(device, &options, &Config::load()?)?));
         Ok(())
     })
 }

@@ -9,6 +9,7 @@
 #![allow(clippy::missing_safety_doc)]
 
 mod context;
+mod dispatch;
 mod elementwise;
 mod hardware;
 mod matrix;
@@ -24,6 +25,7 @@ mod status;
 mod tensor;
 
 pub use context::*;
+pub use dispatch::*;
 pub use elementwise::*;
 pub use hardware::*;
 pub use matrix::*;

@@ -11,10 +11,10 @@ use std::ffi::c_char;
 pub type adead_op = i32;
 
 /// Attributes of an operation, each with its default until it is set. One thread at a time may change one.
-pub struct adead_attrs(Attrs);
+pub struct adead_attrs(pub(crate) Attrs);
 
 /// The operation of that number.
-fn operation(code: adead_op) -> Result<Op> {
+pub(crate) fn operation(code: adead_op) -> Result<Op> {
     match u32::try_from(code).ok().and_then(Op::from_code) {
         Some(op) => Ok(op),
         None => fail!(InvalidArgument, "op is {code}; it must be one of ADEAD_OP_…"),

@@ -5,7 +5,7 @@ use adead_core::contract::{Activation, GeluForm};
 use adead_core::hal::ContractLevel;
 use adead_core::hardware::Mode;
 use adead_core::program::{Direction, Format, RunOptions};
-use adead_core::{Attrs, DType, Op, Status};
+use adead_core::{Attrs, DType, Family, Op, Status};
 use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
 use std::fmt::{Debug, Write};
 use std::path::{Path, PathBuf};
@@ -19,6 +19,7 @@ const SOURCES: &[&str] = &[
     "context",
     "tensor",
     "op",
+    "dispatch",
     "elementwise",
     "matrix",
     "reduce",
@@ -118,6 +119,12 @@ fn all_constants() -> String {
     let modes = [Mode::Cpu, Mode::Hybrid, Mode::Gpu];
     constants(to, "ADEAD_MODE", &enum_text("hardware/mod.rs", "Mode"), &modes, |mode| mode as i64);
 
+    to.push_str("// adead_family: operations that cost alike.\n");
+    let families = enum_text("ops/family.rs", "Family");
+    constants(to, "ADEAD_FAMILY", &families, &Family::ALL, |family| family as i64);
+
+    to.push_str("/// A threshold that is none: the cost model decides.\n#define ADEAD_NO_THRESHOLD ((size_t)-1)\n\n");
+
     to.push_str("// adead_format: what a program is or was decoded from.\n");
     let formats = [Format::Adead, Format::Agpu, Format::Hex, Format::Ahyb, Format::Text];
     constants(to, "ADEAD_FORMAT", &enum_text("program/mod.rs", "Format"), &formats, |format| format as i64);
@@ -159,6 +166,7 @@ fn header() -> String {
     };
     config.function.prefix = Some("ADEAD_API".into());
     config.export.exclude = ["AUTO", "CPU", "CUDA", "VULKAN"].map(|name| format!("ADEAD_BACKEND_{name}")).to_vec();
+    config.export.exclude.push("ADEAD_NO_THRESHOLD".into());
     let mut builder = Builder::new().with_config(config);
     for name in SOURCES {
         builder = builder.with_src(sources.join(format!("{name}.rs")));

@@ -10,9 +10,12 @@ use std::process::{Command, Output, Stdio};
 /// The command, with no setting of whoever runs the tests.
 pub fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_adead"));
-    for name in ["ADEAD_DEVICE", "ADEAD_VISIBLE_DEVICES", "ADEAD_NUM_THREADS", "ADEAD_ISA", "ADEAD_LOG"] {
+    for name in ["ADEAD_DEVICE", "ADEAD_VISIBLE_DEVICES", "ADEAD_NUM_THREADS", "ADEAD_ISA", "ADEAD_LOG", "ADEAD_CONFIG"]
+    {
         command.env_remove(name);
     }
+    // Nor with a calibration of theirs.
+    command.env("ADEAD_CACHE_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("no-cache"));
     command.args(args).stdin(Stdio::null());
     command
 }

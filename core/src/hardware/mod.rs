@@ -42,10 +42,12 @@ impl Mode {
 
     /// The mode for a machine whose largest GPU has that many bytes of memory, `None` without a GPU.
     pub fn for_gpu_memory(bytes: Option<u64>) -> Mode {
-        const GIB: u64 = 1 << 30;
+        // A driver keeps some for itself: a card that is sold with 4 GB has 2³² bytes, of which it reports 4.1 to
+        // 4.2 billion.
+        const GB: u64 = 1_000_000_000;
         match bytes {
-            Some(bytes) if bytes >= 4 * GIB => Mode::Gpu,
-            Some(bytes) if bytes >= 2 * GIB => Mode::Hybrid,
+            Some(bytes) if bytes >= 4 * GB => Mode::Gpu,
+            Some(bytes) if bytes >= 2 * GB => Mode::Hybrid,
             _ => Mode::Cpu,
         }
     }
@@ -56,7 +58,8 @@ pub fn detect() -> Hardware {
     Hardware { cpu: cpu().clone(), memory: memory(), recommended: Mode::for_gpu_memory(None) }
 }
 
-fn cpu() -> &'static Cpu {
+/// The processor, looked at once.
+pub(crate) fn cpu() -> &'static Cpu {
     static CPU: OnceLock<Cpu> = OnceLock::new();
     CPU.get_or_init(Cpu::detect)
 }
@@ -87,10 +90,20 @@ mod tests {
 
     #[test]
     fn modes_follow_the_memory_of_the_gpu() {
-        let gib = |n: u64| Some(n << 30);
-        assert_eq!(Mode::for_gpu_memory(None), Mode::Cpu);
-        assert_eq!(Mode::for_gpu_memory(gib(1)), Mode::Cpu);
-        assert_eq!(Mode::for_gpu_memory(gib(2)), Mode::Hybrid);
-        assert_eq!(Mode::for_gpu_memory(gib(4)), Mode::Gpu);
+        const GB: u64 = 1_000_000_000;
+        for (bytes, mode) in [
+            (None, Mode::Cpu),
+            (Some(0), Mode::Cpu),
+            (Some(2 * GB - 1), Mode::Cpu),
+            (Some(2 * GB), Mode::Hybrid),
+            (Some(2 << 30), Mode::Hybrid),
+            (Some(4 * GB - 1), Mode::Hybrid),
+            (Some(4 * GB), Mode::Gpu),
+            (Some(4 << 30), Mode::Gpu),
+            (Some(u64::MAX), Mode::Gpu),
+        ] {
+            assert_eq!(Mode::for_gpu_memory(bytes), mode, "{bytes:?}");
+        }
+        assert_eq!([Mode::Cpu, Mode::Hybrid, Mode::Gpu].map(Mode::name), ["cpu", "hybrid", "gpu"]);
     }
 }

@@ -4,6 +4,7 @@
 //! from [`crate::contract`]. No device is named here, and no rule stands anywhere else.
 
 mod attrs;
+mod family;
 mod rules;
 mod scalar;
 
@@ -11,6 +12,7 @@ pub(crate) use attention::Plan as AttentionPlan;
 pub use attrs::{Attrs, Axis, Permutation};
 pub(crate) use concat::axis as concat_axis;
 pub(crate) use embedding::check_id;
+pub use family::Family;
 pub(crate) use ffn::{Plan as FfnPlan, activation as ffn_activation};
 pub(crate) use matmul::Plan as MatmulPlan;
 pub(crate) use rules::Lines;
@@ -27,7 +29,7 @@ use std::fmt;
 pub struct Cost {
     /// Floating-point operations; a multiply-add is two.
     pub flops: f64,
-    /// Bytes read and written, each operand once.
+    /// Bytes read and written, each operand once; of an embedding's table, the rows that are taken.
     pub bytes: f64,
 }
 
@@ -64,13 +66,16 @@ impl OpInfo {
 
     /// The work, for operands that fit.
     pub fn cost(&self, attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Cost {
-        let read: f64 = inputs.iter().flatten().map(|view| view.meta().bytes() as f64).sum();
-        Cost { flops: (self.flops)(attrs, inputs, output), bytes: read + output.bytes() as f64 }
+        let (flops, written) = ((self.flops)(attrs, inputs, output), output.bytes());
+        // Without arithmetic nothing is read that isn't written: rows of a table, not the table.
+        let read = |bytes: usize| if flops == 0.0 { bytes.min(written) } else { bytes };
+        let read: f64 = inputs.iter().flatten().map(|view| read(view.meta().bytes()) as f64).sum();
+        Cost { flops, bytes: read + written as f64 }
     }
 }
 
 macro_rules! operations {
-    ($($(#[$doc:meta])* $variant:ident = $module:ident;)*) => {
+    ($($(#[$doc:meta])* $variant:ident = $module:ident: $family:ident;)*) => {
         $(mod $module;)*
 
         /// An operation.
@@ -88,6 +93,13 @@ macro_rules! operations {
                 static TABLE: [OpInfo; Op::ALL.len()] = [$($module::INFO,)*];
                 &TABLE[self as usize]
             }
+
+            /// Which operations cost alike.
+            #[inline]
+            pub fn family(self) -> Family {
+                const FAMILIES: [Family; Op::ALL.len()] = [$(Family::$family,)*];
+                FAMILIES[self as usize]
+            }
         }
 
         /// Computes a command's result with the scalar reference, on any shape that [`OpInfo::infer`] accepts. Slow; the
@@ -101,67 +113,67 @@ macro_rules! operations {
 // Rows are only ever appended: their positions are numbers in programs and in the C ABI.
 operations! {
     /// `alpha·(a·b) + beta·c + bias`, then an activation.
-    Matmul = matmul;
+    Matmul = matmul: Matmul;
     /// The inner product of two vectors.
-    Dot = dot;
+    Dot = dot: Reduction;
     /// `a + b`.
-    Add = add;
+    Add = add: Elementwise;
     /// `a − b`.
-    Sub = sub;
+    Sub = sub: Elementwise;
     /// `a·b`, element by element.
-    Mul = mul;
+    Mul = mul: Elementwise;
     /// `a / b`.
-    Div = div;
+    Div = div: Elementwise;
     /// `x·alpha`.
-    Scale = scale;
+    Scale = scale: Elementwise;
     /// `−x`.
-    Neg = neg;
+    Neg = neg: Elementwise;
     /// `|x|`.
-    Abs = abs;
+    Abs = abs: Elementwise;
     /// `e^x`.
-    Exp = exp;
+    Exp = exp: Function;
     /// The natural logarithm.
-    Log = log;
+    Log = log: Function;
     /// The square root.
-    Sqrt = sqrt;
+    Sqrt = sqrt: Elementwise;
     /// `1 / sqrt(x)`.
-    Rsqrt = rsqrt;
+    Rsqrt = rsqrt: Elementwise;
     /// `max(x, 0)`.
-    Relu = relu;
+    Relu = relu: Elementwise;
     /// `1 / (1 + e^−x)`.
-    Sigmoid = sigmoid;
+    Sigmoid = sigmoid: Function;
     /// The hyperbolic tangent.
-    Tanh = tanh;
+    Tanh = tanh: Function;
     /// The Gaussian error linear unit.
-    Gelu = gelu;
+    Gelu = gelu: Function;
     /// `x·sigmoid(x)`.
-    Silu = silu;
+    Silu = silu: Function;
     /// `e^x` over its sum, along an axis.
-    Softmax = softmax;
+    Softmax = softmax: Reduction;
     /// The sum along an axis or of all.
-    Sum = sum;
+    Sum = sum: Reduction;
     /// The mean along an axis or of all.
-    Mean = mean;
+    Mean = mean: Reduction;
     /// The maximum along an axis or of all.
-    Max = max;
+    Max = max: Reduction;
     /// The lowest index of the maximum.
-    Argmax = argmax;
+    Argmax = argmax: Reduction;
     /// Mean and variance normalised over the last axis.
-    Layernorm = layernorm;
+    Layernorm = layernorm: Reduction;
     /// Root mean square normalised over the last axis.
-    Rmsnorm = rmsnorm;
+    Rmsnorm = rmsnorm: Reduction;
     /// Softmax-weighted values: scaled dot-product attention.
-    Attention = attention;
+    Attention = attention: Attention;
     /// Two matrix products with an activation between them.
-    Ffn = ffn;
+    Ffn = ffn: Matmul;
     /// Rows of a table by id.
-    Embedding = embedding;
+    Embedding = embedding: Move;
     /// The axes permuted.
-    Transpose = transpose;
+    Transpose = transpose: Move;
     /// Tensors joined along an axis.
-    Concat = concat;
+    Concat = concat: Move;
     /// Another element type.
-    Cast = cast;
+    Cast = cast: Elementwise;
 }
 
 impl Op {

@@ -41,12 +41,14 @@ mod opcodes;
 mod plan;
 mod scheduler;
 mod slots;
+mod survey;
 mod text;
 
 pub use ahyb::Symbol;
 pub use engine::{OpcodeEngine, Outcome, Trace};
 pub use plan::Plan;
 pub use slots::{Direction, Slot};
+pub use survey::{Finding, Survey, SurveyStep, Waste};
 
 use crate::context::Context;
 use crate::error::{Error, Result};

@@ -1,0 +1,168 @@
+//! Which device an operation runs on, and why.
+
+use crate::context::adead_context;
+use crate::op::{adead_attrs, adead_op, operation};
+use crate::pointers::{Growing, Out, array, fail, fixed, optional_text, reference, report};
+use crate::status::{Names, adead_status, guard};
+use crate::tensor::adead_tensor;
+use adead_core::dispatch::Estimate;
+use adead_core::{Attrs, Family, Result, Tensor};
+use std::ffi::c_char;
+
+/// Operations that cost alike, one of `ADEAD_FAMILY_…`.
+pub type adead_family = i32;
+
+/// The most devices that an explanation has room for.
+pub const ADEAD_MAX_ESTIMATES: usize = 16;
+
+/// A threshold that is none: the cost model decides.
+pub const ADEAD_NO_THRESHOLD: usize = usize::MAX;
+
+/// What a device would take for an operation, in nanoseconds.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct adead_estimate {
+    /// The work itself.
+    pub compute_ns: f64,
+    /// Getting it started.
+    pub launch_ns: f64,
+    /// Moving operands there and the result back.
+    pub transfer_ns: f64,
+    /// All of it.
+    pub total_ns: f64,
+    /// Whether operands and result fit in its memory: 0 or 1.
+    pub fits: i32,
+    /// 0.
+    pub reserved: i32,
+}
+
+/// A choice with its reason and what every device would take. The caller sets `struct_size`; texts end with NUL and are
+/// cut if they are longer.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct adead_explanation {
+    /// `sizeof(adead_explanation)`.
+    pub struct_size: usize,
+    /// The chosen device, by its index for `adead_context_device_at`.
+    pub device: usize,
+    /// Elements of the largest operand or result: what a threshold is compared with.
+    pub elements: usize,
+    /// Floating-point operations; a multiply-add is two.
+    pub flops: f64,
+    /// Bytes read and written.
+    pub bytes: f64,
+    /// What the operation was priced as.
+    pub family: adead_family,
+    /// How many of `estimates` are there, in the order of the devices.
+    pub estimate_count: u32,
+    /// What every device would take.
+    pub estimates: [adead_estimate; ADEAD_MAX_ESTIMATES],
+    /// How to open the chosen device: "cpu", "cuda:0".
+    pub id: [c_char; 32],
+    /// Why it was chosen.
+    pub reason: [c_char; 256],
+}
+
+// SAFETY: as asked.
+unsafe impl Growing for adead_explanation {
+    const NAME: &'static str = "adead_explanation";
+    const FIRST_SIZE: usize = 48 + 40 * ADEAD_MAX_ESTIMATES + 32 + 256;
+}
+
+fn family(code: adead_family) -> Result<Family> {
+    match u32::try_from(code).ok().and_then(Family::from_code) {
+        Some(family) => Ok(family),
+        None => fail!(InvalidArgument, "family is {code}; it must be one of ADEAD_FAMILY_…"),
+    }
+}
+
+/// The name of a family, such as "matmul"; NULL for a number that is none. Never freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn adead_family_name(family: adead_family) -> *const c_char {
+    static NAMES: Names = Names::new();
+    NAMES.get(usize::try_from(family).ok(), Family::ALL.iter().map(|family| family.name()))
+}
+
+/// The device for work on that many elements in host memory of which nothing else is known, by its index for
+/// `adead_context_device_at`. Takes some nanoseconds; results are the same on every device.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_select(context: *const adead_context, elements: usize, out: *mut usize) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (context, out) = unsafe { (reference(context, "context")?, Out::new(out, "out")?) };
+        out.write(context.0.dispatcher().select(elements));
+        Ok(())
+    })
+}
+
+/// On which device `adead_op_run` with the same arguments would run, why, and what every device would take. Runs nothing.
+/// The caller sets `out->struct_size`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_explain(
+    context: *const adead_context,
+    op: adead_op,
+    operands: *const *const adead_tensor,
+    count: usize,
+    attrs: *const adead_attrs,
+    out: *mut adead_explanation,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        unsafe {
+            let context = reference(context, "context")?;
+            let attrs = attrs.as_ref().map_or(Attrs::default(), |attrs| attrs.0);
+            let operands = array(operands, count, "operands")?;
+            let operands: Vec<Option<&Tensor>> =
+                operands.iter().map(|operand| operand.as_ref().map(|tensor| &tensor.0)).collect();
+            report(out, "out", |struct_size| {
+                let it = context.0.explain(operation(op)?, &attrs, &operands)?;
+                let mut estimates = [adead_estimate::default(); ADEAD_MAX_ESTIMATES];
+                for (to, from) in estimates.iter_mut().zip(&it.estimates) {
+                    let Estimate { compute_ns, launch_ns, transfer_ns, fits, .. } = *from;
+                    let (total_ns, fits) = (from.total_ns(), i32::from(fits));
+                    *to = adead_estimate { compute_ns, launch_ns, transfer_ns, total_ns, fits, reserved: 0 };
+                }
+                Ok(adead_explanation {
+                    struct_size,
+                    device: it.device,
+                    elements: it.elements,
+                    flops: it.cost.flops,
+                    bytes: it.cost.bytes,
+                    family: it.family as adead_family,
+                    estimate_count: it.estimates.len().min(ADEAD_MAX_ESTIMATES) as u32,
+                    estimates,
+                    id: fixed(it.id()),
+                    reason: fixed(&it.reason),
+                })
+            })
+        }
+    })
+}
+
+/// From how many elements on operations of a family go to a GPU and below it to the CPU; `ADEAD_NO_THRESHOLD` lets the
+/// costs decide. Without a GPU it changes nothing. Threads may share the context meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_context_set_threshold(
+    context: *const adead_context,
+    family: adead_family,
+    elements: usize,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let context = unsafe { reference(context, "context")? };
+        let elements = Some(elements).filter(|&elements| elements != ADEAD_NO_THRESHOLD);
+        context.0.dispatcher().set_threshold(self::family(family)?, elements);
+        Ok(())
+    })
+}
+
+/// Sends everything to one of the context's devices by its id ("cpu"), whatever it costs; NULL lets the costs decide.
+/// `invalid_argument` for an id that it does not have. Threads may share the context meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_context_force(context: *const adead_context, device: *const c_char) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (context, device) = unsafe { (reference(context, "context")?, optional_text(device, "device")?) };
+        context.0.dispatcher().force(device)
+    })
+}

@@ -1,0 +1,195 @@
+//! `adead calibrate`: measures what the choice between devices needs to know of this machine.
+
+use crate::args::{CalibrateArgs, DeviceArgs};
+use crate::bench::{Measured, Row, measure};
+use crate::failure::{Failure, Result, line, write};
+use crate::format::{median, table};
+use crate::info::device_text;
+use crate::progress::Progress;
+use adead::config::Config;
+use adead::dispatch::{DeviceProfile, Family, Kind, Rate, calibration};
+use adead::{Attrs, Axis, Context, ContextOptions, Op};
+use adead_core::hal::cpu::Pool;
+use serde_json::{Value, json};
+use std::hint::spin_loop;
+use std::time::{Duration, Instant};
+
+/// Figures with their names, units and old values.
+struct Figure {
+    name: String,
+    unit: &'static str,
+    before: f64,
+    now: f64,
+}
+
+/// Measures and writes the file.
+pub fn run(args: &CalibrateArgs, device: &DeviceArgs) -> Result<()> {
+    let config = Config::load()?;
+    let ctx = device.open()?;
+    // Whether there is somewhere to write to is better known before than after.
+    let folder = calibration::folder(&config)?;
+    std::fs::create_dir_all(&folder).map_err(|error| {
+        Failure::io(format_args!("{} (ADEAD_CACHE_DIR names another folder)", folder.display()), &error)
+    })?;
+    let one = Context::configured(Some("cpu"), &ContextOptions { threads: Some(1), ..device.options() }, &config)?;
+    let budget = Duration::from_millis(if args.quick { 40 } else { 400 });
+    let Some(cpu) = ctx.dispatcher().profiles().iter().find(|profile| profile.kind == Kind::Cpu) else {
+        return Err(Failure::invalid("there is no processor to measure"));
+    };
+    let mut measuring = Measuring { progress: Progress::new(), budget, done: 0 };
+    let profile = measuring.processor(cpu, &ctx, &one)?;
+    measuring.progress.clear();
+    let machine = calibration::machine(ctx.device_info());
+    let path = calibration::store(&folder, &machine, std::slice::from_ref(&profile))?;
+    let figures = figures(cpu, &profile);
+    if args.json {
+        let list: Value =
+            figures.iter().map(|it| (it.name.clone(), json!({"before": it.before, "now": it.now}))).collect();
+        let path = path.display().to_string();
+        return line(format_args!("{:#}", json!({"machine": machine, "file": path, "devices": {"cpu": list}})));
+    }
+    let mut rows = vec![["figure", "before", "measured", "unit"].map(String::from).to_vec()];
+    rows.extend(figures.iter().map(|it| vec![it.name.clone(), number(it.before), number(it.now), it.unit.into()]));
+    // The unit belongs to the left.
+    let text = table(&rows, 1);
+    write(
+        format!("{}, before: {}\n{text}written {}\n", device_text(ctx.device_info()), cpu.source, path.display())
+            .as_bytes(),
+    )
+}
+
+/// Three digits that matter.
+fn number(value: f64) -> String {
+    match value {
+        v if v >= 100.0 => format!("{v:.0}"),
+        v if v >= 10.0 => format!("{v:.1}"),
+        v => format!("{v:.2}"),
+    }
+}
+
+fn figures(before: &DeviceProfile, now: &DeviceProfile) -> Vec<Figure> {
+    let figure = |name: &str, unit, of: fn(&DeviceProfile) -> f64| Figure {
+        name: name.into(),
+        unit,
+        before: of(before),
+        now: of(now),
+    };
+    let mut list = vec![
+        figure("a call", "ns", |it| it.launch_ns),
+        figure("waking threads", "ns", |it| it.wake_ns),
+        figure("one thread's share of arithmetic", "", |it| it.alone),
+        figure("one thread's share of memory", "", |it| it.alone_memory),
+        figure("cache against memory", "times", |it| it.cache_gain),
+    ];
+    for family in Family::ALL {
+        let (old, new) = (before.rate(family), now.rate(family));
+        if family != Family::Move {
+            list.push(Figure {
+                name: format!("{family}, arithmetic"),
+                unit: "GFLOP/s",
+                before: old.gflops,
+                now: new.gflops,
+            });
+        }
+        list.push(Figure { name: format!("{family}, memory"), unit: "GB/s", before: old.gbytes, now: new.gbytes });
+    }
+    list
+}
+
+/// How many things are measured.
+const PARTS: usize = 27;
+
+struct Measuring {
+    progress: Progress,
+    budget: Duration,
+    done: usize,
+}
+
+impl Measuring {
+    fn row(&mut self, ctx: &Context, op: Op, shapes: &[&[usize]]) -> Result<Measured> {
+        let (done, threads) = (self.done + 1, ctx.device_info().units);
+        self.progress.show(|| format!("{op} on {threads} threads ({done} of {PARTS})"));
+        self.done = done;
+        let axis = if op == Op::Sum { Axis::All } else { Axis::Default };
+        let attrs = Attrs { axis, ..Attrs::default() };
+        let shapes = shapes.iter().map(|shape| shape.to_vec()).collect();
+        measure(&Row { name: String::new(), op, attrs, shapes }, ctx, self.budget)
+    }
+
+    /// The processor's figures.
+    fn processor(&mut self, before: &DeviceProfile, all: &Context, one: &Context) -> Result<DeviceProfile> {
+        let mut profile = before.clone();
+        profile.launch_ns = nanoseconds(&self.row(one, Op::Relu, &[&[16]])?);
+        profile.wake_ns = if all.device_info().units > 1 { self.waking(all.device_info().units) } else { 0.0 };
+        let (lone, rates) = (self.rates(one)?, self.rates(all)?);
+        // In the cache of one thread, and in no cache.
+        let near = (before.cache_bytes / 4.0) as usize / 12;
+        let near = gbytes(&self.row(one, Op::Add, &[&[near.max(1024)], &[near.max(1024)]])?);
+        profile.cache_gain = (near / lone[Family::Elementwise as usize].gbytes).max(1.0);
+        let share = |of: fn(&Rate) -> f64, family: Family| {
+            (of(&lone[family as usize]) / of(&rates[family as usize])).clamp(1e-3, 1.0)
+        };
+        profile.alone = share(|rate| rate.gflops, Family::Matmul);
+        profile.alone_memory = share(|rate| rate.gbytes, Family::Elementwise);
+        profile.rates = rates;
+        Ok(profile)
+    }
+
+    fn rates(&mut self, ctx: &Context) -> Result<[Rate; Family::COUNT]> {
+        const LARGE: usize = 1 << 22;
+        let product = self.row(ctx, Op::Matmul, &[&[768, 768], &[768, 768]])?;
+        let vector = self.row(ctx, Op::Matmul, &[&[1, 4096], &[4096, 4096]])?;
+        let heads: &[usize] = &[8, 512, 64];
+        let (query, keys): (&[usize], &[usize]) = (&[8, 1, 64], &[8, 8192, 64]);
+        let attention = self.row(ctx, Op::Attention, &[heads, heads, heads])?;
+        let decode = self.row(ctx, Op::Attention, &[query, keys, keys])?;
+        let add = self.row(ctx, Op::Add, &[&[LARGE], &[LARGE]])?;
+        let near = self.row(ctx, Op::Relu, &[&[8192]])?;
+        let functions = [self.row(ctx, Op::Tanh, &[&[1 << 18]])?, self.row(ctx, Op::Exp, &[&[1 << 18]])?];
+        let lines = [self.row(ctx, Op::Softmax, &[&[512, 512]])?, self.row(ctx, Op::Layernorm, &[&[512, 512]])?];
+        let sum = self.row(ctx, Op::Sum, &[&[LARGE]])?;
+        let transpose = self.row(ctx, Op::Transpose, &[&[1024, 1024]])?;
+        let rate =
+            |arithmetic: &[&Measured], memory: &Measured| Rate { gflops: gflops(arithmetic), gbytes: gbytes(memory) };
+        Ok([
+            rate(&[&product], &vector),
+            rate(&[&attention], &decode),
+            rate(&[&near], &add),
+            rate(&[&functions[0], &functions[1]], &add),
+            rate(&[&lines[0], &lines[1]], &sum),
+            Rate { gflops: 1.0, gbytes: gbytes(&transpose) },
+        ])
+    }
+
+    /// What a job that every thread takes part in takes beyond the work of one.
+    fn waking(&mut self, threads: usize) -> f64 {
+        const WORK: Duration = Duration::from_micros(50);
+        let (pool, begin, mut times) = (Pool::new(threads), Instant::now(), Vec::new());
+        while times.len() < 20 || (begin.elapsed() < self.budget && times.len() < 2000) {
+            let start = Instant::now();
+            pool.run(threads, &|_, _| {
+                let begin = Instant::now();
+                while begin.elapsed() < WORK {
+                    spin_loop();
+                }
+            });
+            times.push(start.elapsed().saturating_sub(WORK));
+        }
+        self.done += 1;
+        // Now and then the caller has done all before a worker wakes: the middle, not the best.
+        median(&mut times).as_nanos() as f64
+    }
+}
+
+fn nanoseconds(it: &Measured) -> f64 {
+    // Other work on the machine only ever adds to a time.
+    it.best.as_secs_f64() * 1e9
+}
+
+fn gbytes(it: &Measured) -> f64 {
+    it.bytes / nanoseconds(it).max(1.0)
+}
+
+fn gflops(all: &[&Measured]) -> f64 {
+    all.iter().map(|it| it.flops).sum::<f64>() / all.iter().map(|it| nanoseconds(it)).sum::<f64>().max(1.0)
+}

@@ -1,0 +1,227 @@
+//! Calibrations: figures of one machine, measured on request (`adead calibrate`), kept in a file of the cache folder.
+//!
+//! A file is text: a version, the machine that it is about, and a table for each device. One that is malformed or about
+//! another machine is ignored, and the profile says why; figures can make a choice slower, never a result different.
+
+use super::profile::{COUNT, DeviceProfile, NAMES, Source, check};
+use crate::config::{Config, Entry, Fault, entries};
+use crate::contract;
+use crate::error::{Error, Result, Status, fail};
+use crate::hal::DeviceInfo;
+use crate::number::parse_f32;
+use std::fmt::Write;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The version of the files.
+const VERSION: &str = "1";
+
+/// What a calibration is about, as a text: processor, instruction set, threads and arithmetic contract.
+pub fn machine(cpu: &DeviceInfo) -> String {
+    // A text ends at quotes.
+    let name = cpu.name.replace('"', "'");
+    format!("{name}; {}; {} threads; {}", cpu.arch, cpu.units, contract::VERSION)
+}
+
+/// The file of a machine in a cache folder: several machines may share the folder.
+pub fn file(folder: &Path, machine: &str) -> PathBuf {
+    // FNV-1a; the file itself names the machine, so that two of one hash are told apart.
+    let hash = machine
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    folder.join(format!("calibration-{hash:016x}.toml"))
+}
+
+/// The text of a file.
+pub fn encode(machine: &str, profiles: &[DeviceProfile]) -> String {
+    let mut text = format!(
+        "# Measured by `adead calibrate`. Figures change which device is chosen, never a result.\n\
+         # Without this file the built-in figures hold.\nversion = {VERSION}\nmachine = \"{machine}\"\n"
+    );
+    for profile in profiles {
+        // Writing to a String can't fail.
+        let _ = writeln!(text, "\n[{}]", profile.id);
+        for (name, value) in NAMES.split(' ').zip(profile.figures()) {
+            let _ = writeln!(text, "{name} = {}", value as f32);
+        }
+    }
+    text
+}
+
+/// Puts the figures of a file's text into the profile of the device that they are about. On an error, which says what is
+/// wrong with the text, the profile is as it was.
+pub fn decode(text: &str, machine: &str, profile: &mut DeviceProfile) -> Result<(), String> {
+    read(text, machine, profile).map_err(|fault| fault.to_string())
+}
+
+fn read(text: &str, machine: &str, profile: &mut DeviceProfile) -> Result<(), Fault> {
+    let (mut version, mut about) = (None, None);
+    let (mut figures, mut missing) = ([0.0; COUNT], (1u32 << COUNT) - 1);
+    entries(text, &mut |Entry { table, key, value, .. }| {
+        if table.is_empty() {
+            match key {
+                "version" => version = Some(value),
+                "machine" => about = Some(value),
+                _ => return Err("there are version and machine"),
+            }
+        } else if table == profile.id {
+            let place = NAMES.split(' ').position(|name| name == key);
+            let (Some(i), Some(number)) = (place, parse_f32(value)) else { return Err("it is no figure") };
+            figures[i] = f64::from(number);
+            missing &= !(1 << i);
+        }
+        // The tables of other devices are theirs.
+        Ok(())
+    })?;
+    let fault = |what| Err(Fault { line: 0, what });
+    if version != Some(VERSION) {
+        return fault("it is of another version");
+    }
+    if about != Some(machine) {
+        return fault("it is about another machine");
+    }
+    if missing != 0 {
+        return fault("it is not complete");
+    }
+    if check(&figures).is_some() {
+        return fault("a figure is out of range");
+    }
+    profile.set_figures(&figures);
+    Ok(())
+}
+
+/// A device's profile with the figures of this machine's calibration if there is a good one, else the built-in ones and a
+/// note why.
+pub(crate) fn profile(config: &Config, machine: &str, built_in: impl FnOnce() -> DeviceProfile) -> DeviceProfile {
+    let mut profile = built_in();
+    let note = match config.cache_folder().map(|folder| file(&folder, machine)) {
+        None => "there is no cache folder".into(),
+        Some(path) => {
+            let name = path.to_string_lossy();
+            match fs::read_to_string(&path) {
+                Ok(text) => match read(&text, machine, &mut profile) {
+                    Ok(()) => {
+                        profile.source = Source::Calibrated(name.into());
+                        return profile;
+                    }
+                    Err(wrong) => format!("{name} is ignored: {wrong}"),
+                },
+                Err(error) if error.kind() == io::ErrorKind::NotFound => "no calibration".into(),
+                Err(error) => format!("{name} is ignored: {}", error.kind()),
+            }
+        }
+    };
+    if let Source::BuiltIn(text) = &mut profile.source {
+        text.push_str("; ");
+        text.push_str(&note);
+    }
+    profile
+}
+
+/// Writes the calibration of a machine into a cache folder, which is made if need be; the file appears whole or not at
+/// all. Its path. `io` if that fails.
+pub fn store(folder: &Path, machine: &str, profiles: &[DeviceProfile]) -> Result<PathBuf> {
+    for profile in profiles {
+        profile.check()?;
+    }
+    let path = file(folder, machine);
+    let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+    let write = || {
+        fs::create_dir_all(folder)?;
+        fs::write(&temporary, encode(machine, profiles))?;
+        fs::rename(&temporary, &path)
+    };
+    if let Err(error) = write() {
+        let _ = fs::remove_file(&temporary);
+        fail!(Io, "{}: {error}; ADEAD_CACHE_DIR names another folder", path.display());
+    }
+    Ok(path)
+}
+
+/// The cache folder, or the error that says how to name one.
+pub fn folder(config: &Config) -> Result<PathBuf> {
+    let none =
+        || Error::new(Status::Io, "there is no cache folder: neither ADEAD_CACHE_DIR, XDG_CACHE_HOME nor HOME is set");
+    config.cache_folder().ok_or_else(none)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile_of(id: &str) -> DeviceProfile {
+        DeviceProfile { id: id.into(), ..DeviceProfile::reference("mid").unwrap() }
+    }
+
+    fn measured(id: &str) -> DeviceProfile {
+        let mut profile = profile_of(id);
+        profile.set_figures(&std::array::from_fn(|i| 1.0 / (i + 1) as f64));
+        profile
+    }
+
+    #[test]
+    fn what_is_encoded_decodes_to_the_same_figures() {
+        let text = encode("a machine; x", &[measured("cpu"), measured("cuda:0")]);
+        for id in ["cpu", "cuda:0"] {
+            let mut profile = profile_of(id);
+            decode(&text, "a machine; x", &mut profile).unwrap();
+            assert_eq!(profile.figures(), measured(id).figures().map(|figure| f64::from(figure as f32)));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_and_changes_nothing() {
+        let good = encode("m", &[measured("cpu")]);
+        let cut = good.lines().take(good.lines().count() - 1).collect::<Vec<_>>().join("\n");
+        for (text, expected) in [
+            (String::new(), "it is of another version"),
+            ("\u{0}\u{1}garbage".into(), "line 1: it is no 'key = value'"),
+            (good.replace("version = 1", "version = 2"), "it is of another version"),
+            (good.replace("machine = \"m\"", "machine = \"n\""), "it is about another machine"),
+            (good.replace("machine = \"m\"", ""), "it is about another machine"),
+            (good.replace("machine", "mashine"), "line 4: there are version and machine"),
+            (good.replace("[cpu]", "[gpu]"), "it is not complete"),
+            (good.replace("wake_ns", "woke_ns"), "line 8: it is no figure"),
+            (good.replace("wake_ns = ", "wake_ns = x"), "line 8: it is no figure"),
+            (good.replace("matmul_gflops = ", "matmul_gflops = -"), "a figure is out of range"),
+            (good.replace("matmul_gflops = ", "matmul_gflops = 0#"), "a figure is out of range"),
+            (good.replace("alone = ", "alone = 1.5#"), "a figure is out of range"),
+            (good.replace("alone = ", "alone = nan#"), "a figure is out of range"),
+            (good.replace("alone = ", "alone = inf#"), "a figure is out of range"),
+            (cut, "it is not complete"),
+        ] {
+            let mut profile = profile_of("cpu");
+            let error = decode(&text, "m", &mut profile).unwrap_err();
+            assert_eq!(error, expected);
+            assert_eq!(profile, profile_of("cpu"));
+        }
+    }
+
+    #[test]
+    fn files_are_found_again_and_bad_ones_explained() {
+        let folder = std::env::temp_dir().join(format!("adead-calibration-{}", std::process::id()));
+        let config = Config { cache_dir: Some(folder.clone()), ..Config::default() };
+        let built_in = || DeviceProfile { source: Source::BuiltIn("mid".into()), ..profile_of("cpu") };
+        let load = |machine: &str| profile(&config, machine, built_in);
+        assert_eq!(load("m").source.to_string(), "built-in figures: mid; no calibration");
+        let path = store(&folder, "m", &[measured("cpu")]).unwrap();
+        assert_eq!(path, file(&folder, "m"));
+        assert_eq!(load("m").source, Source::Calibrated(path.display().to_string()));
+        assert_eq!(load("m").launch_ns, 1.0);
+        assert_eq!(load("n").launch_ns, profile_of("cpu").launch_ns, "another machine has another file");
+        // A file under the wrong name, and one that is none.
+        fs::copy(&path, file(&folder, "n")).unwrap();
+        let foreign = load("n").source.to_string();
+        assert!(foreign.ends_with("is ignored: it is about another machine"), "{foreign}");
+        fs::write(&path, [0xff, 0xfe]).unwrap();
+        assert!(load("m").source.to_string().contains(" is ignored: "));
+        store(&folder, "m", &[measured("cpu")]).unwrap();
+        assert_eq!(load("m").launch_ns, 1.0, "written anew");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "nothing temporary is left");
+        // Where a folder can't be.
+        let error = store(&path, "m", &[measured("cpu")]).unwrap_err();
+        assert_eq!(error.status(), Status::Io);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

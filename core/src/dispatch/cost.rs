@@ -1,0 +1,284 @@
+//! The cost model: what a task is, and what a device takes for it.
+//!
+//! `time = launch + compute + transfers`. Computing takes what the slower of arithmetic and memory takes, on one thread
+//! or, after waking the others, on all. Transfers are counted only for operands that are not there yet and for a result
+//! that is wanted elsewhere.
+
+use super::profile::{DeviceProfile, Kind};
+use crate::command::{Meta, View};
+use crate::ops::{Attrs, Cost, Family, Op};
+
+/// The places that hold a valid copy of something: host memory, and devices by their index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Places(u64);
+
+impl Places {
+    /// Nowhere; for a result: it may stay where it was computed.
+    pub const NOWHERE: Places = Places(0);
+    /// Host memory.
+    pub const HOST: Places = Places(1);
+    /// The most devices that a dispatcher chooses from.
+    pub const MAX_DEVICES: usize = 63;
+
+    /// The memory of device `index`, below [`Places::MAX_DEVICES`].
+    pub const fn device(index: usize) -> Places {
+        Places(2 << index)
+    }
+
+    /// Both.
+    pub const fn and(self, other: Places) -> Places {
+        Places(self.0 | other.0)
+    }
+
+    /// Whether all of `other` is among them.
+    pub const fn contain(self, other: Places) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// One of the devices.
+    fn some_device(self) -> Option<usize> {
+        if self.0 < 2 { None } else { Some(self.0.trailing_zeros().max(1) as usize - 1) }
+    }
+}
+
+/// An operand or a result.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Item {
+    /// Its bytes.
+    pub bytes: usize,
+    /// For an operand: where it is. For a result: where it is wanted.
+    pub at: Places,
+}
+
+/// An operation as the cost model sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Task {
+    /// What kind of operation.
+    pub family: Family,
+    /// Its work.
+    pub cost: Cost,
+    /// Elements of its largest operand or result: what thresholds are compared with.
+    pub elements: usize,
+    /// What it reads; the rest has no bytes. Where there are more operands, the last ones are counted as one.
+    pub operands: [Item; 8],
+    /// What it writes.
+    pub output: Item,
+}
+
+impl Task {
+    /// An operation on operands in host memory, where its result is wanted too. The operands must fit it.
+    pub fn new(op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Task {
+        Task::placed(op, attrs, inputs, output, &|_| Places::HOST)
+    }
+
+    /// The same with operand `i` at `at(i)`, and the result wanted at `at(inputs.len())`.
+    pub fn placed(
+        op: Op,
+        attrs: &Attrs,
+        inputs: &[Option<View<'_>>],
+        output: &Meta,
+        at: &dyn Fn(usize) -> Places,
+    ) -> Task {
+        let mut elements = output.shape.elements();
+        let mut operands = [Item::default(); 8];
+        for (i, view) in inputs.iter().enumerate() {
+            let Some(meta) = view.as_ref().map(View::meta) else { continue };
+            elements = elements.max(meta.shape.elements());
+            let item = &mut operands[i.min(7)];
+            item.bytes = item.bytes.saturating_add(meta.bytes());
+            item.at = at(i);
+        }
+        let output_item = Item { bytes: output.bytes(), at: at(inputs.len()) };
+        Task {
+            family: op.family(),
+            cost: op.info().cost(attrs, inputs, output),
+            elements,
+            operands,
+            output: output_item,
+        }
+    }
+
+    /// What stands for an operation of a family when only a number of elements is known: square matrices, one head of
+    /// attention of width 64, two operands of an elementwise operation, one of the others; all of it in host memory.
+    pub fn typical(family: Family, elements: usize) -> Task {
+        let n = elements as f64;
+        let (flops, operands) = match family {
+            Family::Matmul => (2.0 * n * n.sqrt(), 2),
+            Family::Attention => (4.0 * n * (n / 64.0), 3),
+            Family::Elementwise => (n, 2),
+            Family::Function => (20.0 * n, 1),
+            Family::Reduction => (8.0 * n, 1),
+            Family::Move => (0.0, 1),
+        };
+        let item = Item { bytes: elements.saturating_mul(4), at: Places::HOST };
+        let cost = Cost { flops, bytes: item.bytes as f64 * (operands + 1) as f64 };
+        let mut task = Task { family, cost, elements, operands: [Item::default(); 8], output: item };
+        task.operands[..operands].fill(item);
+        task
+    }
+
+    /// Bytes that a device's memory must hold for it.
+    pub fn footprint(&self) -> u64 {
+        self.operands.iter().fold(self.output.bytes as u64, |sum, item| sum.saturating_add(item.bytes as u64))
+    }
+}
+
+/// What a device would take for a task, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Estimate {
+    /// The work itself.
+    pub compute_ns: f64,
+    /// Getting it started.
+    pub launch_ns: f64,
+    /// Moving operands there and the result to where it is wanted.
+    pub transfer_ns: f64,
+    /// Bytes of these moves.
+    pub transfer_bytes: f64,
+    /// Whether operands and result fit in its memory.
+    pub fits: bool,
+}
+
+impl Estimate {
+    /// Whether it is better than another: it fits, and takes less.
+    pub(super) fn beats(&self, other: &Estimate) -> bool {
+        if self.fits != other.fits { self.fits } else { self.total_ns() < other.total_ns() }
+    }
+
+    /// All of it.
+    pub fn total_ns(&self) -> f64 {
+        self.compute_ns + self.launch_ns + self.transfer_ns
+    }
+}
+
+impl DeviceProfile {
+    /// Nanoseconds that the work of an operation takes once it has begun.
+    pub fn compute_ns(&self, family: Family, cost: &Cost) -> f64 {
+        let rate = self.rate(family);
+        // The first bytes are those that a cache holds.
+        let near = cost.bytes.min(self.cache_bytes);
+        let memory = (near / self.cache_gain + (cost.bytes - near)) / rate.gbytes;
+        let arithmetic = cost.flops / rate.gflops;
+        let alone = (arithmetic / self.alone).max(memory / self.alone_memory);
+        alone.min(self.wake_ns + arithmetic.max(memory))
+    }
+}
+
+/// What device `index` of these takes for a task.
+pub(super) fn price(profiles: &[DeviceProfile], index: usize, task: &Task) -> Estimate {
+    let profile = &profiles[index];
+    let (mut transfer_ns, mut transfer_bytes) = (0.0, 0.0);
+    let mut add = |item: &Item, from: Places, to: Places| {
+        let ns = transfer(profiles, item.bytes, from, to);
+        if ns > 0.0 {
+            transfer_ns += ns;
+            transfer_bytes += item.bytes as f64;
+        }
+    };
+    let here = place_of(profiles, index);
+    task.operands.iter().for_each(|item| add(item, item.at, here));
+    add(&task.output, here, task.output.at);
+    Estimate {
+        compute_ns: profile.compute_ns(task.family, &task.cost),
+        launch_ns: profile.launch_ns,
+        transfer_ns,
+        transfer_bytes,
+        fits: profile.memory == 0 || task.footprint() <= profile.memory,
+    }
+}
+
+/// Where a device's own memory is: a processor's is the host's.
+pub(super) fn place_of(profiles: &[DeviceProfile], index: usize) -> Places {
+    if profiles[index].kind == Kind::Cpu { Places::HOST } else { Places::device(index) }
+}
+
+/// Nanoseconds to have bytes that are at `from` at `to` as well, through host memory between two devices.
+pub(super) fn transfer(profiles: &[DeviceProfile], bytes: usize, from: Places, to: Places) -> f64 {
+    if bytes == 0 || from.is_empty() || from.contain(to) {
+        return 0.0;
+    }
+    let ns = |link: Option<&super::Link>| link.map_or(0.0, |link| link.latency_ns + bytes as f64 / link.gbytes);
+    let down = if from.contain(Places::HOST) { None } else { from.some_device() };
+    let up = to.some_device();
+    ns(down.and_then(|device| Some(&profiles.get(device)?.download)))
+        + ns(up.and_then(|device| Some(&profiles.get(device)?.upload)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine() -> Vec<DeviceProfile> {
+        let mut cpu = DeviceProfile::reference("mid").unwrap();
+        (cpu.kind, cpu.wake_ns, cpu.memory) = (Kind::Cpu, 1000.0, 0);
+        (cpu.alone, cpu.alone_memory) = (0.5, 1.0);
+        let mut gpu = DeviceProfile::reference("mid").unwrap();
+        for profile in [&mut cpu, &mut gpu] {
+            profile.rates.fill(crate::dispatch::Rate { gflops: 10.0, gbytes: 1.0 });
+            profile.launch_ns = 100.0;
+        }
+        (gpu.upload, gpu.download) = (
+            crate::dispatch::Link { latency_ns: 10.0, gbytes: 2.0 },
+            crate::dispatch::Link { latency_ns: 20.0, gbytes: 4.0 },
+        );
+        gpu.memory = 100_000;
+        vec![cpu, gpu]
+    }
+
+    #[test]
+    fn work_is_the_slower_of_arithmetic_and_memory_on_one_thread_or_all() {
+        let machine = machine();
+        let ns = |flops, bytes| machine[0].compute_ns(Family::Matmul, &Cost { flops, bytes });
+        assert_eq!(ns(0.0, 0.0), 0.0);
+        assert_eq!(ns(100.0, 10.0), 20.0, "alone at half the rate");
+        assert_eq!(ns(100.0, 50.0), 50.0, "memory is slower");
+        assert_eq!(ns(1e6, 10.0), 101_000.0, "all, after waking them");
+        let mut cached = machine[0].clone();
+        (cached.cache_bytes, cached.cache_gain) = (1000.0, 4.0);
+        let ns = |bytes| cached.compute_ns(Family::Move, &Cost { flops: 0.0, bytes });
+        assert_eq!((ns(1000.0), ns(2000.0)), (250.0, 1250.0), "what fits in the cache is faster");
+    }
+
+    #[test]
+    fn only_what_has_to_move_is_counted() {
+        let machine = machine();
+        let there = Places::device(1);
+        let transfer = |from, to| transfer(&machine, 1000, from, to);
+        assert_eq!(transfer(Places::HOST, Places::HOST), 0.0);
+        assert_eq!(transfer(Places::HOST, there), 510.0);
+        assert_eq!(transfer(there, Places::HOST), 270.0);
+        assert_eq!(transfer(there, there), 0.0);
+        assert_eq!(transfer(there.and(Places::HOST), Places::HOST), 0.0);
+        assert_eq!(transfer(there.and(Places::HOST), there), 0.0);
+        assert_eq!(transfer(there, Places::NOWHERE), 0.0, "a result that may stay");
+        let mut task = Task::typical(Family::Function, 250);
+        assert_eq!(price(&machine, 0, &task).transfer_ns, 0.0);
+        let all = price(&machine, 1, &task);
+        assert_eq!((all.transfer_ns, all.transfer_bytes), (510.0 + 270.0, 2000.0));
+        task.operands[0].at = there;
+        assert_eq!(price(&machine, 1, &task).transfer_ns, 270.0);
+        assert_eq!(price(&machine, 0, &task).transfer_ns, 270.0);
+        task.output.at = Places::NOWHERE;
+        assert_eq!(price(&machine, 1, &task).transfer_ns, 0.0);
+        assert_eq!(price(&machine, 1, &task).total_ns(), 100.0 + price(&machine, 1, &task).compute_ns);
+    }
+
+    #[test]
+    fn between_two_devices_things_go_through_the_host() {
+        let mut machine = machine();
+        machine.push(machine[1].clone());
+        assert_eq!(transfer(&machine, 1000, Places::device(1), Places::device(2)), 270.0 + 510.0);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_known() {
+        let machine = machine();
+        assert!(price(&machine, 1, &Task::typical(Family::Function, 12_500)).fits);
+        assert!(!price(&machine, 1, &Task::typical(Family::Function, 12_501)).fits);
+        assert!(price(&machine, 0, &Task::typical(Family::Function, usize::MAX)).fits, "0 bytes of memory: unknown");
+    }
+}

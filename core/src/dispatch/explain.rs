@@ -1,0 +1,150 @@
+//! Why a device was chosen, for people and for programs.
+
+use super::cost::{Estimate, Task};
+use super::dispatcher::{AutoDispatcher, Decision, Why};
+use super::profile::DeviceProfile;
+use crate::ops::{Cost, Family};
+use std::fmt;
+
+/// A choice with its reason and what every device would take.
+#[derive(Clone, Debug)]
+pub struct Explanation<'a> {
+    /// The chosen device, by its index in [`AutoDispatcher::profiles`].
+    pub device: usize,
+    /// Why it was chosen, in words with numbers.
+    pub reason: String,
+    /// The family that it was priced as.
+    pub family: Family,
+    /// Elements of the largest operand or result.
+    pub elements: usize,
+    /// The work.
+    pub cost: Cost,
+    /// What every device would take, in the order of [`AutoDispatcher::profiles`].
+    pub estimates: Vec<Estimate>,
+    profiles: &'a [DeviceProfile],
+}
+
+impl<'a> Explanation<'a> {
+    pub(super) fn new(dispatcher: &'a AutoDispatcher, task: &Task, decision: Decision) -> Explanation<'a> {
+        let Decision { device, why } = decision;
+        let (profiles, estimates) = (dispatcher.profiles(), dispatcher.estimates(task));
+        let Task { family, cost, elements, .. } = *task;
+        let id = &profiles[device].id;
+        let reason = match why {
+            Why::Only => format!("{id} is the only device"),
+            Why::Forced => format!("{id} was forced"),
+            Why::Threshold(limit) => {
+                let word = if elements < limit { "fewer than" } else { "at least" };
+                format!("{elements} elements, {word} the threshold of {family}, {limit}")
+            }
+            Why::Cheapest => cheapest(profiles, &estimates, device),
+        };
+        Explanation { device, reason, family, elements, cost, estimates, profiles }
+    }
+
+    /// The chosen device's id.
+    pub fn id(&self) -> &'a str {
+        &self.profiles[self.device].id
+    }
+
+    /// What the chosen device would take.
+    pub fn estimate(&self) -> &Estimate {
+        &self.estimates[self.device]
+    }
+}
+
+/// Against the best of the others, and what makes that one slower.
+fn cheapest(profiles: &[DeviceProfile], estimates: &[Estimate], device: usize) -> String {
+    let mut best: Option<(&str, &Estimate)> = None;
+    for (i, (profile, estimate)) in profiles.iter().zip(estimates).enumerate() {
+        if i != device && best.is_none_or(|(_, other)| estimate.beats(other)) {
+            best = Some((&profile.id, estimate));
+        }
+    }
+    let Some((id, other)) = best else { return String::new() };
+    let own = &estimates[device];
+    if own.fits && !other.fits {
+        return format!("operands and result don't fit in the memory of {id}");
+    }
+    let (own, total) = (own.total_ns(), other.total_ns());
+    if total <= own {
+        return format!("as fast as {id}");
+    }
+    let times = Tenths(total / own.max(1e-3));
+    let text = format!("{id} would take {times} times as long: {}", Time(total));
+    let (part, word) = if other.transfer_ns >= other.launch_ns.max(other.compute_ns) {
+        (other.transfer_ns, "moving data")
+    } else if other.launch_ns >= other.compute_ns {
+        (other.launch_ns, "launching")
+    } else {
+        return text;
+    };
+    format!("{text}, {} of it {word}", Time(part))
+}
+
+/// Nanoseconds in the unit that suits them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Time(pub f64);
+
+/// A number with one decimal, below 100. Written without the formatting of floats, which is large.
+struct Tenths(f64);
+
+impl fmt::Display for Tenths {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tenths = (self.0 * 10.0 + 0.5) as u64;
+        match (tenths / 10, tenths % 10) {
+            (100.., _) => write!(f, "{}", (self.0 + 0.5) as u64),
+            (whole, 0) => write!(f, "{whole}"),
+            (whole, tenth) => write!(f, "{whole}.{tenth}"),
+        }
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (scale, unit) = match self.0 {
+            ns if ns < 999.5 => (1.0, "ns"),
+            ns if ns < 999.5e3 => (1e3, "µs"),
+            ns if ns < 999.5e6 => (1e6, "ms"),
+            _ => (1e9, "s"),
+        };
+        write!(f, "{} {unit}", Tenths(self.0 / scale))
+    }
+}
+
+impl fmt::Display for Explanation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Explanation { reason, family, elements, cost, .. } = self;
+        writeln!(f, "{}: {reason}", self.id())?;
+        writeln!(f, "{family}, {elements} elements, {} operations, {} bytes", cost.flops as u64, cost.bytes as u64)?;
+        for (DeviceProfile { id, .. }, estimate) in self.profiles.iter().zip(&self.estimates) {
+            let Estimate { compute_ns, launch_ns, transfer_ns, fits, .. } = *estimate;
+            let note = if fits { "" } else { " (its memory is too small)" };
+            let [total, compute, launch, moves] = [estimate.total_ns(), compute_ns, launch_ns, transfer_ns].map(Time);
+            writeln!(f, "{id}: {total} = {compute} computing + {launch} launching + {moves} moving{note}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_take_the_unit_that_suits_them() {
+        for (ns, text) in [
+            (0.0, "0 ns"),
+            (0.3, "0.3 ns"),
+            (65.0, "65 ns"),
+            (999.4, "999 ns"),
+            (999.6, "1 µs"),
+            (1234.0, "1.2 µs"),
+            (123_456.0, "123 µs"),
+            (12_345_678.0, "12.3 ms"),
+            (2.5e9, "2.5 s"),
+        ] {
+            assert_eq!(Time(ns).to_string(), text);
+        }
+    }
+}

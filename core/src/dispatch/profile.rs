@@ -1,0 +1,332 @@
+//! What the cost model knows of a device, and where it knows it from.
+
+use crate::error::{Result, fail};
+use crate::hal::cpu::{CpuDevice, Isa};
+use crate::hardware;
+use crate::ops::Family;
+use std::fmt;
+
+/// What kind of device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The processor: its memory is the host's.
+    Cpu,
+    /// A GPU in the processor, on the same memory chips.
+    Integrated,
+    /// A GPU with memory of its own behind a bus.
+    Discrete,
+}
+
+/// How fast operations of one family are, on all of a device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// Floating-point operations a nanosecond.
+    pub gflops: f64,
+    /// Bytes a nanosecond, read and written.
+    pub gbytes: f64,
+}
+
+/// A way that bytes take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Link {
+    /// Nanoseconds before the first byte arrives.
+    pub latency_ns: f64,
+    /// Bytes a nanosecond.
+    pub gbytes: f64,
+}
+
+/// Where figures come from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// A table of what makers document; the text says which row, and why a calibration is not used if one is there.
+    BuiltIn(String),
+    /// This machine, measured; the text is the file.
+    Calibrated(String),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (word, text) = match self {
+            Source::BuiltIn(text) => ("built-in figures", text),
+            Source::Calibrated(text) => ("calibrated", text),
+        };
+        write!(f, "{word}: {text}")
+    }
+}
+
+/// The figures of a device. All are positive; times are nanoseconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceProfile {
+    /// How the device is opened: `cpu`, `cuda:0`.
+    pub id: String,
+    /// What kind it is.
+    pub kind: Kind,
+    /// Where the figures come from.
+    pub source: Source,
+    /// From a call to the beginning of the work, and from its end to the return.
+    pub launch_ns: f64,
+    /// Getting the other threads to work; 0 where there are none.
+    pub wake_ns: f64,
+    /// The share of its arithmetic that one thread has; 1 where there is nothing to wake.
+    pub alone: f64,
+    /// The share of its memory's rate that one thread gets.
+    pub alone_memory: f64,
+    /// Bytes that a cache is likely to hold from one operation to the next.
+    pub cache_bytes: f64,
+    /// How many times as fast as memory that cache is.
+    pub cache_gain: f64,
+    /// Bytes of memory, 0 where unknown.
+    pub memory: u64,
+    /// From host memory to the device.
+    pub upload: Link,
+    /// From the device to host memory.
+    pub download: Link,
+    /// By [`Family`].
+    pub rates: [Rate; Family::COUNT],
+}
+
+/// What a GPU's maker documents.
+struct Figures {
+    name: &'static str,
+    text: &'static str,
+    kind: Kind,
+    gflops: f64,
+    gbytes: f64,
+    memory: u64,
+    link: Link,
+    launch_ns: f64,
+}
+
+const GB: u64 = 1_000_000_000;
+
+/// GPUs to compare with where none is in the machine.
+const REFERENCES: [Figures; 3] = [
+    Figures {
+        name: "integrated",
+        text: "an integrated GPU of 2 TFLOP/s (such as Intel Iris Xe, 96 units at 1.35 GHz) on 51 GB/s of DDR4",
+        kind: Kind::Integrated,
+        gflops: 2_070.0,
+        gbytes: 51.2,
+        memory: 4 * GB,
+        // The same memory, but a copy all the same: half of its rate.
+        link: Link { latency_ns: 2_000.0, gbytes: 25.0 },
+        launch_ns: 20_000.0,
+    },
+    Figures {
+        name: "mid",
+        text: "a mid-range GPU of 12.7 TFLOP/s and 360 GB/s (such as GeForce RTX 3060) behind PCIe 4.0 x16",
+        kind: Kind::Discrete,
+        gflops: 12_740.0,
+        gbytes: 360.0,
+        memory: 12 * GB,
+        link: Link { latency_ns: 8_000.0, gbytes: 25.0 },
+        launch_ns: 10_000.0,
+    },
+    Figures {
+        name: "datacentre",
+        text: "a data-centre GPU of 67 TFLOP/s and 4.8 TB/s (such as NVIDIA H200) behind PCIe 5.0 x16",
+        kind: Kind::Discrete,
+        gflops: 67_000.0,
+        gbytes: 4_800.0,
+        memory: 141 * GB,
+        link: Link { latency_ns: 8_000.0, gbytes: 50.0 },
+        launch_ns: 6_000.0,
+    },
+];
+
+impl DeviceProfile {
+    /// The rate of a family.
+    pub fn rate(&self, family: Family) -> Rate {
+        self.rates[family as usize]
+    }
+
+    /// The names that [`DeviceProfile::reference`] knows.
+    pub fn references() -> impl Iterator<Item = &'static str> {
+        REFERENCES.iter().map(|figures| figures.name)
+    }
+
+    /// A GPU to compare with where none is in the machine, from its maker's figures: `integrated`, `mid`, `datacentre`.
+    /// Its id is `gpu:` and that name. `invalid_argument` for another name.
+    pub fn reference(name: &str) -> Result<DeviceProfile> {
+        let Some(figures) = REFERENCES.iter().find(|figures| figures.name == name) else {
+            let known = DeviceProfile::references().collect::<Vec<_>>().join(", ");
+            fail!(InvalidArgument, "no reference GPU '{name}': {known}");
+        };
+        // What kernels reach of the peak: arithmetic and memory, by family. Products: 0.63 measured on an H200.
+        let share = |arithmetic, memory| Rate { gflops: figures.gflops * arithmetic, gbytes: figures.gbytes * memory };
+        Ok(DeviceProfile {
+            id: format!("gpu:{name}"),
+            kind: figures.kind,
+            source: Source::BuiltIn(figures.text.into()),
+            launch_ns: figures.launch_ns,
+            wake_ns: 0.0,
+            alone: 1.0,
+            alone_memory: 1.0,
+            cache_bytes: 0.0,
+            cache_gain: 1.0,
+            memory: figures.memory,
+            upload: figures.link,
+            download: figures.link,
+            rates: [
+                share(0.6, 0.85),
+                share(0.3, 0.7),
+                share(0.5, 0.85),
+                share(0.4, 0.85),
+                share(0.2, 0.7),
+                share(0.5, 0.6),
+            ],
+        })
+    }
+
+    /// A processor's figures by its instruction set, threads, nominal frequency and cache.
+    pub(crate) fn of_cpu(device: &CpuDevice) -> DeviceProfile {
+        let (isa, threads) = (device.isa(), device.threads());
+        let cpu = hardware::cpu();
+        // Operations a cycle and thread: products, attention, elementwise, functions, reductions.
+        let cycle = match isa {
+            Isa::Avx512 => [52.0, 20.0, 16.0, 16.0, 7.0],
+            Isa::Avx2 => [28.0, 12.0, 8.0, 8.5, 4.5],
+            // The multiply-add of products is emulated.
+            Isa::Sse2 => [0.4, 0.35, 4.0, 4.5, 2.5],
+            _ => [0.3, 0.3, 1.0, 1.0, 0.8],
+        };
+        let mhz = if cpu.frequency_mhz > 0 { cpu.frequency_mhz } else { 2500 };
+        let (n, ghz) = (threads as f64, f64::from(mhz) / 1000.0);
+        // A thread gets some 20 GB/s; four and more share what two channels of memory have.
+        let channels = n.min(4.0);
+        let rate = |cycle: f64, share: f64| Rate { gflops: cycle * ghz * n, gbytes: 20.0 * channels * share };
+        let [matmul, attention, elementwise, function, reduction] = cycle;
+        let nearest = cpu.caches.iter().filter(|cache| cache.level <= 2).map(|cache| cache.size).max();
+        let nothing = Link { latency_ns: 0.0, gbytes: 1000.0 };
+        DeviceProfile {
+            id: "cpu".into(),
+            kind: Kind::Cpu,
+            source: Source::BuiltIn(format!("{} at {mhz} MHz, {threads} threads", isa.name())),
+            launch_ns: 100.0,
+            wake_ns: if threads > 1 { 10_000.0 } else { 0.0 },
+            alone: 1.0 / n,
+            alone_memory: 1.0 / channels,
+            cache_bytes: nearest.unwrap_or(512 << 10) as f64,
+            cache_gain: 3.0,
+            memory: hardware::memory().total,
+            upload: nothing,
+            download: nothing,
+            rates: [
+                rate(matmul, 0.7),
+                rate(attention, 0.7),
+                rate(elementwise, 1.0),
+                rate(function, 1.0),
+                rate(reduction, 1.0),
+                rate(1.0, 0.3),
+            ],
+        }
+    }
+
+    /// Every figure, in the order of [`NAMES`].
+    pub(super) fn figures(&self) -> [f64; COUNT] {
+        let DeviceProfile { upload, download, rates, .. } = self;
+        let mut figures = [0.0; COUNT];
+        figures[..10].copy_from_slice(&[
+            self.launch_ns,
+            self.wake_ns,
+            self.cache_bytes,
+            upload.latency_ns,
+            download.latency_ns,
+            upload.gbytes,
+            download.gbytes,
+            self.cache_gain,
+            self.alone,
+            self.alone_memory,
+        ]);
+        for (to, rate) in figures[10..].chunks_exact_mut(2).zip(rates) {
+            to.copy_from_slice(&[rate.gflops, rate.gbytes]);
+        }
+        figures
+    }
+
+    /// Takes figures in that order.
+    pub(super) fn set_figures(&mut self, figures: &[f64; COUNT]) {
+        let DeviceProfile {
+            launch_ns, wake_ns, cache_bytes, upload, download, cache_gain, alone, alone_memory, ..
+        } = self;
+        let up = [launch_ns, wake_ns, cache_bytes, &mut upload.latency_ns, &mut download.latency_ns];
+        let more = [&mut upload.gbytes, &mut download.gbytes, cache_gain, alone, alone_memory];
+        up.into_iter().chain(more).zip(figures).for_each(|(to, from)| *to = *from);
+        for (rate, from) in self.rates.iter_mut().zip(figures[10..].chunks_exact(2)) {
+            *rate = Rate { gflops: from[0], gbytes: from[1] };
+        }
+    }
+
+    /// Every figure is one that can be computed with.
+    pub(super) fn check(&self) -> Result<()> {
+        match check(&self.figures()) {
+            Some((name, value)) => fail!(InvalidArgument, "{name} of {} is {value}, which is out of range", self.id),
+            None => Ok(()),
+        }
+    }
+}
+
+/// How many figures a profile has.
+pub(super) const COUNT: usize = 10 + 2 * Family::COUNT;
+
+/// Their names in calibrations, a space between them: times and sizes, which may be 0; rates, which may not; shares, which
+/// are at most 1; then the families'.
+pub(super) const NAMES: &str = "launch_ns wake_ns cache_bytes upload_latency_ns download_latency_ns upload_gbytes \
+    download_gbytes cache_gain alone alone_memory matmul_gflops matmul_gbytes attention_gflops attention_gbytes \
+    elementwise_gflops elementwise_gbytes function_gflops function_gbytes reduction_gflops reduction_gbytes \
+    move_gflops move_gbytes";
+
+/// The first figure that can't be computed with, if there is one.
+pub(super) fn check(figures: &[f64; COUNT]) -> Option<(&'static str, f32)> {
+    figures.iter().zip(NAMES.split(' ')).enumerate().find_map(|(i, (&value, name))| {
+        let least = if i < 5 { 0.0 } else { 1e-9 };
+        let most = if matches!(i, 8 | 9) { 1.0 } else { 1e18 };
+        // Not a number is in no range.
+        if (least..=most).contains(&value) { None } else { Some((name, value as f32)) }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_profile_can_be_computed_with() {
+        for name in DeviceProfile::references() {
+            let profile = DeviceProfile::reference(name).unwrap();
+            profile.check().unwrap();
+            assert_eq!(profile.id, format!("gpu:{name}"));
+        }
+        let error = DeviceProfile::reference("mine").unwrap_err();
+        assert_eq!(error.message(), "no reference GPU 'mine': integrated, mid, datacentre");
+        for isa in Isa::available() {
+            for threads in [1, 2, 64] {
+                let device = CpuDevice::open(Some(isa), Some(threads)).unwrap();
+                DeviceProfile::of_cpu(&device).check().unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn figures_that_make_no_sense_are_refused() {
+        let good = DeviceProfile::reference("mid").unwrap();
+        for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e300] {
+            let mut profile = good.clone();
+            profile.rates[2].gbytes = wrong;
+            assert!(profile.check().unwrap_err().message().starts_with("elementwise_gbytes of gpu:mid is "));
+        }
+        for wrong in [-1.0, f64::NAN, f64::INFINITY] {
+            assert!(DeviceProfile { launch_ns: wrong, ..good.clone() }.check().is_err(), "{wrong}");
+        }
+        assert!(DeviceProfile { alone: 1.5, ..good.clone() }.check().is_err());
+        // Every figure has a name, its own place and that place back.
+        assert_eq!(NAMES.split(' ').count(), COUNT);
+        let figures = std::array::from_fn(|i| 0.5 + i as f64 / 100.0);
+        let mut other = good;
+        other.set_figures(&figures);
+        assert_eq!(other.figures(), figures);
+        assert_eq!((other.launch_ns, other.alone_memory, other.rate(Family::Move).gbytes), (0.5, 0.59, 0.71));
+        let names: Vec<&str> = NAMES.split(' ').skip(10).step_by(2).collect();
+        assert_eq!(names, Family::ALL.map(|family| format!("{family}_gflops")));
+    }
+}
