@@ -12,12 +12,14 @@ use crate::shape::MAX_RANK;
 const GRAIN: usize = 32 * 1024;
 
 macro_rules! functions {
-    ($($name:ident($($field:ident: $type:ty)?) = |$self:ident, $x:ident| $body:expr;)*) => {
+    ($($kind:ident $name:ident($($field:ident: $type:ty)?) = |$self:ident, $x:ident| $body:expr;)*) => {
         $(
             #[derive(Clone, Copy)]
             struct $name { $($field: $type)? }
 
             impl VectorFn for $name {
+                const CHAIN: bool = functions!(@ $kind);
+
                 #[inline(always)]
                 unsafe fn apply<S: Simd>($self, $x: S::F, _: usize) -> S::F {
                     // SAFETY: called from a kernel, as the trait asks.
@@ -26,22 +28,24 @@ macro_rules! functions {
             }
         )*
     };
+    (@ short) => { false };
+    (@ chain) => { true };
 }
 
 functions! {
-    Scale(alpha: f32) = |self, x| S::mul(x, S::splat(self.alpha));
-    Neg() = |self, x| simd::neg::<S>(x);
-    Abs() = |self, x| simd::abs::<S>(x);
-    Exp() = |self, x| simd::exp::<S>(x);
-    Log() = |self, x| simd::log::<S>(x);
-    Sqrt() = |self, x| S::sqrt(x);
-    Rsqrt() = |self, x| simd::rsqrt::<S>(x);
-    Relu() = |self, x| simd::relu::<S>(x);
-    Sigmoid() = |self, x| simd::sigmoid::<S>(x);
-    Tanh() = |self, x| simd::tanh::<S>(x);
-    GeluErf() = |self, x| simd::gelu_erf::<S>(x);
-    GeluTanh() = |self, x| simd::gelu_tanh::<S>(x);
-    Silu() = |self, x| simd::silu::<S>(x);
+    short Scale(alpha: f32) = |self, x| S::mul(x, S::splat(self.alpha));
+    short Neg() = |self, x| simd::neg::<S>(x);
+    short Abs() = |self, x| simd::abs::<S>(x);
+    chain Exp() = |self, x| simd::exp::<S>(x);
+    chain Log() = |self, x| simd::log::<S>(x);
+    short Sqrt() = |self, x| S::sqrt(x);
+    short Rsqrt() = |self, x| simd::rsqrt::<S>(x);
+    short Relu() = |self, x| simd::relu::<S>(x);
+    chain Sigmoid() = |self, x| simd::sigmoid::<S>(x);
+    chain Tanh() = |self, x| simd::tanh::<S>(x);
+    chain GeluErf() = |self, x| simd::gelu_erf::<S>(x);
+    chain GeluTanh() = |self, x| simd::gelu_tanh::<S>(x);
+    chain Silu() = |self, x| simd::silu::<S>(x);
 }
 
 struct Unary<F> {

@@ -1,6 +1,6 @@
 //! softmax, layernorm, rmsnorm: rows brought to a scale of their own.
 
-use super::sum::{max_key, sum, sum_of};
+use super::sum::{range, sum, sum_of};
 use super::{Call, Exec, Shared, chunks};
 use crate::contract;
 use crate::error::Result;
@@ -13,15 +13,17 @@ const GRAIN: usize = 16 * 1024;
 /// Columns that a softmax across rows takes at a time.
 const STRIP: usize = 16;
 
-/// e^(x − m).
+/// e^(x − m), where m is the maximum.
 #[derive(Clone, Copy)]
 pub(super) struct ExpBelow(pub f32);
 
 impl VectorFn for ExpBelow {
+    const CHAIN: bool = true;
+
     #[inline(always)]
     unsafe fn apply<S: Simd>(self, x: S::F, _: usize) -> S::F {
         // SAFETY: called from a kernel.
-        unsafe { simd::exp::<S>(S::sub(x, S::splat(self.0))) }
+        unsafe { simd::exp_of_negative::<S>(S::sub(x, S::splat(self.0))) }
     }
 }
 
@@ -34,6 +36,40 @@ impl VectorFn for DivideBy {
     unsafe fn apply<S: Simd>(self, x: S::F, _: usize) -> S::F {
         // SAFETY: called from a kernel.
         unsafe { S::div(x, S::splat(self.0)) }
+    }
+}
+
+/// x / y for many x, each 0 or at least 2⁻⁸⁰, and one y from 1 to 2³¹, without dividing.
+///
+/// With r = 1/y rounded and `rest` what that lost, the first quotient is next to x/y on one side or the other; its
+/// remainder is exact, and r times it rounds to the quotient that division gives. (Markstein, "Computation of elementary
+/// functions on the IBM RISC System/6000 processor", 1990, theorem 8.)
+#[derive(Clone, Copy)]
+struct Quotient {
+    minus_y: f32,
+    r: f32,
+    rest: f32,
+}
+
+impl Quotient {
+    #[inline(always)]
+    fn by(y: f32) -> Quotient {
+        let r = 1.0 / y;
+        Quotient { minus_y: -y, r, rest: (1.0 / y as f64 - r as f64) as f32 }
+    }
+}
+
+impl VectorFn for Quotient {
+    const CHAIN: bool = true;
+
+    #[inline(always)]
+    unsafe fn apply<S: Simd>(self, x: S::F, _: usize) -> S::F {
+        // SAFETY: called from a kernel, outside `fpenv::flushing`.
+        unsafe {
+            let r = S::splat(self.r);
+            let quotient = S::fused(x, r, S::mul(x, S::splat(self.rest)));
+            S::fused(S::fused(quotient, S::splat(self.minus_y), x), r, quotient)
+        }
     }
 }
 
@@ -51,10 +87,18 @@ impl Kernel for SoftmaxRow {
         let SoftmaxRow { x, y, n } = self;
         // SAFETY: x and y cover n values and are equal or disjoint.
         unsafe {
-            let m = contract::max_of_keys(max_key::<S>(x, n));
-            simd::map_row::<S>(x, y, n, ExpBelow(m));
+            // Which zero the maximum is doesn't matter here, and where there is a NaN nothing else does.
+            let (least, m) = range::<S>(x, n);
+            simd::map_row_raw::<S>(x, y, n, ExpBelow(m));
             let total = sum::<S>(y, n);
-            simd::map_row::<S>(y, y, n, DivideBy(total));
+            if contract::is_nan(total) {
+                std::slice::from_raw_parts_mut(y, n).fill(contract::NAN);
+            } else if S::FUSED && m - least <= 55.0 {
+                // e⁻⁵⁵ is more than 2⁻⁸⁰.
+                simd::map_row_raw::<S>(y, y, n, Quotient::by(total));
+            } else {
+                simd::map_row_raw::<S>(y, y, n, DivideBy(total));
+            }
         }
     }
 }

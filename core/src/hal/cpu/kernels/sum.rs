@@ -129,3 +129,41 @@ pub(super) unsafe fn max_key<S: Simd>(x: *const f32, n: usize) -> i32 {
         most
     }
 }
+
+/// The least and the largest of `n` values, n > 0, by the numeric order: zeros are equal, NaN is passed over or wins.
+///
+/// # Safety
+/// Called from a kernel; `x` covers `n` values.
+#[inline(always)]
+pub(super) unsafe fn range<S: Simd>(x: *const f32, n: usize) -> (f32, f32) {
+    // SAFETY: offsets stay below n.
+    unsafe {
+        let (mut low, mut high) = ([S::splat(*x); 4], [S::splat(*x); 4]);
+        let mut i = 0;
+        while i + 4 * S::LANES <= n {
+            unroll!(v < 4 => {
+                let values = S::load(x.add(i + v * S::LANES));
+                low[v] = S::min(values, low[v]);
+                high[v] = S::max(values, high[v]);
+            });
+            i += 4 * S::LANES;
+        }
+        let low = S::min(S::min(low[0], low[1]), S::min(low[2], low[3]));
+        let high = S::max(S::max(high[0], high[1]), S::max(high[2], high[3]));
+        let (mut lows, mut highs) = ([0.0f32; 16], [0.0f32; 16]);
+        S::store(lows.as_mut_ptr(), low);
+        S::store(highs.as_mut_ptr(), high);
+        let (mut least, mut most) = (lows[0], highs[0]);
+        for lane in 1..S::LANES {
+            least = if lows[lane] < least { lows[lane] } else { least };
+            most = if most < highs[lane] { highs[lane] } else { most };
+        }
+        while i < n {
+            let value = *x.add(i);
+            least = if value < least { value } else { least };
+            most = if most < value { value } else { most };
+            i += 1;
+        }
+        (least, most)
+    }
+}

@@ -4,7 +4,8 @@
 // SAFETY, for every function here: called from a kernel, so the instruction set of `S` is there.
 #![allow(clippy::missing_safety_doc)]
 
-use super::Simd;
+use super::{Simd, unroll};
+
 /// A binary32 constant by its bits.
 #[inline(always)]
 unsafe fn c<S: Simd>(bits: u32) -> S::F {
@@ -18,18 +19,12 @@ unsafe fn horner<S: Simd, const N: usize>(x: S::F, coefficients: [u32; N]) -> S:
     // SAFETY: see the top of the file.
     unsafe {
         let mut q = c::<S>(coefficients[N - 1]);
-        for i in (0..N - 1).rev() {
-            q = S::add(S::mul(q, x), c::<S>(coefficients[i]));
-        }
+        // Written out: as a loop it would stay one, with its coefficients in memory.
+        unroll!(i < N - 1 => {
+            q = S::add(S::mul(q, x), c::<S>(coefficients[N - 2 - i]));
+        });
         q
     }
-}
-
-/// 2^n for n in [−126, 127].
-#[inline(always)]
-unsafe fn power_of_two<S: Simd>(n: S::I) -> S::F {
-    // SAFETY: see the top of the file.
-    unsafe { S::from_bits(S::shl::<23>(S::add_i(n, S::splat_i(127)))) }
 }
 
 /// The sign cleared.
@@ -50,16 +45,14 @@ pub unsafe fn neg<S: Simd>(x: S::F) -> S::F {
 #[inline(always)]
 unsafe fn with_sign<S: Simd>(y: S::F, x: S::F) -> S::F {
     // SAFETY: see the top of the file.
-    unsafe {
-        S::from_bits(S::or_i(S::and_i(S::bits(y), S::splat_i(0x7fff_ffff)), S::and_i(S::bits(x), S::splat_i(i32::MIN))))
-    }
+    unsafe { S::from_bits(S::or_i(S::bits(y), S::and_i(S::bits(x), S::splat_i(i32::MIN)))) }
 }
 
 /// What arithmetic stores: any NaN becomes the canonical one.
 #[inline(always)]
 pub unsafe fn canonical<S: Simd>(x: S::F) -> S::F {
     // SAFETY: see the top of the file.
-    unsafe { S::select(S::is_nan(x), c::<S>(0x7fc0_0000), x) }
+    unsafe { S::canonical(x) }
 }
 
 /// The integer whose order is MAX's order; its own inverse on the bits.
@@ -72,29 +65,43 @@ pub unsafe fn max_key<S: Simd>(x: S::F) -> S::I {
     }
 }
 
-/// e^x as (1 + u + r)·2^n, for x between −105 and 89.
-#[inline(always)]
-unsafe fn exp_core<S: Simd>(x: S::F) -> (S::F, S::F, S::I) {
-    // SAFETY: see the top of the file.
-    unsafe {
-        let magic = c::<S>(0x4b40_0000);
-        let t = S::add(S::mul(x, c::<S>(0x3fb8_aa3b)), magic);
-        let n = S::sub_i(S::bits(t), S::splat_i(0x4b40_0000));
-        let nf = S::sub(t, magic);
-        let r = S::add(S::mul(nf, c::<S>(0xbf31_7200)), x);
-        let r = S::add(S::mul(nf, c::<S>(0xb5bf_be8e)), r);
-        let q = horner::<S, 5>(r, [0x3eff_fffe, 0x3e2a_aa45, 0x3d2a_ac27, 0x3c09_1f97, 0x3ab5_6890]);
-        (r, S::mul(S::mul(r, r), q), n)
-    }
+/// e^x = (1 + u + r)·2^n. An integer n below 256 times ln 2's upper part, which has 15 bits, is exact.
+struct ExpCore<S: Simd> {
+    r: S::F,
+    u: S::F,
+    n: S::F,
+    /// n + 3·2²²: n stands in the low bits.
+    shifted: S::F,
 }
 
-/// The two powers of two, both normal, whose product is 2^n.
-#[inline(always)]
-unsafe fn powers<S: Simd>(n: S::I) -> (S::F, S::F) {
-    // SAFETY: see the top of the file.
-    unsafe {
-        let half = S::sar::<1>(n);
-        (power_of_two::<S>(half), power_of_two::<S>(S::sub_i(n, half)))
+impl<S: Simd> ExpCore<S> {
+    /// For x between −105 and 89.
+    #[inline(always)]
+    unsafe fn new(x: S::F) -> Self {
+        // SAFETY: see the top of the file.
+        unsafe {
+            let magic = c::<S>(0x4b40_0000);
+            let shifted = S::add(S::mul(x, c::<S>(0x3fb8_aa3b)), magic);
+            let n = S::sub(shifted, magic);
+            let r = S::mul_add_exact(n, c::<S>(0xbf31_7200), x);
+            let r = S::add(S::mul(n, c::<S>(0xb5bf_be8e)), r);
+            let q = horner::<S, 5>(r, [0x3eff_fffe, 0x3e2a_aa45, 0x3d2a_ac27, 0x3c09_1f97, 0x3ab5_6890]);
+            ExpCore { r, u: S::mul(S::mul(r, r), q), n, shifted }
+        }
+    }
+
+    /// 1 + (u + r).
+    #[inline(always)]
+    unsafe fn mantissa(&self) -> S::F {
+        // SAFETY: see the top of the file.
+        unsafe { S::add(S::splat(1.0), S::add(self.u, self.r)) }
+    }
+
+    /// x·2^n where both are normal numbers; of NaN whatever.
+    #[inline(always)]
+    unsafe fn scale_normal(&self, x: S::F) -> S::F {
+        // SAFETY: see the top of the file.
+        unsafe { S::from_bits(S::add_i(S::bits(x), S::shl::<23>(S::bits(self.shifted)))) }
     }
 }
 
@@ -103,12 +110,18 @@ unsafe fn powers<S: Simd>(n: S::I) -> (S::F, S::F) {
 pub unsafe fn exp<S: Simd>(x: S::F) -> S::F {
     // SAFETY: see the top of the file.
     unsafe {
-        let (low, high) = (S::splat(-105.0), S::splat(89.0));
-        let x = S::select(S::lt(x, low), low, x);
-        let x = S::select(S::lt(high, x), high, x);
-        let (r, u, n) = exp_core::<S>(x);
-        let (first, second) = powers::<S>(n);
-        S::mul(S::mul(S::add(S::splat(1.0), S::add(u, r)), first), second)
+        let core = ExpCore::<S>::new(S::min(S::max(x, S::splat(-105.0)), S::splat(89.0)));
+        S::scale(core.mantissa(), core.n, core.shifted)
+    }
+}
+
+/// e^x for x that is not above 0, or NaN; of any other x whatever.
+#[inline(always)]
+pub unsafe fn exp_of_negative<S: Simd>(x: S::F) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe {
+        let core = ExpCore::<S>::new(S::max(x, S::splat(-105.0)));
+        S::scale_down(core.mantissa(), core.n, core.shifted)
     }
 }
 
@@ -159,10 +172,12 @@ pub unsafe fn tanh<S: Simd>(x: S::F) -> S::F {
             [0xbeaa_aaa6, 0x3e08_8766, 0xbd5c_ddb2, 0x3cb1_3d3f, 0xbc06_7dd8, 0x3b25_b194, 0xb9e4_03e9],
         );
         let near = S::add(S::mul(a, S::mul(y, q)), a);
-        let (double, twenty, one) = (S::add(a, a), S::splat(20.0), S::splat(1.0));
-        let z = exp::<S>(S::select(S::lt(twenty, double), twenty, double));
+        let (half, one) = (S::min(a, S::splat(10.0)), S::splat(1.0));
+        let core = ExpCore::<S>::new(S::add(half, half));
+        let z = core.scale_normal(core.mantissa());
         let far = S::sub(one, S::div(S::splat(2.0), S::add(z, one)));
-        with_sign::<S>(S::select(S::lt(a, c::<S>(0x3f6b_851f)), near, far), x)
+        // a ≥ 3f6b851f; NaN goes with the near ones, as `scale_normal` does not keep it.
+        with_sign::<S>(S::select(S::lt(c::<S>(0x3f6b_851e), a), far, near), x)
     }
 }
 
@@ -177,15 +192,16 @@ pub unsafe fn erf<S: Simd>(x: S::F) -> S::F {
             [0x3e03_75d4, 0xbec0_9397, 0x3de7_13aa, 0xbcdb_ac93, 0x3ba6_3a36, 0xba28_e39d],
         );
         let near = S::add(S::mul(a, q), a);
-        let end = c::<S>(0x407c_cccd);
-        let d = S::sub(S::select(S::lt(end, a), end, a), c::<S>(0x3f7f_4000));
+        let d = S::sub(S::min(a, c::<S>(0x407c_cccd)), c::<S>(0x3f7f_4000));
         let q = horner::<S, 7>(
             d,
             [0xbfeb_c2c5, 0xc028_93ed, 0xbf57_bddf, 0xbd2a_b2c8, 0x3c24_525e, 0xbafb_9c7e, 0x395c_e34f],
         );
-        let (r, u, n) = exp_core::<S>(q);
-        let p = power_of_two::<S>(n);
-        let far = S::sub(S::sub(S::splat(1.0), p), S::mul(p, S::add(u, r)));
+        let core = ExpCore::<S>::new(q);
+        let (one, tail) = (S::splat(1.0), S::add(core.u, core.r));
+        // −2^n, by which a product is exact.
+        let power = core.scale_normal(S::splat(-1.0));
+        let far = S::mul_add_exact(power, tail, S::add(one, power));
         with_sign::<S>(S::select(S::lt(a, c::<S>(0x3f54_7ae1)), near, far), x)
     }
 }
@@ -196,13 +212,12 @@ pub unsafe fn sigmoid<S: Simd>(x: S::F) -> S::F {
     // SAFETY: see the top of the file.
     unsafe {
         let (one, low) = (S::splat(1.0), S::splat(-105.0));
-        let a = neg::<S>(abs::<S>(x));
-        let (r, u, n) = exp_core::<S>(S::select(S::lt(a, low), low, a));
-        let h = S::add(one, S::add(u, r));
-        let l = S::sub(u, S::sub(S::sub(h, one), r));
-        let (first, second) = powers::<S>(n);
-        let z = S::mul(S::mul(h, first), second);
-        let e = S::mul(S::mul(l, first), second);
+        let a = S::from_bits(S::or_i(S::bits(x), S::splat_i(i32::MIN)));
+        let core = ExpCore::<S>::new(S::max(a, low));
+        let h = core.mantissa();
+        let l = S::sub(core.u, S::sub(S::sub(h, one), core.r));
+        let z = S::scale_down(h, core.n, core.shifted);
+        let e = S::scale_down(l, core.n, core.shifted);
         let v = S::div(z, S::add(one, z));
         let g = S::sub(one, v);
         let remainder = S::sub(S::sub(z, v), S::mul(v, z));
@@ -217,9 +232,9 @@ pub unsafe fn sigmoid<S: Simd>(x: S::F) -> S::F {
 pub unsafe fn relu<S: Simd>(x: S::F) -> S::F {
     // SAFETY: see the top of the file.
     unsafe {
+        // −0 + 0 is +0.
         let zero = S::splat(0.0);
-        let y = S::select(S::lt(zero, x), x, zero);
-        S::select(S::is_nan(x), x, y)
+        S::max(S::add(x, zero), zero)
     }
 }
 

@@ -7,11 +7,12 @@ mod math;
 #[cfg(any(not(target_arch = "x86_64"), test, feature = "portable"))]
 mod portable;
 mod rows;
+mod twice;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 pub use math::*;
-pub use rows::{VectorFn, VectorFn2, map_row, zip_row};
+pub use rows::{VectorFn, VectorFn2, map_row, map_row_raw, zip_row};
 
 use super::isa::Isa;
 
@@ -37,6 +38,10 @@ pub trait Simd: Copy + 'static {
     type I: Copy;
     /// What a compare gives.
     type M: Copy;
+    /// Whether [`Simd::fused`] is one instruction.
+    const FUSED: bool = false;
+    /// How many vectors go through a long function side by side (1, 2 or 4): as many as there are registers for.
+    const SIDE_BY_SIDE: usize = 1;
 
     unsafe fn splat(x: f32) -> Self::F;
     unsafe fn splat_i(x: i32) -> Self::I;
@@ -54,6 +59,61 @@ pub trait Simd: Copy + 'static {
     unsafe fn sqrt(a: Self::F) -> Self::F;
     /// `a·b + c` of the contract; only inside `fpenv::flushing`.
     unsafe fn fmaz(a: Self::F, b: Self::F, c: Self::F) -> Self::F;
+
+    /// `a·b + c`, rounded once; outside `fpenv::flushing`, and only where [`Simd::FUSED`].
+    #[inline(always)]
+    unsafe fn fused(a: Self::F, b: Self::F, c: Self::F) -> Self::F {
+        // SAFETY: the trait's.
+        unsafe { Self::fmaz(a, b, c) }
+    }
+    /// `a·b + c` where a·b is exact, so that fusing changes nothing; outside `fpenv::flushing`.
+    #[inline(always)]
+    unsafe fn mul_add_exact(a: Self::F, b: Self::F, c: Self::F) -> Self::F {
+        // SAFETY: the trait's.
+        unsafe { if Self::FUSED { Self::fused(a, b, c) } else { Self::add(Self::mul(a, b), c) } }
+    }
+    /// `b < a ? b : a`: keeps a NaN in a.
+    #[inline(always)]
+    unsafe fn min(a: Self::F, b: Self::F) -> Self::F {
+        // SAFETY: the trait's.
+        unsafe { Self::select(Self::lt(b, a), b, a) }
+    }
+    /// `a < b ? b : a`: keeps a NaN in a.
+    #[inline(always)]
+    unsafe fn max(a: Self::F, b: Self::F) -> Self::F {
+        // SAFETY: the trait's.
+        unsafe { Self::select(Self::lt(a, b), b, a) }
+    }
+    /// Any NaN becomes 7fc00000.
+    #[inline(always)]
+    unsafe fn canonical(a: Self::F) -> Self::F {
+        // SAFETY: the trait's.
+        unsafe { Self::select(Self::is_nan(a), Self::splat(f32::from_bits(0x7fc0_0000)), a) }
+    }
+    /// x·2ⁿ, rounded once, for 2⁻²⁰ < |x| < 2²⁰ and an integer n, |n| ≤ 200, as a float and as `shifted` = n + 3·2²².
+    #[inline(always)]
+    unsafe fn scale(x: Self::F, _n: Self::F, shifted: Self::F) -> Self::F {
+        // The first product is exact, so the two are rounded once.
+        // SAFETY: the trait's.
+        unsafe {
+            let n = Self::sub_i(Self::bits(shifted), Self::splat_i(0x4b40_0000));
+            let half = Self::sar::<1>(n);
+            let bias = Self::splat_i(127);
+            let first = Self::from_bits(Self::shl::<23>(Self::add_i(half, bias)));
+            let second = Self::from_bits(Self::shl::<23>(Self::add_i(Self::sub_i(n, half), bias)));
+            Self::mul(Self::mul(x, first), second)
+        }
+    }
+    /// As [`Simd::scale`], for −180 ≤ n ≤ 20 and |x| < 2²⁰.
+    #[inline(always)]
+    unsafe fn scale_down(x: Self::F, _n: Self::F, shifted: Self::F) -> Self::F {
+        // By 2ⁿ⁺⁶⁴, which is exact unless the result is a zero, and by 2⁻⁶⁴. The shift drops all of 3·2²² but n.
+        // SAFETY: the trait's.
+        unsafe {
+            let first = Self::add_i(Self::shl::<23>(Self::bits(shifted)), Self::splat_i((127 + 64) << 23));
+            Self::mul(Self::mul(x, Self::from_bits(first)), Self::splat(f32::from_bits((127 - 64) << 23)))
+        }
+    }
 
     unsafe fn bits(a: Self::F) -> Self::I;
     unsafe fn from_bits(a: Self::I) -> Self::F;
@@ -74,6 +134,21 @@ pub trait Simd: Copy + 'static {
     unsafe fn is_nan(a: Self::F) -> Self::M;
     unsafe fn select(mask: Self::M, yes: Self::F, no: Self::F) -> Self::F;
     unsafe fn select_i(mask: Self::M, yes: Self::I, no: Self::I) -> Self::I;
+
+    /// Moves a square of [`Simd::LANES`] rows and columns of 32-bit values: `to[i][j] = from[j][i]`, with rows that lie
+    /// `from_row` and `to_row` values apart.
+    #[inline(always)]
+    unsafe fn transpose_square(from: *const u32, from_row: usize, to: *mut u32, to_row: usize) {
+        for i in 0..Self::LANES {
+            for j in 0..Self::LANES {
+                // SAFETY: the caller's squares.
+                unsafe { to.add(i * to_row + j).write_unaligned(from.add(j * from_row + i).read_unaligned()) };
+            }
+        }
+    }
+    /// A hint that the cache line at `p`, which need not be mapped, is read soon.
+    #[inline(always)]
+    unsafe fn prefetch(_p: *const f32) {}
 }
 
 /// Writes a block out once for each index below 12, as far as a condition on it holds, so that arrays indexed by it are

@@ -3,10 +3,14 @@
 
 use super::Simd;
 use super::math::canonical;
+use super::twice::Twice;
 
 /// A function of one vector. A trait and not a closure: a closure that the compiler does not inline has lost the
 /// instruction set, which is slow and not sound.
 pub trait VectorFn: Copy {
+    /// Whether it is a long chain of instructions that wait for each other, so that several vectors should be under way.
+    const CHAIN: bool = false;
+
     /// The function of x, whose first value has this offset in its row. Implementations are `#[inline(always)]`.
     ///
     /// # Safety
@@ -23,32 +27,69 @@ pub trait VectorFn2: Copy {
     unsafe fn apply<S: Simd>(self, a: S::F, b: S::F) -> S::F;
 }
 
+/// The longest vector, and four side by side.
+const LONGEST: usize = 64;
+
 /// `y[i] = canonical(f(x[i]))`, vector by vector; `f` may read beyond the row's end only what is there.
 ///
 /// # Safety
 /// Called from a kernel; x and y cover n values and are equal or disjoint.
 #[inline(always)]
 pub unsafe fn map_row<S: Simd>(x: *const f32, y: *mut f32, n: usize, f: impl VectorFn) {
+    // SAFETY: passed on.
+    unsafe { map::<S, true>(x, y, n, f) }
+}
+
+/// As [`map_row`], for results that are not NaN or are read again: NaN is stored as it comes.
+///
+/// # Safety
+/// As [`map_row`].
+#[inline(always)]
+pub unsafe fn map_row_raw<S: Simd>(x: *const f32, y: *mut f32, n: usize, f: impl VectorFn) {
+    // SAFETY: passed on.
+    unsafe { map::<S, false>(x, y, n, f) }
+}
+
+#[inline(always)]
+unsafe fn map<S: Simd, const CANONICAL: bool>(x: *const f32, y: *mut f32, n: usize, f: impl VectorFn) {
+    // SAFETY: passed on.
+    unsafe {
+        match if chain(f) { S::SIDE_BY_SIDE } else { 1 } {
+            4 => map_vectors::<Twice<Twice<S>>, CANONICAL>(x, y, n, f),
+            2 => map_vectors::<Twice<S>, CANONICAL>(x, y, n, f),
+            _ => map_vectors::<S, CANONICAL>(x, y, n, f),
+        }
+    }
+}
+
+#[inline(always)]
+const fn chain<F: VectorFn>(_: F) -> bool {
+    F::CHAIN
+}
+
+#[inline(always)]
+unsafe fn map_vectors<S: Simd, const CANONICAL: bool>(x: *const f32, y: *mut f32, n: usize, f: impl VectorFn) {
     // SAFETY: whole vectors lie below n; the rest is handled in `last`, which holds any vector.
     unsafe {
         let tail = n % S::LANES;
-        let mut last = [0.0f32; 16];
-        let (mut from, mut to, mut base, mut end) = (x, y, 0, n - tail);
+        let whole = n - tail;
+        let mut last = [0.0f32; LONGEST];
+        // Copied out and back outside the loop, which then has no call in it and keeps its constants.
+        last.as_mut_ptr().copy_from_nonoverlapping(x.add(whole), tail);
+        let (mut from, mut to, mut base, mut end) = (x, y, 0, whole);
         loop {
             let mut i = 0;
             while i < end {
-                S::store(to.add(i), canonical::<S>(f.apply::<S>(S::load(from.add(i)), base + i)));
+                let result = f.apply::<S>(S::load(from.add(i)), base + i);
+                S::store(to.add(i), if CANONICAL { canonical::<S>(result) } else { result });
                 i += S::LANES;
             }
             if base + i >= n {
                 break;
             }
-            last.as_mut_ptr().copy_from_nonoverlapping(x.add(i), tail);
-            (from, to, base, end) = (last.as_ptr(), last.as_mut_ptr(), i, S::LANES);
+            (from, to, base, end) = (last.as_ptr(), last.as_mut_ptr(), whole, S::LANES);
         }
-        if tail > 0 {
-            y.add(n - tail).copy_from_nonoverlapping(last.as_ptr(), tail);
-        }
+        y.add(whole).copy_from_nonoverlapping(last.as_ptr(), tail);
     }
 }
 
@@ -64,12 +105,15 @@ pub unsafe fn zip_row<S: Simd, const A: usize, const B: usize>(
     n: usize,
     f: impl VectorFn2,
 ) {
-    // SAFETY: as in `map_row`.
+    // SAFETY: as in `map_vectors`.
     unsafe {
         let tail = n % S::LANES;
+        let whole = n - tail;
         let (mut last_a, mut last_b) = ([0.0f32; 16], [0.0f32; 16]);
+        last_a.as_mut_ptr().copy_from_nonoverlapping(a.add(whole * A), if A == 0 { 1 } else { tail });
+        last_b.as_mut_ptr().copy_from_nonoverlapping(b.add(whole * B), if B == 0 { 1 } else { tail });
         let (a_one, b_one) = (S::splat(if A == 0 { *a } else { 0.0 }), S::splat(if B == 0 { *b } else { 0.0 }));
-        let (mut from_a, mut from_b, mut to, mut base, mut end) = (a, b, y, 0, n - tail);
+        let (mut from_a, mut from_b, mut to, mut base, mut end) = (a, b, y, 0, whole);
         loop {
             let mut i = 0;
             while i < end {
@@ -81,13 +125,9 @@ pub unsafe fn zip_row<S: Simd, const A: usize, const B: usize>(
             if base + i >= n {
                 break;
             }
-            last_a.as_mut_ptr().copy_from_nonoverlapping(a.add(i * A), if A == 0 { 1 } else { tail });
-            last_b.as_mut_ptr().copy_from_nonoverlapping(b.add(i * B), if B == 0 { 1 } else { tail });
             (from_a, from_b, to) = (last_a.as_ptr(), last_b.as_ptr(), last_a.as_mut_ptr());
-            (base, end) = (i, S::LANES);
+            (base, end) = (whole, S::LANES);
         }
-        if tail > 0 {
-            y.add(n - tail).copy_from_nonoverlapping(last_a.as_ptr(), tail);
-        }
+        y.add(whole).copy_from_nonoverlapping(last_a.as_ptr(), tail);
     }
 }

@@ -76,6 +76,9 @@ impl Simd for Avx2 {
     type I = __m256i;
     type M = __m256;
 
+    const FUSED: bool = true;
+    const SIDE_BY_SIDE: usize = 2;
+
     instructions! {
         splat(x: f32) -> __m256 = _mm256_set1_ps(x);
         splat_i(x: i32) -> __m256i = _mm256_set1_epi32(x);
@@ -89,6 +92,11 @@ impl Simd for Avx2 {
         div(a: __m256, b: __m256) -> __m256 = _mm256_div_ps(a, b);
         sqrt(a: __m256) -> __m256 = _mm256_sqrt_ps(a);
         fmaz(a: __m256, b: __m256, c: __m256) -> __m256 = _mm256_fmadd_ps(a, b, c);
+        fused(a: __m256, b: __m256, c: __m256) -> __m256 = _mm256_fmadd_ps(a, b, c);
+        // The second operand where one is NaN.
+        min(a: __m256, b: __m256) -> __m256 = _mm256_min_ps(b, a);
+        max(a: __m256, b: __m256) -> __m256 = _mm256_max_ps(b, a);
+        prefetch(p: *const f32) -> () = _mm_prefetch::<_MM_HINT_T0>(p.cast());
         bits(a: __m256) -> __m256i = _mm256_castps_si256(a);
         from_bits(a: __m256i) -> __m256 = _mm256_castsi256_ps(a);
         to_float(a: __m256i) -> __m256 = _mm256_cvtepi32_ps(a);
@@ -125,6 +133,9 @@ impl Simd for Avx512 {
     type I = __m512i;
     type M = __mmask16;
 
+    const FUSED: bool = true;
+    const SIDE_BY_SIDE: usize = 4;
+
     instructions! {
         splat(x: f32) -> __m512 = _mm512_set1_ps(x);
         splat_i(x: i32) -> __m512i = _mm512_set1_epi32(x);
@@ -138,6 +149,17 @@ impl Simd for Avx512 {
         div(a: __m512, b: __m512) -> __m512 = _mm512_div_ps(a, b);
         sqrt(a: __m512) -> __m512 = _mm512_sqrt_ps(a);
         fmaz(a: __m512, b: __m512, c: __m512) -> __m512 = _mm512_fmadd_ps(a, b, c);
+        fused(a: __m512, b: __m512, c: __m512) -> __m512 = _mm512_fmadd_ps(a, b, c);
+        // The second operand where one is NaN.
+        min(a: __m512, b: __m512) -> __m512 = _mm512_min_ps(b, a);
+        max(a: __m512, b: __m512) -> __m512 = _mm512_max_ps(b, a);
+        // By class: of the two kinds of NaN (the low digits) the first operand, of all others the second.
+        canonical(a: __m512) -> __m512 = _mm512_fixupimm_ps::<0>(
+            _mm512_set1_ps(f32::from_bits(0x7fc0_0000)), a, _mm512_set1_epi32(0x1111_1100)
+        );
+        scale(x: __m512, n: __m512, _shifted: __m512) -> __m512 = _mm512_scalef_ps(x, n);
+        scale_down(x: __m512, n: __m512, _shifted: __m512) -> __m512 = _mm512_scalef_ps(x, n);
+        prefetch(p: *const f32) -> () = _mm_prefetch::<_MM_HINT_T0>(p.cast());
         bits(a: __m512) -> __m512i = _mm512_castps_si512(a);
         from_bits(a: __m512i) -> __m512 = _mm512_castsi512_ps(a);
         to_float(a: __m512i) -> __m512 = _mm512_cvtepi32_ps(a);
@@ -186,6 +208,10 @@ impl Simd for Sse2 {
         div(a: __m128, b: __m128) -> __m128 = _mm_div_ps(a, b);
         sqrt(a: __m128) -> __m128 = _mm_sqrt_ps(a);
         fmaz(a: __m128, b: __m128, c: __m128) -> __m128 = fmaz_sse2(a, b, c);
+        // The second operand where one is NaN.
+        min(a: __m128, b: __m128) -> __m128 = _mm_min_ps(b, a);
+        max(a: __m128, b: __m128) -> __m128 = _mm_max_ps(b, a);
+        prefetch(p: *const f32) -> () = _mm_prefetch::<_MM_HINT_T0>(p.cast());
         bits(a: __m128) -> __m128i = _mm_castps_si128(a);
         from_bits(a: __m128i) -> __m128 = _mm_castsi128_ps(a);
         to_float(a: __m128i) -> __m128 = _mm_cvtepi32_ps(a);
