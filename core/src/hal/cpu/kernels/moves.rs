@@ -3,6 +3,7 @@
 use super::{Call, Exec, Shared, chunks};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::hal::cpu::simd::{Kernel, Simd, dispatch};
 use crate::ops::{Lines, check_id, concat_axis, transpose_axes};
 use crate::shape::MAX_RANK;
 
@@ -91,8 +92,8 @@ struct Grid {
 }
 
 impl Grid {
-    /// Elements on a side of the square that is moved at a time: a few cache lines each way.
-    const TILE: usize = 32;
+    /// Rows of the result that are moved together: a few cache lines of x.
+    const BAND: usize = 32;
 
     fn new(shape: &crate::shape::Shape, axes: &[u8; MAX_RANK]) -> Grid {
         let mut grid = Grid { rank: 0, dims: [1; MAX_RANK], strides: [0; MAX_RANK] };
@@ -141,21 +142,21 @@ impl Grid {
         let m = self.dims[contiguous];
         let step: usize = self.dims[contiguous + 1..].iter().product::<usize>();
         let others: usize = self.dims[..last].iter().product::<usize>() / m;
-        let (down, across) = (m.div_ceil(Self::TILE), n.div_ceil(Self::TILE));
-        let per_tile = Self::TILE * Self::TILE * size_of::<T>();
-        chunks(exec, others * down * across, GRAIN.div_ceil(per_tile), |start, end| {
+        // Bands of the result's rows, so that whole cache lines of x are used.
+        let bands = m.div_ceil(Self::BAND);
+        chunks(exec, others * bands, GRAIN.div_ceil(Self::BAND * n * size_of::<T>()), |start, end| {
             for task in start..end {
-                let (other, tile) = (task / (down * across), task % (down * across));
-                let (i0, j0) = (tile / across * Self::TILE, tile % across * Self::TILE);
-                let x = self.offset(other, contiguous, last);
-                let y = self.position(other, contiguous, last);
-                for i in i0..m.min(i0 + Self::TILE) {
-                    for j in j0..n.min(j0 + Self::TILE) {
-                        // SAFETY: i and j are below the two dimensions, the rest comes from `other`.
-                        unsafe {
-                            let value = *from.get().add(x + i + j * self.strides[last]);
-                            to.get().add(y + i * step + j).write(value);
-                        }
+                let (other, band) = (task / bands, task % bands);
+                let first = band * Self::BAND;
+                // SAFETY: the band lies inside both, the rest of the offsets comes from `other`.
+                unsafe {
+                    let x = from.get().add(self.offset(other, contiguous, last) + first);
+                    let y = to.get().add(self.position(other, contiguous, last) + first * step);
+                    let rows = Self::BAND.min(m - first);
+                    let rectangle = Rectangle { x, x_row: self.strides[last], y, y_row: step, m: rows, n };
+                    match size_of::<T>() {
+                        4 => dispatch(exec.isa, rectangle.cast()),
+                        _ => rectangle.scalar(0, 0),
                     }
                 }
             }
@@ -184,5 +185,61 @@ impl Grid {
             at += digit * self.dims[axis + 1..self.rank].iter().product::<usize>();
         });
         at
+    }
+}
+
+/// `y[i][j] = x[j][i]` for i below m and j below n.
+#[derive(Clone, Copy)]
+struct Rectangle<T> {
+    x: *const T,
+    x_row: usize,
+    y: *mut T,
+    y_row: usize,
+    m: usize,
+    n: usize,
+}
+
+impl<T: Copy> Rectangle<T> {
+    /// The same of 32-bit values, where `T` is one.
+    fn cast(self) -> Rectangle<u32> {
+        let Rectangle { x, x_row, y, y_row, m, n } = self;
+        Rectangle { x: x.cast(), x_row, y: y.cast(), y_row, m, n }
+    }
+
+    /// Moves what lies at or beyond row `i0` or column `j0`, a cache line's worth of rows at a time.
+    ///
+    /// # Safety
+    /// x and y cover the rectangle.
+    #[inline(always)]
+    unsafe fn scalar(&self, i0: usize, j0: usize) {
+        for j in 0..self.n {
+            for i in if j < j0 { i0 } else { 0 }..self.m {
+                // SAFETY: i and j lie inside.
+                unsafe { self.y.add(i * self.y_row + j).write(*self.x.add(j * self.x_row + i)) };
+            }
+        }
+    }
+}
+
+impl Kernel for Rectangle<u32> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let Rectangle { x, x_row, y, y_row, m, n } = self;
+        // SAFETY: squares lie inside the rectangle; the rest is moved one by one.
+        unsafe {
+            let (whole_m, whole_n) = (m - m % S::LANES, n - n % S::LANES);
+            let mut j = 0;
+            while j < whole_n {
+                let mut i = 0;
+                while i < whole_m {
+                    S::transpose_square(x.add(j * x_row + i), x_row, y.add(i * y_row + j), y_row);
+                    i += S::LANES;
+                }
+                j += S::LANES;
+            }
+            self.scalar(whole_m, whole_n);
+        }
     }
 }

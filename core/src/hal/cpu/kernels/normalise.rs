@@ -1,6 +1,6 @@
 //! softmax, layernorm, rmsnorm: rows brought to a scale of their own.
 
-use super::sum::{range, sum, sum_of};
+use super::sum::{Stored, range, sum, sum_of, sum_of_parts};
 use super::{Call, Exec, Shared, chunks};
 use crate::contract;
 use crate::error::Result;
@@ -19,6 +19,8 @@ pub(super) struct ExpBelow(pub f32);
 
 impl VectorFn for ExpBelow {
     const CHAIN: bool = true;
+    // Its power is +0.
+    const PADDING: f32 = f32::NEG_INFINITY;
 
     #[inline(always)]
     unsafe fn apply<S: Simd>(self, x: S::F, _: usize) -> S::F {
@@ -89,8 +91,7 @@ impl Kernel for SoftmaxRow {
         unsafe {
             // Which zero the maximum is doesn't matter here, and where there is a NaN nothing else does.
             let (least, m) = range::<S>(x, n);
-            simd::map_row_raw::<S>(x, y, n, ExpBelow(m));
-            let total = sum::<S>(y, n);
+            let total = sum_of_parts::<S>(n, Stored { x, y, f: ExpBelow(m) });
             if contract::is_nan(total) {
                 std::slice::from_raw_parts_mut(y, n).fill(contract::NAN);
             } else if S::FUSED && m - least <= 55.0 {

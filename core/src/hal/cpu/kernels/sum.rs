@@ -37,6 +37,15 @@ unsafe fn block<S: Simd>(x: *const f32, n: usize, map: impl VectorFn, padding: f
             S::store(p, S::add(S::load(p), map.apply::<S>(S::load(last.as_ptr()), 0)));
             at += S::LANES;
         }
+        fold::<S>(&mut lane)
+    }
+}
+
+/// From the lanes to their SUM.
+#[inline(always)]
+unsafe fn fold<S: Simd>(lane: &mut [f32; SUM_LANES]) -> f32 {
+    // SAFETY: called from a kernel; a vector from below `step` ends in the lanes.
+    unsafe {
         let mut step = SUM_LANES / 2;
         while step >= S::LANES {
             let mut l = 0;
@@ -58,6 +67,53 @@ unsafe fn block<S: Simd>(x: *const f32, n: usize, map: impl VectorFn, padding: f
     }
 }
 
+/// What gives the SUM of a part of a row.
+pub(super) trait Part: Copy {
+    /// The SUM of `n` values from `start`, at most 1024. Implementations are `#[inline(always)]`.
+    ///
+    /// # Safety
+    /// Called from a kernel.
+    unsafe fn sum<S: Simd>(self, start: usize, n: usize) -> f32;
+}
+
+/// The SUM of `n` values by the SUMs of their blocks.
+///
+/// # Safety
+/// Called from a kernel.
+#[inline(always)]
+pub(super) unsafe fn sum_of_parts<S: Simd>(n: usize, part: impl Part) -> f32 {
+    let mut partial: SmallVec<[f32; 64]> = SmallVec::new();
+    let mut start = 0;
+    loop {
+        let length = SUM_BLOCK.min(n - start);
+        // SAFETY: passed on; the part lies inside the row.
+        let sum = unsafe { part.sum::<S>(start, length) };
+        start += length;
+        if start == n && partial.is_empty() {
+            return sum;
+        }
+        partial.push(sum);
+        if start == n {
+            return contract::sum(&partial);
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Mapped<F> {
+    x: *const f32,
+    map: F,
+    padding: f32,
+}
+
+impl<F: VectorFn> Part for Mapped<F> {
+    #[inline(always)]
+    unsafe fn sum<S: Simd>(self, start: usize, n: usize) -> f32 {
+        // SAFETY: passed on.
+        unsafe { block::<S>(self.x.add(start), n, self.map, self.padding) }
+    }
+}
+
 /// SUM of `map(x)`; `padding` is a value whose map is +0. `map` is cheap: it is compiled into several places.
 ///
 /// # Safety
@@ -65,20 +121,48 @@ unsafe fn block<S: Simd>(x: *const f32, n: usize, map: impl VectorFn, padding: f
 #[inline(always)]
 pub(super) unsafe fn sum_of<S: Simd>(x: *const f32, n: usize, map: impl VectorFn, padding: f32) -> f32 {
     // SAFETY: passed on.
-    unsafe {
-        let mut partial: SmallVec<[f32; 64]> = SmallVec::new();
-        let mut start = 0;
-        loop {
-            let length = SUM_BLOCK.min(n - start);
-            let sum = block::<S>(x.add(start), length, map, padding);
-            start += length;
-            if start == n && partial.is_empty() {
-                return sum;
-            }
-            partial.push(sum);
-            if start == n {
-                return contract::sum(&partial);
-            }
+    unsafe { sum_of_parts::<S>(n, Mapped { x, map, padding }) }
+}
+
+/// `y = f(x)`, as it comes, and its SUM. Where x is `F::PADDING`, f is +0.
+#[derive(Clone, Copy)]
+pub(super) struct Stored<F> {
+    pub x: *const f32,
+    pub y: *mut f32,
+    pub f: F,
+}
+
+impl<F: VectorFn> Part for Stored<F> {
+    #[inline(always)]
+    unsafe fn sum<S: Simd>(self, start: usize, n: usize) -> f32 {
+        let mut lanes = [0.0; SUM_LANES];
+        // SAFETY: x and y cover the part; lanes are added to from its beginning.
+        unsafe {
+            let f = Summed { f: self.f, lanes: lanes.as_mut_ptr() };
+            simd::map_row_raw::<S>(self.x.add(start), self.y.add(start), n, f);
+            fold::<S>(&mut lanes)
+        }
+    }
+}
+
+/// A function whose results are added up on the way.
+#[derive(Clone, Copy)]
+struct Summed<F> {
+    f: F,
+    lanes: *mut f32,
+}
+
+impl<F: VectorFn> VectorFn for Summed<F> {
+    const CHAIN: bool = F::CHAIN;
+    const PADDING: f32 = F::PADDING;
+
+    #[inline(always)]
+    unsafe fn apply<S: Simd>(self, x: S::F, at: usize) -> S::F {
+        // SAFETY: passed on.
+        unsafe {
+            let y = self.f.apply::<S>(x, at);
+            S::add_to_lanes(self.lanes, at, y);
+            y
         }
     }
 }

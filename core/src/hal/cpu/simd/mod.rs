@@ -135,6 +135,15 @@ pub trait Simd: Copy + 'static {
     unsafe fn select(mask: Self::M, yes: Self::F, no: Self::F) -> Self::F;
     unsafe fn select_i(mask: Self::M, yes: Self::I, no: Self::I) -> Self::I;
 
+    /// Adds x to the 32 lanes of SUM, x's first value to the lane of index `at`, a multiple of the vector's length.
+    #[inline(always)]
+    unsafe fn add_to_lanes(lanes: *mut f32, at: usize, x: Self::F) {
+        // SAFETY: 32 is a multiple of the vector's length, so the vector ends inside the lanes.
+        unsafe {
+            let p = lanes.add(at % 32);
+            Self::store(p, Self::add(Self::load(p), x));
+        }
+    }
     /// Moves a square of [`Simd::LANES`] rows and columns of 32-bit values: `to[i][j] = from[j][i]`, with rows that lie
     /// `from_row` and `to_row` values apart.
     #[inline(always)]
@@ -151,11 +160,11 @@ pub trait Simd: Copy + 'static {
     unsafe fn prefetch(_p: *const f32) {}
 }
 
-/// Writes a block out once for each index below 12, as far as a condition on it holds, so that arrays indexed by it are
+/// Writes a block out once for each index below 16, as far as a condition on it holds, so that arrays indexed by it are
 /// registers whatever the optimisation level.
 macro_rules! unroll {
     ($i:ident < $n:expr => $body:block) => {
-        unroll!(@ $i, $n, $body, 0 1 2 3 4 5 6 7 8 9 10 11)
+        unroll!(@ $i, $n, $body, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
     };
     (@ $i:ident, $n:expr, $body:block, $($index:literal)*) => {
         $({

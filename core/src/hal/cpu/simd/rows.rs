@@ -10,6 +10,8 @@ use super::twice::Twice;
 pub trait VectorFn: Copy {
     /// Whether it is a long chain of instructions that wait for each other, so that several vectors should be under way.
     const CHAIN: bool = false;
+    /// What a row's last vector is filled with.
+    const PADDING: f32 = 0.0;
 
     /// The function of x, whose first value has this offset in its row. Implementations are `#[inline(always)]`.
     ///
@@ -37,7 +39,7 @@ const LONGEST: usize = 64;
 #[inline(always)]
 pub unsafe fn map_row<S: Simd>(x: *const f32, y: *mut f32, n: usize, f: impl VectorFn) {
     // SAFETY: passed on.
-    unsafe { map::<S, true>(x, y, n, f) }
+    unsafe { map::<S, _, true>(x, y, n, f) }
 }
 
 /// As [`map_row`], for results that are not NaN or are read again: NaN is stored as it comes.
@@ -47,33 +49,28 @@ pub unsafe fn map_row<S: Simd>(x: *const f32, y: *mut f32, n: usize, f: impl Vec
 #[inline(always)]
 pub unsafe fn map_row_raw<S: Simd>(x: *const f32, y: *mut f32, n: usize, f: impl VectorFn) {
     // SAFETY: passed on.
-    unsafe { map::<S, false>(x, y, n, f) }
+    unsafe { map::<S, _, false>(x, y, n, f) }
 }
 
 #[inline(always)]
-unsafe fn map<S: Simd, const CANONICAL: bool>(x: *const f32, y: *mut f32, n: usize, f: impl VectorFn) {
+unsafe fn map<S: Simd, F: VectorFn, const CANONICAL: bool>(x: *const f32, y: *mut f32, n: usize, f: F) {
     // SAFETY: passed on.
     unsafe {
-        match if chain(f) { S::SIDE_BY_SIDE } else { 1 } {
-            4 => map_vectors::<Twice<Twice<S>>, CANONICAL>(x, y, n, f),
-            2 => map_vectors::<Twice<S>, CANONICAL>(x, y, n, f),
-            _ => map_vectors::<S, CANONICAL>(x, y, n, f),
+        match if F::CHAIN { S::SIDE_BY_SIDE } else { 1 } {
+            4 => map_vectors::<Twice<Twice<S>>, F, CANONICAL>(x, y, n, f),
+            2 => map_vectors::<Twice<S>, F, CANONICAL>(x, y, n, f),
+            _ => map_vectors::<S, F, CANONICAL>(x, y, n, f),
         }
     }
 }
 
 #[inline(always)]
-const fn chain<F: VectorFn>(_: F) -> bool {
-    F::CHAIN
-}
-
-#[inline(always)]
-unsafe fn map_vectors<S: Simd, const CANONICAL: bool>(x: *const f32, y: *mut f32, n: usize, f: impl VectorFn) {
+unsafe fn map_vectors<S: Simd, F: VectorFn, const CANONICAL: bool>(x: *const f32, y: *mut f32, n: usize, f: F) {
     // SAFETY: whole vectors lie below n; the rest is handled in `last`, which holds any vector.
     unsafe {
         let tail = n % S::LANES;
         let whole = n - tail;
-        let mut last = [0.0f32; LONGEST];
+        let mut last = [F::PADDING; LONGEST];
         // Copied out and back outside the loop, which then has no call in it and keeps its constants.
         last.as_mut_ptr().copy_from_nonoverlapping(x.add(whole), tail);
         let (mut from, mut to, mut base, mut end) = (x, y, 0, whole);

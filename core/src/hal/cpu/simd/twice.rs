@@ -97,6 +97,14 @@ impl<S: Simd> Simd for Twice<S> {
         }
     }
     #[inline(always)]
+    unsafe fn add_to_lanes(lanes: *mut f32, at: usize, x: Self::F) {
+        // SAFETY: the trait's.
+        unsafe {
+            S::add_to_lanes(lanes, at, x.0);
+            S::add_to_lanes(lanes, at + S::LANES, x.1);
+        }
+    }
+    #[inline(always)]
     unsafe fn shl<const BITS: i32>(a: Self::I) -> Self::I {
         // SAFETY: the trait's.
         unsafe { (S::shl::<BITS>(a.0), S::shl::<BITS>(a.1)) }

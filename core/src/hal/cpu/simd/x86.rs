@@ -1,6 +1,6 @@
 //! Vectors of x86-64: SSE2, AVX2 with FMA3, AVX-512.
 
-use super::{Kernel, Simd};
+use super::{Kernel, Simd, unroll};
 use std::arch::x86_64::*;
 
 /// Runs a kernel compiled for AVX2 and FMA3.
@@ -68,6 +68,21 @@ macro_rules! instructions {
     };
 }
 
+/// Transposes the 4×4 squares of 32-bit values in each 128-bit part of every four vectors.
+macro_rules! transpose_parts {
+    ($rows:ident[$lanes:literal], $low:ident $high:ident $low_pd:ident $high_pd:ident $to_pd:ident $to_ps:ident) => {
+        unroll!(g < $lanes / 4 => {
+            let [a, b, c, d] = [$rows[4 * g], $rows[4 * g + 1], $rows[4 * g + 2], $rows[4 * g + 3]];
+            let (ab_low, ab_high) = ($to_pd($low(a, b)), $to_pd($high(a, b)));
+            let (cd_low, cd_high) = ($to_pd($low(c, d)), $to_pd($high(c, d)));
+            $rows[4 * g] = $to_ps($low_pd(ab_low, cd_low));
+            $rows[4 * g + 1] = $to_ps($high_pd(ab_low, cd_low));
+            $rows[4 * g + 2] = $to_ps($low_pd(ab_high, cd_high));
+            $rows[4 * g + 3] = $to_ps($high_pd(ab_high, cd_high));
+        });
+    };
+}
+
 impl Simd for Avx2 {
     const LANES: usize = 8;
     const TILE_ROWS: usize = 6;
@@ -112,6 +127,22 @@ impl Simd for Avx2 {
         select(mask: __m256, yes: __m256, no: __m256) -> __m256 = _mm256_blendv_ps(no, yes, mask);
         select_i(mask: __m256, yes: __m256i, no: __m256i) -> __m256i =
             _mm256_blendv_epi8(no, yes, _mm256_castps_si256(mask));
+    }
+    #[inline(always)]
+    unsafe fn transpose_square(from: *const u32, from_row: usize, to: *mut u32, to_row: usize) {
+        // SAFETY: the trait's.
+        unsafe {
+            let mut rows = [Self::splat(0.0); 8];
+            unroll!(i < 8 => {
+                rows[i] = Self::load(from.add(i * from_row).cast());
+            });
+            transpose_parts!(rows[8], _mm256_unpacklo_ps _mm256_unpackhi_ps _mm256_unpacklo_pd _mm256_unpackhi_pd _mm256_castps_pd _mm256_castpd_ps);
+            unroll!(i < 4 => {
+                let (above, below) = (rows[i], rows[i + 4]);
+                Self::store(to.add(i * to_row).cast(), _mm256_permute2f128_ps::<0x20>(above, below));
+                Self::store(to.add((i + 4) * to_row).cast(), _mm256_permute2f128_ps::<0x31>(above, below));
+            });
+        }
     }
     #[inline(always)]
     unsafe fn shl<const BITS: i32>(a: __m256i) -> __m256i {
@@ -174,6 +205,28 @@ impl Simd for Avx512 {
         is_nan(a: __m512) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(a, a);
         select(mask: __mmask16, yes: __m512, no: __m512) -> __m512 = _mm512_mask_blend_ps(mask, no, yes);
         select_i(mask: __mmask16, yes: __m512i, no: __m512i) -> __m512i = _mm512_mask_blend_epi32(mask, no, yes);
+    }
+    #[inline(always)]
+    unsafe fn transpose_square(from: *const u32, from_row: usize, to: *mut u32, to_row: usize) {
+        // SAFETY: the trait's.
+        unsafe {
+            let mut rows = [Self::splat(0.0); 16];
+            unroll!(i < 16 => {
+                rows[i] = Self::load(from.add(i * from_row).cast());
+            });
+            transpose_parts!(rows[16], _mm512_unpacklo_ps _mm512_unpackhi_ps _mm512_unpacklo_pd _mm512_unpackhi_pd _mm512_castps_pd _mm512_castpd_ps);
+            // Then the square of 128-bit parts.
+            unroll!(i < 4 => {
+                let [a, b, c, d] = [rows[i], rows[i + 4], rows[i + 8], rows[i + 12]];
+                let (ab_even, ab_odd) = (_mm512_shuffle_f32x4::<0x88>(a, b), _mm512_shuffle_f32x4::<0xdd>(a, b));
+                let (cd_even, cd_odd) = (_mm512_shuffle_f32x4::<0x88>(c, d), _mm512_shuffle_f32x4::<0xdd>(c, d));
+                let to = to.add(i * to_row);
+                Self::store(to.cast(), _mm512_shuffle_f32x4::<0x88>(ab_even, cd_even));
+                Self::store(to.add(4 * to_row).cast(), _mm512_shuffle_f32x4::<0x88>(ab_odd, cd_odd));
+                Self::store(to.add(8 * to_row).cast(), _mm512_shuffle_f32x4::<0xdd>(ab_even, cd_even));
+                Self::store(to.add(12 * to_row).cast(), _mm512_shuffle_f32x4::<0xdd>(ab_odd, cd_odd));
+            });
+        }
     }
     #[inline(always)]
     unsafe fn shl<const BITS: i32>(a: __m512i) -> __m512i {
@@ -258,6 +311,20 @@ impl Simd for Sse2 {
                 }
                 _ => _mm_storeu_ps(p, x),
             }
+        }
+    }
+    #[inline(always)]
+    unsafe fn transpose_square(from: *const u32, from_row: usize, to: *mut u32, to_row: usize) {
+        // SAFETY: the trait's.
+        unsafe {
+            let mut rows = [Self::splat(0.0); 4];
+            unroll!(i < 4 => {
+                rows[i] = Self::load(from.add(i * from_row).cast());
+            });
+            transpose_parts!(rows[4], _mm_unpacklo_ps _mm_unpackhi_ps _mm_unpacklo_pd _mm_unpackhi_pd _mm_castps_pd _mm_castpd_ps);
+            unroll!(i < 4 => {
+                Self::store(to.add(i * to_row).cast(), rows[i]);
+            });
         }
     }
     #[inline(always)]
