@@ -93,7 +93,7 @@ struct Grid {
 
 impl Grid {
     /// Rows of the result that are moved together: a few cache lines of x.
-    const BAND: usize = 32;
+    const BAND: usize = 64;
 
     fn new(shape: &crate::shape::Shape, axes: &[u8; MAX_RANK]) -> Grid {
         let mut grid = Grid { rank: 0, dims: [1; MAX_RANK], strides: [0; MAX_RANK] };

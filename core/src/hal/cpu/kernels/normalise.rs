@@ -207,7 +207,7 @@ impl Kernel for NormRow {
             let mean = if centre { sum::<S>(x, n) / count } else { 0.0 };
             let squares = sum_of::<S>(x, n, SquareFrom(mean), mean);
             let r = 1.0 / (squares / count + eps).sqrt();
-            simd::map_row::<S>(x, y, n, Normalise { mean, r, n, gamma, beta });
+            simd::map_row::<S>(x, y, n, Normalise { mean, r, n, gamma, beta, next: x.wrapping_add(n) });
         }
     }
 }
@@ -235,6 +235,8 @@ struct Normalise {
     n: usize,
     gamma: Affine,
     beta: Affine,
+    /// The next row.
+    next: *const f32,
 }
 
 impl VectorFn for Normalise {
@@ -242,6 +244,7 @@ impl VectorFn for Normalise {
     unsafe fn apply<S: Simd>(self, x: S::F, at: usize) -> S::F {
         // SAFETY: called from a kernel; the vectors cover the row.
         unsafe {
+            S::prefetch(self.next.wrapping_add(at));
             let d = S::mul(S::sub(x, S::splat(self.mean)), S::splat(self.r));
             S::add(S::mul(d, self.gamma.load::<S>(at, self.n)), self.beta.load::<S>(at, self.n))
         }

@@ -138,7 +138,7 @@ impl<F: VectorFn> Part for Stored<F> {
         let mut lanes = [0.0; SUM_LANES];
         // SAFETY: x and y cover the part; lanes are added to from its beginning.
         unsafe {
-            let f = Summed { f: self.f, lanes: lanes.as_mut_ptr() };
+            let f = Summed { f: self.f, lanes: lanes.as_mut_ptr(), next: self.x.wrapping_add(start + n) };
             simd::map_row_raw::<S>(self.x.add(start), self.y.add(start), n, f);
             fold::<S>(&mut lanes)
         }
@@ -150,6 +150,8 @@ impl<F: VectorFn> Part for Stored<F> {
 struct Summed<F> {
     f: F,
     lanes: *mut f32,
+    /// What follows the part: the rest of the row, or the next one.
+    next: *const f32,
 }
 
 impl<F: VectorFn> VectorFn for Summed<F> {
@@ -162,6 +164,7 @@ impl<F: VectorFn> VectorFn for Summed<F> {
         unsafe {
             let y = self.f.apply::<S>(x, at);
             S::add_to_lanes(self.lanes, at, y);
+            S::prefetch(self.next.wrapping_add(at));
             y
         }
     }

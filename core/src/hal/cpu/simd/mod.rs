@@ -155,7 +155,7 @@ pub trait Simd: Copy + 'static {
             }
         }
     }
-    /// A hint that the cache line at `p`, which need not be mapped, is read soon.
+    /// A hint that a vector at `p`, where nothing need be, is read soon.
     #[inline(always)]
     unsafe fn prefetch(_p: *const f32) {}
 }

@@ -105,6 +105,14 @@ impl<S: Simd> Simd for Twice<S> {
         }
     }
     #[inline(always)]
+    unsafe fn prefetch(p: *const f32) {
+        // SAFETY: the trait's.
+        unsafe {
+            S::prefetch(p);
+            S::prefetch(p.wrapping_add(S::LANES));
+        }
+    }
+    #[inline(always)]
     unsafe fn shl<const BITS: i32>(a: Self::I) -> Self::I {
         // SAFETY: the trait's.
         unsafe { (S::shl::<BITS>(a.0), S::shl::<BITS>(a.1)) }
