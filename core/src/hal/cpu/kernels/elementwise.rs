@@ -41,11 +41,54 @@ functions! {
     short Sqrt() = |self, x| S::sqrt(x);
     short Rsqrt() = |self, x| simd::rsqrt::<S>(x);
     short Relu() = |self, x| simd::relu::<S>(x);
-    chain Sigmoid() = |self, x| simd::sigmoid::<S>(x);
     chain Tanh() = |self, x| simd::tanh::<S>(x);
     chain GeluErf() = |self, x| simd::gelu_erf::<S>(x);
-    chain GeluTanh() = |self, x| simd::gelu_tanh::<S>(x);
-    chain Silu() = |self, x| simd::silu::<S>(x);
+}
+
+/// What is made of a sigmoid: a division stands in the middle, so that it comes in two halves.
+macro_rules! sigmoids {
+    ($($name:ident = |$x:ident| $argument:expr, |$s:ident| $result:expr;)*) => {
+        $(
+            #[derive(Clone, Copy)]
+            struct $name;
+
+            impl VectorFn for $name {
+                const CHAIN: bool = true;
+                const HALVES: bool = true;
+
+                #[inline(always)]
+                unsafe fn apply<S: Simd>(self, x: S::F, _: usize) -> S::F {
+                    // SAFETY: called from a kernel, as the trait asks.
+                    unsafe {
+                        let held = self.begin::<S>(x);
+                        self.end::<S>(held)
+                    }
+                }
+                #[inline(always)]
+                unsafe fn begin<S: Simd>(self, $x: S::F) -> [S::F; 3] {
+                    // SAFETY: as above.
+                    unsafe {
+                        let (z, e) = simd::sigmoid_powers::<S>($argument);
+                        [$x, z, e]
+                    }
+                }
+                #[inline(always)]
+                unsafe fn end<S: Simd>(self, [$x, z, e]: [S::F; 3]) -> S::F {
+                    // SAFETY: as above.
+                    unsafe {
+                        let $s = simd::sigmoid_of_powers::<S>($x, z, e);
+                        $result
+                    }
+                }
+            }
+        )*
+    };
+}
+
+sigmoids! {
+    Sigmoid = |x| x, |s| s;
+    GeluTanh = |x| simd::gelu_tanh_argument::<S>(x), |s| S::mul(x, s);
+    Silu = |x| x, |s| S::mul(x, s);
 }
 
 struct Unary<F> {
@@ -77,10 +120,10 @@ pub(super) fn unary(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result<
         Op::Sqrt => map(exec, call, Sqrt {}),
         Op::Rsqrt => map(exec, call, Rsqrt {}),
         Op::Relu => map(exec, call, Relu {}),
-        Op::Sigmoid => map(exec, call, Sigmoid {}),
+        Op::Sigmoid => map(exec, call, Sigmoid),
         Op::Tanh => map(exec, call, Tanh {}),
-        Op::Silu => map(exec, call, Silu {}),
-        Op::Gelu if call.attrs.form == GeluForm::Tanh => map(exec, call, GeluTanh {}),
+        Op::Silu => map(exec, call, Silu),
+        Op::Gelu if call.attrs.form == GeluForm::Tanh => map(exec, call, GeluTanh),
         Op::Gelu => map(exec, call, GeluErf {}),
         _ => unreachable!("{op} is not elementwise"),
     }
@@ -100,11 +143,11 @@ pub(super) unsafe fn activate(isa: Isa, activation: Activation, row: *mut f32, n
     match activation {
         Activation::None => {}
         Activation::Relu => apply!(Relu {}),
-        Activation::Sigmoid => apply!(Sigmoid {}),
+        Activation::Sigmoid => apply!(Sigmoid),
         Activation::Tanh => apply!(Tanh {}),
-        Activation::GeluTanh => apply!(GeluTanh {}),
+        Activation::GeluTanh => apply!(GeluTanh),
         Activation::GeluErf => apply!(GeluErf {}),
-        Activation::Silu => apply!(Silu {}),
+        Activation::Silu => apply!(Silu),
     }
 }
 

@@ -211,13 +211,30 @@ pub unsafe fn erf<S: Simd>(x: S::F) -> S::F {
 pub unsafe fn sigmoid<S: Simd>(x: S::F) -> S::F {
     // SAFETY: see the top of the file.
     unsafe {
-        let (one, low) = (S::splat(1.0), S::splat(-105.0));
+        let (z, e) = sigmoid_powers::<S>(x);
+        sigmoid_of_powers::<S>(x, z, e)
+    }
+}
+
+/// The first half of sigmoid: e^−|x| and what it lost to rounding.
+#[inline(always)]
+pub unsafe fn sigmoid_powers<S: Simd>(x: S::F) -> (S::F, S::F) {
+    // SAFETY: see the top of the file.
+    unsafe {
         let a = S::from_bits(S::or_i(S::bits(x), S::splat_i(i32::MIN)));
-        let core = ExpCore::<S>::new(S::max(a, low));
+        let core = ExpCore::<S>::new(S::max(a, S::splat(-105.0)));
         let h = core.mantissa();
-        let l = S::sub(core.u, S::sub(S::sub(h, one), core.r));
-        let z = S::scale_down(h, core.n, core.shifted);
-        let e = S::scale_down(l, core.n, core.shifted);
+        let l = S::sub(core.u, S::sub(S::sub(h, S::splat(1.0)), core.r));
+        (S::scale_down(h, core.n, core.shifted), S::scale_down(l, core.n, core.shifted))
+    }
+}
+
+/// The second half of sigmoid; of x only the sign matters.
+#[inline(always)]
+pub unsafe fn sigmoid_of_powers<S: Simd>(x: S::F, z: S::F, e: S::F) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe {
+        let one = S::splat(1.0);
         let v = S::div(z, S::add(one, z));
         let g = S::sub(one, v);
         let remainder = S::sub(S::sub(z, v), S::mul(v, z));
@@ -238,21 +255,11 @@ pub unsafe fn relu<S: Simd>(x: S::F) -> S::F {
     }
 }
 
-/// x·sigmoid(x).
+/// What gelu's tanh form takes the sigmoid of; it has the sign of x.
 #[inline(always)]
-pub unsafe fn silu<S: Simd>(x: S::F) -> S::F {
+pub unsafe fn gelu_tanh_argument<S: Simd>(x: S::F) -> S::F {
     // SAFETY: see the top of the file.
-    unsafe { S::mul(x, sigmoid::<S>(x)) }
-}
-
-/// gelu by its tanh form.
-#[inline(always)]
-pub unsafe fn gelu_tanh<S: Simd>(x: S::F) -> S::F {
-    // SAFETY: see the top of the file.
-    unsafe {
-        let inner = S::add(S::mul(S::mul(x, x), c::<S>(0x3d92_2279)), c::<S>(0x3fcc_422a));
-        S::mul(x, sigmoid::<S>(S::mul(x, inner)))
-    }
+    unsafe { S::mul(x, S::add(S::mul(S::mul(x, x), c::<S>(0x3d92_2279)), c::<S>(0x3fcc_422a))) }
 }
 
 /// gelu by the error function.

@@ -4,6 +4,7 @@
 use super::Simd;
 use super::math::canonical;
 use super::twice::Twice;
+use std::mem::MaybeUninit;
 
 /// A function of one vector. A trait and not a closure: a closure that the compiler does not inline has lost the
 /// instruction set, which is slow and not sound.
@@ -12,6 +13,28 @@ pub trait VectorFn: Copy {
     const CHAIN: bool = false;
     /// What a row's last vector is filled with.
     const PADDING: f32 = 0.0;
+
+    /// Whether it also comes as two halves. Then a row's first halves are done some vectors ahead of the second ones,
+    /// so that nobody waits for the division that stands between.
+    const HALVES: bool = false;
+
+    /// The first half: what the second one needs.
+    ///
+    /// # Safety
+    /// As [`VectorFn::apply`].
+    #[inline(always)]
+    unsafe fn begin<S: Simd>(self, x: S::F) -> [S::F; 3] {
+        [x; 3]
+    }
+
+    /// The second half.
+    ///
+    /// # Safety
+    /// As [`VectorFn::apply`].
+    #[inline(always)]
+    unsafe fn end<S: Simd>(self, held: [S::F; 3]) -> S::F {
+        held[0]
+    }
 
     /// The function of x, whose first value has this offset in its row. Implementations are `#[inline(always)]`.
     ///
@@ -56,10 +79,54 @@ pub unsafe fn map_row_raw<S: Simd>(x: *const f32, y: *mut f32, n: usize, f: impl
 unsafe fn map<S: Simd, F: VectorFn, const CANONICAL: bool>(x: *const f32, y: *mut f32, n: usize, f: F) {
     // SAFETY: passed on.
     unsafe {
+        if F::HALVES && S::SIDE_BY_SIDE == 4 {
+            return map_halves::<Twice<Twice<S>>, F>(x, y, n, f);
+        }
         match if F::CHAIN { S::SIDE_BY_SIDE } else { 1 } {
             4 => map_vectors::<Twice<Twice<S>>, F, CANONICAL>(x, y, n, f),
             2 => map_vectors::<Twice<S>, F, CANONICAL>(x, y, n, f),
             _ => map_vectors::<S, F, CANONICAL>(x, y, n, f),
+        }
+    }
+}
+
+/// Values whose first halves are held at a time.
+const HELD: usize = 256;
+
+#[inline(always)]
+unsafe fn map_halves<S: Simd, F: VectorFn>(x: *const f32, y: *mut f32, n: usize, f: F) {
+    let mut held = [MaybeUninit::<[f32; HELD]>::uninit(); 3];
+    let [first, second, third] = held.each_mut().map(|held| held.as_mut_ptr().cast::<f32>());
+    let mut start = 0;
+    // SAFETY: blocks lie below n; one that is not made of whole vectors goes through `first`, which has room for them.
+    unsafe {
+        while start < n {
+            let count = HELD.min(n - start);
+            let whole = count.is_multiple_of(S::LANES);
+            let (mut from, mut to) = (x.add(start), y.add(start));
+            if !whole {
+                first.add(count).write_bytes(0, S::LANES - count % S::LANES);
+                first.copy_from_nonoverlapping(from, count);
+                (from, to) = (first, first);
+            }
+            let mut i = 0;
+            while i < count {
+                let [a, b, c] = f.begin::<S>(S::load(from.add(i)));
+                S::store(first.add(i), a);
+                S::store(second.add(i), b);
+                S::store(third.add(i), c);
+                i += S::LANES;
+            }
+            let mut i = 0;
+            while i < count {
+                let held = [S::load(first.add(i)), S::load(second.add(i)), S::load(third.add(i))];
+                S::store(to.add(i), canonical::<S>(f.end::<S>(held)));
+                i += S::LANES;
+            }
+            if !whole {
+                y.add(start).copy_from_nonoverlapping(first, count);
+            }
+            start += count;
         }
     }
 }
