@@ -44,6 +44,7 @@ impl Isa {
                     && std::is_x86_feature_detected!("avx512dq")
                     && std::is_x86_feature_detected!("avx512bw")
                     && std::is_x86_feature_detected!("avx512vl")
+                    && std::is_x86_feature_detected!("popcnt")
             }
             #[cfg(not(target_arch = "x86_64"))]
             _ => false,

@@ -4,12 +4,42 @@ use super::{Call, Exec, Shared, chunks};
 use crate::contract::{Activation, GeluForm};
 use crate::error::Result;
 use crate::hal::cpu::isa::Isa;
-use crate::hal::cpu::simd::{self, Kernel, Simd, VectorFn, VectorFn2, dispatch};
+use crate::hal::cpu::simd::{self, Kernel, Simd, TwoSided, VectorFn, VectorFn2, dispatch};
 use crate::ops::Op;
 use crate::shape::MAX_RANK;
 
-/// Elements that are worth handing to another thread: about 10 µs of the cheapest operation.
-const GRAIN: usize = 32 * 1024;
+/// Elements of the cheapest operations that are worth handing to another thread: about 20 µs, as waking one takes 10.
+const GRAIN: usize = 256 * 1024;
+
+/// The same of an operation of some fifty instructions.
+const CHAIN_GRAIN: usize = 32 * 1024;
+
+/// An elementwise operation of one operand.
+trait Elementwise: Copy + Sync {
+    /// Elements that are worth handing to another thread.
+    const GRAIN: usize;
+
+    /// `y = canonical(f(x))`.
+    ///
+    /// # Safety
+    /// Called from a kernel; x and y cover n values and are equal or disjoint.
+    unsafe fn row<S: Simd>(self, x: *const f32, y: *mut f32, n: usize);
+}
+
+/// Names the loop of `simd` over a row that an operation goes through.
+macro_rules! elementwise {
+    ($name:ident $map:ident $grain:ident) => {
+        impl Elementwise for $name {
+            const GRAIN: usize = $grain;
+
+            #[inline(always)]
+            unsafe fn row<S: Simd>(self, x: *const f32, y: *mut f32, n: usize) {
+                // SAFETY: passed on.
+                unsafe { simd::$map::<S>(x, y, n, self) };
+            }
+        }
+    };
+}
 
 macro_rules! functions {
     ($($kind:ident $name:ident($($field:ident: $type:ty)?) = |$self:ident, $x:ident| $body:expr;)*) => {
@@ -26,10 +56,14 @@ macro_rules! functions {
                     unsafe { $body }
                 }
             }
+
+            functions!(@ $kind $name);
         )*
     };
     (@ short) => { false };
     (@ chain) => { true };
+    (@ short $name:ident) => { elementwise!($name map_row GRAIN); };
+    (@ chain $name:ident) => { elementwise!($name map_row CHAIN_GRAIN); };
 }
 
 functions! {
@@ -41,8 +75,6 @@ functions! {
     short Sqrt() = |self, x| S::sqrt(x);
     short Rsqrt() = |self, x| simd::rsqrt::<S>(x);
     short Relu() = |self, x| simd::relu::<S>(x);
-    chain Tanh() = |self, x| simd::tanh::<S>(x);
-    chain GeluErf() = |self, x| simd::gelu_erf::<S>(x);
 }
 
 /// What is made of a sigmoid: a division stands in the middle, so that it comes in two halves.
@@ -81,6 +113,8 @@ macro_rules! sigmoids {
                     }
                 }
             }
+
+            elementwise!($name map_row CHAIN_GRAIN);
         )*
     };
 }
@@ -91,6 +125,54 @@ sigmoids! {
     Silu = |x| x, |s| S::mul(x, s);
 }
 
+/// Functions that are computed in two ways.
+macro_rules! two_sided {
+    ($($name:ident beyond $limit:literal, $near:ident, $far:ident, |$x:ident| $argument:expr, |$e:ident| $result:expr;)*) => {
+        $(
+            #[derive(Clone, Copy)]
+            struct $name;
+
+            impl TwoSided for $name {
+                const LIMIT: f32 = f32::from_bits($limit);
+
+                #[inline(always)]
+                #[allow(unused_unsafe)]
+                unsafe fn argument<S: Simd>(self, $x: S::F) -> S::F {
+                    // SAFETY: called from a kernel, as the trait asks.
+                    unsafe { $argument }
+                }
+                #[inline(always)]
+                unsafe fn near<S: Simd>(self, a: S::F) -> S::F {
+                    // SAFETY: as above.
+                    unsafe { simd::$near::<S>(a) }
+                }
+                #[inline(always)]
+                unsafe fn far<S: Simd>(self, a: S::F) -> S::F {
+                    // SAFETY: as above.
+                    unsafe { simd::$far::<S>(a) }
+                }
+                #[inline(always)]
+                #[allow(unused_unsafe, unused_variables)]
+                unsafe fn finish<S: Simd>(self, $x: S::F, $e: S::F) -> S::F {
+                    // SAFETY: as above.
+                    unsafe { $result }
+                }
+            }
+
+            elementwise!($name map_sides CHAIN_GRAIN);
+        )*
+    };
+}
+
+// The limits are the last numbers below those of the contract, which belong to the far side.
+two_sided! {
+    Tanh beyond 0x3f6b_851e, tanh_near, tanh_far, |x| x, |e| e;
+    GeluErf beyond 0x3f54_7ae0, erf_near, erf_far, |x| S::mul(x, S::splat(f32::from_bits(0x3f35_04f3))), |e| {
+        let h = S::mul(S::splat(0.5), x);
+        S::add(S::mul(h, e), h)
+    };
+}
+
 struct Unary<F> {
     x: *const f32,
     y: *mut f32,
@@ -98,14 +180,14 @@ struct Unary<F> {
     f: F,
 }
 
-impl<F: VectorFn> Kernel for Unary<F> {
+impl<F: Elementwise> Kernel for Unary<F> {
     type Output = ();
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
         let Unary { x, y, n, f } = self;
         // SAFETY: passed on.
-        unsafe { simd::map_row::<S>(x, y, n, f) };
+        unsafe { f.row::<S>(x, y, n) };
     }
 }
 
@@ -121,10 +203,10 @@ pub(super) fn unary(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result<
         Op::Rsqrt => map(exec, call, Rsqrt {}),
         Op::Relu => map(exec, call, Relu {}),
         Op::Sigmoid => map(exec, call, Sigmoid),
-        Op::Tanh => map(exec, call, Tanh {}),
+        Op::Tanh => map(exec, call, Tanh),
         Op::Silu => map(exec, call, Silu),
         Op::Gelu if call.attrs.form == GeluForm::Tanh => map(exec, call, GeluTanh),
-        Op::Gelu => map(exec, call, GeluErf {}),
+        Op::Gelu => map(exec, call, GeluErf),
         _ => unreachable!("{op} is not elementwise"),
     }
 }
@@ -144,16 +226,16 @@ pub(super) unsafe fn activate(isa: Isa, activation: Activation, row: *mut f32, n
         Activation::None => {}
         Activation::Relu => apply!(Relu {}),
         Activation::Sigmoid => apply!(Sigmoid),
-        Activation::Tanh => apply!(Tanh {}),
+        Activation::Tanh => apply!(Tanh),
         Activation::GeluTanh => apply!(GeluTanh),
-        Activation::GeluErf => apply!(GeluErf {}),
+        Activation::GeluErf => apply!(GeluErf),
         Activation::Silu => apply!(Silu),
     }
 }
 
-fn map<F: VectorFn + Sync>(exec: &Exec<'_>, call: &mut Call<'_, '_>, f: F) -> Result<()> {
+fn map<F: Elementwise>(exec: &Exec<'_>, call: &mut Call<'_, '_>, f: F) -> Result<()> {
     let (x, y) = (Shared(call.f32(0)?.cast_mut()), Shared(call.out()?));
-    chunks(exec, call.output.shape().elements(), GRAIN, |start, end| {
+    chunks(exec, call.output.shape().elements(), F::GRAIN, |start, end| {
         // SAFETY: the command's views cover the elements; chunks are disjoint.
         unsafe { dispatch(exec.isa, Unary { x: x.get().add(start), y: y.get().add(start), n: end - start, f }) }
     });

@@ -43,7 +43,7 @@ pub unsafe fn neg<S: Simd>(x: S::F) -> S::F {
 
 /// `y`, which is not negative, with the sign of `x`.
 #[inline(always)]
-unsafe fn with_sign<S: Simd>(y: S::F, x: S::F) -> S::F {
+pub unsafe fn with_sign<S: Simd>(y: S::F, x: S::F) -> S::F {
     // SAFETY: see the top of the file.
     unsafe { S::from_bits(S::or_i(S::bits(y), S::and_i(S::bits(x), S::splat_i(i32::MIN)))) }
 }
@@ -160,38 +160,50 @@ pub unsafe fn log<S: Simd>(x: S::F) -> S::F {
     }
 }
 
-/// The hyperbolic tangent.
+/// The hyperbolic tangent of 0 ≤ a < 3f6b851f.
 #[inline(always)]
-pub unsafe fn tanh<S: Simd>(x: S::F) -> S::F {
+pub unsafe fn tanh_near<S: Simd>(a: S::F) -> S::F {
     // SAFETY: see the top of the file.
     unsafe {
-        let a = abs::<S>(x);
         let y = S::mul(a, a);
         let q = horner::<S, 7>(
             y,
             [0xbeaa_aaa6, 0x3e08_8766, 0xbd5c_ddb2, 0x3cb1_3d3f, 0xbc06_7dd8, 0x3b25_b194, 0xb9e4_03e9],
         );
-        let near = S::add(S::mul(a, S::mul(y, q)), a);
-        let (half, one) = (S::min(a, S::splat(10.0)), S::splat(1.0));
-        let core = ExpCore::<S>::new(S::add(half, half));
-        let z = core.scale_normal(core.mantissa());
-        let far = S::sub(one, S::div(S::splat(2.0), S::add(z, one)));
-        // a ≥ 3f6b851f; NaN goes with the near ones, as `scale_normal` does not keep it.
-        with_sign::<S>(S::select(S::lt(c::<S>(0x3f6b_851e), a), far, near), x)
+        S::add(S::mul(a, S::mul(y, q)), a)
     }
 }
 
-/// The error function.
+/// The hyperbolic tangent of a larger a.
 #[inline(always)]
-pub unsafe fn erf<S: Simd>(x: S::F) -> S::F {
+pub unsafe fn tanh_far<S: Simd>(a: S::F) -> S::F {
     // SAFETY: see the top of the file.
     unsafe {
-        let a = abs::<S>(x);
+        let (half, one) = (S::min(a, S::splat(10.0)), S::splat(1.0));
+        let core = ExpCore::<S>::new(S::add(half, half));
+        let z = core.scale_normal(core.mantissa());
+        S::sub(one, S::div(S::splat(2.0), S::add(z, one)))
+    }
+}
+
+/// The error function of 0 ≤ a < 3f547ae1.
+#[inline(always)]
+pub unsafe fn erf_near<S: Simd>(a: S::F) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe {
         let q = horner::<S, 6>(
             S::mul(a, a),
             [0x3e03_75d4, 0xbec0_9397, 0x3de7_13aa, 0xbcdb_ac93, 0x3ba6_3a36, 0xba28_e39d],
         );
-        let near = S::add(S::mul(a, q), a);
+        S::add(S::mul(a, q), a)
+    }
+}
+
+/// The error function of a larger a.
+#[inline(always)]
+pub unsafe fn erf_far<S: Simd>(a: S::F) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe {
         let d = S::sub(S::min(a, c::<S>(0x407c_cccd)), c::<S>(0x3f7f_4000));
         let q = horner::<S, 7>(
             d,
@@ -201,18 +213,7 @@ pub unsafe fn erf<S: Simd>(x: S::F) -> S::F {
         let (one, tail) = (S::splat(1.0), S::add(core.u, core.r));
         // −2^n, by which a product is exact.
         let power = core.scale_normal(S::splat(-1.0));
-        let far = S::mul_add_exact(power, tail, S::add(one, power));
-        with_sign::<S>(S::select(S::lt(a, c::<S>(0x3f54_7ae1)), near, far), x)
-    }
-}
-
-/// 1/(1 + e^−x): one division, its remainder and what e^−|x| lost to rounding put back.
-#[inline(always)]
-pub unsafe fn sigmoid<S: Simd>(x: S::F) -> S::F {
-    // SAFETY: see the top of the file.
-    unsafe {
-        let (z, e) = sigmoid_powers::<S>(x);
-        sigmoid_of_powers::<S>(x, z, e)
+        S::mul_add_exact(power, tail, S::add(one, power))
     }
 }
 
@@ -260,16 +261,6 @@ pub unsafe fn relu<S: Simd>(x: S::F) -> S::F {
 pub unsafe fn gelu_tanh_argument<S: Simd>(x: S::F) -> S::F {
     // SAFETY: see the top of the file.
     unsafe { S::mul(x, S::add(S::mul(S::mul(x, x), c::<S>(0x3d92_2279)), c::<S>(0x3fcc_422a))) }
-}
-
-/// gelu by the error function.
-#[inline(always)]
-pub unsafe fn gelu_erf<S: Simd>(x: S::F) -> S::F {
-    // SAFETY: see the top of the file.
-    unsafe {
-        let h = S::mul(S::splat(0.5), x);
-        S::add(S::mul(h, erf::<S>(S::mul(x, c::<S>(0x3f35_04f3)))), h)
-    }
 }
 
 /// 1/sqrt(x).

@@ -12,7 +12,7 @@ mod twice;
 mod x86;
 
 pub use math::*;
-pub use rows::{VectorFn, VectorFn2, map_row, map_row_raw, zip_row};
+pub use rows::{TwoSided, VectorFn, VectorFn2, map_row, map_row_raw, map_sides, zip_row};
 
 use super::isa::Isa;
 
@@ -42,6 +42,8 @@ pub trait Simd: Copy + 'static {
     const FUSED: bool = false;
     /// How many vectors go through a long function side by side (1, 2 or 4): as many as there are registers for.
     const SIDE_BY_SIDE: usize = 1;
+    /// Whether [`Simd::pack`] and [`Simd::unpack`] are there.
+    const PACKS: bool = false;
 
     unsafe fn splat(x: f32) -> Self::F;
     unsafe fn splat_i(x: i32) -> Self::I;
@@ -135,6 +137,18 @@ pub trait Simd: Copy + 'static {
     unsafe fn select(mask: Self::M, yes: Self::F, no: Self::F) -> Self::F;
     unsafe fn select_i(mask: Self::M, yes: Self::I, no: Self::I) -> Self::I;
 
+    /// Stores the values that the mask has at `p`, side by side, whatever behind them up to a vector's length, and says
+    /// how many they are. Only where [`Simd::PACKS`].
+    #[inline(always)]
+    unsafe fn pack(_p: *mut f32, _mask: Self::M, _x: Self::F) -> usize {
+        0
+    }
+    /// Puts the values at `p` where the mask is, and says how many they were; a whole vector is read. Only where
+    /// [`Simd::PACKS`].
+    #[inline(always)]
+    unsafe fn unpack(_p: *const f32, _mask: Self::M, no: Self::F) -> (Self::F, usize) {
+        (no, 0)
+    }
     /// Adds x to the 32 lanes of SUM, x's first value to the lane of index `at`, a multiple of the vector's length.
     #[inline(always)]
     unsafe fn add_to_lanes(lanes: *mut f32, at: usize, x: Self::F) {

@@ -2,7 +2,7 @@
 //! on a copy, so that a function of fifty instructions is not compiled a second time for the tail.
 
 use super::Simd;
-use super::math::canonical;
+use super::math::{abs, canonical, with_sign};
 use super::twice::Twice;
 use std::mem::MaybeUninit;
 
@@ -41,6 +41,54 @@ pub trait VectorFn: Copy {
     /// # Safety
     /// Called from a kernel.
     unsafe fn apply<S: Simd>(self, x: S::F, at: usize) -> S::F;
+}
+
+/// An odd function of x's multiple, in one way near 0 and in another beyond a limit, and something made of it.
+pub trait TwoSided: Copy {
+    /// Beyond this the other way is taken; NaN is near.
+    const LIMIT: f32;
+
+    /// What the function is taken of: a positive multiple of x.
+    ///
+    /// # Safety
+    /// Called from a kernel, as all of these.
+    unsafe fn argument<S: Simd>(self, x: S::F) -> S::F;
+
+    /// The function of a magnitude up to the limit.
+    ///
+    /// # Safety
+    /// As above.
+    unsafe fn near<S: Simd>(self, a: S::F) -> S::F;
+
+    /// The function of a magnitude beyond.
+    ///
+    /// # Safety
+    /// As above.
+    unsafe fn far<S: Simd>(self, a: S::F) -> S::F;
+
+    /// What is made of x and the function's value.
+    ///
+    /// # Safety
+    /// As above.
+    unsafe fn finish<S: Simd>(self, x: S::F, value: S::F) -> S::F;
+}
+
+/// Both sides of a function, chosen from value by value.
+#[derive(Clone, Copy)]
+struct BothSides<F>(F);
+
+impl<F: TwoSided> VectorFn for BothSides<F> {
+    const CHAIN: bool = true;
+
+    #[inline(always)]
+    unsafe fn apply<S: Simd>(self, x: S::F, _: usize) -> S::F {
+        // SAFETY: passed on.
+        unsafe {
+            let a = abs::<S>(self.0.argument::<S>(x));
+            let value = S::select(S::lt(S::splat(F::LIMIT), a), self.0.far::<S>(a), self.0.near::<S>(a));
+            self.0.finish::<S>(x, with_sign::<S>(value, x))
+        }
+    }
 }
 
 /// A function of two vectors, as [`VectorFn`].
@@ -86,6 +134,77 @@ unsafe fn map<S: Simd, F: VectorFn, const CANONICAL: bool>(x: *const f32, y: *mu
             4 => map_vectors::<Twice<Twice<S>>, F, CANONICAL>(x, y, n, f),
             2 => map_vectors::<Twice<S>, F, CANONICAL>(x, y, n, f),
             _ => map_vectors::<S, F, CANONICAL>(x, y, n, f),
+        }
+    }
+}
+
+/// `y[i] = canonical(f(x[i]))` for a function of two sides.
+///
+/// # Safety
+/// As [`map_row`].
+#[inline(always)]
+pub unsafe fn map_sides<S: Simd>(x: *const f32, y: *mut f32, n: usize, f: impl TwoSided) {
+    // SAFETY: passed on.
+    unsafe {
+        if S::PACKS {
+            map_packed::<Twice<Twice<S>>, _>(x, y, n, f);
+        } else {
+            map_row::<S>(x, y, n, BothSides(f));
+        }
+    }
+}
+
+/// Values that are taken through the steps of [`map_packed`] at a time: few enough to stay in the first cache.
+const PACKED: usize = 1024;
+
+/// The near side of all values; the far side of those that need it, packed side by side; both put together.
+#[inline(always)]
+unsafe fn map_packed<S: Simd, F: TwoSided>(x: *const f32, y: *mut f32, n: usize, f: F) {
+    let mut values = MaybeUninit::<[f32; PACKED]>::uninit();
+    let mut packed = MaybeUninit::<[f32; PACKED + 2 * LONGEST]>::uninit();
+    let (values, packed) = (values.as_mut_ptr().cast::<f32>(), packed.as_mut_ptr().cast::<f32>());
+    let mut ragged = MaybeUninit::<[f32; PACKED]>::uninit();
+    let ragged = ragged.as_mut_ptr().cast::<f32>();
+    let mut start = 0;
+    // SAFETY: blocks lie below n; one that is not made of whole vectors goes through `ragged`, which has room for them.
+    // At most PACKED values are packed, and at most a vector is read or written behind them.
+    unsafe {
+        let limit = S::splat(F::LIMIT);
+        while start < n {
+            let count = PACKED.min(n - start);
+            let whole = count.is_multiple_of(S::LANES);
+            let (mut from, mut to) = (x.add(start), y.add(start));
+            if !whole {
+                ragged.add(count).write_bytes(0, S::LANES - count % S::LANES);
+                ragged.copy_from_nonoverlapping(from, count);
+                (from, to) = (ragged, ragged);
+            }
+            let (mut i, mut far) = (0, 0);
+            while i < count {
+                let a = abs::<S>(f.argument::<S>(S::load(from.add(i))));
+                S::store(values.add(i), f.near::<S>(a));
+                far += S::pack(packed.add(far), S::lt(limit, a), a);
+                i += S::LANES;
+            }
+            S::store(packed.add(far), limit);
+            let mut i = 0;
+            while i < far {
+                S::store(packed.add(i), f.far::<S>(S::load(packed.add(i))));
+                i += S::LANES;
+            }
+            let (mut i, mut far) = (0, 0);
+            while i < count {
+                let x = S::load(from.add(i));
+                let beyond = S::lt(limit, abs::<S>(f.argument::<S>(x)));
+                let (value, used) = S::unpack(packed.add(far), beyond, S::load(values.add(i)));
+                S::store(to.add(i), canonical::<S>(f.finish::<S>(x, with_sign::<S>(value, x))));
+                far += used;
+                i += S::LANES;
+            }
+            if !whole {
+                y.add(start).copy_from_nonoverlapping(ragged, count);
+            }
+            start += count;
         }
     }
 }

@@ -25,6 +25,7 @@ impl<S: Simd> Simd for Twice<S> {
     const TILE_ROWS: usize = S::TILE_ROWS;
     const TILE_VECTORS: usize = S::TILE_VECTORS;
     const FUSED: bool = S::FUSED;
+    const PACKS: bool = S::PACKS;
     type F = (S::F, S::F);
     type I = (S::I, S::I);
     type M = (S::M, S::M);
@@ -102,6 +103,23 @@ impl<S: Simd> Simd for Twice<S> {
         unsafe {
             S::add_to_lanes(lanes, at, x.0);
             S::add_to_lanes(lanes, at + S::LANES, x.1);
+        }
+    }
+    #[inline(always)]
+    unsafe fn pack(p: *mut f32, mask: Self::M, x: Self::F) -> usize {
+        // SAFETY: the trait's.
+        unsafe {
+            let first = S::pack(p, mask.0, x.0);
+            first + S::pack(p.add(first), mask.1, x.1)
+        }
+    }
+    #[inline(always)]
+    unsafe fn unpack(p: *const f32, mask: Self::M, no: Self::F) -> (Self::F, usize) {
+        // SAFETY: the trait's.
+        unsafe {
+            let (left, first) = S::unpack(p, mask.0, no.0);
+            let (right, second) = S::unpack(p.add(first), mask.1, no.1);
+            ((left, right), first + second)
         }
     }
     #[inline(always)]

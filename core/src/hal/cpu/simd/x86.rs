@@ -17,7 +17,7 @@ pub unsafe fn with_avx2<K: Kernel>(kernel: K) -> K::Output {
 ///
 /// # Safety
 /// The processor has F, DQ, BW and VL, and the kernel's pointers are valid.
-#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")]
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,popcnt")]
 pub unsafe fn with_avx512<K: Kernel>(kernel: K) -> K::Output {
     // SAFETY: passed on.
     unsafe { kernel.run::<Avx512>() }
@@ -166,6 +166,7 @@ impl Simd for Avx512 {
 
     const FUSED: bool = true;
     const SIDE_BY_SIDE: usize = 4;
+    const PACKS: bool = true;
 
     instructions! {
         splat(x: f32) -> __m512 = _mm512_set1_ps(x);
@@ -205,6 +206,18 @@ impl Simd for Avx512 {
         is_nan(a: __m512) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(a, a);
         select(mask: __mmask16, yes: __m512, no: __m512) -> __m512 = _mm512_mask_blend_ps(mask, no, yes);
         select_i(mask: __mmask16, yes: __m512i, no: __m512i) -> __m512i = _mm512_mask_blend_epi32(mask, no, yes);
+    }
+    #[inline(always)]
+    unsafe fn pack(p: *mut f32, mask: __mmask16, x: __m512) -> usize {
+        // Not the form that stores by itself, which is many times slower on some processors.
+        // SAFETY: the trait's.
+        unsafe { Self::store(p, _mm512_maskz_compress_ps(mask, x)) };
+        mask.count_ones() as usize
+    }
+    #[inline(always)]
+    unsafe fn unpack(p: *const f32, mask: __mmask16, no: __m512) -> (__m512, usize) {
+        // SAFETY: the trait's.
+        (unsafe { _mm512_mask_expand_ps(no, mask, Self::load(p)) }, mask.count_ones() as usize)
     }
     #[inline(always)]
     unsafe fn transpose_square(from: *const u32, from_row: usize, to: *mut u32, to_row: usize) {
