@@ -164,17 +164,19 @@ fn widened(exec: &Exec<'_>, command: &mut Command<'_>, stored: DType) -> Result<
     Ok(())
 }
 
-/// Cuts `n` units of work into chunks for the pool: about `grain` units each, one chunk where that is all.
+/// Cuts `n` units of work into chunks for the pool: of `grain` units each, the last one of what is left, which is less
+/// than two of them. So `grain` is what is worth waking a thread for.
 pub(super) fn chunks(exec: &Exec<'_>, n: usize, grain: usize, body: impl Fn(usize, usize) + Sync) {
     let grain = grain.max(1);
-    if n <= grain || exec.pool.threads() == 1 {
+    let tasks = n / grain;
+    if tasks <= 1 || exec.pool.threads() == 1 {
         if n > 0 {
             body(0, n);
         }
         return;
     }
-    exec.pool.run(n.div_ceil(grain), &|task, _| {
+    exec.pool.run(tasks, &|task, _| {
         let start = task * grain;
-        body(start, n.min(start + grain));
+        body(start, if task + 1 == tasks { n } else { start + grain });
     });
 }

@@ -8,7 +8,7 @@ use crate::ops::{Lines, check_id, concat_axis, transpose_axes};
 use crate::shape::MAX_RANK;
 
 /// Bytes that are worth handing to another thread.
-const GRAIN: usize = 128 * 1024;
+const GRAIN: usize = 512 * 1024;
 
 /// `embedding` of the op table. Every id is checked before a row is written.
 pub(super) fn embedding(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
