@@ -166,7 +166,13 @@ fn widened(exec: &Exec<'_>, command: &mut Command<'_>, stored: DType) -> Result<
 
 /// Cuts `n` units of work into chunks for the pool: of `grain` units each, the last one of what is left, which is less
 /// than two of them. So `grain` is what is worth waking a thread for.
+#[inline]
 pub(super) fn chunks(exec: &Exec<'_>, n: usize, grain: usize, body: impl Fn(usize, usize) + Sync) {
+    in_chunks(exec, n, grain, &body);
+}
+
+/// The same, compiled once.
+fn in_chunks(exec: &Exec<'_>, n: usize, grain: usize, body: &(dyn Fn(usize, usize) + Sync)) {
     let grain = grain.max(1);
     let tasks = n / grain;
     if tasks <= 1 || exec.pool.threads() == 1 {
