@@ -130,6 +130,9 @@ unsafe fn map<S: Simd, F: VectorFn, const CANONICAL: bool>(x: *const f32, y: *mu
         if F::HALVES && S::SIDE_BY_SIDE == 4 {
             return map_halves::<Twice<Twice<S>>, F>(x, y, n, f);
         }
+        if F::HALVES && S::SIDE_BY_SIDE == 2 {
+            return map_halves::<Twice<S>, F>(x, y, n, f);
+        }
         match if F::CHAIN { S::SIDE_BY_SIDE } else { S::SIDE_BY_SIDE.min(2) } {
             4 => map_vectors::<Twice<Twice<S>>, F, CANONICAL>(x, y, n, f),
             2 => map_vectors::<Twice<S>, F, CANONICAL>(x, y, n, f),
