@@ -170,7 +170,7 @@ unsafe impl Send for Affine {}
 unsafe impl Sync for Affine {}
 
 impl Affine {
-    fn new(p: *const f32, neutral: &'static [f32; 16]) -> Affine {
+    fn new(p: *const f32, neutral: &'static [f32; simd::LONGEST]) -> Affine {
         if p.is_null() { Affine { p: neutral.as_ptr(), step: 0 } } else { Affine { p, step: 1 } }
     }
 
@@ -184,8 +184,8 @@ impl Affine {
     }
 }
 
-static ONES: [f32; 16] = [1.0; 16];
-static MINUS_ZEROS: [f32; 16] = [-0.0; 16];
+static ONES: [f32; simd::LONGEST] = [1.0; simd::LONGEST];
+static MINUS_ZEROS: [f32; simd::LONGEST] = [-0.0; simd::LONGEST];
 
 struct NormRow {
     x: *const f32,

@@ -12,7 +12,7 @@ mod twice;
 mod x86;
 
 pub use math::*;
-pub use rows::{TwoSided, VectorFn, VectorFn2, map_row, map_row_raw, map_sides, zip_row};
+pub use rows::{LONGEST, TwoSided, VectorFn, VectorFn2, map_row, map_row_raw, map_sides, zip_row};
 
 use super::isa::Isa;
 
