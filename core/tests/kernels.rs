@@ -258,6 +258,11 @@ fn large_calls_are_the_same_for_every_thread_count() {
         ("sum", Box::new(|ctx| ctx.sum(&long, Axis::All, false).unwrap())),
         ("max", Box::new(|ctx| ctx.max(&long, Axis::All, false).unwrap())),
         ("tanh", Box::new(|ctx| ctx.tanh(&long).unwrap())),
+        ("relu", Box::new(|ctx| ctx.relu(&long).unwrap())),
+        ("add", Box::new(|ctx| ctx.add(&long, &long).unwrap())),
+        ("sigmoid", Box::new(|ctx| ctx.sigmoid(&long).unwrap())),
+        ("softmax of rows", Box::new(|ctx| ctx.softmax(&b, -1).unwrap())),
+        ("layernorm", Box::new(|ctx| ctx.layernorm(&b, None, None, 1e-5).unwrap())),
         ("columns", Box::new(|ctx| ctx.sum(&b, Axis::At(0), false).unwrap())),
         ("softmax", Box::new(|ctx| ctx.softmax(&b, 0).unwrap())),
     ];
@@ -267,6 +272,121 @@ fn large_calls_are_the_same_for_every_thread_count() {
         let expected = call(fast[0]);
         for ctx in &fast {
             assert!(call(ctx).bytes() == expected.bytes(), "{name} on {ctx:?}");
+        }
+    }
+}
+
+/// What the reference gives, from every context.
+fn assert_equals_reference(contexts: &[Context], op: Op, attrs: &Attrs, operand: &Tensor) {
+    let views = [Some(operand.view())];
+    let meta = op.info().infer(attrs, &views).unwrap();
+    let expected = reference(op, attrs, &views, &meta).unwrap();
+    for ctx in contexts {
+        let got = ctx.run(op, attrs, &[Some(operand)]).unwrap();
+        let at = got.bytes().iter().zip(&expected).position(|(a, b)| a != b);
+        assert!(
+            got.bytes().len() == expected.len() && at.is_none(),
+            "{op} {attrs:?} of {operand:?} on {ctx:?}: byte {at:?}"
+        );
+    }
+}
+
+/// Functions whose kernels work through blocks in several steps: lengths around the blocks, values all on one side of
+/// where a function changes its polynomial, on both, and NaN among them.
+#[test]
+fn functions_are_the_same_at_every_length_and_for_every_mixture_of_sides() {
+    let contexts = contexts();
+    let mut r = Random(11);
+    let gelu_tanh = Attrs { form: adead_core::contract::GeluForm::Tanh, ..Attrs::default() };
+    for n in [1, 15, 16, 17, 63, 64, 65, 127, 255, 256, 257, 320, 1023, 1024, 1025, 1088, 2100] {
+        for (least, most) in [(0.0, 0.5), (2.0, 90.0), (0.0, 3.0), (80.0, 110.0)] {
+            let mut values: Vec<f32> = (0..n)
+                .map(|_| {
+                    let bits = r.next();
+                    let x = least + (most - least) * ((bits >> 40) as f32 / 16_777_216.0);
+                    if bits & 1 == 1 { -x } else { x }
+                })
+                .collect();
+            if r.flag() {
+                values[r.below(n)] = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 1e-40][r.below(5)];
+            }
+            let x = Tensor::new(&values, &[n]).unwrap();
+            for op in [Op::Tanh, Op::Gelu, Op::Sigmoid, Op::Silu, Op::Exp, Op::Log, Op::Relu] {
+                assert_equals_reference(&contexts, op, &Attrs::default(), &x);
+            }
+            assert_equals_reference(&contexts, Op::Gelu, &gelu_tanh, &x);
+        }
+    }
+}
+
+/// Rows whose weights reach below where a quotient is computed without dividing, whose sums have extreme mantissas, or
+/// that hold infinities and NaN.
+#[test]
+fn softmax_divides_correctly_in_every_range() {
+    let contexts = contexts();
+    let mut r = Random(12);
+    for n in [1, 2, 15, 33, 64, 100, 1000, 1024, 1025, 2500] {
+        for spread in [0.0, 1e-6, 1.0, 54.9, 55.0, 55.1, 80.0, 100.0, 110.0, 1e30] {
+            let rows: Vec<f32> = (0..3 * n)
+                .map(|i| {
+                    let x = -spread * ((r.next() >> 40) as f32 / 16_777_216.0);
+                    if i % n == n / 2 {
+                        -spread
+                    } else if i % n == n / 3 {
+                        0.0
+                    } else {
+                        x
+                    }
+                })
+                .collect();
+            let mut wild = rows.clone();
+            wild[r.below(n)] = f32::NEG_INFINITY;
+            wild[n + r.below(n)] = f32::NAN;
+            wild[2 * n + r.below(n)] = f32::INFINITY;
+            for values in [rows, wild] {
+                assert_equals_reference(
+                    &contexts,
+                    Op::Softmax,
+                    &Attrs::default(),
+                    &Tensor::new(&values, &[3, n]).unwrap(),
+                );
+            }
+        }
+    }
+    // One weight of 1 and one of e^x: sums on both sides of powers of two, with mantissas of all ones and all zeros.
+    for k in 0..400 {
+        let x = f32::from_bits(0xb300_0000u32.wrapping_add(k * 40_503));
+        assert_equals_reference(&contexts, Op::Softmax, &Attrs::default(), &Tensor::new(&[0.0, x], &[1, 2]).unwrap());
+    }
+}
+
+/// Squares of vectors, what is left around them, and elements of every size.
+#[test]
+fn transposes_of_every_shape() {
+    let contexts = contexts();
+    let mut r = Random(13);
+    let shapes: [(&[usize], &[i32]); 12] = [
+        (&[64, 64], &[1, 0]),
+        (&[16, 16], &[1, 0]),
+        (&[15, 17], &[1, 0]),
+        (&[17, 16], &[1, 0]),
+        (&[128, 33], &[1, 0]),
+        (&[70, 1000], &[1, 0]),
+        (&[1000, 70], &[1, 0]),
+        (&[3, 40, 50], &[0, 2, 1]),
+        (&[3, 40, 50], &[2, 1, 0]),
+        (&[40, 3, 70], &[2, 0, 1]),
+        (&[2, 33, 5, 20], &[3, 1, 0, 2]),
+        (&[2, 33, 5, 20], &[0, 3, 2, 1]),
+    ];
+    for (dims, perm) in shapes {
+        let attrs = Attrs { perm: Permutation::new(perm).unwrap(), ..Attrs::default() };
+        let n: usize = dims.iter().product();
+        let wide: Vec<i64> = (0..n).map(|_| r.next() as i64).collect();
+        let x = Tensor::new(&wide, dims).unwrap();
+        assert_equals_reference(&contexts, Op::Transpose, &attrs, &x);
+        for dtype in [DType::F32, DType::I32, DType::F16] {
+            assert_equals_reference(&contexts, Op::Transpose, &attrs, &plain().cast(&x, dtype).unwrap());
         }
     }
 }

@@ -166,18 +166,25 @@ fn widened(exec: &Exec<'_>, command: &mut Command<'_>, stored: DType) -> Result<
     Ok(())
 }
 
-/// Cuts `n` units of work into chunks for the pool: about `grain` units each, some 10 µs of work. Twice that stays on the
-/// caller: waking a thread takes longer.
+/// Cuts `n` units of work into chunks for the pool: of `grain` units each, the last one of what is left, which is less
+/// than two of them. So `grain` is what is worth waking a thread for.
+#[inline]
 pub(super) fn chunks(exec: &Exec<'_>, n: usize, grain: usize, body: impl Fn(usize, usize) + Sync) {
+    in_chunks(exec, n, grain, &body);
+}
+
+/// The same, compiled once.
+fn in_chunks(exec: &Exec<'_>, n: usize, grain: usize, body: &(dyn Fn(usize, usize) + Sync)) {
     let grain = grain.max(1);
-    if n <= grain.saturating_mul(2) || exec.pool.threads() == 1 {
+    let tasks = n / grain;
+    if tasks <= 1 || exec.pool.threads() == 1 {
         if n > 0 {
             body(0, n);
         }
         return;
     }
-    exec.pool.run(n.div_ceil(grain), &|task, _| {
+    exec.pool.run(tasks, &|task, _| {
         let start = task * grain;
-        body(start, n.min(start + grain));
+        body(start, if task + 1 == tasks { n } else { start + grain });
     });
 }

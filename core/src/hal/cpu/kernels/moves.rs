@@ -8,7 +8,7 @@ use crate::ops::{Lines, check_id, concat_axis, transpose_axes};
 use crate::shape::MAX_RANK;
 
 /// Bytes that are worth handing to another thread.
-const GRAIN: usize = 128 * 1024;
+const GRAIN: usize = 512 * 1024;
 
 /// `embedding` of the op table. Every id is checked before a row is written.
 pub(super) fn embedding(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
@@ -226,6 +226,8 @@ impl Kernel for Rectangle<u32> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
+        // Values of a cache line, which is written whole: in a large result the next visit would find it gone.
+        const LINE: usize = 16;
         let Rectangle { x, x_row, y, y_row, m, n } = self;
         // SAFETY: squares lie inside the rectangle; the rest is moved one by one.
         unsafe {
@@ -233,11 +235,19 @@ impl Kernel for Rectangle<u32> {
             let mut j = 0;
             while j < whole_n {
                 let mut i = 0;
+                let end = whole_n.min(j + LINE);
                 while i < whole_m {
-                    S::transpose_square(x.add(j * x_row + i), x_row, y.add(i * y_row + j), y_row);
+                    let mut k = j;
+                    loop {
+                        S::transpose_square(x.add(k * x_row + i), x_row, y.add(i * y_row + k), y_row);
+                        k += S::LANES;
+                        if S::LANES >= LINE || k >= end {
+                            break;
+                        }
+                    }
                     i += S::LANES;
                 }
-                j += S::LANES;
+                j = end;
             }
             self.scalar(whole_m, whole_n);
         }

@@ -7,8 +7,11 @@ use crate::error::Result;
 use crate::hal::cpu::simd::{self, Kernel, Simd, VectorFn, dispatch};
 use crate::ops::{Lines, softmax_axis};
 
-/// Values that are worth handing to another thread.
-const GRAIN: usize = 16 * 1024;
+/// Values of softmax that are worth handing to another thread.
+const GRAIN: usize = 32 * 1024;
+
+/// The same of layernorm and rmsnorm, which have no exp.
+const NORM_GRAIN: usize = 64 * 1024;
 
 /// Columns that a softmax across rows takes at a time.
 const STRIP: usize = 16;
@@ -167,7 +170,7 @@ unsafe impl Send for Affine {}
 unsafe impl Sync for Affine {}
 
 impl Affine {
-    fn new(p: *const f32, neutral: &'static [f32; 16]) -> Affine {
+    fn new(p: *const f32, neutral: &'static [f32; simd::LONGEST]) -> Affine {
         if p.is_null() { Affine { p: neutral.as_ptr(), step: 0 } } else { Affine { p, step: 1 } }
     }
 
@@ -181,8 +184,8 @@ impl Affine {
     }
 }
 
-static ONES: [f32; 16] = [1.0; 16];
-static MINUS_ZEROS: [f32; 16] = [-0.0; 16];
+static ONES: [f32; simd::LONGEST] = [1.0; simd::LONGEST];
+static MINUS_ZEROS: [f32; simd::LONGEST] = [-0.0; simd::LONGEST];
 
 struct NormRow {
     x: *const f32,
@@ -270,7 +273,7 @@ fn norm(exec: &Exec<'_>, call: &mut Call<'_, '_>, centre: bool) -> Result<()> {
     if n == 0 {
         return Ok(());
     }
-    chunks(exec, rows, GRAIN.div_ceil(n), |start, end| {
+    chunks(exec, rows, NORM_GRAIN.div_ceil(n), |start, end| {
         for row in start..end {
             // SAFETY: the views cover rows·n values, the vectors n.
             unsafe {
@@ -280,4 +283,69 @@ fn norm(exec: &Exec<'_>, call: &mut Call<'_, '_>, centre: bool) -> Result<()> {
         }
     });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hal::cpu::isa::Isa;
+
+    struct Divide {
+        x: *const f32,
+        quotients: *mut f32,
+        n: usize,
+        by: f32,
+    }
+
+    impl Kernel for Divide {
+        type Output = bool;
+
+        #[inline(always)]
+        unsafe fn run<S: Simd>(self) -> bool {
+            if S::FUSED {
+                // SAFETY: both cover n values.
+                unsafe { simd::map_row_raw::<S>(self.x, self.quotients, self.n, Quotient::by(self.by)) };
+            }
+            S::FUSED
+        }
+    }
+
+    /// Mantissas at random, of few ones, of all ones, and numerators whose quotients lie next to a tie.
+    #[test]
+    fn quotients_by_a_reciprocal_are_correctly_rounded() {
+        let mut state = 1u64;
+        let mut random = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as u32
+        };
+        let mut mantissa = move || match random() % 4 {
+            0 => 0x7f_ffff - random() % 16,
+            1 => random() % 16,
+            2 => ((1 << (random() % 23)) - 1) | ((random() % 2) << 22),
+            _ => random() & 0x7f_ffff,
+        };
+        for round in 0..20_000u32 {
+            let y = f32::from_bits((127 + round % 32) << 23 | mantissa());
+            let x: Vec<f32> = (0..128u32)
+                .map(|i| {
+                    let q = f32::from_bits((127 - (round + i) % 48) << 23 | mantissa());
+                    if i % 2 == 0 {
+                        return q;
+                    }
+                    let tie = (q as f64 + f32::from_bits(q.to_bits() + 1) as f64) / 2.0;
+                    (tie * y as f64) as f32
+                })
+                .collect();
+            for isa in Isa::available() {
+                let mut quotients = vec![0.0; x.len()];
+                let kernel = Divide { x: x.as_ptr(), quotients: quotients.as_mut_ptr(), n: x.len(), by: y };
+                // SAFETY: both vectors hold n values.
+                if unsafe { dispatch(isa, kernel) } {
+                    for (x, quotient) in x.iter().zip(&quotients) {
+                        assert_eq!(quotient.to_bits(), (x / y).to_bits(), "{x:e} / {y:e} with {isa:?}");
+                    }
+                }
+            }
+        }
+    }
 }

@@ -15,7 +15,7 @@ mod x86;
 mod x86_tile;
 
 pub use math::*;
-pub use rows::{TwoSided, VectorFn, VectorFn2, map_row, map_row_raw, map_sides, zip_row};
+pub use rows::{LONGEST, TwoSided, VectorFn, VectorFn2, map_row, map_row_raw, map_sides, zip_row};
 pub use tile::{Chains, MAX_TILE_VECTORS};
 
 use super::isa::Isa;

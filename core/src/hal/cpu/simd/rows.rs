@@ -100,8 +100,8 @@ pub trait VectorFn2: Copy {
     unsafe fn apply<S: Simd>(self, a: S::F, b: S::F) -> S::F;
 }
 
-/// The longest vector, and four side by side.
-const LONGEST: usize = 64;
+/// Values in the longest vector that a [`VectorFn`] may be given.
+pub const LONGEST: usize = 64;
 
 /// `y[i] = canonical(f(x[i]))`, vector by vector; `f` may read beyond the row's end only what is there.
 ///
@@ -130,7 +130,11 @@ unsafe fn map<S: Simd, F: VectorFn, const CANONICAL: bool>(x: *const f32, y: *mu
         if F::HALVES && S::SIDE_BY_SIDE == 4 {
             return map_halves::<Twice<Twice<S>>, F>(x, y, n, f);
         }
-        match if F::CHAIN { S::SIDE_BY_SIDE } else { 1 } {
+        if F::HALVES && S::SIDE_BY_SIDE == 2 {
+            return map_halves::<Twice<S>, F>(x, y, n, f);
+        }
+        // Of a short function two, which is the loop unrolled.
+        match if F::CHAIN { S::SIDE_BY_SIDE } else { S::SIDE_BY_SIDE.min(2) } {
             4 => map_vectors::<Twice<Twice<S>>, F, CANONICAL>(x, y, n, f),
             2 => map_vectors::<Twice<S>, F, CANONICAL>(x, y, n, f),
             _ => map_vectors::<S, F, CANONICAL>(x, y, n, f),
