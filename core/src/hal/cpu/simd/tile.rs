@@ -26,7 +26,7 @@ pub struct Chains {
     pub out: *const f32,
     /// Values from one of them to the next.
     pub out_row: usize,
-    /// Pairs of cache lines that are needed later, four every `period` turns, for prefetching.
+    /// Pairs of cache lines that are needed later, one for each product of every `period`th turn, for prefetching.
     pub next: *const f32,
     /// Values from one pair to the next.
     pub next_row: usize,
@@ -35,10 +35,21 @@ pub struct Chains {
 }
 
 impl Chains {
-    /// Turns of four products, which are all but as many products as there are rows, and up to three.
+    /// Products of a turn of the loop for a height: branches take the tall ones' time, and code.
+    pub const fn unrolled(rows: usize) -> usize {
+        if rows >= 6 { 4 } else { 1 }
+    }
+
+    /// Turns, which leave a product for each row of the result.
     #[inline(always)]
-    pub fn turns(&self, rows: usize) -> usize {
-        self.depth.saturating_sub(rows) / 4
+    pub const fn turns(depth: usize, rows: usize) -> usize {
+        depth.saturating_sub(rows) / Chains::unrolled(rows)
+    }
+
+    /// How many pairs of cache lines are asked for.
+    #[inline(always)]
+    pub const fn asked(depth: usize, rows: usize, period: usize) -> usize {
+        Chains::turns(depth, rows) / period * Chains::unrolled(rows)
     }
 }
 

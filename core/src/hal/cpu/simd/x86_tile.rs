@@ -1,68 +1,72 @@
 //! The chains of a register tile on x86-64, in assembly: as soon as the loop does anything besides, such as prefetching,
 //! the compiler moves accumulators through memory.
 //!
-//! A turn of the first loop is four products of every chain; every few turns it prefetches something that is needed
-//! much later, so slowly that the misses of the loop itself don't queue behind it. The last products go through the second
-//! loop one at a time, and with each a row of the result is prefetched.
+//! The first loop prefetches, every few products, something that is needed much later: so slowly that the misses of the
+//! loop itself don't queue behind it. The last products go through the second loop, which prefetches a row of the result
+//! with each.
 
 use super::Simd;
 use super::tile::{Chains, MAX_TILE_VECTORS};
 use super::x86::{Avx2, Avx512};
 use std::arch::asm;
 
-/// One product of every chain, at an offset from the rows of A.
+/// One product of every chain.
 macro_rules! product {
-    // Two vectors of B across: the loads, the offset, a register for a value of A, the vectors of B.
-    ($load0:literal, $load1:literal, $offset:literal, $x:literal, $b0:literal, $b1:literal;
+    // Two vectors of B across: the loads, a register for a value of A, the vectors of B.
+    ($load0:literal, $load1:literal, $x:literal, $b0:literal, $b1:literal;
      $([$n:literal $address:literal $r0:tt $r1:tt])*) => {
         concat!(
             $load0, "\n", $load1, "\n",
-            $("vbroadcastss ", $x, ", dword ptr [", $address, $offset, "]\n",
+            $("vbroadcastss ", $x, ", dword ptr [", $address, "]\n",
               "vfmadd231ps ", $r0, ", ", $x, ", ", $b0, "\n",
               "vfmadd231ps ", $r1, ", ", $x, ", ", $b1, "\n",)*
             "add {b}, {b_row}\n# {a_row}\nadd {a0}, {a_step}\nadd {a3}, {a_step}\nadd {a6}, {a_step}\nadd {a9}, {a_step}\n"
         )
     };
     // One.
-    ($load0:literal, $offset:literal, $x:literal, $b0:literal; $([$n:literal $address:literal $r0:tt $r1:tt])*) => {
+    ($load0:literal, $x:literal, $b0:literal; $([$n:literal $address:literal $r0:tt $r1:tt])*) => {
         concat!(
             $load0, "\n",
-            $("vbroadcastss ", $x, ", dword ptr [", $address, $offset, "]\n",
+            $("vbroadcastss ", $x, ", dword ptr [", $address, "]\n",
               "vfmadd231ps ", $r0, ", ", $x, ", ", $b0, "\n",)*
             "add {b}, {b_row}\n# {a_row}\nadd {a0}, {a_step}\nadd {a3}, {a_step}\nadd {a6}, {a_step}\nadd {a9}, {a_step}\n"
         )
     };
 }
 
+/// Products of every chain, and the same number of prefetches every few turns.
+macro_rules! turn {
+    (4; $($product:tt)*) => {
+        concat!(
+            product!($($product)*), product!($($product)*), product!($($product)*), product!($($product)*),
+            "test {depth:e}, {mask:e}\njnz 3f\n",
+            ahead!(), ahead!(), ahead!(), ahead!(),
+            "3:\n"
+        )
+    };
+    (1; $($product:tt)*) => {
+        concat!(product!($($product)*), "test {depth:e}, {mask:e}\njnz 3f\n", ahead!(), "3:\n")
+    };
+}
+
+/// Asks for two cache lines.
+macro_rules! ahead {
+    () => {
+        "prefetcht1 [{next}]\nprefetcht1 [{next} + 64]\nadd {next}, {next_row}\n"
+    };
+}
+
 /// Both loops for one height: how a product begins, then for each row its address and accumulators.
 macro_rules! loops {
-    ($t:ident, $p:ident, $rows:literal, [$($begin:tt)*], [$($end:tt)*], [$($masks:tt)*],
+    ($t:ident, $p:ident, $rows:literal, $unroll:tt, [$($begin:tt)*], [$($end:tt)*], [$($masks:tt)*],
      [$($row:tt)*], [$([$n0:tt $r0:tt])*], [$([$n1:tt $r1:tt])*]) => {{
         // The second loop has a product for each row of the result.
-        let turns = $t.turns($rows);
+        let turns = Chains::turns($t.depth, $rows);
         let (mut a0, mut b) = ($t.a, $t.b);
         if turns > 0 {
             asm!(
                 "2:",
-                product!($($begin)* "", $($end)*; $($row)*),
-                "test {depth:e}, {mask:e}",
-                "jnz 3f",
-                "prefetcht1 [{next}]",
-                "prefetcht1 [{next} + 64]",
-                "add {next}, {next_row}",
-                "prefetcht1 [{next}]",
-                "prefetcht1 [{next} + 64]",
-                "add {next}, {next_row}",
-                "prefetcht1 [{next}]",
-                "prefetcht1 [{next} + 64]",
-                "add {next}, {next_row}",
-                "prefetcht1 [{next}]",
-                "prefetcht1 [{next} + 64]",
-                "add {next}, {next_row}",
-                "3:",
-                product!($($begin)* "", $($end)*; $($row)*),
-                product!($($begin)* "", $($end)*; $($row)*),
-                product!($($begin)* "", $($end)*; $($row)*),
+                turn!($unroll; $($begin)* $($end)*; $($row)*),
                 "dec {depth:e}",
                 "jnz 2b",
                 a0 = inout(reg) a0,
@@ -83,11 +87,11 @@ macro_rules! loops {
                 options(nostack),
             );
         }
-        let left = $t.depth - 4 * turns;
+        let left = $t.depth - Chains::unrolled($rows) * turns;
         if left > 0 {
             asm!(
                 "2:",
-                product!($($begin)* "", $($end)*; $($row)*),
+                product!($($begin)* $($end)*; $($row)*),
                 "prefetchw [{out}]",
                 "prefetchw [{out} + 64]",
                 "add {out}, {out_row}",
@@ -116,16 +120,16 @@ macro_rules! loops {
 
 /// Both widths of one height on AVX-512: one vector across is masked, which costs a little.
 macro_rules! avx512 {
-    ($t:ident, $v:ident, $p:ident, $rows:literal; $([$n:tt $address:literal $r0:tt $r1:tt])*) => {{
+    ($t:ident, $v:ident, $p:ident, $rows:literal, $unroll:tt; $([$n:tt $address:literal $r0:tt $r1:tt])*) => {{
         if $v == 2 {
-            loops!($t, $p, $rows,
+            loops!($t, $p, $rows, $unroll,
                 ["vmovups zmm0, [{b}]", "vmovups zmm1, [{b} + 64]",],
                 ["zmm2", "zmm0", "zmm1"],
                 [out("zmm0") _, out("zmm1") _, out("zmm2") _,],
                 [$([$n $address $r0 $r1])*], [$([$n $r0])*], [$([$n $r1])*])
         } else {
             let lanes = ((1u32 << $t.columns) - 1) as u16;
-            loops!($t, $p, $rows,
+            loops!($t, $p, $rows, $unroll,
                 ["vmovups zmm0 {{{lanes}}} {{z}}, [{b}]",],
                 ["zmm2", "zmm0"],
                 [lanes = in(kreg) lanes, out("zmm0") _, out("zmm2") _,],
@@ -136,15 +140,15 @@ macro_rules! avx512 {
 
 /// Both widths of one height on AVX2.
 macro_rules! avx2 {
-    ($t:ident, $v:ident, $p:ident, $rows:literal; $([$n:tt $address:literal $r0:tt $r1:tt])*) => {{
+    ($t:ident, $v:ident, $p:ident, $rows:literal, $unroll:tt; $([$n:tt $address:literal $r0:tt $r1:tt])*) => {{
         if $v == 2 {
-            loops!($t, $p, $rows,
+            loops!($t, $p, $rows, $unroll,
                 ["vmovups ymm0, [{b}]", "vmovups ymm1, [{b} + 32]",],
                 ["ymm2", "ymm0", "ymm1"],
                 [out("ymm0") _, out("ymm1") _, out("ymm2") _,],
                 [$([$n $address $r0 $r1])*], [$([$n $r0])*], [$([$n $r1])*])
         } else {
-            loops!($t, $p, $rows,
+            loops!($t, $p, $rows, $unroll,
                 ["vmovups ymm0, [{b}]",],
                 ["ymm2", "ymm0"],
                 [out("ymm0") _, out("ymm2") _,],
@@ -155,9 +159,9 @@ macro_rules! avx2 {
 
 /// Calls a macro for the height R with its first R rows.
 macro_rules! heights {
-    ($call:ident, $t:ident, $v:ident, $p:ident, $r:ident; $($rows:literal: [$($row:tt)*])*) => {
+    ($call:ident, $t:ident, $v:ident, $p:ident, $r:ident; $($rows:literal $unroll:tt: [$($row:tt)*])*) => {
         match $r {
-            $($rows => $call!($t, $v, $p, $rows; $($row)*),)*
+            $($rows => $call!($t, $v, $p, $rows, $unroll; $($row)*),)*
             _ => unreachable!("no tile of {} rows", $r),
         }
     };
@@ -168,8 +172,8 @@ macro_rules! prefixes {
         heights!($call, $t, $v, $p, $r; $($arms)*)
     };
     ($call:ident, $t:ident, $v:ident, $p:ident, $r:ident; [$($done:tt)*] [$($arms:tt)*]
-     [($rows:literal $row:tt) $($left:tt)*]) => {
-        prefixes!($call, $t, $v, $p, $r; [$($done)* $row] [$($arms)* $rows: [$($done)* $row]] [$($left)*])
+     [($rows:literal $unroll:tt $row:tt) $($left:tt)*]) => {
+        prefixes!($call, $t, $v, $p, $r; [$($done)* $row] [$($arms)* $rows $unroll: [$($done)* $row]] [$($left)*])
     };
 }
 
@@ -188,18 +192,18 @@ pub unsafe fn chains_avx512<const R: usize, const V: usize>(
     // prefetching is no access.
     unsafe {
         prefixes!(avx512, t, V, p, R; [] [] [
-            (1 [0 "{a0}" "zmm8" "zmm9"])
-            (2 [1 "{a0} + {a_row}" "zmm10" "zmm11"])
-            (3 [2 "{a0} + 2*{a_row}" "zmm12" "zmm13"])
-            (4 [3 "{a3}" "zmm14" "zmm15"])
-            (5 [4 "{a3} + {a_row}" "zmm16" "zmm17"])
-            (6 [5 "{a3} + 2*{a_row}" "zmm18" "zmm19"])
-            (7 [6 "{a6}" "zmm20" "zmm21"])
-            (8 [7 "{a6} + {a_row}" "zmm22" "zmm23"])
-            (9 [8 "{a6} + 2*{a_row}" "zmm24" "zmm25"])
-            (10 [9 "{a9}" "zmm26" "zmm27"])
-            (11 [10 "{a9} + {a_row}" "zmm28" "zmm29"])
-            (12 [11 "{a9} + 2*{a_row}" "zmm30" "zmm31"])
+            (1 1 [0 "{a0}" "zmm8" "zmm9"])
+            (2 1 [1 "{a0} + {a_row}" "zmm10" "zmm11"])
+            (3 1 [2 "{a0} + 2*{a_row}" "zmm12" "zmm13"])
+            (4 1 [3 "{a3}" "zmm14" "zmm15"])
+            (5 1 [4 "{a3} + {a_row}" "zmm16" "zmm17"])
+            (6 4 [5 "{a3} + 2*{a_row}" "zmm18" "zmm19"])
+            (7 4 [6 "{a6}" "zmm20" "zmm21"])
+            (8 4 [7 "{a6} + {a_row}" "zmm22" "zmm23"])
+            (9 4 [8 "{a6} + 2*{a_row}" "zmm24" "zmm25"])
+            (10 4 [9 "{a9}" "zmm26" "zmm27"])
+            (11 4 [10 "{a9} + {a_row}" "zmm28" "zmm29"])
+            (12 4 [11 "{a9} + 2*{a_row}" "zmm30" "zmm31"])
         ]);
         p
     }
@@ -219,12 +223,12 @@ pub unsafe fn chains_avx2<const R: usize, const V: usize>(
     // SAFETY: as in `chains_avx512`.
     unsafe {
         prefixes!(avx2, t, V, p, R; [] [] [
-            (1 [0 "{a0}" "ymm4" "ymm5"])
-            (2 [1 "{a0} + {a_row}" "ymm6" "ymm7"])
-            (3 [2 "{a0} + 2*{a_row}" "ymm8" "ymm9"])
-            (4 [3 "{a3}" "ymm10" "ymm11"])
-            (5 [4 "{a3} + {a_row}" "ymm12" "ymm13"])
-            (6 [5 "{a3} + 2*{a_row}" "ymm14" "ymm15"])
+            (1 1 [0 "{a0}" "ymm4" "ymm5"])
+            (2 1 [1 "{a0} + {a_row}" "ymm6" "ymm7"])
+            (3 1 [2 "{a0} + 2*{a_row}" "ymm8" "ymm9"])
+            (4 1 [3 "{a3}" "ymm10" "ymm11"])
+            (5 1 [4 "{a3} + {a_row}" "ymm12" "ymm13"])
+            (6 4 [5 "{a3} + 2*{a_row}" "ymm14" "ymm15"])
         ]);
         p
     }

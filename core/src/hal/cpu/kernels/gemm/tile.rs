@@ -27,6 +27,9 @@ const GROUP: usize = 384;
 /// Floats from one packed row of A to the next: a K block and a cache line, so that rows don't share cache sets.
 const ROW: usize = K_BLOCK + 16;
 
+/// Heights of tiles, from the tallest. More of them would be code without being faster.
+const HEIGHTS: [usize; 7] = [12, 8, 6, 4, 3, 2, 1];
+
 /// Which operands are packed.
 #[derive(Clone, Copy)]
 pub struct Packing {
@@ -144,11 +147,10 @@ impl Tiles {
         let waiting = scratch.wrapping_add(packing.panels(n) + packing.rows(m));
         let totals = waiting.wrapping_add(if streamed { STREAM_ROWS * STRIP } else { 0 });
         let width = S::TILE_VECTORS * S::LANES;
-        let turns = count.saturating_sub(S::TILE_ROWS.min(rows)) / 4;
         // Tiles ask for what comes next in as many steps as fit between them.
         let ahead = packing.b || k * n >= STREAMED;
-        let period =
-            if !ahead { 32 } else { 1usize << (4 * turns * rows.div_ceil(S::TILE_ROWS) / count).clamp(1, 32).ilog2() };
+        let tallest = Chains::asked(count, S::TILE_ROWS.min(rows), 1) * rows.div_ceil(S::TILE_ROWS);
+        let period = if ahead { 1usize << (tallest / count).clamp(1, 32).ilog2() } else { 1 << 20 };
         // SAFETY: as in `run`.
         unsafe {
             let mut j = start;
@@ -171,14 +173,14 @@ impl Tiles {
                 let (mut asked, mut i) = (0, 0);
                 while i < rows {
                     // Rows are spread evenly over the tiles that are left, so that the last is not a sliver.
-                    let height = (rows - i).div_ceil((rows - i).div_ceil(S::TILE_ROWS));
+                    let height = height(rows - i, S::TILE_ROWS);
                     let (below, right) = if i + height < rows { (i + height, j) } else { (0, j + columns) };
                     let (next_out, next_row) = if last {
                         (out.wrapping_add((top + below) * out_row + right), out_row)
                     } else {
                         (total(below, right), width)
                     };
-                    let more = if ahead { (4 * (turns / period)).min(count - asked) } else { 0 };
+                    let more = Chains::asked(count, height, period).min(count - asked);
                     let chains = Chains {
                         depth: count,
                         a: a.add(i * a_row),
@@ -363,6 +365,15 @@ struct Tile {
 /// Where a K block's chains begin.
 static ZEROS: [f32; MAX_COLUMNS] = [0.0; MAX_COLUMNS];
 
+/// The height of the next tile: one of those that there are, so that the last is not a sliver.
+fn height(rows: usize, tallest: usize) -> usize {
+    let even = rows.div_ceil(rows.div_ceil(tallest));
+    let fits = |height: &usize| *height <= rows.min(tallest);
+    // The least that is at least as tall, else the tallest.
+    let heights = HEIGHTS.iter().copied().filter(fits);
+    heights.clone().rfind(|&height| height >= even).or(heights.clone().next()).unwrap_or(1)
+}
+
 impl Tile {
     /// One function for each height, so that the accumulators are registers.
     #[inline(always)]
@@ -382,7 +393,7 @@ impl Tile {
                 }
             };
         }
-        heights!(12 11 10 9 8 7 6 5 4 3 2 1);
+        heights!(12 8 6 4 3 2 1);
     }
 
     #[inline(always)]
