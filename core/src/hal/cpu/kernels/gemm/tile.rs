@@ -23,6 +23,7 @@ pub(super) fn scratch(m: usize, k: usize) -> usize {
 }
 
 /// A block by register tiles.
+#[derive(Clone, Copy)]
 pub(super) struct Tiles {
     pub block: Block,
     pub scratch: *mut f32,
