@@ -63,8 +63,8 @@ macro_rules! instructions {
 
 impl<const EXACT: bool> Simd for Vectors<EXACT> {
     const LANES: usize = 4;
-    // 24 of the 32 registers.
-    const TILE_ROWS: usize = 12;
+    // 24 of the 32 registers; the exact multiply-add needs some for itself.
+    const TILE_ROWS: usize = if EXACT { 4 } else { 12 };
     const TILE_VECTORS: usize = 2;
     type F = float32x4_t;
     type I = int32x4_t;

@@ -160,7 +160,8 @@ impl Tile {
         let width = vectors * S::LANES;
         // SAFETY: R packed rows of A and the panel hold depth values each, and depth × width; out covers R rows of `columns`.
         unsafe {
-            let mut p = [[S::splat(0.0); MAX_VECTORS]; R];
+            // Vectors of zeros. A repeat expression is a loop, after which aarch64's compiler keeps p in memory.
+            let mut p: [[S::F; MAX_VECTORS]; R] = std::mem::zeroed();
             let (mut a, mut b) = (self.a, self.b);
             for _ in 0..self.depth {
                 let b0 = S::load(b);
