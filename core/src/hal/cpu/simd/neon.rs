@@ -54,13 +54,13 @@ macro_rules! instructions {
             #[inline(always)]
             unsafe fn $name($($argument: $type),*) -> $result {
                 // SAFETY: the trait's: NEON is there, pointers are valid.
-                #[allow(unused_unsafe)] // Most intrinsics are safe where NEON is the baseline.
                 unsafe { $expression }
             }
         )*
     };
 }
 
+#[allow(unused_unsafe)] // Most intrinsics are safe where NEON is the baseline.
 impl<const EXACT: bool> Simd for Vectors<EXACT> {
     const LANES: usize = 4;
     // 24 of the 32 registers; the exact multiply-add needs some for itself.
@@ -130,18 +130,12 @@ impl<const EXACT: bool> Simd for Vectors<EXACT> {
     #[inline(always)]
     unsafe fn shl<const BITS: i32>(a: int32x4_t) -> int32x4_t {
         // SAFETY: NEON is there.
-        #[allow(unused_unsafe)]
-        unsafe {
-            vshlq_n_s32::<BITS>(a)
-        }
+        unsafe { vshlq_n_s32::<BITS>(a) }
     }
     #[inline(always)]
     unsafe fn sar<const BITS: i32>(a: int32x4_t) -> int32x4_t {
         // SAFETY: NEON is there.
-        #[allow(unused_unsafe)]
-        unsafe {
-            vshrq_n_s32::<BITS>(a)
-        }
+        unsafe { vshrq_n_s32::<BITS>(a) }
     }
 }
 
@@ -150,6 +144,7 @@ impl<const EXACT: bool> Simd for Vectors<EXACT> {
 ///
 /// Scaling is exact unless `a` or `c` is 2¹⁰⁴ or more. Then the sum is zero or at least 2⁻⁶⁸, and the scaled one is not
 /// finite: it isn't taken for 2⁻¹⁰².
+#[allow(unused_unsafe)]
 #[inline(always)]
 unsafe fn fmaz_exact(a: float32x4_t, b: float32x4_t, c: float32x4_t) -> float32x4_t {
     // 2²⁴, 2⁻²⁴ and 2⁻¹⁰².
@@ -157,7 +152,6 @@ unsafe fn fmaz_exact(a: float32x4_t, b: float32x4_t, c: float32x4_t) -> float32x
     const DOWN: f32 = 1.0 / UP;
     const LEAST: f32 = f32::MIN_POSITIVE * UP;
     // SAFETY: NEON is there.
-    #[allow(unused_unsafe)]
     unsafe {
         let plain = vfmaq_f32(c, a, b);
         let scaled = vfmaq_f32(vmulq_n_f32(c, UP), vmulq_n_f32(a, UP), b);
