@@ -349,7 +349,8 @@ typedef struct {
 typedef struct {
   /// `sizeof(adead_context_options)`.
   size_t struct_size;
-  /// The CPU's instruction set: "avx512", "avx2", "sse2", "portable". NULL: what `ADEAD_ISA` names, else the best.
+  /// The CPU's instruction set: "avx512", "avx2", "sse2", "neon", "portable". NULL: what `ADEAD_ISA` names, else the
+  /// best.
   const char *isa;
   /// CPU threads. 0: what `ADEAD_NUM_THREADS` says, else as many as the process may use.
   size_t threads;

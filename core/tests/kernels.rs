@@ -244,6 +244,42 @@ fn every_operation_equals_its_reference_on_random_calls() {
     }
 }
 
+/// M rounds before it asks whether a result is tiny; some processors ask first.
+#[test]
+fn sums_that_round_up_to_the_smallest_normal_number_are_kept() {
+    let mut r = Random(126);
+    let least = f32::MIN_POSITIVE;
+    // Products lie within a few units in the last place of ±2⁻¹²⁶, so sums cancel to about that, or to nothing.
+    let mut draw = |dims: &[usize]| {
+        let values: Vec<f32> = (0..dims.iter().product())
+            .map(|_| {
+                let near = 1.0 + (r.below(3) as f32 - 1.0) * 2f32.powi(-13);
+                let sign = [1.0, -1.0, 0.0][r.below(3)];
+                sign * near * 2f32.powi(-63)
+            })
+            .collect();
+        Tensor::new(&values, dims).unwrap()
+    };
+    let contexts = contexts();
+    let mut kept = 0;
+    for (m, n, k) in [(1, 1, 2), (3, 70, 5), (1, 40, 300), (20, 40, 1), (30, 70, 9), (13, 33, 600)] {
+        let (a, b) = (draw(&[m, k]), draw(&[k, n]));
+        let mut pairs = vec![(Op::Matmul, a, b)];
+        pairs.extend((0..20).map(|_| (Op::Dot, draw(&[k]), draw(&[k]))));
+        for (op, a, b) in &pairs {
+            let (attrs, views) = (Attrs::default(), [Some(a.view()), Some(b.view())]);
+            let expected = reference(*op, &attrs, &views, &op.info().infer(&attrs, &views).unwrap()).unwrap();
+            let exactly_least = |bytes: &&[u8]| f32::from_le_bytes((**bytes).try_into().unwrap()).abs() == least;
+            kept += expected.chunks_exact(4).filter(exactly_least).count();
+            for ctx in &contexts {
+                let got = ctx.run(*op, &attrs, &[Some(a), Some(b)]).unwrap();
+                assert!(got.bytes() == expected, "{op} {m}×{n}×{k} on {ctx:?}");
+            }
+        }
+    }
+    assert!(kept > 300, "only {kept} results are 2⁻¹²⁶");
+}
+
 #[test]
 fn large_calls_are_the_same_for_every_thread_count() {
     let contexts = contexts();
@@ -391,11 +427,36 @@ fn transposes_of_every_shape() {
     }
 }
 
-/// A host that flushes subnormals and rounds upwards gets the contract's bits, and its own mode back.
+/// FTZ, DAZ, round towards +∞, all exceptions masked.
 #[cfg(target_arch = "x86_64")]
+const ODD_MODE: u32 = 0x1f80 | 0x8040 | 0x4000;
+
+/// Sets the floating-point mode; gives the earlier one, without the sticky flags.
+#[cfg(target_arch = "x86_64")]
+fn set_mode(mode: u32) -> u32 {
+    let mut before = 0u32;
+    // SAFETY: stores the mode into `before`, then loads a valid one.
+    unsafe { std::arch::asm!("stmxcsr [{}]", "ldmxcsr [{}]", in(reg) &mut before, in(reg) &mode) };
+    before & !0x3f
+}
+
+/// DN, FZ, round towards +∞.
+#[cfg(target_arch = "aarch64")]
+const ODD_MODE: u64 = 1 << 25 | 1 << 24 | 1 << 22;
+
+/// Sets the floating-point mode; gives the earlier one.
+#[cfg(target_arch = "aarch64")]
+fn set_mode(mode: u64) -> u64 {
+    let before;
+    // SAFETY: reads the mode, then sets a valid one.
+    unsafe { std::arch::asm!("mrs {}, fpcr", "msr fpcr, {}", out(reg) before, in(reg) mode) };
+    before
+}
+
+/// A host that flushes subnormals and rounds upwards gets the contract's bits, and its own mode back.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[test]
 fn the_host_s_floating_point_mode_neither_matters_nor_changes() {
-    use std::arch::asm;
     let mut r = Random(5);
     let x = r.float(DType::F32, &[64, 64]);
     let tiny = Tensor::new(&vec![1e-39f32; 100], &[100]).unwrap();
@@ -410,17 +471,12 @@ fn the_host_s_floating_point_mode_neither_matters_nor_changes() {
         parts.map(|part| part.bytes().to_vec())
     };
     let expected = work();
-    // FTZ, DAZ, round towards +∞, all exceptions masked.
-    let (odd, mut after, usual) = (0x1f80u32 | 0x8040 | 0x4000, 0u32, 0x1f80u32);
-    // SAFETY: loads a valid mode.
-    unsafe { asm!("ldmxcsr [{}]", in(reg) &odd) };
+    let usual = set_mode(ODD_MODE);
     let got = work();
     let mut attrs = Attrs::default();
     attrs.set(Op::Scale, "alpha", "0.7").unwrap();
     let program = Program::assemble(".adead 1\nconst c f32[1] = 0.7\noutput y f32[1]\ny = neg c\n").unwrap();
-    // SAFETY: stores the mode into `after`, then loads the default one.
-    unsafe { asm!("stmxcsr [{}]", "ldmxcsr [{}]", in(reg) &mut after, in(reg) &usual) };
-    assert_eq!(after & !0x3f, odd, "the host's mode is back");
+    assert_eq!(set_mode(usual), ODD_MODE, "the host's mode is back");
     assert!(got == expected);
     assert_eq!(attrs.alpha.to_bits(), 0x3f33_3333, "decimals in attributes");
     let outcome = program.run(&ctx, &RunOptions::new()).unwrap();

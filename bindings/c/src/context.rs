@@ -18,7 +18,8 @@ pub struct adead_context(pub(crate) Context);
 pub struct adead_context_options {
     /// `sizeof(adead_context_options)`.
     pub struct_size: usize,
-    /// The CPU's instruction set: "avx512", "avx2", "sse2", "portable". NULL: what `ADEAD_ISA` names, else the best.
+    /// The CPU's instruction set: "avx512", "avx2", "sse2", "neon", "portable". NULL: what `ADEAD_ISA` names, else the
+    /// best.
     pub isa: *const c_char,
     /// CPU threads. 0: what `ADEAD_NUM_THREADS` says, else as many as the process may use.
     pub threads: usize,

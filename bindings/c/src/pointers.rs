@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn long_texts_are_cut_between_characters() {
-        let bytes = |array: [c_char; 4]| array.map(|byte| byte as u8);
+        let bytes = |array: [c_char; 4]| array.map(|byte| byte.to_ne_bytes()[0]);
         assert_eq!(&bytes(fixed::<4>("aé!")), b"a\xc3\xa9\0");
         assert_eq!(&bytes(fixed::<4>("aaé")), b"aa\0\0");
         assert_eq!(&bytes(fixed::<4>("")), b"\0\0\0\0");

@@ -1,5 +1,7 @@
 //! What machine this is: processor, memory, and the mode that suits it.
 
+#[cfg(any(test, not(any(target_arch = "x86_64", target_arch = "x86"))))]
+mod arm;
 mod cpu;
 mod ram;
 
@@ -86,6 +88,8 @@ mod tests {
         assert!(report.memory.total > 1 << 20 && report.memory.available <= report.memory.total);
         #[cfg(target_arch = "x86_64")]
         assert!(report.cpu.features.iter().any(|feature| feature == "sse2"));
+        #[cfg(target_arch = "aarch64")]
+        assert!(report.cpu.features.iter().any(|feature| feature == "neon"));
     }
 
     #[test]

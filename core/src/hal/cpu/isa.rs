@@ -13,11 +13,13 @@ pub enum Isa {
     Avx2,
     /// AVX-512 F, DQ, BW and VL.
     Avx512,
+    /// aarch64's baseline.
+    Neon,
 }
 
 impl Isa {
     /// Every instruction set, from the least to the best.
-    pub const ALL: [Isa; 4] = [Isa::Portable, Isa::Sse2, Isa::Avx2, Isa::Avx512];
+    pub const ALL: [Isa; 5] = [Isa::Portable, Isa::Sse2, Isa::Avx2, Isa::Avx512, Isa::Neon];
 
     /// The name, as `ADEAD_ISA` takes it.
     pub const fn name(self) -> &'static str {
@@ -26,6 +28,7 @@ impl Isa {
             Isa::Sse2 => "sse2",
             Isa::Avx2 => "avx2",
             Isa::Avx512 => "avx512",
+            Isa::Neon => "neon",
         }
     }
 
@@ -46,7 +49,10 @@ impl Isa {
                     && std::is_x86_feature_detected!("avx512vl")
                     && std::is_x86_feature_detected!("popcnt")
             }
-            #[cfg(not(target_arch = "x86_64"))]
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => std::arch::is_aarch64_feature_detected!("neon"),
+            // Another architecture's.
+            #[allow(unreachable_patterns)]
             _ => false,
         }
     }

@@ -42,7 +42,7 @@ impl CpuDevice {
         };
         let contract = match isa {
             Isa::Portable | Isa::Sse2 => ContractLevel::Emulated,
-            Isa::Avx2 | Isa::Avx512 => ContractLevel::Native,
+            Isa::Avx2 | Isa::Avx512 | Isa::Neon => ContractLevel::Native,
         };
         let info = DeviceInfo {
             id: "cpu".into(),

@@ -4,9 +4,8 @@ use super::gemm::{BLOCK_COLUMNS, BLOCK_ROWS, Block, Epilogue, Matrix, Packing};
 use super::{Call, Exec, Shared};
 use crate::contract::{Activation, K_BLOCK};
 use crate::error::Result;
-use crate::hal::cpu::fpenv::flushing;
 use crate::hal::cpu::isa::Isa;
-use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch};
+use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch_m};
 use crate::ops::{FfnPlan, MatmulPlan, ffn_activation};
 
 /// Multiply-adds that are not worth handing to another thread: about 80 µs of them, as waking one costs some ten.
@@ -14,6 +13,8 @@ fn small(isa: Isa) -> usize {
     match isa {
         Isa::Avx512 => 6 << 20,
         Isa::Avx2 => 3 << 20,
+        // As long on a core of eight multiply-adds a cycle.
+        Isa::Neon => 2 << 20,
         Isa::Sse2 | Isa::Portable => 256 << 10,
     }
 }
@@ -196,11 +197,12 @@ pub(super) fn dot(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
     let n = call.meta(0).shape.elements();
     let (a, b, y) = (call.f32(0)?, call.f32(1)?, call.out()?);
     // SAFETY: both operands cover n values, and y is the one result.
-    unsafe { y.write(flushing(|| dispatch(exec.isa, Dot { a, b, n }))) };
+    unsafe { y.write(dispatch_m(exec.isa, Dot { a, b, n })) };
     Ok(())
 }
 
 /// An inner product: a lane for each K block, as the chains are independent.
+#[derive(Clone, Copy)]
 struct Dot {
     a: *const f32,
     b: *const f32,

@@ -1,9 +1,11 @@
 //! Vectors of f32 on every instruction set, behind one trait, so that a kernel is written once.
 //!
 //! A kernel is a [`Kernel`] whose `run` is generic over [`Simd`] and inlined into one function per instruction set by
-//! [`dispatch`]. E operations are single IEEE instructions; [`Simd::fmaz`] is exact inside `fpenv::flushing`.
+//! [`dispatch`]. E operations are single IEEE instructions; [`Simd::fmaz`] is exact in what [`dispatch_m`] runs.
 
 mod math;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 #[cfg(any(not(target_arch = "x86_64"), test, feature = "portable"))]
 mod portable;
 mod rows;
@@ -18,6 +20,8 @@ pub use math::*;
 pub use rows::{LONGEST, TwoSided, VectorFn, VectorFn2, map_row, map_row_raw, map_sides, zip_row};
 pub use tile::{Chains, MAX_TILE_VECTORS};
 
+#[cfg(not(target_arch = "aarch64"))]
+use super::fpenv::flushing;
 use super::isa::Isa;
 
 /// The most vectors that SUM's 32 lanes take, on the narrowest instruction set.
@@ -65,7 +69,7 @@ pub trait Simd: Copy + 'static {
     unsafe fn mul(a: Self::F, b: Self::F) -> Self::F;
     unsafe fn div(a: Self::F, b: Self::F) -> Self::F;
     unsafe fn sqrt(a: Self::F) -> Self::F;
-    /// `a·b + c` of the contract; only inside `fpenv::flushing`.
+    /// `a·b + c` of the contract; only in a kernel that [`dispatch_m`] runs.
     unsafe fn fmaz(a: Self::F, b: Self::F, c: Self::F) -> Self::F;
 
     /// What a matrix product stores: −0 becomes +0, NaN the canonical one.
@@ -242,11 +246,34 @@ pub unsafe fn dispatch<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
             Isa::Avx2 => x86::with_avx2(kernel),
             #[cfg(target_arch = "x86_64")]
             Isa::Sse2 => x86::with_sse2(kernel),
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => neon::with_neon(kernel),
             #[cfg(any(not(target_arch = "x86_64"), test, feature = "portable"))]
             _ => kernel.run::<portable::Portable>(),
             // Never available, so never in use: see `Isa::is_available`.
             #[cfg(all(target_arch = "x86_64", not(test), not(feature = "portable")))]
-            Isa::Portable => x86::with_sse2(kernel),
+            _ => x86::with_sse2(kernel),
+        }
+    }
+}
+
+/// Runs a kernel of M arithmetic with an instruction set, in its environment. It may run twice, so it computes the same
+/// from what it is given whatever its results held before.
+///
+/// # Safety
+/// The kernel's own pointers are valid.
+#[inline]
+pub unsafe fn dispatch_m<K: Kernel + Copy>(isa: Isa, kernel: K) -> K::Output {
+    // SAFETY: passed on.
+    unsafe {
+        match isa {
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => neon::with_neon_m(kernel),
+            // Its emulation wants gradual underflow, as aarch64 flushes before it rounds.
+            #[cfg(target_arch = "aarch64")]
+            _ => dispatch(isa, kernel),
+            #[cfg(not(target_arch = "aarch64"))]
+            _ => flushing(|| dispatch(isa, kernel)),
         }
     }
 }

@@ -22,6 +22,7 @@ pub(super) fn fits(m: usize, n: usize, a: Matrix, b: Matrix) -> bool {
 }
 
 /// A block that [`fits`].
+#[derive(Clone, Copy)]
 pub(super) struct Dots(pub Block);
 
 impl Kernel for Dots {

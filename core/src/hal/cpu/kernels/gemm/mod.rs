@@ -11,9 +11,8 @@ mod tile;
 
 use super::elementwise::activate;
 use crate::contract::Activation;
-use crate::hal::cpu::fpenv::flushing;
 use crate::hal::cpu::isa::Isa;
-use crate::hal::cpu::simd::dispatch;
+use crate::hal::cpu::simd::{dispatch, dispatch_m};
 use dots::Dots;
 use finish::Finish;
 use skinny::Skinny;
@@ -111,11 +110,11 @@ impl Block {
             if self.k == 0 {
                 (0..self.m).for_each(|i| self.out.add(i * self.out_row).write_bytes(0, self.n));
             } else if dots::fits(self.m, self.n, self.a, self.b) {
-                flushing(|| dispatch(isa, Dots(*self)));
+                dispatch_m(isa, Dots(*self));
             } else if streams(self.m, self.b.column == 1) {
-                flushing(|| dispatch(isa, Skinny(*self)));
+                dispatch_m(isa, Skinny(*self));
             } else {
-                flushing(|| dispatch(isa, Tiles { block: *self, scratch }));
+                dispatch_m(isa, Tiles { block: *self, scratch });
             }
             let Epilogue { alpha, beta, bias, activation, .. } = self.epilogue;
             if alpha != 1.0 || beta != 0.0 || !bias.is_null() {

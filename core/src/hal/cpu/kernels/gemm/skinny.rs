@@ -16,6 +16,7 @@ const CHAINS: usize = 4096;
 const DEPTH: usize = 8;
 
 /// A block of at most [`MAX_ROWS`] rows whose B has contiguous columns.
+#[derive(Clone, Copy)]
 pub(super) struct Skinny(pub Block);
 
 impl Kernel for Skinny {

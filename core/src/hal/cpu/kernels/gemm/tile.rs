@@ -64,6 +64,7 @@ impl Packing {
 }
 
 /// A block by register tiles.
+#[derive(Clone, Copy)]
 pub(super) struct Tiles {
     pub block: Block,
     pub scratch: *mut f32,
@@ -401,7 +402,8 @@ impl Tile {
         let Tile { ref chains, start, start_row, totals, to, to_row } = *self;
         // SAFETY: the chains' operands are there; R rows of `columns` are where they go, of whole vectors elsewhere.
         unsafe {
-            let mut p = [[S::splat(0.0); MAX_TILE_VECTORS]; R];
+            // Vectors of zeros. A repeat expression is a loop, after which aarch64's compiler keeps p in memory.
+            let mut p: [[S::F; MAX_TILE_VECTORS]; R] = std::mem::zeroed();
             unroll!(r < R => {
                 unroll!(v < V => {
                     if v < MAX_TILE_VECTORS {
