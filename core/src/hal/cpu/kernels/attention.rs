@@ -38,7 +38,12 @@ pub(super) fn attention(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> 
     };
     let pointer = |i| call.f32(i).map(|p| Shared(p.cast_mut()));
     let (q, k, v, mask, out) = (pointer(0)?, pointer(1)?, pointer(2)?, pointer(3)?, Shared(call.out()?));
-    let packing = PACKING.scratch(KEY_BLOCK, QUERIES, width).max(PACKING.scratch(QUERIES, value_width, KEY_BLOCK));
+    let packing = PACKING.scratch(exec.isa, KEY_BLOCK, QUERIES, width).max(PACKING.scratch(
+        exec.isa,
+        QUERIES,
+        value_width,
+        KEY_BLOCK,
+    ));
     let groups = queries.div_ceil(QUERIES);
     let tasks = batches * heads * groups;
     // In the order of `Scratch`.

@@ -46,7 +46,7 @@ impl Batch<'_> {
         let (down, across) = (m.div_ceil(rows), n.div_ceil(columns));
         let (a, b, _) = operands(0);
         let packing = Packing::choose(rows.min(m), a, b);
-        let each = packing.scratch(rows.min(m), columns.min(n), k);
+        let each = packing.scratch(exec.isa, rows.min(m), columns.min(n), k);
         let tasks = count * down * across;
         let scratch = exec.scratch.take(each * exec.pool.threads().min(tasks))?;
         let scratch = Shared(scratch.pointer());
@@ -66,7 +66,7 @@ impl Batch<'_> {
     fn compute_here(&self, exec: &Exec<'_>) -> Result<()> {
         let (a, b, _) = (self.operands)(0);
         let packing = Packing::choose(self.m, a, b);
-        let floats = packing.scratch(self.m, self.n, self.k);
+        let floats = packing.scratch(exec.isa, self.m, self.n, self.k);
         let scratch = if floats > 0 { Some(exec.scratch.take(floats)?) } else { None };
         let scratch = scratch.as_ref().map_or(std::ptr::null_mut(), |scratch| scratch.pointer());
         for batch in 0..self.count {

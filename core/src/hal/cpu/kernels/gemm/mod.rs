@@ -70,6 +70,11 @@ impl Epilogue {
         activation: Activation::None,
     };
 
+    /// Whether totals are stored as they are.
+    fn is_none(&self) -> bool {
+        self.alpha == 1.0 && self.beta == 0.0 && self.bias.is_null() && self.activation == Activation::None
+    }
+
     /// The epilogue of the part that begins at (i, j).
     ///
     /// # Safety
@@ -115,6 +120,9 @@ impl Block {
                 dispatch_m(isa, Skinny(*self));
             } else {
                 dispatch_m(isa, Tiles { block: *self, scratch });
+            }
+            if self.epilogue.is_none() {
+                return;
             }
             let Epilogue { alpha, beta, bias, activation, .. } = self.epilogue;
             if alpha != 1.0 || beta != 0.0 || !bias.is_null() {

@@ -5,6 +5,7 @@
 
 use super::{Block, Matrix};
 use crate::contract::K_BLOCK;
+use crate::hal::cpu::isa::Isa;
 use crate::hal::cpu::simd::{Chains, Kernel, MAX_TILE_VECTORS, Simd, unroll};
 
 /// The most rows of a register tile on any instruction set.
@@ -20,6 +21,12 @@ const STREAMED: usize = 384 << 10;
 const STRIP: usize = 512;
 /// Rows of B that are streamed at a time.
 const STEP: usize = 64;
+
+/// Turns between two that prefetch, where none does.
+const NEVER: usize = 1 << 20;
+
+/// The longest K whose tiles take less time than their results take to come from memory.
+const SHORT: usize = 128;
 
 /// Rows of A that are packed at a time.
 const GROUP: usize = 384;
@@ -46,10 +53,15 @@ impl Packing {
     }
 
     /// Floats of scratch for a block of at most these sizes.
-    pub fn scratch(self, m: usize, n: usize, k: usize) -> usize {
+    pub fn scratch(self, isa: Isa, m: usize, n: usize, k: usize) -> usize {
         let totals = if k > K_BLOCK { m * n.next_multiple_of(MAX_COLUMNS) } else { 0 };
-        let waiting = if m <= STREAM_ROWS && !self.b { STREAM_ROWS * STRIP } else { 0 };
-        self.panels(n) + self.rows(m) + totals + waiting
+        let waiting = if self.streams(m, n, k) { STREAM_ROWS * STRIP } else { 0 };
+        self.panels(n, isa == Isa::Avx512) + self.rows(m) + totals + waiting
+    }
+
+    /// Whether B is streamed past a group of rows.
+    fn streams(self, rows: usize, n: usize, k: usize) -> bool {
+        rows <= STREAM_ROWS && !self.b && k * n >= STREAMED
     }
 
     /// Floats of packed rows: a group of them.
@@ -57,9 +69,13 @@ impl Packing {
         if self.a { m.min(GROUP + MAX_ROWS) * ROW } else { 0 }
     }
 
-    /// Floats of packed panels: all of them, or one that is packed for its missing columns.
-    fn panels(self, n: usize) -> usize {
-        K_BLOCK * if self.b { n.next_multiple_of(MAX_COLUMNS) } else { MAX_COLUMNS }
+    /// Floats of packed panels: all of them, or one that is packed for its missing columns where it has to be.
+    fn panels(self, n: usize, ragged: bool) -> usize {
+        match (self.b, ragged) {
+            (true, _) => K_BLOCK * n.next_multiple_of(MAX_COLUMNS),
+            (false, true) => 0,
+            (false, false) => K_BLOCK * MAX_COLUMNS,
+        }
     }
 }
 
@@ -79,10 +95,17 @@ impl Kernel for Tiles {
         const { assert!(S::TILE_VECTORS * S::LANES <= MAX_COLUMNS) };
         let Tiles { block: Block { m, n, k, a, b, packing, .. }, scratch } = self;
         // Rows are spread evenly over the groups.
-        let group = m.div_ceil(m.div_ceil(GROUP)).next_multiple_of(S::TILE_ROWS);
+        // A short K block is soon done with a tile: then the result is written along its rows, as the processor expects.
+        let group = if k <= SHORT && packing.b {
+            S::TILE_ROWS
+        } else if m <= GROUP {
+            m
+        } else {
+            m.div_ceil(m.div_ceil(GROUP)).next_multiple_of(S::TILE_ROWS)
+        };
         // SAFETY: offsets follow from the sizes; the scratch holds what is packed.
         unsafe {
-            let packed_a = scratch.add(packing.panels(n));
+            let packed_a = scratch.wrapping_add(packing.panels(n, S::RAGGED));
             let mut p = 0;
             while p < k {
                 let depth = K_BLOCK.min(k - p);
@@ -113,7 +136,7 @@ impl Tiles {
     unsafe fn group<S: Simd>(&self, p: usize, depth: usize, top: usize, rows: usize, a: *const f32, a_row: usize) {
         let Block { n, k, a: Matrix { column: columns_of_a, .. }, b, packing, .. } = self.block;
         // B is streamed past a few rows, a strip of it at a time as it lies in memory; their chains wait in the scratch.
-        let streamed = rows <= STREAM_ROWS && !packing.b && b.column == 1 && k * n >= STREAMED;
+        let streamed = packing.streams(rows, n, k) && b.column == 1;
         let (strip, step) = if streamed { (STRIP, STEP) } else { (n, depth) };
         // SAFETY: as in `run`.
         unsafe {
@@ -145,13 +168,17 @@ impl Tiles {
         let Part { p, depth, q, count, start, end } = part;
         let (begins, ends) = (q == 0, q + count == depth);
         let last = p + depth == k;
-        let waiting = scratch.wrapping_add(packing.panels(n) + packing.rows(m));
+        let waiting = scratch.wrapping_add(packing.panels(n, S::RAGGED) + packing.rows(m));
         let totals = waiting.wrapping_add(if streamed { STREAM_ROWS * STRIP } else { 0 });
         let width = S::TILE_VECTORS * S::LANES;
         // Tiles ask for what comes next in as many steps as fit between them.
         let ahead = packing.b || k * n >= STREAMED;
-        let tallest = Chains::asked(count, S::TILE_ROWS.min(rows), 1) * rows.div_ceil(S::TILE_ROWS);
-        let period = if ahead { 1usize << (tallest / count).clamp(1, 32).ilog2() } else { 1 << 20 };
+        let period = if ahead {
+            let most = Chains::asked(count, S::TILE_ROWS.min(rows), 1) * rows.div_ceil(S::TILE_ROWS);
+            1usize << (most / count).clamp(1, 32).ilog2()
+        } else {
+            NEVER
+        };
         // SAFETY: as in `run`.
         unsafe {
             let mut j = start;
@@ -181,7 +208,7 @@ impl Tiles {
                     } else {
                         (total(below, right), width)
                     };
-                    let more = Chains::asked(count, height, period).min(count - asked);
+                    let more = if ahead { Chains::asked(count, height, period).min(count - asked) } else { 0 };
                     let chains = Chains {
                         depth: count,
                         a: a.add(i * a_row),
@@ -366,13 +393,36 @@ struct Tile {
 /// Where a K block's chains begin.
 static ZEROS: [f32; MAX_COLUMNS] = [0.0; MAX_COLUMNS];
 
-/// The height of the next tile: one of those that there are, so that the last is not a sliver.
+/// For each number of rows up to a tallest tile's the least height that covers it, and the greatest that fits into it.
+const LIMITS: [(u8, u8); MAX_ROWS + 1] = {
+    let mut limits = [(0, 0); MAX_ROWS + 1];
+    let mut rows = 1;
+    while rows <= MAX_ROWS {
+        let mut i = 0;
+        while i < HEIGHTS.len() {
+            if HEIGHTS[i] >= rows {
+                limits[rows].0 = HEIGHTS[i] as u8;
+            }
+            if HEIGHTS[i] <= rows && limits[rows].1 == 0 {
+                limits[rows].1 = HEIGHTS[i] as u8;
+            }
+            i += 1;
+        }
+        rows += 1;
+    }
+    limits
+};
+
+/// The height of the next tile: the last two share what is left, so that the last is not a sliver.
+#[inline(always)]
 fn height(rows: usize, tallest: usize) -> usize {
-    let even = rows.div_ceil(rows.div_ceil(tallest));
-    let fits = |height: &usize| *height <= rows.min(tallest);
-    // The least that is at least as tall, else the tallest.
-    let heights = HEIGHTS.iter().copied().filter(fits);
-    heights.clone().rfind(|&height| height >= even).or(heights.clone().next()).unwrap_or(1)
+    if rows >= 2 * tallest {
+        return tallest;
+    }
+    let even = if rows > tallest { rows.div_ceil(2) } else { rows };
+    let most = rows.min(tallest);
+    let covers = LIMITS[even].0 as usize;
+    if covers <= most { covers } else { LIMITS[most].1 as usize }
 }
 
 impl Tile {
