@@ -7,6 +7,7 @@ pub const MAX_TILE_VECTORS: usize = 2;
 
 /// What the chains of a tile are computed from: rows of A and of B, each row's values next to each other.
 #[derive(Clone, Copy)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // Nothing is prefetched there.
 pub struct Chains {
     /// Products in each chain; at most a K block.
     pub depth: usize,

@@ -25,8 +25,8 @@ const STEP: usize = 64;
 /// Turns between two that prefetch, where none does.
 const NEVER: usize = 1 << 20;
 
-/// The longest K whose tiles take less time than their results take to come from memory.
-const SHORT: usize = 128;
+/// Values of a result that no cache holds.
+const LARGE: usize = 1 << 20;
 
 /// Rows of A that are packed at a time.
 const GROUP: usize = 384;
@@ -95,8 +95,8 @@ impl Kernel for Tiles {
         const { assert!(S::TILE_VECTORS * S::LANES <= MAX_COLUMNS) };
         let Tiles { block: Block { m, n, k, a, b, packing, .. }, scratch } = self;
         // Rows are spread evenly over the groups.
-        // A short K block is soon done with a tile: then the result is written along its rows, as the processor expects.
-        let group = if k <= SHORT && packing.b {
+        // A large result of one K block is written along its rows: tiles take less time than scattered lines need to come.
+        let group = if k <= K_BLOCK && m * n >= LARGE && packing.b {
             S::TILE_ROWS
         } else if m <= GROUP {
             m
