@@ -21,6 +21,7 @@ const SOURCES: &[&str] = &[
     "op",
     "elementwise",
     "matrix",
+    "packed",
     "reduce",
     "moves",
     "program",

@@ -3,7 +3,7 @@
 pub use adead_core::contract::{self, Activation, GeluForm};
 pub use adead_core::{
     AttentionOptions, Attrs, Axis, Command, Context, ContextOptions, DType, Element, Error, MatmulOptions, Meta, Op,
-    Permutation, Result, Shape, Status, Tensor, VERSION, View, ViewMut,
+    Packed, Permutation, Result, Shape, Status, Tensor, VERSION, View, ViewMut,
 };
 pub use adead_core::{hardware, memory, program};
 

@@ -1,7 +1,7 @@
 //! One block of a matrix product: the contract's chains of 256 in registers, totals in the output, the epilogue.
 //!
 //! Two ways lead there, chosen by shape: register tiles over packed operands (`tile.rs`), and for a few rows B streamed
-//! past them (`skinny.rs`). The order of everything but the chain itself (which block, which thread, which way) can't
+//! past them (`skinny.rs`). Tiles also take a B that was packed before. The order of everything but the chain itself (which block, which thread, which way) can't
 //! change bits.
 
 mod dots;
@@ -17,8 +17,8 @@ use crate::hal::cpu::simd::dispatch;
 use dots::Dots;
 use finish::Finish;
 use skinny::Skinny;
-pub use tile::Packing;
 use tile::Tiles;
+pub use tile::{Pack, Packing, Panels, Width};
 
 /// The largest block of the result that one task computes: it bounds the scratch.
 pub const BLOCK_ROWS: usize = 2048;
@@ -107,15 +107,25 @@ impl Block {
     /// The matrices cover the sizes, `out` is this call's alone, `scratch` holds [`Packing::scratch`] floats.
     pub unsafe fn compute(&self, isa: Isa, scratch: *mut f32) {
         // SAFETY: passed on.
+        unsafe { self.compute_with(isa, scratch, None) }
+    }
+
+    /// Computes it, with B packed before if `panels` are given.
+    ///
+    /// # Safety
+    /// As [`Block::compute`]'s; the panels are this instruction set's and cover k and n. With them `b` is not read, and
+    /// `packing.b` is not set.
+    pub unsafe fn compute_with(&self, isa: Isa, scratch: *mut f32, panels: Option<Panels>) {
+        // SAFETY: passed on.
         unsafe {
             if self.k == 0 {
                 (0..self.m).for_each(|i| self.out.add(i * self.out_row).write_bytes(0, self.n));
-            } else if dots::fits(self.m, self.n, self.a, self.b) {
+            } else if panels.is_none() && dots::fits(self.m, self.n, self.a, self.b) {
                 flushing(|| dispatch(isa, Dots(*self)));
-            } else if streams(self.m, self.b.column == 1) {
+            } else if panels.is_none() && streams(self.m, self.b.column == 1) {
                 flushing(|| dispatch(isa, Skinny(*self)));
             } else {
-                flushing(|| dispatch(isa, Tiles { block: *self, scratch }));
+                flushing(|| dispatch(isa, Tiles { block: *self, scratch, panels }));
             }
             let Epilogue { alpha, beta, bias, activation, .. } = self.epilogue;
             if alpha != 1.0 || beta != 0.0 || !bias.is_null() {

@@ -60,10 +60,59 @@ impl Packing {
     }
 }
 
+/// B as panels for every K block: `[K block][panel][k][width]`, where width is a tile's.
+#[derive(Clone, Copy)]
+pub struct Panels {
+    pub data: *const f32,
+    /// The columns of each K block: B's, rounded up to whole panels.
+    pub columns: usize,
+    /// The column of B that is the block's first; a panel begins there.
+    pub first: usize,
+}
+
+impl Panels {
+    /// The panel that begins at column `j` of the block, in the K block of `depth` rows that begins at `p`.
+    fn at(self, p: usize, depth: usize, j: usize) -> *const f32 {
+        self.data.wrapping_add(p * self.columns + (self.first + j) * depth)
+    }
+}
+
+/// The columns of a panel on an instruction set.
+pub struct Width;
+
+impl Kernel for Width {
+    type Output = usize;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> usize {
+        S::TILE_VECTORS * S::LANES
+    }
+}
+
+/// Packs a K block of B: `depth` rows of n columns.
+pub struct Pack {
+    pub b: Matrix,
+    pub n: usize,
+    pub depth: usize,
+    pub to: *mut f32,
+}
+
+impl Kernel for Pack {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        // SAFETY: the maker vouches for both.
+        unsafe { pack_panels::<S>(self.b, self.n, self.depth, self.to) }
+    }
+}
+
 /// A block by register tiles.
 pub(super) struct Tiles {
     pub block: Block,
     pub scratch: *mut f32,
+    /// B, where it was packed before; then `block.b` is not read and `block.packing.b` not set.
+    pub panels: Option<Panels>,
 }
 
 impl Kernel for Tiles {
@@ -73,7 +122,7 @@ impl Kernel for Tiles {
     unsafe fn run<S: Simd>(self) {
         const { assert!(S::TILE_ROWS <= MAX_ROWS && S::TILE_VECTORS <= MAX_TILE_VECTORS) };
         const { assert!(S::TILE_VECTORS * S::LANES <= MAX_COLUMNS) };
-        let Tiles { block: Block { m, n, k, a, b, packing, .. }, scratch } = self;
+        let Tiles { block: Block { m, n, k, a, b, packing, .. }, scratch, .. } = self;
         // Rows are spread evenly over the groups.
         let group = m.div_ceil(m.div_ceil(GROUP)).next_multiple_of(S::TILE_ROWS);
         // SAFETY: offsets follow from the sizes; the scratch holds what is packed.
@@ -104,12 +153,21 @@ impl Kernel for Tiles {
 }
 
 impl Tiles {
+    /// B's panels, if it is packed: those made before, or those of this K block.
+    #[inline(always)]
+    fn panels(&self) -> Option<Panels> {
+        match self.panels {
+            None if self.block.packing.b => Some(Panels { data: self.scratch, columns: 0, first: 0 }),
+            panels => panels,
+        }
+    }
+
     /// One K block of a group of rows.
     #[inline(always)]
     unsafe fn group<S: Simd>(&self, p: usize, depth: usize, top: usize, rows: usize, a: *const f32, a_row: usize) {
-        let Block { n, k, b, packing, .. } = self.block;
+        let Block { n, k, b, .. } = self.block;
         // B is streamed past a few rows, a strip of it at a time as it lies in memory; their chains wait in the scratch.
-        let streamed = rows <= STREAM_ROWS && !packing.b && b.column == 1 && k * n >= STREAMED;
+        let streamed = rows <= STREAM_ROWS && self.panels().is_none() && b.column == 1 && k * n >= STREAMED;
         let (strip, step) = if streamed { (STRIP, STEP) } else { (n, depth) };
         // SAFETY: as in `run`.
         unsafe {
@@ -129,7 +187,8 @@ impl Tiles {
     /// A part of a K block's products over a strip of columns.
     #[inline(always)]
     unsafe fn part<S: Simd>(&self, part: Part, streamed: bool, top: usize, rows: usize, a: *const f32, a_row: usize) {
-        let Tiles { block: Block { m, n, k, b, out, out_row, packing, .. }, scratch } = *self;
+        let Tiles { block: Block { m, n, k, b, out, out_row, packing, .. }, scratch, .. } = *self;
+        let panels = self.panels();
         let Part { p, depth, q, count, start, end } = part;
         let (begins, ends) = (q == 0, q + count == depth);
         let last = p + depth == k;
@@ -138,19 +197,18 @@ impl Tiles {
         let width = S::TILE_VECTORS * S::LANES;
         let turns = count.saturating_sub(S::TILE_ROWS.min(rows)) / 4;
         // Tiles ask for what comes next in as many steps as fit between them.
-        let ahead = packing.b || k * n >= STREAMED;
+        let ahead = panels.is_some() || k * n >= STREAMED;
         let period =
             if !ahead { 32 } else { 1usize << (4 * turns * rows.div_ceil(S::TILE_ROWS) / count).clamp(1, 32).ilog2() };
         // SAFETY: as in `run`.
         unsafe {
             let mut j = start;
             while j < end {
-                let packed = packing.b || (!S::RAGGED && end - j < width);
+                let packed = panels.is_some() || (!S::RAGGED && end - j < width);
                 // Missing columns are zeros of a packed panel, or one masked vector.
                 let columns = if packed || end - j >= width { width.min(end - j) } else { S::LANES.min(end - j) };
-                let (panel, b_row, after) = if packing.b {
-                    let panel = scratch.add(j * K_BLOCK).cast_const();
-                    (panel, width, panel.wrapping_add(K_BLOCK * width))
+                let (panel, b_row, after) = if let Some(panels) = panels {
+                    (panels.at(p, depth, j), width, panels.at(p, depth, j + width))
                 } else if packed {
                     pack_panels::<S>(b.at(p + q, j), columns, count, scratch);
                     (scratch.cast_const(), width, scratch.cast_const())
@@ -250,11 +308,11 @@ unsafe fn pack_rows<S: Simd>(a: Matrix, m: usize, depth: usize, to: *mut f32) {
     }
 }
 
-/// Panels of B as `[panel][k][width]`, zero beyond the last column: those columns are not stored.
+/// Panels of a K block of B as `[panel][k][width]`, zero beyond the last column: those columns are not stored.
 #[inline(always)]
 unsafe fn pack_panels<S: Simd>(b: Matrix, n: usize, depth: usize, to: *mut f32) {
     let width = S::TILE_VECTORS * S::LANES;
-    // SAFETY: the matrix covers depth × n, the destination K_BLOCK × n rounded up to whole panels.
+    // SAFETY: the matrix covers depth × n, the destination depth × n rounded up to whole panels.
     unsafe {
         let whole = n / width * width;
         if b.column == 1 {
@@ -264,23 +322,23 @@ unsafe fn pack_panels<S: Simd>(b: Matrix, n: usize, depth: usize, to: *mut f32) 
                 let mut j = 0;
                 while j < whole {
                     unroll!(v < S::TILE_VECTORS => {
-                        S::store(to.add(j * K_BLOCK + v * S::LANES), S::load(from.add(j + v * S::LANES)));
+                        S::store(to.add(j * depth + v * S::LANES), S::load(from.add(j + v * S::LANES)));
                     });
                     j += width;
                 }
                 if j < n {
-                    to.add(j * K_BLOCK).write_bytes(0, width);
-                    to.add(j * K_BLOCK).copy_from_nonoverlapping(from.add(j), n - j);
+                    to.add(j * depth).write_bytes(0, width);
+                    to.add(j * depth).copy_from_nonoverlapping(from.add(j), n - j);
                 }
             }
             return;
         }
         if whole < n {
-            to.add(whole * K_BLOCK).write_bytes(0, depth * width);
+            to.add(whole * depth).write_bytes(0, depth * width);
         }
         let mut j = 0;
         while j < n {
-            let to = to.add(j / width * width * K_BLOCK + j % width);
+            let to = to.add(j / width * width * depth + j % width);
             transpose::<S>(b.data.add(j * b.column), b.column, S::LANES.min(n - j), b.row, depth, to, width);
             j += S::LANES;
         }
