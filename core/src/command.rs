@@ -92,6 +92,20 @@ pub struct ViewMut<'a> {
 /// many there are.
 pub type Inputs<'a> = SmallVec<[Option<View<'a>>; 4]>;
 
+/// The first element of an operand that is not plain host memory.
+#[inline(never)]
+fn elsewhere(place: Place<'_>) -> Result<*mut u8> {
+    match place {
+        Place::Host(pointer) => Ok(pointer.as_ptr()),
+        Place::Buffer(buffer, offset) => match buffer.host_pointer() {
+            // SAFETY: whoever made the view checked that offset + bytes is inside the buffer.
+            Some(pointer) => Ok(unsafe { pointer.as_ptr().add(offset) }),
+            None => fail!(InvalidArgument, "the operand is on {}, not in host memory", buffer.device_name()),
+        },
+        Place::Packed(_) => fail!(InvalidArgument, "an operand is a packed matrix: only matmul's b may be"),
+    }
+}
+
 macro_rules! view_common {
     () => {
         /// The description.
@@ -118,17 +132,12 @@ macro_rules! view_common {
             self.place
         }
 
-        /// The first element in host memory; an error if it is elsewhere or the operand is packed.
+        /// The first element in host memory; an error if it is on a device that the host can't address, or packed.
         #[inline]
         pub fn host(&self) -> Result<*mut u8> {
             match self.place {
                 Place::Host(pointer) => Ok(pointer.as_ptr()),
-                Place::Buffer(buffer, offset) => match buffer.host_pointer() {
-                    // SAFETY: whoever made the view checked that offset + bytes is inside the buffer.
-                    Some(pointer) => Ok(unsafe { pointer.as_ptr().add(offset) }),
-                    None => fail!(InvalidArgument, "the operand is on {}, not in host memory", buffer.device_name()),
-                },
-                Place::Packed(_) => fail!(InvalidArgument, "an operand is a packed matrix: only matmul's b may be"),
+                place => elsewhere(place),
             }
         }
     };

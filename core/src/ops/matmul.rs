@@ -13,8 +13,8 @@ pub(super) const INFO: OpInfo = OpInfo {
     attrs: &["trans_a", "trans_b", "alpha", "beta", "activation"],
     in_place: false,
     shape: |attrs, inputs, output| {
-        if attrs.trans_b && matches!(inputs[1].map(|b| b.place()), Some(Place::Packed(_))) {
-            fail!(InvalidArgument, "matmul: b is packed, so trans_b must be 0: b is transposed when it is packed");
+        if attrs.trans_b {
+            unpacked(inputs)?;
         }
         let plan = Plan::new(attrs, inputs)?;
         plan.describe(output)?;
@@ -160,6 +160,16 @@ impl<'a> Plan<'a> {
         }
         strides
     }
+}
+
+/// A packed B is `[K, N]`, whatever it was before.
+#[cold]
+#[inline(never)]
+fn unpacked(inputs: &[Option<View<'_>>]) -> Result<()> {
+    if let Some(Some(Place::Packed(_))) = inputs.get(1).map(|b| b.map(|b| b.place())) {
+        fail!(InvalidArgument, "matmul: b is packed, so trans_b must be 0: b is transposed when it is packed");
+    }
+    Ok(())
 }
 
 /// Checks C and the bias.

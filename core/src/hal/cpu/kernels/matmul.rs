@@ -1,6 +1,6 @@
 //! matmul, dot and ffn: products cut into blocks that the threads claim.
 
-use super::gemm::{BLOCK_COLUMNS, BLOCK_ROWS, Block, Epilogue, Matrix, Pack, Packing, Width};
+use super::gemm::{BLOCK_COLUMNS, BLOCK_ROWS, Block, Epilogue, Matrix, Packing, Width};
 use super::{Call, Exec, Shared};
 use crate::command::Place;
 use crate::contract::{Activation, K_BLOCK};
@@ -189,18 +189,36 @@ pub fn panel_width(isa: Isa) -> usize {
 
 impl Exec<'_> {
     /// Packs a `k × n` matrix of f32, or the transpose of the one stored so: K blocks of panels, one behind the other.
+    /// Done once for each matrix, so plain code for every instruction set.
     ///
     /// # Safety
     /// `b` has k·n values; `to` is this call's alone and has room for k rows of n columns, rounded up to whole panels.
     pub unsafe fn pack(&self, b: *const f32, k: usize, n: usize, transposed: bool, to: *mut f32) {
-        let columns = n.next_multiple_of(panel_width(self.isa));
+        let width = panel_width(self.isa);
+        let panels = n.div_ceil(width);
+        let Matrix { row, column, .. } = Matrix::new(b, k, n, transposed);
         let (b, to) = (Shared(b.cast_mut()), Shared(to));
-        self.pool.run(k.div_ceil(K_BLOCK), &|task, _| {
-            let p = task * K_BLOCK;
-            // SAFETY: the K block lies inside both; tasks have one each.
+        self.pool.run(k.div_ceil(K_BLOCK) * panels, &|task, _| {
+            let (p, j) = (task / panels * K_BLOCK, task % panels * width);
+            let (depth, columns) = (K_BLOCK.min(k - p), width.min(n - j));
+            // SAFETY: the panel's values lie inside both; tasks have one each.
             unsafe {
-                let b = Matrix::new(b.get(), k, n, transposed).at(p, 0);
-                dispatch(self.isa, Pack { b, n, depth: K_BLOCK.min(k - p), to: to.get().add(p * columns) });
+                let from = b.get().add(p * row + j * column);
+                let to = to.get().add(p * panels * width + j * depth);
+                if columns < width {
+                    to.write_bytes(0, depth * width);
+                }
+                if column == 1 {
+                    for q in 0..depth {
+                        to.add(q * width).copy_from_nonoverlapping(from.add(q * row), columns);
+                    }
+                    return;
+                }
+                for c in 0..columns {
+                    for q in 0..depth {
+                        to.add(q * width + c).write(*from.add(q + c * column));
+                    }
+                }
             }
         });
     }

@@ -18,7 +18,7 @@ use dots::Dots;
 use finish::Finish;
 use skinny::Skinny;
 use tile::Tiles;
-pub use tile::{Pack, Packing, Panels, Width};
+pub use tile::{Packing, Panels, Width};
 
 /// The largest block of the result that one task computes: it bounds the scratch.
 pub const BLOCK_ROWS: usize = 2048;
@@ -125,7 +125,7 @@ impl Block {
             } else if panels.is_none() && streams(self.m, self.b.column == 1) {
                 flushing(|| dispatch(isa, Skinny(*self)));
             } else {
-                flushing(|| dispatch(isa, Tiles { block: *self, scratch, panels }));
+                flushing(|| dispatch(isa, Tiles::new(*self, scratch, panels)));
             }
             let Epilogue { alpha, beta, bias, activation, .. } = self.epilogue;
             if alpha != 1.0 || beta != 0.0 || !bias.is_null() {

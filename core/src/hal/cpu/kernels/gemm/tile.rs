@@ -89,30 +89,21 @@ impl Kernel for Width {
     }
 }
 
-/// Packs a K block of B: `depth` rows of n columns.
-pub struct Pack {
-    pub b: Matrix,
-    pub n: usize,
-    pub depth: usize,
-    pub to: *mut f32,
-}
-
-impl Kernel for Pack {
-    type Output = ();
-
-    #[inline(always)]
-    unsafe fn run<S: Simd>(self) {
-        // SAFETY: the maker vouches for both.
-        unsafe { pack_panels::<S>(self.b, self.n, self.depth, self.to) }
-    }
-}
-
 /// A block by register tiles.
 pub(super) struct Tiles {
     pub block: Block,
     pub scratch: *mut f32,
-    /// B, where it was packed before; then `block.b` is not read and `block.packing.b` not set.
-    pub panels: Option<Panels>,
+    /// Whether B is packed: before, and then `block.b` is not read, or as `block.packing` says.
+    packed: bool,
+    /// Where the panels are, of all K blocks or of one after the other.
+    panels: Panels,
+}
+
+impl Tiles {
+    pub fn new(block: Block, scratch: *mut f32, panels: Option<Panels>) -> Tiles {
+        let packed = panels.is_some() || block.packing.b;
+        Tiles { block, scratch, packed, panels: panels.unwrap_or(Panels { data: scratch, columns: 0, first: 0 }) }
+    }
 }
 
 impl Kernel for Tiles {
@@ -153,21 +144,12 @@ impl Kernel for Tiles {
 }
 
 impl Tiles {
-    /// B's panels, if it is packed: those made before, or those of this K block.
-    #[inline(always)]
-    fn panels(&self) -> Option<Panels> {
-        match self.panels {
-            None if self.block.packing.b => Some(Panels { data: self.scratch, columns: 0, first: 0 }),
-            panels => panels,
-        }
-    }
-
     /// One K block of a group of rows.
     #[inline(always)]
     unsafe fn group<S: Simd>(&self, p: usize, depth: usize, top: usize, rows: usize, a: *const f32, a_row: usize) {
         let Block { n, k, b, .. } = self.block;
         // B is streamed past a few rows, a strip of it at a time as it lies in memory; their chains wait in the scratch.
-        let streamed = rows <= STREAM_ROWS && self.panels().is_none() && b.column == 1 && k * n >= STREAMED;
+        let streamed = rows <= STREAM_ROWS && !self.packed && b.column == 1 && k * n >= STREAMED;
         let (strip, step) = if streamed { (STRIP, STEP) } else { (n, depth) };
         // SAFETY: as in `run`.
         unsafe {
@@ -187,8 +169,7 @@ impl Tiles {
     /// A part of a K block's products over a strip of columns.
     #[inline(always)]
     unsafe fn part<S: Simd>(&self, part: Part, streamed: bool, top: usize, rows: usize, a: *const f32, a_row: usize) {
-        let Tiles { block: Block { m, n, k, b, out, out_row, packing, .. }, scratch, .. } = *self;
-        let panels = self.panels();
+        let Tiles { block: Block { m, n, k, b, out, out_row, packing, .. }, scratch, packed: ready, panels } = *self;
         let Part { p, depth, q, count, start, end } = part;
         let (begins, ends) = (q == 0, q + count == depth);
         let last = p + depth == k;
@@ -197,17 +178,17 @@ impl Tiles {
         let width = S::TILE_VECTORS * S::LANES;
         let turns = count.saturating_sub(S::TILE_ROWS.min(rows)) / 4;
         // Tiles ask for what comes next in as many steps as fit between them.
-        let ahead = panels.is_some() || k * n >= STREAMED;
+        let ahead = ready || k * n >= STREAMED;
         let period =
             if !ahead { 32 } else { 1usize << (4 * turns * rows.div_ceil(S::TILE_ROWS) / count).clamp(1, 32).ilog2() };
         // SAFETY: as in `run`.
         unsafe {
             let mut j = start;
             while j < end {
-                let packed = panels.is_some() || (!S::RAGGED && end - j < width);
+                let packed = ready || (!S::RAGGED && end - j < width);
                 // Missing columns are zeros of a packed panel, or one masked vector.
                 let columns = if packed || end - j >= width { width.min(end - j) } else { S::LANES.min(end - j) };
-                let (panel, b_row, after) = if let Some(panels) = panels {
+                let (panel, b_row, after) = if ready {
                     (panels.at(p, depth, j), width, panels.at(p, depth, j + width))
                 } else if packed {
                     pack_panels::<S>(b.at(p + q, j), columns, count, scratch);
