@@ -178,7 +178,7 @@ impl Tiles {
         let width = S::TILE_VECTORS * S::LANES;
         let turns = count.saturating_sub(S::TILE_ROWS.min(rows)) / 4;
         // Tiles ask for what comes next in as many steps as fit between them.
-        let ahead = ready || k * n >= STREAMED;
+        let ahead = (ready && rows > 1) || k * n >= STREAMED;
         let period =
             if !ahead { 32 } else { 1usize << (4 * turns * rows.div_ceil(S::TILE_ROWS) / count).clamp(1, 32).ilog2() };
         // SAFETY: as in `run`.
