@@ -295,6 +295,9 @@ typedef struct adead_context adead_context;
 /// What a program's run gave: its outputs and how they came about.
 typedef struct adead_outcome adead_outcome;
 
+/// A right operand of matrix products, laid out in advance for them. It never changes, so threads may share one.
+typedef struct adead_packed adead_packed;
+
 /// A decoded program. It never changes, so threads may share one.
 typedef struct adead_program adead_program;
 
@@ -857,6 +860,39 @@ adead_status adead_tensor_ffn(const adead_context *context,
                               const adead_tensor *b2,
                               adead_activation activation,
                               adead_tensor **out);
+
+/// Packs a matrix that is multiplied with many times: b is `[K, N]`, or `[N, K]` if `trans_b` is not 0; f32, f16 or
+/// bf16. The packed matrix takes four bytes an element, and columns are rounded up to a multiple of 8, 16 or 32; b may
+/// be given up. It is for the instruction set of the context. `shape_mismatch` unless b has two dimensions,
+/// `dtype_mismatch` for integers.
+ADEAD_API
+adead_status adead_packed_create(const adead_context *context,
+                                 const adead_tensor *b,
+                                 int32_t trans_b,
+                                 adead_packed **out);
+
+/// Gives a packed matrix up; NULL is fine.
+ADEAD_API void adead_packed_destroy(adead_packed *packed);
+
+/// The dimensions K and N, two values, in this order however b was given. They belong to the packed matrix and go with
+/// it.
+ADEAD_API adead_status adead_packed_dims(const adead_packed *packed, const size_t **out);
+
+/// The type of the elements of the matrix that was packed.
+ADEAD_API adead_status adead_packed_dtype(const adead_packed *packed, adead_dtype *out);
+
+/// Bytes of memory that the packed elements take.
+ADEAD_API adead_status adead_packed_bytes(const adead_packed *packed, size_t *out);
+
+/// `adead_tensor_matmul` with a packed b: the same result, and no time spent on packing. a is `[..., M, K]` of the dtype
+/// that b had, result `[..., M, N]`; `options` may be NULL, and its `trans_b` is 0. `invalid_argument` if b was packed for
+/// another instruction set than the context's.
+ADEAD_API
+adead_status adead_packed_matmul(const adead_context *context,
+                                 const adead_tensor *a,
+                                 const adead_packed *b,
+                                 const adead_matmul_options *options,
+                                 adead_tensor **out);
 
 /// The sum along an axis (negative ones count from the end) or, with `ADEAD_AXIS_ALL`, of everything. `keepdim` not 0
 /// keeps the axis as 1.

@@ -1,9 +1,11 @@
 //! Direct calls: every operation as a method of [`Context`]. Each builds a command; none has a rule of its own.
 
+use crate::command::View;
 use crate::context::Context;
 use crate::contract::{Activation, GeluForm};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::hal::cpu::Packed;
 use crate::ops::{Attrs, Axis, Op, Permutation};
 use crate::tensor::Tensor;
 
@@ -38,6 +40,14 @@ impl Default for MatmulOptions<'_> {
             bias: None,
             activation: Activation::None,
         }
+    }
+}
+
+impl MatmulOptions<'_> {
+    /// All but the operands.
+    fn attrs(&self) -> Attrs {
+        let MatmulOptions { trans_a, trans_b, alpha, beta, activation, .. } = *self;
+        Attrs { trans_a, trans_b, alpha, beta, activation: Some(activation), ..Attrs::default() }
     }
 }
 
@@ -140,9 +150,16 @@ impl Context {
 
     /// `activation(alpha·(a·b) + beta·c + bias)`.
     pub fn matmul_with(&self, a: &Tensor, b: &Tensor, options: MatmulOptions<'_>) -> Result<Tensor> {
-        let MatmulOptions { trans_a, trans_b, alpha, beta, c, bias, activation } = options;
-        let attrs = Attrs { trans_a, trans_b, alpha, beta, activation: Some(activation), ..Attrs::default() };
-        self.run(Op::Matmul, &attrs, &[Some(a), Some(b), c, bias])
+        self.run(Op::Matmul, &options.attrs(), &[Some(a), Some(b), options.c, options.bias])
+    }
+
+    /// [`Context::matmul_with`] with a b that [`Context::pack`] made, here or in a context of the same instruction set:
+    /// the same result, and no time spent on packing. Leading dimensions are a's; `trans_b` must be false.
+    /// `invalid_argument` if b was packed for another instruction set.
+    pub fn matmul_packed(&self, a: &Tensor, b: &Packed, options: MatmulOptions<'_>) -> Result<Tensor> {
+        let (c, bias) = (options.c.map(Tensor::view), options.bias.map(Tensor::view));
+        let inputs = [Some(a.view()), Some(View::packed(b)), c, bias];
+        self.run_views(Op::Matmul, &options.attrs(), &inputs)
     }
 
     /// The inner product of two vectors, a scalar.

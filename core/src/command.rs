@@ -5,6 +5,7 @@
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::hal::Buffer;
+use crate::hal::cpu::Packed;
 use crate::ops::{Attrs, Op};
 use crate::shape::Shape;
 use smallvec::SmallVec;
@@ -68,6 +69,8 @@ pub enum Place<'a> {
     Host(NonNull<u8>),
     /// In a device's buffer, from a byte offset.
     Buffer(&'a dyn Buffer, usize),
+    /// In the layout of the kernels that multiply with them.
+    Packed(&'a Packed),
 }
 
 /// An operand that is read.
@@ -88,6 +91,20 @@ pub struct ViewMut<'a> {
 /// Operands in the operation's order, `None` where an optional one is absent: for makers of commands that don't know how
 /// many there are.
 pub type Inputs<'a> = SmallVec<[Option<View<'a>>; 4]>;
+
+/// The first element of an operand that is not plain host memory.
+#[inline(never)]
+fn elsewhere(place: Place<'_>) -> Result<*mut u8> {
+    match place {
+        Place::Host(pointer) => Ok(pointer.as_ptr()),
+        Place::Buffer(buffer, offset) => match buffer.host_pointer() {
+            // SAFETY: whoever made the view checked that offset + bytes is inside the buffer.
+            Some(pointer) => Ok(unsafe { pointer.as_ptr().add(offset) }),
+            None => fail!(InvalidArgument, "the operand is on {}, not in host memory", buffer.device_name()),
+        },
+        Place::Packed(_) => fail!(InvalidArgument, "an operand is a packed matrix: only matmul's b may be"),
+    }
+}
 
 macro_rules! view_common {
     () => {
@@ -115,16 +132,12 @@ macro_rules! view_common {
             self.place
         }
 
-        /// The first element in host memory; an error naming the device if it is elsewhere.
+        /// The first element in host memory; an error if it is on a device that the host can't address, or packed.
         #[inline]
         pub fn host(&self) -> Result<*mut u8> {
             match self.place {
                 Place::Host(pointer) => Ok(pointer.as_ptr()),
-                Place::Buffer(buffer, offset) => match buffer.host_pointer() {
-                    // SAFETY: whoever made the view checked that offset + bytes is inside the buffer.
-                    Some(pointer) => Ok(unsafe { pointer.as_ptr().add(offset) }),
-                    None => fail!(InvalidArgument, "the operand is on {}, not in host memory", buffer.device_name()),
-                },
+                place => elsewhere(place),
             }
         }
     };
@@ -152,6 +165,16 @@ impl<'a> View<'a> {
     pub fn buffer(buffer: &'a dyn Buffer, offset: usize, meta: &'a Meta) -> Result<View<'a>> {
         check_buffer(buffer, offset, meta)?;
         Ok(View { meta, place: Place::Buffer(buffer, offset), borrow: PhantomData })
+    }
+
+    /// A packed matrix, as b of `matmul`; no other operand may be one.
+    pub fn packed(matrix: &'a Packed) -> View<'a> {
+        View { meta: matrix.meta(), place: Place::Packed(matrix), borrow: PhantomData }
+    }
+
+    /// The same place with another description, which fits what is there.
+    pub(crate) fn described(self, meta: &'a Meta) -> View<'a> {
+        View { meta, ..self }
     }
 
     /// A description without memory, for checking shapes before anything is allocated. It must never be executed; the
@@ -245,6 +268,11 @@ impl<'a> Command<'a> {
         }
         for (i, input) in inputs.iter().enumerate() {
             let Some(input) = input else { continue };
+            if let Place::Packed(_) = input.place
+                && (op != Op::Matmul || i != 1)
+            {
+                fail!(InvalidArgument, "{op}: operand {i} is a packed matrix: only matmul's b may be");
+            }
             if overlaps(input, &output) && !(info.in_place && same_place(input, &output)) {
                 fail!(InvalidArgument, "{op}: the output overlaps operand {i}");
             }
@@ -261,6 +289,8 @@ fn span(place: Place<'_>, bytes: usize) -> (usize, usize, usize) {
             Some(pointer) => (0, pointer.as_ptr() as usize + offset, bytes),
             None => (buffer as *const dyn Buffer as *const u8 as usize, offset, bytes),
         },
+        // Nobody writes there.
+        Place::Packed(_) => (0, 0, 0),
     }
 }
 

@@ -1,10 +1,11 @@
 //! A context: opened devices and the road from a call to a kernel.
 
-use crate::command::{Command, Inputs, Meta};
+use crate::command::{Command, Inputs, Meta, View};
 use crate::config::Config;
 use crate::dispatch::{AutoDispatcher, DeviceProfile, Explanation, Task, calibration};
+use crate::dtype::DType;
 use crate::error::{Result, fail};
-use crate::hal::cpu::{CpuDevice, Isa};
+use crate::hal::cpu::{CpuDevice, Isa, Packed};
 use crate::hal::{Device, DeviceInfo};
 use crate::ops::{Attrs, Family, Op};
 use crate::tensor::Tensor;
@@ -117,10 +118,28 @@ impl Context {
     pub fn run(&self, op: Op, attrs: &Attrs, operands: &[Option<&Tensor>]) -> Result<Tensor> {
         let mut inputs = Inputs::new();
         operands.iter().for_each(|tensor| inputs.push(tensor.map(Tensor::view)));
+        self.run_views(op, attrs, &inputs)
+    }
+
+    /// [`Context::run`] with operands that are views: of anyone's memory, or of a [`Packed`] matrix.
+    #[inline]
+    pub fn run_views(&self, op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>]) -> Result<Tensor> {
         let mut meta = Meta::scalar();
-        op.info().describe(attrs, &inputs, &mut meta)?;
+        op.info().describe(attrs, inputs, &mut meta)?;
         // The output is what the rule says and memory of its own: `Command::new` would find nothing else.
-        Tensor::filled(&meta, |output| self.execute(&mut Command { op, attrs: *attrs, inputs: &inputs, output }))
+        Tensor::filled(&meta, |output| self.execute(&mut Command { op, attrs: *attrs, inputs, output }))
+    }
+
+    /// Packs a matrix that is multiplied with many times, as the right operand of [`Context::matmul_packed`]: `[K, N]`,
+    /// or with `trans_b` `[N, K]`, of f32, f16 or bf16, which are widened here. What packing costs is about one such
+    /// product of a few rows. `shape_mismatch` unless b is a matrix, `dtype_mismatch` for integers.
+    pub fn pack(&self, b: &Tensor, trans_b: bool) -> Result<Packed> {
+        let dtype = b.dtype();
+        match dtype {
+            DType::F32 => self.cpu.pack(&b.view(), dtype, trans_b),
+            _ if dtype.is_float() => self.cpu.pack(&self.cast(b, DType::F32)?.view(), dtype, trans_b),
+            _ => fail!(DtypeMismatch, "pack: b is {dtype}; products are computed on f32, f16 and bf16: cast it first"),
+        }
     }
 }
 

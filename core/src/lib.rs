@@ -27,6 +27,7 @@ pub use command::{Command, Inputs, Meta, Place, View, ViewMut};
 pub use context::{Context, ContextOptions};
 pub use dtype::DType;
 pub use error::{Error, Result, Status};
+pub use hal::cpu::Packed;
 pub use ops::{Attrs, Axis, Cost, Family, Op, OpInfo, Permutation, Values, reference};
 pub use shape::{MAX_ELEMENTS, MAX_RANK, Shape};
 pub use tensor::{Element, Tensor};

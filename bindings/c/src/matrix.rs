@@ -61,35 +61,45 @@ pub unsafe extern "C" fn adead_tensor_matmul(
     out: *mut *mut adead_tensor,
 ) -> adead_status {
     guard(|| {
-        let attrs = Attrs::default();
-        let defaults = adead_matmul_options {
-            struct_size: 0,
-            trans_a: attrs.trans_a.into(),
-            trans_b: attrs.trans_b.into(),
-            alpha: attrs.alpha,
-            beta: attrs.beta,
-            c: null(),
-            bias: null(),
-            activation: Activation::default() as adead_activation,
-            reserved: 0,
-        };
         // SAFETY: the caller vouches for the pointers.
         unsafe {
-            let options = pointers::options(options, defaults)?;
-            if options.reserved != 0 {
-                fail!(Unsupported, "reserved of adead_matmul_options is {}; it must be 0", options.reserved);
-            }
-            let attrs = Attrs {
-                trans_a: options.trans_a != 0,
-                trans_b: options.trans_b != 0,
-                alpha: options.alpha,
-                beta: options.beta,
-                activation: Some(activation(options.activation)?),
-                ..attrs
-            };
-            run(context, Op::Matmul, &attrs, &[a, b, options.c, options.bias], out)
+            let (attrs, [c, bias]) = matmul_options(options)?;
+            run(context, Op::Matmul, &attrs, &[a, b, c, bias], out)
         }
     })
+}
+
+/// What the options of a matrix product say, with c and the bias.
+///
+/// # Safety
+/// `options` is NULL or what its type says.
+pub(crate) unsafe fn matmul_options(options: *const adead_matmul_options) -> Result<(Attrs, [*const adead_tensor; 2])> {
+    let attrs = Attrs::default();
+    let defaults = adead_matmul_options {
+        struct_size: 0,
+        trans_a: attrs.trans_a.into(),
+        trans_b: attrs.trans_b.into(),
+        alpha: attrs.alpha,
+        beta: attrs.beta,
+        c: null(),
+        bias: null(),
+        activation: Activation::default() as adead_activation,
+        reserved: 0,
+    };
+    // SAFETY: passed on.
+    let options = unsafe { pointers::options(options, defaults) }?;
+    if options.reserved != 0 {
+        fail!(Unsupported, "reserved of adead_matmul_options is {}; it must be 0", options.reserved);
+    }
+    let attrs = Attrs {
+        trans_a: options.trans_a != 0,
+        trans_b: options.trans_b != 0,
+        alpha: options.alpha,
+        beta: options.beta,
+        activation: Some(activation(options.activation)?),
+        ..attrs
+    };
+    Ok((attrs, [options.c, options.bias]))
 }
 
 /// The inner product of two vectors `[K]`: a scalar.

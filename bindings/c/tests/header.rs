@@ -22,6 +22,7 @@ const SOURCES: &[&str] = &[
     "dispatch",
     "elementwise",
     "matrix",
+    "packed",
     "reduce",
     "moves",
     "program",

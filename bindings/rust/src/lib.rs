@@ -3,7 +3,7 @@
 pub use adead_core::contract::{self, Activation, GeluForm};
 pub use adead_core::{
     AttentionOptions, Attrs, Axis, Command, Context, ContextOptions, Cost, DType, Element, Error, MatmulOptions, Meta,
-    Op, Permutation, Result, Shape, Status, Tensor, VERSION, View, ViewMut,
+    Op, Packed, Permutation, Result, Shape, Status, Tensor, VERSION, View, ViewMut,
 };
 pub use adead_core::{config, hardware, memory, program};
 

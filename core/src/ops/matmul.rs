@@ -1,7 +1,7 @@
 //! `matmul`: `activation(alpha·(a·b) + beta·c + bias)`, batched, with broadcast batch dimensions.
 
 use super::{Attrs, OpInfo, Values, scalar, rules};
-use crate::command::{Meta, View};
+use crate::command::{Meta, Place, View};
 use crate::contract::{self, Activation};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Status, fail};
@@ -13,6 +13,9 @@ pub(super) const INFO: OpInfo = OpInfo {
     attrs: &["trans_a", "trans_b", "alpha", "beta", "activation"],
     in_place: false,
     shape: |attrs, inputs, output| {
+        if attrs.trans_b {
+            unpacked(inputs)?;
+        }
         let plan = Plan::new(attrs, inputs)?;
         plan.describe(output)?;
         // Most have neither C nor a bias.
@@ -157,6 +160,16 @@ impl<'a> Plan<'a> {
         }
         strides
     }
+}
+
+/// A packed B is `[K, N]`, whatever it was before.
+#[cold]
+#[inline(never)]
+fn unpacked(inputs: &[Option<View<'_>>]) -> Result<()> {
+    if let Some(Some(Place::Packed(_))) = inputs.get(1).map(|b| b.map(|b| b.place())) {
+        fail!(InvalidArgument, "matmul: b is packed, so trans_b must be 0: b is transposed when it is packed");
+    }
+    Ok(())
 }
 
 /// Checks C and the bias.

@@ -4,16 +4,19 @@ mod fpenv;
 mod isa;
 mod kernels;
 mod memory;
+mod packed;
 mod pool;
 mod simd;
 
 pub(crate) use fpenv::default_environment;
 pub use isa::Isa;
 pub use memory::{ALIGNMENT, HostBuffer};
+pub use packed::Packed;
 pub use pool::{Pool, default_threads};
 
 use super::{Buffer, ContractLevel, Device, DeviceInfo, Stream};
-use crate::command::Command;
+use crate::command::{Command, View};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::hardware;
 use kernels::Exec;
@@ -74,8 +77,17 @@ impl CpuDevice {
     /// Executes one command and returns when it is done.
     #[inline]
     pub fn execute(&self, command: &mut Command<'_>) -> Result<()> {
-        let exec = Exec { isa: self.isa, pool: &self.pool, scratch: &self.scratch };
-        fpenv::default_environment(|| kernels::execute(&exec, command))
+        fpenv::default_environment(|| kernels::execute(&self.exec(), command))
+    }
+
+    /// Packs a matrix of f32 that stands for one of `dtype`.
+    pub(crate) fn pack(&self, b: &View<'_>, dtype: DType, transposed: bool) -> Result<Packed> {
+        Packed::new(&self.exec(), b, dtype, transposed)
+    }
+
+    #[inline]
+    fn exec(&self) -> Exec<'_> {
+        Exec { isa: self.isa, pool: &self.pool, scratch: &self.scratch }
     }
 }
 

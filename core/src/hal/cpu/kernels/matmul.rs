@@ -1,11 +1,13 @@
 //! matmul, dot and ffn: products cut into blocks that the threads claim.
 
-use super::gemm::{BLOCK_COLUMNS, BLOCK_ROWS, Block, Epilogue, Matrix, Packing};
+use super::gemm::{BLOCK_COLUMNS, BLOCK_ROWS, Block, Epilogue, Matrix, Packing, Width};
 use super::{Call, Exec, Shared};
+use crate::command::Place;
 use crate::contract::{Activation, K_BLOCK};
 use crate::error::Result;
 use crate::hal::cpu::isa::Isa;
-use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch_m};
+use crate::hal::cpu::packed::Packed;
+use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch, dispatch_m};
 use crate::ops::{FfnPlan, MatmulPlan, ffn_activation};
 
 /// Multiply-adds that are not worth handing to another thread: about 80 µs of them, as waking one costs some ten.
@@ -26,13 +28,15 @@ struct Batch<'a> {
     k: usize,
     count: usize,
     operands: &'a (dyn Fn(usize) -> (Matrix, Matrix, Epilogue) + Sync),
+    /// B of every product, where it was packed before; then the matrix that `operands` give for it is not read.
+    packed: Option<&'a Packed>,
     out: Shared<f32>,
 }
 
 impl Batch<'_> {
     /// Computes all products, blocks spread over the threads.
     fn compute(&self, exec: &Exec<'_>) -> Result<()> {
-        let Batch { m, n, k, count, operands, .. } = *self;
+        let Batch { m, n, k, count, .. } = *self;
         if m * n * count == 0 {
             return Ok(());
         }
@@ -44,8 +48,7 @@ impl Batch<'_> {
         }
         let (rows, columns) = block_size(m, n, count, exec.pool.threads());
         let (down, across) = (m.div_ceil(rows), n.div_ceil(columns));
-        let (a, b, _) = operands(0);
-        let packing = Packing::choose(rows.min(m), a, b);
+        let packing = self.packing(rows.min(m));
         let each = packing.scratch(exec.isa, rows.min(m), columns.min(n), k);
         let tasks = count * down * across;
         let scratch = exec.scratch.take(each * exec.pool.threads().min(tasks))?;
@@ -56,7 +59,9 @@ impl Batch<'_> {
             // SAFETY: (i, j) lies inside the result; blocks are disjoint; a seat's scratch is one task's at a time.
             unsafe {
                 let (m, n) = (rows.min(m - i), columns.min(n - j));
-                self.block(batch, i, j, m, n, packing).compute(exec.isa, scratch.get().add(each * seat));
+                let panels = self.packed.map(|packed| packed.panels(j));
+                let block = self.block(batch, i, j, m, n, packing);
+                block.compute_with(exec.isa, scratch.get().add(each * seat), panels);
             }
         });
         Ok(())
@@ -64,16 +69,23 @@ impl Batch<'_> {
 
     /// Computes all products on this thread, each as one block.
     fn compute_here(&self, exec: &Exec<'_>) -> Result<()> {
-        let (a, b, _) = (self.operands)(0);
-        let packing = Packing::choose(self.m, a, b);
+        let packing = self.packing(self.m);
+        let panels = self.packed.map(|packed| packed.panels(0));
         let floats = packing.scratch(exec.isa, self.m, self.n, self.k);
         let scratch = if floats > 0 { Some(exec.scratch.take(floats)?) } else { None };
         let scratch = scratch.as_ref().map_or(std::ptr::null_mut(), |scratch| scratch.pointer());
         for batch in 0..self.count {
             // SAFETY: the whole of one product; the scratch is this call's.
-            unsafe { self.block(batch, 0, 0, self.m, self.n, packing).compute(exec.isa, scratch) };
+            unsafe { self.block(batch, 0, 0, self.m, self.n, packing).compute_with(exec.isa, scratch, panels) };
         }
         Ok(())
+    }
+
+    /// What blocks of m rows pack.
+    fn packing(&self, m: usize) -> Packing {
+        let (a, b, _) = (self.operands)(0);
+        let packing = Packing::choose(m, a, b);
+        Packing { b: packing.b && self.packed.is_none(), ..packing }
     }
 
     /// The part of one product that begins at (i, j).
@@ -123,7 +135,16 @@ pub(super) fn matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
     let plan = MatmulPlan::new(call.attrs, call.inputs)?;
     let MatmulPlan { mut m, n, k, mut batches, .. } = plan;
     let attrs = *call.attrs;
-    let (a, b, c, bias) = (call.f32(0)?, call.f32(1)?, call.f32(2)?, call.f32(3)?);
+    // B may be packed: then its own pointer stands for it and is never followed.
+    let packed = match call.inputs[1].map(|view| view.place()) {
+        Some(Place::Packed(packed)) => Some(packed),
+        _ => None,
+    };
+    let b = match packed {
+        Some(packed) => packed.fits(exec.isa).map(|()| packed.panels(0).data)?,
+        None => call.f32(1)?,
+    };
+    let (a, c, bias) = (call.f32(0)?, call.f32(2)?, call.f32(3)?);
     let use_c = attrs.beta != 0.0;
     let c_strides = match (use_c, call.inputs.get(2)) {
         (true, Some(Some(c))) => plan.c_strides(c.shape()),
@@ -158,7 +179,50 @@ pub(super) fn matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
         (a, b, epilogue)
     };
     let out = Shared(call.out()?);
-    Batch { m, n, k, count: batches, operands: &operands, out }.compute(exec)
+    Batch { m, n, k, count: batches, operands: &operands, packed, out }.compute(exec)
+}
+
+/// The columns of a packed matrix's panels.
+pub fn panel_width(isa: Isa) -> usize {
+    // SAFETY: whoever has an instruction set was given it by a device that runs it.
+    unsafe { dispatch(isa, Width) }
+}
+
+impl Exec<'_> {
+    /// Packs a `k × n` matrix of f32, or the transpose of the one stored so: K blocks of panels, one behind the other.
+    /// Done once for each matrix, so plain code for every instruction set.
+    ///
+    /// # Safety
+    /// `b` has k·n values; `to` is this call's alone and has room for k rows of n columns, rounded up to whole panels.
+    pub unsafe fn pack(&self, b: *const f32, k: usize, n: usize, transposed: bool, to: *mut f32) {
+        let width = panel_width(self.isa);
+        let panels = n.div_ceil(width);
+        let Matrix { row, column, .. } = Matrix::new(b, k, n, transposed);
+        let (b, to) = (Shared(b.cast_mut()), Shared(to));
+        self.pool.run(k.div_ceil(K_BLOCK) * panels, &|task, _| {
+            let (p, j) = (task / panels * K_BLOCK, task % panels * width);
+            let (depth, columns) = (K_BLOCK.min(k - p), width.min(n - j));
+            // SAFETY: the panel's values lie inside both; tasks have one each.
+            unsafe {
+                let from = b.get().add(p * row + j * column);
+                let to = to.get().add(p * panels * width + j * depth);
+                if columns < width {
+                    to.write_bytes(0, depth * width);
+                }
+                if column == 1 {
+                    for q in 0..depth {
+                        to.add(q * width).copy_from_nonoverlapping(from.add(q * row), columns);
+                    }
+                    return;
+                }
+                for c in 0..columns {
+                    for q in 0..depth {
+                        to.add(q * width + c).write(*from.add(q + c * column));
+                    }
+                }
+            }
+        });
+    }
 }
 
 /// Hidden values that `ffn` keeps at a time: some rows of them, whatever the operands' sizes.
@@ -181,13 +245,13 @@ pub(super) fn ffn(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
             let b = Matrix::new(w1.get(), width, hidden, false);
             (x, b, Epilogue { bias: b1.get(), activation, ..Epilogue::NONE })
         };
-        Batch { m, n: hidden, k: width, count: 1, operands: &first, out: middle }.compute(exec)?;
+        Batch { m, n: hidden, k: width, count: 1, operands: &first, packed: None, out: middle }.compute(exec)?;
         let second = |_| {
             let a = Matrix::new(middle.get(), m, hidden, false);
             (a, Matrix::new(w2.get(), hidden, out, false), Epilogue { bias: b2.get(), ..Epilogue::NONE })
         };
         let y = Shared(y.get().wrapping_add(start * out));
-        Batch { m, n: out, k: hidden, count: 1, operands: &second, out: y }.compute(exec)?;
+        Batch { m, n: out, k: hidden, count: 1, operands: &second, packed: None, out: y }.compute(exec)?;
     }
     Ok(())
 }

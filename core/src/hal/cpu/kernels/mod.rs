@@ -13,10 +13,13 @@ mod normalise;
 mod reduce;
 mod sum;
 
+pub use gemm::Panels;
+pub use matmul::panel_width;
+
 use super::isa::Isa;
 use super::memory::{Scratch, ScratchPool};
 use super::pool::Pool;
-use crate::command::{Command, Inputs, Meta, View, ViewMut};
+use crate::command::{Command, Inputs, Meta, Place, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::ops::{Attrs, Op};
@@ -138,15 +141,20 @@ fn widened(exec: &Exec<'_>, command: &mut Command<'_>, stored: DType) -> Result<
     command.inputs.iter().flatten().for_each(|view| metas.push(Meta::new(DType::F32, *view.shape())));
     let mut kept: Vec<Scratch<'_>> = Vec::with_capacity(command.inputs.len());
     let mut inputs = Inputs::new();
+    let mut next = metas.iter();
     for input in command.inputs {
-        let Some(view) = input else {
+        let (Some(view), Some(meta)) = (input, input.and_then(|_| next.next())) else {
             inputs.push(None);
             continue;
         };
+        // What is packed was widened then.
+        if let Place::Packed(_) = view.place() {
+            inputs.push(Some(view.described(meta)));
+            continue;
+        }
         let n = view.shape().elements();
         let copy = exec.scratch.take(n)?;
         cast::widen(exec, stored, view.host()?.cast_const().cast(), copy.pointer(), n);
-        let meta = &metas[kept.len()];
         // SAFETY: the scratch holds n values, is aligned and lives in `kept` until this function returns.
         inputs.push(Some(unsafe { View::from_raw(NonNull::new_unchecked(copy.pointer().cast()), meta) }));
         kept.push(copy);

@@ -23,14 +23,14 @@ pub(super) fn fits(m: usize, n: usize, a: Matrix, b: Matrix) -> bool {
 
 /// A block that [`fits`].
 #[derive(Clone, Copy)]
-pub(super) struct Dots(pub Block);
+pub(super) struct Dots<'a>(pub &'a Block);
 
-impl Kernel for Dots {
+impl Kernel for Dots<'_> {
     type Output = ();
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let Block { m, n, k, a, b, out, out_row, .. } = self.0;
+        let Block { m, n, k, a, b, out, out_row, .. } = *self.0;
         // Chains along rows of `matrix`, each with every row of `others`.
         let sums = if n == 1 {
             // The result has one column, its rows `out_row` apart.

@@ -4,14 +4,14 @@ use super::Block;
 use crate::hal::cpu::simd::{self, Kernel, Simd};
 
 /// ×alpha, +beta·c, +bias, in place.
-pub(super) struct Finish(pub Block);
+pub(super) struct Finish<'a>(pub &'a Block);
 
-impl Kernel for Finish {
+impl Kernel for Finish<'_> {
     type Output = ();
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let Block { m, n, out, out_row, epilogue: e, .. } = self.0;
+        let Block { m, n, out, out_row, epilogue: e, .. } = *self.0;
         for i in 0..m {
             let mut j = 0;
             while j < n {

@@ -1,7 +1,7 @@
 //! One block of a matrix product: the contract's chains of 256 in registers, totals in the output, the epilogue.
 //!
 //! Two ways lead there, chosen by shape: register tiles over packed operands (`tile.rs`), and for a few rows B streamed
-//! past them (`skinny.rs`). The order of everything but the chain itself (which block, which thread, which way) can't
+//! past them (`skinny.rs`). Tiles also take a B that was packed before. The order of everything but the chain itself (which block, which thread, which way) can't
 //! change bits.
 
 mod dots;
@@ -17,7 +17,7 @@ use dots::Dots;
 use finish::Finish;
 use skinny::Skinny;
 use tile::Tiles;
-pub use tile::{Packing, Transpose};
+pub use tile::{Packing, Panels, Transpose, Width};
 
 /// The largest block of the result that one task computes: it bounds the scratch.
 pub const BLOCK_ROWS: usize = 2048;
@@ -111,22 +111,32 @@ impl Block {
     /// The matrices cover the sizes, `out` is this call's alone, `scratch` holds [`Packing::scratch`] floats.
     pub unsafe fn compute(&self, isa: Isa, scratch: *mut f32) {
         // SAFETY: passed on.
+        unsafe { self.compute_with(isa, scratch, None) }
+    }
+
+    /// Computes it, with B packed before if `panels` are given.
+    ///
+    /// # Safety
+    /// As [`Block::compute`]'s; the panels are this instruction set's and cover k and n. With them `b` is not read, and
+    /// `packing.b` is not set.
+    pub unsafe fn compute_with(&self, isa: Isa, scratch: *mut f32, panels: Option<Panels>) {
+        // SAFETY: passed on.
         unsafe {
             if self.k == 0 {
                 (0..self.m).for_each(|i| self.out.add(i * self.out_row).write_bytes(0, self.n));
-            } else if dots::fits(self.m, self.n, self.a, self.b) {
-                dispatch_m(isa, Dots(*self));
-            } else if streams(self.m, self.b.column == 1) {
-                dispatch_m(isa, Skinny(*self));
+            } else if panels.is_none() && dots::fits(self.m, self.n, self.a, self.b) {
+                dispatch_m(isa, Dots(self));
+            } else if panels.is_none() && streams(self.m, self.b.column == 1) {
+                dispatch_m(isa, Skinny(self));
             } else {
-                dispatch_m(isa, Tiles { block: *self, scratch });
+                dispatch_m(isa, Tiles::new(self, scratch, panels));
             }
             if self.epilogue.is_none() {
                 return;
             }
             let Epilogue { alpha, beta, bias, activation, .. } = self.epilogue;
             if alpha != 1.0 || beta != 0.0 || !bias.is_null() {
-                dispatch(isa, Finish(*self));
+                dispatch(isa, Finish(self));
             }
             if activation != Activation::None {
                 for i in 0..self.m {

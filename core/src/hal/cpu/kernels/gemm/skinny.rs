@@ -17,14 +17,14 @@ const DEPTH: usize = 8;
 
 /// A block of at most [`MAX_ROWS`] rows whose B has contiguous columns.
 #[derive(Clone, Copy)]
-pub(super) struct Skinny(pub Block);
+pub(super) struct Skinny<'a>(pub &'a Block);
 
-impl Kernel for Skinny {
+impl Kernel for Skinny<'_> {
     type Output = ();
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let block = self.0;
+        let block = *self.0;
         let strip = CHAINS / block.m / 16 * 16;
         // Every chain is written by the first pass of a K block before it is read.
         let mut chains = MaybeUninit::<[f32; CHAINS]>::uninit();
@@ -43,11 +43,11 @@ impl Kernel for Skinny {
     }
 }
 
-impl Skinny {
+impl Skinny<'_> {
     /// One K block over a strip of columns.
     #[inline(always)]
     unsafe fn strip<S: Simd>(&self, j: usize, columns: usize, p: usize, depth: usize, chains: *mut f32) {
-        let Block { m, a, b, out, out_row, .. } = self.0;
+        let Block { m, a, b, out, out_row, .. } = *self.0;
         let row = columns.next_multiple_of(S::LANES);
         let share = DEPTH.div_ceil(m);
         // SAFETY: as the caller says; a row's last vector is read and written only as far as its columns go, except in

@@ -79,24 +79,64 @@ impl Packing {
     }
 }
 
-/// A block by register tiles.
+/// B as panels for every K block: `[K block][panel][k][width]`, where width is a tile's.
 #[derive(Clone, Copy)]
-pub(super) struct Tiles {
-    pub block: Block,
-    pub scratch: *mut f32,
+pub struct Panels {
+    pub data: *const f32,
+    /// The columns of each K block: B's, rounded up to whole panels.
+    pub columns: usize,
+    /// The column of B that is the block's first; a panel begins there.
+    pub first: usize,
 }
 
-impl Kernel for Tiles {
+impl Panels {
+    /// The panel that begins at column `j` of the block, in the K block of `depth` rows that begins at `p`.
+    fn at(self, p: usize, depth: usize, j: usize) -> *const f32 {
+        self.data.wrapping_add(p * self.columns + (self.first + j) * depth)
+    }
+}
+
+/// The columns of a panel on an instruction set.
+pub struct Width;
+
+impl Kernel for Width {
+    type Output = usize;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> usize {
+        S::TILE_VECTORS * S::LANES
+    }
+}
+
+/// A block by register tiles.
+#[derive(Clone, Copy)]
+pub(super) struct Tiles<'a> {
+    pub block: &'a Block,
+    pub scratch: *mut f32,
+    /// Whether B is packed: before, and then `block.b` is not read, or as `block.packing` says.
+    packed: bool,
+    /// Where the panels are, of all K blocks or of one after the other.
+    panels: Panels,
+}
+
+impl<'a> Tiles<'a> {
+    pub fn new(block: &'a Block, scratch: *mut f32, panels: Option<Panels>) -> Tiles<'a> {
+        let packed = panels.is_some() || block.packing.b;
+        Tiles { block, scratch, packed, panels: panels.unwrap_or(Panels { data: scratch, columns: 0, first: 0 }) }
+    }
+}
+
+impl Kernel for Tiles<'_> {
     type Output = ();
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
         const { assert!(S::TILE_ROWS <= MAX_ROWS && S::TILE_VECTORS <= MAX_TILE_VECTORS) };
         const { assert!(S::TILE_VECTORS * S::LANES <= MAX_COLUMNS) };
-        let Tiles { block: Block { m, n, k, a, b, packing, .. }, scratch } = self;
+        let Tiles { block: &Block { m, n, k, a, b, packing, .. }, scratch, .. } = self;
         // Rows are spread evenly over the groups.
         // A large result of one K block is written along its rows: tiles take less time than scattered lines need to come.
-        let group = if k <= K_BLOCK && m * n >= LARGE && packing.b {
+        let group = if k <= K_BLOCK && m * n >= LARGE && self.packed {
             S::TILE_ROWS
         } else if m <= GROUP {
             m
@@ -130,13 +170,13 @@ impl Kernel for Tiles {
     }
 }
 
-impl Tiles {
+impl Tiles<'_> {
     /// One K block of a group of rows.
     #[inline(always)]
     unsafe fn group<S: Simd>(&self, p: usize, depth: usize, top: usize, rows: usize, a: *const f32, a_row: usize) {
-        let Block { n, k, a: Matrix { column: columns_of_a, .. }, b, packing, .. } = self.block;
+        let Block { n, k, a: Matrix { column: columns_of_a, .. }, b, packing, .. } = *self.block;
         // B is streamed past a few rows, a strip of it at a time as it lies in memory; their chains wait in the scratch.
-        let streamed = packing.streams(rows, n, k) && b.column == 1;
+        let streamed = !self.packed && packing.streams(rows, n, k) && b.column == 1;
         let (strip, step) = if streamed { (STRIP, STEP) } else { (n, depth) };
         // SAFETY: as in `run`.
         unsafe {
@@ -163,8 +203,8 @@ impl Tiles {
     /// A part of a K block's products over a strip of columns.
     #[inline(always)]
     unsafe fn part<S: Simd>(&self, part: Part, streamed: bool, top: usize, rows: usize, a: *const f32, a_row: usize) {
-        let Tiles { block: Block { m, n, k, a: Matrix { column: a_step, .. }, b, out, out_row, packing, .. }, scratch } =
-            *self;
+        let Tiles { block, scratch, packed: ready, panels } = *self;
+        let Block { m, n, k, a: Matrix { column: a_step, .. }, b, out, out_row, packing, .. } = *block;
         let Part { p, depth, q, count, start, end } = part;
         let (begins, ends) = (q == 0, q + count == depth);
         let last = p + depth == k;
@@ -172,7 +212,7 @@ impl Tiles {
         let totals = waiting.wrapping_add(if streamed { STREAM_ROWS * STRIP } else { 0 });
         let width = S::TILE_VECTORS * S::LANES;
         // Tiles ask for what comes next in as many steps as fit between them.
-        let ahead = packing.b || k * n >= STREAMED;
+        let ahead = (ready && rows > 1) || k * n >= STREAMED;
         let period = if ahead {
             let most = Chains::asked(count, S::TILE_ROWS.min(rows), 1) * rows.div_ceil(S::TILE_ROWS);
             1usize << (most / count).clamp(1, 32).ilog2()
@@ -183,12 +223,11 @@ impl Tiles {
         unsafe {
             let mut j = start;
             while j < end {
-                let packed = packing.b || (!S::RAGGED && end - j < width);
+                let packed = ready || (!S::RAGGED && end - j < width);
                 // Missing columns are zeros of a packed panel, or one masked vector.
                 let columns = if packed || end - j >= width { width.min(end - j) } else { S::LANES.min(end - j) };
-                let (panel, b_row, after) = if packing.b {
-                    let panel = scratch.add(j * K_BLOCK).cast_const();
-                    (panel, width, panel.wrapping_add(K_BLOCK * width))
+                let (panel, b_row, after) = if ready {
+                    (panels.at(p, depth, j), width, panels.at(p, depth, j + width))
                 } else if packed {
                     pack_panels::<S>(b.at(p + q, j), columns, count, scratch);
                     (scratch.cast_const(), width, scratch.cast_const())
@@ -288,11 +327,11 @@ unsafe fn pack_rows<S: Simd>(a: Matrix, m: usize, depth: usize, to: *mut f32) {
     }
 }
 
-/// Panels of B as `[panel][k][width]`, zero beyond the last column: those columns are not stored.
+/// Panels of a K block of B as `[panel][k][width]`, zero beyond the last column: those columns are not stored.
 #[inline(always)]
 unsafe fn pack_panels<S: Simd>(b: Matrix, n: usize, depth: usize, to: *mut f32) {
     let width = S::TILE_VECTORS * S::LANES;
-    // SAFETY: the matrix covers depth × n, the destination K_BLOCK × n rounded up to whole panels.
+    // SAFETY: the matrix covers depth × n, the destination depth × n rounded up to whole panels.
     unsafe {
         let whole = n / width * width;
         if b.column == 1 {
@@ -302,23 +341,23 @@ unsafe fn pack_panels<S: Simd>(b: Matrix, n: usize, depth: usize, to: *mut f32) 
                 let mut j = 0;
                 while j < whole {
                     unroll!(v < S::TILE_VECTORS => {
-                        S::store(to.add(j * K_BLOCK + v * S::LANES), S::load(from.add(j + v * S::LANES)));
+                        S::store(to.add(j * depth + v * S::LANES), S::load(from.add(j + v * S::LANES)));
                     });
                     j += width;
                 }
                 if j < n {
-                    to.add(j * K_BLOCK).write_bytes(0, width);
-                    to.add(j * K_BLOCK).copy_from_nonoverlapping(from.add(j), n - j);
+                    to.add(j * depth).write_bytes(0, width);
+                    to.add(j * depth).copy_from_nonoverlapping(from.add(j), n - j);
                 }
             }
             return;
         }
         if whole < n {
-            to.add(whole * K_BLOCK).write_bytes(0, depth * width);
+            to.add(whole * depth).write_bytes(0, depth * width);
         }
         let mut j = 0;
         while j < n {
-            let to = to.add(j / width * width * K_BLOCK + j % width);
+            let to = to.add(j / width * width * depth + j % width);
             transpose::<S>(b.data.add(j * b.column), b.column, S::LANES.min(n - j), b.row, depth, to, width);
             j += S::LANES;
         }

@@ -1,0 +1,94 @@
+//! Matrices packed once, for products that multiply with them many times.
+
+use crate::context::adead_context;
+use crate::matrix::{adead_matmul_options, matmul_options};
+use crate::pointers::{Out, reference};
+use crate::status::{adead_status, guard, guard_destroy};
+use crate::tensor::{adead_dtype, adead_tensor};
+use adead_core::{Op, Packed, View};
+
+/// A right operand of matrix products, laid out in advance for them. It never changes, so threads may share one.
+pub struct adead_packed(Packed);
+
+/// Packs a matrix that is multiplied with many times: b is `[K, N]`, or `[N, K]` if `trans_b` is not 0; f32, f16 or
+/// bf16. The packed matrix takes four bytes an element, and columns are rounded up to a multiple of 8, 16 or 32; b may
+/// be given up. It is for the instruction set of the context. `shape_mismatch` unless b has two dimensions,
+/// `dtype_mismatch` for integers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_packed_create(
+    context: *const adead_context,
+    b: *const adead_tensor,
+    trans_b: i32,
+    out: *mut *mut adead_packed,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (context, b, out) = unsafe { (reference(context, "context")?, reference(b, "b")?, Out::new(out, "out")?) };
+        out.give(adead_packed(context.0.pack(&b.0, trans_b != 0)?));
+        Ok(())
+    })
+}
+
+/// Gives a packed matrix up; NULL is fine.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_packed_destroy(packed: *mut adead_packed) {
+    guard_destroy(packed);
+}
+
+/// The dimensions K and N, two values, in this order however b was given. They belong to the packed matrix and go with
+/// it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_packed_dims(packed: *const adead_packed, out: *mut *const usize) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (packed, out) = unsafe { (reference(packed, "packed")?, Out::new(out, "out")?) };
+        out.write(packed.0.shape().dims().as_ptr());
+        Ok(())
+    })
+}
+
+/// The type of the elements of the matrix that was packed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_packed_dtype(packed: *const adead_packed, out: *mut adead_dtype) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (packed, out) = unsafe { (reference(packed, "packed")?, Out::new(out, "out")?) };
+        out.write(packed.0.dtype() as adead_dtype);
+        Ok(())
+    })
+}
+
+/// Bytes of memory that the packed elements take.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_packed_bytes(packed: *const adead_packed, out: *mut usize) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (packed, out) = unsafe { (reference(packed, "packed")?, Out::new(out, "out")?) };
+        out.write(packed.0.bytes());
+        Ok(())
+    })
+}
+
+/// `adead_tensor_matmul` with a packed b: the same result, and no time spent on packing. a is `[…, M, K]` of the dtype
+/// that b had, result `[…, M, N]`; `options` may be NULL, and its `trans_b` is 0. `invalid_argument` if b was packed for
+/// another instruction set than the context's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_packed_matmul(
+    context: *const adead_context,
+    a: *const adead_tensor,
+    b: *const adead_packed,
+    options: *const adead_matmul_options,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        unsafe {
+            let (context, b, out) = (reference(context, "context")?, reference(b, "b")?, Out::new(out, "out")?);
+            let (attrs, others) = matmul_options(options)?;
+            // An a that is NULL is named by the operation's own check.
+            let [a, c, bias] = [a, others[0], others[1]].map(|tensor| tensor.as_ref().map(|tensor| tensor.0.view()));
+            out.give(adead_tensor(context.0.run_views(Op::Matmul, &attrs, &[a, Some(View::packed(&b.0)), c, bias])?));
+            Ok(())
+        }
+    })
+}

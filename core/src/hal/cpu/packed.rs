@@ -1,0 +1,87 @@
+//! Matrices packed once, for products that multiply with them many times.
+
+use super::isa::Isa;
+use super::kernels::{Exec, Panels, panel_width};
+use super::memory::HostBuffer;
+use crate::command::{Meta, View};
+use crate::dtype::DType;
+use crate::error::{Result, fail};
+use crate::shape::Shape;
+use std::fmt;
+
+/// A right operand of matrix products, `[K, N]`, laid out in advance as the kernels of one instruction set read it.
+///
+/// `Context::pack` makes it, `Context::matmul_packed` multiplies with it. Its elements take four bytes each whatever
+/// their dtype, and columns are rounded up to a multiple of 8, 16 or 32. It never changes; threads may share one.
+pub struct Packed {
+    meta: Meta,
+    isa: Isa,
+    /// Columns, rounded up to whole panels.
+    columns: usize,
+    data: HostBuffer,
+}
+
+impl Packed {
+    /// Packs a matrix of f32 that stands for one of `dtype`; its rows are B's columns if it is `transposed`.
+    pub(super) fn new(exec: &Exec<'_>, b: &View<'_>, dtype: DType, transposed: bool) -> Result<Packed> {
+        let shape = b.shape();
+        let (k, n) = match (shape.dims(), transposed) {
+            (&[k, n], false) | (&[n, k], true) => (k, n),
+            (dims, _) => {
+                fail!(ShapeMismatch, "pack: b is {shape}, of rank {}; only a matrix can be packed", dims.len())
+            }
+        };
+        let columns = n.next_multiple_of(panel_width(exec.isa));
+        let Some(size) = columns.checked_mul(k).and_then(|values| values.checked_mul(size_of::<f32>())) else {
+            fail!(OutOfMemory, "pack: {shape} in panels of {columns} columns is more than any process can address");
+        };
+        let packed = Packed {
+            meta: Meta::new(dtype, Shape::new(&[k, n])?),
+            isa: exec.isa,
+            columns,
+            data: HostBuffer::uninitialised(size)?,
+        };
+        // SAFETY: the buffer holds k rows of whole panels, and nobody else has it yet.
+        unsafe { exec.pack(b.host()?.cast_const().cast(), k, n, transposed, packed.data.pointer().as_ptr().cast()) };
+        Ok(packed)
+    }
+
+    /// Its panels from a column on at which one begins.
+    pub(super) fn panels(&self, first: usize) -> Panels {
+        Panels { data: self.data.pointer().as_ptr().cast_const().cast(), columns: self.columns, first }
+    }
+
+    /// An error unless its layout is that of the instruction set.
+    pub(super) fn fits(&self, isa: Isa) -> Result<()> {
+        if self.isa != isa {
+            let (own, used) = (self.isa.name(), isa.name());
+            fail!(InvalidArgument, "matmul: b was packed for {own} and is used on {used}; pack it in this context");
+        }
+        Ok(())
+    }
+
+    pub(crate) fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// Its shape as an operand: `[K, N]`, however it was given.
+    pub fn shape(&self) -> &Shape {
+        &self.meta.shape
+    }
+
+    /// The element type of the matrix that it was made of, which the other operands of a product have, too.
+    pub fn dtype(&self) -> DType {
+        self.meta.dtype
+    }
+
+    /// Bytes of memory that it takes.
+    pub fn bytes(&self) -> usize {
+        self.data.len()
+    }
+}
+
+impl fmt::Debug for Packed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Packed({:?}, {}, {} bytes)", self.meta, self.isa.name(), self.bytes())
+    }
+}
