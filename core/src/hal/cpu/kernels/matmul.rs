@@ -21,6 +21,9 @@ fn small(isa: Isa) -> usize {
     }
 }
 
+/// Multiply-adds of a product whose call would take as long as the product.
+const TINY: usize = 256 << 10;
+
 /// Products of a batch, all of one size. Index functions give each one's operands.
 struct Batch<'a> {
     m: usize,
@@ -134,7 +137,7 @@ fn block_size(m: usize, n: usize, count: usize, threads: usize) -> (usize, usize
 pub(super) fn matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
     let plan = MatmulPlan::new(call.attrs, call.inputs)?;
     let MatmulPlan { mut m, n, k, mut batches, .. } = plan;
-    let attrs = *call.attrs;
+    let attrs = call.attrs;
     // B may be packed: then its own pointer stands for it and is never followed.
     let packed = match call.inputs[1].map(|view| view.place()) {
         Some(Place::Packed(packed)) => Some(packed),
@@ -156,6 +159,25 @@ pub(super) fn matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
     if tall {
         m *= batches;
         batches = 1;
+    }
+    // One small product, without anything that only several need.
+    let plain = !use_c && packed.is_none() && batches == 1;
+    if plain && m * n > 0 && m.saturating_mul(n).saturating_mul(k) <= TINY {
+        let epilogue = Epilogue {
+            alpha: attrs.alpha,
+            bias,
+            activation: attrs.activation.unwrap_or(Activation::None),
+            ..Epilogue::NONE
+        };
+        let (a, b) = (Matrix::new(a, m, k, attrs.trans_a), Matrix::new(b, k, n, attrs.trans_b));
+        let packing = Packing::choose(m, a, b);
+        let block = Block { m, n, k, a, b, out: call.out()?, out_row: n, packing, epilogue };
+        let floats = packing.scratch(exec.isa, m, n, k);
+        if floats == 0 {
+            // SAFETY: the operands and the result are those the plan was made for; nothing is packed.
+            unsafe { block.compute(exec.isa, std::ptr::null_mut()) };
+            return Ok(());
+        }
     }
     let shared = (Shared(a.cast_mut()), Shared(b.cast_mut()), Shared(c.cast_mut()), Shared(bias.cast_mut()));
     let operands = |batch: usize| {
