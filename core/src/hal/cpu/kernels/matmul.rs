@@ -10,15 +10,21 @@ use crate::hal::cpu::packed::Packed;
 use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch, dispatch_m};
 use crate::ops::{FfnPlan, MatmulPlan, ffn_activation};
 
-/// Multiply-adds that are not worth handing to another thread: about 80 µs of them, as waking one costs some ten.
+/// Multiply-adds that are not worth handing to another thread: about 40 µs of them, as waking one that sleeps costs that much.
 fn small(isa: Isa) -> usize {
     match isa {
-        Isa::Avx512 => 6 << 20,
-        Isa::Avx2 => 3 << 20,
+        Isa::Avx512 => 3 << 20,
+        Isa::Avx2 => 3 << 19,
         // As long on a core of eight multiply-adds a cycle.
         Isa::Neon => 2 << 20,
         Isa::Sse2 | Isa::Portable => 256 << 10,
     }
+}
+
+/// What products cost, in multiply-adds: with few rows the other operand's way from memory takes the time.
+fn work(m: usize, n: usize, k: usize, count: usize) -> usize {
+    let (rows, columns) = if n == 1 { (m, 8) } else { (m.max(8), n) };
+    count.saturating_mul(rows).saturating_mul(columns).saturating_mul(k.max(1))
 }
 
 /// Multiply-adds of a product whose call would take as long as the product.
@@ -43,13 +49,10 @@ impl Batch<'_> {
         if m * n * count == 0 {
             return Ok(());
         }
-        if count.saturating_mul(m).saturating_mul(n).saturating_mul(k.max(1)) <= small(exec.isa)
-            && m <= BLOCK_ROWS
-            && n <= BLOCK_COLUMNS
-        {
+        if work(m, n, k, count) <= small(exec.isa) && m <= BLOCK_ROWS && n <= BLOCK_COLUMNS {
             return self.compute_here(exec);
         }
-        let (rows, columns) = block_size(m, n, count, exec.pool.threads());
+        let (rows, columns) = block_size(exec.isa, m, n, k, count, exec.pool.threads());
         let (down, across) = (m.div_ceil(rows), n.div_ceil(columns));
         let packing = self.packing(rows.min(m));
         let each = packing.scratch(exec.isa, rows.min(m), columns.min(n), k);
@@ -114,15 +117,20 @@ impl Batch<'_> {
     }
 }
 
-/// Block sizes that cut a product evenly, small enough that every thread gets several.
-fn block_size(m: usize, n: usize, count: usize, threads: usize) -> (usize, usize) {
+/// Block sizes that cut a product evenly: several for every thread, as far as each is worth a task.
+fn block_size(isa: Isa, m: usize, n: usize, k: usize, count: usize, threads: usize) -> (usize, usize) {
     let even = |size: usize, most: usize, unit: usize| {
         let parts = size.div_ceil(most);
         size.div_ceil(parts).next_multiple_of(unit).min(most.max(unit))
     };
     let (mut rows, mut columns) = (even(m, BLOCK_ROWS, 12), even(n, BLOCK_COLUMNS, 32));
-    while threads > 1 && count * m.div_ceil(rows) * n.div_ceil(columns) < 4 * threads {
-        if rows >= columns && rows > 48 {
+    let worth = work(m, n, k, count) / small(isa);
+    let wanted = worth.clamp(threads, 4 * threads);
+    while threads > 1 && count * m.div_ceil(rows) * n.div_ceil(columns) < wanted {
+        // Columns first: blocks side by side share nothing that each would pack for itself.
+        if columns > 192 || (columns > 96 && columns >= rows) {
+            columns = (columns / 2).next_multiple_of(32);
+        } else if rows > 48 {
             rows = (rows / 2).next_multiple_of(12);
         } else if columns > 96 {
             columns = (columns / 2).next_multiple_of(32);
