@@ -99,8 +99,8 @@ impl Context {
     }
 
     /// Packs a matrix that is multiplied with many times, as the right operand of [`Context::matmul_packed`]: `[K, N]`,
-    /// or with `trans_b` `[N, K]`, of f32, f16 or bf16, which are widened here. What packing costs is about one such
-    /// product of a few rows. `shape_mismatch` unless b is a matrix, `dtype_mismatch` for integers.
+    /// or with `trans_b` `[N, K]`, of f32, f16 or bf16, which are widened here. Packing takes as long as some ten such
+    /// products of one row. `shape_mismatch` unless b is a matrix, `dtype_mismatch` for integers.
     pub fn pack(&self, b: &Tensor, trans_b: bool) -> Result<Packed> {
         let dtype = b.dtype();
         if !dtype.is_float() {
