@@ -56,13 +56,18 @@ double time_memcpy(float *dst, const float *src, size_t bytes, long reps) {
   each(adead_context_open) each(adead_context_device_info) each(adead_op_from_name) each(adead_op_run)          \
   each(adead_tensor_create) each(adead_tensor_destroy) each(adead_tensor_read)
 
+/* Younger than some libraries that are compared with: NULL in those. */
+#define YOUNG(each) each(adead_packed_create) each(adead_packed_destroy) each(adead_packed_matmul)
+
 #define POINTER(name) static __typeof__(name) *p_##name;
 USED(POINTER)
+YOUNG(POINTER)
 
 static adead_context *context;
 static adead_tensor *operands[4], *result;
 static size_t operand_count;
 static adead_op operation;
+static adead_packed *packed;
 
 /* Loads a libadead.so and opens its device. NULL, or what went wrong. */
 const char *adead_load(const char *path) {
@@ -71,6 +76,8 @@ const char *adead_load(const char *path) {
 #define LOAD(name) \
   if (!(p_##name = (__typeof__(name) *)dlsym(library, #name))) return "no function " #name;
   USED(LOAD)
+#define LOAD_YOUNG(name) p_##name = (__typeof__(name) *)dlsym(library, #name);
+  YOUNG(LOAD_YOUNG)
   return p_adead_context_open("auto", NULL, &context) ? p_adead_last_error() : NULL;
 }
 
@@ -122,6 +129,25 @@ static int run_once(void) {
 
 double time_adead_op(long reps) {
   TIMED(reps, if (run_once()) return -1);
+}
+
+int adead_packs(void) { return p_adead_packed_create != NULL; }
+
+/* The second of the operands, packed before the clock starts. */
+const char *adead_pack(void) {
+  p_adead_packed_destroy(packed);
+  packed = NULL;
+  return p_adead_packed_create(context, operands[1], 0, &packed) ? p_adead_last_error() : NULL;
+}
+
+static int multiply_once(void) {
+  p_adead_tensor_destroy(result);
+  result = NULL;
+  return p_adead_packed_matmul(context, operands[0], packed, NULL, &result);
+}
+
+double time_adead_packed(long reps) {
+  TIMED(reps, if (multiply_once()) return -1);
 }
 
 const char *adead_fetch(float *dst, size_t bytes) {

@@ -138,8 +138,10 @@ class Adead(Peer):
 
     def prepare(self, item, inputs, out):
         self.keep, self.out, self.object = inputs, out, False
+        if item.packed and not self.call("adead_packs", ctypes.c_int):
+            return None
         arrays = [*map(pointer, (*inputs, out))]
-        if item.op == "matmul":
+        if item.op == "matmul" and not item.packed:
             (m, k), (_, n) = item.shapes
             name, args = "time_adead_matmul", [*arrays, m, n, k]
         elif item.op == "softmax":
@@ -156,6 +158,9 @@ class Adead(Peer):
             op = item.op.encode()
             self.check(self.call("adead_prepare", ctypes.c_char_p, op, ctypes.c_size_t(count), data, ranks, dims))
             name, args = "time_adead_op", []
+            if item.packed:
+                self.check(self.call("adead_pack", ctypes.c_char_p))
+                name = "time_adead_packed"
 
         def timer(reps):
             seconds = self.call(name, ctypes.c_double, *args, ctypes.c_long(reps))

@@ -124,7 +124,7 @@ def table(rows):
         middle, low, high = row.get("ratio", [math.nan] * 3)
         line += [f"{middle:.2f}", f"{low:.2f}–{high:.2f}"] if "ratio" in row else ["", ""]
         if over:
-            line.append(f"{row['over_baseline'][0]:.3f}")
+            line.append(f"{row['over_baseline'][0]:.3f}" if "over_baseline" in row else "")
         cells.append(line)
     return markdown(cells)
 

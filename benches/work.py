@@ -9,6 +9,9 @@ MATMUL = """4x4x4 8x8x8 7x13x7 16x16x16 32x32x32 64x64x64 96x96x96 128x128x128 1
 512x512x512 768x768x768 1024x1024x1024 1536x1536x1536 2048x2048x2048 1x1024x1024 1x4096x4096 4096x4096x1 8x1024x1024
 32x384x384 128x384x1536 128x1536x384 4096x64x4096""".split()
 
+# With a right operand that a library may pack before the clock starts.
+PACKED = "1x4096x4096 8x1024x1024 32x384x384 128x384x1536 128x1536x384".split()
+
 QUICK = "16x16x16 64x64x64 256x256x256 1024x1024x1024 1x4096x4096".split()
 
 # Bytes read and written for each element; gamma and beta of layernorm are too few to count.
@@ -28,6 +31,7 @@ class Item:
     shapes: tuple  # of the operands
     output: tuple
     work: float  # flops, bytes, or 1 for a call
+    packed: bool = False  # whether adead's right operand is packed before the clock starts
 
     @property
     def name(self):
@@ -54,9 +58,10 @@ def aligned(shape):
     return memory[begin : begin + count * 4].view(np.float32).reshape(shape)
 
 
-def matmul(size):
+def matmul(size, packed=False):
     m, k, n = map(int, size.split("x"))
-    return Item("matmul", "matmul", size, ((m, k), (k, n)), (m, n), 2.0 * m * k * n)
+    name = f"{size} packed" if packed else size
+    return Item("matmul", "matmul", name, ((m, k), (k, n)), (m, n), 2.0 * m * k * n, packed)
 
 
 def attention(heads, length, width):
@@ -83,6 +88,7 @@ def shapes(op, n):
 def items(quick=False):
     """Everything, in the order of the tables."""
     every = [matmul(size) for size in (QUICK if quick else MATMUL)]
+    every += [matmul(size, packed=True) for size in (PACKED[:1] if quick else PACKED)]
     every += [attention(8, length, 64) for length in ((512,) if quick else (512, 2048))]
     for size, n in (("1M", 1 << 20),) if quick else (("64K", 1 << 16), ("1M", 1 << 20)):
         for op, bytes_each in TRAFFIC.items():

@@ -268,17 +268,24 @@ impl<'a> Command<'a> {
         }
         for (i, input) in inputs.iter().enumerate() {
             let Some(input) = input else { continue };
-            if let Place::Packed(_) = input.place
-                && (op != Op::Matmul || i != 1)
-            {
-                fail!(InvalidArgument, "{op}: operand {i} is a packed matrix: only matmul's b may be");
-            }
-            if overlaps(input, &output) && !(info.in_place && same_place(input, &output)) {
+            if let Place::Packed(_) = input.place {
+                may_be_packed(op, i)?;
+            } else if overlaps(input, &output) && !(info.in_place && same_place(input, &output)) {
                 fail!(InvalidArgument, "{op}: the output overlaps operand {i}");
             }
         }
         Ok(Command { op, attrs, inputs, output })
     }
+}
+
+/// Only one operand of one operation may be a packed matrix.
+#[cold]
+#[inline(never)]
+fn may_be_packed(op: Op, i: usize) -> Result<()> {
+    if op != Op::Matmul || i != 1 {
+        fail!(InvalidArgument, "{op}: operand {i} is a packed matrix: only matmul's b may be");
+    }
+    Ok(())
 }
 
 /// Which memory, and from where to where: a buffer that the host can address is host memory like any other.
@@ -289,7 +296,7 @@ fn span(place: Place<'_>, bytes: usize) -> (usize, usize, usize) {
             Some(pointer) => (0, pointer.as_ptr() as usize + offset, bytes),
             None => (buffer as *const dyn Buffer as *const u8 as usize, offset, bytes),
         },
-        // Nobody writes there.
+        // Never asked: nobody writes to a packed matrix.
         Place::Packed(_) => (0, 0, 0),
     }
 }

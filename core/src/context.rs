@@ -118,12 +118,18 @@ impl Context {
     pub fn run(&self, op: Op, attrs: &Attrs, operands: &[Option<&Tensor>]) -> Result<Tensor> {
         let mut inputs = Inputs::new();
         operands.iter().for_each(|tensor| inputs.push(tensor.map(Tensor::view)));
-        self.run_views(op, attrs, &inputs)
+        self.run_on(op, attrs, &inputs)
     }
 
     /// [`Context::run`] with operands that are views: of anyone's memory, or of a [`Packed`] matrix.
-    #[inline]
+    #[inline(never)]
     pub fn run_views(&self, op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>]) -> Result<Tensor> {
+        self.run_on(op, attrs, inputs)
+    }
+
+    /// In both of its callers, as each further call costs small operations some percent.
+    #[inline(always)]
+    fn run_on(&self, op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>]) -> Result<Tensor> {
         let mut meta = Meta::scalar();
         op.info().describe(attrs, inputs, &mut meta)?;
         // The output is what the rule says and memory of its own: `Command::new` would find nothing else.
@@ -131,15 +137,19 @@ impl Context {
     }
 
     /// Packs a matrix that is multiplied with many times, as the right operand of [`Context::matmul_packed`]: `[K, N]`,
-    /// or with `trans_b` `[N, K]`, of f32, f16 or bf16, which are widened here. What packing costs is about one such
-    /// product of a few rows. `shape_mismatch` unless b is a matrix, `dtype_mismatch` for integers.
+    /// or with `trans_b` `[N, K]`, of f32, f16 or bf16, which are widened here. Packing takes as long as some ten such
+    /// products of one row. `shape_mismatch` unless b is a matrix, `dtype_mismatch` for integers.
     pub fn pack(&self, b: &Tensor, trans_b: bool) -> Result<Packed> {
         let dtype = b.dtype();
-        match dtype {
-            DType::F32 => self.cpu.pack(&b.view(), dtype, trans_b),
-            _ if dtype.is_float() => self.cpu.pack(&self.cast(b, DType::F32)?.view(), dtype, trans_b),
-            _ => fail!(DtypeMismatch, "pack: b is {dtype}; products are computed on f32, f16 and bf16: cast it first"),
+        if !dtype.is_float() {
+            fail!(DtypeMismatch, "pack: b is {dtype}; products are computed on f32, f16 and bf16: cast it first");
         }
+        if dtype == DType::F32 {
+            return self.cpu.pack(&b.view(), dtype, trans_b);
+        }
+        let attrs = Attrs { dtype: Some(DType::F32), ..Attrs::default() };
+        let wide = self.run_views(Op::Cast, &attrs, &[Some(b.view())])?;
+        self.cpu.pack(&wide.view(), dtype, trans_b)
     }
 }
 

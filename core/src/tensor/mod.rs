@@ -84,6 +84,7 @@ impl Tensor {
     }
 
     /// A tensor that `fill` writes completely; it exists only if `fill` succeeds.
+    #[inline(always)]
     pub(crate) fn filled(meta: &Meta, fill: impl FnOnce(ViewMut<'_>) -> Result<()>) -> Result<Tensor> {
         let tensor = Tensor::own(meta, HostBuffer::uninitialised(meta.bytes())?);
         // SAFETY: the buffer holds meta.bytes() aligned bytes, and nobody else has the tensor yet.
