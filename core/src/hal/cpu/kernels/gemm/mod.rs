@@ -6,6 +6,7 @@
 
 mod dots;
 mod finish;
+mod panels;
 mod skinny;
 mod tile;
 
@@ -16,9 +17,10 @@ use crate::hal::cpu::isa::Isa;
 use crate::hal::cpu::simd::dispatch;
 use dots::Dots;
 use finish::Finish;
+pub use panels::{Panels, Width};
 use skinny::Skinny;
+pub use tile::Packing;
 use tile::Tiles;
-pub use tile::{Packing, Panels, Width};
 
 /// The largest block of the result that one task computes: it bounds the scratch.
 pub const BLOCK_ROWS: usize = 2048;

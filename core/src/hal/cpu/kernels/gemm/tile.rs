@@ -3,7 +3,7 @@
 //! A panel of B is as wide as a tile and multiplied with every row of the block before the next. Packing costs reads and
 //! writes; it pays where the operand is read again often enough, and where its rows would share cache sets or pages.
 
-use super::{Block, Matrix};
+use super::{Block, Matrix, Panels};
 use crate::contract::K_BLOCK;
 use crate::hal::cpu::simd::{Chains, Kernel, MAX_TILE_VECTORS, Simd, unroll};
 
@@ -57,35 +57,6 @@ impl Packing {
     /// Floats of packed panels: all of them, or one that is packed for its missing columns.
     fn panels(self, n: usize) -> usize {
         K_BLOCK * if self.b { n.next_multiple_of(MAX_COLUMNS) } else { MAX_COLUMNS }
-    }
-}
-
-/// B as panels for every K block: `[K block][panel][k][width]`, where width is a tile's.
-#[derive(Clone, Copy)]
-pub struct Panels {
-    pub data: *const f32,
-    /// The columns of each K block: B's, rounded up to whole panels.
-    pub columns: usize,
-    /// The column of B that is the block's first; a panel begins there.
-    pub first: usize,
-}
-
-impl Panels {
-    /// The panel that begins at column `j` of the block, in the K block of `depth` rows that begins at `p`.
-    fn at(self, p: usize, depth: usize, j: usize) -> *const f32 {
-        self.data.wrapping_add(p * self.columns + (self.first + j) * depth)
-    }
-}
-
-/// The columns of a panel on an instruction set.
-pub struct Width;
-
-impl Kernel for Width {
-    type Output = usize;
-
-    #[inline(always)]
-    unsafe fn run<S: Simd>(self) -> usize {
-        S::TILE_VECTORS * S::LANES
     }
 }
 
