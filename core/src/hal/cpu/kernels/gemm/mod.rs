@@ -1,11 +1,14 @@
 //! One block of a matrix product: the contract's chains of 256 in registers, totals in the output, the epilogue.
 //!
-//! Two ways lead there, chosen by shape: register tiles over packed operands (`tile.rs`), and for a few rows B streamed
-//! past them (`skinny.rs`). Tiles also take a B that was packed before. The order of everything but the chain itself (which block, which thread, which way) can't
-//! change bits.
+//! Three ways lead there, chosen by shape: register tiles over operands where they lie, packed here or packed before
+//! (`tile.rs`, `packing.rs`, `panels.rs`); for one or two rows B streamed past them (`skinny.rs`); and for operands that lie
+//! along the chains squares transposed on the way past (`dots.rs`). The order of everything but the chain itself (which
+//! block, which thread, which way) can't change bits.
 
 mod dots;
 mod finish;
+mod packing;
+mod panels;
 mod skinny;
 mod tile;
 
@@ -15,9 +18,10 @@ use crate::hal::cpu::isa::Isa;
 use crate::hal::cpu::simd::{dispatch, dispatch_m};
 use dots::Dots;
 use finish::Finish;
+pub use packing::{Packing, Transpose};
+pub use panels::{Panels, Width};
 use skinny::Skinny;
 use tile::Tiles;
-pub use tile::{Packing, Panels, Transpose, Width};
 
 /// The largest block of the result that one task computes: it bounds the scratch.
 pub const BLOCK_ROWS: usize = 2048;
