@@ -4,15 +4,13 @@
 
 use super::{Block, Matrix};
 use crate::contract::K_BLOCK;
-use crate::hal::cpu::simd::{Kernel, Simd, unroll};
+use crate::hal::cpu::simd::{Kernel, Simd};
 
 /// The most rows of the other operand; beyond, packing pays.
 const MAX_OTHERS: usize = 8;
 /// The most lanes of a vector.
 const MAX_LANES: usize = 16;
-/// Vectors of rows at a time: two chains hide part of each other's latency.
-const VECTORS: usize = 2;
-const MAX_SUMS: usize = MAX_OTHERS * VECTORS * MAX_LANES;
+const MAX_SUMS: usize = MAX_OTHERS * MAX_LANES;
 /// So many values before they are needed rows are asked for.
 const AHEAD: usize = 128;
 
@@ -66,7 +64,7 @@ impl Kernel for Dots<'_> {
         while i < sums.rows {
             // SAFETY: the block's operands cover their sizes.
             unsafe { sums.compute::<S>(i) };
-            i += VECTORS * S::LANES;
+            i += S::LANES;
         }
     }
 }
@@ -87,13 +85,13 @@ struct Sums {
 }
 
 impl Sums {
-    /// Some vectors of rows from i, with every row of the others.
+    /// A vector of rows from i, with every row of the others. (Of two at a time the processor would have to follow more rows
+    /// than it can.)
     #[inline(always)]
     unsafe fn compute<S: Simd>(&self, i: usize) {
-        let width = VECTORS * S::LANES;
-        let mut square = [0.0f32; VECTORS * MAX_LANES * MAX_LANES];
+        let mut square = [0.0f32; MAX_LANES * MAX_LANES];
         let (mut chains, mut totals) = ([0.0f32; MAX_SUMS], [0.0f32; MAX_SUMS]);
-        let rows = (self.rows - i).min(width);
+        let rows = (self.rows - i).min(S::LANES);
         // SAFETY: rows and products that are there; the square has room for all vectors, the sums for all others.
         unsafe {
             let one = S::splat(1.0);
@@ -105,37 +103,32 @@ impl Sums {
                 while q < depth {
                     let count = S::LANES.min(depth - q);
                     let at = self.matrix.add(i * self.row + p + q);
-                    if count == S::LANES && rows == width {
+                    if count == S::LANES && rows == S::LANES {
                         for r in 0..rows {
                             S::prefetch(at.wrapping_add(r * self.row + AHEAD));
                         }
-                        for v in 0..VECTORS {
-                            let from = at.add(v * S::LANES * self.row);
-                            let to = square.as_mut_ptr().add(v * S::LANES);
-                            S::transpose_square(from.cast(), self.row, to.cast(), width);
-                        }
+                        S::transpose_square(at.cast(), self.row, square.as_mut_ptr().cast(), S::LANES);
                     } else {
                         for r in 0..rows {
                             for z in 0..count {
-                                square[z * width + r] = *at.add(r * self.row + z);
+                                square[z * S::LANES + r] = *at.add(r * self.row + z);
                             }
                         }
                     }
                     for o in 0..self.others {
                         let x = self.x.add(o * self.other + (p + q) * self.other_step);
-                        let chain = chains.as_mut_ptr().add(o * width);
-                        let mut c = [S::load(chain), S::load(chain.add(S::LANES))];
+                        let chain = chains.as_mut_ptr().add(o * S::LANES);
+                        let mut c = S::load(chain);
                         for z in 0..count {
-                            let x = S::splat(*x.add(z * self.other_step));
-                            let column = square.as_ptr().add(z * width);
-                            unroll!(v < VECTORS => { c[v] = S::fmaz(S::load(column.add(v * S::LANES)), x, c[v]); });
+                            let column = S::load(square.as_ptr().add(z * S::LANES));
+                            c = S::fmaz(column, S::splat(*x.add(z * self.other_step)), c);
                         }
-                        unroll!(v < VECTORS => { S::store(chain.add(v * S::LANES), c[v]); });
+                        S::store(chain, c);
                     }
                     q += count;
                 }
                 let mut at = 0;
-                while at < self.others * width {
+                while at < self.others * S::LANES {
                     let total = totals.as_mut_ptr().add(at);
                     S::store(total, S::settle(S::fmaz(S::load(chains.as_ptr().add(at)), one, S::load(total))));
                     at += S::LANES;
@@ -145,7 +138,7 @@ impl Sums {
             for o in 0..self.others {
                 let to = self.out.add(o * self.out_row + i * self.step);
                 for r in 0..rows {
-                    to.add(r * self.step).write(totals[o * width + r]);
+                    to.add(r * self.step).write(totals[o * S::LANES + r]);
                 }
             }
         }
