@@ -18,6 +18,31 @@ fn layout(size: usize) -> Option<Layout> {
     Layout::from_size_align(size.checked_add(ALIGNMENT - OWN)?, OWN).ok()
 }
 
+/// Bytes from which memory is asked for in large pages: columns of a matrix that large touch more pages than a processor
+/// remembers.
+const LARGE: usize = 4 << 20;
+
+/// Asks the system for large pages where it gives them only when asked, as most Linux systems are set up.
+#[cold]
+#[inline(never)]
+fn ask_for_large_pages(start: NonNull<u8>, size: usize) {
+    #[cfg(target_os = "linux")]
+    {
+        unsafe extern "C" {
+            fn madvise(address: *mut u8, length: usize, advice: i32) -> i32;
+        }
+        const MADV_HUGEPAGE: i32 = 14;
+        /// No page of Linux is larger, unless it is a large page.
+        const PAGE: usize = 64 << 10;
+        let skipped = start.as_ptr().addr().wrapping_neg() % PAGE;
+        // SAFETY: whole pages inside the allocation, which is larger than a page; advice changes no contents, and where it
+        // is refused nothing is lost.
+        unsafe { madvise(start.as_ptr().add(skipped), (size - skipped) / PAGE * PAGE, MADV_HUGEPAGE) };
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (start, size);
+}
+
 #[cold]
 #[inline(never)]
 fn refused(size: usize) -> Error {
@@ -58,6 +83,9 @@ impl HostBuffer {
         let Some(start) = layout(size).and_then(|layout| NonNull::new(allocator(layout))) else {
             return Err(refused(size));
         };
+        if size >= LARGE {
+            ask_for_large_pages(start, size);
+        }
         let skipped = start.as_ptr().addr().wrapping_neg() % ALIGNMENT;
         // SAFETY: the start is aligned to OWN, so that at most ALIGNMENT - OWN bytes are skipped, which are there.
         Ok(HostBuffer { data: unsafe { start.add(skipped) }, start, size })
