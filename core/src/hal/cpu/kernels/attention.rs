@@ -158,6 +158,7 @@ impl Group<'_> {
             self.out.write_bytes(0, self.rows * value_width);
             if padded > self.rows {
                 self.transposed.write_bytes(0, QUERIES * width);
+                self.mask_block.write_bytes(0, QUERIES * KEY_BLOCK);
             }
             let (rows, to, to_row) = (self.rows, self.transposed, QUERIES);
             dispatch(isa, Transpose { from: self.q, row: width, rows, columns: width, to, to_row });
