@@ -80,6 +80,13 @@ impl Error {
         Error(Box::new((status, message.into())))
     }
 
+    /// A new error whose text is made here, so that a place that fails only names the parts of it.
+    #[cold]
+    #[inline(never)]
+    pub fn formatted(status: Status, message: fmt::Arguments<'_>) -> Error {
+        Error::new(status, message.to_string())
+    }
+
     /// The status.
     pub fn status(&self) -> Status {
         self.0.0
@@ -114,7 +121,7 @@ impl From<std::io::Error> for Error {
 /// `Err(Error)` with a formatted text: `fail!(ShapeMismatch, "A is {a}, B is {b}")`.
 macro_rules! fail {
     ($status:ident, $($text:tt)*) => {
-        return Err($crate::error::Error::new($crate::error::Status::$status, format!($($text)*)))
+        return Err($crate::error::Error::formatted($crate::error::Status::$status, format_args!($($text)*)))
     };
 }
 pub(crate) use fail;

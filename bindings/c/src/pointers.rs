@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char};
 /// `Err` with a formatted text: `fail!(InvalidArgument, "m is {m}")`.
 macro_rules! fail {
     ($status:ident, $($text:tt)*) => {
-        return Err(adead_core::Error::new(adead_core::Status::$status, format!($($text)*)))
+        return Err(adead_core::Error::formatted(adead_core::Status::$status, format_args!($($text)*)))
     };
 }
 pub(crate) use fail;

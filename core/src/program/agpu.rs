@@ -17,7 +17,7 @@ pub(super) fn decode(bytes: &[u8], base: usize) -> Result<Code> {
     let mut reader = Reader::new(bytes, base);
     let at = reader.here();
     if reader.take(4, "the magic")? != MAGIC {
-        return Err(invalid(at, "no AGPU program: it does not begin with 'AGPU'"));
+        return Err(invalid(at, format_args!("no AGPU program: it does not begin with 'AGPU'")));
     }
     reader.version("AGPU")?;
     let count = reader.u16("the instruction count")? as usize;
@@ -44,7 +44,7 @@ fn instruction(reader: &mut Reader<'_>) -> Result<Instruction> {
     let at = reader.here();
     let number = reader.u32("an opcode")?;
     let Some(opcode) = Opcode::find(number).filter(|opcode| opcode.is_gpu()) else {
-        return Err(invalid(at, format!("no AGPU opcode {number:08X}")));
+        return Err(invalid(at, format_args!("no AGPU opcode {number:08X}")));
     };
     let count = reader.u8("an operand count")? as usize;
     opcode.check_count(at, count)?;

@@ -55,7 +55,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(Code, Vec<Symbol>, Vec<String>)> {
     if u64::from(count) * SYMBOL > reader.left() as u64 {
         return Err(invalid(
             at,
-            format!(
+            format_args!(
                 "truncated: {count} symbols take {} bytes and {} are left",
                 u64::from(count) * SYMBOL,
                 reader.left()
@@ -68,7 +68,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(Code, Vec<Symbol>, Vec<String>)> {
         let field = reader.take(32, "a symbol's name")?;
         let name = field.split(|&byte| byte == 0).next().unwrap_or_default();
         if name.is_empty() || !name.iter().all(u8::is_ascii_graphic) {
-            return Err(invalid(at, format!("symbol {i} is named '{}', which is no name", name.escape_ascii())));
+            return Err(invalid(at, format_args!("symbol {i} is named '{}', which is no name", name.escape_ascii())));
         }
         let name = String::from_utf8_lossy(name).into_owned();
         symbols.push(Symbol { name, value: reader.u32("a symbol's value")? });

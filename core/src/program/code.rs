@@ -89,10 +89,10 @@ impl Call {
             // What the text form could not hold would not survive a round trip.
             let clean = word.bytes().all(|byte| byte.is_ascii_graphic() && byte != b';');
             let Some((name, value)) = word.split_once('=').filter(|_| clean) else {
-                return Err(invalid(at, format!("{op}: {word:?} is no attribute; write name=value")));
+                return Err(invalid(at, format_args!("{op}: {word:?} is no attribute; write name=value")));
             };
             if words[..i].iter().any(|other| other.split_once('=').is_some_and(|(other, _)| other == name)) {
-                return Err(invalid(at, format!("{op}: the attribute {name} is given twice")));
+                return Err(invalid(at, format_args!("{op}: the attribute {name} is given twice")));
             }
             attrs.set(op, name, value).map_err(|error| invalid_because(at, error))?;
         }
@@ -127,19 +127,19 @@ impl Code {
         let names: usize = self.tensors.iter().map(|tensor| tensor.name.len()).sum();
         if [operands, text, names, self.tensors.len(), self.instructions.len()].iter().any(|&n| n >= u32::MAX as usize)
         {
-            return Err(invalid(Where::Byte(0), "the program has more parts than its tables can count"));
+            return Err(invalid(Where::Byte(0), format_args!("the program has more parts than its tables can count")));
         }
         let mut names = std::collections::HashSet::new();
         for tensor in &self.tensors {
             check_name(tensor.at, &tensor.name)?;
             if !names.insert(tensor.name.as_str()) {
-                return Err(invalid(tensor.at, format!("a second tensor is named '{}'", tensor.name)));
+                return Err(invalid(tensor.at, format_args!("a second tensor is named '{}'", tensor.name)));
             }
         }
         for pair in self.instructions.windows(2) {
             if matches!(&pair[0].kind, Kind::Plain(opcode, _) if opcode.action == Action::End) {
                 let text = format!("{} follows {}, which ends the program", pair[1].name(), pair[0].name());
-                return Err(invalid(pair[1].at, text));
+                return Err(invalid(pair[1].at, format_args!("{text}")));
             }
         }
         Ok(())
@@ -153,7 +153,7 @@ pub(super) fn check_name(at: Where, name: &str) -> Result<()> {
     if !first || !rest || name.len() > MAX_NAME {
         return Err(invalid(
             at,
-            format!("{name:?} is no name: a letter or _, then letters, digits, _ and ., at most {MAX_NAME} bytes"),
+            format_args!("{name:?} is no name: a letter or _, then letters, digits, _ and ., at most {MAX_NAME} bytes"),
         ));
     }
     Ok(())

@@ -42,7 +42,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Code> {
     let size = header.u64("the file size")?;
     zero(&mut header, 16, "the reserved bytes")?;
     if size != bytes.len() as u64 {
-        return Err(invalid(at, format!("the header says {size} bytes and the file has {}", bytes.len())));
+        return Err(invalid(at, format_args!("the header says {size} bytes and the file has {}", bytes.len())));
     }
 
     // Every section is there, or nothing is decoded: what follows allocates no more than the file is long.
@@ -64,7 +64,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Code> {
     reader.finish("the checksum")?;
     let found = crc32(&bytes[..bytes.len() - 4]);
     if checksum != found {
-        return Err(invalid(at, format!("the checksum is {checksum:08x} and the file's bytes have {found:08x}")));
+        return Err(invalid(at, format_args!("the checksum is {checksum:08x} and the file's bytes have {found:08x}")));
     }
 
     let mut program = Code::default();
@@ -86,7 +86,7 @@ fn zero(reader: &mut Reader<'_>, count: u64, what: &str) -> Result<()> {
     let at = reader.here();
     match reader.take(count, what)?.iter().all(|&byte| byte == 0) {
         true => Ok(()),
-        false => Err(invalid(at, format!("{what} must be zero"))),
+        false => Err(invalid(at, format_args!("{what} must be zero"))),
     }
 }
 
@@ -100,23 +100,23 @@ fn tensor(table: &mut Reader<'_>, names: &mut Reader<'_>, constants: &mut Reader
     let mut dims = [0; MAX_RANK];
     for (i, dim) in dims.iter_mut().enumerate() {
         let value = table.u64("a dimension")?;
-        *dim = usize::try_from(value).map_err(|_| invalid(at, format!("dimension {i} is {value}")))?;
+        *dim = usize::try_from(value).map_err(|_| invalid(at, format_args!("dimension {i} is {value}")))?;
     }
     let data_at = table.here();
     let data = table.u64("a constant's offset")?;
 
     let name = names.take(length.into(), "a tensor's name")?;
     let name = String::from_utf8(name.to_vec())
-        .map_err(|_| invalid(at, format!("'{}' is no name of a tensor", name.escape_ascii())))?;
+        .map_err(|_| invalid(at, format_args!("'{}' is no name of a tensor", name.escape_ascii())))?;
     check_name(at, &name)?;
     let Some(dtype) = DType::from_code(dtype.into()) else {
-        return Err(invalid(at, format!("'{name}': no dtype {dtype}")));
+        return Err(invalid(at, format_args!("'{name}': no dtype {dtype}")));
     };
     let Some(&role) = Role::ALL.get(role as usize) else {
-        return Err(invalid(at, format!("'{name}': no role {role}")));
+        return Err(invalid(at, format_args!("'{name}': no role {role}")));
     };
     if rank > MAX_RANK || dims[rank..].iter().any(|&dim| dim != 0) {
-        return Err(invalid(at, format!("'{name}': rank {rank} with the dimensions {dims:?}; unused ones must be 0")));
+        return Err(invalid(at, format_args!("'{name}': rank {rank} with the dimensions {dims:?}; unused ones must be 0")));
     }
     let shape = Shape::new(&dims[..rank]).map_err(|error| invalid_because(at, error))?;
     let meta = Meta::new(dtype, shape);
@@ -125,7 +125,7 @@ fn tensor(table: &mut Reader<'_>, names: &mut Reader<'_>, constants: &mut Reader
     } else if data == 0 {
         None
     } else {
-        return Err(invalid(data_at, format!("'{name}' is no constant and has contents at {data:#x}")));
+        return Err(invalid(data_at, format_args!("'{name}' is no constant and has contents at {data:#x}")));
     };
     Ok(Declared { at, name, role, meta, data })
 }
@@ -136,12 +136,12 @@ fn constant(name: &str, meta: Meta, offset: u64, at: Where, constants: &mut Read
     if offset < before {
         return Err(invalid(
             at,
-            format!("'{name}' begins at {offset:#x}, before {before:#x}: it overlaps what stands there"),
+            format_args!("'{name}' begins at {offset:#x}, before {before:#x}: it overlaps what stands there"),
         ));
     }
     let expected = before.next_multiple_of(ALIGNMENT as u64);
     if offset != expected {
-        return Err(invalid(at, format!("'{name}' begins at {offset:#x}; it must begin at {expected:#x}")));
+        return Err(invalid(at, format_args!("'{name}' begins at {offset:#x}; it must begin at {expected:#x}")));
     }
     zero(constants, expected - before, "the padding between constants")?;
     let bytes = constants.take(meta.bytes() as u64, &format!("the constant '{name}'"))?;
@@ -170,11 +170,11 @@ fn instruction(
     }
     let index = |index: u32| match (index as usize) < tensors {
         true => Ok(index),
-        false => Err(invalid(at, format!("operand {index} is no tensor: the table has {tensors}"))),
+        false => Err(invalid(at, format_args!("operand {index} is no tensor: the table has {tensors}"))),
     };
     let unused = |used: usize| match fields[used..].iter().all(|&field| field == 0) {
         true => Ok(()),
-        false => Err(invalid(at, format!("opcode {number:08X}: operand fields from {used} on must be 0"))),
+        false => Err(invalid(at, format_args!("opcode {number:08X}: operand fields from {used} on must be 0"))),
     };
 
     if let Some(op) = number.checked_sub(CALL).and_then(Op::from_code) {
@@ -188,16 +188,16 @@ fn instruction(
         }
         let text_at = attributes.here();
         let raw = attributes.take(bytes.into(), "a call's attributes")?;
-        let text = std::str::from_utf8(raw).map_err(|_| invalid(text_at, "the attributes are no text"))?;
+        let text = std::str::from_utf8(raw).map_err(|_| invalid(text_at, format_args!("the attributes are no text")))?;
         let call = Call::new(at, op, text, inputs, index(output)?)?;
         if call.text != text {
-            return Err(invalid(text_at, format!("the attributes {text:?} must be written {:?}", call.text)));
+            return Err(invalid(text_at, format_args!("the attributes {text:?} must be written {:?}", call.text)));
         }
         return Ok(Instruction { at, kind: Kind::Call(Box::new(call)) });
     }
 
     let Some(opcode) = Opcode::find(number) else {
-        return Err(invalid(at, format!("no opcode {number:08X}")));
+        return Err(invalid(at, format_args!("no opcode {number:08X}")));
     };
     let count = opcode.operands.len();
     if count > IN_PLACE {
@@ -220,7 +220,7 @@ fn instruction(
     let tensors = opcode.operands.iter().filter(|operand| operand.kind == OperandKind::Tensor).count();
     let flags = fields[tensors..count].first().copied().unwrap_or(0);
     let Some(text) = MATMUL_FLAGS.get(flags as usize) else {
-        return Err(invalid(at, format!("flags {flags:#x}: bit 0 transposes a, bit 1 b, the others must be 0")));
+        return Err(invalid(at, format_args!("flags {flags:#x}: bit 0 transposes a, bit 1 b, the others must be 0")));
     };
     let inputs = fields[1..tensors].iter().map(|&field| Some(field)).collect();
     Ok(Instruction { at, kind: Kind::Call(Box::new(Call::new(at, op, text, inputs, fields[0])?)) })

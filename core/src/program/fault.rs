@@ -23,14 +23,15 @@ impl fmt::Display for Where {
 
 /// `invalid_program` at a place.
 #[cold]
-pub(super) fn invalid(at: Where, text: impl fmt::Display) -> Error {
-    Error::new(Status::InvalidProgram, format!("{at}: {text}"))
+#[inline(never)]
+pub(super) fn invalid(at: Where, text: fmt::Arguments<'_>) -> Error {
+    Error::formatted(Status::InvalidProgram, format_args!("{at}: {text}"))
 }
 
 /// An error from elsewhere (a shape rule, an attribute) as `invalid_program` at a place.
 #[cold]
 pub(super) fn invalid_because(at: Where, error: Error) -> Error {
-    invalid(at, error.message())
+    invalid(at, format_args!("{}", error.message()))
 }
 
 /// Bytes read in order; running out of them is `invalid_program` with the offset.
@@ -65,7 +66,7 @@ impl<'a> Reader<'a> {
     pub fn take(&mut self, count: u64, what: &str) -> Result<&'a [u8]> {
         let left = self.left();
         if count > left as u64 {
-            return Err(invalid(self.here(), format!("truncated: {what} takes {count} bytes and {left} are left")));
+            return Err(invalid(self.here(), format_args!("truncated: {what} takes {count} bytes and {left} are left")));
         }
         let taken = &self.bytes[self.at..self.at + count as usize];
         self.at += count as usize;
@@ -103,7 +104,7 @@ impl<'a> Reader<'a> {
         let at = self.here();
         match self.u16("the version")? {
             1 => Ok(()),
-            other => Err(invalid(at, format!("{format} version {other}; this version reads 1"))),
+            other => Err(invalid(at, format_args!("{format} version {other}; this version reads 1"))),
         }
     }
 
@@ -111,7 +112,7 @@ impl<'a> Reader<'a> {
     pub fn finish(&self, what: &str) -> Result<()> {
         match self.left() {
             0 => Ok(()),
-            left => Err(invalid(self.here(), format!("{left} bytes follow the end of {what}"))),
+            left => Err(invalid(self.here(), format_args!("{left} bytes follow the end of {what}"))),
         }
     }
 }

@@ -151,7 +151,7 @@ impl<'a> Lowering<'a> {
         }
         for (tensor, state) in code.tensors.iter().zip(&self.tensors) {
             if tensor.role == Role::Output && !state.written {
-                return Err(invalid(tensor.at, format!("the output '{}' is never written", tensor.name)));
+                return Err(invalid(tensor.at, format_args!("the output '{}' is never written", tensor.name)));
             }
         }
         Ok(())
@@ -173,16 +173,16 @@ impl<'a> Lowering<'a> {
                     // An output's memory is zero from the beginning.
                     (Role::Output, State { written: false, .. }) => self.tensors[tensor].written = true,
                     (Role::Temporary | Role::Output, _) => {
-                        return Err(self.fault(format!("alloc: '{name}' is allocated already")));
+                        return Err(self.fault(format_args!("alloc: '{name}' is allocated already")));
                     }
-                    (role, _) => return Err(self.fault(format!("alloc: '{name}' is {}, not temp", role.word()))),
+                    (role, _) => return Err(self.fault(format_args!("alloc: '{name}' is {}, not temp", role.word()))),
                 }
             }
             (Action::TensorFree, &[tensor]) => {
                 let tensor = tensor as usize;
                 let Declared { name, role, .. } = self.declared(tensor);
                 if role != Role::Temporary {
-                    return Err(self.fault(format!("free: '{name}' is {}, not temp", role.word())));
+                    return Err(self.fault(format_args!("free: '{name}' is {}, not temp", role.word())));
                 }
                 let cell = self.readable(tensor, "free")?;
                 self.tensors[tensor] = State { cell: None, written: false, was_freed: true };
@@ -208,7 +208,7 @@ impl<'a> Lowering<'a> {
             State { cell: Some(cell), written: true, .. } => Ok(cell),
             State { was_freed, .. } => {
                 let word = if was_freed { "is used after it was freed" } else { "is used before anything wrote it" };
-                Err(self.fault(format!("{what}: '{}' {word}", self.code.tensors[tensor].name)))
+                Err(self.fault(format_args!("{what}: '{}' {word}", self.code.tensors[tensor].name)))
             }
         }
     }
@@ -217,7 +217,7 @@ impl<'a> Lowering<'a> {
     fn writable(&mut self, tensor: usize, what: &str) -> Result<Cell> {
         let Declared { name, role, .. } = self.declared(tensor);
         match role {
-            Role::Input | Role::Constant => Err(self.fault(format!("{what}: '{name}' is {}: read only", role.word()))),
+            Role::Input | Role::Constant => Err(self.fault(format_args!("{what}: '{name}' is {}: read only", role.word()))),
             Role::Output | Role::Temporary => match self.tensors[tensor].cell {
                 Some(cell) => {
                     self.tensors[tensor].written = true;
@@ -245,7 +245,7 @@ impl<'a> Lowering<'a> {
     ) -> Result<()> {
         let (source, target) = (self.declared(from as usize), self.declared(to as usize));
         if !takes(source.role) || !gives(target.role) || from == to {
-            return Err(self.fault(format!(
+            return Err(self.fault(format_args!(
                 "{what}: from '{}' ({}) to '{}' ({})",
                 source.name,
                 source.role.word(),
@@ -254,7 +254,7 @@ impl<'a> Lowering<'a> {
             )));
         }
         if source.meta != target.meta {
-            return Err(self.fault(format!(
+            return Err(self.fault(format_args!(
                 "{what}: '{}' is {:?} and '{}' {:?}; they must be the same",
                 source.name, source.meta, target.name, target.meta
             )));
@@ -279,7 +279,7 @@ impl<'a> Lowering<'a> {
         let expected = self.infer(call.op, &call.attrs, &inputs)?;
         let Declared { name, meta, .. } = self.declared(call.output as usize);
         if expected != meta {
-            return Err(self.fault(format!("{}: '{name}' is {meta:?}; the result is {expected:?}", call.op)));
+            return Err(self.fault(format_args!("{}: '{name}' is {meta:?}; the result is {expected:?}", call.op)));
         }
         let cell = self.writable(call.output as usize, call.op.name())?;
         self.command(call.op, call.attrs, inputs, Operand { cell, meta })
@@ -305,7 +305,7 @@ impl<'a> Lowering<'a> {
             let exact = op.info().in_place && input.meta == output.meta;
             if input.cell == output.cell && !exact && input.meta.bytes() > 0 && output.meta.bytes() > 0 {
                 return Err(
-                    self.fault(format!("{op}: the result would overwrite operand {i}; it needs its own memory"))
+                    self.fault(format_args!("{op}: the result would overwrite operand {i}; it needs its own memory"))
                 );
             }
         }
@@ -341,7 +341,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// `invalid_program` at the instruction at hand.
-    pub fn fault(&self, text: impl std::fmt::Display) -> crate::error::Error {
+    pub fn fault(&self, text: std::fmt::Arguments<'_>) -> crate::error::Error {
         invalid(self.at, text)
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn instruction(to: &mut Lowering<'_>, opcode: &Opcode, action: Action
     match (action, operands) {
         (Action::Alloc, &[bytes, register]) => {
             if to.registers.contains_key(&register) {
-                return Err(to.fault(format!("{name}: r{register} is allocated already")));
+                return Err(to.fault(format_args!("{name}: r{register} is allocated already")));
             }
             let bytes = bytes as usize;
             let cell = to.allocate(bytes, true);
@@ -89,7 +89,7 @@ pub(super) fn instruction(to: &mut Lowering<'_>, opcode: &Opcode, action: Action
         }
         (Action::Embedding, &[table, ids, out, count, dim]) => {
             if dim == 0 {
-                return Err(to.fault(format!("{name}: dim is 0, so the table's rows can't be counted")));
+                return Err(to.fault(format_args!("{name}: dim is 0, so the table's rows can't be counted")));
             }
             let rows = alive(to, name, table)?.bytes / (dim as usize * WORD);
             let table = operand(to, name, table, DType::F32, &[rows, dim as usize])?;
@@ -105,16 +105,16 @@ pub(super) fn instruction(to: &mut Lowering<'_>, opcode: &Opcode, action: Action
 fn alive<'a>(to: &'a mut Lowering<'_>, name: &str, register: u32) -> Result<&'a mut Register> {
     if !to.registers.contains_key(&register) {
         let word = if to.freed.contains(&register) { "was freed" } else { "was never allocated" };
-        return Err(to.fault(format!("{name}: r{register} {word}")));
+        return Err(to.fault(format_args!("{name}: r{register} {word}")));
     }
     let at = to.at;
-    to.registers.get_mut(&register).ok_or_else(|| super::fault::invalid(at, format!("{name}: r{register}")))
+    to.registers.get_mut(&register).ok_or_else(|| super::fault::invalid(at, format_args!("{name}: r{register}")))
 }
 
 fn check_size(to: &mut Lowering<'_>, name: &str, register: u32, bytes: usize) -> Result<()> {
     let has = alive(to, name, register)?.bytes;
     if bytes > has {
-        return Err(to.fault(format!("{name}: {bytes} bytes of r{register}, which has {has}")));
+        return Err(to.fault(format_args!("{name}: {bytes} bytes of r{register}, which has {has}")));
     }
     Ok(())
 }
@@ -123,20 +123,20 @@ fn check_size(to: &mut Lowering<'_>, name: &str, register: u32, bytes: usize) ->
 fn copied(to: &mut Lowering<'_>, name: &str, register: u32, address: u32, bytes: u32) -> Result<(usize, usize)> {
     check_size(to, name, register, bytes as usize)?;
     if !(bytes as usize).is_multiple_of(WORD) {
-        return Err(to.fault(format!("{name}: {bytes} bytes; a slot's size is a multiple of {WORD}")));
+        return Err(to.fault(format_args!("{name}: {bytes} bytes; a slot's size is a multiple of {WORD}")));
     }
     match to.slot(address) {
         Some((cell, slot)) if to.lowered.slots.list[slot].meta.bytes() == to.lowered.slots.list[slot].bytes => {
             Ok((cell, slot))
         }
-        _ => Err(to.fault(format!("{name}: the slot {address:#x} has another size than its copies"))),
+        _ => Err(to.fault(format_args!("{name}: the slot {address:#x} has another size than its copies"))),
     }
 }
 
 fn described(to: &Lowering<'_>, dtype: DType, dims: &[usize]) -> Result<Meta> {
     match Shape::new(dims) {
         Ok(shape) => Ok(Meta::new(dtype, shape)),
-        Err(error) => Err(to.fault(error.message())),
+        Err(error) => Err(to.fault(format_args!("{}", error.message()))),
     }
 }
 
@@ -146,7 +146,7 @@ fn operand(to: &mut Lowering<'_>, name: &str, register: u32, dtype: DType, dims:
     let Register { cell, bytes, from, .. } = *alive(to, name, register)?;
     if meta.bytes() > bytes {
         let takes = meta.bytes();
-        return Err(to.fault(format!("{name}: {meta:?} takes {takes} bytes and r{register} has {bytes}")));
+        return Err(to.fault(format_args!("{name}: {meta:?} takes {takes} bytes and r{register} has {bytes}")));
     }
     if let Some(slot) = from {
         to.lowered.slots.hint(slot, meta);
@@ -197,7 +197,7 @@ fn result(to: &mut Lowering<'_>, name: &str, register: u32, meta: Meta) -> Resul
     (target.from, target.holds) = (None, Some(meta));
     if meta.bytes() > bytes {
         let takes = meta.bytes();
-        return Err(to.fault(format!("{name}: the result {meta:?} takes {takes} bytes and r{register} has {bytes}")));
+        return Err(to.fault(format_args!("{name}: the result {meta:?} takes {takes} bytes and r{register} has {bytes}")));
     }
     Ok(Operand { cell, meta })
 }
@@ -206,7 +206,7 @@ fn result(to: &mut Lowering<'_>, name: &str, register: u32, meta: Meta) -> Resul
 /// result goes back. The scratch for that is memory like any other.
 fn multihead(to: &mut Lowering<'_>, name: &str, inputs: [u32; 3], out: u32, [seq, dim, heads]: [u32; 3]) -> Result<()> {
     if heads == 0 || !dim.is_multiple_of(heads) {
-        return Err(to.fault(format!("{name}: {dim} columns can't be split into {heads} heads")));
+        return Err(to.fault(format_args!("{name}: {dim} columns can't be split into {heads} heads")));
     }
     let (whole, split) = ([seq as usize, dim as usize], [seq as usize, heads as usize, (dim / heads) as usize]);
     let swap = Attrs { perm: Permutation::new(&[1, 0, 2])?, ..Attrs::default() };
@@ -217,7 +217,7 @@ fn multihead(to: &mut Lowering<'_>, name: &str, inputs: [u32; 3], out: u32, [seq
     let joined = result(to, name, out, operands[0].meta)?;
     let split = described(to, DType::F32, &split)?;
     if operands.iter().any(|operand| operand.cell == joined.cell) {
-        return Err(to.fault(format!("{name}: the result would overwrite an operand; it needs its own memory")));
+        return Err(to.fault(format_args!("{name}: the result would overwrite an operand; it needs its own memory")));
     }
     let mut separate = SmallVec::new();
     for operand in operands {

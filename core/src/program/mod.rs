@@ -161,7 +161,7 @@ impl Program {
             Some((_, line)) if hex::looks_like(line) => Program::new(hex::decode(bytes)?, Format::Hex),
             _ => Err(invalid(
                 Where::Byte(0),
-                format!(
+                format_args!(
                     "no program: it begins with '{}'; .adead, AGPU and AHYB files begin with their names, .hex text \
                      with an offset and a colon, program text with '.adead 1' or '.agpu 1'",
                     bytes[..bytes.len().min(16)].escape_ascii()

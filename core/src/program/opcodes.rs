@@ -196,7 +196,7 @@ impl Opcode {
             text += ". The old six-operand form (x, scratch, out, rows, dim, hidden) names no weights, so it can't \
                      mean anything";
         }
-        Err(invalid(at, text))
+        Err(invalid(at, format_args!("{text}")))
     }
 }
 

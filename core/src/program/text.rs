@@ -52,19 +52,19 @@ pub(super) fn assemble(source: &[u8]) -> Result<Code> {
     for (number, line) in lines(source) {
         let at = Where::Line(number);
         let Ok(line) = std::str::from_utf8(line) else {
-            return Err(invalid(at, "the line is no UTF-8 text"));
+            return Err(invalid(at, format_args!("the line is no UTF-8 text")));
         };
         // Messages quote lines, and must not move anybody's cursor.
         if line.chars().any(|char| char.is_control() && char != '\t') {
-            return Err(invalid(at, "the line holds control characters"));
+            return Err(invalid(at, format_args!("the line holds control characters")));
         }
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         match (&mut assembler, header(line.as_bytes())) {
             (None, Some(gpu)) if words.get(1..) == Some(&["1"]) => {
                 assembler = Some(Assembler { code: Code::default(), names: HashMap::new(), gpu, contents: None });
             }
-            (None, Some(_)) => return Err(invalid(at, format!("'{line}': this version reads '{} 1'", words[0]))),
-            (None, None) => return Err(invalid(at, "program text begins with '.adead 1' or '.agpu 1'")),
+            (None, Some(_)) => return Err(invalid(at, format_args!("'{line}': this version reads '{} 1'", words[0]))),
+            (None, None) => return Err(invalid(at, format_args!("program text begins with '.adead 1' or '.agpu 1'"))),
             (Some(assembler), _) => assembler.line(at, &words)?,
         }
     }
@@ -73,7 +73,7 @@ pub(super) fn assemble(source: &[u8]) -> Result<Code> {
             assembler.finish_constant()?;
             Ok(assembler.code)
         }
-        None => Err(invalid(Where::Line(1), "no program text: it is empty")),
+        None => Err(invalid(Where::Line(1), format_args!("no program text: it is empty"))),
     }
 }
 
@@ -98,10 +98,10 @@ impl Assembler {
     fn declare(&mut self, at: Where, word: &str, name: &str, kind: &str, data: &[&str]) -> Result<()> {
         let role = Role::ALL.into_iter().find(|role| role.word() == word).unwrap_or(Role::Temporary);
         if self.gpu {
-            return Err(invalid(at, "an '.agpu' program has registers, no tensors; begin it with '.adead 1'"));
+            return Err(invalid(at, format_args!("an '.agpu' program has registers, no tensors; begin it with '.adead 1'")));
         }
         let meta = parse_meta(kind)
-            .ok_or_else(|| invalid(at, format!("'{kind}' is no dtype and shape; write it as f32[2,3], without space")))?
+            .ok_or_else(|| invalid(at, format_args!("'{kind}' is no dtype and shape; write it as f32[2,3], without space")))?
             .map_err(|error| invalid_because(at, error))?;
         match (role, data) {
             (Role::Constant, ["=", data @ ..]) => {
@@ -109,9 +109,9 @@ impl Assembler {
                 self.code.tensors.push(Declared { at, name: name.into(), role, meta, data: None });
                 self.contents(at, data)?;
             }
-            (Role::Constant, _) => return Err(invalid(at, format!("'{name}' needs its contents: = and the elements"))),
+            (Role::Constant, _) => return Err(invalid(at, format_args!("'{name}' needs its contents: = and the elements"))),
             (_, []) => self.code.tensors.push(Declared { at, name: name.into(), role, meta, data: None }),
-            _ => return Err(invalid(at, format!("'{}' after the {word} '{name}'", data.join(" ")))),
+            _ => return Err(invalid(at, format_args!("'{}' after the {word} '{name}'", data.join(" ")))),
         }
         self.names.insert(name.into(), self.code.tensors.len() as u32 - 1);
         Ok(())
@@ -120,14 +120,14 @@ impl Assembler {
     /// More elements of the last constant.
     fn contents(&mut self, at: Where, words: &[&str]) -> Result<()> {
         let (Some(bytes), Some(tensor)) = (&mut self.contents, self.code.tensors.last()) else {
-            return Err(invalid(at, "'=' continues a constant, and there is none before it"));
+            return Err(invalid(at, format_args!("'=' continues a constant, and there is none before it")));
         };
         for word in words {
             let Some(bits) = parse_element(word, tensor.meta.dtype) else {
                 let (dtype, digits) = (tensor.meta.dtype, tensor.meta.dtype.size() * 2);
                 let text =
                     format!("'{word}' is no element of {dtype}: {digits} hexadecimal digits, or a decimal with a '.'");
-                return Err(invalid(at, text));
+                return Err(invalid(at, format_args!("{text}")));
             };
             // Native order, the low bytes of the pattern.
             match tensor.meta.dtype.size() {
@@ -147,7 +147,7 @@ impl Assembler {
         if bytes.len() != tensor.meta.bytes() {
             let (wanted, given) = (shape.elements(), bytes.len() / dtype.size());
             let text = format!("'{}' is {dtype}{shape}: it has {wanted} elements and {given} are given", tensor.name);
-            return Err(invalid(tensor.at, text));
+            return Err(invalid(tensor.at, format_args!("{text}")));
         }
         tensor.data = Some(Tensor::from_bytes(&bytes, dtype, shape.dims())?);
         Ok(())
@@ -156,7 +156,7 @@ impl Assembler {
     fn tensor(&self, at: Where, name: &str) -> Result<u32> {
         match self.names.get(name) {
             Some(&index) => Ok(index),
-            None => Err(invalid(at, format!("no tensor is named '{name}'"))),
+            None => Err(invalid(at, format_args!("no tensor is named '{name}'"))),
         }
     }
 
@@ -179,10 +179,10 @@ impl Assembler {
             _ => (word, self.gpu),
         };
         let Some(opcode) = Opcode::find_text(name, gpu) else {
-            return Err(invalid(at, format!("no opcode '{word}'")));
+            return Err(invalid(at, format_args!("no opcode '{word}'")));
         };
         if let Action::Call(op) = opcode.action {
-            return Err(invalid(at, format!("write it as an assignment: dst = {op} …")));
+            return Err(invalid(at, format_args!("write it as an assignment: dst = {op} …")));
         }
         opcode.check_count(at, operands.len())?;
         let mut numbers = smallvec::SmallVec::new();
@@ -201,7 +201,7 @@ impl Assembler {
                     OperandKind::Bits => "a number such as 0.5 or 0x3f000000",
                     _ => "a number from 0 to 4294967295",
                 };
-                return Err(invalid(at, format!("{name}: '{text}' is no {}; write {example}", operand.name)));
+                return Err(invalid(at, format_args!("{name}: '{text}' is no {}; write {example}", operand.name)));
             };
             numbers.push(number);
         }
