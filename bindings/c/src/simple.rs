@@ -4,11 +4,11 @@ use crate::pointers::{Out, fail, null, text};
 use crate::status::{adead_status, guard};
 use adead_core::hal::cpu::HostBuffer;
 use adead_core::{Attrs, Command, Context, DType, Meta, Op, Result, View, ViewMut};
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// What the simple API computes on: the CPU.
 pub const ADEAD_BACKEND_CPU: c_int = 0;
@@ -27,7 +27,7 @@ static ACTIVE: AtomicPtr<Context> = AtomicPtr::new(null_mut());
 static OPENED: Mutex<[Option<&'static Context>; 4]> = Mutex::new([None; 4]);
 
 /// What `adead_alloc` gave and `adead_free` did not take back, by address.
-static ALLOCATED: Mutex<BTreeMap<usize, HostBuffer>> = Mutex::new(BTreeMap::new());
+static ALLOCATED: LazyLock<Mutex<HashMap<usize, HostBuffer>>> = LazyLock::new(Mutex::default);
 
 #[inline]
 fn active() -> Result<&'static Context> {

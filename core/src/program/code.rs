@@ -129,10 +129,11 @@ impl Code {
         {
             return Err(invalid(Where::Byte(0), format_args!("the program has more parts than its tables can count")));
         }
-        let mut names = std::collections::HashSet::new();
+        // The maps of programs are of two types, numbers and names to indexes, so that each is compiled once.
+        let mut names = std::collections::HashMap::<&str, usize>::new();
         for tensor in &self.tensors {
             check_name(tensor.at, &tensor.name)?;
-            if !names.insert(tensor.name.as_str()) {
+            if names.insert(&tensor.name, 0).is_some() {
                 return Err(invalid(tensor.at, format_args!("a second tensor is named '{}'", tensor.name)));
             }
         }

@@ -71,8 +71,10 @@ pub(super) struct Lowered {
     pub slots: Slots,
 }
 
-/// A register of an AGPU program that is alive.
+/// A register of an AGPU program.
 pub(super) struct Register {
+    /// Whether it was not freed since it was allocated.
+    pub alive: bool,
     pub cell: Cell,
     pub bytes: usize,
     /// The slot whose contents it holds, until something is written over them.
@@ -93,8 +95,9 @@ pub(super) struct Lowering<'a> {
     code: &'a Code,
     pub lowered: Lowered,
     tensors: Vec<State>,
-    pub registers: HashMap<u32, Register>,
-    pub freed: std::collections::HashSet<u32>,
+    pub registers: Vec<Register>,
+    /// The index of a register by its number.
+    pub register_index: HashMap<u32, usize>,
     /// The cells of AGPU slots.
     slot_cells: Vec<Cell>,
     /// The instruction at hand.
@@ -110,8 +113,8 @@ impl<'a> Lowering<'a> {
             code,
             lowered,
             tensors: Vec::with_capacity(code.tensors.len()),
-            registers: HashMap::new(),
-            freed: Default::default(),
+            registers: Vec::new(),
+            register_index: HashMap::new(),
             slot_cells: Vec::new(),
             at: Where::Byte(0),
             index: 0,

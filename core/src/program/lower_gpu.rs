@@ -18,18 +18,23 @@ pub(super) fn instruction(to: &mut Lowering<'_>, opcode: &Opcode, action: Action
     let name = opcode.name;
     match (action, operands) {
         (Action::Alloc, &[bytes, register]) => {
-            if to.registers.contains_key(&register) {
+            let next = to.registers.len();
+            let index = *to.register_index.entry(register).or_insert(next);
+            if to.registers.get(index).is_some_and(|register| register.alive) {
                 return Err(to.fault(format_args!("{name}: r{register} is allocated already")));
             }
             let bytes = bytes as usize;
             let cell = to.allocate(bytes, true);
-            to.freed.remove(&register);
-            to.registers.insert(register, Register { cell, bytes, from: None, holds: None });
+            let register = Register { alive: true, cell, bytes, from: None, holds: None };
+            match to.registers.get_mut(index) {
+                Some(freed) => *freed = register,
+                None => to.registers.push(register),
+            }
         }
         (Action::Free, &[register]) => {
-            let cell = alive(to, name, register)?.cell;
-            to.registers.remove(&register);
-            to.freed.insert(register);
+            let freed = alive(to, name, register)?;
+            freed.alive = false;
+            let cell = freed.cell;
             to.step(Do::Release(cell));
         }
         (Action::Upload, &[address, register, bytes]) => {
@@ -103,12 +108,14 @@ pub(super) fn instruction(to: &mut Lowering<'_>, opcode: &Opcode, action: Action
 
 /// The register, if it is alive.
 fn alive<'a>(to: &'a mut Lowering<'_>, name: &str, register: u32) -> Result<&'a mut Register> {
-    if !to.registers.contains_key(&register) {
-        let word = if to.freed.contains(&register) { "was freed" } else { "was never allocated" };
-        return Err(to.fault(format_args!("{name}: r{register} {word}")));
+    let index = to.register_index.get(&register).copied();
+    match index.and_then(|index| to.registers.get(index)) {
+        Some(Register { alive: true, .. }) => Ok(&mut to.registers[index.unwrap_or_default()]),
+        other => {
+            let word = if other.is_some() { "was freed" } else { "was never allocated" };
+            Err(to.fault(format_args!("{name}: r{register} {word}")))
+        }
     }
-    let at = to.at;
-    to.registers.get_mut(&register).ok_or_else(|| super::fault::invalid(at, format_args!("{name}: r{register}")))
 }
 
 fn check_size(to: &mut Lowering<'_>, name: &str, register: u32, bytes: usize) -> Result<()> {

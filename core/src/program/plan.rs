@@ -23,7 +23,7 @@ impl<'a> Plan<'a> {
             let slot = &lowered.slots.list[*slot];
             alive += slot.bytes as u128;
             if alive > limit as u128 {
-                let name = &slot.name;
+                let (name, alive) = (&slot.name, told(alive));
                 fail!(OutOfMemory, "with the output '{name}' the program takes {alive} bytes; the limit is {limit}");
             }
         }
@@ -41,7 +41,7 @@ impl<'a> Plan<'a> {
             peak = peak.max(alive);
             if alive > limit as u128 {
                 let at = program.code.instructions[step.instruction].at;
-                let line = program.line(step.instruction).unwrap_or_default();
+                let (line, alive) = (program.line(step.instruction).unwrap_or_default(), told(alive));
                 fail!(OutOfMemory, "{at}: with '{line}' the program takes {alive} bytes; the limit is {limit}");
             }
         }
@@ -75,6 +75,11 @@ impl<'a> Plan<'a> {
     pub(super) fn schedule(&self) -> &Schedule {
         &self.schedule
     }
+}
+
+/// Bytes as an error tells them: no more than any process could have.
+fn told(bytes: u128) -> u64 {
+    bytes.try_into().unwrap_or(u64::MAX)
 }
 
 impl std::fmt::Debug for Plan<'_> {

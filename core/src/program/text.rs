@@ -37,9 +37,9 @@ pub(super) fn header(line: &[u8]) -> Option<bool> {
     }
 }
 
-struct Assembler {
+struct Assembler<'a> {
     code: Code,
-    names: HashMap<String, u32>,
+    names: HashMap<&'a str, usize>,
     /// Whether AGPU's opcodes are meant when no prefix says so.
     gpu: bool,
     /// The bytes of the last tensor, while its lines may go on.
@@ -77,8 +77,8 @@ pub(super) fn assemble(source: &[u8]) -> Result<Code> {
     }
 }
 
-impl Assembler {
-    fn line(&mut self, at: Where, words: &[&str]) -> Result<()> {
+impl<'a> Assembler<'a> {
+    fn line(&mut self, at: Where, words: &[&'a str]) -> Result<()> {
         if let ["=", data @ ..] = words {
             return self.contents(at, data);
         }
@@ -95,7 +95,7 @@ impl Assembler {
         }
     }
 
-    fn declare(&mut self, at: Where, word: &str, name: &str, kind: &str, data: &[&str]) -> Result<()> {
+    fn declare(&mut self, at: Where, word: &str, name: &'a str, kind: &str, data: &[&str]) -> Result<()> {
         let role = Role::ALL.into_iter().find(|role| role.word() == word).unwrap_or(Role::Temporary);
         if self.gpu {
             return Err(invalid(at, format_args!("an '.agpu' program has registers, no tensors; begin it with '.adead 1'")));
@@ -113,7 +113,7 @@ impl Assembler {
             (_, []) => self.code.tensors.push(Declared { at, name: name.into(), role, meta, data: None }),
             _ => return Err(invalid(at, format_args!("'{}' after the {word} '{name}'", data.join(" ")))),
         }
-        self.names.insert(name.into(), self.code.tensors.len() as u32 - 1);
+        self.names.insert(name, self.code.tensors.len() - 1);
         Ok(())
     }
 
@@ -155,7 +155,7 @@ impl Assembler {
 
     fn tensor(&self, at: Where, name: &str) -> Result<u32> {
         match self.names.get(name) {
-            Some(&index) => Ok(index),
+            Some(&index) => Ok(index as u32),
             None => Err(invalid(at, format_args!("no tensor is named '{name}'"))),
         }
     }
