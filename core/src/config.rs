@@ -164,7 +164,7 @@ pub(crate) fn entries<'a>(
             Some((before, rest)) if !before.contains('#') => (before, Some(rest)),
             _ => (line.split('#').next().unwrap_or(line), None),
         };
-        let before = before.trim();
+        let before = before.trim_ascii();
         if before.is_empty() && quoted.is_none() {
             continue;
         }
@@ -174,9 +174,9 @@ pub(crate) fn entries<'a>(
         }
         let Some((key, bare)) = before.split_once('=') else { return fault("it is no 'key = value'") };
         let value = match quoted.map(|rest| rest.split_once('"')) {
-            None => bare.trim(),
-            Some(Some((value, rest))) if bare.trim().is_empty() && !value.contains('\\') => {
-                let rest = rest.trim();
+            None => bare.trim_ascii(),
+            Some(Some((value, rest))) if bare.trim_ascii().is_empty() && !value.contains('\\') => {
+                let rest = rest.trim_ascii();
                 if !rest.is_empty() && !rest.starts_with('#') {
                     return fault("something follows the text");
                 }
@@ -184,7 +184,7 @@ pub(crate) fn entries<'a>(
             }
             Some(_) => return fault("a text is in double quotes, without backslashes"),
         };
-        if let Err(what) = each(Entry { table, key: key.trim(), value, quoted: quoted.is_some() }) {
+        if let Err(what) = each(Entry { table, key: key.trim_ascii(), value, quoted: quoted.is_some() }) {
             return fault(what);
         }
     }

@@ -80,7 +80,7 @@ fn family(code: adead_family) -> Result<Family> {
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_family_name(family: adead_family) -> *const c_char {
     static NAMES: Names = Names::new();
-    NAMES.get(usize::try_from(family).ok(), Family::ALL.iter().map(|family| family.name()))
+    NAMES.get(usize::try_from(family).ok(), &mut Family::ALL.iter().map(|family| family.name()))
 }
 
 /// The device for work on that many elements in host memory of which nothing else is known, by its index for

@@ -51,7 +51,7 @@ pub extern "C" fn adead_op_count() -> usize {
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_op_name(op: adead_op) -> *const c_char {
     static NAMES: Names = Names::new();
-    NAMES.get(usize::try_from(op).ok(), Op::ALL.iter().map(|op| op.name()))
+    NAMES.get(usize::try_from(op).ok(), &mut Op::ALL.iter().map(|op| op.name()))
 }
 
 /// The operation of that name. `invalid_argument` if there is none.

@@ -83,7 +83,7 @@ impl Names {
     }
 
     /// Text `i` of those that `all` gives, NULL if there is none.
-    pub fn get(&self, i: Option<usize>, all: impl Iterator<Item = &'static str>) -> *const c_char {
+    pub fn get(&self, i: Option<usize>, all: &mut dyn Iterator<Item = &'static str>) -> *const c_char {
         let texts = self.0.get_or_init(|| all.map(|text| CString::new(text).unwrap_or_default()).collect());
         i.and_then(|i| texts.get(i)).map_or(std::ptr::null(), |text| text.as_ptr())
     }
@@ -102,14 +102,14 @@ pub extern "C" fn adead_last_error() -> *const c_char {
 pub extern "C" fn adead_status_name(status: adead_status) -> *const c_char {
     static NAMES: Names = Names::new();
     let i = Status::ALL.iter().position(|&known| known as adead_status == status);
-    NAMES.get(i, Status::ALL.iter().map(|status| status.name()))
+    NAMES.get(i, &mut Status::ALL.iter().map(|status| status.name()))
 }
 
 /// The version of the library, such as "0.1.0". Never freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_version() -> *const c_char {
     static NAME: Names = Names::new();
-    NAME.get(Some(0), [adead_core::VERSION].into_iter())
+    NAME.get(Some(0), &mut [adead_core::VERSION].into_iter())
 }
 
 /// The version of this interface. A program that was built with `ADEAD_ABI_VERSION` n runs with every library that
@@ -127,7 +127,7 @@ pub const ADEAD_ABI_VERSION: u32 = 1;
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_contract_version() -> *const c_char {
     static NAME: Names = Names::new();
-    NAME.get(Some(0), [contract::VERSION].into_iter())
+    NAME.get(Some(0), &mut [contract::VERSION].into_iter())
 }
 
 #[cfg(test)]

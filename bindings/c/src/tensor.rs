@@ -29,7 +29,7 @@ pub(crate) fn dtype(code: adead_dtype) -> Result<DType> {
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_dtype_name(dtype: adead_dtype) -> *const c_char {
     static NAMES: Names = Names::new();
-    NAMES.get(usize::try_from(dtype).ok(), DType::ALL.iter().map(|dtype| dtype.name()))
+    NAMES.get(usize::try_from(dtype).ok(), &mut DType::ALL.iter().map(|dtype| dtype.name()))
 }
 
 /// Bytes of one element; 0 for a number that is no dtype.

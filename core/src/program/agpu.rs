@@ -4,7 +4,6 @@ use super::code::{Code, Instruction, Kind};
 use super::fault::{Reader, invalid};
 use super::opcodes::Opcode;
 use crate::error::{Result, fail};
-use smallvec::SmallVec;
 
 /// What an AGPU binary begins with.
 pub(super) const MAGIC: &[u8] = b"AGPU";
@@ -48,9 +47,9 @@ fn instruction(reader: &mut Reader<'_>) -> Result<Instruction> {
     };
     let count = reader.u8("an operand count")? as usize;
     opcode.check_count(at, count)?;
-    let mut operands = SmallVec::with_capacity(count);
+    let mut operands = Vec::with_capacity(count);
     for operand in opcode.operands {
-        operands.push(reader.u32(&format!("{}'s operand {}", opcode.name, operand.name))?);
+        operands.push(reader.u32(&format!("{}'s operand {}", opcode.name, operand.name()))?);
     }
     Ok(Instruction { at, kind: Kind::Plain(opcode, operands) })
 }

@@ -6,7 +6,6 @@ use crate::command::Meta;
 use crate::error::Result;
 use crate::ops::{Attrs, Op};
 use crate::tensor::Tensor;
-use smallvec::SmallVec;
 
 /// The longest name of a tensor, in bytes.
 pub(super) const MAX_NAME: usize = 64;
@@ -58,7 +57,7 @@ pub(super) struct Instruction {
 /// An instruction.
 pub(super) enum Kind {
     /// A fixed opcode with numbers as operands; those of kind `Tensor` are indexes of the table.
-    Plain(&'static Opcode, SmallVec<[u32; 7]>),
+    Plain(&'static Opcode, Vec<u32>),
     /// An operation of the op table.
     Call(Box<Call>),
 }

@@ -37,7 +37,7 @@ fn bytes(source: &[u8]) -> Result<Vec<u8>> {
                 Some(offset) if offset < bytes.len() => "overlaps bytes that came before",
                 _ => "leaves a gap",
             };
-            let given = String::from_utf8_lossy(&line[..colon]).trim().to_string();
+            let given = String::from_utf8_lossy(&line[..colon]).trim_ascii().to_string();
             return Err(fault(&bytes, format!("the offset {given} {word}; {} bytes came before", bytes.len())));
         }
         let mut high = None;

@@ -9,7 +9,6 @@ use crate::command::{Inputs, Meta, View};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::ops::{Attrs, FfnPlan, Op};
-use smallvec::SmallVec;
 use std::collections::HashMap;
 
 /// A piece of memory of a run, by index.
@@ -52,7 +51,7 @@ pub(super) enum Do {
 pub(super) struct Work {
     pub op: Op,
     pub attrs: Attrs,
-    pub inputs: SmallVec<[Option<Operand>; 3]>,
+    pub inputs: Vec<Option<Operand>>,
     pub output: Operand,
     /// The scratch that its device takes for it.
     pub scratch: Option<Cell>,
@@ -269,7 +268,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn call(&mut self, call: &Call) -> Result<()> {
-        let mut inputs = SmallVec::new();
+        let mut inputs = Vec::new();
         for input in &call.inputs {
             inputs.push(match input {
                 Some(tensor) => Some(Operand {
@@ -296,13 +295,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// A step that executes an operation whose shapes were inferred.
-    pub fn command(
-        &mut self,
-        op: Op,
-        attrs: Attrs,
-        inputs: SmallVec<[Option<Operand>; 3]>,
-        output: Operand,
-    ) -> Result<()> {
+    pub fn command(&mut self, op: Op, attrs: Attrs, inputs: Vec<Option<Operand>>, output: Operand) -> Result<()> {
         for (i, input) in inputs.iter().enumerate() {
             let Some(input) = input else { continue };
             let exact = op.info().in_place && input.meta == output.meta;

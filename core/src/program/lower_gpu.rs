@@ -9,7 +9,6 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::ops::{Attrs, Op, Permutation};
 use crate::shape::Shape;
-use smallvec::SmallVec;
 
 /// Bytes of an AGPU element.
 const WORD: usize = DType::F32.size();
@@ -99,7 +98,7 @@ pub(super) fn instruction(to: &mut Lowering<'_>, opcode: &Opcode, action: Action
             let rows = alive(to, name, table)?.bytes / (dim as usize * WORD);
             let table = operand(to, name, table, DType::F32, &[rows, dim as usize])?;
             let ids = operand(to, name, ids, DType::U32, &[count as usize])?;
-            write(to, name, Op::Embedding, Attrs::default(), [Some(table), Some(ids)].into_iter().collect(), out)?;
+            write(to, name, Op::Embedding, Attrs::default(), vec![Some(table), Some(ids)], out)?;
         }
         _ => opcode.check_count(to.at, operands.len())?,
     }
@@ -170,11 +169,11 @@ fn simple(
     inputs: &[Option<(u32, &[u32])>],
     out: u32,
 ) -> Result<()> {
-    let mut operands = SmallVec::new();
+    let mut operands = Vec::new();
     for input in inputs {
         operands.push(match input {
             Some((register, dims)) => {
-                let dims: SmallVec<[usize; 2]> = dims.iter().map(|&dim| dim as usize).collect();
+                let dims: Vec<usize> = dims.iter().map(|&dim| dim as usize).collect();
                 Some(operand(to, name, *register, DType::F32, &dims)?)
             }
             None => None,
@@ -189,7 +188,7 @@ fn write(
     name: &str,
     op: Op,
     attrs: Attrs,
-    inputs: SmallVec<[Option<Operand>; 3]>,
+    inputs: Vec<Option<Operand>>,
     out: u32,
 ) -> Result<()> {
     let meta = to.infer(op, &attrs, &inputs)?;
@@ -217,7 +216,7 @@ fn multihead(to: &mut Lowering<'_>, name: &str, inputs: [u32; 3], out: u32, [seq
     }
     let (whole, split) = ([seq as usize, dim as usize], [seq as usize, heads as usize, (dim / heads) as usize]);
     let swap = Attrs { perm: Permutation::new(&[1, 0, 2])?, ..Attrs::default() };
-    let mut operands = SmallVec::<[Operand; 3]>::new();
+    let mut operands = Vec::new();
     for register in inputs {
         operands.push(operand(to, name, register, DType::F32, &whole)?);
     }
@@ -226,9 +225,9 @@ fn multihead(to: &mut Lowering<'_>, name: &str, inputs: [u32; 3], out: u32, [seq
     if operands.iter().any(|operand| operand.cell == joined.cell) {
         return Err(to.fault(format_args!("{name}: the result would overwrite an operand; it needs its own memory")));
     }
-    let mut separate = SmallVec::new();
+    let mut separate = Vec::new();
     for operand in operands {
-        let input = [Some(Operand { meta: split, ..operand })].into_iter().collect::<SmallVec<_>>();
+        let input = vec![Some(Operand { meta: split, ..operand })];
         let meta = to.infer(Op::Transpose, &swap, &input)?;
         let scratch = Operand { cell: to.allocate(meta.bytes(), false), meta };
         to.command(Op::Transpose, swap, input, scratch)?;
@@ -236,7 +235,7 @@ fn multihead(to: &mut Lowering<'_>, name: &str, inputs: [u32; 3], out: u32, [seq
     }
     let meta = to.infer(Op::Attention, &Attrs::default(), &separate)?;
     let attended = Operand { cell: to.allocate(meta.bytes(), false), meta };
-    let scratch: SmallVec<[usize; 3]> = separate.iter().flatten().map(|operand: &Operand| operand.cell).collect();
+    let scratch: Vec<usize> = separate.iter().flatten().map(|operand: &Operand| operand.cell).collect();
     to.command(Op::Attention, Attrs::default(), separate, attended)?;
     scratch.into_iter().for_each(|cell| to.step(Do::Release(cell)));
     to.command(Op::Transpose, swap, [Some(attended)].into_iter().collect(), Operand { meta: split, ..joined })?;

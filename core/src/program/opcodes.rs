@@ -23,8 +23,30 @@ pub(super) enum OperandKind {
 /// One operand of an opcode.
 #[derive(Debug)]
 pub(super) struct Operand {
-    pub name: &'static str,
+    /// In place, with zeros behind: a pointer to it would take five times the room in the library.
+    name: [u8; LONGEST],
     pub kind: OperandKind,
+}
+
+/// The longest name of an operand.
+const LONGEST: usize = 8;
+
+impl Operand {
+    const fn new(name: &str, kind: OperandKind) -> Operand {
+        let mut bytes = [0; LONGEST];
+        let mut i = 0;
+        while i < name.len() {
+            bytes[i] = name.as_bytes()[i];
+            i += 1;
+        }
+        Operand { name: bytes, kind }
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        let end = self.name.iter().position(|&byte| byte == 0).unwrap_or(LONGEST);
+        std::str::from_utf8(&self.name[..end]).unwrap_or_default()
+    }
 }
 
 /// What an opcode does.
@@ -97,7 +119,7 @@ macro_rules! opcodes {
         pub(super) static TABLE: &[Opcode] = &[$(Opcode {
             number: $number,
             name: stringify!($name),
-            operands: &[$(Operand { name: stringify!($operand), kind: OperandKind::$kind }),*],
+            operands: &[$(Operand::new(stringify!($operand), OperandKind::$kind)),*],
             action: $action,
         },)*];
     };
@@ -180,7 +202,7 @@ impl Opcode {
 
     /// The operands' names, as messages and the documentation list them.
     pub fn signature(&self) -> String {
-        self.operands.iter().map(|operand| operand.name).collect::<Vec<_>>().join(", ")
+        self.operands.iter().map(Operand::name).collect::<Vec<_>>().join(", ")
     }
 
     /// Whether that many operands are right.

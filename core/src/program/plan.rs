@@ -2,7 +2,7 @@
 
 use super::Program;
 use super::lower::{Do, Lowered, Source};
-use super::scheduler::Schedule;
+use super::scheduler::{Schedule, in_order};
 use crate::error::{Result, fail};
 
 /// A program that was validated against a memory limit.
@@ -59,13 +59,10 @@ impl<'a> Plan<'a> {
     pub fn depends_on(&self, instruction: usize) -> Vec<usize> {
         let steps = &self.lowered().steps;
         let of = steps.iter().enumerate().filter(|(_, step)| step.instruction == instruction);
-        let mut found: Vec<usize> = of
+        let found = of
             .flat_map(|(i, _)| self.schedule.before(i).iter().map(|&other| steps[other].instruction))
-            .filter(|&other| other != instruction)
-            .collect();
-        found.sort_unstable();
-        found.dedup();
-        found
+            .filter(|&other| other != instruction);
+        in_order(found.collect())
     }
 
     pub(super) fn lowered(&self) -> &'a Lowered {

@@ -7,14 +7,20 @@
 
 use super::lower::{Cell, Do, Step};
 use crate::error::{Error, Result};
-use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// For each step, the earlier ones that it waits for, in order.
 pub(super) struct Schedule {
-    before: Vec<SmallVec<[usize; 4]>>,
+    before: Vec<Vec<usize>>,
+}
+
+/// The list in ascending order, each once. By a heap, as steps wait in one too: a sort would be five times the code.
+pub(super) fn in_order(list: Vec<usize>) -> Vec<usize> {
+    let mut list = BinaryHeap::from(list).into_sorted_vec();
+    list.dedup();
+    list
 }
 
 impl Schedule {
@@ -26,11 +32,11 @@ impl Schedule {
             readers: Vec<usize>,
         }
         let mut users: Vec<Users> = vec![Users::default(); cells];
-        let mut before: Vec<SmallVec<[usize; 4]>> = Vec::with_capacity(steps.len());
+        let mut before: Vec<Vec<usize>> = Vec::with_capacity(steps.len());
         let (mut allocation, mut releases) = (None, Vec::new());
         let (mut barrier, mut since_barrier) = (None, 0);
         for (i, step) in steps.iter().enumerate() {
-            let mut waits: SmallVec<[usize; 4]> = SmallVec::new();
+            let mut waits: Vec<usize> = Vec::new();
             waits.extend(barrier);
             step.action.cells(|cell: Cell, written| {
                 let users = &mut users[cell];
@@ -56,9 +62,7 @@ impl Schedule {
             }
             // A step that reads and writes one cell met itself.
             waits.retain(|other| *other != i);
-            waits.sort_unstable();
-            waits.dedup();
-            before.push(waits);
+            before.push(in_order(waits));
         }
         Schedule { before }
     }

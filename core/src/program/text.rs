@@ -185,7 +185,7 @@ impl<'a> Assembler<'a> {
             return Err(invalid(at, format_args!("write it as an assignment: dst = {op} …")));
         }
         opcode.check_count(at, operands.len())?;
-        let mut numbers = smallvec::SmallVec::new();
+        let mut numbers = Vec::with_capacity(operands.len());
         for (text, operand) in operands.iter().zip(opcode.operands) {
             let number = match operand.kind {
                 OperandKind::Tensor => Some(self.tensor(at, text)?),
@@ -201,7 +201,7 @@ impl<'a> Assembler<'a> {
                     OperandKind::Bits => "a number such as 0.5 or 0x3f000000",
                     _ => "a number from 0 to 4294967295",
                 };
-                return Err(invalid(at, format_args!("{name}: '{text}' is no {}; write {example}", operand.name)));
+                return Err(invalid(at, format_args!("{name}: '{text}' is no {}; write {example}", operand.name())));
             };
             numbers.push(number);
         }
