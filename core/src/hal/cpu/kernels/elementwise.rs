@@ -15,10 +15,7 @@ const GRAIN: usize = 256 * 1024;
 const CHAIN_GRAIN: usize = 32 * 1024;
 
 /// An elementwise operation of one operand.
-trait Elementwise: Copy + Sync {
-    /// Elements that are worth handing to another thread.
-    const GRAIN: usize;
-
+trait Elementwise: Copy {
     /// `y = canonical(f(x))`.
     ///
     /// # Safety
@@ -28,10 +25,8 @@ trait Elementwise: Copy + Sync {
 
 /// Names the loop of `simd` over a row that an operation goes through.
 macro_rules! elementwise {
-    ($name:ident $map:ident $grain:ident) => {
+    ($name:ident $map:ident) => {
         impl Elementwise for $name {
-            const GRAIN: usize = $grain;
-
             #[inline(always)]
             unsafe fn row<S: Simd>(self, x: *const f32, y: *mut f32, n: usize) {
                 // SAFETY: passed on.
@@ -57,13 +52,11 @@ macro_rules! functions {
                 }
             }
 
-            functions!(@ $kind $name);
+            elementwise!($name map_row);
         )*
     };
     (@ short) => { false };
     (@ chain) => { true };
-    (@ short $name:ident) => { elementwise!($name map_row GRAIN); };
-    (@ chain $name:ident) => { elementwise!($name map_row CHAIN_GRAIN); };
 }
 
 functions! {
@@ -77,53 +70,47 @@ functions! {
     short Relu() = |self, x| simd::relu::<S>(x);
 }
 
-/// What is made of a sigmoid: a division stands in the middle, so that it comes in two halves.
-macro_rules! sigmoids {
-    ($($name:ident = |$x:ident| $argument:expr, |$s:ident| $result:expr;)*) => {
-        $(
-            #[derive(Clone, Copy)]
-            struct $name;
-
-            impl VectorFn for $name {
-                const CHAIN: bool = true;
-                const HALVES: bool = true;
-
-                #[inline(always)]
-                unsafe fn apply<S: Simd>(self, x: S::F, _: usize) -> S::F {
-                    // SAFETY: called from a kernel, as the trait asks.
-                    unsafe {
-                        let held = self.begin::<S>(x);
-                        self.end::<S>(held)
-                    }
-                }
-                #[inline(always)]
-                unsafe fn begin<S: Simd>(self, $x: S::F) -> [S::F; 3] {
-                    // SAFETY: as above.
-                    unsafe {
-                        let (z, e) = simd::sigmoid_powers::<S>($argument);
-                        [$x, z, e]
-                    }
-                }
-                #[inline(always)]
-                unsafe fn end<S: Simd>(self, [$x, z, e]: [S::F; 3]) -> S::F {
-                    // SAFETY: as above.
-                    unsafe {
-                        let $s = simd::sigmoid_of_powers::<S>($x, z, e);
-                        $result
-                    }
-                }
-            }
-
-            elementwise!($name map_row CHAIN_GRAIN);
-        )*
-    };
+/// What is made of a sigmoid: a division stands in the middle, so that it comes in two halves. One kernel for all three,
+/// as deciding which takes no time beside the rest.
+#[derive(Clone, Copy)]
+enum Logistic {
+    Sigmoid,
+    Silu,
+    GeluTanh,
 }
 
-sigmoids! {
-    Sigmoid = |x| x, |s| s;
-    GeluTanh = |x| simd::gelu_tanh_argument::<S>(x), |s| S::mul(x, s);
-    Silu = |x| x, |s| S::mul(x, s);
+impl VectorFn for Logistic {
+    const CHAIN: bool = true;
+    const HALVES: bool = true;
+
+    #[inline(always)]
+    unsafe fn apply<S: Simd>(self, x: S::F, _: usize) -> S::F {
+        // SAFETY: called from a kernel, as the trait asks.
+        unsafe {
+            let held = self.begin::<S>(x);
+            self.end::<S>(held)
+        }
+    }
+    #[inline(always)]
+    unsafe fn begin<S: Simd>(self, x: S::F) -> [S::F; 3] {
+        // SAFETY: as above.
+        unsafe {
+            let argument = if matches!(self, Logistic::GeluTanh) { simd::gelu_tanh_argument::<S>(x) } else { x };
+            let (z, e) = simd::sigmoid_powers::<S>(argument);
+            [x, z, e]
+        }
+    }
+    #[inline(always)]
+    unsafe fn end<S: Simd>(self, [x, z, e]: [S::F; 3]) -> S::F {
+        // SAFETY: as above.
+        unsafe {
+            let s = simd::sigmoid_of_powers::<S>(x, z, e);
+            if matches!(self, Logistic::Sigmoid) { s } else { S::mul(x, s) }
+        }
+    }
 }
+
+elementwise!(Logistic map_row);
 
 /// Functions that are computed in two ways.
 macro_rules! two_sided {
@@ -159,7 +146,7 @@ macro_rules! two_sided {
                 }
             }
 
-            elementwise!($name map_sides CHAIN_GRAIN);
+            elementwise!($name map_sides);
         )*
     };
 }
@@ -191,24 +178,82 @@ impl<F: Elementwise> Kernel for Unary<F> {
     }
 }
 
+/// What is applied to every element.
+#[derive(Clone, Copy)]
+enum Function {
+    Scale(f32),
+    Neg,
+    Abs,
+    Exp,
+    Log,
+    Sqrt,
+    Rsqrt,
+    Relu,
+    Tanh,
+    GeluErf,
+    Logistic(Logistic),
+}
+
+impl Function {
+    /// Elements that are worth handing to another thread.
+    fn grain(self) -> usize {
+        match self {
+            Function::Exp | Function::Log | Function::Tanh | Function::GeluErf | Function::Logistic(_) => CHAIN_GRAIN,
+            _ => GRAIN,
+        }
+    }
+
+    /// `y = canonical(f(x))`.
+    ///
+    /// # Safety
+    /// x and y cover n values and are equal or disjoint.
+    unsafe fn row(self, isa: Isa, x: *const f32, y: *mut f32, n: usize) {
+        macro_rules! apply {
+            ($f:expr) => {
+                // SAFETY: passed on.
+                unsafe { dispatch(isa, Unary { x, y, n, f: $f }) }
+            };
+        }
+        match self {
+            Function::Scale(alpha) => apply!(Scale { alpha }),
+            Function::Neg => apply!(Neg {}),
+            Function::Abs => apply!(Abs {}),
+            Function::Exp => apply!(Exp {}),
+            Function::Log => apply!(Log {}),
+            Function::Sqrt => apply!(Sqrt {}),
+            Function::Rsqrt => apply!(Rsqrt {}),
+            Function::Relu => apply!(Relu {}),
+            Function::Tanh => apply!(Tanh),
+            Function::GeluErf => apply!(GeluErf),
+            Function::Logistic(which) => apply!(which),
+        }
+    }
+}
+
 /// The elementwise operations of one operand.
 pub(super) fn unary(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result<()> {
-    match op {
-        Op::Scale => map(exec, call, Scale { alpha: call.attrs.alpha }),
-        Op::Neg => map(exec, call, Neg {}),
-        Op::Abs => map(exec, call, Abs {}),
-        Op::Exp => map(exec, call, Exp {}),
-        Op::Log => map(exec, call, Log {}),
-        Op::Sqrt => map(exec, call, Sqrt {}),
-        Op::Rsqrt => map(exec, call, Rsqrt {}),
-        Op::Relu => map(exec, call, Relu {}),
-        Op::Sigmoid => map(exec, call, Sigmoid),
-        Op::Tanh => map(exec, call, Tanh),
-        Op::Silu => map(exec, call, Silu),
-        Op::Gelu if call.attrs.form == GeluForm::Tanh => map(exec, call, GeluTanh),
-        Op::Gelu => map(exec, call, GeluErf),
+    let function = match op {
+        Op::Scale => Function::Scale(call.attrs.alpha),
+        Op::Neg => Function::Neg,
+        Op::Abs => Function::Abs,
+        Op::Exp => Function::Exp,
+        Op::Log => Function::Log,
+        Op::Sqrt => Function::Sqrt,
+        Op::Rsqrt => Function::Rsqrt,
+        Op::Relu => Function::Relu,
+        Op::Sigmoid => Function::Logistic(Logistic::Sigmoid),
+        Op::Tanh => Function::Tanh,
+        Op::Silu => Function::Logistic(Logistic::Silu),
+        Op::Gelu if call.attrs.form == GeluForm::Tanh => Function::Logistic(Logistic::GeluTanh),
+        Op::Gelu => Function::GeluErf,
         _ => unreachable!("{op} is not elementwise"),
-    }
+    };
+    let (x, y) = (Shared(call.f32(0)?.cast_mut()), Shared(call.out()?));
+    chunks(exec, call.output.shape().elements(), function.grain(), |start, end| {
+        // SAFETY: the command's views cover the elements; chunks are disjoint.
+        unsafe { function.row(exec.isa, x.get().add(start), y.get().add(start), end - start) }
+    });
+    Ok(())
 }
 
 /// Applies an activation to a row in place.
@@ -216,30 +261,17 @@ pub(super) fn unary(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result<
 /// # Safety
 /// `row` covers `n` values that nobody else touches.
 pub(super) unsafe fn activate(isa: Isa, activation: Activation, row: *mut f32, n: usize) {
-    macro_rules! apply {
-        ($f:expr) => {
-            // SAFETY: passed on.
-            unsafe { dispatch(isa, Unary { x: row, y: row, n, f: $f }) }
-        };
-    }
-    match activation {
-        Activation::None => {}
-        Activation::Relu => apply!(Relu {}),
-        Activation::Sigmoid => apply!(Sigmoid),
-        Activation::Tanh => apply!(Tanh),
-        Activation::GeluTanh => apply!(GeluTanh),
-        Activation::GeluErf => apply!(GeluErf),
-        Activation::Silu => apply!(Silu),
-    }
-}
-
-fn map<F: Elementwise>(exec: &Exec<'_>, call: &mut Call<'_, '_>, f: F) -> Result<()> {
-    let (x, y) = (Shared(call.f32(0)?.cast_mut()), Shared(call.out()?));
-    chunks(exec, call.output.shape().elements(), F::GRAIN, |start, end| {
-        // SAFETY: the command's views cover the elements; chunks are disjoint.
-        unsafe { dispatch(exec.isa, Unary { x: x.get().add(start), y: y.get().add(start), n: end - start, f }) }
-    });
-    Ok(())
+    let function = match activation {
+        Activation::None => return,
+        Activation::Relu => Function::Relu,
+        Activation::Sigmoid => Function::Logistic(Logistic::Sigmoid),
+        Activation::Tanh => Function::Tanh,
+        Activation::GeluTanh => Function::Logistic(Logistic::GeluTanh),
+        Activation::GeluErf => Function::GeluErf,
+        Activation::Silu => Function::Logistic(Logistic::Silu),
+    };
+    // SAFETY: passed on.
+    unsafe { function.row(isa, row, row, n) }
 }
 
 /// The arithmetic of two operands.
