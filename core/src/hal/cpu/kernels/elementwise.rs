@@ -313,21 +313,24 @@ impl Kernel for Row {
     type Output = ();
 
     #[inline(always)]
-    unsafe fn run<S: Simd>(self) {
+    unsafe fn run<S: Simd>(mut self) {
         // One loop per operation and per kind of operand, so that nothing is decided inside.
+        if self.a_step == 0 && matches!(self.f, Arithmetic::Add | Arithmetic::Mul) {
+            (self.a, self.a_step, self.b, self.b_step) = (self.b, self.b_step, self.a, self.a_step);
+        }
         macro_rules! each {
-            ($($f:ident)*) => {
+            ($($f:ident $commutes:literal)*) => {
                 // SAFETY: passed on.
                 unsafe {
                     match self.f { $(Arithmetic::$f => match (self.a_step, self.b_step) {
-                        (0, _) => self.row::<S, 0, 1>(Arithmetic::$f),
+                        (0, _) if !$commutes => self.row::<S, 0, 1>(Arithmetic::$f),
                         (_, 0) => self.row::<S, 1, 0>(Arithmetic::$f),
                         _ => self.row::<S, 1, 1>(Arithmetic::$f),
                     },)* }
                 }
             };
         }
-        each!(Add Sub Mul Div);
+        each!(Add true Sub false Mul true Div false);
     }
 }
 

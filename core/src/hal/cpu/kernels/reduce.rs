@@ -164,6 +164,15 @@ impl Columns {
 /// A row of a strip.
 type Strip = [f32; Columns::WIDTH];
 
+/// The SUM of each column from those of its blocks, for every instruction set.
+#[inline(never)]
+fn total(blocks: &[Strip]) -> Strip {
+    if let [one] = blocks {
+        return *one;
+    }
+    std::array::from_fn(|column| contract::sum(&blocks.iter().map(|strip| strip[column]).collect::<Vec<_>>()))
+}
+
 impl Kernel for Columns {
     type Output = [Outcome; Columns::WIDTH];
 
@@ -228,10 +237,7 @@ impl Columns {
             blocks.push(unsafe { self.sum_block::<S>(start, end) });
             start += SUM_BLOCK;
         }
-        if blocks.len() == 1 {
-            return blocks[0];
-        }
-        std::array::from_fn(|column| contract::sum(&blocks.iter().map(|strip| strip[column]).collect::<Vec<_>>()))
+        total(&blocks)
     }
 
     #[inline(always)]

@@ -82,7 +82,7 @@ pub(super) trait Part: Copy {
 /// Called from a kernel.
 #[inline(always)]
 pub(super) unsafe fn sum_of_parts<S: Simd>(n: usize, part: impl Part) -> f32 {
-    let mut partial: SmallVec<[f32; 64]> = SmallVec::new();
+    let mut partial = Partial::new();
     let mut start = 0;
     loop {
         let length = SUM_BLOCK.min(n - start);
@@ -92,11 +92,20 @@ pub(super) unsafe fn sum_of_parts<S: Simd>(n: usize, part: impl Part) -> f32 {
         if start == n && partial.is_empty() {
             return sum;
         }
-        partial.push(sum);
+        keep(&mut partial, sum);
         if start == n {
             return contract::sum(&partial);
         }
     }
+}
+
+/// The SUMs of a row's blocks.
+type Partial = SmallVec<[f32; 64]>;
+
+/// Keeps one more, for every instruction set.
+#[inline(never)]
+fn keep(partial: &mut Partial, sum: f32) {
+    partial.push(sum);
 }
 
 #[derive(Clone, Copy)]
