@@ -1,7 +1,7 @@
 //! Elementwise operations.
 
 use crate::context::adead_context;
-use crate::op::run;
+use crate::op::{run, run_guarded};
 use crate::pointers::fail;
 use crate::status::{adead_status, guard};
 use crate::tensor::adead_tensor;
@@ -20,7 +20,7 @@ pub unsafe extern "C" fn adead_tensor_add(
     out: *mut *mut adead_tensor,
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    guard(|| unsafe { run(context, Op::Add, &Attrs::default(), &[a, b], out) })
+    unsafe { run_guarded(context, Op::Add, &Attrs::DEFAULT, &[a, b], out) }
 }
 
 /// `a - b` with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn adead_tensor_sub(
     out: *mut *mut adead_tensor,
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    guard(|| unsafe { run(context, Op::Sub, &Attrs::default(), &[a, b], out) })
+    unsafe { run_guarded(context, Op::Sub, &Attrs::DEFAULT, &[a, b], out) }
 }
 
 /// `a·b`, element by element, with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn adead_tensor_mul(
     out: *mut *mut adead_tensor,
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    guard(|| unsafe { run(context, Op::Mul, &Attrs::default(), &[a, b], out) })
+    unsafe { run_guarded(context, Op::Mul, &Attrs::DEFAULT, &[a, b], out) }
 }
 
 /// `a / b` with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn adead_tensor_div(
     out: *mut *mut adead_tensor,
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    guard(|| unsafe { run(context, Op::Div, &Attrs::default(), &[a, b], out) })
+    unsafe { run_guarded(context, Op::Div, &Attrs::DEFAULT, &[a, b], out) }
 }
 
 /// `x·alpha`, element by element.
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn adead_tensor_scale(
     out: *mut *mut adead_tensor,
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    guard(|| unsafe { run(context, Op::Scale, &Attrs { alpha, ..Attrs::default() }, &[x], out) })
+    unsafe { run_guarded(context, Op::Scale, &Attrs { alpha, ..Attrs::default() }, &[x], out) }
 }
 
 /// `-x`, element by element.
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn adead_tensor_neg(
     out: *mut *mut adead_tensor,
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    guard(|| unsafe { run(context, Op::Neg, &Attrs::default(), &[x], out) })
+    unsafe { run_guarded(context, Op::Neg, &Attrs::DEFAULT, &[x], out) }
 }
 
 /// `|x|`, element by element.
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn adead_tensor_abs(
     out: *mut *mut adead_tensor,
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    guard(|| unsafe { run(context, Op::Abs, &Attrs::default(), &[x], out) })
+    unsafe { run_guarded(context, Op::Abs, &Attrs::DEFAULT, &[x], out) }
 }
 
 /// `e^x`, element by element.
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn adead_tensor_exp(
     out: *mut *mut adead_tensor,
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    guard(|| unsafe { run(context, Op::Exp, &Attrs::default(), &[x], out) })
+    unsafe { run_guarded(context, Op::Exp, &Attrs::DEFAULT, &[x], out) }
 }
 
 /// The natural logarithm, element by element.
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn adead_tensor_log(
     out: *mut *mut adead_tensor,
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    guard(|| unsafe { run(context, Op::Log, &Attrs::default(), &[x], out) })
+    unsafe { run_guarded(context, Op::Log, &Attrs::DEFAULT, &[x], out) }
 }
 
 /// The square root, element by element.
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn adead_tensor_sqrt(
     out: *mut *mut adead_tensor,
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    guard(|| unsafe { run(context, Op::Sqrt, &Attrs::default(), &[x], out) })
+    unsafe { run_guarded(context, Op::Sqrt, &Attrs::DEFAULT, &[x], out) }
 }
 
 /// `1 / sqrt(x)`, element by element.
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn adead_tensor_rsqrt(
     out: *mut *mut adead_tensor,
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    guard(|| unsafe { run(context, Op::Rsqrt, &Attrs::default(), &[x], out) })
+    unsafe { run_guarded(context, Op::Rsqrt, &Attrs::DEFAULT, &[x], out) }
 }
 
 /// `max(x, 0)`, element by element; a NaN stays NaN.
@@ -145,7 +145,7 @@ pub unsafe extern "C" fn adead_tensor_relu(
     out: *mut *mut adead_tensor,
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    guard(|| unsafe { run(context, Op::Relu, &Attrs::default(), &[x], out) })
+    unsafe { run_guarded(context, Op::Relu, &Attrs::DEFAULT, &[x], out) }
 }
 
 /// `1 / (1 + e^-x)`, element by element.
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn adead_tensor_sigmoid(
     out: *mut *mut adead_tensor,
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    guard(|| unsafe { run(context, Op::Sigmoid, &Attrs::default(), &[x], out) })
+    unsafe { run_guarded(context, Op::Sigmoid, &Attrs::DEFAULT, &[x], out) }
 }
 
 /// The hyperbolic tangent, element by element.
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn adead_tensor_tanh(
     out: *mut *mut adead_tensor,
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    guard(|| unsafe { run(context, Op::Tanh, &Attrs::default(), &[x], out) })
+    unsafe { run_guarded(context, Op::Tanh, &Attrs::DEFAULT, &[x], out) }
 }
 
 /// `x·sigmoid(x)`, element by element.
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn adead_tensor_silu(
     out: *mut *mut adead_tensor,
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    guard(|| unsafe { run(context, Op::Silu, &Attrs::default(), &[x], out) })
+    unsafe { run_guarded(context, Op::Silu, &Attrs::DEFAULT, &[x], out) }
 }
 
 /// The Gaussian error linear unit, element by element, by the error function or by tanh.

@@ -1,7 +1,7 @@
 //! Operations whose work is matrix products.
 
 use crate::context::adead_context;
-use crate::op::run;
+use crate::op::{run, run_guarded};
 use crate::pointers::{self, Growing, fail};
 use crate::status::{adead_status, guard};
 use crate::tensor::adead_tensor;
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn adead_tensor_dot(
     out: *mut *mut adead_tensor,
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    guard(|| unsafe { run(context, Op::Dot, &Attrs::default(), &[a, b], out) })
+    unsafe { run_guarded(context, Op::Dot, &Attrs::DEFAULT, &[a, b], out) }
 }
 
 /// What attention may do besides. Start from `ADEAD_ATTENTION_OPTIONS_INIT`.

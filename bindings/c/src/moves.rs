@@ -1,7 +1,7 @@
 //! Operations that move and convert elements.
 
 use crate::context::adead_context;
-use crate::op::run;
+use crate::op::{run, run_guarded};
 use crate::pointers::{array, fail};
 use crate::status::{adead_status, guard};
 use crate::tensor::{adead_dtype, adead_tensor};
@@ -17,7 +17,7 @@ pub unsafe extern "C" fn adead_tensor_embedding(
     out: *mut *mut adead_tensor,
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    guard(|| unsafe { run(context, Op::Embedding, &Attrs::default(), &[table, ids], out) })
+    unsafe { run_guarded(context, Op::Embedding, &Attrs::DEFAULT, &[table, ids], out) }
 }
 
 /// The axes in another order: axis i of the result is axis `perm[i]` of x, `rank` of them. `perm` NULL (with rank 0)

@@ -41,6 +41,22 @@ pub(crate) unsafe fn run(
     Ok(())
 }
 
+/// The same for functions that have nothing to check themselves, so that one guard serves all of them.
+///
+/// # Safety
+/// As [`run`].
+#[inline(never)]
+pub(crate) unsafe fn run_guarded(
+    context: *const adead_context,
+    op: Op,
+    attrs: &Attrs,
+    operands: &[*const adead_tensor],
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: passed on.
+    guard(|| unsafe { run(context, op, attrs, operands, out) })
+}
+
 /// How many operations there are. Their numbers go from 0 and never change.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_op_count() -> usize {

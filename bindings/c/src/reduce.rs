@@ -1,7 +1,7 @@
 //! Reductions and normalisations.
 
 use crate::context::adead_context;
-use crate::op::run;
+use crate::op::{run, run_guarded};
 use crate::status::{adead_status, guard};
 use crate::tensor::{adead_dtype, adead_tensor};
 use adead_core::{Attrs, Axis, Op};
@@ -28,7 +28,7 @@ pub unsafe extern "C" fn adead_tensor_sum(
     out: *mut *mut adead_tensor,
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    guard(|| unsafe { run(context, Op::Sum, &reduction(axis, keepdim), &[x], out) })
+    unsafe { run_guarded(context, Op::Sum, &reduction(axis, keepdim), &[x], out) }
 }
 
 /// The mean, along an axis or of everything as `adead_tensor_sum`; NaN of nothing.
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn adead_tensor_mean(
     out: *mut *mut adead_tensor,
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    guard(|| unsafe { run(context, Op::Mean, &reduction(axis, keepdim), &[x], out) })
+    unsafe { run_guarded(context, Op::Mean, &reduction(axis, keepdim), &[x], out) }
 }
 
 /// The maximum, along an axis or of everything as `adead_tensor_sum`. `invalid_argument` of nothing.
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn adead_tensor_max(
     out: *mut *mut adead_tensor,
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    guard(|| unsafe { run(context, Op::Max, &reduction(axis, keepdim), &[x], out) })
+    unsafe { run_guarded(context, Op::Max, &reduction(axis, keepdim), &[x], out) }
 }
 
 /// The lowest index of the maximum, along an axis or of everything as `adead_tensor_sum`, as `dtype`: i64, i32 or u32.
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn adead_tensor_softmax(
     out: *mut *mut adead_tensor,
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    guard(|| unsafe { run(context, Op::Softmax, &reduction(axis, 0), &[x], out) })
+    unsafe { run_guarded(context, Op::Softmax, &reduction(axis, 0), &[x], out) }
 }
 
 /// `(x - mean) / sqrt(variance + eps)·gamma + beta` over the last axis: x `[…, N]`, gamma and beta `[N]` or NULL. The
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn adead_tensor_layernorm(
     out: *mut *mut adead_tensor,
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    guard(|| unsafe { run(context, Op::Layernorm, &Attrs { eps, ..Attrs::default() }, &[x, gamma, beta], out) })
+    unsafe { run_guarded(context, Op::Layernorm, &Attrs { eps, ..Attrs::default() }, &[x, gamma, beta], out) }
 }
 
 /// `x / sqrt(mean(x²) + eps)·gamma` over the last axis: x `[…, N]`, gamma `[N]` or NULL. The usual eps is 1e-5.
@@ -112,5 +112,5 @@ pub unsafe extern "C" fn adead_tensor_rmsnorm(
     out: *mut *mut adead_tensor,
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    guard(|| unsafe { run(context, Op::Rmsnorm, &Attrs { eps, ..Attrs::default() }, &[x, gamma], out) })
+    unsafe { run_guarded(context, Op::Rmsnorm, &Attrs { eps, ..Attrs::default() }, &[x, gamma], out) }
 }
