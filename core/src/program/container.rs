@@ -116,7 +116,10 @@ fn tensor(table: &mut Reader<'_>, names: &mut Reader<'_>, constants: &mut Reader
         return Err(invalid(at, format_args!("'{name}': no role {role}")));
     };
     if rank > MAX_RANK || dims[rank..].iter().any(|&dim| dim != 0) {
-        return Err(invalid(at, format_args!("'{name}': rank {rank} with the dimensions {dims:?}; unused ones must be 0")));
+        return Err(invalid(
+            at,
+            format_args!("'{name}': rank {rank} with the dimensions {dims:?}; unused ones must be 0"),
+        ));
     }
     let shape = Shape::new(&dims[..rank]).map_err(|error| invalid_because(at, error))?;
     let meta = Meta::new(dtype, shape);
@@ -188,7 +191,8 @@ fn instruction(
         }
         let text_at = attributes.here();
         let raw = attributes.take(bytes.into(), "a call's attributes")?;
-        let text = std::str::from_utf8(raw).map_err(|_| invalid(text_at, format_args!("the attributes are no text")))?;
+        let text =
+            std::str::from_utf8(raw).map_err(|_| invalid(text_at, format_args!("the attributes are no text")))?;
         let call = Call::new(at, op, text, inputs, index(output)?)?;
         if call.text != text {
             return Err(invalid(text_at, format_args!("the attributes {text:?} must be written {:?}", call.text)));

@@ -66,7 +66,10 @@ impl<'a> Reader<'a> {
     pub fn take(&mut self, count: u64, what: &str) -> Result<&'a [u8]> {
         let left = self.left();
         if count > left as u64 {
-            return Err(invalid(self.here(), format_args!("truncated: {what} takes {count} bytes and {left} are left")));
+            return Err(invalid(
+                self.here(),
+                format_args!("truncated: {what} takes {count} bytes and {left} are left"),
+            ));
         }
         let taken = &self.bytes[self.at..self.at + count as usize];
         self.at += count as usize;

@@ -23,8 +23,9 @@ pub(super) fn looks_like(line: &[u8]) -> bool {
 fn bytes(source: &[u8]) -> Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(source.len() / 2);
     for (number, line) in text::lines(source) {
-        let fault =
-            |bytes: &[u8], text: String| invalid(Where::Line(number), format_args!("at byte {:#x}: {text}", bytes.len()));
+        let fault = |bytes: &[u8], text: String| {
+            invalid(Where::Line(number), format_args!("at byte {:#x}: {text}", bytes.len()))
+        };
         if !looks_like(line) {
             return Err(fault(&bytes, "expected 'OFFSET: HEXBYTES ; comment'".into()));
         }

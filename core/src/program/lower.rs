@@ -219,7 +219,9 @@ impl<'a> Lowering<'a> {
     fn writable(&mut self, tensor: usize, what: &str) -> Result<Cell> {
         let Declared { name, role, .. } = self.declared(tensor);
         match role {
-            Role::Input | Role::Constant => Err(self.fault(format_args!("{what}: '{name}' is {}: read only", role.word()))),
+            Role::Input | Role::Constant => {
+                Err(self.fault(format_args!("{what}: '{name}' is {}: read only", role.word())))
+            }
             Role::Output | Role::Temporary => match self.tensors[tensor].cell {
                 Some(cell) => {
                     self.tensors[tensor].written = true;

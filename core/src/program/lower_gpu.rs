@@ -203,7 +203,9 @@ fn result(to: &mut Lowering<'_>, name: &str, register: u32, meta: Meta) -> Resul
     (target.from, target.holds) = (None, Some(meta));
     if meta.bytes() > bytes {
         let takes = meta.bytes();
-        return Err(to.fault(format_args!("{name}: the result {meta:?} takes {takes} bytes and r{register} has {bytes}")));
+        return Err(
+            to.fault(format_args!("{name}: the result {meta:?} takes {takes} bytes and r{register} has {bytes}"))
+        );
     }
     Ok(Operand { cell, meta })
 }

@@ -98,10 +98,15 @@ impl<'a> Assembler<'a> {
     fn declare(&mut self, at: Where, word: &str, name: &'a str, kind: &str, data: &[&str]) -> Result<()> {
         let role = Role::ALL.into_iter().find(|role| role.word() == word).unwrap_or(Role::Temporary);
         if self.gpu {
-            return Err(invalid(at, format_args!("an '.agpu' program has registers, no tensors; begin it with '.adead 1'")));
+            return Err(invalid(
+                at,
+                format_args!("an '.agpu' program has registers, no tensors; begin it with '.adead 1'"),
+            ));
         }
         let meta = parse_meta(kind)
-            .ok_or_else(|| invalid(at, format_args!("'{kind}' is no dtype and shape; write it as f32[2,3], without space")))?
+            .ok_or_else(|| {
+                invalid(at, format_args!("'{kind}' is no dtype and shape; write it as f32[2,3], without space"))
+            })?
             .map_err(|error| invalid_because(at, error))?;
         match (role, data) {
             (Role::Constant, ["=", data @ ..]) => {
@@ -109,7 +114,9 @@ impl<'a> Assembler<'a> {
                 self.code.tensors.push(Declared { at, name: name.into(), role, meta, data: None });
                 self.contents(at, data)?;
             }
-            (Role::Constant, _) => return Err(invalid(at, format_args!("'{name}' needs its contents: = and the elements"))),
+            (Role::Constant, _) => {
+                return Err(invalid(at, format_args!("'{name}' needs its contents: = and the elements")));
+            }
             (_, []) => self.code.tensors.push(Declared { at, name: name.into(), role, meta, data: None }),
             _ => return Err(invalid(at, format_args!("'{}' after the {word} '{name}'", data.join(" ")))),
         }
