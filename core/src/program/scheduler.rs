@@ -42,7 +42,7 @@ impl Schedule {
                 let users = &mut users[cell];
                 waits.extend(users.writer);
                 if written {
-                    waits.extend(users.readers.drain(..));
+                    waits.append(&mut users.readers);
                     users.writer = Some(i);
                 } else {
                     users.readers.push(i);
@@ -51,7 +51,7 @@ impl Schedule {
             match step.action {
                 Do::Allocate { .. } => {
                     waits.extend(allocation.replace(i));
-                    waits.extend(releases.drain(..));
+                    waits.append(&mut releases);
                 }
                 Do::Release(_) => releases.push(i),
                 Do::Barrier => {
