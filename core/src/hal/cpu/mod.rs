@@ -23,12 +23,17 @@ use kernels::Exec;
 use memory::ScratchPool;
 use std::sync::Arc;
 
+/// Bytes of a second-level cache where nothing tells.
+const TYPICAL_CACHE: usize = 1 << 20;
+
 /// The processor.
 pub struct CpuDevice {
     info: DeviceInfo,
     isa: Isa,
     pool: Pool,
     scratch: ScratchPool,
+    /// Bytes of the second-level cache: block sizes follow it, results don't.
+    cache: usize,
 }
 
 impl CpuDevice {
@@ -55,7 +60,9 @@ impl CpuDevice {
             units: threads,
             memory: hardware::memory().total,
         };
-        Ok(CpuDevice { info, isa, pool: Pool::new(threads), scratch: ScratchPool::default() })
+        let second = hardware::cpu().caches.iter().find(|cache| cache.level == 2);
+        let cache = second.map_or(TYPICAL_CACHE, |cache| cache.size);
+        Ok(CpuDevice { info, isa, pool: Pool::new(threads), scratch: ScratchPool::default(), cache })
     }
 
     /// The instruction set in use.
@@ -87,7 +94,7 @@ impl CpuDevice {
 
     #[inline]
     fn exec(&self) -> Exec<'_> {
-        Exec { isa: self.isa, pool: &self.pool, scratch: &self.scratch }
+        Exec { isa: self.isa, pool: &self.pool, scratch: &self.scratch, cache: self.cache }
     }
 }
 
@@ -125,6 +132,10 @@ impl Stream for CpuStream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::{Meta, ViewMut};
+    use crate::ops::{Attrs, Op};
+    use crate::shape::Shape;
+    use crate::tensor::Tensor;
 
     #[test]
     fn conformance() {
@@ -132,6 +143,26 @@ mod tests {
             for threads in [1, 3] {
                 let device = CpuDevice::open(Some(isa), Some(threads)).unwrap();
                 crate::hal::cts::run(Arc::new(device));
+            }
+        }
+    }
+
+    #[test]
+    fn the_cache_s_size_changes_no_bits() {
+        let values = |n: usize, step: usize| -> Vec<f32> { (0..n).map(|i| ((i * step) % 97) as f32 - 48.5).collect() };
+        for (m, k, n) in [(3, 700, 900), (40, 600, 700), (200, 2048, 70), (500, 300, 130)] {
+            let a = Tensor::new(&values(m * k, 31), &[m, k]).unwrap();
+            let b = Tensor::new(&values(k * n, 57), &[k, n]).unwrap();
+            let mut first: Option<Vec<f32>> = None;
+            for cache in [16 << 10, 256 << 10, 2 << 20, 64 << 20] {
+                let mut device = CpuDevice::open(None, Some(2)).unwrap();
+                device.cache = cache;
+                let (mut y, meta) = (vec![0.0; m * n], Meta::new(DType::F32, Shape::new(&[m, n]).unwrap()));
+                let inputs = [Some(a.view()), Some(b.view())];
+                let output = ViewMut::f32(&mut y, &meta).unwrap();
+                let mut command = Command::new(Op::Matmul, Attrs::default(), &inputs, output).unwrap();
+                device.execute(&mut command).unwrap();
+                assert!(first.get_or_insert_with(|| y.clone()) == &y, "{m}x{k}x{n} with {cache} bytes");
             }
         }
     }

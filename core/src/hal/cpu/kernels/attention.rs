@@ -21,8 +21,8 @@ const SUM_LANES: usize = 32;
 /// The longest vector: scores are computed for as many queries more than there are.
 const MAX_LANES: usize = 16;
 
-/// Nothing is packed: a group of queries is a tile or a few, and everything is in the nearest caches.
-const PACKING: Packing = Packing { a: false, b: false };
+/// Nothing is packed: a group of queries is a tile or a few, and everything is in the nearest caches of any processor.
+const PACKING: Packing = Packing { a: false, b: false, cache: 1 << 20 };
 
 /// `attention` of the op table.
 pub(super) fn attention(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {

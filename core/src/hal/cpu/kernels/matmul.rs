@@ -54,7 +54,7 @@ impl Batch<'_> {
         }
         let (rows, columns) = block_size(exec.isa, m, n, k, count, exec.pool.threads());
         let (down, across) = (m.div_ceil(rows), n.div_ceil(columns));
-        let packing = self.packing(rows.min(m));
+        let packing = self.packing(exec, rows.min(m));
         let each = packing.scratch(exec.isa, rows.min(m), columns.min(n), k);
         let tasks = count * down * across;
         let scratch = exec.scratch.take(each * exec.pool.threads().min(tasks))?;
@@ -75,7 +75,7 @@ impl Batch<'_> {
 
     /// Computes all products on this thread, each as one block.
     fn compute_here(&self, exec: &Exec<'_>) -> Result<()> {
-        let packing = self.packing(self.m);
+        let packing = self.packing(exec, self.m);
         let panels = self.packed.map(|packed| packed.panels(0));
         let floats = packing.scratch(exec.isa, self.m, self.n, self.k);
         let scratch = if floats > 0 { Some(exec.scratch.take(floats)?) } else { None };
@@ -88,9 +88,9 @@ impl Batch<'_> {
     }
 
     /// What blocks of m rows pack.
-    fn packing(&self, m: usize) -> Packing {
+    fn packing(&self, exec: &Exec<'_>, m: usize) -> Packing {
         let (a, b, _) = (self.operands)(0);
-        let packing = Packing::choose(m, a, b);
+        let packing = Packing::choose(exec.cache, m, a, b);
         Packing { b: packing.b && self.packed.is_none(), ..packing }
     }
 
@@ -178,7 +178,7 @@ pub(super) fn matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
             ..Epilogue::NONE
         };
         let (a, b) = (Matrix::new(a, m, k, attrs.trans_a), Matrix::new(b, k, n, attrs.trans_b));
-        let packing = Packing::choose(m, a, b);
+        let packing = Packing::choose(exec.cache, m, a, b);
         let block = Block { m, n, k, a, b, out: call.out()?, out_row: n, packing, epilogue };
         let floats = packing.scratch(exec.isa, m, n, k);
         if floats == 0 {

@@ -30,6 +30,8 @@ pub struct Exec<'a> {
     pub isa: Isa,
     pub pool: &'a Pool,
     pub scratch: &'a ScratchPool,
+    /// Bytes of the second-level cache.
+    pub cache: usize,
 }
 
 /// A raw pointer that tasks of one job share; each task touches its own part.

@@ -15,29 +15,27 @@ pub(super) const MAX_COLUMNS: usize = 32;
 
 /// The most rows past which B is streamed.
 pub(super) const STREAM_ROWS: usize = 48;
-/// The fewest values of B for which it pays: more than the second-level cache holds.
-pub(super) const STREAMED: usize = 384 << 10;
 /// Columns of B that are streamed at a time, so that the chains stay in the first-level cache.
 pub(super) const STRIP: usize = 512;
-/// Rows of A that are packed at a time.
-pub(super) const GROUP: usize = 384;
 
 /// Floats from one packed row of A to the next: a K block and a cache line, so that rows don't share cache sets.
 pub(super) const ROW: usize = K_BLOCK + 16;
 
-/// Which operands are packed.
+/// Which operands are packed, and for what a cache.
 #[derive(Clone, Copy)]
 pub struct Packing {
     pub a: bool,
     pub b: bool,
+    /// Bytes of the second-level cache.
+    pub cache: usize,
 }
 
 impl Packing {
     /// What pays for blocks of m rows.
-    pub fn choose(m: usize, a: Matrix, b: Matrix) -> Packing {
+    pub fn choose(cache: usize, m: usize, a: Matrix, b: Matrix) -> Packing {
         // Rows this far apart share the sets of the first-level cache and a page each.
         let far = a.row.is_multiple_of(2048) && m >= 128;
-        Packing { a: far || (a.column != 1 && m > 64), b: b.column != 1 || m >= 96 }
+        Packing { a: far || (a.column != 1 && m > 64), b: b.column != 1 || m >= 96, cache }
     }
 
     /// Floats of scratch for a block of at most these sizes.
@@ -47,14 +45,24 @@ impl Packing {
         self.panels(n, isa == Isa::Avx512) + self.rows(m) + totals + waiting
     }
 
+    /// Whether B is so large that the cache does not keep it: three quarters of it.
+    pub(super) fn comes_from_afar(self, n: usize, k: usize) -> bool {
+        k * n >= self.cache / 16 * 3
+    }
+
     /// Whether B is streamed past a group of rows.
     pub(super) fn streams(self, rows: usize, n: usize, k: usize) -> bool {
-        rows <= STREAM_ROWS && !self.b && k * n >= STREAMED
+        rows <= STREAM_ROWS && !self.b && self.comes_from_afar(n, k)
+    }
+
+    /// Rows that are computed at a time: packed they take a fifth of the cache.
+    pub(super) fn group(self) -> usize {
+        (self.cache / (5 * 4 * ROW)).clamp(4 * MAX_ROWS, 64 * MAX_ROWS) / MAX_ROWS * MAX_ROWS
     }
 
     /// Floats of packed rows: a group of them.
     pub(super) fn rows(self, m: usize) -> usize {
-        if self.a { m.min(GROUP + MAX_ROWS) * ROW } else { 0 }
+        if self.a { m.min(self.group() + MAX_ROWS) * ROW } else { 0 }
     }
 
     /// Floats of packed panels: all of them, or one that is packed for its missing columns where it has to be.

@@ -2,7 +2,7 @@
 //!
 //! A panel of B is as wide as a tile and multiplied with every row of a group before the next.
 
-use super::packing::{GROUP, MAX_COLUMNS, MAX_ROWS, ROW, STREAM_ROWS, STREAMED, STRIP, pack_panels, pack_rows};
+use super::packing::{MAX_COLUMNS, MAX_ROWS, ROW, STREAM_ROWS, STRIP, pack_panels, pack_rows};
 use super::{Block, Matrix, Panels};
 use crate::contract::K_BLOCK;
 use crate::hal::cpu::simd::{Chains, Kernel, MAX_TILE_VECTORS, Simd, unroll};
@@ -49,10 +49,10 @@ impl Kernel for Tiles<'_> {
         // A large result of one K block is written along its rows: tiles take less time than scattered lines need to come.
         let group = if k <= K_BLOCK && m * n >= LARGE && self.packed {
             S::TILE_ROWS
-        } else if m <= GROUP {
+        } else if m <= packing.group() {
             m
         } else {
-            m.div_ceil(m.div_ceil(GROUP)).next_multiple_of(S::TILE_ROWS)
+            m.div_ceil(m.div_ceil(packing.group())).next_multiple_of(S::TILE_ROWS)
         };
         // SAFETY: offsets follow from the sizes; the scratch holds what is packed.
         unsafe {
@@ -123,7 +123,7 @@ impl Tiles<'_> {
         let totals = waiting.wrapping_add(if streamed { STREAM_ROWS * STRIP } else { 0 });
         let width = S::TILE_VECTORS * S::LANES;
         // Tiles ask for what comes next in as many steps as fit between them.
-        let ahead = (ready && rows > 1) || k * n >= STREAMED;
+        let ahead = (ready && rows > 1) || packing.comes_from_afar(n, k);
         let period = if ahead {
             let most = Chains::asked(count, S::TILE_ROWS.min(rows), 1) * rows.div_ceil(S::TILE_ROWS);
             1usize << (most / count).clamp(1, 32).ilog2()
