@@ -150,7 +150,9 @@ mod tests {
     #[test]
     fn the_cache_s_size_changes_no_bits() {
         let values = |n: usize, step: usize| -> Vec<f32> { (0..n).map(|i| ((i * step) % 97) as f32 - 48.5).collect() };
-        for (m, k, n) in [(3, 700, 900), (40, 600, 700), (200, 2048, 70), (500, 300, 130)] {
+        for (m, k, n) in
+            [(3, 700, 900), (40, 600, 700), (60, 512, 512), (95, 600, 300), (200, 2048, 70), (500, 300, 130)]
+        {
             let a = Tensor::new(&values(m * k, 31), &[m, k]).unwrap();
             let b = Tensor::new(&values(k * n, 57), &[k, n]).unwrap();
             let mut first: Option<Vec<f32>> = None;

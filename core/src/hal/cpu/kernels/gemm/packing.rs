@@ -41,8 +41,7 @@ impl Packing {
     /// Floats of scratch for a block of at most these sizes.
     pub fn scratch(self, isa: Isa, m: usize, n: usize, k: usize) -> usize {
         let totals = if k > K_BLOCK { m * n.next_multiple_of(MAX_COLUMNS) } else { 0 };
-        let waiting = if self.streams(m, n, k) { STREAM_ROWS * STRIP } else { 0 };
-        self.panels(n, isa == Isa::Avx512) + self.rows(m) + totals + waiting
+        self.panels(n, isa == Isa::Avx512) + self.rows(m) + totals + self.waiting(n, k)
     }
 
     /// Whether B is so large that the cache does not keep it: three quarters of it.
@@ -53,6 +52,11 @@ impl Packing {
     /// Whether B is streamed past a group of rows.
     pub(super) fn streams(self, rows: usize, n: usize, k: usize) -> bool {
         rows <= STREAM_ROWS && !self.b && self.comes_from_afar(n, k)
+    }
+
+    /// Floats of chains that wait while B is streamed: whatever the rows, as a part of a block may be streamed alone.
+    pub(super) fn waiting(self, n: usize, k: usize) -> usize {
+        if !self.b && self.comes_from_afar(n, k) { STREAM_ROWS * STRIP } else { 0 }
     }
 
     /// Rows that are computed at a time: packed they take a fifth of the cache.
@@ -190,6 +194,32 @@ unsafe fn transpose<S: Simd>(
                 to.add(c * to_row + r).write(*from.add(r * row + c * column));
             }
             c += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Threads take parts of a product with the scratch that was measured for the largest.
+    #[test]
+    fn a_part_needs_no_more_scratch_than_the_whole() {
+        for cache in [16 << 10, 256 << 10, 1 << 20, 2 << 20] {
+            for (a, b) in [(false, false), (true, false), (false, true), (true, true)] {
+                let packing = Packing { a, b, cache };
+                for isa in [Isa::Sse2, Isa::Avx2, Isa::Avx512] {
+                    for k in [64, 256, 300, 4096] {
+                        for (m, n) in [(60, 96), (95, 512), (108, 192), (500, 1024)] {
+                            let whole = packing.scratch(isa, m, n, k);
+                            for (rows, columns) in (1..=m).flat_map(|rows| [(rows, n), (rows, n / 2), (rows, 1)]) {
+                                let part = packing.scratch(isa, rows, columns, k);
+                                assert!(part <= whole, "{rows}x{columns} of {m}x{n}, k {k}, {cache} bytes");
+                            }
+                        }
+                    }
+                }
+            }
         }
     }
 }

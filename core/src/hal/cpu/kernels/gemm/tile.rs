@@ -2,7 +2,7 @@
 //!
 //! A panel of B is as wide as a tile and multiplied with every row of a group before the next.
 
-use super::packing::{MAX_COLUMNS, MAX_ROWS, ROW, STREAM_ROWS, STRIP, pack_panels, pack_rows};
+use super::packing::{MAX_COLUMNS, MAX_ROWS, ROW, STRIP, pack_panels, pack_rows};
 use super::{Block, Matrix, Panels};
 use crate::contract::K_BLOCK;
 use crate::hal::cpu::simd::{Chains, Kernel, MAX_TILE_VECTORS, Simd, unroll};
@@ -45,8 +45,8 @@ impl Kernel for Tiles<'_> {
         const { assert!(S::TILE_ROWS <= MAX_ROWS && S::TILE_VECTORS <= MAX_TILE_VECTORS) };
         const { assert!(S::TILE_VECTORS * S::LANES <= MAX_COLUMNS) };
         let Tiles { block: &Block { m, n, k, a, b, packing, .. }, scratch, .. } = self;
-        // Rows are spread evenly over the groups.
-        // A large result of one K block is written along its rows: tiles take less time than scattered lines need to come.
+        // Rows are spread evenly over the groups. A large result of one K block is written along its rows: tiles take less
+        // time than scattered lines need to come.
         let group = if k <= K_BLOCK && m * n >= LARGE && self.packed {
             S::TILE_ROWS
         } else if m <= packing.group() {
@@ -120,7 +120,7 @@ impl Tiles<'_> {
         let (begins, ends) = (q == 0, q + count == depth);
         let last = p + depth == k;
         let waiting = scratch.wrapping_add(packing.panels(n, S::RAGGED) + packing.rows(m));
-        let totals = waiting.wrapping_add(if streamed { STREAM_ROWS * STRIP } else { 0 });
+        let totals = waiting.wrapping_add(packing.waiting(n, k));
         let width = S::TILE_VECTORS * S::LANES;
         // Tiles ask for what comes next in as many steps as fit between them.
         let ahead = (ready && rows > 1) || packing.comes_from_afar(n, k);
