@@ -4,6 +4,7 @@
 //! when the command was made: a device never checks them again.
 
 pub mod cpu;
+pub mod spirv;
 #[cfg(any(test, feature = "cts"))]
 pub mod cts;
 
