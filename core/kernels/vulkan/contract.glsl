@@ -25,9 +25,7 @@ const uint MAGNITUDE = 0x7fffffffu;
 const uint INFINITY = 0x7f800000u;
 const uint NAN = 0x7fc00000u;
 
-float f(const uint bits) {
-    return uintBitsToFloat(bits);
-}
+#define f(bits) uintBitsToFloat(bits)
 
 bool is_nan(const float x) {
     return (floatBitsToUint(x) & MAGNITUDE) > INFINITY;
@@ -57,79 +55,58 @@ float max_of_key(const int key) {
     return intBitsToFloat(key ^ ((key >> 31) & 0x7fffffff));
 }
 
-// Rounds (q + something in (0, 1) if sticky)·2^(e − 151), for q in [2²⁴, 2²⁵), to nearest even with gradual underflow: the
-// bits without a sign.
-uint rounded(const uint q, const bool sticky, const int e) {
-    if (e >= 255) {
-        return INFINITY;
-    }
-    uint drop = uint(clamp(2 - e, 1, 26));
-    uint kept = q >> drop;
-    uint rest = q & ((1u << drop) - 1u);
-    uint half_unit = 1u << (drop - 1u);
-    bool up = rest > half_unit || (rest == half_unit && (sticky || (kept & 1u) == 1u));
-    // The hidden bit of a normal number counts as one in its exponent.
-    return (uint(max(e, 1) - 1) << 23) + kept + uint(up);
+// q / 2^drop to nearest even, for 1 ≤ drop ≤ 31; sticky is 1 if q stands for slightly more, else 0.
+uint round_shift(const uint q, const uint drop, const uint sticky) {
+    uint kept = q >> drop, rest = q - (kept << drop);
+    return kept + uint((rest << 1 | kept & 1u | sticky) > 1u << drop);
 }
 
-// The exponent and the 24-bit significand of a positive number, also of a subnormal one.
+// The exponent of a positive number, as if it were unbounded, and in m its significand of 24 bits.
 int normalised(const uint u, out uint m) {
-    int e = int(u >> 23);
-    m = (u & 0x7fffffu) | 0x800000u;
-    if (e == 0) {
-        int shift = 23 - findMSB(u);
-        m = u << uint(shift);
-        e = 1 - shift;
-    }
-    return e;
+    precise float scaled = f(u) * 16777216.0;
+    bool subnormal = u < 0x800000u;
+    uint v = subnormal ? floatBitsToUint(scaled) : u;
+    m = v & 0x7fffffu | 0x800000u;
+    return int(v >> 23) - (subnormal ? 24 : 0);
 }
 
-// a / b by long division from an estimate: q·B ≤ A·2²⁴ < (q + 1)·B with a remainder of 32 bits, whatever the estimate's last bits.
+// a / b for positive finite numbers: an estimate of 24 bits, its remainder in 32, and then q·B ≤ A·2²⁴ < (q + 1)·B whatever the
+// estimate's last bits were.
 uint long_division(const uint a, const uint b) {
-    if (a >= INFINITY || b >= INFINITY || a == 0u || b == 0u) {
-        bool invalid = a > INFINITY || b > INFINITY || (a == b);
-        return invalid ? NAN : a == INFINITY || b == 0u ? INFINITY : 0u;
-    }
     uint ma, mb;
-    int ea = normalised(a, ma);
-    int eb = normalised(b, mb);
-    if (ma < mb) {
-        ma <<= 1;
-        ea -= 1;
-    }
+    int e = normalised(a, ma);
+    e -= normalised(b, mb);
+    uint less = uint(ma < mb);
+    ma <<= less;
+    // The quotient is q·2^(e − 151), the exponent of the result e unless it is subnormal.
+    e += 127 - int(less);
     precise float fb = float(mb);
-    precise float estimate = float(ma) / fb;
-    uint q = uint(estimate * 16777216.0);
+    precise float estimate = float(ma) / fb * 16777216.0;
+    uint q = uint(estimate);
+    precise float off = float(int((ma << 24) - q * mb)) / fb;
+    q += uint(int(floor(off)));
     int r = int((ma << 24) - q * mb);
-    precise float off = float(r) / fb;
-    int step_ = int(floor(off));
-    q += uint(step_);
-    r -= step_ * int(mb);
-    if (r < 0) {
-        q -= 1u;
-        r += int(mb);
-    }
-    if (r >= int(mb)) {
-        q += 1u;
-        r -= int(mb);
-    }
-    return rounded(q, r != 0, ea - eb + 127);
+    int correction = int(r >= int(mb)) - int(r < 0);
+    q += uint(correction);
+    uint sticky = uint(r != correction * int(mb));
+    // The hidden bit of a normal number counts as one in its exponent.
+    uint kept = round_shift(q, uint(clamp(2 - e, 1, 26)), sticky);
+    return min((uint(max(e, 1) - 1) << 23) + kept, INFINITY);
 }
 
 // E division.
 float divide(const float a, const float b) {
-    precise float q;
+    precise float q = a / b;
     if (EXACT_DIVIDE == 1u) {
-        q = a / b;
         return q;
     }
     uint ua = floatBitsToUint(a) & MAGNITUDE, ub = floatBitsToUint(b) & MAGNITUDE;
-    int ea = int(ua >> 23), eb = int(ub >> 23);
+    int eb = int(ub >> 23), ea = floatBitsToUint(a) == 0u ? eb : int(ua >> 23);
     // With a fused multiply-add, where no step leaves the normal numbers: a quotient that is off by less than one unit in the last
     // place, its exact remainder, and a reciprocal good to half a unit give the correctly rounded one (Markstein, "Computation
-    // of elementary functions on the IBM RISC System/6000 processor", 1990). Zeros in front go the same way.
-    if (FMA_MODE < 2u && (uint(ea - 64) < 190u || floatBitsToUint(a) == 0u) && uint(eb - 2) < 250u
-        && (ea == 0 || uint(ea - eb + 124) < 250u)) {
+    // of elementary functions on the IBM RISC System/6000 processor", 1990), unless all bits of b are ones. +0 goes the same way.
+    if (FMA_MODE < 2u
+        && all(lessThan(uvec4(ea - 64, eb - 2, ea - eb + 124, ub & 0x7fffffu), uvec4(190u, 250u, 250u, 0x7fffffu)))) {
         precise float y = 1.0 / b;
         y = fma(fma(-b, y, 1.0), y, y);
         q = a * y;
@@ -137,37 +114,33 @@ float divide(const float a, const float b) {
         q = fma(fma(-b, q, a), y, q);
         return q;
     }
-    return f(((floatBitsToUint(a) ^ floatBitsToUint(b)) & SIGN) | long_division(ua, ub));
+    // Zeros, infinities and NaN have no last bits to get wrong.
+    bool finite = all(lessThan(uvec2(ua, ub) - 1u, uvec2(INFINITY - 1u)));
+    return finite ? f((floatBitsToUint(a) ^ floatBitsToUint(b)) & SIGN | long_division(ua, ub)) : q;
 }
 
 // E square root: an estimate, then the exact remainder in integers.
 float root(const float x) {
-    uint u = floatBitsToUint(x);
+    precise float estimate = sqrt(x);
     if (EXACT_DIVIDE == 1u) {
-        precise float native = sqrt(x);
-        return native;
+        return estimate;
     }
-    if ((u & MAGNITUDE) == 0u || u >= INFINITY) {
-        return u <= SIGN ? (u > INFINITY && u < SIGN ? f(NAN) : x) : f(NAN);
+    uint u = floatBitsToUint(x);
+    if (u - 1u >= INFINITY - 1u) {
+        return u > SIGN ? f(NAN) : x;
     }
     uint m;
     int e = normalised(u, m) - 127;
     // m·2^(23 or 24) is the square of 24 bits, at an even exponent.
     uint shift = 23u + uint(e & 1);
-    precise float estimate = sqrt(float(m) * (shift == 23u ? 8388608.0 : 16777216.0));
+    estimate = sqrt(float(m) * float(1u << shift));
     uint s = uint(estimate);
-    int r = int((m << shift) - s * s);
-    precise float off = float(r) / (2.0 * estimate);
+    precise float off = float(int((m << shift) - s * s)) / (2.0 * estimate);
     s += uint(int(floor(off)));
-    r = int((m << shift) - s * s);
-    if (r < 0) {
-        s -= 1u;
-        r += int(2u * s + 1u);
-    }
-    if (r > int(2u * s)) {
-        r -= int(2u * s + 1u);
-        s += 1u;
-    }
+    int r = int((m << shift) - s * s);
+    uint down = uint(r < 0), up = uint(r > int(2u * s));
+    r += int(down * (2u * s - 1u)) - int(up * (2u * s + 1u));
+    s += up - down;
     // The square of s + ½ is s² + s + ¼.
     s += uint(r > int(s));
     return f((uint((e >> 1) + 126) << 23) + s);
@@ -242,11 +215,11 @@ float fmaz_integer(const float fa, const float fb, const float fc) {
     }
     uint left = uint(31 - findMSB(p.y));
     p = uvec2(p.x << left, (p.y << left) | (p.x >> 1 >> (31u - left)));
-    uint kept = p.y >> 8, rest = p.y & 255u;
-    kept += uint(rest > 128u || (rest == 128u && (p.x != 0u || (kept & 1u) == 1u)));
-    // The exponent is unbounded while rounding, so that what reaches 2⁻¹²⁶ then stays.
-    e += 190 - int(left) + int(kept >> 24);
-    return f(sign | (e < 1 ? 0u : e >= 255 ? INFINITY : (uint(e) << 23) | (kept & (kept >> 24 != 0u ? 0u : 0x7fffffu))));
+    uint kept = round_shift(p.y, 8u, uint(p.x != 0u));
+    // The exponent is unbounded while rounding, so that what reaches 2⁻¹²⁶ then stays. A carry goes into it.
+    e += 189 - int(left);
+    uint bits = min((uint(max(e, 0)) << 23) + kept, INFINITY);
+    return f(sign | (e + int(kept >> 24) < 1 ? 0u : bits));
 }
 
 // The multiply-add of M: a·b + c rounded once, subnormals read as zeros, a result below 2⁻¹²⁶ a zero.

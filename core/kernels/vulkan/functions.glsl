@@ -29,7 +29,8 @@ vec3 exp_core(const float x) {
 }
 
 float function_exp(const float x) {
-    vec3 core = exp_core(x < -105.0 ? -105.0 : x > 89.0 ? 89.0 : x);
+    float low = x < -105.0 ? -105.0 : x;
+    vec3 core = exp_core(low > 89.0 ? 89.0 : low);
     precise float s = core.y + core.x;
     s = s + 1.0;
     return scale_by_power(s, floatBitsToInt(core.z));

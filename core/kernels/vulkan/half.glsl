@@ -30,8 +30,7 @@ uint narrow_f16(const uint u) {
         drop = min(126u - (magnitude >> 23), 25u);
         significand = (magnitude & 0x7fffffu) | 0x800000u;
     }
-    uint kept = significand >> drop, rest = significand & ((1u << drop) - 1u), half_unit = 1u << (drop - 1u);
-    return sign | (kept + uint(rest > half_unit || (rest == half_unit && (kept & 1u) == 1u)));
+    return sign | round_shift(significand, drop, 0u);
 }
 
 uint widen_bf16(const uint b) {
