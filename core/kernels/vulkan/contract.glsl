@@ -151,75 +151,78 @@ float flushed(const float x) {
     return (u & INFINITY) == 0u ? f(u & SIGN) : x;
 }
 
-// Shifts right by n, keeping that something was lost in the last bit.
-uvec2 shift_jam(const uvec2 v, const uint n) {
-    if (n >= 32u) {
-        uint lost = v.x | (v.y << 1 << (63u - min(n, 63u)));
-        return uvec2((v.y >> min(n - 32u, 31u)) | uint(lost != 0u), 0u);
-    }
-    uint lost = n == 0u ? 0u : v.x << (32u - n);
-    return uvec2((v.x >> n) | (v.y << 1 << (31u - n)) | uint(lost != 0u), v.y >> n);
-}
-
 // fmaz by a 64-bit sum in integers.
 float fmaz_integer(const float fa, const float fb, const float fc) {
     float x = flushed(fa), y = flushed(fb), z = flushed(fc);
     uint a = floatBitsToUint(x), b = floatBitsToUint(y), c = floatBitsToUint(z);
-    uint sign = (a ^ b) & SIGN;
-    int ea = int((a >> 23) & 255u), eb = int((b >> 23) & 255u), ec = int((c >> 23) & 255u);
-    if (max(ea, eb) == 255) {
-        precise float product = x * y;
-        precise float sum = product + z;
-        return sum;
+    uint ea = a >> 23 & 255u, eb = b >> 23 & 255u, ec = c >> 23 & 255u;
+    // Zeros, infinities and NaN leave nothing to round together.
+    if (max(ea, eb) == 255u || min(ea, eb) == 0u) {
+        precise float r = x * y;
+        r = r + z;
+        return r;
     }
-    if (ec == 255) {
+    if (ec == 255u) {
         return z;
     }
-    if (min(ea, eb) == 0) {
-        return ec == 0 ? f(sign & c) : z;
+    // The product as h:l·2^e with h:l in [2⁶¹, 2⁶³), the summand as sh:sl·2^(e − d) with sh:sl in [2⁶², 2⁶³) or 0.
+    uint h, l, sh = (c & 0x7fffffu | 0x800000u) << 7, sl = 0u;
+    umulExtended((a & 0x7fffffu | 0x800000u) << 7, (b & 0x7fffffu | 0x800000u) << 8, h, l);
+    int e = int(ea + eb) - 315, d = e - int(ec) + 189;
+    if (ec == 0u) {
+        sh = 0u;
+        d = 0;
     }
-    // The product as P·2^e with P in [2⁶¹, 2⁶³), the summand as C·2^(ec − 189) with C in [2⁶², 2⁶³).
-    uvec2 p, s = uvec2(0u);
-    umulExtended(((a & 0x7fffffu) | 0x800000u) << 7, ((b & 0x7fffffu) | 0x800000u) << 8, p.y, p.x);
-    int e = ea + eb - 315;
-    if (ec != 0) {
-        s.y = ((c & 0x7fffffu) | 0x800000u) << 7;
-        int d = e - (ec - 189);
-        if (d >= 0) {
-            s = shift_jam(s, uint(d));
-        } else {
-            p = shift_jam(p, uint(-d));
-            e = ec - 189;
-        }
+    uint sign = (a ^ b) & SIGN, other = c & SIGN;
+    if (d < 0) {
+        e -= d;
+        d = -d;
+        uint swap = h;
+        h = sh;
+        sh = swap;
+        sl = l;
+        l = 0u;
+        swap = sign;
+        sign = other;
+        other = swap;
     }
-    uint carry;
-    if (((sign ^ c) & SIGN) == 0u) {
-        p.x = uaddCarry(p.x, s.x, carry);
-        p.y += s.y + carry;
-    } else {
-        if (p.y < s.y || (p.y == s.y && p.x < s.x)) {
-            uvec2 swap = p;
-            p = s;
-            s = swap;
-            sign ^= SIGN;
-        }
-        p.x = usubBorrow(p.x, s.x, carry);
-        p.y -= s.y + carry;
+    // The smaller exponent's number moves right; that something was lost stays in its last bit.
+    uint n = uint(min(d, 63)), lost = 0u;
+    if (n >= 32u) {
+        lost = sl;
+        sl = sh;
+        sh = 0u;
+        n -= 32u;
     }
-    if (p.y == 0u) {
-        if (p.x == 0u) {
-            return 0.0;
-        }
-        p = p.yx;
+    lost |= sl << 1 << (31u - n);
+    sl = sl >> n | sh << 1 << (31u - n) | uint(lost != 0u);
+    sh >>= n;
+    bool differ = sign != other;
+    if (differ) {
+        sh = ~sh + uint(sl == 0u);
+        sl = -sl;
+    }
+    l += sl;
+    h += sh + uint(l < sl);
+    if (differ && int(h) < 0) {
+        h = ~h + uint(l == 0u);
+        l = -l;
+        sign ^= SIGN;
+    }
+    if (h == 0u) {
+        h = l;
+        l = 0u;
         e -= 32;
     }
-    uint left = uint(31 - findMSB(p.y));
-    p = uvec2(p.x << left, (p.y << left) | (p.x >> 1 >> (31u - left)));
-    uint kept = round_shift(p.y, 8u, uint(p.x != 0u));
-    // The exponent is unbounded while rounding, so that what reaches 2⁻¹²⁶ then stays. A carry goes into it.
+    if (h == 0u) {
+        return 0.0;
+    }
+    uint left = uint(31 - findMSB(h));
+    uint kept = round_shift(h << left | l >> 1 >> (31u - left), 8u, uint(l << left != 0u));
+    // The exponent, less one for the hidden bit, is unbounded while rounding, so that what reaches 2⁻¹²⁶ then stays.
     e += 189 - int(left);
-    uint bits = min((uint(max(e, 0)) << 23) + kept, INFINITY);
-    return f(sign | (e + int(kept >> 24) < 1 ? 0u : bits));
+    uint bits = min((uint(e) << 23) + kept, INFINITY);
+    return f(sign | (e + int(kept >> 24) < 0 ? 0u : bits));
 }
 
 // The multiply-add of M: a·b + c rounded once, subnormals read as zeros, a result below 2⁻¹²⁶ a zero.
