@@ -5,6 +5,7 @@
 //! them again.
 
 pub mod cpu;
+pub mod spirv;
 #[cfg(any(test, feature = "cts"))]
 pub mod cts;
 pub mod vulkan;

@@ -260,27 +260,31 @@ impl Stream for VulkanStream {
     fn read(&mut self, from: &dyn Buffer, offset: usize, into: &mut [u8]) -> Result<()> {
         self.not_while_recording("a read by the host")?;
         check_slice("read", from.size(), offset, into.len())?;
+        if into.is_empty() {
+            return self.synchronize();
+        }
         let lane = if into.len() >= LARGE { Lane::Transfer } else { Lane::Compute };
         let mut under_way: VecDeque<Pending> = VecDeque::new();
         let mut arrived = 0;
+        let mut finish = |pending: Pending, into: &mut [u8]| {
+            let part = arrived..arrived + pending.bytes;
+            arrived = part.end;
+            pending.finish(&mut into[part])
+        };
         for start in (0..into.len()).step_by(PIECE) {
             let bytes = PIECE.min(into.len() - start);
             under_way.push_back(self.fetch(Slice { buffer: from, offset: offset + start, bytes }, lane)?);
+            if start == 0 {
+                // What is read may be the result of wrong data: then that is the answer, and nothing is copied.
+                self.synchronize()?;
+            }
             if under_way.len() == PIECES
                 && let Some(oldest) = under_way.pop_front()
             {
-                let bytes = oldest.bytes;
-                oldest.finish(&mut into[arrived..arrived + bytes])?;
-                arrived += bytes;
+                finish(oldest, into)?;
             }
         }
-        for pending in under_way {
-            let bytes = pending.bytes;
-            pending.finish(&mut into[arrived..arrived + bytes])?;
-            arrived += bytes;
-        }
-        // What was read may be wrong data's result: that is the answer then.
-        self.synchronize()
+        under_way.into_iter().try_for_each(|pending| finish(pending, into))
     }
 
     fn download(&mut self, from: Slice<'_>) -> Result<Box<dyn Download>> {

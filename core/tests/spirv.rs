@@ -1,0 +1,305 @@
+//! Users' SPIR-V modules: what they say of themselves, and that nothing malformed gets through.
+
+use adead_core::Status;
+use adead_core::hal::spirv::{Binding, BindingKind, ConstantKind, EntryPoint, Member, Module};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+const VECADD: &[u8] = include_bytes!("../../examples/kernels/vecadd.spv");
+const MATMUL: &[u8] = include_bytes!("../../examples/kernels/matmul.spv");
+const REDUCE: &[u8] = include_bytes!("../../examples/kernels/reduce.spv");
+const OLD: &[u8] = include_bytes!("data/old.spv");
+const CONSTANTS: &[u8] = include_bytes!("data/constants.spv");
+const MANY: &[u8] = include_bytes!("data/many.spv");
+const ALL: [&[u8]; 6] = [VECADD, MATMUL, REDUCE, OLD, CONSTANTS, MANY];
+
+fn words(bytes: &[u8]) -> Vec<u32> {
+    bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
+}
+
+fn bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn storage(set: u32, binding: u32, stride: u64) -> Binding {
+    let kind = BindingKind::StorageBuffer;
+    Binding { set, binding, kind, count: 1, readable: true, writable: true, bytes: 0, stride }
+}
+
+fn read(binding: u32) -> Binding {
+    Binding { writable: false, ..storage(0, binding, 4) }
+}
+
+fn written(binding: u32) -> Binding {
+    Binding { readable: false, ..storage(0, binding, 4) }
+}
+
+fn only(module: &Module) -> &EntryPoint {
+    assert_eq!(module.entry_points().len(), 1);
+    assert_eq!(module.entry_points()[0].name, "main");
+    &module.entry_points()[0]
+}
+
+fn refused(words: &[u32], text: &str) {
+    let error = Module::parse(&bytes(words)).expect_err(text);
+    assert_eq!(error.status(), Status::InvalidKernel);
+    assert!(error.message().contains(text), "{error}, expected: {text}");
+}
+
+#[test]
+fn the_examples() {
+    let module = Module::parse(VECADD).unwrap();
+    assert_eq!((module.words(), module.capabilities()), (&words(VECADD)[..], &[1][..]));
+    assert!(module.extensions().is_empty() && module.constants().is_empty());
+    let main = only(&module);
+    assert_eq!((main.workgroup_size, main.workgroup_constants, main.shared_bytes), ([256, 1, 1], [None; 3], 0));
+    assert_eq!(main.bindings, [read(0), read(1), written(2)]);
+    let push = main.push_constants.as_ref().unwrap();
+    assert_eq!((push.bytes, &push.members[..]), (4, &[Member { offset: 0, bytes: 4 }][..]));
+
+    let module = Module::parse(MATMUL).unwrap();
+    let main = only(&module);
+    assert_eq!((main.workgroup_size, main.shared_bytes), ([16, 16, 1], 2 * 16 * 17 * 4));
+    assert_eq!((&main.bindings[..], &main.push_constants), (&[read(0), read(1), written(2)][..], &None));
+    let constants: Vec<_> = module.constants().iter().map(|c| (c.id, c.kind, c.bytes, c.default)).collect();
+    assert_eq!(constants, [0, 1, 2].map(|id| (id, ConstantKind::Uint, 4, 512)));
+
+    let module = Module::parse(REDUCE).unwrap();
+    let main = only(&module);
+    assert_eq!((main.workgroup_size, main.workgroup_constants), ([256, 1, 1], [Some(0), None, None]));
+    assert_eq!((&main.bindings[..], main.shared_bytes), (&[read(0), written(1)][..], 1024));
+    let half = module.specialized(&[(0, 128)]).unwrap();
+    assert_eq!((only(&half).workgroup_size, only(&half).shared_bytes), ([128, 1, 1], 512));
+    assert_eq!((half.words(), half.constants()), (module.words(), module.constants()));
+    let error = module.specialized(&[(0, 128), (7, 1)]).unwrap_err();
+    assert_eq!((error.status(), error.message().contains("constant 7")), (Status::InvalidArgument, true));
+    assert_eq!(module.specialized(&[(0, 0)]).unwrap_err().status(), Status::InvalidKernel);
+}
+
+#[test]
+fn blocks_of_spirv_1_0() {
+    let module = Module::parse(OLD).unwrap();
+    let main = only(&module);
+    assert_eq!((main.workgroup_size, main.shared_bytes, &main.push_constants), ([8, 4, 2], 0, &None));
+    // vec4, two mat4x3 by rows (3 rows of 16 bytes each), int. What is not used is not there.
+    let uniform = Binding { kind: BindingKind::UniformBuffer, writable: false, bytes: 116, ..storage(0, 1, 0) };
+    let log = Binding { readable: false, bytes: 40, ..storage(0, 7, 0) };
+    // vec3, float, mat3 as three columns of 16 bytes.
+    let particles = Binding { bytes: 16, ..storage(1, 3, 64) };
+    assert_eq!(main.bindings, [uniform, log, particles]);
+}
+
+#[test]
+fn constants_and_what_depends_on_them() {
+    let module = Module::parse(CONSTANTS).unwrap();
+    assert_eq!(module.capabilities(), [1, 10, 11, 22]);
+    let constants: Vec<_> = module.constants().iter().map(|c| (c.id, c.kind, c.bytes, c.default)).collect();
+    let expected = [
+        (1, ConstantKind::Bool, 4, 1),
+        (2, ConstantKind::Int, 4, u64::from(-3i32 as u32)),
+        (3, ConstantKind::Uint, 4, 4),
+        (4, ConstantKind::Float, 4, u64::from(0.5f32.to_bits())),
+        (5, ConstantKind::Float, 8, 0.25f64.to_bits()),
+        (6, ConstantKind::Int, 8, -5i64 as u64),
+        (7, ConstantKind::Uint, 2, 7),
+        (10, ConstantKind::Uint, 4, 1),
+        (12, ConstantKind::Uint, 4, 1),
+    ];
+    assert_eq!(constants, expected);
+    let main = only(&module);
+    assert_eq!((main.workgroup_size, main.workgroup_constants), ([1, 2, 1], [Some(10), None, Some(12)]));
+    assert_eq!(main.shared_bytes, (4 * 4 + 1) * 2 * 4);
+    assert_eq!(main.bindings, [Binding { bytes: 72, ..storage(0, 0, 0) }]);
+    let push = main.push_constants.as_ref().unwrap();
+    let members = [(16, 8), (32, 28), (64, 12)].map(|(offset, bytes)| Member { offset, bytes });
+    assert_eq!((push.bytes, &push.members[..]), (76, &members[..]));
+
+    let module = module.specialized(&[(10, 32), (1, 0), (12, 2), (3, 3)]).unwrap();
+    let main = only(&module);
+    assert_eq!((main.workgroup_size, main.shared_bytes), ([32, 2, 2], 9 * 2 * 4));
+}
+
+#[test]
+fn many_kinds() {
+    let module = Module::parse(MANY).unwrap();
+    let main = only(&module);
+    let other = |binding, kind, count, writable| Binding { kind, count, writable, ..storage(2, binding, 0) };
+    let expected = [
+        storage(0, 0, 8),
+        Binding { writable: false, bytes: 32, ..storage(0, 1, 1) },
+        Binding { count: 3, ..storage(0, 2, 4) },
+        Binding { readable: false, ..storage(0, 3, 16) },
+        other(0, BindingKind::StorageImage, 1, true),
+        other(1, BindingKind::CombinedImageSampler, 1, false),
+        other(2, BindingKind::SampledImage, 3, false),
+        other(3, BindingKind::Sampler, 1, false),
+        other(4, BindingKind::StorageTexelBuffer, 1, true),
+        other(5, BindingKind::UniformTexelBuffer, 1, false),
+    ];
+    assert_eq!((&main.bindings[..], main.shared_bytes), (&expected[..], 4 + 20));
+    assert_eq!(module.capabilities(), [1, 46, 47, 61, 63, 64, 65, 4433, 4448, 5301, 5308, 5347]);
+}
+
+#[test]
+fn either_byte_order() {
+    for module in ALL {
+        let swapped: Vec<u8> = module.chunks(4).flat_map(|word| [word[3], word[2], word[1], word[0]]).collect();
+        let (there, here) = (Module::parse(&swapped).unwrap(), Module::parse(module).unwrap());
+        assert_eq!((there.words(), there.entry_points()), (here.words(), here.entry_points()));
+    }
+}
+
+#[test]
+fn headers() {
+    for length in (0..20).chain([21, 22, 23]) {
+        let error = Module::parse(&VECADD[..length]).unwrap_err();
+        assert_eq!(error.status(), Status::InvalidKernel);
+        assert!(error.message().contains(&format!("{length} bytes")), "{error}");
+    }
+    let good = words(VECADD);
+    let with = |index: usize, word: u32| {
+        let mut changed = good.clone();
+        changed[index] = word;
+        changed
+    };
+    refused(&good[..5], "there is no OpEntryPoint");
+    refused(&with(0, 0x0723_0204), "begins with 0x07230203 and this with 0x07230204");
+    for version in [0, 0x0000_0500, 0x0001_0700, 0x0002_0000, 0x0001_0001, 0x0101_0000] {
+        refused(&with(1, version), "1.0 to 1.6");
+    }
+    refused(&with(4, 1), "schema 1");
+    for bound in [0, 0x40_0000, u32::MAX] {
+        refused(&with(3, bound), &format!("bound of ids is {bound}"));
+    }
+    refused(&with(3, 5), "not below the bound");
+    refused(&with(5, 0x11), "word 5, instruction 17: it has a length of 0");
+    refused(&with(5, 0xffff_0011), "the module ends within its words");
+    assert!(Module::parse(&vec![3; (1 << 24) + 4]).unwrap_err().message().contains("16777220 bytes"));
+}
+
+#[test]
+fn cut_off_anywhere() {
+    for module in ALL {
+        for end in (0..module.len()).step_by(4) {
+            assert_eq!(Module::parse(&module[..end]).unwrap_err().status(), Status::InvalidKernel, "{end}");
+        }
+    }
+}
+
+/// Values that a word may be set to in order to do harm.
+fn hostile(words: &[u32], at: usize) -> [u32; 16] {
+    let (word, bound) = (words[at], words[3]);
+    [
+        0,
+        1,
+        u32::MAX,
+        0x8000_0000,
+        0x7fff_ffff,
+        bound - 1,
+        bound,
+        word.wrapping_add(1),
+        word.wrapping_sub(1),
+        word ^ 0x1_0000,
+        word & 0xffff | 0xffff_0000,
+        word & 0xffff_0000,
+        word << 16 | word >> 16,
+        words[(at * 7 + 3) % words.len()],
+        (at as u32 * 31 + 7) % bound,
+        (at as u32 * 17 + 3) % bound,
+    ]
+}
+
+#[test]
+fn any_word_overwritten() {
+    for module in ALL {
+        let mut words = words(module);
+        for at in 0..words.len() {
+            let good = words[at];
+            for word in hostile(&words, at) {
+                words[at] = word;
+                // Whatever comes of it, it is an answer.
+                _ = Module::parse(&bytes(&words));
+            }
+            words[at] = good;
+        }
+    }
+}
+
+/// What spirv-val says of a module.
+fn validate(words: &[u32], environment: &str) -> Result<(), String> {
+    let mut child = Command::new("spirv-val")
+        .args(["--target-env", environment, "--scalar-block-layout", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(&bytes(words)).unwrap();
+    let output = child.wait_with_output().unwrap();
+    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
+}
+
+#[test]
+fn explore() {
+    if std::env::var_os("EXPLORE").is_none() { return; }
+    let step: usize = std::env::var("EXPLORE").unwrap().parse().unwrap();
+    let mut n = 0; let mut ok = 0; let mut acc = 0;
+    let mut classes: BTreeMap<String, (usize, String)> = BTreeMap::new();
+    for (which, module) in ALL.iter().enumerate() {
+        let mut words = words(module);
+        for at in 0..words.len() {
+            let good = words[at];
+            for word in hostile(&words, at) {
+                if word == good { continue; }
+                n += 1;
+                words[at] = word;
+                if Module::parse(&bytes(&words)).is_ok() {
+                    acc += 1;
+                    if acc % step != 0 { continue; }
+                    match validate(&words, ["vulkan1.2","vulkan1.2","vulkan1.2","vulkan1.0","vulkan1.3","vulkan1.2"][which]) {
+                        Ok(()) => ok += 1,
+                        Err(text) => {
+                            let class: String = text.lines().next().unwrap_or("").chars().map(|c| if c.is_ascii_digit() {'#'} else {c}).collect();
+                            let class: String = class.split('\'').step_by(2).collect::<Vec<_>>().join("_");
+                            let e = classes.entry(class).or_insert((0, String::new()));
+                            e.0 += 1;
+                            e.1 = format!("{which} {at} {good:#x}->{word:#x} {}", text.lines().take(3).collect::<Vec<_>>().join(" | "));
+                        }
+                    }
+                }
+            }
+            words[at] = good;
+        }
+    }
+    println!("{n} mutations, {acc} accepted, {ok} of 1/{step} valid");
+    let mut all: Vec<_> = classes.into_iter().collect();
+    all.sort_by_key(|e| e.1.0);
+    for (class, (n, example)) in all { println!("{n:5} {class}\n        {example}"); }
+}
+
+proptest! {
+    #[test]
+    fn random_mutations(
+        which in 0..ALL.len(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<u32>(), 0..6u32), 1..6),
+    ) {
+        let mut words = words(ALL[which]);
+        for (at, from, value, how) in changes {
+            let (at, from) = (at.index(words.len()), from.index(words.len()));
+            match how {
+                0 => words[at] = value,
+                1 => words[at] = words[from],
+                2 => words[at] = value % words[3].max(1),
+                3 => _ = words.remove(at),
+                4 => words.insert(at, words[from]),
+                _ => words.swap(at, from),
+            }
+            if words.len() < 8 {
+                break;
+            }
+        }
+        _ = Module::parse(&bytes(&words));
+    }
+}

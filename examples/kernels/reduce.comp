@@ -1,0 +1,28 @@
+#version 450
+// The sum of each run of 512 elements: y[i] = x[512 i] + … + x[512 i + 511], less at the end. Dispatch
+// (ceil(n / 512), 1, 1) workgroups, and again on y until one sum is left. The order of the additions is fixed, and so are
+// the bits of the result.
+layout(local_size_x_id = 0) in;
+layout(local_size_x = 256) in;
+
+layout(set = 0, binding = 0) readonly buffer X { float x[]; };
+layout(set = 0, binding = 1) writeonly buffer Y { float y[]; };
+layout(push_constant) uniform Size { uint n; };
+
+shared float partial[gl_WorkGroupSize.x];
+
+void main() {
+    uint lane = gl_LocalInvocationID.x, width = gl_WorkGroupSize.x;
+    uint i = gl_WorkGroupID.x * width * 2 + lane;
+    float sum = i < n ? x[i] : 0.0;
+    partial[lane] = i + width < n ? sum + x[i + width] : sum;
+    for (uint half_width = width / 2; half_width > 0; half_width /= 2) {
+        barrier();
+        if (lane < half_width) {
+            partial[lane] += partial[lane + half_width];
+        }
+    }
+    if (lane == 0) {
+        y[gl_WorkGroupID.x] = partial[0];
+    }
+}
