@@ -1,6 +1,7 @@
 // Rows moved to other places, for transpose, concat and embedding, and the check of an embedding's ids.
 
 const uint UNITS = 4u;
+const uint CHECKED = 16384u;
 
 uvec2 id(const uint i) {
     if (KIND == 4u) {
@@ -10,31 +11,46 @@ uvec2 id(const uint i) {
     return uvec2(v, KIND == 3u ? uint(int(v) >> 31) : 0u);
 }
 
-void copy() {
-    uint first = gl_WorkGroupID.x * (256u * UNITS) + gl_LocalInvocationIndex;
-    if (FUNCTION == CHECK) {
-        for (uint k = 0u; k < UNITS; k++) {
-            uint i = first + 256u * k;
-            if (i < n) {
-                uvec2 v = id(i);
-                if (v.y != 0u || v.x >= rows) {
-                    atomicMax(Word(fault).v, ~i);
-                }
-            }
+shared uint worst;
+
+// Looks for the first id outside the table: among CHECKED of them, or among what such workgroups found. The complement of its
+// position goes to y.
+void check() {
+    uint t = gl_LocalInvocationIndex;
+    if (t == 0u) {
+        worst = 0u;
+    }
+    barrier();
+    uint first = gl_WorkGroupID.x * CHECKED, found = 0u;
+    uint end = FUNCTION == COLLECT ? n : min(n - first, CHECKED) + first;
+    for (uint i = first + t; i < end; i += 256u) {
+        if (FUNCTION == COLLECT) {
+            found = max(found, load_word(x, i));
+        } else {
+            uvec2 v = id(i);
+            found = max(found, v.y != 0u || v.x >= rows ? ~i : 0u);
         }
+    }
+    atomicMax(worst, found);
+    barrier();
+    if (t > 0u) {
         return;
     }
-    if (FUNCTION == GATHER) {
-        uint wrong = load_word(fault, 0u);
-        if (wrong != 0u) {
-            if (first == 0u) {
-                uvec2 v = id(~wrong);
-                store_word(fault, 1u, v.x);
-                store_word(fault, 2u, v.y);
-                store_word(fault, 3u, rows);
-            }
-            return;
-        }
+    store_word(y, gl_WorkGroupID.x, worst);
+    if (inner == 1u && worst != 0u) {
+        // Nobody else looks: say it.
+        uvec2 v = id(~worst);
+        store_word(fault, 0u, worst);
+        store_word(fault, 1u, v.x);
+        store_word(fault, 2u, v.y);
+        store_word(fault, 3u, rows);
+    }
+}
+
+void copy() {
+    uint first = gl_WorkGroupID.x * (256u * UNITS) + gl_LocalInvocationIndex;
+    if (FUNCTION == GATHER && load_word(flag, 0u) != 0u) {
+        return;
     }
     uint from[UNITS], to[UNITS];
     uvec4 v[UNITS];
