@@ -4,9 +4,9 @@
 //! when the command was made: a device never checks them again.
 
 pub mod cpu;
-pub mod spirv;
 #[cfg(any(test, feature = "cts"))]
 pub mod cts;
+pub mod spirv;
 
 use crate::command::Command;
 use crate::error::Result;

@@ -1,5 +1,6 @@
 //! The structural check: after it, every instruction is whole, in its place, and about things that exist and fit.
 
+use super::blocks::Blocks;
 use super::grammar::{GLSL, pattern};
 use super::rules::Shape;
 use crate::error::{Error, Result, Status};
@@ -22,6 +23,8 @@ pub(super) struct Checker<'a> {
     /// Target, member, decoration and its first number; sorted once the types begin.
     pub decorations: Vec<[u32; 4]>,
     sorted: bool,
+    /// The capabilities that are declared, of those in `needs`.
+    pub capabilities: u64,
     /// Place of a function, and a function or global variable that it uses.
     pub uses: Vec<[u32; 2]>,
     /// The functions' ids.
@@ -39,6 +42,7 @@ pub(super) struct Checker<'a> {
     pub parameter: usize,
     pub first_block: usize,
     pub block: usize,
+    pub blocks: Blocks,
 }
 
 /// The section of the module's layout that an opcode belongs to; 0: where it comes, from the types on.
@@ -72,6 +76,7 @@ impl<'a> Checker<'a> {
             value: vec![0; ids],
             decorations: Vec::new(),
             sorted: false,
+            capabilities: 0,
             uses: Vec::new(),
             functions: Vec::new(),
             specialization,
@@ -83,6 +88,7 @@ impl<'a> Checker<'a> {
             parameter: 0,
             first_block: 0,
             block: 0,
+            blocks: Blocks::default(),
         };
         checker.ensure((1..=MOST_IDS).contains(&words[3]), "the bound of ids is", words[3])?;
         checker.outline()?;
@@ -164,7 +170,9 @@ impl<'a> Checker<'a> {
                     }
                     (249..=255, Nest::Block) => Nest::Blocks,
                     (54..=56 | 248, _) | (_, Nest::Outside | Nest::Parameters | Nest::Blocks) => {
-                        return Err(self.fault("it can't be here; the function around it begins at", self.function as u32));
+                        return Err(
+                            self.fault("it can't be here; the function around it begins at", self.function as u32)
+                        );
                     }
                     (_, Nest::Block) => Nest::Block,
                 };
@@ -187,7 +195,11 @@ impl<'a> Checker<'a> {
         }
         self.function = 0;
         self.at = 0;
-        self.ensure(matches!(nest, Nest::Outside), "the module ends within a function at its word", self.words.len() as u32)?;
+        self.ensure(
+            matches!(nest, Nest::Outside),
+            "the module ends within a function at its word",
+            self.words.len() as u32,
+        )?;
         self.ensure(stage >= 5, "there is no OpEntryPoint in words", self.words.len() as u32)
     }
 
@@ -214,12 +226,21 @@ impl<'a> Checker<'a> {
         (self.word(id, 0) >> 16) as usize
     }
 
-    /// An id that is defined before this instruction, and in this function if in any.
+    /// An id that is defined before this instruction on every path, and in this function if in any.
     fn before(&self, id: u32) -> Result<usize> {
         let place = self.place(id)?;
-        let visible = place < self.at && (place < self.body || place >= self.function);
+        let visible = place < self.at && (place < self.body || place >= self.function && self.reaches(place, self.at));
         self.ensure(visible, "here is not defined yet the id", id)?;
         Ok(place)
+    }
+
+    /// Whether every path to the block around one word of this function leads through that around another; parameters
+    /// are around all.
+    pub fn reaches(&self, from: usize, to: usize) -> bool {
+        match (self.blocks.at(from), self.blocks.at(to)) {
+            (Some(from), Some(to)) => self.blocks.dominates(from, to),
+            _ => true,
+        }
     }
 
     pub fn type_id(&self, id: u32) -> Result<()> {
@@ -259,6 +280,13 @@ impl<'a> Checker<'a> {
         let of = self.value(id)?;
         self.ensure(matches!(self.opcode(id), 1 | 41..=52), "a constant should be the id", id)?;
         Ok(of)
+    }
+
+    /// Whether a constant is a scope, or the semantics of memory: one order at most.
+    fn number(&self, shape: Shape, id: u32, semantics: bool) -> bool {
+        let value = self.value[id as usize];
+        let known = if semantics { value < 1 << 16 && (value & 0x1e).count_ones() < 2 } else { value < 7 };
+        known && self.opcode(id) == 43 && shape == Shape { class: Shape::INTEGER, width: 32, count: 1 }
     }
 
     /// A pointer's storage class and what it points to.
@@ -355,7 +383,8 @@ impl<'a> Checker<'a> {
                 b'l' => self.label(word, false)?,
                 b't' => {
                     // A structure may have a pointer that is declared and not yet defined.
-                    let forward = opcode == 30 && self.value.get(word as usize).is_some_and(|value| value & FORWARD != 0);
+                    let forward =
+                        opcode == 30 && self.value.get(word as usize).is_some_and(|value| value & FORWARD != 0);
                     if !forward {
                         self.type_id(word)?;
                     }
@@ -379,7 +408,8 @@ impl<'a> Checker<'a> {
                 }
                 b'c' => previous = self.constant(word)?,
                 _ => {
-                    let given = if code == b'k' { self.constant(word)? } else { self.value(word)? };
+                    let given =
+                        if matches!(code, b'k' | b'e' | b's') { self.constant(word)? } else { self.value(word)? };
                     let (shape, before) = (self.shape(given), self.shape(previous));
                     let fits = match code {
                         b'=' => given == of,
@@ -387,8 +417,15 @@ impl<'a> Checker<'a> {
                         b'i' => shape.class == Shape::INTEGER && shape.count == result.count,
                         b'b' => shape.class == Shape::BOOL && shape.count == result.count,
                         b'j' => shape == Shape { class: Shape::INTEGER, ..result },
-                        b'h' => if shape.class == 0 { given == previous } else { shape == before },
+                        b'h' => {
+                            if shape.class == 0 {
+                                given == previous
+                            } else {
+                                shape == before
+                            }
+                        }
                         b'u' | b'k' => shape.class == Shape::INTEGER && shape.count == 1,
+                        b'e' | b's' => self.number(shape, word, code == b's'),
                         b'2' => shape.class == Shape::FLOAT && shape.count == 2,
                         b'4' => shape.class == Shape::FLOAT && shape.count == 4,
                         _ => true,
