@@ -1,7 +1,7 @@
 //! The blocks of a function: who jumps where, and which lie on every path to which.
 
 use super::check::Checker;
-use super::rules::Shape;
+use super::types::Shape;
 use crate::error::Result;
 
 /// A function's blocks, numbered as they come.
@@ -99,7 +99,7 @@ impl Checker<'_> {
                     let shape = self.shape(of);
                     self.ensure(shape.class == Shape::INTEGER && shape.count == 1, "it is no integer, of type", of)?;
                     let step = shape.width.div_ceil(32) as usize + 1;
-                    self.ensure((self.end - self.at - 3) % step == 0, "its words don't fit the type", of)?;
+                    self.ensure((self.end - self.at - 3).is_multiple_of(step), "its words don't fit the type", of)?;
                     successors.extend(self.words[self.at + 2..self.end].iter().step_by(step));
                 }
                 _ => {}

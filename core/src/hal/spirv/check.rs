@@ -2,7 +2,7 @@
 
 use super::blocks::Blocks;
 use super::grammar::{GLSL, pattern};
-use super::rules::Shape;
+use super::types::Shape;
 use crate::error::{Error, Result, Status};
 
 /// `OpTypeForwardPointer` was seen; in [`Checker::value`].
