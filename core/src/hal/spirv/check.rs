@@ -2,7 +2,7 @@
 
 use super::blocks::Blocks;
 use super::grammar::{GLSL, pattern};
-use super::types::Shape;
+use super::types::{POINTER, Shape};
 use crate::error::{Error, Result, Status};
 
 /// `OpTypeForwardPointer` was seen; in [`Checker::value`].
@@ -314,7 +314,7 @@ impl<'a> Checker<'a> {
 
     /// Marks a pointer type that is declared before it is defined.
     pub fn forward(&mut self, id: u32) {
-        self.value[id as usize] = FORWARD | 8;
+        self.value[id as usize] = FORWARD | POINTER;
     }
 
     /// The second pass, for one instruction.

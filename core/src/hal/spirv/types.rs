@@ -31,6 +31,8 @@ const DEPTH: u32 = 40;
 const DEEPEST: u64 = 255;
 const RUNTIME: u64 = 1 << 50;
 const LAID_OUT: u64 = 1 << 51;
+/// Of a pointer that is declared and not yet defined.
+pub(super) const POINTER: u64 = 8 | LAID_OUT;
 
 impl Checker<'_> {
     pub fn shape(&self, of: u32) -> Shape {
