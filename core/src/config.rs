@@ -34,6 +34,9 @@ pub struct Config {
     pub isa: Option<Isa>,
     /// Where files that outlive a process go.
     pub cache_dir: Option<PathBuf>,
+    /// `ADEAD_VISIBLE_DEVICES`: the GPUs that may be used, as numbers, names or UUIDs with commas between them; `none`
+    /// leaves none.
+    pub visible_devices: Option<String>,
     /// By [`Family`]: from how many elements on its operations go to the GPU.
     pub thresholds: [Option<usize>; Family::COUNT],
 }
@@ -60,6 +63,7 @@ impl Config {
         if let Some(device) = variable("ADEAD_DEVICE") {
             config.device = Some(device);
         }
+        config.visible_devices = variable("ADEAD_VISIBLE_DEVICES");
         if variable("ADEAD_NUM_THREADS").is_some() {
             config.threads = None;
         }

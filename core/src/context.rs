@@ -1,15 +1,16 @@
 //! A context: opened devices and the road from a call to a kernel.
 
-use crate::command::{Command, Inputs, Meta, View};
+use crate::command::{Command, Inputs, Meta, Place, View};
 use crate::config::Config;
-use crate::dispatch::{AutoDispatcher, DeviceProfile, Explanation, Task, calibration};
+use crate::devices::{self, Opened, Slot};
+use crate::dispatch::{AutoDispatcher, DeviceProfile, Explanation, Places, Task, Why, calibration};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::hal::cpu::{CpuDevice, Isa, Packed};
 use crate::hal::{Device, DeviceInfo};
 use crate::ops::{Attrs, Family, Op};
 use crate::tensor::Tensor;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// How to open a context; `Default` asks the environment.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +25,10 @@ pub struct ContextOptions {
 #[derive(Clone)]
 pub struct Context {
     cpu: Arc<CpuDevice>,
+    gpus: Arc<[Slot]>,
     dispatcher: Arc<AutoDispatcher>,
+    /// The CPU as a device with a stream, for buffers where there is no GPU; made when first asked for.
+    host: Arc<OnceLock<Arc<Opened>>>,
 }
 
 impl Context {
@@ -33,7 +37,8 @@ impl Context {
         Context::configured(None, &ContextOptions::default(), &Config::load()?)
     }
 
-    /// A device by name: `auto` or `cpu`.
+    /// A device by name: `auto`, `cpu`, `vulkan` (the best GPU), `vulkan:1`, a part of a GPU's name, or its UUID.
+    /// `backend_unavailable` if it is not there, `unsupported` if it can't keep the arithmetic contract.
     pub fn open(device: &str) -> Result<Context> {
         Context::with_options(device, &ContextOptions::default())
     }
@@ -50,36 +55,55 @@ impl Context {
             "auto" if config.use_gpu == Some(false) => "cpu",
             device => device,
         };
-        if !matches!(device, "auto" | "cpu") {
-            let backend = device.split(':').next().unwrap_or_default();
-            if matches!(backend, "cuda" | "vulkan" | "hybrid") {
-                fail!(BackendUnavailable, "'{device}': this version has no {backend} backend; use 'cpu'");
-            }
-            fail!(InvalidArgument, "no device '{device}': this version knows 'auto' and 'cpu'")
-        }
         let cpu = CpuDevice::open(options.isa.or(config.isa), options.threads.or(config.threads))?;
         let machine = calibration::machine(cpu.info());
         let profile = calibration::profile(config, &machine, || DeviceProfile::of_cpu(&cpu));
-        let dispatcher = AutoDispatcher::new(vec![profile])?;
+        let gpus: Arc<[Slot]> =
+            devices::choose(device, config)?.into_iter().map(|info| Slot::new(info, config)).collect();
+        let of_gpu = |slot: &Slot| calibration::profile(config, &machine, || DeviceProfile::of_gpu(slot.info()));
+        let profiles = std::iter::once(profile).chain(gpus.iter().map(of_gpu)).take(Places::MAX_DEVICES).collect();
+        let dispatcher = AutoDispatcher::new(profiles)?;
         for (family, elements) in Family::ALL.into_iter().zip(config.thresholds) {
             if elements.is_some() {
                 dispatcher.set_threshold(family, elements);
             }
         }
+        let host = Arc::default();
         if device != "auto" {
-            dispatcher.force(Some(device))?;
+            dispatcher.force(Some(gpus.first().map_or("cpu", |slot| &slot.info().id)))?;
+            // A device that was asked for and can't be used is an error now.
+            gpus.iter().try_for_each(|slot| slot.opened().map(|_| ()))?;
         }
-        Ok(Context { cpu: Arc::new(cpu), dispatcher: Arc::new(dispatcher) })
+        Ok(Context { cpu: Arc::new(cpu), gpus, dispatcher: Arc::new(dispatcher), host })
     }
 
-    /// What its device is.
+    /// What its device is: the one that it was opened on; the CPU of one that chooses.
     pub fn device_info(&self) -> &DeviceInfo {
-        self.cpu.info()
+        match self.dispatcher.forced() {
+            Some(device) if device > 0 => self.gpus[device - 1].info(),
+            _ => self.cpu.info(),
+        }
     }
 
-    /// Every device that this context can use.
+    /// Every device that this context can use. A GPU that was not used yet says [`ContractLevel::Emulated`], as nobody has
+    /// looked how it computes.
+    ///
+    /// [`ContractLevel::Emulated`]: crate::hal::ContractLevel::Emulated
     pub fn devices(&self) -> Vec<DeviceInfo> {
-        vec![self.cpu.info().clone()]
+        std::iter::once(self.cpu.info()).chain(self.gpus.iter().map(Slot::info)).cloned().collect()
+    }
+
+    /// Where buffers and users' kernels go: the GPU that it was opened on, else the first, else the CPU.
+    pub(crate) fn working(&self) -> Result<&Arc<Opened>> {
+        let forced = self.dispatcher.forced();
+        if let (None | Some(1..), Some(slot)) = (forced, self.gpus.get(forced.map_or(0, |device| device.max(1) - 1))) {
+            return slot.opened();
+        }
+        if let Some(host) = self.host.get() {
+            return Ok(host);
+        }
+        let host = Opened::new(self.cpu.clone())?;
+        Ok(self.host.get_or_init(|| host))
     }
 
     /// Gives back what is kept for the next work: scratch memory goes to the system, worker threads finish what they have
@@ -87,6 +111,7 @@ impl Context {
     /// May be called while others compute.
     pub fn trim(&self) {
         self.cpu.trim();
+        self.gpus.iter().filter_map(Slot::if_opened).for_each(|gpu| gpu.device.trim());
     }
 
     /// What chooses between these devices, in the same order.
@@ -108,9 +133,35 @@ impl Context {
     }
 
     /// Executes a checked command and returns when its output is written.
+    ///
+    /// With operands in buffers of a GPU it runs there, and with the output in one too it returns when it is enqueued: reading
+    /// the buffer waits.
     #[inline]
     pub fn execute(&self, command: &mut Command<'_>) -> Result<()> {
-        self.cpu.execute(command)
+        if self.gpus.is_empty() { self.cpu.execute(command) } else { self.execute_among(command) }
+    }
+
+    #[inline(never)]
+    fn execute_among(&self, command: &mut Command<'_>) -> Result<()> {
+        if let Some(id) = devices::place_of(command) {
+            let slot = self.gpus.iter().find(|slot| slot.info().id == id);
+            let Some(slot) = slot else {
+                fail!(InvalidArgument, "an operand is on {id}, which is not of this context")
+            };
+            return slot.opened()?.execute(command);
+        }
+        // Packed operands are in the layout of the CPU's kernels.
+        let packed = command.inputs.iter().flatten().any(|view| matches!(view.place(), Place::Packed(_)));
+        let choice = self.dispatcher.choose(command);
+        if packed || choice.device == 0 {
+            return self.cpu.execute(command);
+        }
+        match self.gpus[choice.device - 1].opened() {
+            Ok(gpu) => gpu.execute(command),
+            // Nobody asked for a GPU that can't be used.
+            Err(_) if choice.why != Why::Forced => self.cpu.execute(command),
+            Err(error) => Err(error),
+        }
     }
 
     /// Executes an operation into a new tensor. Operands are in the operation's order, `None` where an optional one is

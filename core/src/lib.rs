@@ -6,7 +6,9 @@
 
 pub mod config;
 pub mod contract;
+pub mod devices;
 pub mod dispatch;
+pub mod gpu;
 pub mod hal;
 pub mod hardware;
 pub mod memory;
@@ -27,6 +29,7 @@ pub use command::{Command, Inputs, Meta, Place, View, ViewMut};
 pub use context::{Context, ContextOptions};
 pub use dtype::DType;
 pub use error::{Error, Result, Status};
+pub use gpu::Gpu;
 pub use hal::cpu::Packed;
 pub use ops::{Attrs, Axis, Cost, Family, Op, OpInfo, Permutation, Values, reference};
 pub use shape::{MAX_ELEMENTS, MAX_RANK, Shape};

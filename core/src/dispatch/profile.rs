@@ -2,6 +2,7 @@
 
 use crate::error::{Result, fail};
 use crate::hal::cpu::{CpuDevice, Isa};
+use crate::hal::{DeviceInfo, DeviceKind};
 use crate::hardware;
 use crate::ops::Family;
 use std::fmt;
@@ -152,12 +153,28 @@ impl DeviceProfile {
             let known = DeviceProfile::references().collect::<Vec<_>>().join(", ");
             fail!(InvalidArgument, "no reference GPU '{name}': {known}");
         };
+        Ok(DeviceProfile::of_figures(format!("gpu:{name}"), figures, Source::BuiltIn(figures.text.into())))
+    }
+
+    /// A GPU of this machine that was not calibrated: the figures of the reference that it is likest.
+    pub(crate) fn of_gpu(info: &DeviceInfo) -> DeviceProfile {
+        let like = match info.kind {
+            DeviceKind::Discrete | DeviceKind::Virtual if info.memory >= 32 * GB => 2,
+            DeviceKind::Discrete | DeviceKind::Virtual => 1,
+            DeviceKind::Integrated | DeviceKind::Software | DeviceKind::Cpu => 0,
+        };
+        let figures = &REFERENCES[like];
+        let source = Source::BuiltIn(format!("not measured; taken for {}", figures.text));
+        DeviceProfile { memory: info.memory, ..DeviceProfile::of_figures(info.id.clone(), figures, source) }
+    }
+
+    fn of_figures(id: String, figures: &Figures, source: Source) -> DeviceProfile {
         // What kernels reach of the peak: arithmetic and memory, by family. Products: 0.63 measured on an H200.
         let share = |arithmetic, memory| Rate { gflops: figures.gflops * arithmetic, gbytes: figures.gbytes * memory };
-        Ok(DeviceProfile {
-            id: format!("gpu:{name}"),
+        DeviceProfile {
+            id,
             kind: figures.kind,
-            source: Source::BuiltIn(figures.text.into()),
+            source,
             launch_ns: figures.launch_ns,
             wake_ns: 0.0,
             alone: 1.0,
@@ -175,7 +192,7 @@ impl DeviceProfile {
                 share(0.2, 0.7),
                 share(0.5, 0.6),
             ],
-        })
+        }
     }
 
     /// A processor's figures by its instruction set, threads, nominal frequency and cache.

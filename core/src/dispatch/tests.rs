@@ -132,6 +132,10 @@ fn a_command_is_priced_with_its_operands_where_they_are() {
         fn host_pointer(&self) -> Option<NonNull<u8>> {
             None
         }
+
+        fn as_any(&self) -> &dyn std::any::Any {
+            self
+        }
     }
     let machine = machine();
     let meta = Meta::new(DType::F32, Shape::new(&[1 << 22]).unwrap());

@@ -1,15 +1,18 @@
 //! The device layer: what a device is to the rest of the runtime. Nothing here knows a particular one.
 //!
-//! A [`Device`] executes [`Command`]s on a [`Stream`]; a [`Buffer`] is memory on it. Shapes and dtypes were checked
-//! when the command was made: a device never checks them again.
+//! A [`Stream`] of a [`Device`] executes [`Command`]s, and users' [`Kernel`]s, in order; a [`Buffer`] is memory on it; an
+//! [`Event`] is a point that a stream reaches. Shapes and dtypes were checked when a command was made: a device never checks
+//! them again.
 
 pub mod cpu;
 #[cfg(any(test, feature = "cts"))]
 pub mod cts;
 pub mod spirv;
+pub mod vulkan;
 
 use crate::command::Command;
-use crate::error::Result;
+use crate::error::{Result, fail};
+use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -32,6 +35,34 @@ impl ContractLevel {
     }
 }
 
+/// What kind of device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// The processor: its memory is the host's.
+    Cpu,
+    /// A GPU with memory of its own behind a bus.
+    Discrete,
+    /// A GPU in the processor, on the same memory chips.
+    Integrated,
+    /// A GPU, or a part of one, that a hypervisor lends.
+    Virtual,
+    /// A GPU that is a program on the processor.
+    Software,
+}
+
+impl DeviceKind {
+    /// `cpu`, `discrete`, `integrated`, `virtual` or `software`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DeviceKind::Cpu => "cpu",
+            DeviceKind::Discrete => "discrete",
+            DeviceKind::Integrated => "integrated",
+            DeviceKind::Virtual => "virtual",
+            DeviceKind::Software => "software",
+        }
+    }
+}
+
 /// What a device says about itself.
 #[derive(Clone, Debug)]
 pub struct DeviceInfo {
@@ -41,12 +72,70 @@ pub struct DeviceInfo {
     pub name: String,
     /// How it keeps the contract.
     pub contract: ContractLevel,
-    /// What its kernels are built for: an instruction set, a compute capability.
+    /// What its kernels are built for: an instruction set, a compute capability, a version of Vulkan.
     pub arch: String,
-    /// Execution units that work at once: threads, multiprocessors.
+    /// Execution units that work at once: threads, multiprocessors; 0 where the driver does not tell.
     pub units: usize,
     /// Bytes of memory, 0 where unknown.
     pub memory: u64,
+    /// What kind it is.
+    pub kind: DeviceKind,
+    /// Its maker.
+    pub vendor: String,
+    /// Its driver, with the version; empty for a processor.
+    pub driver: String,
+    /// What names this very device among all, as the driver has it; `None` for a processor.
+    pub uuid: Option<[u8; 16]>,
+}
+
+/// A device's memory, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// What it has.
+    pub total: u64,
+    /// What the driver says is left for this process; `total - held` where it does not say.
+    pub free: u64,
+    /// Taken from the driver by this process through adead.
+    pub held: u64,
+    /// Of that, in use.
+    pub used: u64,
+    /// Allocations in use.
+    pub allocations: u64,
+}
+
+/// A kernel of the user's: what to build it from.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelSource<'a> {
+    /// The module: SPIR-V words as bytes.
+    pub code: &'a [u8],
+    /// Which of its entry points; `None` takes the only one, or `main`.
+    pub entry: Option<&'a str>,
+    /// Values of specialization constants by id, as 32-bit words.
+    pub constants: &'a [(u32, u32)],
+}
+
+/// A buffer of a kernel, by its number in the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Descriptor set and binding.
+    pub slot: (u32, u32),
+    /// The least bytes that the kernel's declaration covers.
+    pub least: u64,
+    /// Bytes of an element of its runtime array, 0 without one: what is beyond `least` must be a multiple of it.
+    pub stride: u64,
+    /// Whether the kernel declares that it never writes it.
+    pub readonly: bool,
+}
+
+/// Part of a buffer.
+#[derive(Clone, Copy)]
+pub struct Slice<'a> {
+    /// Of which.
+    pub buffer: &'a dyn Buffer,
+    /// The first byte.
+    pub offset: usize,
+    /// Bytes.
+    pub bytes: usize,
 }
 
 /// A device. Shareable between threads.
@@ -54,14 +143,24 @@ pub trait Device: Send + Sync {
     /// What it is.
     fn info(&self) -> &DeviceInfo;
 
-    /// Memory on it, zeroed.
+    /// Its memory now.
+    fn memory(&self) -> MemoryUse;
+
+    /// Memory on it, zeroed. `out_of_memory` with bytes asked and free, after what is kept for reuse was given back.
     fn allocate(&self, bytes: usize) -> Result<Arc<dyn Buffer>>;
 
-    /// A queue of work. Belongs to one thread.
-    fn stream(&self) -> Result<Box<dyn Stream>>;
+    /// Memory on it with whatever was there before: for what is written before it is read.
+    fn allocate_unset(&self, bytes: usize) -> Result<Arc<dyn Buffer>>;
 
-    /// Enqueues commands in order. When it returns an error, no output has been written.
-    fn submit(&self, stream: &mut dyn Stream, commands: &mut [Command<'_>]) -> Result<()>;
+    /// A queue of work. Belongs to one thread at a time.
+    fn stream(self: Arc<Self>) -> Result<Box<dyn Stream>>;
+
+    /// Builds a user's kernel. `invalid_kernel` for a module that is malformed or refused by the driver, `unsupported` where it
+    /// asks for what the device has not.
+    fn kernel(&self, source: &KernelSource<'_>) -> Result<Arc<dyn Kernel>>;
+
+    /// Gives back to the driver what is kept for reuse.
+    fn trim(&self);
 }
 
 /// Memory on a device.
@@ -74,13 +173,123 @@ pub trait Buffer: Send + Sync {
 
     /// Its first byte, where the host can address it.
     fn host_pointer(&self) -> Option<NonNull<u8>>;
+
+    /// Itself, for its own backend.
+    fn as_any(&self) -> &dyn Any;
 }
 
-/// A queue of work on a device; what is submitted to it runs in order.
-pub trait Stream {
-    /// Waits until everything submitted has finished.
+/// A user's kernel, built for a device.
+pub trait Kernel: Send + Sync {
+    /// Its entry point.
+    fn name(&self) -> &str;
+
+    /// Its buffers, in the order in which a dispatch gives them: by set and binding.
+    fn parameters(&self) -> &[Parameter];
+
+    /// Bytes of push constants, 0 without any.
+    fn push_bytes(&self) -> usize;
+
+    /// Threads of a workgroup in x, y, z.
+    fn workgroup(&self) -> [u32; 3];
+
+    /// Itself, for its own backend.
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// A queue of work on a device; what is submitted to it runs in order, and begins without being asked for.
+pub trait Stream: Send {
+    /// Enqueues commands in order. When it returns an error, no output of a refused command has been written. What only a device
+    /// can find (an id outside a table) is returned by [`Stream::synchronize`], and then that command has written nothing.
+    fn submit(&mut self, commands: &mut [Command<'_>]) -> Result<()>;
+
+    /// Enqueues a user's kernel over workgroups in x, y, z. Buffers are in the order of its parameters; `push` has its
+    /// push constants' bytes. `invalid_argument` if count, sizes, alignments or groups don't fit.
+    fn dispatch(&mut self, kernel: &dyn Kernel, buffers: &[Slice<'_>], push: &[u8], groups: [u32; 3]) -> Result<()>;
+
+    /// Enqueues a copy of host bytes to a buffer; the bytes are the caller's again when it returns.
+    fn write(&mut self, to: &dyn Buffer, offset: usize, bytes: &[u8]) -> Result<()>;
+
+    /// Copies from a buffer to the host, behind everything submitted, and waits for it.
+    fn read(&mut self, from: &dyn Buffer, offset: usize, into: &mut [u8]) -> Result<()>;
+
+    /// Enqueues a copy from a buffer to memory that the host can read when it has arrived.
+    fn download(&mut self, from: Slice<'_>) -> Result<Box<dyn Download>>;
+
+    /// Enqueues a copy between buffers, of as many bytes each; of one buffer, the parts must not overlap.
+    fn copy(&mut self, from: Slice<'_>, to: Slice<'_>) -> Result<()>;
+
+    /// Enqueues the filling of a buffer with zeros.
+    fn clear(&mut self, to: Slice<'_>) -> Result<()>;
+
+    /// The point that the stream will have reached when everything submitted so far is done.
+    fn event(&mut self) -> Result<Arc<dyn Event>>;
+
+    /// Everything enqueued from now on waits for an event, of this stream or another one of the device.
+    fn wait(&mut self, event: &dyn Event) -> Result<()>;
+
+    /// Enqueues the taking of a time.
+    fn timestamp(&mut self) -> Result<Arc<dyn Timestamp>>;
+
+    /// From here to [`Stream::finish_recording`], what is enqueued is recorded instead of run. `invalid_argument` while
+    /// recording already.
+    fn start_recording(&mut self) -> Result<()>;
+
+    /// What was recorded, to be run any number of times.
+    fn finish_recording(&mut self) -> Result<Arc<dyn Recording>>;
+
+    /// Enqueues a recording.
+    fn replay(&mut self, recording: &dyn Recording) -> Result<()>;
+
+    /// Hands what was enqueued to the device now, without waiting.
+    fn flush(&mut self) -> Result<()>;
+
+    /// Waits until everything enqueued has finished; the first error that the device found in it.
     fn synchronize(&mut self) -> Result<()>;
 
-    /// Whether everything submitted has finished.
-    fn is_idle(&self) -> Result<bool>;
+    /// Whether everything enqueued has finished.
+    fn is_idle(&mut self) -> Result<bool>;
+}
+
+/// A point that a stream reaches.
+pub trait Event: Send + Sync {
+    /// Whether it has.
+    fn is_done(&self) -> Result<bool>;
+
+    /// Waits for it, at most so many nanoseconds. `not_ready` if they did not suffice.
+    fn wait(&self, nanoseconds: u64) -> Result<()>;
+
+    /// Itself, for its own backend.
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// Bytes on their way to the host.
+pub trait Download: Send {
+    /// Bytes.
+    fn size(&self) -> usize;
+
+    /// Whether they have arrived.
+    fn is_done(&self) -> Result<bool>;
+
+    /// Waits for them and copies them; `into` has as many bytes.
+    fn take(self: Box<Self>, into: &mut [u8]) -> Result<()>;
+}
+
+/// A time that the device took.
+pub trait Timestamp: Send + Sync {
+    /// Nanoseconds since a point that all timestamps of the device share. `not_ready` before it was taken.
+    fn nanoseconds(&self) -> Result<u64>;
+}
+
+/// Work that was recorded.
+pub trait Recording: Send + Sync {
+    /// Itself, for its own backend.
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// Checks a part of a buffer.
+pub(crate) fn check_slice(what: &str, size: usize, offset: usize, bytes: usize) -> Result<()> {
+    if offset > size || bytes > size - offset {
+        fail!(InvalidArgument, "{what}: {bytes} bytes at offset {offset} don't fit in a buffer of {size} bytes");
+    }
+    Ok(())
 }

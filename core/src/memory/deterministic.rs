@@ -84,8 +84,17 @@ impl DeterministicAllocator {
         let Some(bytes) = blocks.checked_mul(block_size) else {
             fail!(OutOfMemory, "{blocks} blocks of {block_size} bytes don't fit in the address space");
         };
+        DeterministicAllocator::over(Region::new(bytes, block_size)?, block_size, blocks)
+    }
+
+    /// One that only hands out offsets. Its memory is not there: nothing may ask for pointers or bytes.
+    pub(super) fn offsets(block_size: usize, blocks: usize) -> Result<DeterministicAllocator> {
+        DeterministicAllocator::over(Region::new(0, 1)?, block_size, blocks)
+    }
+
+    fn over(memory: Region<u8>, block_size: usize, blocks: usize) -> Result<DeterministicAllocator> {
         let mut allocator = DeterministicAllocator {
-            memory: Region::new(bytes, block_size)?,
+            memory,
             tags: Region::new(blocks, 1)?,
             runs: Runs::new(blocks)?,
             shift: block_size.trailing_zeros(),
@@ -266,7 +275,7 @@ impl DeterministicAllocator {
 
     /// All bytes, free or not.
     pub fn capacity(&self) -> usize {
-        self.memory.len()
+        self.tags.len() << self.shift
     }
 
     /// The bytes of the blocks in use.

@@ -8,6 +8,7 @@
 
 mod arena;
 mod deterministic;
+pub(crate) mod pool;
 
 pub use arena::{ArenaAllocator, MAX_ALIGN, Scope};
 pub use deterministic::{DEFAULT_BLOCK_SIZE, DEFAULT_BLOCKS, DeterministicAllocator, MAX_BLOCKS};

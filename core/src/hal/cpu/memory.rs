@@ -131,6 +131,10 @@ impl Buffer for HostBuffer {
     fn host_pointer(&self) -> Option<NonNull<u8>> {
         Some(self.data)
     }
+
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
 }
 
 /// Scratch memory that kernels borrow before they write anything, so that running out changes nothing. Buffers are kept

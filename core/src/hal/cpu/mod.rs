@@ -7,6 +7,7 @@ mod memory;
 mod packed;
 mod pool;
 mod simd;
+mod stream;
 
 pub(crate) use fpenv::default_environment;
 pub use isa::Isa;
@@ -14,14 +15,15 @@ pub use memory::{ALIGNMENT, HostBuffer};
 pub use packed::Packed;
 pub use pool::{Pool, default_threads};
 
-use super::{Buffer, ContractLevel, Device, DeviceInfo, Stream};
+use super::{Buffer, ContractLevel, Device, DeviceInfo, DeviceKind, Kernel, KernelSource, MemoryUse, Stream};
 use crate::command::{Command, View};
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Result, fail};
 use crate::hardware;
 use kernels::Exec;
 use memory::ScratchPool;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use stream::CpuStream;
 
 /// Bytes of a second-level cache where nothing tells.
 const TYPICAL_CACHE: usize = 1 << 20;
@@ -34,6 +36,8 @@ pub struct CpuDevice {
     scratch: ScratchPool,
     /// Bytes of the second-level cache: block sizes follow it, results don't.
     cache: usize,
+    /// Held by the stream that touches buffers.
+    turn: Mutex<()>,
 }
 
 impl CpuDevice {
@@ -59,10 +63,21 @@ impl CpuDevice {
             arch: isa.name().into(),
             units: threads,
             memory: hardware::memory().total,
+            kind: DeviceKind::Cpu,
+            vendor: hardware::cpu().vendor.clone(),
+            driver: String::new(),
+            uuid: None,
         };
         let second = hardware::cpu().caches.iter().find(|cache| cache.level == 2);
         let cache = second.map_or(TYPICAL_CACHE, |cache| cache.size);
-        Ok(CpuDevice { info, isa, pool: Pool::new(threads), scratch: ScratchPool::default(), cache })
+        Ok(CpuDevice {
+            info,
+            isa,
+            pool: Pool::new(threads),
+            scratch: ScratchPool::default(),
+            cache,
+            turn: Mutex::new(()),
+        })
     }
 
     /// The instruction set in use.
@@ -107,25 +122,26 @@ impl Device for CpuDevice {
         Ok(Arc::new(HostBuffer::zeroed(bytes)?))
     }
 
-    fn stream(&self) -> Result<Box<dyn Stream>> {
-        Ok(Box::new(CpuStream))
+    fn allocate_unset(&self, bytes: usize) -> Result<Arc<dyn Buffer>> {
+        // Bytes that nobody wrote must not be read, and a buffer may be.
+        self.allocate(bytes)
     }
 
-    fn submit(&self, _: &mut dyn Stream, commands: &mut [Command<'_>]) -> Result<()> {
-        commands.iter_mut().try_for_each(|command| self.execute(command))
-    }
-}
-
-/// Work on the CPU is done when `submit` returns, so its streams never have anything left.
-struct CpuStream;
-
-impl Stream for CpuStream {
-    fn synchronize(&mut self) -> Result<()> {
-        Ok(())
+    fn memory(&self) -> MemoryUse {
+        let memory = hardware::memory();
+        MemoryUse { total: memory.total, free: memory.available, ..MemoryUse::default() }
     }
 
-    fn is_idle(&self) -> Result<bool> {
-        Ok(true)
+    fn stream(self: Arc<Self>) -> Result<Box<dyn Stream>> {
+        Ok(Box::new(CpuStream::new(self)))
+    }
+
+    fn kernel(&self, _: &KernelSource<'_>) -> Result<Arc<dyn Kernel>> {
+        fail!(Unsupported, "the CPU runs no GPU kernels: open a context on a GPU, such as 'vulkan'")
+    }
+
+    fn trim(&self) {
+        CpuDevice::trim(self);
     }
 }
 

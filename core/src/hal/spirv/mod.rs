@@ -116,7 +116,8 @@ pub struct Binding {
     pub writable: bool,
     /// Bytes of the block's fixed part, which a buffer must have at least.
     pub bytes: u64,
-    /// Bytes from one element to the next of the array of any length at the block's end; 0 if there is none.
+    /// Bytes from one element to the next of the array of any length at the block's end; 0 if there is none, 1 if
+    /// variables that share the binding differ in it.
     pub stride: u64,
 }
 

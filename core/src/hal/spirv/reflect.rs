@@ -170,7 +170,7 @@ impl Checker<'_> {
                 a.readable |= b.readable;
                 a.writable |= b.writable;
                 a.bytes = a.bytes.max(b.bytes);
-                a.stride = a.stride.max(b.stride);
+                a.stride = if a.stride == b.stride { a.stride } else { 1 };
             }
             same
         });

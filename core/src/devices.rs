@@ -1,0 +1,241 @@
+//! Which devices there are, which of them a name means, and what a context keeps of each.
+
+use crate::command::{Command, Inputs, Place, View, ViewMut};
+use crate::config::Config;
+use crate::error::{Error, Result, Status, fail};
+use crate::hal::vulkan::{self, Opening, VulkanDevice};
+use crate::hal::{Buffer, Device, DeviceInfo, DeviceKind, Stream};
+use std::slice;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// An opened device with the stream that a context's own calls go to.
+pub(crate) struct Opened {
+    pub device: Arc<dyn Device>,
+    stream: Mutex<Box<dyn Stream>>,
+}
+
+impl Opened {
+    pub fn new(device: Arc<dyn Device>) -> Result<Arc<Opened>> {
+        let stream = Mutex::new(device.clone().stream()?);
+        Ok(Arc::new(Opened { device, stream }))
+    }
+
+    /// Something with the stream, which is one thread's at a time.
+    pub fn with<R>(&self, work: impl FnOnce(&mut dyn Stream) -> Result<R>) -> Result<R> {
+        work(&mut **self.stream.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Executes a command. Operands in host memory travel: then it returns when they are the caller's again, and with the
+    /// output in host memory, when that is written.
+    pub fn execute(&self, command: &mut Command<'_>) -> Result<()> {
+        let mut moved: [Option<Arc<dyn Buffer>>; 8] = Default::default();
+        if command.inputs.len() > moved.len() {
+            return self.execute_moved(command, &mut vec![None; command.inputs.len()]);
+        }
+        self.execute_moved(command, &mut moved)
+    }
+
+    fn execute_moved(&self, command: &mut Command<'_>, moved: &mut [Option<Arc<dyn Buffer>>]) -> Result<()> {
+        self.with(|stream| {
+            for (place, view) in moved.iter_mut().zip(command.inputs) {
+                let Some(view) = view else { continue };
+                if is_here(view.place()) {
+                    continue;
+                }
+                let bytes = view.meta().bytes();
+                let buffer = self.device.allocate_unset(bytes)?;
+                // SAFETY: the view's maker vouched for that many initialised bytes while it is borrowed.
+                stream.write(&*buffer, 0, unsafe { slice::from_raw_parts(view.host()?, bytes) })?;
+                *place = Some(buffer);
+            }
+            let mut inputs = Inputs::new();
+            for (buffer, view) in moved.iter().zip(command.inputs) {
+                inputs.push(match (buffer, view) {
+                    (Some(buffer), Some(view)) => Some(View::buffer(&**buffer, 0, view.meta())?),
+                    (_, view) => *view,
+                });
+            }
+            let meta = command.output.meta();
+            if is_here(command.output.place()) {
+                let output = command.output.reborrow();
+                return stream.submit(&mut [Command { op: command.op, attrs: command.attrs, inputs: &inputs, output }]);
+            }
+            let result = self.device.allocate_unset(meta.bytes())?;
+            let output = ViewMut::buffer(&*result, 0, meta)?;
+            stream.submit(&mut [Command { op: command.op, attrs: command.attrs, inputs: &inputs, output }])?;
+            // SAFETY: the view's maker vouched for that many bytes that nobody else touches.
+            let into = unsafe { slice::from_raw_parts_mut(command.output.host()?, meta.bytes()) };
+            stream.read(&*result, 0, into)
+        })
+    }
+}
+
+/// Whether an operand is on a device that has memory of its own.
+fn is_here(place: Place<'_>) -> bool {
+    matches!(place, Place::Buffer(buffer, _) if buffer.host_pointer().is_none())
+}
+
+/// The device whose memory an operand of a command is in, by its id, if it is not the host's.
+pub(crate) fn place_of<'a>(command: &Command<'a>) -> Option<&'a str> {
+    let far = |place| match place {
+        Place::Buffer(buffer, _) if buffer.host_pointer().is_none() => Some(buffer.device_name()),
+        _ => None,
+    };
+    far(command.output.place()).or_else(|| command.inputs.iter().flatten().find_map(|view| far(view.place())))
+}
+
+/// A GPU of a context, opened when it is first needed.
+pub(crate) struct Slot {
+    info: DeviceInfo,
+    opened: OnceLock<Result<Arc<Opened>>>,
+    cache: Option<std::path::PathBuf>,
+}
+
+impl Slot {
+    pub fn new(info: DeviceInfo, config: &Config) -> Slot {
+        Slot { info, opened: OnceLock::new(), cache: config.cache_folder() }
+    }
+
+    /// What it is: with its contract level once it was opened.
+    pub fn info(&self) -> &DeviceInfo {
+        match self.opened.get() {
+            Some(Ok(opened)) => opened.device.info(),
+            _ => &self.info,
+        }
+    }
+
+    /// It, opened; the same error every time if it can't be.
+    pub fn opened(&self) -> Result<&Arc<Opened>> {
+        match self.opened.get_or_init(|| self.open()) {
+            Ok(opened) => Ok(opened),
+            Err(error) => Err(error.clone()),
+        }
+    }
+
+    /// It, if it was opened.
+    pub fn if_opened(&self) -> Option<&Arc<Opened>> {
+        self.opened.get()?.as_ref().ok()
+    }
+
+    fn open(&self) -> Result<Arc<Opened>> {
+        let number = self.info.id.rsplit(':').next().and_then(|number| number.parse().ok());
+        let Some(number) = number else { fail!(Internal, "'{}' has no number", self.info.id) };
+        let opening = Opening { cache: self.cache.clone(), ..Opening::default() };
+        Opened::new(Arc::new(VulkanDevice::open(number, &opening)?))
+    }
+}
+
+/// Every GPU that `ADEAD_VISIBLE_DEVICES` leaves, the preferred one first. `backend_unavailable` where there is no Vulkan.
+pub fn gpus(config: &Config) -> Result<Vec<DeviceInfo>> {
+    let mut all = vulkan::enumerate()?;
+    if let Some(visible) = &config.visible_devices {
+        let wanted: Vec<&str> = visible.split(',').map(str::trim_ascii).collect();
+        all.retain(|info| wanted.iter().any(|name| means(name, info)));
+    }
+    Ok(all)
+}
+
+/// The GPUs that a context takes for `device`: all but programs for `auto`, else the one that it names.
+pub(crate) fn choose(device: &str, config: &Config) -> Result<Vec<DeviceInfo>> {
+    if device == "cpu" || (device == "auto" && config.use_gpu == Some(false)) {
+        return Ok(Vec::new());
+    }
+    if device == "auto" {
+        let mut all = gpus(config).unwrap_or_default();
+        all.retain(|info| info.kind != DeviceKind::Software);
+        return Ok(all);
+    }
+    let backend = device.split(':').next().unwrap_or_default();
+    if matches!(backend, "cuda" | "hybrid") {
+        fail!(BackendUnavailable, "'{device}': this version has no {backend} backend; use 'vulkan' or 'cpu'");
+    }
+    let all = match gpus(config) {
+        Ok(all) => all,
+        Err(error) if backend == "vulkan" => return Err(error),
+        Err(_) => Vec::new(),
+    };
+    let ids = || all.iter().map(|info| format!("{} ({})", info.id, info.name)).collect::<Vec<_>>().join(", ");
+    match all.iter().find(|info| means(device, info)) {
+        Some(info) => Ok(vec![info.clone()]),
+        None if backend == "vulkan" => {
+            fail!(BackendUnavailable, "there is no '{device}' on this machine: it has [{}]", ids())
+        }
+        None => fail!(
+            InvalidArgument,
+            "no device '{device}': it must be 'auto', 'cpu', 'vulkan', 'vulkan:0', or a part of a GPU's name or its UUID; \
+             this machine has [{}]",
+            ids()
+        ),
+    }
+}
+
+/// Whether a name means a GPU: by backend, number, UUID or a part of its own name, in any case.
+fn means(name: &str, info: &DeviceInfo) -> bool {
+    let (backend, number) = info.id.split_once(':').unwrap_or((&info.id, ""));
+    if name == backend || name == number || name == info.id {
+        return true;
+    }
+    if name.is_empty() || name.contains(':') || name.bytes().all(|byte| byte.is_ascii_digit()) {
+        return false;
+    }
+    let uuid: String = info.uuid.iter().flatten().map(|byte| format!("{byte:02x}")).collect();
+    let plain = name.to_ascii_lowercase();
+    let hex: String = plain.chars().filter(|&c| c != '-').collect();
+    hex == uuid || info.name.to_ascii_lowercase().contains(&plain)
+}
+
+/// An error that says why no GPU can be used.
+pub(crate) fn no_gpu(why: &str) -> Error {
+    Error::new(Status::BackendUnavailable, format!("there is no GPU to use: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hal::ContractLevel;
+
+    fn info(id: &str, name: &str, uuid: u8) -> DeviceInfo {
+        DeviceInfo {
+            id: id.into(),
+            name: name.into(),
+            contract: ContractLevel::Native,
+            arch: "vulkan 1.3".into(),
+            units: 1,
+            memory: 1 << 30,
+            kind: DeviceKind::Discrete,
+            vendor: "NVIDIA".into(),
+            driver: String::new(),
+            uuid: Some([uuid; 16]),
+        }
+    }
+
+    #[test]
+    fn names_mean_devices() {
+        let gpu = info("vulkan:1", "NVIDIA GeForce RTX 3060", 0xab);
+        for name in [
+            "vulkan",
+            "vulkan:1",
+            "1",
+            "GeForce",
+            "rtx 3060",
+            "abababab-abab-abab-abab-abababababab",
+            "ABABABABABABABABABABABABABABABAB",
+        ] {
+            assert!(means(name, &gpu), "{name}");
+        }
+        for name in ["", "0", "vulkan:0", "vulkan:11", "3060", "cuda", "abab", "radeon", "none"] {
+            assert!(!means(name, &gpu), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_named() {
+        let config = Config::default();
+        assert!(choose("cpu", &config).unwrap().is_empty());
+        let refused = |name| choose(name, &config).unwrap_err().status();
+        assert_eq!(refused("cuda:0"), Status::BackendUnavailable);
+        assert_eq!(refused("hybrid"), Status::BackendUnavailable);
+        assert_eq!(refused("vulkan:99"), Status::BackendUnavailable);
+        assert_eq!(refused("quantum"), Status::InvalidArgument);
+    }
+}

@@ -1,0 +1,90 @@
+//! Kernels of the user's.
+
+use super::{Buffer, same};
+use crate::devices::Opened;
+use crate::error::{Result, fail};
+use crate::hal::{self, KernelSource, Parameter, Slice};
+use smallvec::SmallVec;
+use std::fmt;
+use std::sync::Arc;
+
+/// How to make a kernel of a module; `Default` is its only entry point, or `main`, with every constant at its default.
+#[derive(Clone, Debug, Default)]
+pub struct PipelineOptions {
+    /// The entry point.
+    pub entry: Option<String>,
+    /// Specialization constants by id: integers and booleans as they are, f32 by their bits.
+    pub constants: Vec<(u32, u32)>,
+}
+
+impl PipelineOptions {
+    /// With an integer or boolean constant.
+    pub fn constant(mut self, id: u32, value: u32) -> PipelineOptions {
+        self.constants.push((id, value));
+        self
+    }
+}
+
+/// A kernel, compiled for a device. Clones share it.
+#[derive(Clone)]
+pub struct Kernel {
+    opened: Arc<Opened>,
+    code: Arc<[u8]>,
+    built: Arc<dyn hal::Kernel>,
+}
+
+impl Kernel {
+    pub(super) fn new(opened: Arc<Opened>, code: Arc<[u8]>, options: &PipelineOptions) -> Result<Kernel> {
+        let PipelineOptions { entry, constants } = options;
+        let built = opened.device.kernel(&KernelSource { code: &code, entry: entry.as_deref(), constants })?;
+        Ok(Kernel { opened, code, built })
+    }
+
+    pub(super) fn again(&self, opened: Arc<Opened>, options: &PipelineOptions) -> Result<Kernel> {
+        Kernel::new(opened, self.code.clone(), options)
+    }
+
+    /// The entry point.
+    pub fn name(&self) -> &str {
+        self.built.name()
+    }
+
+    /// The buffers that a dispatch gives, in order.
+    pub fn parameters(&self) -> &[Parameter] {
+        self.built.parameters()
+    }
+
+    /// Bytes of push constants that a dispatch gives.
+    pub fn push_bytes(&self) -> usize {
+        self.built.push_bytes()
+    }
+
+    /// Threads of a workgroup in x, y, z.
+    pub fn workgroup(&self) -> [u32; 3] {
+        self.built.workgroup()
+    }
+
+    pub(super) fn dispatch(
+        &self,
+        stream: &mut dyn hal::Stream,
+        buffers: &[&Buffer],
+        push: &[u8],
+        groups: [u32; 3],
+    ) -> Result<()> {
+        if let Some(other) = buffers.iter().find(|buffer| !same(buffer.opened(), &self.opened)) {
+            let (kernel, buffer) = (&self.opened.device.info().id, &other.device().id);
+            fail!(InvalidArgument, "the kernel is of one context's {kernel} and a buffer of another's {buffer}");
+        }
+        let memories: SmallVec<[Arc<dyn hal::Buffer>; 8]> =
+            buffers.iter().map(|buffer| buffer.memory()).collect::<Result<_>>()?;
+        let slices: SmallVec<[Slice<'_>; 8]> =
+            memories.iter().map(|memory| Slice { buffer: &**memory, offset: 0, bytes: memory.size() }).collect();
+        stream.dispatch(&*self.built, &slices, push, groups)
+    }
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Kernel({}, {} buffers, workgroup {:?})", self.name(), self.parameters().len(), self.workgroup())
+    }
+}

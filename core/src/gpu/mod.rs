@@ -1,0 +1,149 @@
+//! The runtime of users' own GPU work: buffers, kernels, streams. On the same devices and streams as the operations.
+//!
+//! Work that a context enqueues runs in order behind what was enqueued before; reading a buffer waits for it. Streams of one's
+//! own run beside each other, ordered by events.
+
+mod buffer;
+mod kernel;
+mod stream;
+
+pub use buffer::{Buffer, Operand};
+pub use kernel::{Kernel, PipelineOptions};
+pub use stream::{Download, Event, Fence, Recording, Stream, Timestamp};
+
+use crate::context::{Context, ContextOptions};
+use crate::devices::{Opened, no_gpu};
+use crate::error::{Result, fail};
+use crate::hal::MemoryUse;
+use crate::program::Program;
+use crate::tensor::Element;
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The best GPU of the machine, as a context: `Gpu::new()`, and then everything that a [`Context`] does.
+#[derive(Clone, Debug)]
+pub struct Gpu(Context);
+
+impl Gpu {
+    /// Opens the best GPU: one of its own memory before one in the processor, and a software one only where there is no other.
+    /// `backend_unavailable` says why there is none.
+    pub fn new() -> Result<Gpu> {
+        Gpu::open("vulkan")
+    }
+
+    /// Opens a GPU by `vulkan:0`, a part of its name or its UUID.
+    pub fn open(device: &str) -> Result<Gpu> {
+        if matches!(device, "auto" | "cpu") {
+            return Err(no_gpu(&format!("'{device}' names none")));
+        }
+        Ok(Gpu(Context::with_options(device, &ContextOptions::default())?))
+    }
+
+    /// The context.
+    pub fn context(&self) -> &Context {
+        &self.0
+    }
+}
+
+impl Deref for Gpu {
+    type Target = Context;
+
+    fn deref(&self) -> &Context {
+        &self.0
+    }
+}
+
+/// Buffers, kernels and streams, on the context's GPU; where it has none, buffers are in host memory and kernels are
+/// `unsupported`.
+impl Context {
+    /// A buffer with a copy of these values.
+    pub fn buffer<T: Element>(&self, data: &[T]) -> Result<Buffer> {
+        // SAFETY: any Copy slice is readable as its bytes.
+        self.buffer_of_bytes(unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), size_of_val(data)) })
+    }
+
+    /// A buffer with a copy of these bytes.
+    pub fn buffer_of_bytes(&self, bytes: &[u8]) -> Result<Buffer> {
+        let buffer = Buffer::new(self.working()?, bytes.len(), false)?;
+        buffer.write_bytes(0, bytes)?;
+        Ok(buffer)
+    }
+
+    /// A buffer of so many bytes, zeroed.
+    pub fn buffer_zeroed(&self, bytes: usize) -> Result<Buffer> {
+        Buffer::new(self.working()?, bytes, true)
+    }
+
+    /// A kernel from a SPIR-V file, with its only entry point or the one called `main`, and every specialization constant at its
+    /// default. `io` if the file can't be read, `invalid_kernel` if it is malformed or the driver refuses it, `unsupported` if
+    /// it needs what the device has not.
+    pub fn load_spirv(&self, path: impl AsRef<Path>) -> Result<Kernel> {
+        self.load_spirv_bytes(&read(path.as_ref())?)
+    }
+
+    /// A kernel from a SPIR-V module in memory.
+    pub fn load_spirv_bytes(&self, code: &[u8]) -> Result<Kernel> {
+        Kernel::new(self.working()?.clone(), code.into(), &PipelineOptions::default())
+    }
+
+    /// The same module as another kernel: with another entry point, with other specialization constants.
+    pub fn create_pipeline(&self, kernel: &Kernel, options: &PipelineOptions) -> Result<Kernel> {
+        kernel.again(self.working()?.clone(), options)
+    }
+
+    /// A program from an `.adead` file (or in an older format), to be run with [`Program::run`] on this context.
+    pub fn load_adead(&self, path: impl AsRef<Path>) -> Result<Program> {
+        Program::decode(&read(path.as_ref())?)
+    }
+
+    /// Enqueues a kernel over workgroups in x, y, z, with buffers in the order of their set and binding. It returns at once;
+    /// reading a buffer, or [`Context::wait`], waits. `invalid_argument` says what does not fit: the number of buffers, their
+    /// sizes, the groups, missing push constants.
+    pub fn dispatch(&self, kernel: &Kernel, buffers: &[&Buffer], groups: [u32; 3]) -> Result<()> {
+        self.dispatch_with(kernel, buffers, &[], groups)
+    }
+
+    /// [`Context::dispatch`] with push constants' bytes.
+    pub fn dispatch_with(&self, kernel: &Kernel, buffers: &[&Buffer], push: &[u8], groups: [u32; 3]) -> Result<()> {
+        self.working()?.with(|stream| kernel.dispatch(stream, buffers, push, groups))
+    }
+
+    /// Waits until everything that the context enqueued has finished.
+    pub fn wait(&self) -> Result<()> {
+        self.working()?.with(|stream| stream.synchronize())
+    }
+
+    /// The point after everything that the context enqueued, for streams to wait for and the host to ask.
+    pub fn event(&self) -> Result<Event> {
+        Ok(Event::new(self.working()?.with(|stream| stream.event())?))
+    }
+
+    /// The same for the host to wait for.
+    pub fn fence(&self) -> Result<Fence> {
+        self.event()
+    }
+
+    /// A stream of its own.
+    pub fn stream(&self) -> Result<Stream> {
+        Stream::new(self.working()?.clone())
+    }
+
+    /// The memory of the context's GPU, or of the host where it has none.
+    pub fn memory(&self) -> Result<MemoryUse> {
+        Ok(self.working()?.device.memory())
+    }
+}
+
+/// A file's bytes.
+fn read(path: &Path) -> Result<Vec<u8>> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(bytes),
+        Err(error) => fail!(Io, "{}: {error}", path.to_string_lossy()),
+    }
+}
+
+/// Whether two things are of one opened device.
+fn same(a: &Arc<Opened>, b: &Arc<Opened>) -> bool {
+    Arc::ptr_eq(&a.device, &b.device)
+}

@@ -1,0 +1,196 @@
+//! Streams of the user's, and what they are ordered and timed by.
+
+use super::{Buffer, Kernel, Operand, same};
+use crate::command::{Command, Inputs, View, ViewMut};
+use crate::devices::Opened;
+use crate::error::{Result, fail};
+use crate::hal::{self, Slice};
+use crate::ops::{Attrs, Op};
+use smallvec::SmallVec;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A queue of work on a context's device. What it is given runs in order; streams run beside each other. One thread at a time.
+pub struct Stream {
+    opened: Arc<Opened>,
+    stream: Box<dyn hal::Stream>,
+}
+
+impl Stream {
+    pub(super) fn new(opened: Arc<Opened>) -> Result<Stream> {
+        Ok(Stream { stream: opened.device.clone().stream()?, opened })
+    }
+
+    fn memory(&self, buffer: &Buffer) -> Result<Arc<dyn hal::Buffer>> {
+        if !same(buffer.opened(), &self.opened) {
+            let (stream, buffer) = (&self.opened.device.info().id, &buffer.device().id);
+            fail!(InvalidArgument, "the stream is of one context's {stream} and a buffer of another's {buffer}");
+        }
+        buffer.memory()
+    }
+
+    /// Enqueues a copy of host bytes to a buffer from a byte offset on; the bytes are the caller's again when it returns.
+    pub fn upload(&mut self, buffer: &Buffer, offset: usize, bytes: &[u8]) -> Result<()> {
+        let memory = self.memory(buffer)?;
+        self.stream.write(&*memory, offset, bytes)
+    }
+
+    /// Enqueues a copy of part of a buffer to the host.
+    pub fn download(&mut self, buffer: &Buffer, offset: usize, bytes: usize) -> Result<Download> {
+        let memory = self.memory(buffer)?;
+        Ok(Download(self.stream.download(Slice { buffer: &*memory, offset, bytes })?))
+    }
+
+    /// Enqueues a copy of so many bytes between buffers, given with their byte offsets.
+    pub fn copy(&mut self, from: (&Buffer, usize), to: (&Buffer, usize), bytes: usize) -> Result<()> {
+        let (source, target) = (self.memory(from.0)?, self.memory(to.0)?);
+        let slice = |buffer, offset| Slice { buffer, offset, bytes };
+        self.stream.copy(slice(&*source, from.1), slice(&*target, to.1))
+    }
+
+    /// Enqueues the zeroing of part of a buffer.
+    pub fn clear(&mut self, buffer: &Buffer, offset: usize, bytes: usize) -> Result<()> {
+        let memory = self.memory(buffer)?;
+        self.stream.clear(Slice { buffer: &*memory, offset, bytes })
+    }
+
+    /// Enqueues a kernel; see [`Context::dispatch_with`](crate::Context::dispatch_with).
+    pub fn dispatch(&mut self, kernel: &Kernel, buffers: &[&Buffer], push: &[u8], groups: [u32; 3]) -> Result<()> {
+        kernel.dispatch(&mut *self.stream, buffers, push, groups)
+    }
+
+    /// Enqueues an operation on buffers. Operands are in its order, `None` where an optional one is left out; the output's
+    /// description must be what follows from them. Errors as of a command, at once; what only the device can find (an id outside
+    /// a table) comes from [`Stream::synchronize`].
+    pub fn run(&mut self, op: Op, attrs: &Attrs, inputs: &[Option<Operand<'_>>], output: Operand<'_>) -> Result<()> {
+        let memories: SmallVec<[Option<Arc<dyn hal::Buffer>>; 4]> = inputs
+            .iter()
+            .map(|input| input.map(|operand| self.memory(operand.buffer)).transpose())
+            .collect::<Result<_>>()?;
+        let mut views = Inputs::new();
+        for (memory, input) in memories.iter().zip(inputs) {
+            views.push(match (memory, input) {
+                (Some(memory), Some(operand)) => Some(View::buffer(&**memory, operand.offset, operand.meta)?),
+                _ => None,
+            });
+        }
+        let memory = self.memory(output.buffer)?;
+        let output = ViewMut::buffer(&*memory, output.offset, output.meta)?;
+        self.stream.submit(&mut [Command::new(op, *attrs, &views, output)?])
+    }
+
+    /// The point after everything enqueued.
+    pub fn event(&mut self) -> Result<Event> {
+        Ok(Event::new(self.stream.event()?))
+    }
+
+    /// Everything enqueued from now on waits for an event of this device.
+    pub fn wait_for(&mut self, event: &Event) -> Result<()> {
+        self.stream.wait(&*event.0)
+    }
+
+    /// Enqueues the taking of a time.
+    pub fn timestamp(&mut self) -> Result<Timestamp> {
+        Ok(Timestamp(self.stream.timestamp()?))
+    }
+
+    /// Records what `work` enqueues instead of running it. Uploads, downloads and events can't be recorded.
+    pub fn record(&mut self, work: impl FnOnce(&mut Stream) -> Result<()>) -> Result<Recording> {
+        self.stream.start_recording()?;
+        let outcome = work(self);
+        let recording = self.stream.finish_recording();
+        outcome?;
+        Ok(Recording(recording?))
+    }
+
+    /// Enqueues a recording.
+    pub fn replay(&mut self, recording: &Recording) -> Result<()> {
+        self.stream.replay(&*recording.0)
+    }
+
+    /// Hands what was enqueued to the device now, without waiting. Work begins by itself; this only spares it a wait behind
+    /// what is under way.
+    pub fn flush(&mut self) -> Result<()> {
+        self.stream.flush()
+    }
+
+    /// Waits until everything enqueued has finished.
+    pub fn synchronize(&mut self) -> Result<()> {
+        self.stream.synchronize()
+    }
+
+    /// Whether everything enqueued has finished.
+    pub fn query(&mut self) -> Result<bool> {
+        self.stream.is_idle()
+    }
+}
+
+/// A point in a stream, to ask, to wait for, and for other streams to wait for.
+#[derive(Clone)]
+pub struct Event(pub(super) Arc<dyn hal::Event>);
+
+/// An event that the host waits for.
+pub type Fence = Event;
+
+impl Event {
+    pub(super) fn new(event: Arc<dyn hal::Event>) -> Event {
+        Event(event)
+    }
+
+    /// Whether the stream has come there.
+    pub fn is_done(&self) -> Result<bool> {
+        self.0.is_done()
+    }
+
+    /// Waits until it has.
+    pub fn wait(&self) -> Result<()> {
+        self.0.wait(u64::MAX)
+    }
+
+    /// Waits at most so long; `not_ready` if that did not suffice.
+    pub fn wait_for(&self, most: Duration) -> Result<()> {
+        self.0.wait(most.as_nanos().try_into().unwrap_or(u64::MAX))
+    }
+}
+
+/// Bytes on their way to the host.
+pub struct Download(Box<dyn hal::Download>);
+
+impl Download {
+    /// Bytes.
+    pub fn size(&self) -> usize {
+        self.0.size()
+    }
+
+    /// Whether they have arrived.
+    pub fn is_done(&self) -> Result<bool> {
+        self.0.is_done()
+    }
+
+    /// Waits for them and copies them; `into` has as many bytes.
+    pub fn take(self, into: &mut [u8]) -> Result<()> {
+        self.0.take(into)
+    }
+
+    /// Waits for them.
+    pub fn to_bytes(self) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; self.size()];
+        self.take(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// A time that the device took.
+#[derive(Clone)]
+pub struct Timestamp(Arc<dyn hal::Timestamp>);
+
+impl Timestamp {
+    /// Nanoseconds since an earlier one of the same device; `not_ready` before both were taken.
+    pub fn since(&self, earlier: &Timestamp) -> Result<u64> {
+        Ok(self.0.nanoseconds()?.saturating_sub(earlier.0.nanoseconds()?))
+    }
+}
+
+/// Work that was recorded, to be run any number of times. It keeps the buffers and kernels that it uses.
+#[derive(Clone)]
+pub struct Recording(Arc<dyn hal::Recording>);

@@ -1,0 +1,179 @@
+//! Streams of the CPU: work is done when the call that enqueues it returns.
+
+use super::{CpuDevice, HostBuffer};
+use crate::command::Command;
+use crate::error::{Result, fail};
+use crate::hal::{Buffer, Download, Event, Kernel, Recording, Slice, Stream, Timestamp, check_slice};
+use std::any::Any;
+use std::sync::{Arc, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+/// A stream, which never has anything left to do.
+pub struct CpuStream {
+    device: Arc<CpuDevice>,
+}
+
+impl CpuStream {
+    /// A stream of a device.
+    pub fn new(device: Arc<CpuDevice>) -> CpuStream {
+        CpuStream { device }
+    }
+
+    /// While it is held, no other stream touches a buffer.
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        self.device.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where part of a buffer begins.
+fn place(slice: Slice<'_>, what: &str) -> Result<*mut u8> {
+    check_slice(what, slice.buffer.size(), slice.offset, slice.bytes)?;
+    match slice.buffer.as_any().downcast_ref::<HostBuffer>() {
+        // SAFETY: inside the buffer, as was checked.
+        Some(buffer) => Ok(unsafe { buffer.pointer().as_ptr().add(slice.offset) }),
+        None => fail!(InvalidArgument, "a buffer is on {}, not on cpu", slice.buffer.device_name()),
+    }
+}
+
+impl Stream for CpuStream {
+    fn submit(&mut self, commands: &mut [Command<'_>]) -> Result<()> {
+        let _turn = self.turn();
+        commands.iter_mut().try_for_each(|command| self.device.execute(command))
+    }
+
+    fn dispatch(&mut self, kernel: &dyn Kernel, _: &[Slice<'_>], _: &[u8], _: [u32; 3]) -> Result<()> {
+        fail!(InvalidArgument, "the kernel '{}' is one of a GPU and the stream is one of the CPU", kernel.name())
+    }
+
+    fn write(&mut self, to: &dyn Buffer, offset: usize, bytes: &[u8]) -> Result<()> {
+        let _turn = self.turn();
+        let to = place(Slice { buffer: to, offset, bytes: bytes.len() }, "write")?;
+        // SAFETY: as many bytes inside the buffer, which only streams touch, and it is this one's turn.
+        unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        Ok(())
+    }
+
+    fn read(&mut self, from: &dyn Buffer, offset: usize, into: &mut [u8]) -> Result<()> {
+        let _turn = self.turn();
+        let from = place(Slice { buffer: from, offset, bytes: into.len() }, "read")?;
+        // SAFETY: as in `write`.
+        unsafe { from.copy_to_nonoverlapping(into.as_mut_ptr(), into.len()) };
+        Ok(())
+    }
+
+    fn download(&mut self, from: Slice<'_>) -> Result<Box<dyn Download>> {
+        check_slice("download", from.buffer.size(), from.offset, from.bytes)?;
+        let bytes = HostBuffer::uninitialised(from.bytes)?;
+        let _turn = self.turn();
+        let source = place(from, "download")?;
+        // SAFETY: as in `write`; the new memory has as many bytes and is nobody else's.
+        unsafe { source.copy_to_nonoverlapping(bytes.pointer().as_ptr(), from.bytes) };
+        Ok(Box::new(Done(bytes)))
+    }
+
+    fn copy(&mut self, from: Slice<'_>, to: Slice<'_>) -> Result<()> {
+        let _turn = self.turn();
+        let (source, target) = (place(from, "copy")?, place(to, "copy")?);
+        let (a, b, bytes) = (from.offset, to.offset, from.bytes);
+        let apart = (source as usize).abs_diff(target as usize) >= bytes;
+        if to.bytes != bytes || !apart {
+            fail!(InvalidArgument, "copy: {bytes} bytes at {a} to {} at {b}: sizes differ or parts overlap", to.bytes);
+        }
+        // SAFETY: both inside their buffers and apart from each other.
+        unsafe { target.copy_from_nonoverlapping(source, bytes) };
+        Ok(())
+    }
+
+    fn clear(&mut self, to: Slice<'_>) -> Result<()> {
+        let _turn = self.turn();
+        let target = place(to, "clear")?;
+        // SAFETY: inside the buffer, which only streams touch, and it is this one's turn.
+        unsafe { target.write_bytes(0, to.bytes) };
+        Ok(())
+    }
+
+    fn event(&mut self) -> Result<Arc<dyn Event>> {
+        Ok(Arc::new(Now))
+    }
+
+    fn wait(&mut self, event: &dyn Event) -> Result<()> {
+        event.wait(u64::MAX)
+    }
+
+    fn timestamp(&mut self) -> Result<Arc<dyn Timestamp>> {
+        static START: OnceLock<Instant> = OnceLock::new();
+        Ok(Arc::new(At(START.get_or_init(Instant::now).elapsed().as_nanos() as u64)))
+    }
+
+    fn start_recording(&mut self) -> Result<()> {
+        fail!(Unsupported, "the CPU runs work at once and records none")
+    }
+
+    fn finish_recording(&mut self) -> Result<Arc<dyn Recording>> {
+        fail!(InvalidArgument, "the stream is not recording")
+    }
+
+    fn replay(&mut self, _: &dyn Recording) -> Result<()> {
+        fail!(InvalidArgument, "the recording is one of a GPU and the stream is one of the CPU")
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn synchronize(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn is_idle(&mut self) -> Result<bool> {
+        Ok(true)
+    }
+}
+
+/// A point that has been reached.
+struct Now;
+
+impl Event for Now {
+    fn is_done(&self) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn wait(&self, _: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// Bytes that have arrived.
+struct Done(HostBuffer);
+
+impl Download for Done {
+    fn size(&self) -> usize {
+        self.0.size()
+    }
+
+    fn is_done(&self) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn take(self: Box<Self>, into: &mut [u8]) -> Result<()> {
+        if into.len() != self.size() {
+            fail!(InvalidArgument, "the download has {} bytes and the place for it {}", self.size(), into.len());
+        }
+        // SAFETY: as many bytes, written when this was made.
+        unsafe { into.as_mut_ptr().copy_from_nonoverlapping(self.0.pointer().as_ptr(), into.len()) };
+        Ok(())
+    }
+}
+
+/// Nanoseconds since the first timestamp of the process.
+struct At(u64);
+
+impl Timestamp for At {
+    fn nanoseconds(&self) -> Result<u64> {
+        Ok(self.0)
+    }
+}

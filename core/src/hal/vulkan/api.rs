@@ -1,0 +1,200 @@
+//! Vulkan's functions, found at run time. `ash` gives the types; of the functions only those that are used are loaded:
+//! ash's own tables of all of them take 52 KB of the library.
+
+use crate::error::{Result, fail};
+use ash::vk;
+use std::ffi::CStr;
+use std::os::raw::c_char;
+use std::sync::OnceLock;
+
+macro_rules! table {
+    ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $pfn:ident = $symbol:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        #[repr(C)]
+        pub struct $name { $(pub $field: vk::$pfn,)* }
+
+        impl $name {
+            /// Loads every function; `backend_unavailable` names one that is missing.
+            ///
+            /// # Safety
+            /// `get` gives functions of those names and types, or none.
+            pub unsafe fn load(get: &dyn Fn(&CStr) -> Option<unsafe extern "system" fn()>) -> Result<$name> {
+                const NAMES: &[&CStr] = &[$($symbol),*];
+                let mut found = [None::<unsafe extern "system" fn()>; NAMES.len()];
+                load(NAMES, &mut found, get)?;
+                // SAFETY: a struct of as many function pointers as there are names, in their order; `load` found them all,
+                // and a function behind an Option is as large as one without.
+                Ok(unsafe { std::mem::transmute::<[Option<unsafe extern "system" fn()>; NAMES.len()], $name>(found) })
+            }
+        }
+    };
+}
+
+fn load(
+    names: &[&CStr],
+    found: &mut [Option<unsafe extern "system" fn()>],
+    get: &dyn Fn(&CStr) -> Option<unsafe extern "system" fn()>,
+) -> Result<()> {
+    for (name, found) in names.iter().zip(found) {
+        *found = get(name);
+        if found.is_none() {
+            fail!(BackendUnavailable, "the Vulkan driver has no {}", name.to_string_lossy());
+        }
+    }
+    Ok(())
+}
+
+table! {
+    /// What an instance has.
+    InstanceApi {
+        enumerate_physical_devices: PFN_vkEnumeratePhysicalDevices = c"vkEnumeratePhysicalDevices",
+        properties: PFN_vkGetPhysicalDeviceProperties2 = c"vkGetPhysicalDeviceProperties2",
+        features: PFN_vkGetPhysicalDeviceFeatures2 = c"vkGetPhysicalDeviceFeatures2",
+        memory_properties: PFN_vkGetPhysicalDeviceMemoryProperties2 = c"vkGetPhysicalDeviceMemoryProperties2",
+        queue_families: PFN_vkGetPhysicalDeviceQueueFamilyProperties = c"vkGetPhysicalDeviceQueueFamilyProperties",
+        extensions: PFN_vkEnumerateDeviceExtensionProperties = c"vkEnumerateDeviceExtensionProperties",
+        create_device: PFN_vkCreateDevice = c"vkCreateDevice",
+        get_device_proc_addr: PFN_vkGetDeviceProcAddr = c"vkGetDeviceProcAddr",
+    }
+}
+
+table! {
+    /// What a device has.
+    DeviceApi {
+        destroy_device: PFN_vkDestroyDevice = c"vkDestroyDevice",
+        get_device_queue: PFN_vkGetDeviceQueue = c"vkGetDeviceQueue",
+        device_wait_idle: PFN_vkDeviceWaitIdle = c"vkDeviceWaitIdle",
+        allocate_memory: PFN_vkAllocateMemory = c"vkAllocateMemory",
+        free_memory: PFN_vkFreeMemory = c"vkFreeMemory",
+        map_memory: PFN_vkMapMemory = c"vkMapMemory",
+        create_buffer: PFN_vkCreateBuffer = c"vkCreateBuffer",
+        destroy_buffer: PFN_vkDestroyBuffer = c"vkDestroyBuffer",
+        buffer_requirements: PFN_vkGetBufferMemoryRequirements = c"vkGetBufferMemoryRequirements",
+        bind_buffer_memory: PFN_vkBindBufferMemory = c"vkBindBufferMemory",
+        buffer_address: PFN_vkGetBufferDeviceAddress = c"vkGetBufferDeviceAddress",
+        create_semaphore: PFN_vkCreateSemaphore = c"vkCreateSemaphore",
+        destroy_semaphore: PFN_vkDestroySemaphore = c"vkDestroySemaphore",
+        semaphore_value: PFN_vkGetSemaphoreCounterValue = c"vkGetSemaphoreCounterValue",
+        wait_semaphores: PFN_vkWaitSemaphores = c"vkWaitSemaphores",
+        queue_submit: PFN_vkQueueSubmit = c"vkQueueSubmit",
+        create_command_pool: PFN_vkCreateCommandPool = c"vkCreateCommandPool",
+        destroy_command_pool: PFN_vkDestroyCommandPool = c"vkDestroyCommandPool",
+        reset_command_pool: PFN_vkResetCommandPool = c"vkResetCommandPool",
+        allocate_command_buffers: PFN_vkAllocateCommandBuffers = c"vkAllocateCommandBuffers",
+        begin_command_buffer: PFN_vkBeginCommandBuffer = c"vkBeginCommandBuffer",
+        end_command_buffer: PFN_vkEndCommandBuffer = c"vkEndCommandBuffer",
+        cmd_bind_pipeline: PFN_vkCmdBindPipeline = c"vkCmdBindPipeline",
+        cmd_push_constants: PFN_vkCmdPushConstants = c"vkCmdPushConstants",
+        cmd_dispatch_base: PFN_vkCmdDispatchBase = c"vkCmdDispatchBase",
+        cmd_pipeline_barrier: PFN_vkCmdPipelineBarrier = c"vkCmdPipelineBarrier",
+        cmd_copy_buffer: PFN_vkCmdCopyBuffer = c"vkCmdCopyBuffer",
+        cmd_fill_buffer: PFN_vkCmdFillBuffer = c"vkCmdFillBuffer",
+        cmd_bind_descriptor_sets: PFN_vkCmdBindDescriptorSets = c"vkCmdBindDescriptorSets",
+        cmd_write_timestamp: PFN_vkCmdWriteTimestamp = c"vkCmdWriteTimestamp",
+        cmd_reset_query_pool: PFN_vkCmdResetQueryPool = c"vkCmdResetQueryPool",
+        create_query_pool: PFN_vkCreateQueryPool = c"vkCreateQueryPool",
+        destroy_query_pool: PFN_vkDestroyQueryPool = c"vkDestroyQueryPool",
+        query_results: PFN_vkGetQueryPoolResults = c"vkGetQueryPoolResults",
+        create_shader_module: PFN_vkCreateShaderModule = c"vkCreateShaderModule",
+        destroy_shader_module: PFN_vkDestroyShaderModule = c"vkDestroyShaderModule",
+        create_pipeline_layout: PFN_vkCreatePipelineLayout = c"vkCreatePipelineLayout",
+        destroy_pipeline_layout: PFN_vkDestroyPipelineLayout = c"vkDestroyPipelineLayout",
+        create_compute_pipelines: PFN_vkCreateComputePipelines = c"vkCreateComputePipelines",
+        destroy_pipeline: PFN_vkDestroyPipeline = c"vkDestroyPipeline",
+        create_pipeline_cache: PFN_vkCreatePipelineCache = c"vkCreatePipelineCache",
+        pipeline_cache_data: PFN_vkGetPipelineCacheData = c"vkGetPipelineCacheData",
+        destroy_pipeline_cache: PFN_vkDestroyPipelineCache = c"vkDestroyPipelineCache",
+        create_descriptor_set_layout: PFN_vkCreateDescriptorSetLayout = c"vkCreateDescriptorSetLayout",
+        destroy_descriptor_set_layout: PFN_vkDestroyDescriptorSetLayout = c"vkDestroyDescriptorSetLayout",
+        create_descriptor_pool: PFN_vkCreateDescriptorPool = c"vkCreateDescriptorPool",
+        destroy_descriptor_pool: PFN_vkDestroyDescriptorPool = c"vkDestroyDescriptorPool",
+        reset_descriptor_pool: PFN_vkResetDescriptorPool = c"vkResetDescriptorPool",
+        allocate_descriptor_sets: PFN_vkAllocateDescriptorSets = c"vkAllocateDescriptorSets",
+        update_descriptor_sets: PFN_vkUpdateDescriptorSets = c"vkUpdateDescriptorSets",
+    }
+}
+
+/// An instance that lives as long as the process.
+pub struct Instance {
+    pub handle: vk::Instance,
+    pub api: InstanceApi,
+}
+
+// SAFETY: a handle and functions; Vulkan lets several threads use an instance.
+unsafe impl Send for Instance {}
+// SAFETY: the same.
+unsafe impl Sync for Instance {}
+
+/// The names that the loader goes by.
+const LOADERS: &[&str] = if cfg!(windows) {
+    &["vulkan-1.dll"]
+} else if cfg!(target_vendor = "apple") {
+    &["libvulkan.dylib", "libvulkan.1.dylib", "libMoltenVK.dylib"]
+} else {
+    &["libvulkan.so.1", "libvulkan.so"]
+};
+
+/// The process's instance, made when first asked for. `backend_unavailable` where there is no loader or no driver.
+pub fn instance() -> Result<&'static Instance> {
+    static INSTANCE: OnceLock<Result<Instance>> = OnceLock::new();
+    match INSTANCE.get_or_init(|| open(LOADERS)) {
+        Ok(instance) => Ok(instance),
+        Err(error) => Err(error.clone()),
+    }
+}
+
+/// Opens the first loader of those names.
+pub(super) fn open(names: &[&str]) -> Result<Instance> {
+    // SAFETY: the Vulkan loader's initialisers have no preconditions.
+    let Some(library) = names.iter().find_map(|name| unsafe { libloading::Library::new(name) }.ok()) else {
+        fail!(BackendUnavailable, "there is no Vulkan loader ({}) on this machine", names.join(", "));
+    };
+    // SAFETY: the type that the specification gives it.
+    let get = match unsafe { library.get::<vk::PFN_vkGetInstanceProcAddr>(b"vkGetInstanceProcAddr\0") } {
+        Ok(get) => *get,
+        Err(_) => fail!(BackendUnavailable, "the Vulkan loader has no vkGetInstanceProcAddr"),
+    };
+    // Drivers leave threads and exit handlers behind: what was opened stays.
+    std::mem::forget(library);
+    let global = |name: &CStr| {
+        // SAFETY: without an instance the loader answers for the global functions.
+        unsafe { get(vk::Instance::null(), name.as_ptr()) }
+    };
+    // SAFETY: the type that the specification gives to the function of that name.
+    let version = global(c"vkEnumerateInstanceVersion")
+        .map(|f| unsafe { std::mem::transmute::<unsafe extern "system" fn(), vk::PFN_vkEnumerateInstanceVersion>(f) });
+    let mut supported = vk::API_VERSION_1_0;
+    if let Some(version) = version {
+        // SAFETY: it writes a u32.
+        let _ = unsafe { version(&mut supported) };
+    }
+    if supported < vk::API_VERSION_1_2 {
+        fail!(BackendUnavailable, "the Vulkan loader is older than version 1.2");
+    }
+    let Some(create) = global(c"vkCreateInstance") else {
+        fail!(BackendUnavailable, "the Vulkan loader has no vkCreateInstance")
+    };
+    // SAFETY: as above.
+    let create = unsafe { std::mem::transmute::<unsafe extern "system" fn(), vk::PFN_vkCreateInstance>(create) };
+    let application = vk::ApplicationInfo::default()
+        .application_name(c"adead")
+        .engine_name(c"adead")
+        .api_version(supported.min(vk::API_VERSION_1_3));
+    let info = vk::InstanceCreateInfo::default().application_info(&application);
+    let mut handle = vk::Instance::null();
+    // SAFETY: the structures live until it returns.
+    let result = unsafe { create(&info, std::ptr::null(), &mut handle) };
+    if result != vk::Result::SUCCESS {
+        fail!(BackendUnavailable, "no Vulkan driver answers (vkCreateInstance: {})", result.as_raw());
+    }
+    // SAFETY: functions of this instance, typed as the specification has them.
+    let api = unsafe { InstanceApi::load(&|name| get(handle, name.as_ptr())) }?;
+    Ok(Instance { handle, api })
+}
+
+/// Text in a fixed array, up to its zero.
+pub fn text(bytes: &[c_char]) -> String {
+    let bytes: Vec<u8> = bytes.iter().take_while(|&&byte| byte != 0).map(|&byte| byte as u8).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}

@@ -1,0 +1,162 @@
+//! GPUs through Vulkan 1.2. The loader is found at run time; nothing of it is needed to build or to run on the CPU.
+//!
+//! What a device must have: timeline semaphores, buffer device addresses, scalar block layouts, 128 bytes of push constants.
+//! Operations' kernels take addresses as push constants and no descriptors; users' kernels have descriptors.
+
+mod api;
+mod encoder;
+mod kernels;
+mod memory;
+mod physical;
+mod pipelines;
+mod probe;
+mod recorder;
+mod shaders;
+mod shared;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod timeline;
+mod user;
+
+pub use shared::Opening;
+
+use super::{Buffer, Device, DeviceInfo, DeviceKind, Kernel, KernelSource, MemoryUse, Recording, Slice, Stream};
+use crate::error::{Result, fail};
+use memory::{Allocation, Space};
+use physical::Physical;
+use recorder::Recorder;
+use shared::Shared;
+use std::any::Any;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use stream::VulkanStream;
+use user::UserKernel;
+
+/// A GPU, opened.
+pub struct VulkanDevice {
+    shared: Arc<Shared>,
+}
+
+/// What the GPUs of this machine are, the preferred one first: their position is their number. `backend_unavailable` where there
+/// is no Vulkan. A device that lacks what is needed is among them, and opening it says what.
+pub fn enumerate() -> Result<Vec<DeviceInfo>> {
+    Ok(physical::enumerate()?.iter().enumerate().map(|(i, physical)| Shared::describe(physical, id(i))).collect())
+}
+
+fn id(index: usize) -> String {
+    format!("vulkan:{index}")
+}
+
+impl VulkanDevice {
+    /// Opens the GPU of that number.
+    pub fn open(index: usize, opening: &Opening) -> Result<VulkanDevice> {
+        let all = physical::enumerate()?;
+        let Some(physical) = all.get(index) else {
+            fail!(BackendUnavailable, "there is no vulkan:{index}: this machine has {} of them", all.len());
+        };
+        VulkanDevice::of(physical, id(index), opening)
+    }
+
+    fn of(physical: &Physical, id: String, opening: &Opening) -> Result<VulkanDevice> {
+        let shared = Shared::open(physical, id, opening)?;
+        let shared = probe::decide(shared)?;
+        Ok(VulkanDevice { shared: Arc::new(shared) })
+    }
+
+    /// Whether it is a program on the processor, which is only used when asked for.
+    pub fn is_software(&self) -> bool {
+        self.shared.info.kind == DeviceKind::Software
+    }
+
+    /// Allocations of every kind that are in use: none when nothing of the device is.
+    #[cfg(any(test, feature = "cts"))]
+    pub fn live(&self) -> usize {
+        self.shared.memory.live()
+    }
+
+    fn buffer(&self, bytes: usize) -> Result<VulkanBuffer> {
+        Ok(VulkanBuffer {
+            memory: Allocation::new(&self.shared, bytes, Space::Local)?,
+            shared: self.shared.clone(),
+            bytes,
+        })
+    }
+}
+
+impl Device for VulkanDevice {
+    fn info(&self) -> &DeviceInfo {
+        &self.shared.info
+    }
+
+    fn memory(&self) -> MemoryUse {
+        let (total, free) = self.shared.physical.memory_now();
+        let (held, used, live) = self.shared.memory.local();
+        let (held, used) = (held as u64, used as u64);
+        // What is held and idle is free for this process.
+        let free = free.map_or(total.saturating_sub(used), |free| free + (held - used));
+        MemoryUse { total, free, held, used, allocations: live as u64 }
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Arc<dyn Buffer>> {
+        let buffer = self.buffer(bytes)?;
+        if bytes > 0 {
+            let mut stream = VulkanStream::new(&self.shared)?;
+            stream.clear(Slice { buffer: &buffer, offset: 0, bytes })?;
+            stream.synchronize()?;
+        }
+        Ok(Arc::new(buffer))
+    }
+
+    fn allocate_unset(&self, bytes: usize) -> Result<Arc<dyn Buffer>> {
+        Ok(Arc::new(self.buffer(bytes)?))
+    }
+
+    fn stream(self: Arc<Self>) -> Result<Box<dyn Stream>> {
+        Ok(Box::new(VulkanStream::new(&self.shared)?))
+    }
+
+    fn kernel(&self, source: &KernelSource<'_>) -> Result<Arc<dyn Kernel>> {
+        Ok(Arc::new(UserKernel::new(&self.shared, source)?))
+    }
+
+    fn trim(&self) {
+        let Shared { api, device, physical, pipelines, memory, .. } = &*self.shared;
+        memory.trim(&self.shared, 0);
+        pipelines.save(api, *device, physical);
+    }
+}
+
+/// Memory on a GPU.
+struct VulkanBuffer {
+    memory: Arc<Allocation>,
+    shared: Arc<Shared>,
+    bytes: usize,
+}
+
+impl Buffer for VulkanBuffer {
+    fn size(&self) -> usize {
+        self.bytes
+    }
+
+    fn device_name(&self) -> &str {
+        &self.shared.info.id
+    }
+
+    fn host_pointer(&self) -> Option<NonNull<u8>> {
+        None
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// A command buffer to submit again.
+struct VulkanRecording(Arc<Recorder>);
+
+impl Recording for VulkanRecording {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

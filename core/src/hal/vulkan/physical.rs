@@ -1,0 +1,266 @@
+//! The physical devices of this machine and what they can do.
+
+use super::api::{Instance, instance, text};
+use crate::error::Result;
+use crate::hal::DeviceKind;
+use ash::vk;
+use std::ptr;
+
+/// A physical device.
+#[derive(Clone)]
+pub struct Physical {
+    pub handle: vk::PhysicalDevice,
+    pub name: String,
+    pub vendor: String,
+    pub driver: String,
+    pub kind: DeviceKind,
+    pub uuid: [u8; 16],
+    /// As Vulkan packs it.
+    pub api_version: u32,
+    /// Bytes of the largest heap that is the device's own.
+    pub memory: u64,
+    /// Multiprocessors, 0 where the driver does not tell.
+    pub units: usize,
+    /// Whether it can be used at all, and if not, why.
+    pub lacks: Option<&'static str>,
+    pub has: Has,
+    /// What it can do, as it is turned on when it is opened.
+    pub features: vk::PhysicalDeviceFeatures,
+    pub features11: vk::PhysicalDeviceVulkan11Features<'static>,
+    pub features12: vk::PhysicalDeviceVulkan12Features<'static>,
+    pub limits: vk::PhysicalDeviceLimits,
+    pub max_allocation: u64,
+    pub subgroup: u32,
+    /// Bits of `VkSubgroupFeatureFlags`, for compute kernels.
+    pub subgroup_operations: u32,
+    /// Names the driver's very build: a pipeline cache belongs to one.
+    pub cache_uuid: [u8; 16],
+    pub vendor_id: u32,
+    pub device_id: u32,
+    pub driver_version: u32,
+}
+
+/// What is there beyond what is needed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Has {
+    pub memory_budget: bool,
+    pub push_descriptor: bool,
+    pub float64: bool,
+    pub int64: bool,
+    pub shuffle: bool,
+}
+
+// SAFETY: a handle that any thread may use, and plain values: the structures' chains are empty.
+unsafe impl Send for Physical {}
+// SAFETY: the same.
+unsafe impl Sync for Physical {}
+
+/// Every physical device, the preferred ones first: discrete, integrated, virtual, software; else in the driver's order.
+/// `backend_unavailable` without a loader or a driver.
+pub fn enumerate() -> Result<Vec<Physical>> {
+    let instance = instance()?;
+    let mut handles = [vk::PhysicalDevice::null(); 16];
+    let mut count = handles.len() as u32;
+    // SAFETY: the array has room for `count` handles; INCOMPLETE leaves those beyond out.
+    let result =
+        unsafe { (instance.api.enumerate_physical_devices)(instance.handle, &mut count, handles.as_mut_ptr()) };
+    if result.as_raw() < 0 {
+        count = 0;
+    }
+    let mut devices: Vec<Physical> =
+        handles[..count as usize].iter().map(|&handle| Physical::look(instance, handle)).collect();
+    devices.sort_by_key(|device| match device.kind {
+        DeviceKind::Discrete => 0,
+        DeviceKind::Integrated => 1,
+        DeviceKind::Virtual => 2,
+        DeviceKind::Software | DeviceKind::Cpu => 3,
+    });
+    Ok(devices)
+}
+
+impl Physical {
+    fn look(instance: &Instance, handle: vk::PhysicalDevice) -> Physical {
+        let api = &instance.api;
+        let extensions = extensions(instance, handle);
+        let offers = |name: &std::ffi::CStr| {
+            extensions.iter().any(|extension| extension.extension_name_as_c_str().is_ok_and(|own| own == name))
+        };
+
+        let mut sm = vk::PhysicalDeviceShaderSMBuiltinsPropertiesNV::default();
+        let mut maintenance3 = vk::PhysicalDeviceMaintenance3Properties::default();
+        let mut subgroup = vk::PhysicalDeviceSubgroupProperties::default();
+        let mut driver = vk::PhysicalDeviceDriverProperties::default();
+        let mut ids = vk::PhysicalDeviceIDProperties::default();
+        let mut properties = vk::PhysicalDeviceProperties2::default()
+            .push_next(&mut maintenance3)
+            .push_next(&mut subgroup)
+            .push_next(&mut driver)
+            .push_next(&mut ids);
+        if offers(vk::NV_SHADER_SM_BUILTINS_NAME) {
+            properties = properties.push_next(&mut sm);
+        }
+        // SAFETY: a chain of structures that the device knows; they live until it returns.
+        unsafe { (api.properties)(handle, &mut properties) };
+        let properties = properties.properties;
+
+        let old = properties.api_version < vk::API_VERSION_1_2;
+        let mut vulkan11 = vk::PhysicalDeviceVulkan11Features::default();
+        let mut vulkan12 = vk::PhysicalDeviceVulkan12Features::default();
+        let mut features = vk::PhysicalDeviceFeatures2::default();
+        if !old {
+            features = features.push_next(&mut vulkan11).push_next(&mut vulkan12);
+        }
+        // SAFETY: as above.
+        unsafe { (api.features)(handle, &mut features) };
+        let mut features = features.features;
+        // Checks on every access, and what debuggers, several devices and protected content need: all cost, none is used.
+        features.robust_buffer_access = 0;
+        vulkan12.buffer_device_address_capture_replay = 0;
+        vulkan12.buffer_device_address_multi_device = 0;
+        vulkan11.protected_memory = 0;
+        vulkan11.p_next = ptr::null_mut();
+        vulkan12.p_next = ptr::null_mut();
+
+        let lacks = match () {
+            () if old => Some("Vulkan 1.2"),
+            () if vulkan12.timeline_semaphore == 0 => Some("timeline semaphores"),
+            () if vulkan12.buffer_device_address == 0 => Some("buffer device addresses"),
+            () if vulkan12.scalar_block_layout == 0 => Some("scalar block layouts"),
+            () if compute_family(instance, handle).is_none() => Some("a compute queue"),
+            () => None,
+        };
+        let computes = subgroup.supported_stages.contains(vk::ShaderStageFlags::COMPUTE);
+        let subgroup_operations = if computes { subgroup.supported_operations.as_raw() } else { 0 };
+        Physical {
+            handle,
+            name: text(&properties.device_name),
+            vendor: vendor(properties.vendor_id),
+            driver: [text(&driver.driver_name), text(&driver.driver_info)].join(" ").trim().into(),
+            kind: match properties.device_type {
+                vk::PhysicalDeviceType::DISCRETE_GPU => DeviceKind::Discrete,
+                vk::PhysicalDeviceType::INTEGRATED_GPU => DeviceKind::Integrated,
+                vk::PhysicalDeviceType::CPU => DeviceKind::Software,
+                _ => DeviceKind::Virtual,
+            },
+            uuid: ids.device_uuid,
+            api_version: properties.api_version,
+            memory: heaps(instance, handle, false).0,
+            units: (sm.shader_sm_count) as usize,
+            lacks,
+            has: Has {
+                memory_budget: offers(vk::EXT_MEMORY_BUDGET_NAME),
+                push_descriptor: offers(vk::KHR_PUSH_DESCRIPTOR_NAME),
+                float64: features.shader_float64 != 0,
+                int64: features.shader_int64 != 0,
+                shuffle: subgroup_operations & vk::SubgroupFeatureFlags::SHUFFLE.as_raw() != 0,
+            },
+            features,
+            features11: vulkan11,
+            features12: vulkan12,
+            limits: properties.limits,
+            max_allocation: maintenance3.max_memory_allocation_size,
+            subgroup: subgroup.subgroup_size,
+            subgroup_operations,
+            cache_uuid: properties.pipeline_cache_uuid,
+            vendor_id: properties.vendor_id,
+            device_id: properties.device_id,
+            driver_version: properties.driver_version,
+        }
+    }
+
+    /// Bytes of its memory, and what the driver says is left for this process: nothing where it does not say.
+    pub fn memory_now(&self) -> (u64, Option<u64>) {
+        match instance() {
+            Ok(instance) => heaps(instance, self.handle, self.has.memory_budget),
+            Err(_) => (self.memory, None),
+        }
+    }
+}
+
+/// The extensions of a device.
+fn extensions(instance: &Instance, handle: vk::PhysicalDevice) -> Vec<vk::ExtensionProperties> {
+    let mut count = 0;
+    let mut list = Vec::new();
+    // SAFETY: first it writes only the count, then at most as many as the list has.
+    unsafe {
+        let _ = (instance.api.extensions)(handle, ptr::null(), &mut count, ptr::null_mut());
+        list.resize(count as usize, vk::ExtensionProperties::default());
+        let _ = (instance.api.extensions)(handle, ptr::null(), &mut count, list.as_mut_ptr());
+    }
+    list.truncate(count as usize);
+    list
+}
+
+/// The queue families of a device.
+fn families(instance: &Instance, handle: vk::PhysicalDevice) -> Vec<vk::QueueFamilyProperties> {
+    let mut count = 0;
+    let mut list = Vec::new();
+    // SAFETY: first it writes only the count, then at most as many as the list has.
+    unsafe {
+        (instance.api.queue_families)(handle, &mut count, ptr::null_mut());
+        list.resize(count as usize, vk::QueueFamilyProperties::default());
+        (instance.api.queue_families)(handle, &mut count, list.as_mut_ptr());
+    }
+    list
+}
+
+/// The family to compute on: one without graphics where there is one, as its queue is shared with nobody's frames.
+pub fn compute_family(instance: &Instance, handle: vk::PhysicalDevice) -> Option<u32> {
+    let families = families(instance, handle);
+    let computes = |family: &&vk::QueueFamilyProperties| family.queue_flags.contains(vk::QueueFlags::COMPUTE);
+    let alone = |family: &vk::QueueFamilyProperties| !family.queue_flags.contains(vk::QueueFlags::GRAPHICS);
+    let index = families.iter().position(|family| computes(&family) && alone(family));
+    index.or_else(|| families.iter().position(|family| computes(&family))).map(|index| index as u32)
+}
+
+/// The family that only copies, where there is one: its engine works beside the kernels.
+pub fn transfer_family(instance: &Instance, handle: vk::PhysicalDevice) -> Option<u32> {
+    let other = vk::QueueFlags::COMPUTE | vk::QueueFlags::GRAPHICS;
+    let copies = |family: &vk::QueueFamilyProperties| {
+        family.queue_flags.contains(vk::QueueFlags::TRANSFER) && !family.queue_flags.intersects(other)
+    };
+    families(instance, handle).iter().position(copies).map(|index| index as u32)
+}
+
+/// What memory there is, type by type.
+pub fn memory_types(instance: &Instance, handle: vk::PhysicalDevice) -> vk::PhysicalDeviceMemoryProperties {
+    let mut memory = vk::PhysicalDeviceMemoryProperties2::default();
+    // SAFETY: a structure that lives until it returns.
+    unsafe { (instance.api.memory_properties)(handle, &mut memory) };
+    memory.memory_properties
+}
+
+/// The largest device-local heap: its bytes, and with `budget` what is left of it for this process.
+fn heaps(instance: &Instance, handle: vk::PhysicalDevice, budget: bool) -> (u64, Option<u64>) {
+    let mut budgets = vk::PhysicalDeviceMemoryBudgetPropertiesEXT::default();
+    let mut memory = vk::PhysicalDeviceMemoryProperties2::default();
+    if budget {
+        memory = memory.push_next(&mut budgets);
+    }
+    // SAFETY: a chain of structures that the device knows; they live until it returns.
+    unsafe { (instance.api.memory_properties)(handle, &mut memory) };
+    let memory = memory.memory_properties;
+    let heaps = &memory.memory_heaps[..memory.memory_heap_count as usize];
+    let local = |heap: &vk::MemoryHeap| heap.flags.contains(vk::MemoryHeapFlags::DEVICE_LOCAL);
+    let largest = (0..heaps.len()).filter(|&i| local(&heaps[i])).max_by_key(|&i| heaps[i].size);
+    let Some(largest) = largest else { return (0, None) };
+    let left = budgets.heap_budget[largest].saturating_sub(budgets.heap_usage[largest]);
+    (heaps[largest].size, if budget { Some(left) } else { None })
+}
+
+/// A maker by its PCI number, or by the number that Khronos gave to those who make no hardware.
+fn vendor(id: u32) -> String {
+    let name = match id {
+        0x10de => "NVIDIA",
+        0x1002 | 0x1022 => "AMD",
+        0x8086 => "Intel",
+        0x13b5 => "Arm",
+        0x5143 => "Qualcomm",
+        0x106b => "Apple",
+        0x1010 => "Imagination",
+        0x14e4 => "Broadcom",
+        0x10005 => "Mesa",
+        _ => return format!("{id:#x}"),
+    };
+    name.into()
+}

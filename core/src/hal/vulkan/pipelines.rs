@@ -1,0 +1,233 @@
+//! The pipelines of the operations' kernels, made when first used, and the cache of compiled ones on disk.
+
+use super::api::DeviceApi;
+use super::encoder::PUSH_BYTES;
+use super::physical::Physical;
+use super::shaders::Shader;
+use super::shared::Shared;
+use crate::error::{Error, Result, Status};
+use ash::vk;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::ptr;
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+
+/// Specialization constants 0 to 9 are the device's; a kernel's own begin here.
+pub const FIRST_OWN: u32 = 10;
+
+/// What is compiled for a device.
+pub struct Pipelines {
+    /// Of every operation's kernel: push constants and nothing else.
+    pub layout: vk::PipelineLayout,
+    made: [RwLock<Vec<(Box<[u32]>, vk::Pipeline)>>; Shader::COUNT],
+    cache: Mutex<Cache>,
+}
+
+struct Cache {
+    handle: vk::PipelineCache,
+    file: Option<PathBuf>,
+    /// Pipelines that were made since the file was read or written.
+    new: u32,
+}
+
+// SAFETY: handles; Vulkan asks for a lock around none of their uses here but the cache's, which has one.
+unsafe impl Send for Pipelines {}
+// SAFETY: the same.
+unsafe impl Sync for Pipelines {}
+
+impl Pipelines {
+    /// None yet. The cache is read from a file in `folder`, if it is one of this very driver.
+    pub fn new(api: &DeviceApi, device: vk::Device, physical: &Physical, folder: Option<&Path>) -> Result<Pipelines> {
+        let range =
+            vk::PushConstantRange { stage_flags: vk::ShaderStageFlags::COMPUTE, offset: 0, size: PUSH_BYTES as u32 };
+        let info = vk::PipelineLayoutCreateInfo::default().push_constant_ranges(std::slice::from_ref(&range));
+        let mut layout = vk::PipelineLayout::null();
+        // SAFETY: structures live until it returns.
+        let result = unsafe { (api.create_pipeline_layout)(device, &info, ptr::null(), &mut layout) };
+        if result != vk::Result::SUCCESS {
+            let text = format!("{}: no pipeline layout (Vulkan: {})", physical.name, result.as_raw());
+            return Err(Error::new(Status::OutOfMemory, text));
+        }
+        let file = folder.map(|folder| folder.join(file_name(physical)));
+        let saved = file.as_deref().and_then(|file| fs::read(file).ok());
+        let saved = saved.filter(|bytes| is_of(bytes, physical)).unwrap_or_default();
+        let mut handle = vk::PipelineCache::null();
+        for data in [header_off(&saved), &[]] {
+            let info = vk::PipelineCacheCreateInfo::default().initial_data(data);
+            // SAFETY: structures and data live until it returns.
+            let result = unsafe { (api.create_pipeline_cache)(device, &info, ptr::null(), &mut handle) };
+            // A driver may refuse what it does not like; without any data it won't. Without a cache it works too.
+            if result == vk::Result::SUCCESS {
+                break;
+            }
+            handle = vk::PipelineCache::null();
+        }
+        let made = std::array::from_fn(|_| RwLock::new(Vec::new()));
+        Ok(Pipelines { layout, made, cache: Mutex::new(Cache { handle, file, new: 0 }) })
+    }
+
+    /// The pipeline of a kernel with these constants of its own.
+    pub fn get(&self, shared: &Shared, shader: Shader, constants: &[u32]) -> Result<vk::Pipeline> {
+        let slot = &self.made[shader as usize];
+        let find = |made: &[(Box<[u32]>, vk::Pipeline)]| {
+            made.iter().find(|(own, _)| **own == *constants).map(|&(_, pipeline)| pipeline)
+        };
+        if let Some(pipeline) = find(&slot.read().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(pipeline);
+        }
+        // Held while compiling: two threads that want the same wait for one.
+        let mut made = slot.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pipeline) = find(&made) {
+            return Ok(pipeline);
+        }
+        let own = (FIRST_OWN..).zip(constants.iter().copied());
+        let all: Vec<(u32, u32)> = (0..).zip(shared.modes.constants()).chain(own).collect();
+        let pipeline = self.compile(shared, &shader.code()?, c"main", &all, self.layout)?;
+        made.push((constants.into(), pipeline));
+        Ok(pipeline)
+    }
+
+    /// Compiles a module. `invalid_kernel` if the driver refuses it.
+    pub fn compile(
+        &self,
+        shared: &Shared,
+        code: &[u32],
+        entry: &std::ffi::CStr,
+        constants: &[(u32, u32)],
+        layout: vk::PipelineLayout,
+    ) -> Result<vk::Pipeline> {
+        shared.usable()?;
+        let (api, device) = (&shared.api, shared.device);
+        let info = vk::ShaderModuleCreateInfo::default().code(code);
+        let mut module = vk::ShaderModule::null();
+        // SAFETY: the code was checked or is ours, and lives until it returns.
+        let result = unsafe { (api.create_shader_module)(device, &info, ptr::null(), &mut module) };
+        let mut pipeline = vk::Pipeline::null();
+        let result = result.result().and_then(|()| {
+            let entries: Vec<vk::SpecializationMapEntry> = (0..)
+                .zip(constants)
+                .map(|(i, &(constant_id, _))| vk::SpecializationMapEntry { constant_id, offset: 4 * i, size: 4 })
+                .collect();
+            let data: Vec<u8> = constants.iter().flat_map(|&(_, word)| word.to_ne_bytes()).collect();
+            let specialization = vk::SpecializationInfo::default().map_entries(&entries).data(&data);
+            let stage = vk::PipelineShaderStageCreateInfo::default()
+                .stage(vk::ShaderStageFlags::COMPUTE)
+                .module(module)
+                .name(entry)
+                .specialization_info(&specialization);
+            let info = vk::ComputePipelineCreateInfo::default()
+                .flags(vk::PipelineCreateFlags::DISPATCH_BASE)
+                .stage(stage)
+                .layout(layout);
+            let mut cache = self.cache();
+            cache.new += 1;
+            // SAFETY: structures live until it returns; the cache is held.
+            let result =
+                unsafe { (api.create_compute_pipelines)(device, cache.handle, 1, &info, ptr::null(), &mut pipeline) };
+            result.result()
+        });
+        // SAFETY: a pipeline doesn't need its module any more.
+        unsafe { (api.destroy_shader_module)(device, module, ptr::null()) };
+        match result {
+            Ok(()) => Ok(pipeline),
+            Err(result @ (vk::Result::ERROR_DEVICE_LOST | vk::Result::ERROR_OUT_OF_HOST_MEMORY)) => {
+                shared.check(result, "compiling a kernel").map(|()| pipeline)
+            }
+            Err(result) => {
+                let text = format!("{}: the driver refuses the kernel (Vulkan: {})", shared.info.id, result.as_raw());
+                Err(Error::new(Status::InvalidKernel, text))
+            }
+        }
+    }
+
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes the cache to its file if there is something new in it. What can't be written is compiled again next time.
+    pub fn save(&self, api: &DeviceApi, device: vk::Device, physical: &Physical) {
+        let mut cache = self.cache();
+        let Some(file) = cache.file.clone().filter(|_| cache.new > 0) else { return };
+        cache.new = 0;
+        let mut bytes = header(physical);
+        let start = bytes.len();
+        let mut size = 0;
+        // SAFETY: first it writes only the size, then at most as many bytes.
+        let result = unsafe {
+            let result = (api.pipeline_cache_data)(device, cache.handle, &mut size, ptr::null_mut());
+            bytes.resize(start + size, 0);
+            result.result().and_then(|()| {
+                let to = bytes[start..].as_mut_ptr().cast();
+                (api.pipeline_cache_data)(device, cache.handle, &mut size, to).result()
+            })
+        };
+        bytes.truncate(start + size);
+        if result.is_ok() {
+            let sum = checksum(&bytes[start..]);
+            bytes[CHECKSUM..CHECKSUM + 8].copy_from_slice(&sum.to_le_bytes());
+            // Another process may read or write it now: it sees the old file or the new one.
+            let draft = file.with_extension(format!("{}.new", std::process::id()));
+            let _ = file.parent().map(fs::create_dir_all);
+            if fs::write(&draft, &bytes).and_then(|()| fs::rename(&draft, &file)).is_err() {
+                let _ = fs::remove_file(&draft);
+            }
+        }
+    }
+
+    /// Destroys everything; nothing is in use. The cache is saved first.
+    pub fn destroy(&self, api: &DeviceApi, device: vk::Device, physical: &Physical) {
+        self.save(api, device, physical);
+        // SAFETY: all of this device, and nothing is in use.
+        unsafe {
+            for made in &self.made {
+                for (_, pipeline) in made.write().unwrap_or_else(PoisonError::into_inner).drain(..) {
+                    (api.destroy_pipeline)(device, pipeline, ptr::null());
+                }
+            }
+            (api.destroy_pipeline_cache)(device, self.cache().handle, ptr::null());
+            (api.destroy_pipeline_layout)(device, self.layout, ptr::null());
+        }
+    }
+}
+
+/// What a cache file begins with; the last character is the format's version.
+const MAGIC: &[u8; 8] = b"adeadpc1";
+/// Where the header says which driver, and where its checksum is.
+const DRIVER: usize = 8;
+const CHECKSUM: usize = DRIVER + 28;
+const HEADER: usize = CHECKSUM + 8;
+
+/// A cache file's header, its checksum still zero.
+fn header(physical: &Physical) -> Vec<u8> {
+    let mut bytes = MAGIC.to_vec();
+    for number in [physical.vendor_id, physical.device_id, physical.driver_version] {
+        bytes.extend(number.to_le_bytes());
+    }
+    bytes.extend(physical.cache_uuid);
+    bytes.resize(HEADER, 0);
+    bytes
+}
+
+/// Whether a file is a cache of this device and driver, whole.
+fn is_of(bytes: &[u8], physical: &Physical) -> bool {
+    let expected = header(physical);
+    bytes.len() > HEADER
+        && bytes[..CHECKSUM] == expected[..CHECKSUM]
+        && bytes[CHECKSUM..HEADER] == checksum(&bytes[HEADER..]).to_le_bytes()
+}
+
+/// A cache file without its header.
+fn header_off(bytes: &[u8]) -> &[u8] {
+    bytes.get(HEADER..).unwrap_or_default()
+}
+
+/// FNV-1a: damage, not malice, is what it finds.
+fn checksum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// One file for each device and driver.
+fn file_name(physical: &Physical) -> String {
+    let uuid: String = physical.cache_uuid.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("vulkan-{:x}-{:x}-{:x}-{uuid}.cache", physical.vendor_id, physical.device_id, physical.driver_version)
+}

@@ -1,0 +1,168 @@
+//! Timeline semaphores, the one thing that streams, events and fences wait for, and timestamps.
+
+use super::recorder::Recorder;
+use super::shared::{Lane, Shared};
+use crate::error::{Result, fail};
+use crate::hal::{Event, Timestamp};
+use ash::vk;
+use std::any::Any;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A semaphore that counts a stream's submissions.
+pub struct Timeline {
+    shared: Arc<Shared>,
+    pub semaphore: vk::Semaphore,
+    /// The highest value seen, which saves asking.
+    seen: AtomicU64,
+}
+
+impl Timeline {
+    /// One at 0.
+    pub fn new(shared: &Arc<Shared>) -> Result<Arc<Timeline>> {
+        shared.usable()?;
+        let mut kind = vk::SemaphoreTypeCreateInfo::default().semaphore_type(vk::SemaphoreType::TIMELINE);
+        let info = vk::SemaphoreCreateInfo::default().push_next(&mut kind);
+        let mut semaphore = vk::Semaphore::null();
+        // SAFETY: structures live until it returns.
+        let result = unsafe { (shared.api.create_semaphore)(shared.device, &info, ptr::null(), &mut semaphore) };
+        shared.check(result, "making a semaphore")?;
+        Ok(Arc::new(Timeline { shared: shared.clone(), semaphore, seen: AtomicU64::new(0) }))
+    }
+
+    /// How far the device is.
+    pub fn value(&self) -> Result<u64> {
+        let mut value = 0;
+        self.shared.usable()?;
+        // SAFETY: the semaphore is there.
+        let result = unsafe { (self.shared.api.semaphore_value)(self.shared.device, self.semaphore, &mut value) };
+        self.shared.check(result, "asking how far the device is")?;
+        self.seen.fetch_max(value, Relaxed);
+        Ok(value)
+    }
+
+    /// Whether the device is that far.
+    pub fn reached(&self, value: u64) -> Result<bool> {
+        Ok(self.seen.load(Relaxed) >= value || self.value()? >= value)
+    }
+
+    /// Waits until the device is that far, at most so many nanoseconds; whether it is.
+    pub fn wait(&self, value: u64, nanoseconds: u64) -> Result<bool> {
+        if self.seen.load(Relaxed) >= value {
+            return Ok(true);
+        }
+        self.shared.usable()?;
+        let info = vk::SemaphoreWaitInfo::default()
+            .semaphores(std::slice::from_ref(&self.semaphore))
+            .values(std::slice::from_ref(&value));
+        // SAFETY: structures live until it returns.
+        let result = unsafe { (self.shared.api.wait_semaphores)(self.shared.device, &info, nanoseconds) };
+        self.shared.check(result, "waiting for the device")?;
+        let reached = result != vk::Result::TIMEOUT;
+        if reached {
+            self.seen.fetch_max(value, Relaxed);
+        }
+        Ok(reached)
+    }
+}
+
+impl Drop for Timeline {
+    fn drop(&mut self) {
+        // SAFETY: submissions that signal or wait for it hold it, so none is under way.
+        unsafe { (self.shared.api.destroy_semaphore)(self.shared.device, self.semaphore, ptr::null()) };
+    }
+}
+
+/// A value that a timeline reaches.
+#[derive(Clone)]
+pub struct Point {
+    pub timeline: Arc<Timeline>,
+    pub value: u64,
+}
+
+impl Point {
+    /// Whether it is of that device.
+    pub fn is_of(&self, shared: &Arc<Shared>) -> bool {
+        Arc::ptr_eq(&self.timeline.shared, shared)
+    }
+}
+
+impl Event for Point {
+    fn is_done(&self) -> Result<bool> {
+        self.timeline.reached(self.value)
+    }
+
+    fn wait(&self, nanoseconds: u64) -> Result<()> {
+        if !self.timeline.wait(self.value, nanoseconds)? {
+            fail!(NotReady, "the work was not done within {nanoseconds} ns");
+        }
+        Ok(())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// A time that was taken. It keeps what it was taken with.
+pub struct Taken {
+    shared: Arc<Shared>,
+    query: Arc<Query>,
+    point: Point,
+}
+
+/// A pool of one query.
+struct Query {
+    shared: Arc<Shared>,
+    pool: vk::QueryPool,
+}
+
+impl Taken {
+    /// Records the taking of a time, which is there when `point` is reached.
+    pub fn new(recorder: &mut Recorder, point: Point) -> Result<Arc<Taken>> {
+        let shared = recorder.shared.clone();
+        if shared.physical.limits.timestamp_compute_and_graphics == 0 || recorder.lane != Lane::Compute {
+            fail!(Unsupported, "{} takes no times", shared.info.id);
+        }
+        let info = vk::QueryPoolCreateInfo::default().query_type(vk::QueryType::TIMESTAMP).query_count(1);
+        let mut pool = vk::QueryPool::null();
+        // SAFETY: structures live until it returns.
+        let result = unsafe { (shared.api.create_query_pool)(shared.device, &info, ptr::null(), &mut pool) };
+        shared.check(result, "making a query pool")?;
+        let query = Arc::new(Query { shared: shared.clone(), pool });
+        recorder.barrier();
+        // SAFETY: the command buffer is being recorded; the pool is kept by it.
+        unsafe {
+            (shared.api.cmd_reset_query_pool)(recorder.commands, pool, 0, 1);
+            let stage = vk::PipelineStageFlags::BOTTOM_OF_PIPE;
+            (shared.api.cmd_write_timestamp)(recorder.commands, stage, pool, 0);
+        }
+        recorder.keep(query.clone());
+        Ok(Arc::new(Taken { shared, query, point }))
+    }
+}
+
+impl Timestamp for Taken {
+    fn nanoseconds(&self) -> Result<u64> {
+        if !self.point.is_done()? {
+            fail!(NotReady, "the device has not come to this timestamp yet: wait for an event or the stream");
+        }
+        let mut ticks = 0u64;
+        let flags = vk::QueryResultFlags::TYPE_64;
+        // SAFETY: it writes one u64.
+        let result = unsafe {
+            let to = (&raw mut ticks).cast();
+            (self.shared.api.query_results)(self.shared.device, self.query.pool, 0, 1, 8, to, 8, flags)
+        };
+        self.shared.check(result, "reading a timestamp")?;
+        Ok((ticks as f64 * f64::from(self.shared.physical.limits.timestamp_period)) as u64)
+    }
+}
+
+impl Drop for Query {
+    fn drop(&mut self) {
+        // SAFETY: command buffers that use it hold it, so none does any more.
+        unsafe { (self.shared.api.destroy_query_pool)(self.shared.device, self.pool, ptr::null()) };
+    }
+}
