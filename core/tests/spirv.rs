@@ -142,6 +142,23 @@ fn many_kinds() {
 }
 
 #[test]
+fn the_kernels_of_adead_itself() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/vulkan/generated");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "spv") {
+            let module = Module::parse(&std::fs::read(&path).unwrap()).unwrap_or_else(|e| panic!("{path:?}: {e}"));
+            let main = only(&module);
+            assert!(main.bindings.is_empty(), "{path:?}");
+            assert!(main.push_constants.as_ref().is_some_and(|push| push.bytes <= 128), "{path:?}");
+            count += 1;
+        }
+    }
+    assert!(count > 0);
+}
+
+#[test]
 fn either_byte_order() {
     for module in ALL {
         let swapped: Vec<u8> = module.chunks(4).flat_map(|word| [word[3], word[2], word[1], word[0]]).collect();
