@@ -173,7 +173,7 @@ impl Shared {
         if self.process != std::process::id() {
             fail!(
                 BackendUnavailable,
-                "{} was opened before this process was forked: a child must open its own",
+                "{} was opened before this process was forked, and can't be used here: fork first",
                 self.info.id
             );
         }
