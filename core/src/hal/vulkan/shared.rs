@@ -170,7 +170,7 @@ impl Shared {
         if self.lost.load(Relaxed) {
             return Err(self.lost());
         }
-        if self.process != std::process::id() {
+        if !self.is_here() {
             fail!(
                 BackendUnavailable,
                 "{} was opened before this process was forked, and can't be used here: fork first",
@@ -178,6 +178,12 @@ impl Shared {
             );
         }
         Ok(())
+    }
+
+    /// Whether this is the process that opened it. A child that was forked has the handles and not the driver behind them: there
+    /// nothing is destroyed.
+    pub fn is_here(&self) -> bool {
+        self.process == std::process::id()
     }
 
     /// A result of the driver's as ours; a lost device stays lost.
@@ -210,8 +216,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // In a forked child the driver isn't there to be asked.
-        if self.process != std::process::id() {
+        if !self.is_here() {
             return;
         }
         // SAFETY: whatever used the device held it, so nothing does any more; what is left of its own is destroyed first.

@@ -69,8 +69,10 @@ impl Timeline {
 
 impl Drop for Timeline {
     fn drop(&mut self) {
-        // SAFETY: submissions that signal or wait for it hold it, so none is under way.
-        unsafe { (self.shared.api.destroy_semaphore)(self.shared.device, self.semaphore, ptr::null()) };
+        if self.shared.is_here() {
+            // SAFETY: submissions that signal or wait for it hold it, so none is under way.
+            unsafe { (self.shared.api.destroy_semaphore)(self.shared.device, self.semaphore, ptr::null()) };
+        }
     }
 }
 
@@ -162,7 +164,9 @@ impl Timestamp for Taken {
 
 impl Drop for Query {
     fn drop(&mut self) {
-        // SAFETY: command buffers that use it hold it, so none does any more.
-        unsafe { (self.shared.api.destroy_query_pool)(self.shared.device, self.pool, ptr::null()) };
+        if self.shared.is_here() {
+            // SAFETY: command buffers that use it hold it, so none does any more.
+            unsafe { (self.shared.api.destroy_query_pool)(self.shared.device, self.pool, ptr::null()) };
+        }
     }
 }
