@@ -158,7 +158,9 @@ impl Timestamp for Taken {
             (self.shared.api.query_results)(self.shared.device, self.query.pool, 0, 1, 8, to, 8, flags)
         };
         self.shared.check(result, "reading a timestamp")?;
-        Ok((ticks as f64 * f64::from(self.shared.physical.limits.timestamp_period)) as u64)
+        // Exactly, as a double has too few digits for nanoseconds since 1970, which is what some drivers count.
+        let period = f64::from(self.shared.physical.limits.timestamp_period) * 2f64.powi(32);
+        Ok(((u128::from(ticks) * period as u128) >> 32) as u64)
     }
 }
 
