@@ -402,8 +402,11 @@ impl Stream for VulkanStream {
 impl Drop for VulkanStream {
     fn drop(&mut self) {
         // Its command buffers and what they use must stay until the device is done with them.
-        let _ = self.submit_open();
-        let _ = self.timeline.wait(self.last, u64::MAX);
+        let done = self.submit_open().and_then(|()| self.timeline.wait(self.last, u64::MAX));
+        if done.is_err() {
+            // Lost, or forked. The driver is asked once more, and for everything: it may still be at work.
+            self.shared.quiet();
+        }
     }
 }
 

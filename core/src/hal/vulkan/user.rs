@@ -301,9 +301,8 @@ impl Inner {
     /// Parameters from bindings, by set and binding.
     fn take_bindings(&mut self) -> Result<()> {
         let sets = self.shared.physical.limits.max_bound_descriptor_sets;
-        let mut bindings: Vec<_> = self.entry.bindings.iter().collect();
-        bindings.sort_by_key(|binding| (binding.set, binding.binding));
-        for binding in bindings {
+        // They come by set and binding.
+        for binding in &self.entry.bindings {
             let (set, number) = (binding.set, binding.binding);
             let kind = match binding.kind {
                 BindingKind::StorageBuffer => vk::DescriptorType::STORAGE_BUFFER,

@@ -31,12 +31,8 @@ pub fn unary(encoder: &mut Encoder<'_>, op: Op, call: &Call<'_>) -> Result<()> {
     };
     let mut grid = Grid::new();
     grid.push(call.output.elements(), 1, 0);
-    let arguments = Arguments {
-        x: call.address(0),
-        y: call.output.address,
-        value: call.attrs.alpha,
-        ..Arguments::default()
-    };
+    let arguments =
+        Arguments { x: call.address(0), y: call.output.address, value: call.attrs.alpha, ..Arguments::default() };
     broadcast(encoder, Constants::new(function), &grid, arguments)
 }
 

@@ -146,8 +146,7 @@ pub fn transpose(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
     let (x_row, y_row) = ((x_row / size) as u32, (y_row / size) as u32);
     let outer = parameters(encoder, &axes, size as u32)?;
     let rank = axes.len() as u32;
-    let arguments =
-        Arguments { x, y, outer, rank, m, n, m_squares, n_squares, x_row, y_row, ..Arguments::default() };
+    let arguments = Arguments { x, y, outer, rank, m, n, m_squares, n_squares, x_row, y_row, ..Arguments::default() };
     let constants = [TRANSPOSE, size as u32, u32::from(words)];
     dispatch(encoder, constants, &arguments, others as u32 * m_squares * n_squares)
 }

@@ -3,10 +3,10 @@
 //! Rows that a workgroup can hold are read once. Longer ones, and lines that lie across, are reduced to their statistics
 //! first, by workgroups all over, and then go through an elementwise kernel with them.
 
+use super::Call;
 use super::arithmetic::{self, Arguments, Constants, dispatch};
 use super::elementwise::{Grid, broadcast};
 use super::reduce::{Finish, Map, along};
-use super::Call;
 use crate::contract::SUM_BLOCK;
 use crate::error::Result;
 use crate::hal::vulkan::encoder::Encoder;
