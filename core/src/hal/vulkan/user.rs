@@ -416,6 +416,9 @@ impl Drop for Lent {
 impl Drop for Inner {
     fn drop(&mut self) {
         let Shared { api, device, .. } = &*self.shared;
+        if !self.shared.is_here() {
+            return;
+        }
         // SAFETY: work that uses them holds this, so none does any more.
         unsafe {
             for sets in self.idle.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
