@@ -127,6 +127,10 @@ impl Slot {
 
 /// Every GPU that `ADEAD_VISIBLE_DEVICES` leaves, the preferred one first. `backend_unavailable` where there is no Vulkan.
 pub fn gpus(config: &Config) -> Result<Vec<DeviceInfo>> {
+    // No driver is loaded for it.
+    if config.visible_devices.as_deref() == Some("none") {
+        return Ok(Vec::new());
+    }
     let mut all = vulkan::enumerate()?;
     if let Some(visible) = &config.visible_devices {
         let wanted: Vec<&str> = visible.split(',').map(str::trim_ascii).collect();
