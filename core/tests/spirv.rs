@@ -243,29 +243,49 @@ fn validate(words: &[u32], environment: &str) -> Result<(), String> {
 
 #[test]
 fn explore() {
-    if std::env::var_os("EXPLORE").is_none() { return; }
+    if std::env::var_os("EXPLORE").is_none() {
+        return;
+    }
     let step: usize = std::env::var("EXPLORE").unwrap().parse().unwrap();
-    let mut n = 0; let mut ok = 0; let mut acc = 0;
+    let mut n = 0;
+    let mut ok = 0;
+    let mut acc = 0;
     let mut classes: BTreeMap<String, (usize, String)> = BTreeMap::new();
     for (which, module) in ALL.iter().enumerate() {
         let mut words = words(module);
         for at in 0..words.len() {
             let good = words[at];
             for word in hostile(&words, at) {
-                if word == good { continue; }
+                if word == good {
+                    continue;
+                }
                 n += 1;
                 words[at] = word;
                 if Module::parse(&bytes(&words)).is_ok() {
                     acc += 1;
-                    if acc % step != 0 { continue; }
-                    match validate(&words, ["vulkan1.2","vulkan1.2","vulkan1.2","vulkan1.0","vulkan1.3","vulkan1.2"][which]) {
+                    if acc % step != 0 {
+                        continue;
+                    }
+                    match validate(
+                        &words,
+                        ["vulkan1.2", "vulkan1.2", "vulkan1.2", "vulkan1.0", "vulkan1.3", "vulkan1.2"][which],
+                    ) {
                         Ok(()) => ok += 1,
                         Err(text) => {
-                            let class: String = text.lines().next().unwrap_or("").chars().map(|c| if c.is_ascii_digit() {'#'} else {c}).collect();
+                            let class: String = text
+                                .lines()
+                                .next()
+                                .unwrap_or("")
+                                .chars()
+                                .map(|c| if c.is_ascii_digit() { '#' } else { c })
+                                .collect();
                             let class: String = class.split('\'').step_by(2).collect::<Vec<_>>().join("_");
                             let e = classes.entry(class).or_insert((0, String::new()));
                             e.0 += 1;
-                            e.1 = format!("{which} {at} {good:#x}->{word:#x} {}", text.lines().take(3).collect::<Vec<_>>().join(" | "));
+                            e.1 = format!(
+                                "{which} {at} {good:#x}->{word:#x} {}",
+                                text.lines().take(3).collect::<Vec<_>>().join(" | ")
+                            );
                         }
                     }
                 }
@@ -276,7 +296,9 @@ fn explore() {
     println!("{n} mutations, {acc} accepted, {ok} of 1/{step} valid");
     let mut all: Vec<_> = classes.into_iter().collect();
     all.sort_by_key(|e| e.1.0);
-    for (class, (n, example)) in all { println!("{n:5} {class}\n        {example}"); }
+    for (class, (n, example)) in all {
+        println!("{n:5} {class}\n        {example}");
+    }
 }
 
 proptest! {

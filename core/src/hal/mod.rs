@@ -5,9 +5,9 @@
 //! them again.
 
 pub mod cpu;
-pub mod spirv;
 #[cfg(any(test, feature = "cts"))]
 pub mod cts;
+pub mod spirv;
 pub mod vulkan;
 
 use crate::command::Command;

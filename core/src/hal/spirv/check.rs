@@ -164,7 +164,9 @@ impl<'a> Checker<'a> {
                     }
                     (249..=255, Nest::Block) => Nest::Blocks,
                     (54..=56 | 248, _) | (_, Nest::Outside | Nest::Parameters | Nest::Blocks) => {
-                        return Err(self.fault("it can't be here; the function around it begins at", self.function as u32));
+                        return Err(
+                            self.fault("it can't be here; the function around it begins at", self.function as u32)
+                        );
                     }
                     (_, Nest::Block) => Nest::Block,
                 };
@@ -187,7 +189,11 @@ impl<'a> Checker<'a> {
         }
         self.function = 0;
         self.at = 0;
-        self.ensure(matches!(nest, Nest::Outside), "the module ends within a function at its word", self.words.len() as u32)?;
+        self.ensure(
+            matches!(nest, Nest::Outside),
+            "the module ends within a function at its word",
+            self.words.len() as u32,
+        )?;
         self.ensure(stage >= 5, "there is no OpEntryPoint in words", self.words.len() as u32)
     }
 
@@ -355,7 +361,8 @@ impl<'a> Checker<'a> {
                 b'l' => self.label(word, false)?,
                 b't' => {
                     // A structure may have a pointer that is declared and not yet defined.
-                    let forward = opcode == 30 && self.value.get(word as usize).is_some_and(|value| value & FORWARD != 0);
+                    let forward =
+                        opcode == 30 && self.value.get(word as usize).is_some_and(|value| value & FORWARD != 0);
                     if !forward {
                         self.type_id(word)?;
                     }
@@ -387,7 +394,13 @@ impl<'a> Checker<'a> {
                         b'i' => shape.class == Shape::INTEGER && shape.count == result.count,
                         b'b' => shape.class == Shape::BOOL && shape.count == result.count,
                         b'j' => shape == Shape { class: Shape::INTEGER, ..result },
-                        b'h' => if shape.class == 0 { given == previous } else { shape == before },
+                        b'h' => {
+                            if shape.class == 0 {
+                                given == previous
+                            } else {
+                                shape == before
+                            }
+                        }
                         b'u' | b'k' => shape.class == Shape::INTEGER && shape.count == 1,
                         b'2' => shape.class == Shape::FLOAT && shape.count == 2,
                         b'4' => shape.class == Shape::FLOAT && shape.count == 4,

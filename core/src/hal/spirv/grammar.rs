@@ -41,12 +41,18 @@ const ROWS: &[(u32, &str)] = &[
     (77, "TRvu TR=vu TRvv?d* TR?v* TRv?d* TRv=?d* TR= TRv - TRvv TRvv?o TRvvo TRvvv?o TRvvvo TRvv?o TRvvo"),
     (93, "TRvvv?o TRvvvo TRvv?o TRvvv?o TRvvv?o TRvv?o vvv?o TRv - - TRvv TRv TRvv TRv TRv"),
     (109, "IRf IRf FRi FRi IRi IRi FRf FR= IRq - - PRu - - - TRv"),
-    (126, "IRj FR= IRjj FR== IRjj FR== IRjj FR== IRjj IRjj FR== IRjj IRjj IRjj FR== FR== FR=v TR=v TRvv TRvv TRvv TRvv"),
+    (
+        126,
+        "IRj FR= IRjj FR== IRjj FR== IRjj FR== IRjj IRjj FR== IRjj IRjj IRjj FR== FR== FR=v TR=v TRvv TRvv TRvv TRvv",
+    ),
     (148, "FRvh TRvh TRvh TRvh TRvh - BRv BRv BRf BRf"),
     (164, "BRbb BRbb BRbb BRbb BRb TRv== BRih BRih BRih BRih BRih BRih BRih BRih BRih BRih"),
     (180, "BRfh BRfh BRfh BRfh BRfh BRfh BRfh BRfh BRfh BRfh BRfh BRfh - - IRji IRji IRji IRjj IRjj IRjj IRj"),
     (201, "IRjjuu IRjuu IRjuu IRj IRi"),
-    (224, "kkk kk - TRpkk qkkv TRpkk= TRpkkk== - TRpkk TRpkk TRpkk= TRpkk= TRpkk= TRpkk= TRpkk= TRpkk= TRpkk= TRpkk= TRpkk="),
+    (
+        224,
+        "kkk kk - TRpkk qkkv TRpkk= TRpkkk== - TRpkk TRpkk TRpkk= TRpkk= TRpkk= TRpkk= TRpkk= TRpkk= TRpkk= TRpkk= TRpkk=",
+    ),
     (245, "TR! lld?d* ld r l vll?d* vl! - 0 v 0"),
     (317, "0"),
     (330, "n xd! xd?x* BRk BRkv BRkv BRkv TRk=u TRk= TRkv BRkv BRkvu TRkdv TRkv TRkv TRk=u TRk=u TRk=u TRk=u"),
@@ -60,9 +66,18 @@ const ROWS: &[(u32, &str)] = &[
     (5614, "FRpkk= FRpkk="),
     (5630, "v TR=v xdn xddn"),
     (6035, "FRpkk="),
-    (GLSL + 1, "FR= FR= FR= FR= IRj FR= IRj FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR== FR== FR="),
-    (GLSL + 28, "FR= FR= FR= FR= FR= FRv TR= FR=p TRv FR== IRjj IRjj FR== IRjj IRjj FR=== IRjjj IRjjj FR=== - FR== FR==="),
-    (GLSL + 50, "FR=== FR=q TRv FR=i IR4 IR4 IR2 IR2 IR2 FRv FRu FRu FRu FRu FRu TRv FRv FRvh FR== FR= FR=== FR== FR==v"),
+    (
+        GLSL + 1,
+        "FR= FR= FR= FR= IRj FR= IRj FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR== FR== FR=",
+    ),
+    (
+        GLSL + 28,
+        "FR= FR= FR= FR= FR= FRv TR= FR=p TRv FR== IRjj IRjj FR== IRjj IRjj FR=== IRjjj IRjjj FR=== - FR== FR===",
+    ),
+    (
+        GLSL + 50,
+        "FR=== FR=q TRv FR=i IR4 IR4 IR2 IR2 IR2 FRv FRu FRu FRu FRu FRu TRv FRv FRvh FR== FR= FR=== FR== FR==v",
+    ),
     (GLSL + 73, "IRi IRi IRi - - - FR== FR== FR==="),
 ];
 

@@ -182,12 +182,19 @@ impl Module {
         let decode = match MAGIC {
             magic if u32::from_le_bytes(first) == magic => u32::from_le_bytes,
             magic if u32::from_be_bytes(first) == magic => u32::from_be_bytes,
-            _ => fail!(InvalidKernel, "SPIR-V: a module begins with {MAGIC:#010x} and this with {:#010x}", u32::from_le_bytes(first)),
+            _ => fail!(
+                InvalidKernel,
+                "SPIR-V: a module begins with {MAGIC:#010x} and this with {:#010x}",
+                u32::from_le_bytes(first)
+            ),
         };
         let words: Vec<u32> = bytes.chunks_exact(4).map(|word| decode([word[0], word[1], word[2], word[3]])).collect();
         let (version, schema) = (words[1], words[4]);
         if version & 0xff00_00ff != 0 || version >> 16 != 1 || version >> 8 & 0xff > 6 || schema != 0 {
-            fail!(InvalidKernel, "SPIR-V: version {version:#010x} with schema {schema}; 1.0 to 1.6 with schema 0 are taken");
+            fail!(
+                InvalidKernel,
+                "SPIR-V: version {version:#010x} with schema {schema}; 1.0 to 1.6 with schema 0 are taken"
+            );
         }
         Module::read(words, &[])
     }

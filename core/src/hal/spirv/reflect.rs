@@ -275,8 +275,13 @@ impl Checker<'_> {
                     _ if self.word(self.word(target, 1), 3) == 1 => (ConstantKind::Int, shape.width),
                     _ => (ConstantKind::Uint, shape.width),
                 };
-                let word = |index: usize| if index < self.length(target) { u64::from(self.word(target, index)) } else { 0 };
-                let default = if self.opcode(target) == 50 { word(3) | word(4) << 32 } else { u64::from(self.opcode(target) == 48) };
+                let word =
+                    |index: usize| if index < self.length(target) { u64::from(self.word(target, index)) } else { 0 };
+                let default = if self.opcode(target) == 50 {
+                    word(3) | word(4) << 32
+                } else {
+                    u64::from(self.opcode(target) == 48)
+                };
                 SpecializationConstant { id, kind, bytes: bits / 8, default }
             })
             .collect();

@@ -230,7 +230,8 @@ impl Checker<'_> {
             _ => 0,
         };
         self.ensure(depth < DEEPEST, "types are in each other more often than", DEEPEST as u32)?;
-        self.value[id as usize] = bytes.min(BYTES) | (depth + 1) << DEPTH | u64::from(runtime) << 50 | u64::from(laid_out) << 51;
+        self.value[id as usize] =
+            bytes.min(BYTES) | (depth + 1) << DEPTH | u64::from(runtime) << 50 | u64::from(laid_out) << 51;
         Ok(())
     }
 
@@ -306,7 +307,10 @@ impl Checker<'_> {
             135 => sa.checked_div(sb).unwrap_or(0) as u64,
             137 => a.checked_rem(b).unwrap_or(0),
             138 => sa.checked_rem(sb).unwrap_or(0) as u64,
-            139 => sa.checked_rem(sb).map_or(0, |rest| if rest != 0 && (rest < 0) != (sb < 0) { rest + sb } else { rest }) as u64,
+            139 => {
+                sa.checked_rem(sb).map_or(0, |rest| if rest != 0 && (rest < 0) != (sb < 0) { rest + sb } else { rest })
+                    as u64
+            }
             164 | 170 => u64::from(a == b),
             165 | 171 => u64::from(a != b),
             166 | 197 => a | b,
@@ -549,7 +553,11 @@ impl Checker<'_> {
                 let given = self.value(a)?;
                 let pair = self.opcode(of) == 30 && self.members(of) == 2;
                 let fits = pair && (2..4).all(|index| self.word(of, index) == given);
-                self.ensure(fits && self.shape(given).class == Shape::INTEGER, "the result is not two of the type", given)
+                self.ensure(
+                    fits && self.shape(given).class == Shape::INTEGER,
+                    "the result is not two of the type",
+                    given,
+                )
             }
             154 | 155 => {
                 let given = self.value(a)?;
@@ -638,7 +646,11 @@ impl Checker<'_> {
         let (id, to) = (self.words[self.at + 2], self.word(of, 3));
         let inside = self.function != 0;
         let placed = self.word(of, 2) == class && inside == (class == FUNCTION);
-        self.ensure(placed && (!inside || self.block == self.first_block), "it can't be here, of storage class", class)?;
+        self.ensure(
+            placed && (!inside || self.block == self.first_block),
+            "it can't be here, of storage class",
+            class,
+        )?;
         let element = self.opcode(self.element(to));
         let good = match class {
             FUNCTION | PRIVATE | WORKGROUP => (1..=MOST_BYTES).contains(&self.bytes(to)) && !self.runtime(to),
@@ -669,7 +681,8 @@ impl Checker<'_> {
     /// A decoration, its number at `from`.
     fn decoration(&mut self, target: u32, member: u32, from: usize) -> Result<()> {
         use decoration::*;
-        const ONE: u64 = 1 << 1 | 1 << 6 | 1 << 7 | 1 << 11 | 0xff << 29 | 1 << 37 | 7 << 38 | 1 << 43 | 1 << 44 | 1 << 45;
+        const ONE: u64 =
+            1 << 1 | 1 << 6 | 1 << 7 | 1 << 11 | 0xff << 29 | 1 << 37 | 7 << 38 | 1 << 43 | 1 << 44 | 1 << 45;
         let (kind, numbers) = (self.words[from], self.end - from - 1);
         let number = if numbers > 0 { self.words[from + 1] } else { 0 };
         let good = match kind {

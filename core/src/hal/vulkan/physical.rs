@@ -31,6 +31,8 @@ pub struct Physical {
     pub limits: vk::PhysicalDeviceLimits,
     pub max_allocation: u64,
     pub subgroup: u32,
+    /// Bits of `VkSubgroupFeatureFlags`, for compute kernels.
+    pub subgroup_operations: u32,
     /// Names the driver's very build: a pipeline cache belongs to one.
     pub cache_uuid: [u8; 16],
     pub vendor_id: u32,
@@ -127,8 +129,8 @@ impl Physical {
             () if compute_family(instance, handle).is_none() => Some("a compute queue"),
             () => None,
         };
-        let shuffle = subgroup.supported_stages.contains(vk::ShaderStageFlags::COMPUTE)
-            && subgroup.supported_operations.contains(vk::SubgroupFeatureFlags::SHUFFLE);
+        let computes = subgroup.supported_stages.contains(vk::ShaderStageFlags::COMPUTE);
+        let subgroup_operations = if computes { subgroup.supported_operations.as_raw() } else { 0 };
         Physical {
             handle,
             name: text(&properties.device_name),
@@ -150,7 +152,7 @@ impl Physical {
                 push_descriptor: offers(vk::KHR_PUSH_DESCRIPTOR_NAME),
                 float64: features.shader_float64 != 0,
                 int64: features.shader_int64 != 0,
-                shuffle,
+                shuffle: subgroup_operations & vk::SubgroupFeatureFlags::SHUFFLE.as_raw() != 0,
             },
             features,
             features11: vulkan11,
@@ -158,6 +160,7 @@ impl Physical {
             limits: properties.limits,
             max_allocation: maintenance3.max_memory_allocation_size,
             subgroup: subgroup.subgroup_size,
+            subgroup_operations,
             cache_uuid: properties.pipeline_cache_uuid,
             vendor_id: properties.vendor_id,
             device_id: properties.device_id,
