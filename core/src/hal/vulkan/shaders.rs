@@ -1,21 +1,27 @@
-//! The operations' kernels in SPIR-V.
+//! The operations' kernels in SPIR-V, as `ci/kernels` compiles them from `core/kernels/vulkan`.
 
 use crate::error::Result;
 
-/// A module.
+/// A module. One holds kernels that share functions; its first specialization constant chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Shader {
-    /// Known answers.
-    Probe,
+    /// Elementwise operations, reductions, softmax and norms, casts; the probe.
+    Arithmetic,
+    /// transpose, concat, embedding.
+    Moves,
 }
 
 impl Shader {
     /// How many there are.
-    pub const COUNT: usize = 1;
+    pub const COUNT: usize = 2;
 
     /// The module's words.
     pub fn code(self) -> Result<Vec<u32>> {
-        Ok(Vec::new())
+        let bytes: &[u8] = match self {
+            Shader::Arithmetic => include_bytes!("../../../kernels/vulkan/generated/arithmetic.spv"),
+            Shader::Moves => include_bytes!("../../../kernels/vulkan/generated/moves.spv"),
+        };
+        Ok(bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect())
     }
 }

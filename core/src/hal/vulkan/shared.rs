@@ -164,6 +164,17 @@ impl Shared {
         self.check(result, "submitting work")
     }
 
+    /// Waits until the device does nothing, whatever state it is in. In a forked child there is no driver to ask.
+    pub fn quiet(&self) {
+        if self.process == std::process::id() {
+            let held: Vec<_> =
+                self.queues.iter().map(|queue| queue.handle.lock().unwrap_or_else(PoisonError::into_inner)).collect();
+            // SAFETY: no thread hands work to a queue meanwhile.
+            let _ = unsafe { (self.api.device_wait_idle)(self.device) };
+            drop(held);
+        }
+    }
+
     /// An error unless the device can be used here and now.
     #[inline]
     pub fn usable(&self) -> Result<()> {
