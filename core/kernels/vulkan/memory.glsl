@@ -1,0 +1,60 @@
+// Memory by address. Operands have up to 2³² elements: byte offsets are summed in 64 bits, of which no device needs to know more
+// than uvec2. Include after contract.glsl.
+
+layout(buffer_reference, scalar, buffer_reference_align = 4) buffer Word {
+    uint v;
+};
+layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Word2 {
+    uvec2 v;
+};
+layout(buffer_reference, scalar, buffer_reference_align = 16) buffer Word4 {
+    uvec4 v;
+};
+
+// The address of element `index`, of 2^shift bytes each (1 ≤ shift ≤ 4).
+uvec2 at(const uvec2 address, const uint index, const uint shift) {
+    uint carry;
+    uint low = uaddCarry(address.x, index << shift, carry);
+    return uvec2(low, address.y + (index >> (32u - shift)) + carry);
+}
+
+uint load_word(const uvec2 address, const uint index) {
+    return Word(at(address, index, 2u)).v;
+}
+
+void store_word(const uvec2 address, const uint index, const uint value) {
+    Word(at(address, index, 2u)).v = value;
+}
+
+float load(const uvec2 address, const uint index) {
+    return f(load_word(address, index));
+}
+
+// What arithmetic stores: NaN canonical.
+void store(const uvec2 address, const uint index, const float value) {
+    store_word(address, index, floatBitsToUint(canonical(value)));
+}
+
+// Four elements from `index` on, which lies at a multiple of 16 bytes.
+vec4 load4(const uvec2 address, const uint index) {
+    return uintBitsToFloat(Word4(at(address, index, 2u)).v);
+}
+
+void store4(const uvec2 address, const uint index, const vec4 value) {
+    Word4(at(address, index, 2u)).v = floatBitsToUint(canonical(value));
+}
+
+// A 16-bit element, wherever it lies in its word.
+uint load_half(const uvec2 address, const uint index) {
+    uvec2 a = at(address, index, 1u);
+    return (Word(uvec2(a.x & ~3u, a.y)).v >> ((a.x & 2u) << 3)) & 0xffffu;
+}
+
+// Writes one half of a word and leaves the other to whoever has it.
+void store_half(const uvec2 address, const uint index, const uint value) {
+    uvec2 a = at(address, index, 1u);
+    uint shift = (a.x & 2u) << 3;
+    Word word = Word(uvec2(a.x & ~3u, a.y));
+    atomicAnd(word.v, ~(0xffffu << shift));
+    atomicOr(word.v, value << shift);
+}
