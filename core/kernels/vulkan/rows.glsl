@@ -53,9 +53,9 @@ void normalise() {
             values[(k + j) * SIZE + t] = v[j];
             if (k + j < mine) {
                 precise float u = v[j];
-                if (FUNCTION == SOFTMAX_ROWS) {
+                if (FUNCTION == SOFTMAX) {
                     key = max(key, max_key(u));
-                } else if (FUNCTION == LAYERNORM_ROWS) {
+                } else if (FUNCTION == LAYERNORM) {
                     sum = sum + u;
                 } else {
                     u = u * u;
@@ -65,7 +65,7 @@ void normalise() {
         }
     }
     precise float middle = 0.0;
-    if (FUNCTION == SOFTMAX_ROWS) {
+    if (FUNCTION == SOFTMAX) {
         atomicMax(best[slot], key);
         barrier();
         middle = max_of_key(best[slot]);
@@ -74,32 +74,32 @@ void normalise() {
         sum = divide(sum, value);
         middle = sum;
     }
-    if (FUNCTION != RMSNORM_ROWS) {
+    if (FUNCTION != RMSNORM) {
         sum = 0.0;
         for (uint k = 0u; k < mine; k++) {
             precise float u = values[k * SIZE + t];
             u = u - middle;
-            if (FUNCTION == SOFTMAX_ROWS) {
+            if (FUNCTION == SOFTMAX) {
                 u = function_exp(u);
             }
             values[k * SIZE + t] = u;
-            if (FUNCTION == LAYERNORM_ROWS) {
+            if (FUNCTION == LAYERNORM) {
                 u = u * u;
             }
             sum = sum + u;
         }
         sum = row_sum(sum);
     }
-    if (FUNCTION == LAYERNORM_ROWS) {
+    if (FUNCTION == LAYERNORM) {
         sum = divide(sum, value);
     }
     precise float factor = sum + eps;
-    if (FUNCTION != SOFTMAX_ROWS) {
+    if (FUNCTION != SOFTMAX) {
         factor = function_rsqrt(factor);
     }
     for (uint k = 0u; k < mine; k++) {
         precise float u = values[k * SIZE + t];
-        if (FUNCTION == SOFTMAX_ROWS) {
+        if (FUNCTION == SOFTMAX) {
             u = divide(u, sum);
         } else {
             u = u * factor;
