@@ -93,16 +93,23 @@ float apply(const float v, const float a, const float b, const float g, const fl
 void main() {
     uint first = gl_WorkGroupID.x * (1024u * VECTORS);
     bool whole = VECTOR == 1u && n - first >= 1024u * VECTORS;
-    uint step_ = whole ? 1u : 256u;
     first += gl_LocalInvocationIndex * (whole ? 4u : 1u);
     vec4 v[VECTORS], a[VECTORS], b[VECTORS], g[VECTORS], h[VECTORS];
-    for (uint j = 0u; j < VECTORS; j++) {
+    [[unroll]] for (uint j = 0u; j < VECTORS; j++) {
+        uint i = first + 1024u * j;
         uvec4 of_x, of_p, of_g;
-        for (uint k = 0u; k < 4u; k++) {
-            uvec3 place = locate(min(first + 1024u * j + step_ * k, n - 1u));
-            of_x[k] = place.x;
-            of_p[k] = place.y;
-            of_g[k] = place.z;
+        if (whole) {
+            uvec3 place = locate(i);
+            of_x.x = place.x;
+            of_p.x = place.y;
+            of_g.x = place.z;
+        } else {
+            [[unroll]] for (uint k = 0u; k < 4u; k++) {
+                uvec3 place = locate(min(i + 256u * k, n - 1u));
+                of_x[k] = place.x;
+                of_p[k] = place.y;
+                of_g[k] = place.z;
+            }
         }
         v[j] = fetch(x, of_x, whole, X_STEP);
         if (FUNCTION >= 14u) {
@@ -118,15 +125,15 @@ void main() {
             h[j] = fetch(beta, of_g, whole, 1u);
         }
     }
-    for (uint j = 0u; j < VECTORS; j++) {
-        for (uint k = 0u; k < 4u; k++) {
+    [[unroll]] for (uint j = 0u; j < VECTORS; j++) {
+        [[unroll]] for (uint k = 0u; k < 4u; k++) {
             v[j][k] = apply(v[j][k], a[j][k], b[j][k], g[j][k], h[j][k]);
         }
         uint i = first + 1024u * j;
         if (whole) {
             store4(y, i, v[j]);
         } else {
-            for (uint k = 0u; k < 4u; k++) {
+            [[unroll]] for (uint k = 0u; k < 4u; k++) {
                 if (i + 256u * k < n) {
                     store(y, i + 256u * k, v[j][k]);
                 }

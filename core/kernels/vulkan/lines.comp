@@ -39,7 +39,7 @@ shared float values[VALUES];
 // SUM's tree over 32 lanes: the steps 16, 8 and 4 between parts, 2 and 1 within.
 float tree(const uint o) {
     precise vec4 s[4];
-    for (uint k = 0u; k < 4u; k++) {
+    [[unroll]] for (uint k = 0u; k < 4u; k++) {
         s[k] = uintBitsToFloat(parts[o + k]) + uintBitsToFloat(parts[o + 4u + k]);
     }
     s[0] = (s[0] + s[2]) + (s[1] + s[3]);

@@ -31,7 +31,7 @@ vec4 fetch(const uvec2 address, const uvec4 index, const bool whole, const uint 
         return step_ == 1u ? load4(address, index.x) : vec4(load(address, index.x));
     }
     vec4 v;
-    for (uint k = 0u; k < 4u; k++) {
+    [[unroll]] for (uint k = 0u; k < 4u; k++) {
         v[k] = load(address, index[k]);
     }
     return v;

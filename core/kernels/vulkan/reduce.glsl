@@ -20,13 +20,13 @@ void reduce() {
     uint found = 0u;
     for (uint from = 4u * place.y; from < size; from += 32u * VECTORS) {
         vec4 v[VECTORS];
-        for (uint j = 0u; j < VECTORS; j++) {
-            uint i = from + 32u * j;
-            uvec4 index = base + min(i + uvec4(0u, 1u, 2u, 3u), uvec4(size - 1u)) * inner;
-            v[j] = fetch(x, index, VECTOR == 1u && i + 4u <= size, 1u);
+        bool whole = VECTOR == 1u && from + (32u * VECTORS - 28u) <= size;
+        [[unroll]] for (uint j = 0u; j < VECTORS; j++) {
+            uvec4 index = from + 32u * j + uvec4(0u, 1u, 2u, 3u);
+            v[j] = fetch(x, base + (whole ? index : min(index, uvec4(size - 1u)) * inner), whole, 1u);
         }
-        for (uint j = 0u; j < VECTORS; j++) {
-            for (uint k = 0u; k < 4u; k++) {
+        [[unroll]] for (uint j = 0u; j < VECTORS; j++) {
+            [[unroll]] for (uint k = 0u; k < 4u; k++) {
                 uint i = from + 32u * j + k;
                 precise float u = v[j][k];
                 int key = max_key(u);

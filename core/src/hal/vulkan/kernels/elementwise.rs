@@ -114,11 +114,7 @@ pub fn broadcast(encoder: &mut Encoder<'_>, function: u32, grid: &Grid, mut argu
         let words: Vec<u32> = outer.iter().rev().flat_map(|&(size, x, p)| [size, x, p]).collect();
         arguments.outer = encoder.parameters(&words)?;
     }
-    let vectors = match n < MANY {
-        true => 1,
-        false if arguments.p == 0 => 4,
-        false => 2,
-    };
+    let vectors = if n < MANY { 1 } else { 2 };
     // What is read by fours; an absent operand is at 0.
     let x = if x_step == 1 { arguments.x } else { 0 };
     let [p, q] = if p_step == 1 { [arguments.p, arguments.q] } else { [0, 0] };
