@@ -67,14 +67,12 @@ pub fn enumerate() -> Result<Vec<Physical>> {
     if result.as_raw() < 0 {
         count = 0;
     }
-    let mut devices: Vec<Physical> =
+    let mut devices = Vec::new();
+    let looked: Vec<Physical> =
         handles[..count as usize].iter().map(|&handle| Physical::look(instance, handle)).collect();
-    devices.sort_by_key(|device| match device.kind {
-        DeviceKind::Discrete => 0,
-        DeviceKind::Integrated => 1,
-        DeviceKind::Virtual => 2,
-        DeviceKind::Software | DeviceKind::Cpu => 3,
-    });
+    for kind in [DeviceKind::Discrete, DeviceKind::Integrated, DeviceKind::Virtual, DeviceKind::Software] {
+        devices.extend(looked.iter().filter(|device| device.kind == kind).cloned());
+    }
     Ok(devices)
 }
 

@@ -261,7 +261,9 @@ impl Recorder {
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        // SAFETY: whoever drops it has waited for its work; the pool takes its buffer along.
-        unsafe { (self.shared.api.destroy_command_pool)(self.shared.device, self.pool, ptr::null()) };
+        if self.shared.is_here() {
+            // SAFETY: whoever drops it has waited for its work; the pool takes its buffer along.
+            unsafe { (self.shared.api.destroy_command_pool)(self.shared.device, self.pool, ptr::null()) };
+        }
     }
 }

@@ -110,6 +110,16 @@ impl VulkanStream {
         self.send_if_useful()
     }
 
+    /// Enqueues what `encode` encodes, outside the table of operations.
+    pub fn encode(&mut self, encode: impl FnOnce(&mut Encoder<'_>) -> Result<()>) -> Result<()> {
+        self.enqueue(Lane::Compute, |recorder| {
+            let mut encoder = Encoder::new(recorder);
+            encode(&mut encoder)?;
+            encoder.commit();
+            Ok(())
+        })
+    }
+
     /// Submits what is open if the device has nothing else of this stream to do, or if it is enough.
     fn send_if_useful(&mut self) -> Result<()> {
         if self.recording.is_some() {
@@ -218,12 +228,7 @@ impl VulkanStream {
 impl Stream for VulkanStream {
     fn submit(&mut self, commands: &mut [Command<'_>]) -> Result<()> {
         for command in commands {
-            self.enqueue(Lane::Compute, |recorder| {
-                let mut encoder = Encoder::new(recorder);
-                kernels::encode(&mut encoder, command)?;
-                encoder.commit();
-                Ok(())
-            })?;
+            self.encode(|encoder| kernels::encode(encoder, command))?;
         }
         Ok(())
     }

@@ -110,7 +110,8 @@ fn a_lost_device_stays_lost() {
         stream.write(&*buffer, 0, &[1; 1000]).unwrap();
         stream.synchronize().unwrap();
         left.store(1, SeqCst);
-        let lost = (0..10_000).find_map(|_| stream.write(&*buffer, 0, &[2; 1000]).and_then(|()| stream.synchronize()).err());
+        let lost =
+            (0..10_000).find_map(|_| stream.write(&*buffer, 0, &[2; 1000]).and_then(|()| stream.synchronize()).err());
         assert_eq!(lost.map(|error| error.status()), Some(Status::DeviceLost));
         // From here on everything says so, though the driver would answer.
         left.store(0, SeqCst);

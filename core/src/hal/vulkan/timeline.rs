@@ -69,8 +69,10 @@ impl Timeline {
 
 impl Drop for Timeline {
     fn drop(&mut self) {
-        // SAFETY: submissions that signal or wait for it hold it, so none is under way.
-        unsafe { (self.shared.api.destroy_semaphore)(self.shared.device, self.semaphore, ptr::null()) };
+        if self.shared.is_here() {
+            // SAFETY: submissions that signal or wait for it hold it, so none is under way.
+            unsafe { (self.shared.api.destroy_semaphore)(self.shared.device, self.semaphore, ptr::null()) };
+        }
     }
 }
 
@@ -156,13 +158,17 @@ impl Timestamp for Taken {
             (self.shared.api.query_results)(self.shared.device, self.query.pool, 0, 1, 8, to, 8, flags)
         };
         self.shared.check(result, "reading a timestamp")?;
-        Ok((ticks as f64 * f64::from(self.shared.physical.limits.timestamp_period)) as u64)
+        // Exactly, as a double has too few digits for nanoseconds since 1970, which is what some drivers count.
+        let period = f64::from(self.shared.physical.limits.timestamp_period) * 2f64.powi(32);
+        Ok(((u128::from(ticks) * period as u128) >> 32) as u64)
     }
 }
 
 impl Drop for Query {
     fn drop(&mut self) {
-        // SAFETY: command buffers that use it hold it, so none does any more.
-        unsafe { (self.shared.api.destroy_query_pool)(self.shared.device, self.pool, ptr::null()) };
+        if self.shared.is_here() {
+            // SAFETY: command buffers that use it hold it, so none does any more.
+            unsafe { (self.shared.api.destroy_query_pool)(self.shared.device, self.pool, ptr::null()) };
+        }
     }
 }

@@ -298,9 +298,8 @@ impl Inner {
     /// Parameters from bindings, by set and binding.
     fn take_bindings(&mut self) -> Result<()> {
         let sets = self.shared.physical.limits.max_bound_descriptor_sets;
-        let mut bindings: Vec<_> = self.entry.bindings.iter().collect();
-        bindings.sort_by_key(|binding| (binding.set, binding.binding));
-        for binding in bindings {
+        // They come by set and binding.
+        for binding in &self.entry.bindings {
             let (set, number) = (binding.set, binding.binding);
             let kind = match binding.kind {
                 BindingKind::StorageBuffer => vk::DescriptorType::STORAGE_BUFFER,
@@ -414,6 +413,9 @@ impl Drop for Lent {
 impl Drop for Inner {
     fn drop(&mut self) {
         let Shared { api, device, .. } = &*self.shared;
+        if !self.shared.is_here() {
+            return;
+        }
         // SAFETY: work that uses them holds this, so none does any more.
         unsafe {
             for sets in self.idle.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
