@@ -165,8 +165,10 @@ pub unsafe extern "C" fn adead_pipeline_create(
             unsafe { (reference(context, "context")?, reference(kernel, "kernel")?, Out::new(out, "out")?) };
         // SAFETY: as above.
         let (entry, constants) = unsafe { (optional_text(entry, "entry")?, array(constants, count, "constants")?) };
-        let constants = constants.iter().map(|constant| (constant.id, constant.value)).collect();
-        let options = PipelineOptions { entry: entry.map(Into::into), constants };
+        let mut options = PipelineOptions { entry: entry.map(Into::into), constants: Vec::new() };
+        for constant in constants {
+            options.constants.push((constant.id, constant.value));
+        }
         out.give(handle(context.0.create_pipeline(&kernel.kernel, &options)?));
         Ok(())
     })
