@@ -160,7 +160,10 @@ impl VulkanStream {
         (self.last, self.lane) = (next[0], lane);
         let waits = std::mem::take(&mut self.waits);
         self.in_flight.push_back(Submission { number: self.last, work, _waits: waits });
-        self.reap()?;
+        // Asking the driver takes a moment too.
+        if self.in_flight.len() > IN_FLIGHT / 2 {
+            self.reap()?;
+        }
         while self.in_flight.len() > IN_FLIGHT {
             let oldest = self.in_flight[0].number;
             self.timeline.wait(oldest, u64::MAX)?;
