@@ -3,7 +3,6 @@
 use adead_core::Status;
 use adead_core::hal::spirv::{Binding, BindingKind, ConstantKind, EntryPoint, Member, Module};
 use proptest::prelude::*;
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
@@ -143,6 +142,23 @@ fn many_kinds() {
 }
 
 #[test]
+fn the_kernels_of_adead_itself() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/vulkan/generated");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "spv") {
+            let module = Module::parse(&std::fs::read(&path).unwrap()).unwrap_or_else(|e| panic!("{path:?}: {e}"));
+            let main = only(&module);
+            assert!(main.bindings.is_empty(), "{path:?}");
+            assert!(main.push_constants.as_ref().is_some_and(|push| push.bytes <= 128), "{path:?}");
+            count += 1;
+        }
+    }
+    assert!(count > 0);
+}
+
+#[test]
 fn either_byte_order() {
     for module in ALL {
         let swapped: Vec<u8> = module.chunks(4).flat_map(|word| [word[3], word[2], word[1], word[0]]).collect();
@@ -204,7 +220,7 @@ fn hostile(words: &[u32], at: usize) -> [u32; 16] {
         word ^ 0x1_0000,
         word & 0xffff | 0xffff_0000,
         word & 0xffff_0000,
-        word << 16 | word >> 16,
+        word.rotate_left(16),
         words[(at * 7 + 3) % words.len()],
         (at as u32 * 31 + 7) % bound,
         (at as u32 * 17 + 3) % bound,
@@ -241,64 +257,93 @@ fn validate(words: &[u32], environment: &str) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
 }
 
+/// The Vulkan version that each module of [`ALL`] was made for.
+const ENVIRONMENTS: [&str; 6] = ["vulkan1.2", "vulkan1.2", "vulkan1.2", "vulkan1.0", "vulkan1.3", "vulkan1.2"];
+
+/// What spirv-val may find in a module that was taken, as the documentation of `hal::spirv` says.
+const LEFT_TO_VALIDATORS: &[&str] = &[
+    // How constructs nest.
+    "construct",
+    "block <ID>",
+    "back-edge",
+    "Back-edges",
+    "must be different labels",
+    "must not both be specified",
+    // Signs, and types declared twice.
+    "UMod",
+    "UDiv",
+    "BitReverse",
+    "Duplicate non-aggregate type declarations",
+    "width-only conversions",
+    // Decorations.
+    "ecoration",
+    "cannot be applied",
+    "decorated with",
+    "rounding mode",
+    "Invariant",
+    "BufferBlock",
+    "expected AliasedPointer or RestrictPointer",
+    "Operand 2 of Decorate requires",
+    "Operand 3 of MemberDecorate requires",
+    "while decoding OpMemberDecorate",
+    // Layout of blocks.
+    "layout rules",
+    "explicitly laid out",
+    // Images, and stores to what can't be written.
+    "Image",
+    "image",
+    "Texel",
+    "Coordinate",
+    "Sampling operation",
+    "cannot store to Uniform Blocks",
+    "may not allocate a pointer type",
+    // Scopes and semantics.
+    "Semantics",
+    "Scope",
+    "scope",
+    // Capabilities, versions, and what OpSource says.
+    "apability",
+    "capabilities",
+    "requires SPIR-V version",
+    "requires one of these extensions",
+    "source language",
+];
+
+/// Whatever is taken is valid but for what is documented. Takes spirv-val and half a minute, so only with
+/// `ADEAD_SPIRV_VAL=1`; of the modules that are taken, every so many are looked at.
 #[test]
-fn explore() {
-    if std::env::var_os("EXPLORE").is_none() {
+fn what_is_taken_is_valid() {
+    let Some(step) = std::env::var("ADEAD_SPIRV_VAL").ok().and_then(|step| step.parse::<usize>().ok()) else {
         return;
-    }
-    let step: usize = std::env::var("EXPLORE").unwrap().parse().unwrap();
-    let mut n = 0;
-    let mut ok = 0;
-    let mut acc = 0;
-    let mut classes: BTreeMap<String, (usize, String)> = BTreeMap::new();
-    for (which, module) in ALL.iter().enumerate() {
+    };
+    let (mut taken, mut good) = (0, 0);
+    for (module, environment) in ALL.into_iter().zip(ENVIRONMENTS) {
         let mut words = words(module);
+        validate(&words, environment).unwrap();
         for at in 0..words.len() {
-            let good = words[at];
+            let before = words[at];
             for word in hostile(&words, at) {
-                if word == good {
+                words[at] = word;
+                if word == before || Module::parse(&bytes(&words)).is_err() {
                     continue;
                 }
-                n += 1;
-                words[at] = word;
-                if Module::parse(&bytes(&words)).is_ok() {
-                    acc += 1;
-                    if acc % step != 0 {
-                        continue;
-                    }
-                    match validate(
-                        &words,
-                        ["vulkan1.2", "vulkan1.2", "vulkan1.2", "vulkan1.0", "vulkan1.3", "vulkan1.2"][which],
-                    ) {
-                        Ok(()) => ok += 1,
-                        Err(text) => {
-                            let class: String = text
-                                .lines()
-                                .next()
-                                .unwrap_or("")
-                                .chars()
-                                .map(|c| if c.is_ascii_digit() { '#' } else { c })
-                                .collect();
-                            let class: String = class.split('\'').step_by(2).collect::<Vec<_>>().join("_");
-                            let e = classes.entry(class).or_insert((0, String::new()));
-                            e.0 += 1;
-                            e.1 = format!(
-                                "{which} {at} {good:#x}->{word:#x} {}",
-                                text.lines().take(3).collect::<Vec<_>>().join(" | ")
-                            );
-                        }
+                taken += 1;
+                if taken % step != 0 {
+                    continue;
+                }
+                match validate(&words, environment) {
+                    Ok(()) => good += 1,
+                    Err(text) => {
+                        let known = LEFT_TO_VALIDATORS.iter().any(|known| text.contains(known));
+                        assert!(known, "{environment}, word {at}, {before:#x} set to {word:#x}: {text}");
                     }
                 }
             }
-            words[at] = good;
+            words[at] = before;
         }
     }
-    println!("{n} mutations, {acc} accepted, {ok} of 1/{step} valid");
-    let mut all: Vec<_> = classes.into_iter().collect();
-    all.sort_by_key(|e| e.1.0);
-    for (class, (n, example)) in all {
-        println!("{n:5} {class}\n        {example}");
-    }
+    println!("{taken} taken, of {} {good} valid", taken / step);
+    assert!(good * 10 > taken / step * 9);
 }
 
 proptest! {

@@ -165,45 +165,32 @@ float fmaz_integer(const float fa, const float fb, const float fc) {
     if (ec == 255u) {
         return z;
     }
-    // The product as h:l·2^e with h:l in [2⁶¹, 2⁶³), the summand as sh:sl·2^(e − d) with sh:sl in [2⁶², 2⁶³) or 0.
-    uint h, l, sh = (c & 0x7fffffu | 0x800000u) << 7, sl = 0u;
+    // The product as h:l·2^e with h:l in [2⁶¹, 2⁶³), the summand as h:l·2^(e − d) with h:l in [2⁶², 2⁶³) or 0; then their signs.
+    uint h, l;
     umulExtended((a & 0x7fffffu | 0x800000u) << 7, (b & 0x7fffffu | 0x800000u) << 8, h, l);
-    int e = int(ea + eb) - 315, d = e - int(ec) + 189;
-    if (ec == 0u) {
-        sh = 0u;
-        d = 0;
-    }
-    uint sign = (a ^ b) & SIGN, other = c & SIGN;
-    if (d < 0) {
-        e -= d;
-        d = -d;
-        uint swap = h;
-        h = sh;
-        sh = swap;
-        sl = l;
-        l = 0u;
-        swap = sign;
-        sign = other;
-        other = swap;
-    }
+    int e = int(ea + eb) - 315, d = ec == 0u ? 0 : e - int(ec) + 189;
+    uvec3 p = uvec3(h, l, (a ^ b) & SIGN), s = uvec3(ec == 0u ? 0u : (c & 0x7fffffu | 0x800000u) << 7, 0u, c & SIGN);
+    e -= min(d, 0);
+    uvec3 large = mix(p, s, bvec3(d < 0)), small = mix(s, p, bvec3(d < 0));
     // The smaller exponent's number moves right; that something was lost stays in its last bit.
-    uint n = uint(min(d, 63)), lost = 0u;
+    uint n = uint(min(abs(d), 63)), sh = small.x, sl = small.y, lost = 0u;
     if (n >= 32u) {
         lost = sl;
         sl = sh;
         sh = 0u;
-        n -= 32u;
     }
+    n &= 31u;
     lost |= sl << 1 << (31u - n);
-    sl = sl >> n | sh << 1 << (31u - n) | uint(lost != 0u);
+    sl = sl >> n | sh << 1 << (31u - n) | min(lost, 1u);
     sh >>= n;
-    bool differ = sign != other;
+    uint sign = large.z;
+    bool differ = sign != small.z;
     if (differ) {
         sh = ~sh + uint(sl == 0u);
         sl = -sl;
     }
-    l += sl;
-    h += sh + uint(l < sl);
+    l = large.y + sl;
+    h = large.x + sh + uint(l < sl);
     if (differ && int(h) < 0) {
         h = ~h + uint(l == 0u);
         l = -l;

@@ -3,38 +3,28 @@
 // 32 invocations take a block of up to 1024 elements, each of them one lane of SUM; what an invocation reads waits in shared memory.
 shared int best[ROWS];
 
+void put(const uint o, const uint lane, const float v) {
+    parts[o + (lane >> 2)][lane & 3u] = floatBitsToUint(v);
+}
+
 // SUM of the row's lanes, for every one of its invocations.
-float row_sum(const float lane) {
-    uint t = gl_LocalInvocationIndex;
+float row_sum(const float v) {
+    uint lane = gl_LocalInvocationIndex & 31u, group = gl_LocalInvocationIndex >> 5;
     barrier();
-    parts[t >> 2][t & 3u] = floatBitsToUint(lane);
+    put(group * 8u, lane, v);
     barrier();
-    uint o = (t >> 5) << 3;
-    precise vec4 s[4];
-    for (uint k = 0u; k < 4u; k++) {
-        s[k] = uintBitsToFloat(parts[o + k]) + uintBitsToFloat(parts[o + 4u + k]);
-    }
-    s[0] = (s[0] + s[2]) + (s[1] + s[3]);
-    precise vec2 pair = s[0].xy + s[0].zw;
-    precise float sum = pair.x + pair.y;
-    sum = total(sum);
+    float sum = tree(group * 8u);
     if (BLOCKS > 1u) {
+        // The sums of the blocks are lanes once more, and zeros.
+        uint block = group % BLOCKS, o = (group - block) * 8u;
         barrier();
-        if ((t & 31u) == 0u) {
-            parts[o].x = floatBitsToUint(sum);
+        if (lane == 0u) {
+            put(o, block, sum);
+        } else if (block == 0u && lane >= BLOCKS) {
+            put(o, lane, 0.0);
         }
         barrier();
-        // At most eight sums: the steps from 4 on, and zeros.
-        uint b = (t >> 5) / BLOCKS * BLOCKS;
-        precise vec4 low = vec4(0.0), high = vec4(0.0);
-        for (uint k = 0u; k < 4u; k++) {
-            low[k] = k < BLOCKS ? f(parts[(b + k) * 8u].x) : 0.0;
-            high[k] = k + 4u < BLOCKS ? f(parts[(b + k + 4u) * 8u].x) : 0.0;
-        }
-        low = low + high;
-        pair = low.xy + low.zw;
-        sum = pair.x + pair.y;
-        sum = total(sum);
+        sum = tree(o);
     }
     return sum;
 }

@@ -13,7 +13,8 @@ pub use stream::{Download, Event, Fence, Recording, Stream, Timestamp};
 
 use crate::context::{Context, ContextOptions};
 use crate::devices::{Opened, no_gpu};
-use crate::error::{Result, fail};
+use crate::error::Result;
+use crate::files::read;
 use crate::hal::MemoryUse;
 use crate::program::Program;
 use crate::tensor::Element;
@@ -94,7 +95,7 @@ impl Context {
 
     /// A program from an `.adead` file (or in an older format), to be run with [`Program::run`] on this context.
     pub fn load_adead(&self, path: impl AsRef<Path>) -> Result<Program> {
-        Program::decode(&read(path.as_ref())?)
+        Program::load(path.as_ref())
     }
 
     /// Enqueues a kernel over workgroups in x, y, z, with buffers in the order of their set and binding. It returns at once;
@@ -132,14 +133,6 @@ impl Context {
     /// The memory of the context's GPU, or of the host where it has none.
     pub fn memory(&self) -> Result<MemoryUse> {
         Ok(self.working()?.device.memory())
-    }
-}
-
-/// A file's bytes.
-fn read(path: &Path) -> Result<Vec<u8>> {
-    match std::fs::read(path) {
-        Ok(bytes) => Ok(bytes),
-        Err(error) => fail!(Io, "{}: {error}", path.to_string_lossy()),
     }
 }
 

@@ -96,11 +96,22 @@ impl Stream {
 
     /// Records what `work` enqueues instead of running it. Uploads, downloads and events can't be recorded.
     pub fn record(&mut self, work: impl FnOnce(&mut Stream) -> Result<()>) -> Result<Recording> {
-        self.stream.start_recording()?;
+        self.start_recording()?;
         let outcome = work(self);
-        let recording = self.stream.finish_recording();
+        let recording = self.finish_recording();
         outcome?;
-        Ok(Recording(recording?))
+        recording
+    }
+
+    /// From here to [`Stream::finish_recording`], what is enqueued is recorded: [`Stream::record`] for callers that have no
+    /// closure to give. `invalid_argument` while recording already, `unsupported` on the CPU.
+    pub fn start_recording(&mut self) -> Result<()> {
+        self.stream.start_recording()
+    }
+
+    /// What was recorded. `invalid_argument` unless the stream is recording.
+    pub fn finish_recording(&mut self) -> Result<Recording> {
+        Ok(Recording(self.stream.finish_recording()?))
     }
 
     /// Enqueues a recording.

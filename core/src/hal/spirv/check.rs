@@ -1,7 +1,8 @@
 //! The structural check: after it, every instruction is whole, in its place, and about things that exist and fit.
 
+use super::blocks::Blocks;
 use super::grammar::{GLSL, pattern};
-use super::rules::Shape;
+use super::types::{POINTER, Shape};
 use crate::error::{Error, Result, Status};
 
 /// `OpTypeForwardPointer` was seen; in [`Checker::value`].
@@ -22,6 +23,8 @@ pub(super) struct Checker<'a> {
     /// Target, member, decoration and its first number; sorted once the types begin.
     pub decorations: Vec<[u32; 4]>,
     sorted: bool,
+    /// The capabilities that are declared, of those in `needs`.
+    pub capabilities: u64,
     /// Place of a function, and a function or global variable that it uses.
     pub uses: Vec<[u32; 2]>,
     /// The functions' ids.
@@ -39,6 +42,7 @@ pub(super) struct Checker<'a> {
     pub parameter: usize,
     pub first_block: usize,
     pub block: usize,
+    pub blocks: Blocks,
 }
 
 /// The section of the module's layout that an opcode belongs to; 0: where it comes, from the types on.
@@ -72,6 +76,7 @@ impl<'a> Checker<'a> {
             value: vec![0; ids],
             decorations: Vec::new(),
             sorted: false,
+            capabilities: 0,
             uses: Vec::new(),
             functions: Vec::new(),
             specialization,
@@ -83,6 +88,7 @@ impl<'a> Checker<'a> {
             parameter: 0,
             first_block: 0,
             block: 0,
+            blocks: Blocks::default(),
         };
         checker.ensure((1..=MOST_IDS).contains(&words[3]), "the bound of ids is", words[3])?;
         checker.outline()?;
@@ -220,12 +226,21 @@ impl<'a> Checker<'a> {
         (self.word(id, 0) >> 16) as usize
     }
 
-    /// An id that is defined before this instruction, and in this function if in any.
+    /// An id that is defined before this instruction on every path, and in this function if in any.
     fn before(&self, id: u32) -> Result<usize> {
         let place = self.place(id)?;
-        let visible = place < self.at && (place < self.body || place >= self.function);
+        let visible = place < self.at && (place < self.body || place >= self.function && self.reaches(place, self.at));
         self.ensure(visible, "here is not defined yet the id", id)?;
         Ok(place)
+    }
+
+    /// Whether every path to the block around one word of this function leads through that around another; parameters
+    /// are around all.
+    pub fn reaches(&self, from: usize, to: usize) -> bool {
+        match (self.blocks.at(from), self.blocks.at(to)) {
+            (Some(from), Some(to)) => self.blocks.dominates(from, to),
+            _ => true,
+        }
     }
 
     pub fn type_id(&self, id: u32) -> Result<()> {
@@ -267,6 +282,13 @@ impl<'a> Checker<'a> {
         Ok(of)
     }
 
+    /// Whether a constant is a scope, or the semantics of memory: one order at most.
+    fn number(&self, shape: Shape, id: u32, semantics: bool) -> bool {
+        let value = self.value[id as usize];
+        let known = if semantics { value < 1 << 16 && (value & 0x1e).count_ones() < 2 } else { value < 7 };
+        known && self.opcode(id) == 43 && shape == Shape { class: Shape::INTEGER, width: 32, count: 1 }
+    }
+
     /// A pointer's storage class and what it points to.
     pub fn pointer(&mut self, id: u32) -> Result<(u32, u32)> {
         let of = self.value(id)?;
@@ -292,7 +314,7 @@ impl<'a> Checker<'a> {
 
     /// Marks a pointer type that is declared before it is defined.
     pub fn forward(&mut self, id: u32) {
-        self.value[id as usize] = FORWARD | 8;
+        self.value[id as usize] = FORWARD | POINTER;
     }
 
     /// The second pass, for one instruction.
@@ -386,7 +408,8 @@ impl<'a> Checker<'a> {
                 }
                 b'c' => previous = self.constant(word)?,
                 _ => {
-                    let given = if code == b'k' { self.constant(word)? } else { self.value(word)? };
+                    let given =
+                        if matches!(code, b'k' | b'e' | b's') { self.constant(word)? } else { self.value(word)? };
                     let (shape, before) = (self.shape(given), self.shape(previous));
                     let fits = match code {
                         b'=' => given == of,
@@ -402,6 +425,7 @@ impl<'a> Checker<'a> {
                             }
                         }
                         b'u' | b'k' => shape.class == Shape::INTEGER && shape.count == 1,
+                        b'e' | b's' => self.number(shape, word, code == b's'),
                         b'2' => shape.class == Shape::FLOAT && shape.count == 2,
                         b'4' => shape.class == Shape::FLOAT && shape.count == 4,
                         _ => true,

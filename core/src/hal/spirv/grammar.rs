@@ -13,7 +13,7 @@
 //! | `2` `4` | a float vector of so many components |
 //! | `v` | any value |
 //! | `q` | a pointer; `p` to the result's type |
-//! | `c` | a constant; `k` an integer one |
+//! | `c` | a constant; `k` an integer one; `e` a scope; `s` memory semantics |
 //! | `t` | a type |
 //! | `l` | a block of the same function |
 //! | `x` | any id, defined anywhere |
@@ -51,21 +51,21 @@ const ROWS: &[(u32, &str)] = &[
     (201, "IRjjuu IRjuu IRjuu IRj IRi"),
     (
         224,
-        "kkk kk - TRpkk qkkv TRpkk= TRpkkk== - TRpkk TRpkk TRpkk= TRpkk= TRpkk= TRpkk= TRpkk= TRpkk= TRpkk= TRpkk= TRpkk=",
+        "ees es - TRpes qesv TRpes= TRpess== - TRpes TRpes TRpes= TRpes= TRpes= TRpes= TRpes= TRpes= TRpes= TRpes= TRpes=",
     ),
     (245, "TR! lld?d* ld r l vll?d* vl! - 0 v 0"),
     (317, "0"),
-    (330, "n xd! xd?x* BRk BRkv BRkv BRkv TRk=u TRk= TRkv BRkv BRkvu TRkdv TRkv TRkv TRk=u TRk=u TRk=u TRk=u"),
-    (349, "IRkd=?u FRkd=?u IRkd=?u FRkd=?u IRkd=?u IRkd=?u FRkd=?u IRkd=?u IRkd=?u FRkd=?u IRkd=?u IRkd=?u IRkd=?u"),
-    (362, "BRkd=?u BRkd=?u BRkd=?u TRk=u TRk=u"),
+    (330, "n xd! xd?x* BRe BRev BRev BRev TRe=u TRe= TRev BRev BRevu TRedv TRev TRev TRe=u TRe=u TRe=u TRe=u"),
+    (349, "IRed=?u FRed=?u IRed=?u FRed=?u IRed=?u IRed=?u FRed=?u IRed=?u IRed=?u FRed=?u IRed=?u IRed=?u IRed=?u"),
+    (362, "BRed=?u BRed=?u BRed=?u TRe=u TRe=u"),
     (400, "TRv BRqh BRqh TRqh"),
     (4421, "TRv TR="),
-    (4428, "BRv BRv BRv TRk=u?u TR=u"),
-    (4450, "IRvv?d IRvv?d IRvv?d IRvv=?d IRvv=?d IRvv=?d rtkkkk TRqk?u?m qvk?u?m TRvv=?d TRt"),
-    (5056, "TRk"),
-    (5614, "FRpkk= FRpkk="),
+    (4428, "BRv BRv BRv TRe=u?u TR=u"),
+    (4450, "IRvv?d IRvv?d IRvv?d IRvv=?d IRvv=?d IRvv=?d rtekkk TRqk?u?m qvk?u?m TRvv=?d TRt"),
+    (5056, "TRe"),
+    (5614, "FRpes= FRpes="),
     (5630, "v TR=v xdn xddn"),
-    (6035, "FRpkk="),
+    (6035, "FRpes="),
     (
         GLSL + 1,
         "FR= FR= FR= FR= IRj FR= IRj FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR== FR== FR=",

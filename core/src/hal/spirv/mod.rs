@@ -4,27 +4,67 @@
 //! refuses what is not whole and in order, in time and memory that grow with the module's length:
 //!
 //! - the header; every instruction's length, number and place in the module's layout; texts that end;
-//! - ids within the bound, defined once, and before they are used wherever that is asked; blocks within functions, each
-//!   begun and ended; jumps to blocks of the same function;
+//! - ids within the bound, defined once, and on every path before they are used; blocks within functions, each begun and
+//!   ended; jumps to blocks of the same function; phis of the blocks that jump there;
 //! - operands that are what they should be (a type, a constant, a pointer, a block) and types that fit: arithmetic, loads
 //!   and stores, paths into structures, calls and returns; sizes of constants, vectors, arrays and structures;
 //! - functions that don't call themselves, and don't become too large when a driver puts them into each other;
 //! - only what a Vulkan compute kernel may have: no graphics, ray tracing or OpenCL, and no decoration groups.
 //!
-//! It doesn't check what takes a whole validator: that a definition lies on every path to its use, that merge
-//! blocks nest, that signs of integers, layouts of blocks, decorations, scopes and limits of a device are as the
-//! specification wants, and that capabilities are declared for what is used. `spirv-val` does.
+//! - capabilities for widths of numbers, subgroup operations and addresses of buffers, so that a device that looks at
+//!   [`Module::capabilities`] has seen what it is asked for.
+//!
+//! What takes a whole validator it leaves to `spirv-val`. Modules can pass that are wrong in
+//!
+//! - how selections and loops nest (that headers dominate what they merge is checked, and that loops have one way back),
+//!   and blocks that no path leads to;
+//! - signs of integers, types declared twice, decorations that mean nothing where they are;
+//! - the layout of blocks: offsets and strides that overlap or are not aligned;
+//! - operands of images, and memory semantics that an instruction can't have;
+//! - capabilities, versions and extensions for anything but the above, and limits of a device.
+//!
+//! `core/tests/spirv.rs` holds modules that were changed at random against `spirv-val`, and lists its complaints.
 
+mod blocks;
 mod check;
+mod constants;
+mod extended;
 mod grammar;
+mod names;
 mod reflect;
 mod rules;
-#[cfg(test)]
-mod tests;
+mod types;
+mod variables;
 
 use crate::error::{Result, fail};
 use check::Checker;
 use std::fmt;
+
+/// Capabilities that compute kernels ask for, each behind its number.
+const CAPABILITIES: &str = "0 Matrix 1 Shader 4 Addresses 5 Linkage 6 Kernel 8 Float16Buffer 9 Float16 10 Float64 11 Int64 \
+    12 Int64Atomics 18 Groups 22 Int16 25 ImageGatherExtended 27 StorageImageMultisample \
+    28 UniformBufferArrayDynamicIndexing 29 SampledImageArrayDynamicIndexing 30 StorageBufferArrayDynamicIndexing \
+    31 StorageImageArrayDynamicIndexing 39 Int8 43 Sampled1D 44 Image1D 46 SampledBuffer 47 ImageBuffer \
+    49 StorageImageExtendedFormats 50 ImageQuery 55 StorageImageReadWithoutFormat 56 StorageImageWriteWithoutFormat \
+    61 GroupNonUniform 62 GroupNonUniformVote 63 GroupNonUniformArithmetic 64 GroupNonUniformBallot \
+    65 GroupNonUniformShuffle 66 GroupNonUniformShuffleRelative 67 GroupNonUniformClustered 68 GroupNonUniformQuad \
+    4423 SubgroupBallotKHR 4428 WorkgroupMemoryExplicitLayoutKHR 4431 SubgroupVoteKHR 4433 StorageBuffer16BitAccess \
+    4434 UniformAndStorageBuffer16BitAccess 4435 StoragePushConstant16 4441 VariablePointersStorageBuffer \
+    4442 VariablePointers 4448 StorageBuffer8BitAccess 4449 UniformAndStorageBuffer8BitAccess 4450 StoragePushConstant8 \
+    4464 DenormPreserve 4465 DenormFlushToZero 4466 SignedZeroInfNanPreserve 4467 RoundingModeRTE 4468 RoundingModeRTZ \
+    5055 ShaderClockKHR 5116 BFloat16TypeKHR 5301 ShaderNonUniform 5302 RuntimeDescriptorArray \
+    5306 UniformBufferArrayNonUniformIndexing 5308 StorageBufferArrayNonUniformIndexing 5345 VulkanMemoryModel \
+    5346 VulkanMemoryModelDeviceScope 5347 PhysicalStorageBufferAddresses 5612 AtomicFloat32MinMaxEXT 5629 ExpectAssumeKHR \
+    6016 DotProductInputAll 6017 DotProductInput4x8Bit 6018 DotProductInput4x8BitPacked 6019 DotProduct \
+    6022 CooperativeMatrixKHR 6026 GroupNonUniformRotateKHR 6029 FloatControls2 6033 AtomicFloat32AddEXT \
+    6034 AtomicFloat64AddEXT";
+
+/// A capability's name, such as `Int64` of 11, unless it is an unusual one.
+pub fn capability_name(number: u32) -> Option<&'static str> {
+    let mut words = CAPABILITIES.split(' ');
+    // Names are no numbers, so no name is taken for one.
+    words.find(|word| word.parse() == Ok(number)).and(words.next())
+}
 
 /// The number a module begins with.
 const MAGIC: u32 = 0x0723_0203;
@@ -76,7 +116,8 @@ pub struct Binding {
     pub writable: bool,
     /// Bytes of the block's fixed part, which a buffer must have at least.
     pub bytes: u64,
-    /// Bytes from one element to the next of the array of any length at the block's end; 0 if there is none.
+    /// Bytes from one element to the next of the array of any length at the block's end; 0 if there is none, 1 if
+    /// variables that share the binding differ in it.
     pub stride: u64,
 }
 

@@ -1,8 +1,9 @@
 //! What a checked module says of itself: entry points, bindings, constants.
 
 use super::check::{Checker, WHOLE};
-use super::rules::decoration::*;
-use super::rules::{CONSTANT, PUSH, STORAGE, Shape, UNIFORM, WORKGROUP};
+use super::names::decoration::*;
+use super::names::{CONSTANT, PUSH, STORAGE, UNIFORM, WORKGROUP};
+use super::types::Shape;
 use super::{Binding, BindingKind, ConstantKind, EntryPoint, Member, PushConstants, SpecializationConstant};
 use crate::error::Result;
 
@@ -162,18 +163,19 @@ impl Checker<'_> {
             let same = (a.set, a.binding) == (b.set, b.binding);
             if same {
                 // One descriptor under several variables.
-                if (a.kind, a.count) != (b.kind, b.count) {
+                if a.kind != b.kind {
                     clash = Some(a.binding);
                 }
+                a.count = if a.count == 0 || b.count == 0 { 0 } else { a.count.max(b.count) };
                 a.readable |= b.readable;
                 a.writable |= b.writable;
                 a.bytes = a.bytes.max(b.bytes);
-                a.stride = a.stride.max(b.stride);
+                a.stride = if a.stride == b.stride { a.stride } else { 1 };
             }
             same
         });
         match clash {
-            Some(number) => Err(self.fault("two variables differ in kind or count at binding", number)),
+            Some(number) => Err(self.fault("two variables differ in kind at binding", number)),
             None => Ok(entry),
         }
     }

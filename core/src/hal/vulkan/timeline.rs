@@ -1,14 +1,15 @@
 //! Timeline semaphores, the one thing that streams, events and fences wait for, and timestamps.
 
-use super::recorder::Recorder;
+use super::recorder::{Kind, Recorder};
 use super::shared::{Lane, Shared};
 use crate::error::{Result, fail};
-use crate::hal::{Event, Timestamp};
+use crate::hal::{DeviceKind, Event, Timestamp};
 use ash::vk;
 use std::any::Any;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 /// A semaphore that counts a stream's submissions.
 pub struct Timeline {
@@ -53,6 +54,9 @@ impl Timeline {
             return Ok(true);
         }
         self.shared.usable()?;
+        if self.look_out(value, nanoseconds)? {
+            return Ok(true);
+        }
         let info = vk::SemaphoreWaitInfo::default()
             .semaphores(std::slice::from_ref(&self.semaphore))
             .values(std::slice::from_ref(&value));
@@ -65,7 +69,36 @@ impl Timeline {
         }
         Ok(reached)
     }
+
+    /// Looks again and again for a while: being woken takes longer than most small kernels.
+    fn look_out(&self, value: u64, nanoseconds: u64) -> Result<bool> {
+        if self.shared.physical.kind == DeviceKind::Software {
+            // It needs the processor itself.
+            return Ok(false);
+        }
+        let (start, most) = (Instant::now(), LOOK_OUT.min(Duration::from_nanos(nanoseconds)));
+        loop {
+            for _ in 0..16 {
+                let mut reached = 0;
+                // SAFETY: the semaphore is there.
+                let result =
+                    unsafe { (self.shared.api.semaphore_value)(self.shared.device, self.semaphore, &mut reached) };
+                self.shared.check(result, "asking how far the device is")?;
+                if reached >= value {
+                    self.seen.fetch_max(reached, Relaxed);
+                    return Ok(true);
+                }
+                std::hint::spin_loop();
+            }
+            if start.elapsed() >= most {
+                return Ok(false);
+            }
+        }
+    }
 }
+
+/// How long a wait looks out before it sleeps.
+const LOOK_OUT: Duration = Duration::from_micros(200);
 
 impl Drop for Timeline {
     fn drop(&mut self) {
@@ -133,7 +166,7 @@ impl Taken {
         let result = unsafe { (shared.api.create_query_pool)(shared.device, &info, ptr::null(), &mut pool) };
         shared.check(result, "making a query pool")?;
         let query = Arc::new(Query { shared: shared.clone(), pool });
-        recorder.barrier();
+        recorder.barrier(Kind::Time);
         // SAFETY: the command buffer is being recorded; the pool is kept by it.
         unsafe {
             (shared.api.cmd_reset_query_pool)(recorder.commands, pool, 0, 1);

@@ -1,7 +1,7 @@
 //! Users' kernels: a checked module, the descriptors that it wants, its pipeline.
 
 use super::memory::Allocation;
-use super::recorder::Recorder;
+use super::recorder::{Kind, Recorder};
 use super::shared::Shared;
 use super::stream::of_device;
 use crate::error::{Error, Result, Status, fail};
@@ -192,7 +192,7 @@ impl UserKernel {
                 _ => {}
             }
         }
-        recorder.barrier();
+        recorder.barrier(Kind::Kernel);
         recorder.bind(inner.pipeline);
         if !push.is_empty() {
             recorder.push(inner.layout, push);

@@ -10,7 +10,7 @@ mod moves;
 mod normalise;
 mod reduce;
 
-pub(super) use arithmetic::{Arguments, Constants, PROBE};
+pub(super) use arithmetic::{Arguments, Constants, PROBE, dispatch};
 
 use super::encoder::Encoder;
 use crate::command::{Command, Meta, View};
