@@ -304,7 +304,6 @@ impl Inner {
             let kind = match binding.kind {
                 BindingKind::StorageBuffer => vk::DescriptorType::STORAGE_BUFFER,
                 BindingKind::UniformBuffer => vk::DescriptorType::UNIFORM_BUFFER,
-                kind => fail!(Unsupported, "set {set}, binding {number} is a {kind}: kernels take buffers"),
             };
             if binding.count != 1 {
                 fail!(Unsupported, "set {set}, binding {number} is an array of buffers: kernels take single ones");
