@@ -6,6 +6,7 @@ mod draws;
 use adead_core::hal::cpu::Isa;
 use adead_core::program::{Program, RunOptions};
 use adead_core::{Attrs, Axis, Context, ContextOptions, DType, Op, Permutation, Tensor, View, reference};
+use draws::{Random, draw, plain};
 
 fn contexts() -> Vec<Context> {
     let mut contexts = Vec::new();

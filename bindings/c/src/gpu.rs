@@ -6,8 +6,8 @@ use crate::kernel::{Call, adead_kernel};
 use crate::pointers::{Growing, Out, fail, reference, report};
 use crate::status::{adead_status, guard};
 use adead_core::config::Config;
-use adead_core::hal::MemoryUse;
-use adead_core::{Status, devices};
+use adead_core::hal::{DeviceInfo, MemoryUse};
+use adead_core::{Result, Status, devices};
 use std::ffi::c_void;
 use std::ptr::null;
 
@@ -38,17 +38,22 @@ unsafe impl Growing for adead_memory_use {
     const FIRST_SIZE: usize = 48;
 }
 
+/// Every GPU that may be used.
+#[inline(never)]
+fn gpus() -> Result<Vec<DeviceInfo>> {
+    match devices::gpus(&Config::load()?) {
+        Err(error) if error.status() == Status::BackendUnavailable => Ok(Vec::new()),
+        gpus => gpus,
+    }
+}
+
 /// How many GPUs this machine has, of those that `ADEAD_VISIBLE_DEVICES` leaves; 0 without a driver.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_gpu_count(out: *mut usize) -> adead_status {
     guard(|| {
         // SAFETY: the caller vouches for the pointer.
         let out = unsafe { Out::new(out, "out") }?;
-        out.write(match devices::gpus(&Config::load()?) {
-            Ok(gpus) => gpus.len(),
-            Err(error) if error.status() == Status::BackendUnavailable => 0,
-            Err(error) => return Err(error),
-        });
+        out.write(gpus()?.len());
         Ok(())
     })
 }
@@ -59,7 +64,7 @@ pub unsafe extern "C" fn adead_gpu_count(out: *mut usize) -> adead_status {
 pub unsafe extern "C" fn adead_gpu_info(index: usize, out: *mut adead_device_info) -> adead_status {
     guard(|| {
         let make = |struct_size| {
-            let gpus = devices::gpus(&Config::load()?)?;
+            let gpus = gpus()?;
             match gpus.get(index) {
                 Some(info) => Ok(device_info(struct_size, info)),
                 None => fail!(InvalidArgument, "index is {index}; there are {} GPUs", gpus.len()),

@@ -112,7 +112,7 @@ fn handle(kernel: Kernel) -> adead_kernel {
     adead_kernel { name: CString::new(kernel.name()).unwrap_or_default(), kernel }
 }
 
-/// A kernel from a SPIR-V file: its only entry point or the one called "main", with every specialization constant at its
+/// A kernel from a SPIR-V file: its entry point "main", else its first, with every specialization constant at its
 /// default. `io` if the file can't be read, `invalid_kernel` if it is malformed or the driver refuses it, `unsupported`
 /// if it needs what the device has not.
 #[unsafe(no_mangle)]
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn adead_kernel_load_spirv_bytes(
     })
 }
 
-/// The module of a kernel as another kernel: with another entry point (NULL: its only one or "main"), and with `count`
+/// The module of a kernel as another kernel: with another entry point (NULL: "main", else its first), and with `count`
 /// specialization constants set. `invalid_argument` for an entry point or a constant that it does not have.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_pipeline_create(
@@ -165,8 +165,10 @@ pub unsafe extern "C" fn adead_pipeline_create(
             unsafe { (reference(context, "context")?, reference(kernel, "kernel")?, Out::new(out, "out")?) };
         // SAFETY: as above.
         let (entry, constants) = unsafe { (optional_text(entry, "entry")?, array(constants, count, "constants")?) };
-        let constants = constants.iter().map(|constant| (constant.id, constant.value)).collect();
-        let options = PipelineOptions { entry: entry.map(Into::into), constants };
+        let mut options = PipelineOptions { entry: entry.map(Into::into), constants: Vec::new() };
+        for constant in constants {
+            options.constants.push((constant.id, constant.value));
+        }
         out.give(handle(context.0.create_pipeline(&kernel.kernel, &options)?));
         Ok(())
     })

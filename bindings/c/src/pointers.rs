@@ -16,6 +16,12 @@ pub(crate) fn null(name: &str) -> Error {
     Error::new(Status::InvalidArgument, format!("{name} is NULL"))
 }
 
+#[cold]
+#[inline(never)]
+fn no_array(pointer: *const u8, length: usize, name: &str) -> Error {
+    Error::new(Status::InvalidArgument, format!("{name} at {pointer:p} can't be an array of {length} values"))
+}
+
 /// A handle or struct that is read.
 ///
 /// # Safety
@@ -101,7 +107,7 @@ pub(crate) unsafe fn array<'a, T>(pointer: *const T, length: usize, name: &str) 
         return Err(null(name));
     }
     if !pointer.is_aligned() || length.checked_mul(size_of::<T>()).is_none_or(|bytes| bytes > isize::MAX as usize) {
-        fail!(InvalidArgument, "{name} at {pointer:p} can't be an array of {length} values");
+        return Err(no_array(pointer.cast(), length, name));
     }
     // SAFETY: aligned, of a size that exists, and the caller vouches for the rest.
     Ok(unsafe { std::slice::from_raw_parts(pointer, length) })

@@ -64,6 +64,7 @@ fn start(backend: c_int) -> Result<&'static Context> {
 }
 
 /// The context of a backend, opened the first time.
+#[inline(never)]
 fn context(backend: c_int) -> Result<&'static Context> {
     let open = match backend {
         ADEAD_BACKEND_AUTO => Context::auto,
@@ -260,16 +261,24 @@ fn compute(shader: &str, groups: [u32; 3]) -> Result<()> {
     }
     let (mut memories, mut buffers, mut last) = (Vec::new(), Vec::new(), 0);
     for _ in parameters {
-        let Some(next) = blocks.values().filter(|block| block.number > last).min_by_key(|block| block.number) else {
-            break;
-        };
-        last = next.number;
-        let bytes = next.memory.pointer().as_ptr();
+        let mut next: Option<&Block> = None;
+        for block in blocks.values() {
+            if block.number > last && next.is_none_or(|next| block.number < next.number) {
+                next = Some(block);
+            }
+        }
+        let Some(Block { number, memory }) = next else { break };
+        last = *number;
+        let bytes = memory.pointer().as_ptr();
         // SAFETY: the block is not freed while the lock is held, and its owner waits for this call.
-        buffers.push(gpu.buffer_of_bytes(unsafe { slice::from_raw_parts(bytes, next.memory.size()) })?);
+        buffers.push(gpu.buffer_of_bytes(unsafe { slice::from_raw_parts(bytes, memory.size()) })?);
         memories.push(bytes);
     }
-    gpu.dispatch(&kernel, &buffers.iter().collect::<Vec<_>>(), groups)?;
+    let mut operands = Vec::new();
+    for buffer in &buffers {
+        operands.push(buffer);
+    }
+    gpu.dispatch(&kernel, &operands, groups)?;
     gpu.wait()?;
     for ((parameter, buffer), bytes) in parameters.iter().zip(&buffers).zip(memories) {
         if !parameter.readonly {

@@ -178,15 +178,14 @@ pub unsafe extern "C" fn adead_stream_run(
             let stream = exclusive(stream, "stream")?;
             let (operands, result) = (array(operands, count, "operands")?, reference(result, "result")?);
             let attrs = attrs.as_ref().map_or(&Attrs::DEFAULT, |attrs| &attrs.0);
-            let metas = operands.iter().map(|operand| meta(operand)).collect::<Result<Vec<_>>>()?;
-            let inputs: Vec<_> = operands
-                .iter()
-                .zip(&metas)
-                .map(|(operand, meta)| {
-                    let buffer = operand.buffer.as_ref();
-                    buffer.map(|buffer| Operand { buffer: &buffer.0, offset: operand.offset, meta })
-                })
-                .collect();
+            let (mut metas, mut inputs) = (Vec::new(), Vec::new());
+            for operand in operands {
+                metas.push(meta(operand)?);
+            }
+            for (operand, meta) in operands.iter().zip(&metas) {
+                let buffer = operand.buffer.as_ref();
+                inputs.push(buffer.map(|buffer| Operand { buffer: &buffer.0, offset: operand.offset, meta }));
+            }
             let buffer = &reference(result.buffer, "result->buffer")?.0;
             let output = Operand { buffer, offset: result.offset, meta: &meta(result)? };
             stream.0.run(operation(op)?, attrs, &inputs, output)

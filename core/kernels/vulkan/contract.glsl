@@ -3,6 +3,7 @@
 // E operations are written as plain GLSL on `precise` variables: with the two execution modes below they are IEEE-754
 // binary32, subnormals kept. Division and square root are `divide` and `root`; the multiply-add of M is `fmaz`.
 
+#extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_spirv_intrinsics : require
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require
@@ -94,29 +95,45 @@ uint long_division(const uint a, const uint b) {
     return min((uint(max(e, 1) - 1) << 23) + kept, INFINITY);
 }
 
+// 1 / b to half a unit in the last place or a little more, by a fused multiply-add.
+float reciprocal(const float b) {
+    precise float y = 1.0 / b;
+    y = fma(fma(-b, y, 1.0), y, y);
+    return y;
+}
+
+// a / b from the reciprocal of b, where no step leaves the normal numbers: a quotient that is off by less than one unit in the last
+// place, its exact remainder, and such a reciprocal give the correctly rounded one (Markstein, "Computation of elementary functions
+// on the IBM RISC System/6000 processor", 1990), unless all bits of b are ones.
+float quotient(const float a, const float b, const float y) {
+    precise float q = a * y;
+    q = fma(fma(-b, q, a), y, q);
+    q = fma(fma(-b, q, a), y, q);
+    return q;
+}
+
+const uint FRACTION = 0x7fffffu;
+
 // E division.
 float divide(const float a, const float b) {
-    precise float q = a / b;
     if (EXACT_DIVIDE == 1u) {
-        return q;
+        precise float native = a / b;
+        return native;
     }
     uint ua = floatBitsToUint(a) & MAGNITUDE, ub = floatBitsToUint(b) & MAGNITUDE;
+    // +0 goes the quick way too.
     int eb = int(ub >> 23), ea = floatBitsToUint(a) == 0u ? eb : int(ua >> 23);
-    // With a fused multiply-add, where no step leaves the normal numbers: a quotient that is off by less than one unit in the last
-    // place, its exact remainder, and a reciprocal good to half a unit give the correctly rounded one (Markstein, "Computation
-    // of elementary functions on the IBM RISC System/6000 processor", 1990), unless all bits of b are ones. +0 goes the same way.
     if (FMA_MODE < 2u
-        && all(lessThan(uvec4(ea - 64, eb - 2, ea - eb + 124, ub & 0x7fffffu), uvec4(190u, 250u, 250u, 0x7fffffu)))) {
-        precise float y = 1.0 / b;
-        y = fma(fma(-b, y, 1.0), y, y);
-        q = a * y;
-        q = fma(fma(-b, q, a), y, q);
-        q = fma(fma(-b, q, a), y, q);
-        return q;
+        && all(lessThan(uvec4(ea - 64, eb - 2, ea - eb + 124, ub & FRACTION), uvec4(190u, 250u, 250u, FRACTION)))) {
+        return quotient(a, b, reciprocal(b));
     }
-    // Zeros, infinities and NaN have no last bits to get wrong.
-    bool finite = all(lessThan(uvec2(ua, ub) - 1u, uvec2(INFINITY - 1u)));
-    return finite ? f((floatBitsToUint(a) ^ floatBitsToUint(b)) & SIGN | long_division(ua, ub)) : q;
+    uint q = ua == INFINITY || ub == 0u ? INFINITY : 0u;
+    if (all(lessThan(uvec2(ua, ub) - 1u, uvec2(INFINITY - 1u)))) {
+        q = long_division(ua, ub);
+    } else if (max(ua, ub) > INFINITY || ua == ub) {
+        q = NAN;
+    }
+    return f((floatBitsToUint(a) ^ floatBitsToUint(b)) & SIGN | q);
 }
 
 // E square root: an estimate, then the exact remainder in integers.

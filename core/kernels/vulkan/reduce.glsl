@@ -2,18 +2,6 @@
 //
 // A workgroup takes 32 blocks, eight invocations each: one of them adds up four neighbouring lanes of SUM.
 
-// SUM's tree over 32 lanes: the steps 16, 8 and 4 between parts, 2 and 1 within.
-float tree(const uint o) {
-    precise vec4 s[4];
-    for (uint k = 0u; k < 4u; k++) {
-        s[k] = uintBitsToFloat(parts[o + k]) + uintBitsToFloat(parts[o + 4u + k]);
-    }
-    s[0] = (s[0] + s[2]) + (s[1] + s[3]);
-    precise vec2 pair = s[0].xy + s[0].zw;
-    precise float sum = pair.x + pair.y;
-    return total(sum);
-}
-
 void reduce() {
     uint t = gl_LocalInvocationIndex;
     // Which of the workgroup's blocks, and which part of it.
@@ -23,7 +11,7 @@ void reduce() {
     uint base = (outer_ * n + block) * inner + column;
     uint size = unit < units ? min(n - block, 1024u) : 0u;
     precise float stat = 0.0;
-    if (MAP * (MAP - 3u) != 0u && size > 0u) {
+    if (FUNCTION == SUM && (MAP == 1u || MAP == 2u) && size > 0u) {
         stat = load(p, outer_ * inner + column);
     }
 
@@ -32,17 +20,19 @@ void reduce() {
     uint found = 0u;
     for (uint from = 4u * place.y; from < size; from += 32u * VECTORS) {
         vec4 v[VECTORS];
-        for (uint j = 0u; j < VECTORS; j++) {
-            uint i = from + 32u * j;
-            uvec4 index = base + min(i + uvec4(0u, 1u, 2u, 3u), uvec4(size - 1u)) * inner;
-            v[j] = fetch(x, index, VECTOR == 1u && i + 4u <= size, 1u);
+        bool whole = VECTOR == 1u && from + (32u * VECTORS - 28u) <= size;
+        [[unroll]] for (uint j = 0u; j < VECTORS; j++) {
+            uvec4 index = from + 32u * j + uvec4(0u, 1u, 2u, 3u);
+            v[j] = fetch(x, base + (whole ? index : min(index, uvec4(size - 1u)) * inner), whole, 1u);
         }
-        for (uint j = 0u; j < VECTORS; j++) {
-            for (uint k = 0u; k < 4u; k++) {
+        [[unroll]] for (uint j = 0u; j < VECTORS; j++) {
+            [[unroll]] for (uint k = 0u; k < 4u; k++) {
                 uint i = from + 32u * j + k;
                 precise float u = v[j][k];
                 int key = max_key(u);
-                u = u - stat;
+                if (MAP == 1u || MAP == 2u) {
+                    u = u - stat;
+                }
                 if (MAP == 1u) {
                     u = function_exp(u);
                 } else if (MAP >= 2u) {
@@ -59,7 +49,7 @@ void reduce() {
         }
     }
     if (FUNCTION == ARGMAX && size > 0u) {
-        found = PAIRS == 1u ? load_word(p, base + found * inner) : block + found;
+        found = MAP == 1u ? load_word(p, base + found * inner) : block + found;
     }
     // A ninth part for each block keeps banks apart.
     parts[place.x * 9u + place.y] = FUNCTION == SUM ? floatBitsToUint(sum) : uvec4(uint(best), found, 0u, 0u);

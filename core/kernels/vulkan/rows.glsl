@@ -42,20 +42,21 @@ void normalise() {
     }
     barrier();
 
-    int key = int(SIGN);
     precise float sum = 0.0;
+    float most = f(INFINITY | SIGN);
     for (uint k = 0u; k < mine; k += VECTORS) {
         float v[VECTORS];
-        for (uint j = 0u; j < VECTORS; j++) {
+        [[unroll]] for (uint j = 0u; j < VECTORS; j++) {
             v[j] = k + j < mine ? load(x, base + 32u * (k + j)) : 0.0;
         }
-        for (uint j = 0u; j < VECTORS; j++) {
+        [[unroll]] for (uint j = 0u; j < VECTORS; j++) {
             values[(k + j) * SIZE + t] = v[j];
             if (k + j < mine) {
                 precise float u = v[j];
-                if (FUNCTION == SOFTMAX_ROWS) {
-                    key = max(key, max_key(u));
-                } else if (FUNCTION == LAYERNORM_ROWS) {
+                if (FUNCTION == SOFTMAX) {
+                    // A NaN that is passed over, or the other zero, changes nothing: the sum is NaN then, and e^±0 is 1.
+                    most = u > most ? u : most;
+                } else if (FUNCTION == LAYERNORM) {
                     sum = sum + u;
                 } else {
                     u = u * u;
@@ -65,8 +66,8 @@ void normalise() {
         }
     }
     precise float middle = 0.0;
-    if (FUNCTION == SOFTMAX_ROWS) {
-        atomicMax(best[slot], key);
+    if (FUNCTION == SOFTMAX) {
+        atomicMax(best[slot], max_key(most));
         barrier();
         middle = max_of_key(best[slot]);
     } else {
@@ -74,33 +75,37 @@ void normalise() {
         sum = divide(sum, value);
         middle = sum;
     }
-    if (FUNCTION != RMSNORM_ROWS) {
+    if (FUNCTION != RMSNORM) {
         sum = 0.0;
         for (uint k = 0u; k < mine; k++) {
             precise float u = values[k * SIZE + t];
             u = u - middle;
-            if (FUNCTION == SOFTMAX_ROWS) {
+            if (FUNCTION == SOFTMAX) {
                 u = function_exp(u);
             }
             values[k * SIZE + t] = u;
-            if (FUNCTION == LAYERNORM_ROWS) {
+            if (FUNCTION == LAYERNORM) {
                 u = u * u;
             }
             sum = sum + u;
         }
         sum = row_sum(sum);
     }
-    if (FUNCTION == LAYERNORM_ROWS) {
+    if (FUNCTION == LAYERNORM) {
         sum = divide(sum, value);
     }
     precise float factor = sum + eps;
-    if (FUNCTION != SOFTMAX_ROWS) {
+    if (FUNCTION != SOFTMAX) {
         factor = function_rsqrt(factor);
     }
+    // softmax divides numbers from 0 to 1 by one from 1 to n: most need no other check.
+    bool quick = FMA_MODE < 2u && EXACT_DIVIDE == 0u && sum < 4294967296.0 && (floatBitsToUint(sum) & FRACTION) != FRACTION;
+    float y_sum = reciprocal(sum);
     for (uint k = 0u; k < mine; k++) {
         precise float u = values[k * SIZE + t];
-        if (FUNCTION == SOFTMAX_ROWS) {
-            u = divide(u, sum);
+        if (FUNCTION == SOFTMAX) {
+            // From 2⁻⁶³ on, and 0.
+            u = quick && (u >= 1.0842021724855044e-19 || u == 0.0) ? quotient(u, sum, y_sum) : divide(u, sum);
         } else {
             u = u * factor;
             if ((AFFINE & 1u) != 0u) {

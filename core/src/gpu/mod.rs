@@ -76,7 +76,7 @@ impl Context {
         Buffer::new(self.working()?, bytes, true)
     }
 
-    /// A kernel from a SPIR-V file, with its only entry point or the one called `main`, and every specialization constant at its
+    /// A kernel from a SPIR-V file, with the entry point called `main`, else its first, and every specialization constant at its
     /// default. `io` if the file can't be read, `invalid_kernel` if it is malformed or the driver refuses it, `unsupported` if
     /// it needs what the device has not.
     pub fn load_spirv(&self, path: impl AsRef<Path>) -> Result<Kernel> {
@@ -85,7 +85,12 @@ impl Context {
 
     /// A kernel from a SPIR-V module in memory.
     pub fn load_spirv_bytes(&self, code: &[u8]) -> Result<Kernel> {
-        Kernel::new(self.working()?.clone(), code.into(), &PipelineOptions::default())
+        self.load_spirv_with(code, &PipelineOptions::default())
+    }
+
+    /// A kernel from a SPIR-V module in memory, with another entry point, with specialization constants.
+    pub fn load_spirv_with(&self, code: &[u8], options: &PipelineOptions) -> Result<Kernel> {
+        Kernel::new(self.working()?.clone(), code.into(), options)
     }
 
     /// The same module as another kernel: with another entry point, with other specialization constants.

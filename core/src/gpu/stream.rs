@@ -63,10 +63,13 @@ impl Stream {
     /// description must be what follows from them. Errors as of a command, at once; what only the device can find (an id outside
     /// a table) comes from [`Stream::synchronize`].
     pub fn run(&mut self, op: Op, attrs: &Attrs, inputs: &[Option<Operand<'_>>], output: Operand<'_>) -> Result<()> {
-        let memories: SmallVec<[Option<Arc<dyn hal::Buffer>>; 4]> = inputs
-            .iter()
-            .map(|input| input.map(|operand| self.memory(operand.buffer)).transpose())
-            .collect::<Result<_>>()?;
+        let mut memories = SmallVec::<[Option<Arc<dyn hal::Buffer>>; 4]>::new();
+        for input in inputs {
+            memories.push(match input {
+                Some(operand) => Some(self.memory(operand.buffer)?),
+                None => None,
+            });
+        }
         let mut views = Inputs::new();
         for (memory, input) in memories.iter().zip(inputs) {
             views.push(match (memory, input) {

@@ -1,301 +1,277 @@
 //! What the patterns don't say of single instructions.
 
-use super::check::{Checker, WHOLE};
+use super::check::{Checker, Wrong};
+use super::grammar::GLSL;
 use super::names::*;
-use super::types::Shape;
-use super::variables::{CAPABILITIES, any};
-use crate::error::Result;
+use super::types::*;
 
 impl Checker<'_> {
-    /// What the patterns don't say of an instruction whose operands begin at `first`; `of` is its result's type.
-    pub fn rules(&mut self, opcode: u32, first: usize, of: u32) -> Result<()> {
-        let operand = |index: usize| if first + index < self.end { self.words[first + index] } else { 0 };
-        let (a, b, c, d) = (operand(0), operand(1), operand(2), operand(3));
-        let scalar = self.shape(of).count == 1;
+    /// What the pattern doesn't say of an instruction whose operands begin at `first`; `of` is its result's type.
+    pub fn rules(&mut self, opcode: u32, first: u32, of: u32) -> bool {
+        let [a, b, c] = [0, 1, 2].map(|index| self.word(first + index));
+        let count = self.end - first;
         match opcode {
-            3 => self.ensure(c == 0 || self.opcode(c) == 7, "it is not a text, id", c),
-            6 => {
-                let fits = self.opcode(a) == 30 && (b as usize) < self.length(a) - 2;
-                self.ensure(fits, "it names the member", b)
+            6 => self.opcode(a) == 30 && b < self.length(a) - 2,
+            8 => self.opcode(a) == 7,
+            10 => {
+                self.extensions.push(self.at);
+                true
             }
-            8 => self.ensure(self.opcode(a) == 7, "it is not a text, id", a),
-            17 => {
-                let known = CAPABILITIES.iter().position(|&number| u32::from(number) == a);
-                self.capabilities |= known.map_or(0, |place| 1 << place);
-                Ok(())
-            }
-            11 => {
-                let set = self.words[self.at + 1];
-                let known = self.named(set, b"GLSL.std.450\0") || self.named(set, b"NonSemantic.");
-                self.ensure(known, "it is no set of extended instructions of Vulkan's, id", set)
-            }
-            12 => self.import(first),
-            14 => {
-                self.ensure(matches!(a, 0 | 5348), "Vulkan has no addressing model", a)?;
-                self.ensure(matches!(b, 1 | 3), "Vulkan has no memory model", b)
-            }
+            11 => self.named(self.at, "GLSL.std.450\0") || self.named(self.at, "NonSemantic."),
+            12 => self.import(a, b, first + 2),
+            14 => matches!(a, 0 | 5348) && matches!(b, 1 | 3),
             15 => {
-                self.ensure(a == 5, "entry points are of execution model GLCompute, 5, and not", a)?;
-                self.ensure(self.opcode(b) == 54, "it is not a function, id", b)
+                self.entries.push(self.at);
+                self.entries.len() <= MOST && a == 5 && self.opcode(b) == 54
             }
             16 | 331 => {
-                self.ensure(self.opcode(a) == 54, "it is not a function, id", a)?;
+                self.modes.push(self.at);
                 let numbers = match (opcode, b) {
                     (16, 17) | (331, 38) => 3,
                     (16, 4459..=4463) => 1,
-                    (16, 31 | 4421 | 5289 | 5290 | 6023) => 0,
-                    (331, 6028) => 2,
-                    _ => return Err(self.fault("compute kernels have no execution mode", b)),
+                    (16, 31 | 4421 | 6023) => 0,
+                    _ => return false,
                 };
-                self.ensure(self.end - first - 2 == numbers, "its operands don't fit the mode", b)?;
-                for index in if opcode == 331 { first + 2..self.end } else { 0..0 } {
-                    self.place(self.words[index])?;
-                }
-                Ok(())
+                self.opcode(a) == 54 && count - 2 == numbers
+            }
+            17 => {
+                self.capabilities.push(a);
+                let known = CAPABILITIES.iter().position(|&number| u32::from(number) == a);
+                self.has |= known.map_or(0, |place| 1 << place);
+                true
             }
             71 => self.decoration(a, WHOLE, first + 1),
-            72 => {
-                let fits = self.opcode(a) == 30 && (b as usize) < self.length(a) - 2;
-                self.ensure(fits, "it decorates the member", b)?;
-                self.decoration(a, b, first + 2)
-            }
+            72 => self.opcode(a) == 30 && b < WHOLE.min(self.length(a) - 2) && self.decoration(a, b, first + 2),
             39 => {
-                let fits = self.opcode(a) == 32 && b == PHYSICAL && self.word(a, 2) == b;
-                self.ensure(fits, "it can't be declared in advance, id", a)?;
-                self.forward(a);
-                Ok(())
+                self.learn(a, FORWARD | POINTER);
+                self.opcode(a) == 32 && b == PHYSICAL && self.part(a, 2) == b
             }
-            19..=33 | 4456 => self.type_rules(opcode),
+            19..=33 => self.type_rules(opcode),
             41..=52 => self.constant_rules(opcode, of),
             54 => {
-                let fits = self.opcode(b) == 33 && self.word(b, 2) == of;
-                self.ensure(fits, "the function's type doesn't fit, id", b)?;
                 self.function = self.at;
-                self.ensure(self.words[first] < 16, "there is no function control", self.words[first])?;
-                self.signature = self.define[b as usize] as usize;
+                self.signature = self.place(b);
                 self.parameter = 3;
-                self.block = 0;
-                self.read_blocks(self.value[self.words[self.at + 2] as usize] as usize)
+                let end = self.known(self.word(self.at + 2)) as u32;
+                a < 16 && self.opcode(b) == 33 && self.part(b, 2) == of && self.read_blocks(end)
             }
             55 => {
-                let length = (self.words[self.signature] >> 16) as usize;
-                let fits = self.parameter < length && self.words[self.signature + self.parameter] == of;
                 self.parameter += 1;
-                self.ensure(fits, "the function's type has no such parameter, of type", of)
+                self.parameter <= self.word(self.signature) >> 16
+                    && self.word(self.signature + self.parameter - 1) == of
             }
             56 => {
                 self.function = 0;
-                Ok(())
+                true
             }
-            248 => {
-                self.block = self.at;
-                if self.first_block == self.at {
-                    let fits = self.parameter == (self.words[self.signature] >> 16) as usize;
-                    return self.ensure(fits, "the function's parameters are", self.parameter as u32 - 3);
-                }
-                Ok(())
-            }
+            248 => self.parameter == self.word(self.signature) >> 16,
             57 => {
-                self.ensure(self.opcode(a) == 54, "it is not a function, id", a)?;
-                let signature = self.word(a, 4);
-                let fits = self.opcode_of(signature) == 33
-                    && self.word(signature, 2) == of
-                    && self.length(signature) - 3 == self.end - first - 1;
-                self.ensure(fits, "the call doesn't fit the function", a)?;
-                self.uses.push([self.function as u32, a]);
-                for index in 1..self.end - first {
-                    let given = self.value(self.words[first + index])?;
-                    let fits = given == self.word(signature, 2 + index);
-                    self.ensure(fits, "its type doesn't fit of the argument", self.words[first + index])?;
-                }
-                Ok(())
+                let signature = self.part(a, 4);
+                self.uses.push(u64::from(self.function) << 32 | u64::from(a));
+                let fits = self.opcode(a) == 54 && self.opcode(signature) == 33 && self.part(signature, 2) == of;
+                let argument = |index: u32| self.type_of(self.word(first + index)) == self.part(signature, 2 + index);
+                let entry = self.entries.iter().any(|&at| self.word(at + 2) == a);
+                fits && !entry && self.length(signature) == count + 2 && (1..count).all(argument)
             }
-            59 => self.variable(of, a, b),
-            60 => {
-                let (_, to) = self.pointer(a)?;
-                let fits = self.opcode(to) == 25 && self.word(of, 2) == IMAGE;
-                self.ensure(fits, "it is no pointer to an image, id", a)
-            }
-            86..=107 => {
-                let given = self.value(a)?;
-                let kind = if matches!(opcode, 87..=94 | 96 | 97 | 100 | 105) { 27 } else { 25 };
-                let sampler = if opcode == 86 { self.value(b)? } else { 0 };
-                let fits = opcode != 86 || self.opcode(sampler) == 26 && self.opcode(of) == 27;
-                self.ensure(self.opcode(given) == kind && fits, "it is no image of the kind needed, id", a)
-            }
-            333 => self.needs(any(&[61, 62, 63, 64, 65, 66, 67, 68])),
-            334..=336 => self.needs(any(&[62])),
-            337..=341 | 343 | 344 => self.needs(any(&[64])),
-            345 | 346 => self.needs(any(&[65])),
-            347 | 348 => self.needs(any(&[66])),
-            365 | 366 => self.needs(any(&[68])),
-            342 | 349..=364 => {
-                self.needs(if opcode == 342 { any(&[64]) } else { any(&[63, 67]) })?;
-                let clustered = opcode != 342 && self.end - first == 4;
-                self.ensure(if clustered { b == 3 } else { b < 3 }, "there is no such operation of a group:", b)
-            }
-            61 => self.ensure(!self.runtime(of), "nobody can load the type", of),
+            59 => self.variable(of, a, if count > 1 { b } else { 0 }),
+            61 => !self.runtime(of),
             62 | 63 => {
-                let (class, to) = self.pointer(a)?;
-                let given = if opcode == 62 { self.value(b)? } else { self.pointer(b)?.1 };
-                self.ensure(to == given && !self.runtime(to), "its type doesn't fit of what is stored,", b)?;
-                self.ensure(!matches!(class, CONSTANT | INPUT | PUSH), "it can't be written, storage class", class)
+                let ((to, class), other) = (self.pointer(a), if opcode == 63 { self.pointer(b).0 } else { 0 });
+                let fits = opcode == 62 || to == other;
+                fits && !self.runtime(to) && !matches!(class, UNIFORM_CONSTANT | INPUT | PUSH)
             }
             65 | 66 | 67 | 70 => {
-                let (class, to) = self.pointer(a)?;
-                let to = self.walk(to, first + if opcode > 66 { 2 } else { 1 }, false)?;
-                let fits = self.word(of, 2) == class && self.word(of, 3) == to;
-                self.ensure(fits, "the result doesn't point to what the indices lead to, of type", to)
+                let (to, class) = self.pointer(a);
+                let to = self.walk(to, first + if opcode > 66 { 2 } else { 1 }, false);
+                self.part(of, 2) == class && self.part(of, 3) == to
             }
             68 => {
-                let (_, to) = self.pointer(a)?;
-                let last = self.opcode(to) == 30 && self.runtime(to) && b as usize == self.length(to) - 3;
-                let fits = self.shape(of) == Shape::new(Shape::INTEGER, 32, 1);
-                self.ensure(last && fits, "there is no array of any length at member", b)
-            }
-            77 | 78 => {
-                let vector = self.value(a)?;
-                let part = if opcode == 77 { of } else { self.value(b)? };
-                let fits = self.opcode(vector) == 23 && self.word(vector, 2) == part;
-                self.ensure(fits, "the component's type doesn't fit of the vector", a)
+                let (to, _) = self.pointer(a);
+                self.opcode(to) == 30 && self.runtime(to) && b + 3 == self.length(to)
             }
             79 => {
-                let (x, y) = (self.value(a)?, self.value(b)?);
-                let vectors = [x, y, of].iter().all(|&of| self.opcode(of) == 23 && self.word(of, 2) == self.word(x, 2));
-                let (x, y, result) = (self.shape(x), self.shape(y), self.shape(of));
-                let fits = vectors && result.count as usize == self.end - first - 2;
-                self.ensure(fits, "its vectors don't fit the type", of)?;
-                let high = self.words[first + 2..self.end].iter().filter(|&&i| i != u32::MAX).max().copied();
-                self.ensure(high.is_none_or(|i| i < x.count + y.count), "it takes the component", high.unwrap_or(0))
+                let (x, y) = (self.type_of(a), self.type_of(b));
+                let vectors = [x, y, of].iter().all(|&of| self.opcode(of) == 23 && self.part(of, 2) == self.part(x, 2));
+                let parts = self.part(x, 3) + self.part(y, 3);
+                let within = |at: u32| self.word(at) < parts || self.word(at) == u32::MAX;
+                vectors && self.part(of, 3) == count - 2 && (first + 2..self.end).all(within)
             }
             80 => self.composite(of, first, true),
-            81 => {
-                let from = self.value(a)?;
-                let to = self.walk(from, first + 1, true)?;
-                self.ensure(to == of, "the result's type doesn't fit the member's,", to)
-            }
-            82 => {
-                let part = self.value(a)?;
-                let to = self.walk(of, first + 2, true)?;
-                self.ensure(to == part, "the part's type doesn't fit the member's,", to)
-            }
-            84 => {
-                let given = self.value(a)?;
-                let matrices = self.opcode(of) == 24 && self.opcode(given) == 24;
-                let turned = matrices && {
-                    let (x, y) = (self.word(given, 2), self.word(of, 2));
-                    self.component(x) == self.component(y)
-                        && (self.word(x, 3), self.word(given, 3)) == (self.word(of, 3), self.word(y, 3))
-                };
-                self.ensure(turned, "it is no matrix that fits, id", a)
-            }
-            117 | 120 => {
-                let pointer = if opcode == 120 { of } else { self.value(a)? };
-                self.ensure(self.word(pointer, 2) == PHYSICAL, "the pointer is of storage class", self.word(pointer, 2))
-            }
-            124 => {
-                let from = self.value(a)?;
-                let [from, to] = [from, of].map(|of| match self.shape(of) {
-                    Shape { class: 21 | 22, width, count } => width * count,
-                    _ if self.opcode(of) == 32 && self.word(of, 2) == PHYSICAL => 64,
-                    _ => 0,
-                });
-                self.ensure(from == to && from != 0, "it reads bits of another number:", from)
-            }
-            142 | 143 => {
-                let scalar = self.value(b)?;
-                let matrix = opcode == 143 && self.opcode(of) == 24;
-                let vector = if matrix { self.word(of, 2) } else { of };
-                let fits = (matrix || opcode == 142) && self.opcode(vector) == 23 && self.word(vector, 2) == scalar;
-                // Cooperative matrices are of a type of their own.
-                let fits = fits || self.opcode(of) == 4456 && self.word(of, 2) == scalar;
-                self.ensure(fits, "the factors don't fit, id", b)
-            }
-            144..=147 => self.product(opcode, a, b, of),
-            148 => {
-                let vector = self.value(a)?;
-                self.ensure(self.opcode(vector) == 23 && self.word(vector, 2) == of, "it is no vector that fits, id", a)
-            }
-            149..=152 => {
-                let given = self.value(a)?;
-                let pair = self.opcode(of) == 30 && self.members(of) == 2;
-                let fits = pair && (2..4).all(|index| self.word(of, index) == given);
-                self.ensure(
-                    fits && self.shape(given).class == Shape::INTEGER,
-                    "the result is not two of the type",
-                    given,
-                )
-            }
-            154 | 155 => {
-                let given = self.value(a)?;
-                let fits = self.shape(given).class == Shape::BOOL && self.shape(given).count > 1;
-                self.ensure(fits && scalar, "it is no vector of bools, id", a)
-            }
+            81 => self.walk(self.type_of(a), first + 1, true) == of,
+            82 => self.walk(of, first + 2, true) == self.type_of(a),
+            84 | 143..=147 => self.product(opcode, self.type_of(a), self.type_of(b), of),
+            117 | 120 => self.part(if opcode == 120 { of } else { self.type_of(a) }, 2) == PHYSICAL,
+            124 => self.bits(self.type_of(a)) == self.bits(of) && self.bits(of) != 0,
+            149..=152 => self.pair(of, self.type_of(a), self.type_of(a)),
             169 => {
-                let given = self.value(a)?;
-                let condition = self.shape(given);
-                let fits = condition.count == 1 || condition.count == self.shape(of).count;
-                self.ensure(condition.class == Shape::BOOL && fits, "it doesn't fit as the condition, id", a)
+                let condition = self.shape(self.type_of(a));
+                let fits = matches!(condition & COUNT, 1) || condition & COUNT == self.shape(of) & COUNT;
+                condition & CLASS == BOOL && fits
             }
-            227..=242 | 5614 | 5615 | 6035 => {
-                let (class, to) = self.pointer(a)?;
-                let place = matches!(class, UNIFORM | WORKGROUP | IMAGE | STORAGE | PHYSICAL);
-                let number = self.shape(to);
-                let number = number.count == 1 && matches!(number.class, Shape::INTEGER | Shape::FLOAT);
-                self.ensure(place && number, "nothing is atomic at the pointer", a)?;
-                let given = if opcode == 228 { self.value(d)? } else { to };
-                self.ensure(given == to, "its type doesn't fit of what is stored,", d)
+            227..=242 => {
+                let (to, class) = self.pointer(a);
+                let given = if opcode == 228 { self.type_of(self.word(first + 3)) } else { to };
+                let number = self.shape(to) & CLASS >= INTEGER && self.shape(to) & COUNT == 1;
+                matches!(class, UNIFORM | WORKGROUP | STORAGE | PHYSICAL) && number && given == to
             }
             245 => {
-                self.ensure(
-                    (self.end - first).is_multiple_of(2),
-                    "its words are too few:",
-                    (self.end - self.at) as u32,
-                )?;
-                let end = self.value[self.words[self.function + 2] as usize] as usize;
+                let end = self.known(self.word(self.function + 2)) as u32;
                 let mut from = Vec::new();
-                for index in (first..self.end).step_by(2) {
-                    let [id, label] = [self.words[index], self.words[index + 1]];
-                    let (given, place) = (self.type_of(id)?, self.place(id)?);
-                    self.label(label, true)?;
-                    let here = (self.function..end).contains(&place) && self.reaches(place, self.place(label)?);
-                    let fits = given == of && (here || place < self.body);
-                    self.ensure(fits, "its type or place doesn't fit of the operand", id)?;
-                    from.push(self.block_of(label) as u32);
+                for at in (first..self.end).step_by(2) {
+                    let [id, label] = [self.word(at), self.word(at + 1)];
+                    let (place, given) = (self.place(id), self.type_of(id));
+                    let here = (self.function..end).contains(&place) && self.blocks.reaches(place, self.place(label));
+                    if !self.label(label, true) || given != of || !here && place >= self.body {
+                        return false;
+                    }
+                    from.push(self.blocks.number(self.place(label)).unwrap_or(0).into());
                 }
-                from.sort_unstable();
-                let here = self.blocks.at(self.at).unwrap_or(0);
-                self.ensure(
-                    self.blocks.come_from(here, &from),
-                    "its blocks are not those that jump here, in number",
-                    from.len() as u32,
-                )
+                super::sort(&mut from);
+                count.is_multiple_of(2) && self.blocks.come_from(self.at, &from)
             }
             246 | 247 => {
-                let next = self.words[self.end] & 0xffff;
-                let good = next == 250 || next == if opcode == 246 { 249 } else { 251 };
-                self.ensure(good, "it stands before instruction", next)?;
-                let (control, numbers) = if opcode == 246 { (c, self.end - first - 3) } else { (b, 0) };
-                let good = if opcode == 246 {
-                    control < 0x200 && (control >> 3).count_ones() as usize == numbers
-                } else {
-                    b < 4
+                let next = self.word(self.end) & 0xffff;
+                let (control, numbers) = if opcode == 246 { (c, count - 3) } else { (b, 0) };
+                let limit = if opcode == 246 { 0x200 } else { 4 };
+                let branch = next == 250 || next == if opcode == 246 { 249 } else { 251 };
+                branch && control < limit && (control >> 3).count_ones() == numbers
+            }
+            250 => matches!(count, 3 | 5),
+            253 => self.opcode(self.word(self.signature + 2)) == 19,
+            254 => self.word(self.signature + 2) == self.type_of(a),
+            333..=366 => {
+                let operation = !matches!(opcode, 342 | 349..=364) || b < 3 || b == 3 && count == 4 && opcode != 342;
+                self.has & SUBGROUP != 0 && operation
+            }
+            _ => true,
+        }
+    }
+
+    /// The bits of a number or vector of them, or of an address; 0 of anything else.
+    fn bits(&self, of: u32) -> u32 {
+        let shape = self.shape(of);
+        if self.opcode(of) == 32 && self.part(of, 2) == PHYSICAL {
+            return 64;
+        }
+        if shape & CLASS > BOOL { (shape >> 8 & 0xff) * (shape & COUNT) } else { 0 }
+    }
+
+    /// Whether a type is a structure of these two.
+    fn pair(&self, of: u32, a: u32, b: u32) -> bool {
+        self.opcode(of) == 30 && self.length(of) == 4 && self.part(of, 2) == a && self.part(of, 3) == b
+    }
+
+    /// Products and transposes of matrices: columns and rows that fit.
+    fn product(&self, opcode: u32, x: u32, y: u32, of: u32) -> bool {
+        // The type of a component, columns and rows; a vector is one column.
+        let [x, y, result] = [x, y, of].map(|of| match self.opcode(of) {
+            24 => (self.component(self.part(of, 2)), self.part(of, 3), self.part(self.part(of, 2), 3)),
+            23 => (self.component(of), 1, self.part(of, 3)),
+            _ => (of, 0, 0),
+        });
+        let sizes = match opcode {
+            84 => return x == (result.0, result.2, result.1) && x.2 != 0,
+            143 => x == result && x.1 > 1 && y.1 == 0,
+            144 => x.1 == 1 && y.1 > 1 && x.2 == y.2 && (result.1, result.2) == (1, y.1),
+            147 => x.1 == 1 && y.1 == 1 && (result.1, result.2) == (y.2, x.2),
+            _ => x.1 == y.2 && (result.1, result.2) == (y.1, x.2),
+        };
+        sizes && x.0 == result.0 && y.0 == result.0 && x.2 != 0
+    }
+
+    /// A variable of storage class `class`, with an initial value unless that is 0.
+    fn variable(&mut self, of: u32, class: u32, initial: u32) -> bool {
+        let (id, to) = (self.word(self.at + 2), self.part(of, 3));
+        let element = self.opcode(self.element(to));
+        let first = self.blocks.number(self.at) == Some(0);
+        let own = matches!(class, WORKGROUP | PRIVATE | FUNCTION);
+        let good = match class {
+            // No more than 16 MiB.
+            _ if own => (1..1 << 24).contains(&self.bytes(to)) && !self.runtime(to),
+            UNIFORM | STORAGE => element == 30,
+            PUSH => self.opcode(to) == 30,
+            INPUT => {
+                let number = self.find(id, WHOLE, BUILT_IN);
+                let count = match self.word(number) {
+                    24 | 26..=28 => 3,
+                    29 | 36 | 38 | 40 | 41 | 4438 => 1,
+                    4416..=4420 => 4,
+                    _ => 0,
                 };
-                self.ensure(good, "there is no such control of a branch:", control)
+                number != 0 && self.shape(to) == INTEGER | 32 << 8 | count
             }
-            250 => {
-                let given = self.value(a)?;
-                let good = self.shape(given) == Shape::new(Shape::BOOL, 0, 1);
-                self.ensure(good && matches!(self.end - first, 3 | 5), "it is no condition, id", a)
+            _ => false,
+        };
+        let inside = self.function != 0;
+        let placed = self.part(of, 2) == class && inside == (class == FUNCTION) && (!inside || first);
+        let initial = initial == 0 || own && self.value(initial) == to && matches!(self.opcode(initial), 41..=52);
+        good && placed && initial
+    }
+
+    /// A decoration, its number at `from`.
+    fn decoration(&mut self, target: u32, member: u32, from: u32) -> bool {
+        // Those that have a number.
+        const ONE: u64 = 0x3bff << 32 | 0xe000_08c2;
+        let (kind, numbers, number) = (self.word(from), self.end - from - 1, self.word(from + 1));
+        if let 4469 | 4470 | 5300 | 5355 | 5356 = kind {
+            return numbers == 0;
+        }
+        if kind > 45 || kind != 41 && u64::from(numbers) != ONE >> kind & 1 {
+            return false;
+        }
+        self.decorations.push(decoration(target, member, kind) | u64::from(from + 1));
+        let (of, whole) = (self.opcode(target), member == WHOLE);
+        match kind {
+            SPEC_ID => matches!(of, 48..=50),
+            BLOCK | BUFFER_BLOCK => of == 30 && whole,
+            ROW_MAJOR | MATRIX_STRIDE | OFFSET => !whole,
+            ARRAY_STRIDE => matches!(of, 28 | 29 | 32) && whole && number > 0,
+            BINDING | SET => of == 59,
+            BUILT_IN if number == 25 => matches!(of, 44 | 51),
+            BUILT_IN => of == 59 && whole,
+            41 => self.text(from + 1) + 1 == self.end,
+            _ => true,
+        }
+    }
+
+    /// Whether the text behind the result of an instruction begins so.
+    fn named(&self, place: u32, text: &str) -> bool {
+        let byte = |i: usize| self.word(place + 2 + i as u32 / 4).to_le_bytes()[i % 4];
+        text.bytes().enumerate().all(|(i, wanted)| byte(i) == wanted)
+    }
+
+    /// An extended instruction of a set, with its operands from `first` on.
+    fn import(&mut self, set: u32, number: u32, first: u32) -> bool {
+        if self.opcode(set) != 11 {
+            return false;
+        }
+        if self.named(self.place(set), "GLSL") {
+            return self.function != 0 && number < 82 && self.operands(GLSL + number, first);
+        }
+        // Those of other sets do nothing.
+        match (first..self.end).map(|at| self.word(at)).find(|&id| self.place(id) == 0) {
+            Some(id) => self.no(Wrong::Undefined, id),
+            None => true,
+        }
+    }
+
+    /// What the patterns don't say of the extended instructions.
+    pub fn extended(&mut self, number: u32, first: u32, of: u32) -> bool {
+        let (result, given) = (self.shape(of), self.type_of(self.word(first)));
+        let shape = self.shape(given);
+        match number {
+            33 => self.opcode(given) == 24 && self.component(self.part(given, 2)) == of,
+            34 => self.opcode(of) == 24,
+            36 => self.pair(of, given, given),
+            51 | 52 => {
+                let integer = if number == 52 { self.part(of, 3) } else { self.pointer(self.word(first + 1)).0 };
+                let fits = self.shape(integer) & (CLASS | COUNT) == INTEGER | shape & COUNT;
+                fits && (number == 51 || self.pair(of, given, integer))
             }
-            // 251 was checked when the function began.
-            253 | 254 => {
-                let returned = self.words[self.signature + 2];
-                let fits = if opcode == 253 { self.opcode(returned) == 19 } else { self.value(a)? == returned };
-                self.ensure(fits, "the function returns another type,", returned)
-            }
-            4460 => self.ensure(self.opcode(a) == 4456, "it is no matrix, type", a),
-            _ => Ok(()),
+            59 | 65 => self.bits(given) == 64 && self.bits(of) == 64,
+            66 | 67 => self.component(given) == of,
+            68 => result & COUNT == 3,
+            _ => true,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Known answers: what a device's own arithmetic is, and which emulations it needs.
 
 use super::VulkanBuffer;
-use super::encoder::Encoder;
-use super::kernels::{Arguments, Constants, PROBE, dispatch};
+use super::encoder::{Encoder, Push};
 use super::memory::{Allocation, Space};
+use super::shaders::Shader;
 use super::shared::Shared;
 use super::stream::VulkanStream;
 use crate::contract;
@@ -97,9 +97,9 @@ fn run(shared: &Arc<Shared>, cases: &[Case], round: u32) -> Result<Vec<u32>> {
     let mut stream = VulkanStream::new(shared)?;
     stream.encode(|encoder: &mut Encoder<'_>| {
         let x = encoder.parameters(cases.as_flattened())?;
-        let constants = Constants { pairs: round, ..Constants::new(PROBE) };
         let n = cases.len() as u32;
-        dispatch(encoder, &constants, &Arguments { x, y, n, ..Arguments::default() }, n.div_ceil(constants.size))
+        let push = Push::new().address(x).address(y).word(n);
+        encoder.dispatch(Shader::Probe, &[round], &push, [n.div_ceil(64), 1, 1])
     })?;
     let mut answers = vec![0; bytes];
     stream.read(&buffer, 0, &mut answers)?;
@@ -187,7 +187,22 @@ fn cases() -> Vec<Case> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Opening, physical};
     use super::*;
+
+    /// Corrected divisions and the multiply-add in integers give the contract's bits on any device.
+    #[test]
+    fn emulations_are_exact() {
+        let Ok(all) = physical::enumerate() else { return };
+        let Some(physical) = all.first() else { return };
+        let mut shared = Shared::open(physical, "vulkan:0".into(), &Opening::default()).unwrap();
+        shared.modes = Modes { fma: 2, exact_divide: 0, subgroup: 1 };
+        let cases = cases();
+        let found = run(&Arc::new(shared), &cases, 0).unwrap();
+        for (case, found) in cases.iter().zip(found) {
+            assert_eq!(found, expected(case), "{} of {:08x?}", NAMES[case[0] as usize], &case[1..]);
+        }
+    }
 
     /// A device that flushes, fuses or rounds otherwise is told from one that doesn't, by many cases each.
     #[test]

@@ -3,25 +3,31 @@
 use crate::error::{Result, fail};
 use miniz_oxide::inflate::decompress_to_vec;
 
-/// A module. One holds kernels that share functions; its first specialization constant chooses.
+/// A module: a family of kernels. Its first specialization constant chooses among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Shader {
-    /// Elementwise operations, reductions, softmax and norms, casts; the probe.
-    Arithmetic,
-    /// transpose, concat, embedding.
+    /// Elementwise operations, and the last step of softmax and the norms.
+    Elementwise,
+    /// Reductions, and softmax and norms of rows.
+    Lines,
+    /// transpose, concat, embedding, cast.
     Moves,
+    /// Known answers.
+    Probe,
 }
 
 impl Shader {
     /// How many there are.
-    pub const COUNT: usize = 2;
+    pub const COUNT: usize = 4;
 
     /// The module's words.
     pub fn code(self) -> Result<Vec<u32>> {
         let packed: &[u8] = match self {
-            Shader::Arithmetic => include_bytes!(concat!(env!("OUT_DIR"), "/arithmetic.deflate")),
+            Shader::Elementwise => include_bytes!(concat!(env!("OUT_DIR"), "/elementwise.deflate")),
+            Shader::Lines => include_bytes!(concat!(env!("OUT_DIR"), "/lines.deflate")),
             Shader::Moves => include_bytes!(concat!(env!("OUT_DIR"), "/moves.deflate")),
+            Shader::Probe => include_bytes!(concat!(env!("OUT_DIR"), "/probe.deflate")),
         };
         match decompress_to_vec(packed) {
             Ok(bytes) => {

@@ -207,14 +207,11 @@ impl UserKernel {
     }
 }
 
-/// The entry point of that name, else the only one, else `main`.
+/// The entry point of that name; without one `main`, else the first.
 fn choose<'a>(module: &'a Module, name: Option<&str>) -> Result<&'a EntryPoint> {
     let entries = module.entry_points();
-    let found = match (name, entries) {
-        (None, [only]) => Some(only),
-        (name, _) => entries.iter().find(|entry| entry.name == name.unwrap_or("main")),
-    };
-    match found {
+    let found = entries.iter().find(|entry| entry.name == name.unwrap_or("main"));
+    match found.or(if name.is_none() { entries.first() } else { None }) {
         Some(entry) => Ok(entry),
         None => {
             let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
@@ -307,7 +304,6 @@ impl Inner {
             let kind = match binding.kind {
                 BindingKind::StorageBuffer => vk::DescriptorType::STORAGE_BUFFER,
                 BindingKind::UniformBuffer => vk::DescriptorType::UNIFORM_BUFFER,
-                kind => fail!(Unsupported, "set {set}, binding {number} is a {kind}: kernels take buffers"),
             };
             if binding.count != 1 {
                 fail!(Unsupported, "set {set}, binding {number} is an array of buffers: kernels take single ones");

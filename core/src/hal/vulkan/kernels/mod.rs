@@ -3,14 +3,12 @@
 //! Every kernel that computes does so in f32. Operands stored as f16 and bf16 are widened before and the result narrowed
 //! after, in one place, here.
 
-mod arithmetic;
 mod cast;
 mod elementwise;
 mod moves;
 mod normalise;
+mod operands;
 mod reduce;
-
-pub(super) use arithmetic::{Arguments, Constants, PROBE, dispatch};
 
 use super::encoder::Encoder;
 use crate::command::{Command, Meta, View};
