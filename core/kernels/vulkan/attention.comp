@@ -3,13 +3,15 @@
 //
 // A workgroup has BQ query rows of one head and goes through the keys' blocks. Its threads first compute the scores of a block,
 // 8 keys by 4 queries each, then their weights, which go to shared memory, and then the weights' product with the values, OQ
-// queries by OD columns each. Operands come in slices, the next of which is on its way while one is multiplied.
+// queries by OD columns each. Operands come in slices, the next of which is on its way while one is multiplied. All of a query's
+// scores, weights and results belong to the same 32 threads, so that these need wait only for each other.
 //
 // STAGE: 0, everything; 1, each workgroup computes one block of keys and stores it; 2, stored blocks are merged, a thread
 // for each four results.
 
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_shader_subgroup_basic : require
 #include "contract.glsl"
 #include "functions.glsl"
 #include "memory.glsl"
@@ -38,28 +40,30 @@ const uint K_BLOCK = 256;
 const uint KEYS = 64;
 const uint BQ = gl_WorkGroupSize.x / 2u;
 const uint SLICE = 16;
-const uint V_SLICE = DV > 64u ? 8u : 16u;
+const uint V_SLICE = 1024u / DV;
 // A thread's part of the scores: keys ky + 8·i, queries 4·qx + j.
 const uint TK = 8;
 const uint TQ = 4;
 const uint OD = DV / (2u * OQ);
-// Vectors in shared memory: slices of q and k, two of each, where later the weights are; two slices of v; what a query's results are
-// multiplied by in a merge.
+// Vectors in shared memory: slices of q and k, two of each, where later the weights are; two slices of v. Where the second of these
+// will be, threads exchange their MAXs, their SUMs, and, where the MAXs were, what results are multiplied by in a merge.
 const uint QK_STEP = SLICE * (BQ + KEYS) / 4u;
 const uint V_STEP = V_SLICE * DV / 4u;
 const uint VALUES = 2u * QK_STEP > KEYS * BQ / 4u ? 2u * QK_STEP : KEYS * BQ / 4u;
-const uint FACTORS = VALUES + 2u * V_STEP;
-const uint POOL = FACTORS + BQ / 2u;
+const uint MAXIMA = VALUES + V_STEP;
+const uint SUMS = MAXIMA + 2u * BQ;
+const uint POOL = VALUES + 2u * V_STEP;
 // Results leave through the first part of it.
 const uint RESULTS = OQ * OD / 4u;
-const uint PART = FACTORS / gl_WorkGroupSize.x < RESULTS ? FACTORS / gl_WorkGroupSize.x : RESULTS;
+const uint PART = VALUES / gl_WorkGroupSize.x < RESULTS ? VALUES / gl_WorkGroupSize.x : RESULTS;
 const uint PARTS = (RESULTS + PART - 1u) / PART;
 const uint Q_SHARE = BQ * SLICE / 4u / gl_WorkGroupSize.x;
 const uint K_SHARE = KEYS * SLICE / 4u / gl_WorkGroupSize.x;
 const uint V_SHARE = V_STEP / gl_WorkGroupSize.x;
 const float LOWEST = -1.0 / 0.0;
 
-layout(buffer_reference, std430, buffer_reference_align = 16) restrict readonly buffer Vectors {
+// Not readonly: compilers would move the loads down to where they are used, past the multiplications that should hide them.
+layout(buffer_reference, std430, buffer_reference_align = 16) buffer Vectors {
     vec4 v[];
 };
 
@@ -84,12 +88,23 @@ float totals[TK * TQ];
 float chains[OQ * OD];
 float results[OQ * OD];
 
-// e^x for x ≤ 0.
+// Waits until the threads of the same queries have written.
+void exchange() {
+    if (SUBGROUP >= 32u) {
+        subgroupMemoryBarrierShared();
+        subgroupBarrier();
+    } else {
+        barrier();
+    }
+}
+
+// e^x for x ≤ 0, scaled so that it is rounded once.
 float weight(const float x) {
     vec3 core = exp_core(x < -105.0 ? -105.0 : x);
-    precise float s = core.y + core.x;
-    s = s + 1.0;
-    return scale_by_power(s, floatBitsToInt(core.z));
+    precise float y = core.y + core.x;
+    y = y + 1.0;
+    y = (y * intBitsToFloat((floatBitsToInt(core.z) + 159) << 23)) * 2.3283064e-10;
+    return y;
 }
 
 // Starts a thread's share of a slice of q or k on its way: rows, and SLICE of their columns.
@@ -159,15 +174,17 @@ void multiply_rows(const uint base, const uint ky, const uint qx) {
     for (uint p = 0; p < SLICE; p++) {
         float key[TK];
         for (uint i = 0; i < TK / 4u; i++) {
-            vec4 x = pool[base + SLICE * BQ / 4u + p * (KEYS / 4u) + 8u * i + ky];
+            vec4 x = pool[base + ky + SLICE * BQ / 4u + p * (KEYS / 4u) + 8u * i];
             for (uint e = 0; e < 4; e++) {
                 key[4u * i + turned(e, p)] = x[e];
             }
         }
-        vec4 query = pool[base + p * (BQ / 4u) + shuffled(qx, p / 4u * 2u)];
-        for (uint i = 0; i < TK; i++) {
-            for (uint j = 0; j < TQ; j++) {
-                scores[TQ * i + j] = fmaz(key[i], query[j], scores[TQ * i + j]);
+        vec4 query = pool[base + shuffled(qx, p / 4u * 2u) + p * (BQ / 4u)];
+        // There and back, so that neighbours have an operand in common, which then needs no read from the registers.
+        for (uint j = 0; j < TQ; j++) {
+            for (uint i = 0; i < TK; i++) {
+                uint to = (j & 1u) == 0u ? i : TK - 1u - i;
+                scores[TQ * to + j] = fmaz(key[to], query[j], scores[TQ * to + j]);
             }
         }
     }
@@ -178,20 +195,21 @@ void multiply_values(const uint base, const uint start, const uint ox, const uin
     for (uint p = 0; p < V_SLICE; p++) {
         float w[OQ], value[OD];
         for (uint i = 0; i < OQ / 4u; i++) {
-            vec4 x = pool[(start + p) * (BQ / 4u) + shuffled(i * (BQ / OQ) + oy, p & 7u)];
+            vec4 x = pool[start * (BQ / 4u) + shuffled(oy * (OQ / 4u) + i, p & 7u) + p * (BQ / 4u)];
             for (uint e = 0; e < 4; e++) {
                 w[4u * i + e] = x[e];
             }
         }
         for (uint i = 0; i < OD / 4u; i++) {
-            vec4 x = pool[base + p * (DV / 4u) + i * (DV / OD) + ox];
+            vec4 x = pool[base + ox + p * (DV / 4u) + i * (DV / OD)];
             for (uint e = 0; e < 4; e++) {
                 value[4u * i + e] = x[e];
             }
         }
         for (uint i = 0; i < OQ; i++) {
             for (uint j = 0; j < OD; j++) {
-                chains[OD * i + j] = fmaz(w[i], value[j], chains[OD * i + j]);
+                uint to = (i & 1u) == 0u ? j : OD - 1u - j;
+                chains[OD * i + to] = fmaz(w[i], value[to], chains[OD * i + to]);
             }
         }
     }
@@ -281,7 +299,7 @@ void main() {
     for (uint i = 0; i < OQ * OD; i++) {
         results[i] = 0.0;
     }
-    // Of the query of this thread's number.
+    // Of query 4·qx + ky, where ky < 4.
     float m = LOWEST, l = 0.0;
     if (width > 0u) {
         fetch_rows(q, q_at, 0u, Q_SHARE, first, queries, 0u);
@@ -293,13 +311,16 @@ void main() {
             totals[i] = 0.0;
         }
         uint current = 0;
-        for (uint k_block = 0; k_block < (WIDE ? width : min(width, 1u)); k_block += K_BLOCK) {
-            for (uint start = k_block; start < (WIDE ? min(k_block + K_BLOCK, width) : width); start += SLICE) {
+        // (Conditions of loops stay simple, or compilers copy everything in registers at their ends.)
+        uint k_end = WIDE ? width : min(width, 1u);
+        for (uint k_block = 0; k_block < k_end; k_block += K_BLOCK) {
+            uint stop = WIDE ? min(k_block + K_BLOCK, width) : width;
+            for (uint start = k_block; start < stop; start += SLICE) {
                 stage_rows(current, start);
-                barrier();
                 bool last = start + SLICE >= width;
                 fetch_rows(q, q_at, 0u, Q_SHARE, first, queries, last ? 0u : start + SLICE);
                 fetch_rows(k, k_at, Q_SHARE, K_SHARE, last ? block + KEYS : block, keys, last ? 0u : start + SLICE);
+                barrier();
                 multiply_rows(current, ky, qx);
                 current = QK_STEP - current;
             }
@@ -329,16 +350,17 @@ void main() {
                 highest[j] = x > highest[j] ? x : highest[j];
             }
         }
-        pool[VALUES + ky * (BQ / 4u) + shuffled(qx, ky)] = highest;
-        barrier();
+        // (Those who read here for the block before have waited for each other since.)
+        if (width == 0u) {
+            barrier();
+        }
+        pool[MAXIMA + ky * (BQ / 4u) + shuffled(qx, ky)] = highest;
+        exchange();
         for (uint i = 0; i < 8; i++) {
-            vec4 x = pool[VALUES + i * (BQ / 4u) + shuffled(qx, i)];
+            vec4 x = pool[MAXIMA + i * (BQ / 4u) + shuffled(qx, i)];
             for (uint j = 0; j < TQ; j++) {
                 highest[j] = x[j] > highest[j] ? x[j] : highest[j];
             }
-        }
-        if (ky == 0u) {
-            pool[FACTORS + qx] = highest;
         }
         // Weights, and this thread's part of their SUM.
         vec4 sum;
@@ -356,61 +378,69 @@ void main() {
             precise float s = (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
             sum[j] = s;
         }
-        pool[VALUES + V_STEP + ky * (BQ / 4u) + shuffled(qx, ky)] = sum;
+        pool[SUMS + ky * (BQ / 4u) + shuffled(qx, ky)] = sum;
+        exchange();
+        if (ky < 4u) {
+            precise float lanes[8];
+            for (uint i = 0; i < 8; i++) {
+                lanes[i] = pool[SUMS + i * (BQ / 4u) + shuffled(qx, i)][ky];
+            }
+            precise float block_l = ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+            if (STAGE == 1u) {
+                m = highest[ky];
+                l = block_l;
+            } else {
+                vec2 factors = merged(m, l, highest[ky], block_l);
+                pool[MAXIMA + qx][ky] = factors.x;
+                pool[MAXIMA + BQ / 4u + qx][ky] = factors.y;
+            }
+        }
+        exchange();
+        vec4 old[OQ / 4u], new[OQ / 4u];
+        for (uint i = 0; i < OQ / 4u; i++) {
+            old[i] = pool[MAXIMA + oy * (OQ / 4u) + i];
+            new[i] = pool[MAXIMA + BQ / 4u + oy * (OQ / 4u) + i];
+        }
+        // From here on the weights are where q and k were.
+        barrier();
         for (uint i = 0; i < TK; i++) {
             vec4 x;
             for (uint j = 0; j < TQ; j++) {
                 x[j] = scores[TQ * i + j];
             }
-            pool[(ky + 8u * i) * (BQ / 4u) + shuffled(qx, ky)] = x;
-        }
-        barrier();
-        if (tid < BQ) {
-            precise float lanes[8];
-            for (uint i = 0; i < 8; i++) {
-                lanes[i] = pool[VALUES + V_STEP + i * (BQ / 4u) + shuffled(tid / 4u, i)][tid % 4u];
-            }
-            precise float block_l = ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
-            float block_m = pool[FACTORS + tid / 4u][tid % 4u];
-            if (STAGE == 1u) {
-                m = block_m;
-                l = block_l;
-            } else {
-                vec2 factors = merged(m, l, block_m, block_l);
-                pool[FACTORS + tid / 4u][tid % 4u] = factors.x;
-                pool[FACTORS + BQ / 4u + tid / 4u][tid % 4u] = factors.y;
-            }
+            pool[ky * (BQ / 4u) + shuffled(qx, ky) + 2u * BQ * i] = x;
         }
 
         for (uint i = 0; i < OQ * OD; i++) {
             chains[i] = 0.0;
         }
         current = 0;
-        for (uint start = 0; start < KEYS; start += V_SLICE) {
+        uint stop = min(KEYS, keys - block);
+        for (uint start = 0; start < stop; start += V_SLICE) {
             stage_values(VALUES + current, block + start);
-            barrier();
             fetch_values(v_at, first_column, block + start + V_SLICE);
+            barrier();
             multiply_values(VALUES + current, start, ox, oy);
             current = V_STEP - current;
         }
-        for (uint i = 0; i < OQ; i++) {
-            uint of_query = FACTORS + i / 4u * (BQ / OQ) + oy;
-            vec2 factors = vec2(pool[of_query][i % 4u], pool[of_query + BQ / 4u][i % 4u]);
-            for (uint j = 0; j < OD; j++) {
+        [[unroll]] for (uint i = 0; i < OQ; i++) {
+            [[unroll]] for (uint j = 0; j < OD; j++) {
                 // −0 becomes +0.
                 precise float chain = chains[OD * i + j] + 0.0;
-                results[OD * i + j] = STAGE == 1u ? chain : merged_result(results[OD * i + j], chain, factors);
+                results[OD * i + j] = STAGE == 1u ? chain
+                                                  : merged_result(results[OD * i + j], chain, vec2(old[i / 4u][i & 3u], new[i / 4u][i & 3u]));
             }
         }
-        barrier();
+        // The next slices of q and k go where the first half of the weights was, which nobody reads any more.
     }
+    barrier();
 
     uint across = (value_width + 3u) / 4u;
     uint block_row = STAGE == 1u ? (gl_WorkGroupID.y * rows + head * queries + first) * (across + 1u) : 0u;
-    if (tid < BQ) {
-        pool[FACTORS + tid / 4u][tid % 4u] = l;
-        if (STAGE == 1u && first + tid < queries && first_column == 0u) {
-            store4(blocks, 4u * (block_row + tid * (across + 1u) + across), vec4(m, l, 0.0, 0.0));
+    if (ky < 4u) {
+        pool[VALUES + qx][ky] = l;
+        if (STAGE == 1u && first + 4u * qx + ky < queries && first_column == 0u) {
+            store4(blocks, 4u * (block_row + (4u * qx + ky) * (across + 1u) + across), vec4(m, l, 0.0, 0.0));
         }
     }
     barrier();
@@ -427,7 +457,7 @@ void main() {
         [[dont_unroll]] for (uint i = 0; i < min(PART, RESULTS - part * PART); i++) {
             vec4 x = pool[i * gl_WorkGroupSize.x + tid];
             uint at_i = part * PART + i, of_query = at_i / (OD / 4u);
-            uint row = (of_query / 4u * (BQ / OQ) + oy) * 4u + of_query % 4u;
+            uint row = oy * OQ + of_query;
             uint column = first_column + (at_i % (OD / 4u) * (DV / OD) + ox) * 4u;
             if (first + row >= queries || column >= value_width) {
                 continue;
@@ -435,7 +465,7 @@ void main() {
             if (STAGE == 1u) {
                 store4(blocks, 4u * (block_row + row * (across + 1u)) + column, x);
             } else {
-                finish(x, pool[FACTORS + row / 4u][row % 4u], head * queries + first + row, column);
+                finish(x, pool[VALUES + row / 4u][row & 3u], head * queries + first + row, column);
             }
         }
     }

@@ -2,8 +2,8 @@
 // Matrix products, y = alpha·(a·b) + beta·c + bias, a batch of them at once.
 //
 // A workgroup computes a tile of BM × BN, its threads TM × TN each, in steps of BK along k: while one step is multiplied
-// from shared memory, the next one is on its way from global memory to registers, and likewise from shared memory while
-// one k is multiplied. No loop has a branch in it: what lies outside of a matrix is read from its edge and not used.
+// from shared memory, the next one is on its way from global memory to registers. What lies outside of a matrix is read
+// from its edge and not used.
 //
 // Every K block of 256 is a chain of its own. STAGE tells where the chains go: 0, into totals in registers, and the results
 // follow; 1, each workgroup computes one block and stores it; 2, totals of stored blocks, and the results follow.
@@ -80,8 +80,6 @@ shared vec4 pool[POOL];
 
 vec4 moved[A_SHARE + B_SHARE];
 vec4 own[A_SHARE + B_SHARE];
-float left[2][TM];
-float right[2][TN];
 float chains[TM * TN];
 float totals[TM * TN];
 
@@ -117,9 +115,14 @@ void fetch(const uvec2 operand, const uint origin, const uint slot, const uint c
     }
 }
 
-// Vectors of one k are shuffled so that threads that write down a column meet different banks.
+// Where a vector of one k is: they are shuffled so that threads that write down a column meet different banks.
 uint shuffled(const uint vector, const uint inner, const bool along_k, const uint tile) {
     return along_k && tile >= 32u ? vector ^ (inner / 4u * (32u / BK) & 7u) : vector;
+}
+
+// The same for vector i of a thread's, the first of which is `vector`, and the others further `step`s on.
+uint shuffled_own(const uint vector, const uint i, const uint step, const uint inner, const bool along_k, const uint tile) {
+    return step % 8u == 0u ? shuffled(vector, inner, along_k, tile) + i * step : shuffled(vector + i * step, inner, along_k, tile);
 }
 
 // Puts a thread's share into shared memory, with zeros behind the end of k.
@@ -148,27 +151,28 @@ void stage(const uint base, const uint slot, const uint count, const bool along_
     }
 }
 
-// Reads what is multiplied at k = p of a step.
-void read(const uint base, const uint p, const uint x, const uint y) {
-    for (uint i = 0; i < TM / 4u; i++) {
-        vec4 v = A_DIRECT ? own[p] : pool[base + p * (BM / 4u) + shuffled(i * (BM / TM) + y, p, A_ALONG_K, BM)];
-        for (uint e = 0; e < 4; e++) {
-            left[p & 1u][4u * i + e] = v[e];
+void multiply(const uint base, const uint x, const uint y) {
+    for (uint p = 0; p < BK; p++) {
+        float left[TM], right[TN];
+        for (uint i = 0; i < TM / 4u; i++) {
+            vec4 v = A_DIRECT ? own[p] : pool[base + shuffled_own(y, i, BM / TM, p, A_ALONG_K, BM) + p * (BM / 4u)];
+            for (uint e = 0; e < 4; e++) {
+                left[4u * i + e] = v[e];
+            }
         }
-    }
-    for (uint i = 0; i < TN / 4u; i++) {
-        vec4 v = B_DIRECT ? own[A_SHARE + p]
-                          : pool[base + A_STEP + p * (BN / 4u) + shuffled(i * (BN / TN) + x, p, B_ALONG_K, BN)];
-        for (uint e = 0; e < 4; e++) {
-            right[p & 1u][4u * i + e] = v[e];
+        for (uint i = 0; i < TN / 4u; i++) {
+            vec4 v = B_DIRECT ? own[A_SHARE + p]
+                              : pool[base + shuffled_own(x, i, BN / TN, p, B_ALONG_K, BN) + p * (BN / 4u) + A_STEP];
+            for (uint e = 0; e < 4; e++) {
+                right[4u * i + e] = v[e];
+            }
         }
-    }
-}
-
-void multiply(const uint p) {
-    for (uint i = 0; i < TM; i++) {
-        for (uint j = 0; j < TN; j++) {
-            chains[TN * i + j] = fmaz(left[p & 1u][i], right[p & 1u][j], chains[TN * i + j]);
+        // There and back, so that neighbours have an operand in common, which then needs no read from the registers.
+        for (uint i = 0; i < TM; i++) {
+            for (uint j = 0; j < TN; j++) {
+                uint to = (i & 1u) == 0u ? j : TN - 1u - j;
+                chains[TN * i + to] = fmaz(left[i], right[to], chains[TN * i + to]);
+            }
         }
     }
 }
@@ -267,30 +271,24 @@ void main() {
     uint current = 0;
     fetch(a, a_at, 0u, A_SHARE, A_ALONG_K, A_VECTORS, BM, m, first_row, begin);
     fetch(b, b_at, A_SHARE, B_SHARE, B_ALONG_K, B_VECTORS, BN, n, first_column, begin);
-    stage(0u, 0u, A_SHARE, A_ALONG_K, A_DIRECT, BM, begin);
-    stage(A_STEP, A_SHARE, B_SHARE, B_ALONG_K, B_DIRECT, BN, begin);
-    barrier();
-    read(0u, 0u, x, y);
     for (uint block = begin; block < end; block += K_BLOCK) {
         for (uint start = block; start < min(block + K_BLOCK, end); start += BK) {
+            stage(current, 0u, A_SHARE, A_ALONG_K, A_DIRECT, BM, start);
+            stage(current + A_STEP, A_SHARE, B_SHARE, B_ALONG_K, B_DIRECT, BN, start);
             // Behind the last step anything will do.
-            uint next = start + BK < end ? start + BK : begin;
-            fetch(a, a_at, 0u, A_SHARE, A_ALONG_K, A_VECTORS, BM, m, first_row, next);
-            fetch(b, b_at, A_SHARE, B_SHARE, B_ALONG_K, B_VECTORS, BN, n, first_column, next);
-            for (uint p = 0; p < BK - 1u; p++) {
-                read(current, p + 1u, x, y);
-                multiply(p);
+            barrier();
+            // The branch keeps compilers from moving the loads down to where they are used, past the multiplications that should
+            // hide them.
+            if (start + BK < end) {
+                fetch(a, a_at, 0u, A_SHARE, A_ALONG_K, A_VECTORS, BM, m, first_row, start + BK);
+                fetch(b, b_at, A_SHARE, B_SHARE, B_ALONG_K, B_VECTORS, BN, n, first_column, start + BK);
             }
+            multiply(current, x, y);
             if (BUFFERS == 1u) {
                 barrier();
             } else {
                 current = STEP - current;
             }
-            stage(current, 0u, A_SHARE, A_ALONG_K, A_DIRECT, BM, next);
-            stage(current + A_STEP, A_SHARE, B_SHARE, B_ALONG_K, B_DIRECT, BN, next);
-            barrier();
-            read(current, 0u, x, y);
-            multiply(BK - 1u);
         }
         if (BLOCKS) {
             for (uint i = 0; i < TM * TN; i++) {
