@@ -17,6 +17,14 @@ set(libraries "${PROJECT_BINARY_DIR}/lib")
 set(adead_soname "libadead.so.${PROJECT_VERSION_MAJOR}")
 set(adead_shared "libadead.so.${PROJECT_VERSION}")
 
+# What the static library has of an unwinder (bindings/c/artifact/src/lib.rs) is for itself alone.
+if(CMAKE_OBJCOPY AND NOT APPLE AND NOT WIN32)
+  set(keep_own "${CMAKE_OBJCOPY}" --localize-symbol=_Unwind_Backtrace "${built}/libadead.a"
+      "${libraries}/libadead.a.new")
+else()
+  set(keep_own "${CMAKE_COMMAND}" -E copy "${built}/libadead.a" "${libraries}/libadead.a.new")
+endif()
+
 # Cargo knows best whether there is something to do, so it is always asked.
 add_custom_target(adead_cargo ALL
   COMMAND ${CMAKE_COMMAND} -E env --unset=CARGO_BUILD_TARGET "${ADEAD_CARGO}" ${cargo_arguments}
@@ -24,7 +32,9 @@ add_custom_target(adead_cargo ALL
   COMMAND ${CMAKE_COMMAND} -E copy_if_different "${built}/libadead.so" "${libraries}/${adead_shared}"
   COMMAND ${CMAKE_COMMAND} -E create_symlink "${adead_shared}" "${libraries}/${adead_soname}"
   COMMAND ${CMAKE_COMMAND} -E create_symlink "${adead_soname}" "${libraries}/libadead.so"
-  COMMAND ${CMAKE_COMMAND} -E copy_if_different "${built}/libadead.a" "${libraries}/libadead.a"
+  COMMAND ${keep_own}
+  COMMAND ${CMAKE_COMMAND} -E copy_if_different "${libraries}/libadead.a.new" "${libraries}/libadead.a"
+  COMMAND ${CMAKE_COMMAND} -E remove "${libraries}/libadead.a.new"
   BYPRODUCTS "${libraries}/${adead_shared}" "${libraries}/${adead_soname}" "${libraries}/libadead.so"
              "${libraries}/libadead.a"
   COMMENT "Building libadead with cargo"

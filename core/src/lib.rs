@@ -19,6 +19,7 @@ mod command;
 mod context;
 mod dtype;
 mod error;
+mod files;
 mod number;
 mod ops;
 mod shape;

@@ -3,6 +3,7 @@
 // E operations are written as plain GLSL on `precise` variables: with the two execution modes below they are IEEE-754
 // binary32, subnormals kept. Division and square root are `divide` and `root`; the multiply-add of M is `fmaz`.
 
+#extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_spirv_intrinsics : require
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require
@@ -94,29 +95,45 @@ uint long_division(const uint a, const uint b) {
     return min((uint(max(e, 1) - 1) << 23) + kept, INFINITY);
 }
 
+// 1 / b to half a unit in the last place or a little more, by a fused multiply-add.
+float reciprocal(const float b) {
+    precise float y = 1.0 / b;
+    y = fma(fma(-b, y, 1.0), y, y);
+    return y;
+}
+
+// a / b from the reciprocal of b, where no step leaves the normal numbers: a quotient that is off by less than one unit in the last
+// place, its exact remainder, and such a reciprocal give the correctly rounded one (Markstein, "Computation of elementary functions
+// on the IBM RISC System/6000 processor", 1990), unless all bits of b are ones.
+float quotient(const float a, const float b, const float y) {
+    precise float q = a * y;
+    q = fma(fma(-b, q, a), y, q);
+    q = fma(fma(-b, q, a), y, q);
+    return q;
+}
+
+const uint FRACTION = 0x7fffffu;
+
 // E division.
 float divide(const float a, const float b) {
-    precise float q = a / b;
     if (EXACT_DIVIDE == 1u) {
-        return q;
+        precise float native = a / b;
+        return native;
     }
     uint ua = floatBitsToUint(a) & MAGNITUDE, ub = floatBitsToUint(b) & MAGNITUDE;
+    // +0 goes the quick way too.
     int eb = int(ub >> 23), ea = floatBitsToUint(a) == 0u ? eb : int(ua >> 23);
-    // With a fused multiply-add, where no step leaves the normal numbers: a quotient that is off by less than one unit in the last
-    // place, its exact remainder, and a reciprocal good to half a unit give the correctly rounded one (Markstein, "Computation
-    // of elementary functions on the IBM RISC System/6000 processor", 1990), unless all bits of b are ones. +0 goes the same way.
     if (FMA_MODE < 2u
-        && all(lessThan(uvec4(ea - 64, eb - 2, ea - eb + 124, ub & 0x7fffffu), uvec4(190u, 250u, 250u, 0x7fffffu)))) {
-        precise float y = 1.0 / b;
-        y = fma(fma(-b, y, 1.0), y, y);
-        q = a * y;
-        q = fma(fma(-b, q, a), y, q);
-        q = fma(fma(-b, q, a), y, q);
-        return q;
+        && all(lessThan(uvec4(ea - 64, eb - 2, ea - eb + 124, ub & FRACTION), uvec4(190u, 250u, 250u, FRACTION)))) {
+        return quotient(a, b, reciprocal(b));
     }
-    // Zeros, infinities and NaN have no last bits to get wrong.
-    bool finite = all(lessThan(uvec2(ua, ub) - 1u, uvec2(INFINITY - 1u)));
-    return finite ? f((floatBitsToUint(a) ^ floatBitsToUint(b)) & SIGN | long_division(ua, ub)) : q;
+    uint q = ua == INFINITY || ub == 0u ? INFINITY : 0u;
+    if (all(lessThan(uvec2(ua, ub) - 1u, uvec2(INFINITY - 1u)))) {
+        q = long_division(ua, ub);
+    } else if (max(ua, ub) > INFINITY || ua == ub) {
+        q = NAN;
+    }
+    return f((floatBitsToUint(a) ^ floatBitsToUint(b)) & SIGN | q);
 }
 
 // E square root: an estimate, then the exact remainder in integers.
@@ -151,75 +168,65 @@ float flushed(const float x) {
     return (u & INFINITY) == 0u ? f(u & SIGN) : x;
 }
 
-// Shifts right by n, keeping that something was lost in the last bit.
-uvec2 shift_jam(const uvec2 v, const uint n) {
-    if (n >= 32u) {
-        uint lost = v.x | (v.y << 1 << (63u - min(n, 63u)));
-        return uvec2((v.y >> min(n - 32u, 31u)) | uint(lost != 0u), 0u);
-    }
-    uint lost = n == 0u ? 0u : v.x << (32u - n);
-    return uvec2((v.x >> n) | (v.y << 1 << (31u - n)) | uint(lost != 0u), v.y >> n);
-}
-
 // fmaz by a 64-bit sum in integers.
 float fmaz_integer(const float fa, const float fb, const float fc) {
     float x = flushed(fa), y = flushed(fb), z = flushed(fc);
     uint a = floatBitsToUint(x), b = floatBitsToUint(y), c = floatBitsToUint(z);
-    uint sign = (a ^ b) & SIGN;
-    int ea = int((a >> 23) & 255u), eb = int((b >> 23) & 255u), ec = int((c >> 23) & 255u);
-    if (max(ea, eb) == 255) {
-        precise float product = x * y;
-        precise float sum = product + z;
-        return sum;
+    uint ea = a >> 23 & 255u, eb = b >> 23 & 255u, ec = c >> 23 & 255u;
+    // Zeros, infinities and NaN leave nothing to round together.
+    if (max(ea, eb) == 255u || min(ea, eb) == 0u) {
+        precise float r = x * y;
+        r = r + z;
+        return r;
     }
-    if (ec == 255) {
+    if (ec == 255u) {
         return z;
     }
-    if (min(ea, eb) == 0) {
-        return ec == 0 ? f(sign & c) : z;
+    // The product as h:l·2^e with h:l in [2⁶¹, 2⁶³), the summand as h:l·2^(e − d) with h:l in [2⁶², 2⁶³) or 0; then their signs.
+    uint h, l;
+    umulExtended((a & 0x7fffffu | 0x800000u) << 7, (b & 0x7fffffu | 0x800000u) << 8, h, l);
+    int e = int(ea + eb) - 315, d = ec == 0u ? 0 : e - int(ec) + 189;
+    uvec3 p = uvec3(h, l, (a ^ b) & SIGN), s = uvec3(ec == 0u ? 0u : (c & 0x7fffffu | 0x800000u) << 7, 0u, c & SIGN);
+    e -= min(d, 0);
+    uvec3 large = mix(p, s, bvec3(d < 0)), small = mix(s, p, bvec3(d < 0));
+    // The smaller exponent's number moves right; that something was lost stays in its last bit.
+    uint n = uint(min(abs(d), 63)), sh = small.x, sl = small.y, lost = 0u;
+    if (n >= 32u) {
+        lost = sl;
+        sl = sh;
+        sh = 0u;
     }
-    // The product as P·2^e with P in [2⁶¹, 2⁶³), the summand as C·2^(ec − 189) with C in [2⁶², 2⁶³).
-    uvec2 p, s = uvec2(0u);
-    umulExtended(((a & 0x7fffffu) | 0x800000u) << 7, ((b & 0x7fffffu) | 0x800000u) << 8, p.y, p.x);
-    int e = ea + eb - 315;
-    if (ec != 0) {
-        s.y = ((c & 0x7fffffu) | 0x800000u) << 7;
-        int d = e - (ec - 189);
-        if (d >= 0) {
-            s = shift_jam(s, uint(d));
-        } else {
-            p = shift_jam(p, uint(-d));
-            e = ec - 189;
-        }
+    n &= 31u;
+    lost |= sl << 1 << (31u - n);
+    sl = sl >> n | sh << 1 << (31u - n) | min(lost, 1u);
+    sh >>= n;
+    uint sign = large.z;
+    bool differ = sign != small.z;
+    if (differ) {
+        sh = ~sh + uint(sl == 0u);
+        sl = -sl;
     }
-    uint carry;
-    if (((sign ^ c) & SIGN) == 0u) {
-        p.x = uaddCarry(p.x, s.x, carry);
-        p.y += s.y + carry;
-    } else {
-        if (p.y < s.y || (p.y == s.y && p.x < s.x)) {
-            uvec2 swap = p;
-            p = s;
-            s = swap;
-            sign ^= SIGN;
-        }
-        p.x = usubBorrow(p.x, s.x, carry);
-        p.y -= s.y + carry;
+    l = large.y + sl;
+    h = large.x + sh + uint(l < sl);
+    if (differ && int(h) < 0) {
+        h = ~h + uint(l == 0u);
+        l = -l;
+        sign ^= SIGN;
     }
-    if (p.y == 0u) {
-        if (p.x == 0u) {
-            return 0.0;
-        }
-        p = p.yx;
+    if (h == 0u) {
+        h = l;
+        l = 0u;
         e -= 32;
     }
-    uint left = uint(31 - findMSB(p.y));
-    p = uvec2(p.x << left, (p.y << left) | (p.x >> 1 >> (31u - left)));
-    uint kept = round_shift(p.y, 8u, uint(p.x != 0u));
-    // The exponent is unbounded while rounding, so that what reaches 2⁻¹²⁶ then stays. A carry goes into it.
+    if (h == 0u) {
+        return 0.0;
+    }
+    uint left = uint(31 - findMSB(h));
+    uint kept = round_shift(h << left | l >> 1 >> (31u - left), 8u, uint(l << left != 0u));
+    // The exponent, less one for the hidden bit, is unbounded while rounding, so that what reaches 2⁻¹²⁶ then stays.
     e += 189 - int(left);
-    uint bits = min((uint(max(e, 0)) << 23) + kept, INFINITY);
-    return f(sign | (e + int(kept >> 24) < 1 ? 0u : bits));
+    uint bits = min((uint(e) << 23) + kept, INFINITY);
+    return f(sign | (e + int(kept >> 24) < 0 ? 0u : bits));
 }
 
 // The multiply-add of M: a·b + c rounded once, subnormals read as zeros, a result below 2⁻¹²⁶ a zero.

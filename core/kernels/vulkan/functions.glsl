@@ -1,5 +1,5 @@
 // The contract's functions (docs/contract.md, "Functions"), from E primitives alone, in its order. Include after contract.glsl.
-// NaN goes through every one of them by itself, except through log's, whose steps work on bits.
+// Its bit patterns are written as the shortest decimals that give them. NaN goes through every one of them by itself, except through log's, whose steps work on bits.
 
 // 2^n for n in [−126, 127].
 float power_of_two(const int n) {
@@ -14,16 +14,21 @@ float scale_by_power(const float x, const int n) {
     return y;
 }
 
+// The same of an x about 1, for which a power that leaves the result normal is a sum of exponents.
+float scale_near_one(const float x, const int n) {
+    return uint(n + 125) < 253u ? f(floatBitsToUint(x) + (uint(n) << 23)) : scale_by_power(x, n);
+}
+
 // e^x as (1 + u + r)·2^n, for x between −105 and 89: r in x, u in y and the bits of n in z.
 vec3 exp_core(const float x) {
-    precise float t = x * f(0x3fb8aa3bu) + f(0x4b400000u);
-    precise float nf = t - f(0x4b400000u);
-    precise float r = nf * f(0xbf317200u) + x;
-    r = nf * f(0xb5bfbe8eu) + r;
-    precise float q = f(0x3ab56890u) * r + f(0x3c091f97u);
-    q = q * r + f(0x3d2aac27u);
-    q = q * r + f(0x3e2aaa45u);
-    q = q * r + f(0x3efffffeu);
+    precise float t = x * 1.442695 + 1.2582912e+07;
+    precise float nf = t - 1.2582912e+07;
+    precise float r = nf * -0.69314575 + x;
+    r = nf * -1.4286068e-06 + r;
+    precise float q = 0.0013840366 * r + 0.008369348;
+    q = q * r + 0.041668084;
+    q = q * r + 0.16666515;
+    q = q * r + 0.49999994;
     q = (r * r) * q;
     return vec3(r, q, intBitsToFloat(floatBitsToInt(t) - 0x4b400000));
 }
@@ -33,7 +38,7 @@ float function_exp(const float x) {
     vec3 core = exp_core(low > 89.0 ? 89.0 : low);
     precise float s = core.y + core.x;
     s = s + 1.0;
-    return scale_by_power(s, floatBitsToInt(core.z));
+    return scale_near_one(s, floatBitsToInt(core.z));
 }
 
 float function_log(const float x) {
@@ -47,19 +52,19 @@ float function_log(const float x) {
     int n = (bits - 0x3f3504f3) >> 23;
     float k = float(subnormal ? n - 23 : n);
     precise float v = intBitsToFloat(bits - (n << 23)) - 1.0;
-    precise float r = f(0xbd9ce31eu) * v + f(0x3e02d7b0u);
-    r = r * v + f(0xbe06c2edu);
-    r = r * v + f(0x3e116a09u);
-    r = r * v + f(0xbe2a38c7u);
-    r = r * v + f(0x3e4cd01bu);
-    r = r * v + f(0xbe800114u);
-    r = r * v + f(0x3eaaaaaau);
+    precise float r = -0.07660507 * v + 0.12777591;
+    r = r * v + -0.13160296;
+    r = r * v + 0.14200605;
+    r = r * v + -0.16623221;
+    r = r * v + 0.20001261;
+    r = r * v + -0.25000823;
+    r = r * v + 0.3333333;
     precise float square = v * v;
     precise float h = 0.5 * square;
-    precise float lo = k * f(0x35bfbe8eu) + square * (v * r);
+    precise float lo = k * 1.4286068e-06 + square * (v * r);
     precise float d = v - h;
     precise float e = (v - d) - h;
-    precise float s = k * f(0x3f317200u);
+    precise float s = k * 0.69314575;
     precise float hi = s + d;
     precise float e2 = (s - hi) + d;
     precise float y = hi + (lo + (e + e2));
@@ -73,14 +78,14 @@ float with_sign_of(const float y, const float x) {
 float function_tanh(const float x) {
     float a = f(floatBitsToUint(x) & MAGNITUDE);
     precise float y;
-    if (a < f(0x3f6b851fu)) {
+    if (a < 0.92) {
         y = a * a;
-        precise float q = f(0xb9e403e9u) * y + f(0x3b25b194u);
-        q = q * y + f(0xbc067dd8u);
-        q = q * y + f(0x3cb13d3fu);
-        q = q * y + f(0xbd5cddb2u);
-        q = q * y + f(0x3e088766u);
-        q = q * y + f(0xbeaaaaa6u);
+        precise float q = -4.3490462e-04 * y + 0.0025282847;
+        q = q * y + -0.008208714;
+        q = q * y + 0.02163565;
+        q = q * y + -0.053922363;
+        q = q * y + 0.133329;
+        q = q * y + -0.3333332;
         y = a * (y * q) + a;
     } else {
         precise float twice = a + a;
@@ -93,23 +98,23 @@ float function_tanh(const float x) {
 float function_erf(const float x) {
     float a = f(floatBitsToUint(x) & MAGNITUDE);
     precise float y, q;
-    if (a < f(0x3f547ae1u)) {
+    if (a < 0.83) {
         y = a * a;
-        q = f(0xba28e39du) * y + f(0x3ba63a36u);
-        q = q * y + f(0xbcdbac93u);
-        q = q * y + f(0x3de713aau);
-        q = q * y + f(0xbec09397u);
-        q = q * y + f(0x3e0375d4u);
+        q = -6.4426084e-04 * y + 0.0050728573;
+        q = q * y + -0.026815688;
+        q = q * y + 0.112830475;
+        q = q * y + -0.37612602;
+        q = q * y + 0.12837917;
         y = a * q + a;
     } else {
         // 1 − e^P with P about the logarithm of erfc, expanded where it is nearly a binary32 number.
-        y = (a > f(0x407ccccdu) ? f(0x407ccccdu) : a) - f(0x3f7f4000u);
-        q = f(0x395ce34fu) * y + f(0xbafb9c7eu);
-        q = q * y + f(0x3c24525eu);
-        q = q * y + f(0xbd2ab2c8u);
-        q = q * y + f(0xbf57bddfu);
-        q = q * y + f(0xc02893edu);
-        q = q * y + f(0xbfebc2c5u);
+        y = (a > 3.95 ? 3.95 : a) - 0.9970703;
+        q = 2.1065514e-04 * y + -0.0019196419;
+        q = q * y + 0.0100294035;
+        q = q * y + -0.041674405;
+        q = q * y + -0.84274095;
+        q = q * y + -2.6340287;
+        q = q * y + -1.8418814;
         vec3 core = exp_core(q);
         float p = power_of_two(floatBitsToInt(core.z));
         y = (1.0 - p) - p * (core.y + core.x);
@@ -123,7 +128,7 @@ float function_sigmoid(const float x) {
     precise float h = 1.0 + (core.y + core.x);
     precise float l = core.y - ((h - 1.0) - core.x);
     int n = floatBitsToInt(core.z);
-    float z = scale_by_power(h, n);
+    float z = scale_near_one(h, n);
     precise float sum = 1.0 + z;
     float v = divide(z, sum);
     precise float g = 1.0 - v;
@@ -148,14 +153,14 @@ float activate(const uint activation, const float x) {
     } else if (activation == 3u) {
         y = function_tanh(x);
     } else if (activation == 5u) {
-        precise float t = x * f(0x3f3504f3u);
+        precise float t = x * 0.70710677;
         y = 0.5 * x;
         y = y * function_erf(t) + y;
     } else if (activation != 0u) {
         // sigmoid, and x·sigmoid of x or of a polynomial.
         precise float t = x;
         if (activation == 4u) {
-            t = x * ((x * x) * f(0x3d922279u) + f(0x3fcc422au));
+            t = x * ((x * x) * 0.071354814 + 1.5957692);
         }
         y = function_sigmoid(t);
         if (activation != 2u) {

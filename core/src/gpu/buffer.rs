@@ -55,8 +55,9 @@ impl Buffer {
         }
     }
 
-    /// Copies values to it from a byte offset on, behind everything that the context enqueued. `invalid_argument` if they
-    /// don't fit or it was freed.
+    /// Copies values to it from a byte offset on, behind everything that the context enqueued, and waits until they are there:
+    /// for any stream. [`Stream::upload`](super::Stream::upload) doesn't wait. `invalid_argument` if they don't fit or it
+    /// was freed.
     pub fn write<T: Element>(&self, offset: usize, data: &[T]) -> Result<()> {
         // SAFETY: any Copy slice is readable as its bytes.
         self.write_bytes(offset, unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), size_of_val(data)) })
@@ -65,7 +66,7 @@ impl Buffer {
     /// [`Buffer::write`] of bytes.
     pub fn write_bytes(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         let memory = self.memory()?;
-        self.opened.with(|stream| stream.write(&*memory, offset, bytes))
+        self.opened.with(|stream| stream.write(&*memory, offset, bytes).and_then(|()| stream.synchronize()))
     }
 
     /// Waits for everything that the context enqueued and copies values from a byte offset on. `invalid_argument` if there are

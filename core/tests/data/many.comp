@@ -17,12 +17,6 @@ layout(set = 0, binding = 0) buffer Lists { Node lists[]; };
 layout(set = 0, binding = 1) readonly buffer Small { float16_t halves[16]; uint8_t bytes[]; };
 layout(set = 0, binding = 2) buffer Several { uint numbers[]; } several[3];
 layout(set = 0, binding = 3) writeonly buffer Result { vec4 result[]; };
-layout(set = 2, binding = 0, r32f) uniform image2D picture;
-layout(set = 2, binding = 1) uniform sampler2D photo;
-layout(set = 2, binding = 2) uniform texture2D plain[];
-layout(set = 2, binding = 3) uniform sampler how;
-layout(set = 2, binding = 4, r32ui) uniform uimageBuffer texels;
-layout(set = 2, binding = 5) uniform textureBuffer reads;
 
 shared uint total;
 shared struct { ivec4 a; bool b; } both;
@@ -58,10 +52,9 @@ void main() {
     barrier();
     mat4 m = transpose(outerProduct(vec4(sum), vec4(1, 2, 3, 4))) * 2.0;
     vec4 v = inverse(m) * vec4(both.a) * m;
-    v += texture(sampler2D(plain[2], how), vec2(0.5)) + textureLod(photo, vec2(sum), 0.0) + imageLoad(picture, ivec2(i));
-    v.x += float(halves[i & 15u]) + float(uint(bytes[i])) + texelFetch(reads, int(i)).x;
-    imageStore(picture, ivec2(i, 0), v);
-    imageAtomicAdd(texels, int(i), 1u);
+    v.x += float(halves[i & 15u]) + float(uint(bytes[i]));
+    mat3x2 narrow = matrixCompMult(mat3x2(v.x), mat3x2(v, v.xy)) * mat3(m);
+    v.xy += narrow * v.yzw + v.x * determinant(m) * reflect(v.zw, normalize(v.xy));
     int exponent;
     v.y = frexp(v.y, exponent) + ldexp(v.z, exponent) + unpackHalf2x16(packHalf2x16(v.xy)).x;
     uint high, low;

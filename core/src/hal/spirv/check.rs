@@ -1,44 +1,70 @@
 //! The structural check: after it, every instruction is whole, in its place, and about things that exist and fit.
+//!
+//! The library is small because this is: what is checked is a question of a few words, so functions answer yes or no, and
+//! the one error says where the module is wrong, in what way and about which id or number. Words and ids that don't exist
+//! read as 0, which no id, type or instruction is; so nothing here can go out of bounds.
 
-use super::grammar::{GLSL, pattern};
-use super::rules::Shape;
+use super::blocks::Blocks;
+use super::grammar::{GLSL, Pattern, pattern};
+use super::types::{BOOL, CLASS, COUNT, FLOAT, FORWARD, INTEGER, POINTER, WIDTH};
 use crate::error::{Error, Result, Status};
 
-/// `OpTypeForwardPointer` was seen; in [`Checker::value`].
-const FORWARD: u64 = 1 << 63;
-/// No member: a decoration of the whole.
-pub(super) const WHOLE: u32 = u32::MAX;
 /// The most ids of a module, by the specification's limits.
 const MOST_IDS: u32 = 0x3f_ffff;
+/// The section of types in a module's layout, and that of functions.
+const TYPES: u32 = 11;
+const FUNCTIONS: u32 = 12;
+
+/// What is wrong.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Wrong {
+    Nothing,
+    Length,
+    Opcode,
+    Order,
+    Again,
+    Undefined,
+    Early,
+    Interface,
+}
 
 /// A module under check.
 pub(super) struct Checker<'a> {
     pub words: &'a [u32],
     /// Where each id is defined; 0 if nowhere.
     pub define: Vec<u32>,
-    /// Of a constant its bits, of a type what `rules.rs` knows of it, of a block the place of its function, of a function
+    /// Of a constant its bits, of a type what `types.rs` knows of it, of a block the place of its function, of a function
     /// its end.
     pub value: Vec<u64>,
-    /// Target, member, decoration and its first number; sorted once the types begin.
-    pub decorations: Vec<[u32; 4]>,
+    /// Target, member, decoration and place; sorted once the types begin.
+    pub decorations: Vec<u64>,
     sorted: bool,
-    /// Place of a function, and a function or global variable that it uses.
-    pub uses: Vec<[u32; 2]>,
-    /// The functions' ids.
+    /// A function's place, and a function or global variable that it uses.
+    pub uses: Vec<u64>,
+    /// The functions' ids, and the places of entry points and execution modes.
     pub functions: Vec<u32>,
+    pub entries: Vec<u32>,
+    pub modes: Vec<u32>,
+    /// The capabilities that are declared, and the places of the extensions.
+    pub capabilities: Vec<u32>,
+    pub extensions: Vec<u32>,
+    /// Those that `types.rs` asks for, as bits.
+    pub has: u32,
     /// Specialization constants, with values instead of their defaults.
     pub specialization: &'a [(u32, u64)],
     /// The instruction under check and its end.
-    pub at: usize,
-    pub end: usize,
+    pub at: u32,
+    pub end: u32,
     /// Where functions begin.
-    pub body: usize,
-    /// The function under check, 0 outside; its type, the next of its parameters, its first block and the current one.
-    pub function: usize,
-    pub signature: usize,
-    pub parameter: usize,
-    pub first_block: usize,
-    pub block: usize,
+    pub body: u32,
+    /// The function under check, 0 outside; its type, the next of its parameters and its blocks.
+    pub function: u32,
+    pub signature: u32,
+    pub parameter: u32,
+    pub blocks: Blocks,
+    /// What is wrong, and the id or number that it is about.
+    pub wrong: Wrong,
+    pub about: u32,
 }
 
 /// The section of the module's layout that an opcode belongs to; 0: where it comes, from the types on.
@@ -54,18 +80,21 @@ fn section(opcode: u32) -> u32 {
         5 | 6 => 8,
         330 => 9,
         71 | 72 | 332 | 5632 | 5633 => 10,
-        19..=52 | 4456 => TYPES,
+        19..=52 => TYPES,
         1 | 8 | 12 | 59 | 317 => 0,
         _ => FUNCTIONS,
     }
 }
-const TYPES: u32 = 11;
-const FUNCTIONS: u32 = 12;
+
+/// Where a pattern's operands begin, behind the result.
+fn operands_of(pattern: &Pattern) -> u32 {
+    if pattern[1] == b'R' { 2 } else { u32::from(matches!(pattern[0], b'r' | b'0')) }
+}
 
 impl<'a> Checker<'a> {
     /// Checks everything; `words` have a header.
     pub fn new(words: &'a [u32], specialization: &'a [(u32, u64)]) -> Result<Checker<'a>> {
-        let ids = words[3].min(MOST_IDS) as usize;
+        let ids = words[3].min(MOST_IDS + 1) as usize;
         let mut checker = Checker {
             words,
             define: vec![0; ids],
@@ -74,333 +103,357 @@ impl<'a> Checker<'a> {
             sorted: false,
             uses: Vec::new(),
             functions: Vec::new(),
+            entries: Vec::new(),
+            modes: Vec::new(),
+            capabilities: Vec::new(),
+            extensions: Vec::new(),
+            has: 0,
             specialization,
             at: 0,
             end: 5,
-            body: words.len(),
+            body: u32::MAX,
             function: 0,
             signature: 0,
             parameter: 0,
-            first_block: 0,
-            block: 0,
+            blocks: Blocks::default(),
+            wrong: Wrong::Nothing,
+            about: words[3],
         };
-        checker.ensure((1..=MOST_IDS).contains(&words[3]), "the bound of ids is", words[3])?;
-        checker.outline()?;
-        checker.end = 5;
-        while checker.next()? {
-            checker.instruction()?;
+        if (1..=MOST_IDS).contains(&words[3]) && checker.outline() && checker.all() {
+            return Ok(checker);
         }
-        checker.at = 0;
-        Ok(checker)
+        Err(checker.error())
     }
 
+    /// The error of what was found wrong.
     #[cold]
+    pub fn error(&self) -> Error {
+        let text = match self.wrong {
+            Wrong::Nothing if self.at == 0 => "ids can't have the bound",
+            Wrong::Nothing => "its operands don't fit what it does, or each other; looked at last:",
+            Wrong::Length => "its length doesn't fit it or the module; in words:",
+            Wrong::Opcode => "compute kernels can't have its number",
+            Wrong::Order => "it can't be here, in the module's or function's order; behind section",
+            Wrong::Again => "not below the bound of ids, or defined already, is the id",
+            Wrong::Undefined => "nothing defines the id",
+            Wrong::Early => "not defined on every path to here is the id",
+            Wrong::Interface => "the entry point can't be run; at fault is",
+        };
+        let (at, opcode) = (self.at, self.word(self.at) & 0xffff);
+        Error::formatted(
+            Status::InvalidKernel,
+            format_args!("SPIR-V word {at}, instruction {opcode}: {text} {}", self.about),
+        )
+    }
+
     #[inline(never)]
-    pub fn fault(&self, what: &str, number: u32) -> Error {
-        let (at, opcode) = (self.at, self.words[self.at] & 0xffff);
-        let place = if at == 0 { String::new() } else { format!(" at word {at}, instruction {opcode}") };
-        Error::formatted(Status::InvalidKernel, format_args!("SPIR-V{place}: {what} {number}"))
+    pub fn no(&mut self, wrong: Wrong, about: u32) -> bool {
+        (self.wrong, self.about) = (wrong, about);
+        false
     }
 
-    pub fn ensure(&self, good: bool, what: &str, number: u32) -> Result<()> {
-        if good { Ok(()) } else { Err(self.fault(what, number)) }
+    /// A word of the module.
+    #[inline(never)]
+    pub fn word(&self, at: u32) -> u32 {
+        self.words.get(at as usize).copied().unwrap_or(0)
     }
 
-    /// Goes to the next instruction; false at the end of the module.
-    pub fn next(&mut self) -> Result<bool> {
-        self.at = self.end;
-        if self.at == self.words.len() {
-            return Ok(false);
+    /// Where an id is defined.
+    #[inline(never)]
+    pub fn place(&self, id: u32) -> u32 {
+        self.define.get(id as usize).copied().unwrap_or(0)
+    }
+
+    /// The opcode that defines an id.
+    #[inline(never)]
+    pub fn opcode(&self, id: u32) -> u32 {
+        let place = self.place(id);
+        if place == 0 { 0 } else { self.word(place) & 0xffff }
+    }
+
+    /// A word of the instruction that defines an id.
+    #[inline(never)]
+    pub fn part(&self, id: u32, index: u32) -> u32 {
+        self.word(self.place(id) + index)
+    }
+
+    /// The words of that instruction.
+    pub fn length(&self, id: u32) -> u32 {
+        self.part(id, 0) >> 16
+    }
+
+    /// What is known of an id.
+    #[inline(never)]
+    pub fn known(&self, id: u32) -> u64 {
+        self.value.get(id as usize).copied().unwrap_or(0)
+    }
+
+    #[inline(never)]
+    pub fn learn(&mut self, id: u32, value: u64) {
+        if let Some(known) = self.value.get_mut(id as usize) {
+            *known = value;
         }
-        let length = self.words[self.at] >> 16;
-        self.ensure(length > 0, "it has a length of", 0)?;
-        self.ensure(length as usize <= self.words.len() - self.at, "the module ends within its words,", length)?;
-        self.end = self.at + length as usize;
-        Ok(true)
+    }
+
+    /// Goes to the next instruction; false at the end of the module or where it breaks off.
+    pub fn next(&mut self) -> bool {
+        self.at = self.end;
+        let (length, rest) = (self.word(self.at) >> 16, self.words.len() as u32 - self.at);
+        self.end += length;
+        rest > 0 && ((1..=rest).contains(&length) || self.no(Wrong::Length, length))
     }
 
     /// The first pass: lengths, the order of everything, blocks, and where ids are defined.
-    fn outline(&mut self) -> Result<()> {
-        enum Nest {
-            Outside,
-            Parameters,
-            Blocks,
-            Block,
-        }
-        let (mut stage, mut nest) = (1, Nest::Outside);
-        while self.next()? {
-            let opcode = self.words[self.at] & 0xffff;
-            let Some(pattern) = pattern(opcode) else {
-                return Err(self.fault("compute kernels can't have instructions of number", opcode));
-            };
-            let length = self.end - self.at;
-            let least = pattern.iter().take_while(|&&code| !matches!(code, 0 | b'?' | b'!' | b'*')).count();
-            let least = if pattern[0] == b'0' { 0 } else { least };
-            self.ensure(length > least, "its words are too few:", length as u32)?;
+    fn outline(&mut self) -> bool {
+        const OUTSIDE: u32 = 0;
+        const PARAMETERS: u32 = 1;
+        const BLOCKS: u32 = 2;
+        const BLOCK: u32 = 3;
+        let (mut stage, mut nest) = (1, OUTSIDE);
+        while self.next() {
+            let opcode = self.word(self.at) & 0xffff;
+            let (pattern, length) = (pattern(opcode), self.end - self.at);
+            if pattern[0] == 0 {
+                return self.no(Wrong::Opcode, opcode);
+            }
+            let least = pattern.iter().take_while(|&&letter| !matches!(letter, 0 | b'0' | b'?' | b'!')).count();
+            if length as usize <= least {
+                return self.no(Wrong::Length, length);
+            }
 
             let place = match section(opcode) {
                 0 => stage.max(TYPES),
                 place => place,
             };
-            let once = place == 4 && stage == 4;
-            self.ensure(place >= stage && !once, "it is out of order, after instructions of section", stage)?;
-            self.ensure(place <= 4 || stage >= 4, "it comes before OpMemoryModel, in section", stage)?;
+            // There is one memory model.
+            let mut good = place >= stage && (place == 4) == (stage < 4 && place >= 4);
             stage = place;
-            if stage == FUNCTIONS {
+            if place == FUNCTIONS {
                 self.body = self.body.min(self.at);
-                nest = match (opcode, nest) {
-                    (8 | 317, nest) => nest,
-                    (54, Nest::Outside) => {
-                        self.function = self.at;
-                        self.functions.push(self.words[self.at + 2]);
-                        Nest::Parameters
-                    }
-                    (55, Nest::Parameters) => Nest::Parameters,
-                    (248, Nest::Parameters | Nest::Blocks) => Nest::Block,
-                    (56, Nest::Blocks) => {
-                        // The function's id was checked when it began.
-                        self.value[self.words[self.function + 2] as usize] = self.at as u64;
-                        Nest::Outside
-                    }
-                    (249..=255, Nest::Block) => Nest::Blocks,
-                    (54..=56 | 248, _) | (_, Nest::Outside | Nest::Parameters | Nest::Blocks) => {
-                        return Err(self.fault("it can't be here; the function around it begins at", self.function as u32));
-                    }
-                    (_, Nest::Block) => Nest::Block,
+                let before = nest;
+                nest = match opcode {
+                    8 | 317 => before,
+                    54 => PARAMETERS,
+                    55 => PARAMETERS,
+                    56 => OUTSIDE,
+                    248 => BLOCK,
+                    249..=255 => BLOCKS,
+                    _ => BLOCK,
+                };
+                good &= match opcode {
+                    8 | 317 => true,
+                    54 => before == OUTSIDE,
+                    55 => before == PARAMETERS,
+                    56 => before == BLOCKS,
+                    248 => matches!(before, PARAMETERS | BLOCKS),
+                    _ => before == BLOCK,
                 };
             }
-
-            let result = match pattern[0] {
-                b'T' | b'F' | b'I' | b'B' | b'P' => self.words[self.at + 2],
-                b'r' => self.words[self.at + 1],
-                _ => continue,
-            };
-            let at = self.at as u32;
-            match self.define.get(result as usize) {
-                Some(0) if result != 0 => self.define[result as usize] = at,
-                Some(_) if result != 0 => return Err(self.fault("it defines again the id", result)),
-                _ => return Err(self.fault("its result is not below the bound of ids:", result)),
+            if !good {
+                return self.no(Wrong::Order, stage);
             }
-            if opcode == 248 {
-                self.value[result as usize] = self.function as u64;
+
+            let result = match operands_of(&pattern) {
+                2 => self.word(self.at + 2),
+                _ if pattern[0] == b'r' => self.word(self.at + 1),
+                _ => 0,
+            };
+            if result != 0 || pattern[1] == b'R' || pattern[0] == b'r' {
+                match self.define.get_mut(result as usize) {
+                    Some(place @ 0) if result != 0 => *place = self.at,
+                    _ => return self.no(Wrong::Again, result),
+                }
+            }
+            match opcode {
+                54 => {
+                    self.function = self.at;
+                    self.functions.push(result);
+                }
+                // The end of the function, for phis and the reading of blocks.
+                56 => self.learn(self.word(self.function + 2), self.at.into()),
+                248 => self.learn(result, self.function.into()),
+                _ => {}
             }
         }
         self.function = 0;
-        self.at = 0;
-        self.ensure(matches!(nest, Nest::Outside), "the module ends within a function at its word", self.words.len() as u32)?;
-        self.ensure(stage >= 5, "there is no OpEntryPoint in words", self.words.len() as u32)
+        let whole = nest == OUTSIDE && stage >= 5;
+        self.wrong == Wrong::Nothing && (whole || self.no(Wrong::Order, stage))
     }
 
-    /// Where an id is defined, wherever that is.
-    pub fn place(&self, id: u32) -> Result<usize> {
-        match self.define.get(id as usize) {
-            Some(&place) if place != 0 => Ok(place as usize),
-            _ => Err(self.fault("nothing defines the id", id)),
+    /// The second pass.
+    fn all(&mut self) -> bool {
+        self.end = 5;
+        while self.next() {
+            let opcode = self.word(self.at) & 0xffff;
+            let pattern = pattern(opcode);
+            if !self.sorted && section(opcode) == TYPES {
+                super::sort(&mut self.decorations);
+                self.sorted = true;
+            }
+            let of = self.word(self.at + 1);
+            let typed = pattern[1] != b'R' || self.is_type(of);
+            self.about = of;
+            let operands = if pattern[0] == b'0' { 1 } else { 1 + operands_of(&pattern) };
+            if !typed || !self.operands(opcode, self.at + operands) {
+                return false;
+            }
         }
+        true
     }
 
-    /// The opcode that defines an id which is known to be defined.
-    pub fn opcode(&self, id: u32) -> u32 {
-        self.words[self.define[id as usize] as usize] & 0xffff
+    /// An id that is defined before this instruction on every path, and in this function if in any.
+    fn before(&mut self, id: u32) -> bool {
+        let place = self.place(id);
+        if place == 0 {
+            return self.no(Wrong::Undefined, id);
+        }
+        let local = place >= self.function && self.blocks.reaches(place, self.at);
+        place < self.at && (place < self.body || local) || self.no(Wrong::Early, id)
     }
 
-    /// A word of the instruction that defines an id which is known to be defined.
-    pub fn word(&self, id: u32, index: usize) -> u32 {
-        self.words[self.define[id as usize] as usize + index]
+    /// A type, defined before.
+    pub fn is_type(&mut self, id: u32) -> bool {
+        self.before(id) && matches!(self.opcode(id), 19..=33)
     }
 
-    /// The words of that instruction.
-    pub fn length(&self, id: u32) -> usize {
-        (self.word(id, 0) >> 16) as usize
-    }
-
-    /// An id that is defined before this instruction, and in this function if in any.
-    fn before(&self, id: u32) -> Result<usize> {
-        let place = self.place(id)?;
-        let visible = place < self.at && (place < self.body || place >= self.function);
-        self.ensure(visible, "here is not defined yet the id", id)?;
-        Ok(place)
-    }
-
-    pub fn type_id(&self, id: u32) -> Result<()> {
-        self.before(id)?;
-        self.ensure(matches!(self.opcode(id), 19..=33 | 4456), "a type should be the id", id)
-    }
-
-    /// The type of a value.
-    pub fn value(&mut self, id: u32) -> Result<u32> {
-        let place = self.before(id)?;
-        let opcode = self.opcode(id);
-        if self.function != 0 && opcode == 59 && place < self.body {
-            self.uses.push([self.function as u32, id]);
+    /// The type of a value that is defined before; 0 if there is none.
+    pub fn value(&mut self, id: u32) -> u32 {
+        self.about = id;
+        if !self.before(id) {
+            return 0;
+        }
+        if self.function != 0 && self.opcode(id) == 59 && self.place(id) < self.body {
+            self.uses.push(u64::from(self.function) << 32 | u64::from(id));
         }
         self.type_of(id)
     }
 
-    /// The type of a value that is defined, wherever.
-    pub fn type_of(&self, id: u32) -> Result<u32> {
-        self.place(id)?;
-        let typed = pattern(self.opcode(id)).is_some_and(|p| matches!(p[0], b'T' | b'F' | b'I' | b'B' | b'P'));
-        let value = typed && self.opcode(id) != 54 && self.opcode_of(self.word(id, 1)) != 19;
-        self.ensure(value, "a value should be the id", id)?;
-        Ok(self.word(id, 1))
+    /// The type of a value that is defined, wherever; 0 if there is none.
+    pub fn type_of(&self, id: u32) -> u32 {
+        let (opcode, of) = (self.opcode(id), self.part(id, 1));
+        let typed = pattern(opcode)[1] == b'R' && opcode != 54 && self.opcode(of) != 19;
+        if self.place(id) != 0 && typed { of } else { 0 }
     }
 
-    /// The opcode that defines an id, 0 if none does.
-    pub fn opcode_of(&self, id: u32) -> u32 {
-        if self.place_of(id) == 0 { 0 } else { self.opcode(id) }
-    }
-
-    fn place_of(&self, id: u32) -> usize {
-        self.define.get(id as usize).map_or(0, |&place| place as usize)
-    }
-
-    pub fn constant(&mut self, id: u32) -> Result<u32> {
-        let of = self.value(id)?;
-        self.ensure(matches!(self.opcode(id), 1 | 41..=52), "a constant should be the id", id)?;
-        Ok(of)
-    }
-
-    /// A pointer's storage class and what it points to.
-    pub fn pointer(&mut self, id: u32) -> Result<(u32, u32)> {
-        let of = self.value(id)?;
-        self.ensure(self.opcode(of) == 32, "a pointer should be the id", id)?;
-        Ok((self.word(of, 2), self.word(of, 3)))
+    /// The type that a pointer points to, and its storage class; 0 if it is none.
+    pub fn pointer(&mut self, id: u32) -> (u32, u32) {
+        let of = self.value(id);
+        if self.opcode(of) == 32 { (self.part(of, 3), self.part(of, 2)) } else { (0, 0) }
     }
 
     /// A block of this function; only `first` may be the first one.
-    pub fn label(&self, id: u32, first: bool) -> Result<()> {
-        let place = self.place(id)?;
-        let here = self.opcode(id) == 248 && self.value[id as usize] == self.function as u64;
-        self.ensure(here && (first || place != self.first_block), "a block to go to should be the id", id)
+    pub fn label(&mut self, id: u32, first: bool) -> bool {
+        let here = self.opcode(id) == 248 && self.known(id) == u64::from(self.function);
+        self.about = id;
+        here && (first || self.blocks.number(self.place(id)) != Some(0))
     }
 
-    /// A text; returns where it ends.
-    pub fn text(&self, from: usize) -> Result<usize> {
-        let last = self.words[from..self.end].iter().position(|word| word.to_le_bytes().contains(&0));
-        match last {
-            Some(last) => Ok(from + last + 1),
-            None => Err(self.fault("a text is not ended, from word", from as u32)),
-        }
-    }
-
-    /// Marks a pointer type that is declared before it is defined.
-    pub fn forward(&mut self, id: u32) {
-        self.value[id as usize] = FORWARD | 8;
-    }
-
-    /// The second pass, for one instruction.
-    fn instruction(&mut self) -> Result<()> {
-        let opcode = self.words[self.at] & 0xffff;
-        if self.words[self.at + 1..self.end].is_empty() {
-            return self.rules(opcode, self.end, 0);
-        }
-        let pattern = pattern(opcode).expect("the first pass refuses others");
-        if !self.sorted && section(opcode) == TYPES {
-            self.decorations.sort_unstable();
-            self.sorted = true;
-        }
-        let first = match pattern[0] {
-            b'T' | b'F' | b'I' | b'B' | b'P' => {
-                self.type_id(self.words[self.at + 1])?;
-                self.at + 3
-            }
-            b'r' => self.at + 2,
-            _ => self.at + 1,
-        };
-        self.operands(opcode, first)
+    /// Where the text that begins at a word ends; 0 if it doesn't.
+    pub fn text(&self, from: u32) -> u32 {
+        let last = (from..self.end).find(|&at| self.word(at).to_le_bytes().contains(&0));
+        last.map_or(0, |last| last + 1)
     }
 
     /// Checks the operands from the word `first` on by the opcode's pattern, and what else there is to it.
-    pub fn operands(&mut self, opcode: u32, first: usize) -> Result<()> {
-        let Some(pattern) = pattern(opcode) else {
-            return Err(self.fault("there is no operation of number", opcode & 0x7fff));
-        };
-        let of = if first > self.at + 2 { self.words[self.at + 1] } else { 0 };
+    pub fn operands(&mut self, opcode: u32, first: u32) -> bool {
+        let pattern = pattern(opcode);
+        let of = if first > self.at + 2 { self.word(self.at + 1) } else { 0 };
         let result = self.shape(of);
-        let class = match pattern[0] {
-            b'F' => result.class == Shape::FLOAT,
-            b'I' => result.class == Shape::INTEGER,
-            b'B' => result.class == Shape::BOOL,
-            b'P' => self.opcode(of) == 32,
-            _ => true,
-        };
-        self.ensure(class, "the result can't be of the type", of)?;
-
-        let (mut next, mut previous) = (first, 0);
-        let mut codes = pattern.iter().position(|&code| code == b'R').map_or(0, |result| result + 1);
-        if matches!(pattern[0], b'r' | b'0') {
-            codes = 1;
+        let mut letters = operands_of(&pattern) as usize;
+        if pattern[0] == 0 || letters == 2 && !self.fits(pattern[0], of, result, 0, 0) {
+            return false;
         }
+        let (mut next, mut previous) = (first, 0);
         loop {
-            let mut code = pattern.get(codes).copied().unwrap_or(0);
-            if matches!(code, b'?' | b'*') && next == self.end || code == 0 || code == b'!' {
+            let mut letter = pattern.get(letters).copied().unwrap_or(0);
+            if matches!(letter, b'?' | b'*') && next == self.end || matches!(letter, 0 | b'!') {
                 break;
             }
-            codes += 1;
-            if code == b'?' {
+            letters += 1;
+            if letter == b'?' {
                 continue;
             }
-            if code == b'*' {
-                codes -= 1;
-                code = pattern[codes - 1];
+            if letter == b'*' {
+                letters -= 1;
+                letter = pattern[letters - 1];
             }
-            self.ensure(next < self.end, "its words are too few:", (self.end - self.at) as u32)?;
-            let word = self.words[next];
+            let word = self.word(next);
+            if next >= self.end {
+                return self.no(Wrong::Length, self.end - self.at);
+            }
             next += 1;
-            match code {
-                b'd' => {}
-                b'n' => next = self.text(next - 1)?,
-                b'x' => _ = self.place(word)?,
-                b'l' => self.label(word, false)?,
-                b't' => {
-                    // A structure may have a pointer that is declared and not yet defined.
-                    let forward = opcode == 30 && self.value.get(word as usize).is_some_and(|value| value & FORWARD != 0);
-                    if !forward {
-                        self.type_id(word)?;
-                    }
+            let good = match letter {
+                b'd' => true,
+                b'n' => {
+                    next = self.text(next - 1);
+                    next != 0
                 }
+                b'x' => self.place(word) != 0 || self.no(Wrong::Undefined, word),
+                b'l' => self.label(word, false),
+                // A structure may have a pointer that is declared and not yet defined.
+                b't' => opcode == 30 && self.known(word) == FORWARD | POINTER || self.is_type(word),
                 b'm' => {
-                    self.ensure(word < 0x40, "unknown memory operands,", word)?;
-                    next += (word & 0x1a).count_ones() as usize;
+                    next += (word & 0x1a).count_ones();
+                    word < 0x40
                 }
-                b'o' => {
-                    self.ensure(word < 0x8000, "unknown image operands,", word)?;
-                    let ids = (word & 0x3ff).count_ones() + (word >> 2 & 1);
-                    for _ in 0..ids {
-                        self.ensure(next < self.end, "image operands are missing of", word)?;
-                        self.value(self.words[next])?;
-                        next += 1;
-                    }
-                }
-                b'q' | b'p' => {
-                    let (_, to) = self.pointer(word)?;
-                    self.ensure(code == b'q' || to == of, "to another type points the id", word)?;
-                }
-                b'c' => previous = self.constant(word)?,
                 _ => {
-                    let given = if code == b'k' { self.constant(word)? } else { self.value(word)? };
-                    let (shape, before) = (self.shape(given), self.shape(previous));
-                    let fits = match code {
-                        b'=' => given == of,
-                        b'f' => shape.class == Shape::FLOAT && shape.count == result.count,
-                        b'i' => shape.class == Shape::INTEGER && shape.count == result.count,
-                        b'b' => shape.class == Shape::BOOL && shape.count == result.count,
-                        b'j' => shape == Shape { class: Shape::INTEGER, ..result },
-                        b'h' => if shape.class == 0 { given == previous } else { shape == before },
-                        b'u' | b'k' => shape.class == Shape::INTEGER && shape.count == 1,
-                        b'2' => shape.class == Shape::FLOAT && shape.count == 2,
-                        b'4' => shape.class == Shape::FLOAT && shape.count == 4,
+                    let pointer = matches!(letter, b'q' | b'p');
+                    let given = if pointer { self.pointer(word).0 } else { self.value(word) };
+                    let constant =
+                        !matches!(letter, b'c' | b'k' | b'e' | b's') || matches!(self.opcode(word), 1 | 41..=52);
+                    let good = given != 0 && constant && self.fits(letter, given, result, previous, word);
+                    let fits = match letter {
+                        b'=' | b'p' => given == of,
+                        b'~' => given == previous,
+                        b'W' => self.component(given) == of && given != of,
+                        b'y' => self.component(of) == given && given != of,
                         _ => true,
                     };
-                    self.ensure(fits, "the type doesn't fit of the operand", word)?;
                     previous = given;
+                    good && fits
                 }
+            };
+            if !good {
+                if self.wrong == Wrong::Nothing {
+                    self.about = word;
+                }
+                return false;
             }
         }
-        let rest = pattern.get(codes) == Some(&b'!');
-        self.ensure(next <= self.end, "its words are too few:", (self.end - self.at) as u32)?;
-        self.ensure(rest || next == self.end, "its words are too many:", (self.end - self.at) as u32)?;
+        let rest = pattern.get(letters) == Some(&b'!');
+        if next > self.end || !rest && next != self.end {
+            return self.no(Wrong::Length, self.end - self.at);
+        }
+        self.about = of;
         if opcode & GLSL != 0 { self.extended(opcode & !GLSL, first, of) } else { self.rules(opcode, first, of) }
+    }
+
+    /// Whether a type is as a letter says, beside the result's shape and the type of the operand before.
+    fn fits(&self, letter: u8, of: u32, result: u32, previous: u32, id: u32) -> bool {
+        let shape = self.shape(of);
+        let value = self.known(id);
+        let (want, mask) = match letter {
+            b'F' => (FLOAT, CLASS),
+            b'I' => (INTEGER, CLASS),
+            b'B' => (BOOL, CLASS),
+            b'U' => (INTEGER | 32 << 8 | 1, !0),
+            b'1' => (BOOL | 1, CLASS | COUNT),
+            b'2' => (FLOAT | 2, CLASS | COUNT),
+            b'4' => (FLOAT | 4, CLASS | COUNT),
+            b'f' => (FLOAT | result & COUNT, CLASS | COUNT),
+            b'i' => (INTEGER | result & COUNT, CLASS | COUNT),
+            b'b' => (BOOL | result & COUNT, CLASS | COUNT),
+            b'j' => (INTEGER | result & (COUNT | WIDTH), !0),
+            b'u' | b'k' => (INTEGER | 1, CLASS | COUNT),
+            // Six scopes; one order of memory at most.
+            b'e' if value > 6 || self.opcode(id) != 43 => return false,
+            b's' if value >> 16 != 0 || (value & 0x1e).count_ones() > 1 || self.opcode(id) != 43 => return false,
+            b'e' | b's' => (INTEGER | 32 << 8 | 1, !0),
+            b'h' if shape == 0 => return of == previous,
+            b'h' => (self.shape(previous), !0),
+            b'P' => return self.opcode(of) == 32,
+            _ => (0, 0),
+        };
+        (shape ^ want) & mask == 0
     }
 }

@@ -1,141 +1,123 @@
 //! Which instructions a compute kernel may have, and what their operands are.
 //!
-//! A pattern is a letter for each operand. First the result: `T` of any type, `F` float, `I` integer, `B` bool (each a
-//! scalar or a vector), `P` a pointer, followed by `R`; or `r`, a result without a type. Then:
+//! A pattern is a letter for each operand. First the result: a type, then `R`; or `r`, a result without a type. A type is
+//! `T` any; `F` float, `I` integer, `B` bool (each a scalar or a vector); `U` an unsigned or signed integer of 32 bits;
+//! `1` a bool; `2` `4` a float vector of so many components; `P` a pointer. These letters mean values of such types among
+//! operands, where there are also:
 //!
 //! | | operand |
 //! |---|---|
 //! | `=` | a value of the result's type |
 //! | `f` `i` `b` | a float, integer or bool with as many components as the result |
 //! | `j` | an integer of the result's width and components |
-//! | `h` | a value of the width and components of the operand before |
+//! | `h` | a value of the width and components of the operand before; `~` of its type |
 //! | `u` | an integer, scalar |
-//! | `2` `4` | a float vector of so many components |
+//! | `W` | a vector of the result's type; `y` a component of it |
 //! | `v` | any value |
-//! | `q` | a pointer; `p` to the result's type |
-//! | `c` | a constant; `k` an integer one |
+//! | `q` | a pointer; `p` to the result's type. For `~` it stands for what it points to |
+//! | `c` | a constant; `k` an integer one; `e` a scope; `s` memory semantics |
 //! | `t` | a type |
 //! | `l` | a block of the same function |
 //! | `x` | any id, defined anywhere |
-//! | `d` | a number; `n` a text |
-//! | `m` | memory operands; `o` image operands |
+//! | `d` | a number; `n` a text; `m` memory operands |
 //! | `?` | what follows may be absent; `*`: the operand before repeats |
-//! | `!` | the rest is checked by `check.rs` |
+//! | `!` | the rest is checked by `rules.rs` |
 //!
-//! Absent, and so refused: what needs the OpenCL, graphics or ray tracing environment, and decoration groups.
-
-/// The longest pattern.
-const LONGEST: usize = 10;
+//! Absent, and so refused: what needs OpenCL, graphics, ray tracing, images or a vendor's extension, and decoration
+//! groups.
 
 /// A pattern, filled up with zeros.
-pub(super) type Pattern = [u8; LONGEST];
+pub(super) type Pattern = [u8; 8];
 
 /// What is added to the numbers of the extended instructions GLSL.std.450.
-pub(super) const GLSL: u32 = 0x8000;
+pub(super) const GLSL: u32 = 0x1_0000;
 
 /// Patterns of consecutive opcodes from the first on; `-` is refused, `0` has no operands.
 const ROWS: &[(u32, &str)] = &[
-    (0, "0 TR n dd?x?n n xn xdn rn xdd - n rn TRxd! - dd dxn?x* xd! d - r r rdd rd?d rtd rtd rtdddddd?d r rt rtk rt"),
-    (30, "r?t* - rdt rt?t* - - - - - xd - BR BR TRd! TR?c* - TR - BR BR TRd! TR?c* TRd! - TRdt TR 0 TRx?v*"),
-    (59, "PRd?x PRquu TRp?m qv?m qq?m?m - PRq?u* PRq?u* PRqu?u* TRqd - PRqu?u* xd! xdd!"),
-    (77, "TRvu TR=vu TRvv?d* TR?v* TRv?d* TRv=?d* TR= TRv - TRvv TRvv?o TRvvo TRvvv?o TRvvvo TRvv?o TRvvo"),
-    (93, "TRvvv?o TRvvvo TRvv?o TRvvv?o TRvvv?o TRvv?o vvv?o TRv - - TRvv TRv TRvv TRv TRv"),
+    (0, "0 TR n dd?x?n n xn xdn rn xdd - n rn TRxd! - dd dxn?x* xd! d - r r rdd rd?d rtd rtd - - - rtk"),
+    (29, "rt r?t* - rdt rt?t* - - - - - xd - 1R 1R TRd! TR?c* - TR - 1R 1R TRd! TR?c* TRd! - TRdt TR 0"),
+    (57, "TRx?v*"),
+    (59, "PRd?x - TRp?m q~?m qq?m?m - PRq?u* PRq?u* PRqu?u* URqd - PRqu?u* xd! xdd!"),
+    (77, "TRWu TR=yu TRvv?d* TR?v* TRv?d* TRv=?d* TR= TRv"),
     (109, "IRf IRf FRi FRi IRi IRi FRf FR= IRq - - PRu - - - TRv"),
-    (126, "IRj FR= IRjj FR== IRjj FR== IRjj FR== IRjj IRjj FR== IRjj IRjj IRjj FR== FR== FR=v TR=v TRvv TRvv TRvv TRvv"),
-    (148, "FRvh TRvh TRvh TRvh TRvh - BRv BRv BRf BRf"),
-    (164, "BRbb BRbb BRbb BRbb BRb TRv== BRih BRih BRih BRih BRih BRih BRih BRih BRih BRih"),
-    (180, "BRfh BRfh BRfh BRfh BRfh BRfh BRfh BRfh BRfh BRfh BRfh BRfh - - IRji IRji IRji IRjj IRjj IRjj IRj"),
-    (201, "IRjjuu IRjuu IRjuu IRj IRi"),
-    (224, "kkk kk - TRpkk qkkv TRpkk= TRpkkk== - TRpkk TRpkk TRpkk= TRpkk= TRpkk= TRpkk= TRpkk= TRpkk= TRpkk= TRpkk= TRpkk="),
-    (245, "TR! lld?d* ld r l vll?d* vl! - 0 v 0"),
+    (126, "IRj FR= IRjj FR== IRjj FR== IRjj FR== IRjj IRjj FR== IRjj IRjj IRjj FR== FR== FR=y TR=v TRvv"),
+    (145, "TRvv TRvv TRvv FRWh TRIh TRIh TRIh TRIh - BRB BRB BRf BRf"),
+    (164, "BRbb BRbb BRbb BRbb BRb TRv== BRih BRih BRih BRih BRih BRih BRih BRih BRih BRih BRfh BRfh BRfh"),
+    (183, "BRfh BRfh BRfh BRfh BRfh BRfh BRfh BRfh BRfh - - IRji IRji IRji IRjj IRjj IRjj IRj IRjjuu IRjuu"),
+    (203, "IRjuu IRj IRi"),
+    (224, "ees es - TRpes qesv TRpes= TRpess== - TRpes TRpes TRpes= TRpes= TRpes= TRpes= TRpes= TRpes="),
+    (240, "TRpes= TRpes= TRpes="),
+    (245, "TR! lld?d* ld r l 1ll?d* ul! - 0 v 0"),
     (317, "0"),
-    (330, "n xd! xd?x* BRk BRkv BRkv BRkv TRk=u TRk= TRkv BRkv BRkvu TRkdv TRkv TRkv TRk=u TRk=u TRk=u TRk=u"),
-    (349, "IRkd=?u FRkd=?u IRkd=?u FRkd=?u IRkd=?u IRkd=?u FRkd=?u IRkd=?u IRkd=?u FRkd=?u IRkd=?u IRkd=?u IRkd=?u"),
-    (362, "BRkd=?u BRkd=?u BRkd=?u TRk=u TRk=u"),
+    (330, "n xd! xd?x* BRe BRev BRev BRev TRe=u TRe= TRev BRev BRevu TRedv TRev TRev TRe=u TRe=u TRe=u"),
+    (348, "TRe=u IRed=?u FRed=?u IRed=?u FRed=?u IRed=?u IRed=?u FRed=?u IRed=?u IRed=?u FRed=?u IRed=?u"),
+    (360, "IRed=?u IRed=?u BRed=?u BRed=?u BRed=?u TRe=u TRe=u"),
     (400, "TRv BRqh BRqh TRqh"),
-    (4421, "TRv TR="),
-    (4428, "BRv BRv BRv TRk=u?u TR=u"),
-    (4450, "IRvv?d IRvv?d IRvv?d IRvv=?d IRvv=?d IRvv=?d rtkkkk TRqk?u?m qvk?u?m TRvv=?d TRt"),
-    (5056, "TRk"),
-    (5614, "FRpkk= FRpkk="),
-    (5630, "v TR=v xdn xddn"),
-    (6035, "FRpkk="),
-    (GLSL + 1, "FR= FR= FR= FR= IRj FR= IRj FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR== FR== FR="),
-    (GLSL + 28, "FR= FR= FR= FR= FR= FRv TR= FR=p TRv FR== IRjj IRjj FR== IRjj IRjj FR=== IRjjj IRjjj FR=== - FR== FR==="),
-    (GLSL + 50, "FR=== FR=q TRv FR=i IR4 IR4 IR2 IR2 IR2 FRv FRu FRu FRu FRu FRu TRv FRv FRvh FR== FR= FR=== FR== FR==v"),
-    (GLSL + 73, "IRi IRi IRi - - - FR== FR== FR==="),
+    (5632, "xdn xddn"),
+    (GLSL + 1, "FR= FR= FR= FR= IRj FR= IRj FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR="),
+    (GLSL + 25, "FR== FR== FR= FR= FR= FR= FR= FR= FRv TR= FR=p TRF FR== IRjj IRjj FR== IRjj IRjj FR=== IRjjj"),
+    (GLSL + 45, "IRjjj FR=== - FR== FR=== FR=== FR=q TRF FR=i UR4 UR4 UR2 UR2 UR2 FRI 2Ru 2Ru 2Ru 4Ru 4Ru IRF FRF"),
+    (GLSL + 67, "FRFh FR== FR= FR=== FR== FR==v IRi IRi IRi - - - FR== FR== FR==="),
 ];
 
 /// The place of an opcode in the table.
 const fn slot(opcode: u32) -> usize {
-    let (first, slot) = match opcode {
-        0..=403 => (0, 0),
-        4421..=4460 => (4421, 404),
-        5056 => (5056, 444),
-        5614..=5615 => (5614, 445),
-        5630..=5633 => (5630, 447),
-        6035 => (6035, 451),
-        0x8000..=0x8051 => (GLSL, 452),
+    let slot = match opcode {
+        0..=403 => opcode,
+        0x1_0000..=0x1_0051 => opcode - GLSL + 404,
+        5632 | 5633 => opcode - 5632 + 486,
         _ => return SLOTS,
     };
-    (opcode - first) as usize + slot
+    slot as usize
 }
 
-const SLOTS: usize = 534;
-const PATTERNS: usize = 128;
+const SLOTS: usize = 488;
+const PATTERNS: usize = 120;
 
 /// Every pattern once, and its number for each slot; number 0 is of what is refused.
 struct Table {
     patterns: [Pattern; PATTERNS],
     numbers: [u8; SLOTS],
-    used: usize,
 }
 
 static TABLE: Table = table();
 
-const fn same(a: &Pattern, b: &Pattern) -> bool {
-    let mut i = 0;
-    while i < LONGEST && a[i] == b[i] {
-        i += 1;
-    }
-    i == LONGEST
-}
-
 const fn table() -> Table {
-    let mut table = Table { patterns: [[0; LONGEST]; PATTERNS], numbers: [0; SLOTS], used: 1 };
-    let mut row = 0;
+    let mut table = Table { patterns: [[0; 8]; PATTERNS], numbers: [0; SLOTS] };
+    let (mut row, mut used) = (0, 1);
     while row < ROWS.len() {
         let (mut opcode, text) = (ROWS[row].0, ROWS[row].1.as_bytes());
         let mut i = 0;
         while i < text.len() {
-            let (mut pattern, mut length) = ([0; LONGEST], 0);
+            let (mut pattern, mut length) = ([0; 8], 0);
             while i < text.len() && text[i] != b' ' {
                 pattern[length] = text[i];
                 length += 1;
                 i += 1;
             }
             i += 1;
-            let mut number = 0;
             if pattern[0] != b'-' {
-                number = 1;
-                while number < table.used && !same(&table.patterns[number], &pattern) {
+                let mut number = 1;
+                while number < used && u64::from_le_bytes(table.patterns[number]) != u64::from_le_bytes(pattern) {
                     number += 1;
                 }
                 table.patterns[number] = pattern;
-                if number == table.used {
-                    table.used += 1;
+                if number == used {
+                    used += 1;
                 }
+                table.numbers[slot(opcode)] = number as u8;
             }
-            table.numbers[slot(opcode)] = number as u8;
             opcode += 1;
         }
         row += 1;
     }
+    assert!(used <= PATTERNS);
     table
 }
 
-/// The pattern of an opcode, unless compute kernels can't have it.
-pub(super) fn pattern(opcode: u32) -> Option<&'static Pattern> {
-    let number = *TABLE.numbers.get(slot(opcode))?;
-    (number != 0).then(|| &TABLE.patterns[usize::from(number)])
+/// The pattern of an opcode; nothing but zeros if compute kernels can't have it.
+#[inline(never)]
+pub(super) fn pattern(opcode: u32) -> Pattern {
+    let number = TABLE.numbers.get(slot(opcode)).map_or(0, |&number| usize::from(number));
+    TABLE.patterns.get(number).copied().unwrap_or_default()
 }

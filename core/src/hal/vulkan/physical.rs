@@ -31,6 +31,8 @@ pub struct Physical {
     pub limits: vk::PhysicalDeviceLimits,
     pub max_allocation: u64,
     pub subgroup: u32,
+    /// Bits of `VkSubgroupFeatureFlags`, for compute kernels.
+    pub subgroup_operations: u32,
     /// Names the driver's very build: a pipeline cache belongs to one.
     pub cache_uuid: [u8; 16],
     pub vendor_id: u32,
@@ -65,14 +67,12 @@ pub fn enumerate() -> Result<Vec<Physical>> {
     if result.as_raw() < 0 {
         count = 0;
     }
-    let mut devices: Vec<Physical> =
+    let mut devices = Vec::new();
+    let looked: Vec<Physical> =
         handles[..count as usize].iter().map(|&handle| Physical::look(instance, handle)).collect();
-    devices.sort_by_key(|device| match device.kind {
-        DeviceKind::Discrete => 0,
-        DeviceKind::Integrated => 1,
-        DeviceKind::Virtual => 2,
-        DeviceKind::Software | DeviceKind::Cpu => 3,
-    });
+    for kind in [DeviceKind::Discrete, DeviceKind::Integrated, DeviceKind::Virtual, DeviceKind::Software] {
+        devices.extend(looked.iter().filter(|device| device.kind == kind).cloned());
+    }
     Ok(devices)
 }
 
@@ -127,8 +127,8 @@ impl Physical {
             () if compute_family(instance, handle).is_none() => Some("a compute queue"),
             () => None,
         };
-        let shuffle = subgroup.supported_stages.contains(vk::ShaderStageFlags::COMPUTE)
-            && subgroup.supported_operations.contains(vk::SubgroupFeatureFlags::SHUFFLE);
+        let computes = subgroup.supported_stages.contains(vk::ShaderStageFlags::COMPUTE);
+        let subgroup_operations = if computes { subgroup.supported_operations.as_raw() } else { 0 };
         Physical {
             handle,
             name: text(&properties.device_name),
@@ -150,7 +150,7 @@ impl Physical {
                 push_descriptor: offers(vk::KHR_PUSH_DESCRIPTOR_NAME),
                 float64: features.shader_float64 != 0,
                 int64: features.shader_int64 != 0,
-                shuffle,
+                shuffle: subgroup_operations & vk::SubgroupFeatureFlags::SHUFFLE.as_raw() != 0,
             },
             features,
             features11: vulkan11,
@@ -158,6 +158,7 @@ impl Physical {
             limits: properties.limits,
             max_allocation: maintenance3.max_memory_allocation_size,
             subgroup: subgroup.subgroup_size,
+            subgroup_operations,
             cache_uuid: properties.pipeline_cache_uuid,
             vendor_id: properties.vendor_id,
             device_id: properties.device_id,

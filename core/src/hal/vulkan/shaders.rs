@@ -1,21 +1,39 @@
-//! The operations' kernels in SPIR-V.
+//! The operations' kernels in SPIR-V, as `ci/kernels` compiles them from `core/kernels/vulkan`.
 
-use crate::error::Result;
+use crate::error::{Result, fail};
+use miniz_oxide::inflate::decompress_to_vec;
 
-/// A module.
+/// A module: a family of kernels. Its first specialization constant chooses among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Shader {
+    /// Elementwise operations, and the last step of softmax and the norms.
+    Elementwise,
+    /// Reductions, and softmax and norms of rows.
+    Lines,
+    /// transpose, concat, embedding, cast.
+    Moves,
     /// Known answers.
     Probe,
 }
 
 impl Shader {
     /// How many there are.
-    pub const COUNT: usize = 1;
+    pub const COUNT: usize = 4;
 
     /// The module's words.
     pub fn code(self) -> Result<Vec<u32>> {
-        Ok(Vec::new())
+        let packed: &[u8] = match self {
+            Shader::Elementwise => include_bytes!(concat!(env!("OUT_DIR"), "/elementwise.deflate")),
+            Shader::Lines => include_bytes!(concat!(env!("OUT_DIR"), "/lines.deflate")),
+            Shader::Moves => include_bytes!(concat!(env!("OUT_DIR"), "/moves.deflate")),
+            Shader::Probe => include_bytes!(concat!(env!("OUT_DIR"), "/probe.deflate")),
+        };
+        match decompress_to_vec(packed) {
+            Ok(bytes) => {
+                Ok(bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect())
+            }
+            Err(_) => fail!(Internal, "the kernels in this library are damaged"),
+        }
     }
 }

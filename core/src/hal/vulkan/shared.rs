@@ -164,20 +164,37 @@ impl Shared {
         self.check(result, "submitting work")
     }
 
+    /// Waits until the device does nothing, whatever state it is in. In a forked child there is no driver to ask.
+    pub fn quiet(&self) {
+        if self.process == std::process::id() {
+            let held: Vec<_> =
+                self.queues.iter().map(|queue| queue.handle.lock().unwrap_or_else(PoisonError::into_inner)).collect();
+            // SAFETY: no thread hands work to a queue meanwhile.
+            let _ = unsafe { (self.api.device_wait_idle)(self.device) };
+            drop(held);
+        }
+    }
+
     /// An error unless the device can be used here and now.
     #[inline]
     pub fn usable(&self) -> Result<()> {
         if self.lost.load(Relaxed) {
             return Err(self.lost());
         }
-        if self.process != std::process::id() {
+        if !self.is_here() {
             fail!(
                 BackendUnavailable,
-                "{} was opened before this process was forked: a child must open its own",
+                "{} was opened before this process was forked, and can't be used here: fork first",
                 self.info.id
             );
         }
         Ok(())
+    }
+
+    /// Whether this is the process that opened it. A child that was forked has the handles and not the driver behind them: there
+    /// nothing is destroyed.
+    pub fn is_here(&self) -> bool {
+        self.process == std::process::id()
     }
 
     /// A result of the driver's as ours; a lost device stays lost.
@@ -210,8 +227,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // In a forked child the driver isn't there to be asked.
-        if self.process != std::process::id() {
+        if !self.is_here() {
             return;
         }
         // SAFETY: whatever used the device held it, so nothing does any more; what is left of its own is destroyed first.

@@ -43,6 +43,8 @@ enum Work {
     Own(Recorder),
     /// A recording's.
     Replay(Arc<Recorder>),
+    /// Nobody's: only waiting.
+    Nothing,
 }
 
 /// A stream of a device.
@@ -108,6 +110,16 @@ impl VulkanStream {
         self.send_if_useful()
     }
 
+    /// Enqueues what `encode` encodes, outside the table of operations.
+    pub fn encode(&mut self, encode: impl FnOnce(&mut Encoder<'_>) -> Result<()>) -> Result<()> {
+        self.enqueue(Lane::Compute, |recorder| {
+            let mut encoder = Encoder::new(recorder);
+            encode(&mut encoder)?;
+            encoder.commit();
+            Ok(())
+        })
+    }
+
     /// Submits what is open if the device has nothing else of this stream to do, or if it is enough.
     fn send_if_useful(&mut self) -> Result<()> {
         if self.recording.is_some() {
@@ -122,11 +134,11 @@ impl VulkanStream {
         let Some(mut open) = self.open.take() else { return Ok(()) };
         open.end()?;
         let (lane, commands) = (open.lane, open.commands);
-        self.send(lane, commands, Work::Own(open))
+        self.send(lane, Some(commands), Work::Own(open))
     }
 
     /// Submits a command buffer as the next number.
-    fn send(&mut self, lane: Lane, commands: vk::CommandBuffer, work: Work) -> Result<()> {
+    fn send(&mut self, lane: Lane, commands: Option<vk::CommandBuffer>, work: Work) -> Result<()> {
         let mut semaphores: Vec<vk::Semaphore> = self.waits.iter().map(|wait| wait.timeline.semaphore).collect();
         let mut values: Vec<u64> = self.waits.iter().map(|wait| wait.value).collect();
         // On one queue, barriers order; between queues, the timeline does.
@@ -141,14 +153,17 @@ impl VulkanStream {
         let info = vk::SubmitInfo::default()
             .wait_semaphores(&semaphores)
             .wait_dst_stage_mask(&stages)
-            .command_buffers(std::slice::from_ref(&commands))
+            .command_buffers(commands.as_slice())
             .signal_semaphores(std::slice::from_ref(&self.timeline.semaphore))
             .push_next(&mut timeline);
         self.shared.submit(lane, &info)?;
         (self.last, self.lane) = (next[0], lane);
         let waits = std::mem::take(&mut self.waits);
         self.in_flight.push_back(Submission { number: self.last, work, _waits: waits });
-        self.reap()?;
+        // Asking the driver takes a moment too.
+        if self.in_flight.len() > IN_FLIGHT / 2 {
+            self.reap()?;
+        }
         while self.in_flight.len() > IN_FLIGHT {
             let oldest = self.in_flight[0].number;
             self.timeline.wait(oldest, u64::MAX)?;
@@ -166,6 +181,7 @@ impl VulkanStream {
         while self.in_flight.front().is_some_and(|submission| submission.number <= done) {
             let Some(submission) = self.in_flight.pop_front() else { break };
             let found = match submission.work {
+                Work::Nothing => Ok(()),
                 Work::Replay(recorder) => recorder.fault(),
                 Work::Own(mut recorder) => {
                     let found = recorder.reset();
@@ -186,6 +202,10 @@ impl VulkanStream {
             fail!(InvalidArgument, "a stream that records has nothing to wait for: finish the recording first");
         }
         self.submit_open()?;
+        if !self.waits.is_empty() {
+            // Nothing came behind what is waited for: the point does.
+            self.send(self.lane, None, Work::Nothing)?;
+        }
         Ok(Point { timeline: self.timeline.clone(), value: self.last })
     }
 
@@ -211,12 +231,7 @@ impl VulkanStream {
 impl Stream for VulkanStream {
     fn submit(&mut self, commands: &mut [Command<'_>]) -> Result<()> {
         for command in commands {
-            self.enqueue(Lane::Compute, |recorder| {
-                let mut encoder = Encoder::new(recorder);
-                kernels::encode(&mut encoder, command)?;
-                encoder.commit();
-                Ok(())
-            })?;
+            self.encode(|encoder| kernels::encode(encoder, command))?;
         }
         Ok(())
     }
@@ -372,7 +387,7 @@ impl Stream for VulkanStream {
             fail!(InvalidArgument, "the recording is not one of {}", self.shared.info.id);
         };
         self.submit_open()?;
-        self.send(Lane::Compute, recording.0.commands, Work::Replay(recording.0.clone()))
+        self.send(Lane::Compute, Some(recording.0.commands), Work::Replay(recording.0.clone()))
     }
 
     fn flush(&mut self) -> Result<()> {
@@ -395,8 +410,11 @@ impl Stream for VulkanStream {
 impl Drop for VulkanStream {
     fn drop(&mut self) {
         // Its command buffers and what they use must stay until the device is done with them.
-        let _ = self.submit_open();
-        let _ = self.timeline.wait(self.last, u64::MAX);
+        let done = self.submit_open().and_then(|()| self.timeline.wait(self.last, u64::MAX));
+        if done.is_err() {
+            // Lost, or forked. The driver is asked once more, and for everything: it may still be at work.
+            self.shared.quiet();
+        }
     }
 }
 

@@ -1,12 +1,19 @@
-//! The device layer on this machine's GPU, software or not, and on one whose driver fails.
+//! The device layer on this machine's GPU, software or not, and on one whose driver fails: functions of its table are replaced.
 
+use super::api::DeviceApi;
 use super::*;
 use crate::error::Status;
+use crate::hal::KernelSource;
+use ash::vk;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::SeqCst};
 
 /// The first GPU, or nothing and why.
-fn device(opening: &Opening) -> Option<VulkanDevice> {
+fn device(opening: &Opening) -> Option<Arc<VulkanDevice>> {
     match VulkanDevice::open(0, opening) {
-        Ok(device) => Some(device),
+        Ok(device) => Some(Arc::new(device)),
         Err(error) if error.status() == Status::BackendUnavailable => {
             println!("skipped: {error}");
             None
@@ -15,12 +22,260 @@ fn device(opening: &Opening) -> Option<VulkanDevice> {
     }
 }
 
+fn status<T>(result: Result<T>) -> Option<Status> {
+    result.err().map(|error| error.status())
+}
+
 #[test]
 fn conformance() {
     for plain in [false, true] {
         let Some(device) = device(&Opening { plain, ..Opening::default() }) else { return };
-        let device = Arc::new(device);
         crate::hal::cts::run(device.clone());
         assert_eq!(device.live(), 0, "memory that is still in use");
     }
+}
+
+#[test]
+fn no_loader() {
+    let error = api::open(&["libadead-has-no-such-loader.so.7"]).err().unwrap();
+    assert_eq!(error.status(), Status::BackendUnavailable);
+    assert!(error.message().contains("libadead-has-no-such-loader.so.7"), "{error}");
+}
+
+/// A function that fails while its counter is above 0 and else is the driver's.
+macro_rules! failing {
+    ($test:ident, $field:ident: $pfn:ident, $result:ident, ($($name:ident: $type:ty),*)) => {
+        mod $test {
+            use super::*;
+            /// How often it still fails.
+            pub static LEFT: AtomicI64 = AtomicI64::new(0);
+            static REAL: OnceLock<vk::$pfn> = OnceLock::new();
+
+            unsafe extern "system" fn replaced($($name: $type),*) -> vk::Result {
+                if LEFT.fetch_sub(1, SeqCst) > 0 {
+                    return vk::Result::$result;
+                }
+                LEFT.store(0, SeqCst);
+                // SAFETY: passed on as it came.
+                unsafe { REAL.get().unwrap()($($name),*) }
+            }
+
+            /// Puts it into a table.
+            pub fn inject(api: &mut DeviceApi) {
+                let _ = REAL.set(api.$field);
+                api.$field = replaced;
+            }
+        }
+    };
+}
+
+failing!(memory_fails, allocate_memory: PFN_vkAllocateMemory, ERROR_OUT_OF_DEVICE_MEMORY,
+    (device: vk::Device, info: *const vk::MemoryAllocateInfo<'_>, callbacks: *const vk::AllocationCallbacks<'_>,
+     out: *mut vk::DeviceMemory));
+
+#[test]
+fn out_of_memory() {
+    let opening = Opening { faults: Some(memory_fails::inject), ..Opening::default() };
+    let Some(device) = device(&opening) else { return };
+    device.trim();
+    // Once: what is idle is given back and the driver asked again.
+    memory_fails::LEFT.store(1, SeqCst);
+    let kept = device.allocate_unset(3 << 20).unwrap();
+    assert_eq!(device.memory().held, 3 << 20, "no more than needed when there is little");
+    // Always: an error with the numbers, and what is there stays.
+    memory_fails::LEFT.store(1000, SeqCst);
+    let error = device.allocate_unset(100 << 20).err().unwrap();
+    memory_fails::LEFT.store(0, SeqCst);
+    assert_eq!(error.status(), Status::OutOfMemory);
+    assert!(error.message().contains("104857600 bytes") && error.message().contains("free"), "{error}");
+    assert_eq!(kept.size(), 3 << 20);
+    let again = device.allocate_unset(100 << 20).unwrap();
+    drop((kept, again));
+    assert_eq!(device.live(), 0);
+}
+
+failing!(submit_fails, queue_submit: PFN_vkQueueSubmit, ERROR_DEVICE_LOST,
+    (queue: vk::Queue, count: u32, info: *const vk::SubmitInfo<'_>, fence: vk::Fence));
+failing!(wait_fails, wait_semaphores: PFN_vkWaitSemaphores, ERROR_DEVICE_LOST,
+    (device: vk::Device, info: *const vk::SemaphoreWaitInfo<'_>, timeout: u64));
+
+#[test]
+fn a_lost_device_stays_lost() {
+    type Case = (fn(&mut DeviceApi), &'static AtomicI64);
+    let cases: [Case; 2] = [(submit_fails::inject, &submit_fails::LEFT), (wait_fails::inject, &wait_fails::LEFT)];
+    for (inject, left) in cases {
+        let Some(device) = device(&Opening { faults: Some(inject), ..Opening::default() }) else { return };
+        let mut stream = device.clone().stream().unwrap();
+        let buffer = device.allocate(1 << 16).unwrap();
+        stream.write(&*buffer, 0, &[1; 1000]).unwrap();
+        stream.synchronize().unwrap();
+        left.store(1, SeqCst);
+        let lost =
+            (0..10_000).find_map(|_| stream.write(&*buffer, 0, &[2; 1000]).and_then(|()| stream.synchronize()).err());
+        assert_eq!(lost.map(|error| error.status()), Some(Status::DeviceLost));
+        // From here on everything says so, though the driver would answer.
+        left.store(0, SeqCst);
+        let mut byte = [0];
+        assert_eq!(status(stream.read(&*buffer, 0, &mut byte)), Some(Status::DeviceLost));
+        assert_eq!(status(device.allocate(16)), Some(Status::DeviceLost));
+        assert_eq!(status(device.clone().stream()), Some(Status::DeviceLost));
+        drop((buffer, stream));
+        assert_eq!(device.live(), 0);
+        // Another opening of it is another device, and the processor works on.
+        let again = self::device(&Opening::default()).unwrap();
+        assert_eq!(again.allocate(16).unwrap().size(), 16);
+        let ctx = crate::Context::open("cpu").unwrap();
+        let one = crate::Tensor::new(&[1.0f32], &[1]).unwrap();
+        assert_eq!(ctx.add(&one, &one).unwrap().to_vec::<f32>().unwrap(), [2.0]);
+    }
+}
+
+failing!(compiler_fails, create_compute_pipelines: PFN_vkCreateComputePipelines, ERROR_UNKNOWN,
+    (device: vk::Device, cache: vk::PipelineCache, count: u32, info: *const vk::ComputePipelineCreateInfo<'_>,
+     callbacks: *const vk::AllocationCallbacks<'_>, out: *mut vk::Pipeline));
+
+const VECADD: &[u8] = include_bytes!("../../../../examples/kernels/vecadd.spv");
+const REDUCE: &[u8] = include_bytes!("../../../../examples/kernels/reduce.spv");
+
+#[test]
+fn a_kernel_that_the_driver_refuses() {
+    let Some(device) = device(&Opening { faults: Some(compiler_fails::inject), ..Opening::default() }) else { return };
+    let code = VECADD;
+    let source = KernelSource { code, entry: None, constants: &[] };
+    compiler_fails::LEFT.store(1, SeqCst);
+    let error = device.kernel(&source).err().unwrap();
+    assert_eq!(error.status(), Status::InvalidKernel);
+    assert!(error.message().contains("refuses"), "{error}");
+    assert_eq!(device.kernel(&source).unwrap().name(), "main", "and the next one is built");
+}
+
+failing!(pool_fails, create_command_pool: PFN_vkCreateCommandPool, ERROR_OUT_OF_HOST_MEMORY,
+    (device: vk::Device, info: *const vk::CommandPoolCreateInfo<'_>, callbacks: *const vk::AllocationCallbacks<'_>,
+     out: *mut vk::CommandPool));
+
+#[test]
+fn a_stream_without_memory_for_commands() {
+    let Some(device) = device(&Opening { faults: Some(pool_fails::inject), ..Opening::default() }) else { return };
+    let buffer = device.allocate_unset(64).unwrap();
+    let mut stream = device.clone().stream().unwrap();
+    pool_fails::LEFT.store(1, SeqCst);
+    assert_eq!(status(stream.write(&*buffer, 0, &[7; 64])), Some(Status::OutOfMemory));
+    stream.write(&*buffer, 0, &[8; 64]).unwrap();
+    let mut bytes = [0; 64];
+    stream.read(&*buffer, 0, &mut bytes).unwrap();
+    assert_eq!(bytes, [8; 64]);
+}
+
+static BLOCKS: AtomicI64 = AtomicI64::new(0);
+static REAL_BLOCKS: OnceLock<(vk::PFN_vkAllocateMemory, vk::PFN_vkFreeMemory)> = OnceLock::new();
+
+unsafe extern "system" fn counted_allocate(
+    device: vk::Device,
+    info: *const vk::MemoryAllocateInfo<'_>,
+    callbacks: *const vk::AllocationCallbacks<'_>,
+    out: *mut vk::DeviceMemory,
+) -> vk::Result {
+    BLOCKS.fetch_add(1, SeqCst);
+    // SAFETY: passed on as it came.
+    unsafe { REAL_BLOCKS.get().unwrap().0(device, info, callbacks, out) }
+}
+
+unsafe extern "system" fn counted_free(
+    device: vk::Device,
+    memory: vk::DeviceMemory,
+    callbacks: *const vk::AllocationCallbacks<'_>,
+) {
+    BLOCKS.fetch_sub(1, SeqCst);
+    // SAFETY: passed on as it came.
+    unsafe { REAL_BLOCKS.get().unwrap().1(device, memory, callbacks) }
+}
+
+#[test]
+fn thousands_of_buffers_take_few_blocks_and_leave_none() {
+    let inject = |api: &mut DeviceApi| {
+        let _ = REAL_BLOCKS.set((api.allocate_memory, api.free_memory));
+        (api.allocate_memory, api.free_memory) = (counted_allocate, counted_free);
+    };
+    let Some(device) = device(&Opening { faults: Some(inject), ..Opening::default() }) else { return };
+    let most = AtomicUsize::new(0);
+    for round in 0..5 {
+        let held: Vec<_> = (0..2000).map(|i| device.allocate_unset(1 + (i * 37 + round) % 5000).unwrap()).collect();
+        most.fetch_max(BLOCKS.load(SeqCst) as usize, SeqCst);
+        assert!(device.live() >= held.len());
+    }
+    assert!(most.load(SeqCst) < 8, "{most:?} blocks");
+    assert_eq!(device.live(), 0);
+    drop(device);
+    assert_eq!(BLOCKS.load(SeqCst), 0, "blocks that were never returned");
+}
+
+/// A folder of its own that goes when the test ends.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("adead-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn file(&self) -> Option<PathBuf> {
+        let files: Vec<_> = fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(files.len() <= 1, "{files:?}");
+        files.into_iter().next()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn pipelines_are_kept_on_disk() {
+    let folder = Folder::new("pipelines");
+    let code = REDUCE;
+    let build = || {
+        let device = device(&Opening { cache: Some(folder.0.clone()), ..Opening::default() })?;
+        let source = KernelSource { code, entry: None, constants: &[] };
+        assert_eq!(device.kernel(&source).unwrap().name(), "main");
+        Some(())
+    };
+    if build().is_none() {
+        return;
+    }
+    let file = folder.file().expect("the cache was written");
+    let good = fs::read(&file).unwrap();
+    assert!(good.starts_with(b"adeadpc1"));
+    // Cut off, damaged, of another driver, of another version, no cache at all: ignored and written anew.
+    let damaged = |at: usize| {
+        let mut bytes = good.clone();
+        bytes[at] ^= 0x40;
+        bytes
+    };
+    let bad = [
+        good[..good.len() - 1].to_vec(),
+        good[..20].to_vec(),
+        Vec::new(),
+        damaged(good.len() - 5),
+        damaged(9),
+        damaged(30),
+        damaged(7),
+        b"no cache".to_vec(),
+    ];
+    for (i, bad) in bad.into_iter().enumerate() {
+        fs::write(&file, &bad).unwrap();
+        build();
+        let written = fs::read(&file).unwrap();
+        assert!(written != bad && written.starts_with(b"adeadpc1"), "case {i}");
+    }
+    // A folder that can't be written is no error.
+    fs::remove_file(&file).unwrap();
+    let blocked = folder.0.join("file");
+    fs::write(&blocked, b"").unwrap();
+    let device = device(&Opening { cache: Some(blocked.join("below")), ..Opening::default() }).unwrap();
+    device.kernel(&KernelSource { code, entry: None, constants: &[] }).unwrap();
+    drop(device);
+    fs::remove_file(&blocked).unwrap();
 }

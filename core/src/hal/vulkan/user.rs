@@ -1,53 +1,449 @@
-//! Users' kernels: a module, its descriptors, its pipeline.
+//! Users' kernels: a checked module, the descriptors that it wants, its pipeline.
 
-use super::recorder::Recorder;
+use super::memory::Allocation;
+use super::recorder::{Kind, Recorder};
 use super::shared::Shared;
-use crate::error::{Result, fail};
-use crate::hal::{Kernel, KernelSource, Parameter, Slice};
+use super::stream::of_device;
+use crate::error::{Error, Result, Status, fail};
+use crate::hal::spirv::{BindingKind, EntryPoint, Module};
+use crate::hal::{Kernel, KernelSource, Parameter, Slice, check_slice};
+use ash::vk;
+use smallvec::SmallVec;
 use std::any::Any;
-use std::sync::Arc;
+use std::ffi::CString;
+use std::ptr;
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// A kernel of the user's.
-pub struct UserKernel {
-    name: String,
+/// A kernel of the user's. Clones share it.
+#[derive(Clone)]
+pub struct UserKernel(Arc<Inner>);
+
+struct Inner {
+    shared: Arc<Shared>,
+    entry: EntryPoint,
     parameters: Vec<Parameter>,
+    kinds: Vec<vk::DescriptorType>,
+    set_layouts: Vec<vk::DescriptorSetLayout>,
+    layout: vk::PipelineLayout,
+    pipeline: vk::Pipeline,
+    /// Whether descriptors are pushed into the command buffer; else they are sets.
+    pushes: bool,
+    /// Sets that no work uses.
+    idle: Mutex<Vec<Sets>>,
 }
 
-/// A checked call.
-pub struct Call;
+// SAFETY: handles; what is changed is behind a lock.
+unsafe impl Send for Inner {}
+// SAFETY: the same.
+unsafe impl Sync for Inner {}
+
+/// One descriptor set for each layout, in a pool of their own.
+struct Sets {
+    pool: vk::DescriptorPool,
+    sets: Vec<vk::DescriptorSet>,
+}
+
+/// Sets that work uses; they are idle again when it is dropped.
+struct Lent {
+    of: Arc<Inner>,
+    sets: Option<Sets>,
+}
+
+/// A checked call: buffers in the order of the parameters.
+pub struct Call(SmallVec<[(Arc<Allocation>, u64, u64); 8]>);
 
 impl UserKernel {
-    /// Builds it.
-    pub fn new(shared: &Arc<Shared>, _source: &KernelSource<'_>) -> Result<UserKernel> {
-        fail!(Unsupported, "{}: no user kernels yet", shared.info.id)
+    /// Checks a module and builds it.
+    pub fn new(shared: &Arc<Shared>, source: &KernelSource<'_>) -> Result<UserKernel> {
+        let constants: Vec<(u32, u64)> = source.constants.iter().map(|&(id, word)| (id, word.into())).collect();
+        let mut module = Module::parse(source.code)?;
+        if !constants.is_empty() {
+            module = module.specialized(&constants)?;
+        }
+        supported(shared, &module)?;
+        let entry = choose(&module, source.entry)?.clone();
+        fits(shared, &entry)?;
+        let mut inner = Inner {
+            shared: shared.clone(),
+            parameters: Vec::new(),
+            kinds: Vec::new(),
+            set_layouts: Vec::new(),
+            layout: vk::PipelineLayout::null(),
+            pipeline: vk::Pipeline::null(),
+            pushes: false,
+            idle: Mutex::new(Vec::new()),
+            entry,
+        };
+        inner.take_bindings()?;
+        inner.make_layouts()?;
+        let name = CString::new(inner.entry.name.as_str());
+        let name = name.map_err(|_| Error::new(Status::InvalidKernel, "an entry point's name has a zero in it"))?;
+        inner.pipeline = shared.pipelines.compile(shared, module.words(), &name, source.constants, inner.layout)?;
+        Ok(UserKernel(Arc::new(inner)))
     }
 
     /// Checks a call.
-    pub fn check(&self, _: &Arc<Shared>, _: &[Slice<'_>], _: &[u8], _: [u32; 3]) -> Result<Call> {
-        Ok(Call)
+    pub fn check(&self, shared: &Arc<Shared>, buffers: &[Slice<'_>], push: &[u8], groups: [u32; 3]) -> Result<Call> {
+        let Inner { entry, parameters, kinds, .. } = &*self.0;
+        let name = &entry.name;
+        if !Arc::ptr_eq(&self.0.shared, shared) {
+            fail!(InvalidArgument, "kernel '{name}' was built on another opening of {}", shared.info.id);
+        }
+        if buffers.len() != parameters.len() {
+            let slots: Vec<String> =
+                parameters.iter().map(|parameter| format!("{}.{}", parameter.slot.0, parameter.slot.1)).collect();
+            fail!(
+                InvalidArgument,
+                "kernel '{name}' takes {} buffers (set.binding {}) and got {}",
+                parameters.len(),
+                slots.join(", "),
+                buffers.len()
+            );
+        }
+        if push.len() != self.push_bytes() {
+            fail!(
+                InvalidArgument,
+                "kernel '{name}' takes {} bytes of push constants and got {}",
+                self.push_bytes(),
+                push.len()
+            );
+        }
+        let most = shared.physical.limits.max_compute_work_group_count;
+        for (axis, (&count, most)) in groups.iter().zip(most).enumerate() {
+            if count == 0 || (count > most && axis > 0) {
+                fail!(InvalidArgument, "kernel '{name}': {groups:?} workgroups; each axis must be 1 to {most}");
+            }
+        }
+        let limits = &shared.physical.limits;
+        let mut call = SmallVec::new();
+        for (i, ((buffer, parameter), &kind)) in buffers.iter().zip(parameters).zip(kinds).enumerate() {
+            check_slice("dispatch", buffer.buffer.size(), buffer.offset, buffer.bytes)?;
+            let uniform = kind == vk::DescriptorType::UNIFORM_BUFFER;
+            let (align, most) = match uniform {
+                true => (limits.min_uniform_buffer_offset_alignment, limits.max_uniform_buffer_range),
+                false => (limits.min_storage_buffer_offset_alignment, limits.max_storage_buffer_range),
+            };
+            let (bytes, at) = (buffer.bytes as u64, parameter.slot);
+            let what = format_args!("kernel '{name}', buffer {i} (set {}, binding {})", at.0, at.1);
+            if bytes < parameter.least.max(1) {
+                fail!(InvalidArgument, "{what}: {bytes} bytes; the kernel declares {} or more", parameter.least.max(1));
+            }
+            if parameter.stride > 0 && !(bytes - parameter.least).is_multiple_of(parameter.stride) {
+                fail!(
+                    InvalidArgument,
+                    "{what}: {bytes} bytes; beyond {} it must be a multiple of the element's {} bytes",
+                    parameter.least,
+                    parameter.stride
+                );
+            }
+            if !(buffer.offset as u64).is_multiple_of(align.max(1)) {
+                fail!(InvalidArgument, "{what}: offset {}; it must be a multiple of {align}", buffer.offset);
+            }
+            if bytes > u64::from(most) {
+                fail!(Unsupported, "{what}: {bytes} bytes; {} binds at most {most}", shared.info.id);
+            }
+            let memory = of_device(buffer.buffer, shared)?;
+            call.push((memory.clone(), memory.offset() + buffer.offset as u64, bytes));
+        }
+        Ok(Call(call))
     }
 
     /// Records a checked call.
-    pub fn encode(&self, _: &mut Recorder, _: &Call, _: &[u8], _: [u32; 3]) -> Result<()> {
+    pub fn encode(&self, recorder: &mut Recorder, call: &Call, push: &[u8], groups: [u32; 3]) -> Result<()> {
+        let inner = &self.0;
+        let infos: SmallVec<[vk::DescriptorBufferInfo; 8]> = call
+            .0
+            .iter()
+            .map(|(memory, offset, range)| vk::DescriptorBufferInfo {
+                buffer: memory.buffer,
+                offset: *offset,
+                range: *range,
+            })
+            .collect();
+        let lent = if inner.pushes || infos.is_empty() { None } else { Some(inner.lend()?) };
+        let sets: &[vk::DescriptorSet] = lent.as_ref().map_or(&[], |lent| lent.sets());
+        let writes: SmallVec<[vk::WriteDescriptorSet<'_>; 8]> = infos
+            .iter()
+            .zip(&inner.parameters)
+            .zip(&inner.kinds)
+            .map(|((info, parameter), &kind)| {
+                let (set, binding) = parameter.slot;
+                vk::WriteDescriptorSet::default()
+                    .dst_set(sets.get(set as usize).copied().unwrap_or_default())
+                    .dst_binding(binding)
+                    .descriptor_type(kind)
+                    .buffer_info(std::slice::from_ref(info))
+            })
+            .collect();
+        let (api, point) = (&recorder.shared.api, vk::PipelineBindPoint::COMPUTE);
+        let (commands, count) = (recorder.commands, writes.len() as u32);
+        // SAFETY: the command buffer is being recorded; structures live until each call returns; the sets are in no work, and what
+        // they name is kept until this work is done.
+        unsafe {
+            match (inner.shared.push_descriptors, lent.is_some()) {
+                (_, true) => {
+                    (api.update_descriptor_sets)(inner.shared.device, count, writes.as_ptr(), 0, ptr::null());
+                    let (count, layout) = (sets.len() as u32, inner.layout);
+                    (api.cmd_bind_descriptor_sets)(commands, point, layout, 0, count, sets.as_ptr(), 0, ptr::null());
+                }
+                (Some(push), false) if count > 0 => {
+                    push(commands, point, inner.layout, 0, count, writes.as_ptr());
+                }
+                _ => {}
+            }
+        }
+        recorder.barrier(Kind::Kernel);
+        recorder.bind(inner.pipeline);
+        if !push.is_empty() {
+            recorder.push(inner.layout, push);
+        }
+        recorder.groups(groups);
+        recorder.keep(inner.clone());
+        call.0.iter().for_each(|(memory, ..)| recorder.keep(memory.clone()));
+        if let Some(lent) = lent {
+            recorder.keep(Arc::new(lent));
+        }
         Ok(())
+    }
+}
+
+/// The entry point of that name; without one `main`, else the first.
+fn choose<'a>(module: &'a Module, name: Option<&str>) -> Result<&'a EntryPoint> {
+    let entries = module.entry_points();
+    let found = entries.iter().find(|entry| entry.name == name.unwrap_or("main"));
+    match found.or(if name.is_none() { entries.first() } else { None }) {
+        Some(entry) => Ok(entry),
+        None => {
+            let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+            fail!(
+                InvalidArgument,
+                "the module has no entry point '{}': it has {}",
+                name.unwrap_or("main"),
+                names.join(", ")
+            )
+        }
+    }
+}
+
+/// A device has what a module asks for.
+fn supported(shared: &Shared, module: &Module) -> Result<()> {
+    let physical = &shared.physical;
+    let (core, f11, f12) = (&physical.features, &physical.features11, &physical.features12);
+    // SPIR-V 1.5 came with Vulkan 1.2, 1.6 with 1.3.
+    let most = if physical.api_version >= vk::API_VERSION_1_3 { 0x0001_0600 } else { 0x0001_0500 };
+    if module.words()[1] > most {
+        let (asked, most) = (module.words()[1] >> 8 & 0xff, most >> 8 & 0xff);
+        fail!(Unsupported, "the module is SPIR-V 1.{asked} and {} takes up to 1.{most}", shared.info.id);
+    }
+    for &capability in module.capabilities() {
+        let there = match capability {
+            // Matrix, Shader; float controls are properties that modules ask for and drivers check.
+            0 | 1 | 4464..=4468 => 1,
+            9 => f12.shader_float16,
+            10 => core.shader_float64,
+            11 => core.shader_int64,
+            12 => f12.shader_buffer_int64_atomics | f12.shader_shared_int64_atomics,
+            22 => core.shader_int16,
+            39 => f12.shader_int8,
+            4433 => f11.storage_buffer16_bit_access,
+            4434 => f11.uniform_and_storage_buffer16_bit_access,
+            4435 => f11.storage_push_constant16,
+            4448 => f12.storage_buffer8_bit_access,
+            4449 => f12.uniform_and_storage_buffer8_bit_access,
+            4450 => f12.storage_push_constant8,
+            4441 => f11.variable_pointers_storage_buffer,
+            4442 => f11.variable_pointers,
+            // Subgroup operations: basic, vote, arithmetic, ballot, shuffle, relative shuffle, clustered, quad.
+            61..=68 => u32::from(physical.subgroup_operations & (1 << (capability - 61)) != 0),
+            5345 => f12.vulkan_memory_model,
+            5346 => f12.vulkan_memory_model_device_scope,
+            5347 => f12.buffer_device_address,
+            _ => 0,
+        };
+        if there == 0 {
+            fail!(Unsupported, "the module needs capability {capability} of SPIR-V, which {} has not", shared.info.id);
+        }
+    }
+    Ok(())
+}
+
+/// An entry point is within a device's limits.
+fn fits(shared: &Shared, entry: &EntryPoint) -> Result<()> {
+    let (limits, name) = (&shared.physical.limits, &entry.name);
+    let size = entry.workgroup_size;
+    let threads: u64 = size.iter().map(|&n| u64::from(n)).product();
+    let most = limits.max_compute_work_group_size;
+    if threads > limits.max_compute_work_group_invocations.into() || size.iter().zip(most).any(|(&n, most)| n > most) {
+        fail!(
+            Unsupported,
+            "kernel '{name}' has workgroups of {size:?}; {} takes up to {most:?} and {} in all",
+            shared.info.id,
+            limits.max_compute_work_group_invocations
+        );
+    }
+    let push = entry.push_constants.as_ref().map_or(0, |push| push.bytes);
+    for (what, asked, most) in [
+        ("bytes of shared memory", entry.shared_bytes, limits.max_compute_shared_memory_size),
+        ("bytes of push constants", push.into(), limits.max_push_constants_size),
+        ("resources", entry.bindings.len() as u64, limits.max_per_stage_resources),
+    ] {
+        if asked > most.into() {
+            fail!(Unsupported, "kernel '{name}' has {asked} {what}; {} takes up to {most}", shared.info.id);
+        }
+    }
+    Ok(())
+}
+
+impl Inner {
+    /// Parameters from bindings, by set and binding.
+    fn take_bindings(&mut self) -> Result<()> {
+        let sets = self.shared.physical.limits.max_bound_descriptor_sets;
+        // They come by set and binding.
+        for binding in &self.entry.bindings {
+            let (set, number) = (binding.set, binding.binding);
+            let kind = match binding.kind {
+                BindingKind::StorageBuffer => vk::DescriptorType::STORAGE_BUFFER,
+                BindingKind::UniformBuffer => vk::DescriptorType::UNIFORM_BUFFER,
+            };
+            if binding.count != 1 {
+                fail!(Unsupported, "set {set}, binding {number} is an array of buffers: kernels take single ones");
+            }
+            if set >= sets {
+                fail!(Unsupported, "set {set}, binding {number}: {} has sets 0 to {}", self.shared.info.id, sets - 1);
+            }
+            self.kinds.push(kind);
+            self.parameters.push(Parameter {
+                slot: (set, number),
+                least: binding.bytes,
+                stride: binding.stride,
+                readonly: !binding.writable,
+            });
+        }
+        let few = self.parameters.len() <= MOST_PUSHED;
+        self.pushes = few && self.shared.push_descriptors.is_some() && self.parameters.iter().all(|p| p.slot.0 == 0);
+        Ok(())
+    }
+
+    fn make_layouts(&mut self) -> Result<()> {
+        let (api, device) = (&self.shared.api, self.shared.device);
+        let sets = self.parameters.iter().map(|parameter| parameter.slot.0 + 1).max().unwrap_or(0);
+        for set in 0..sets {
+            let bindings: Vec<vk::DescriptorSetLayoutBinding<'_>> = self
+                .parameters
+                .iter()
+                .zip(&self.kinds)
+                .filter(|(parameter, _)| parameter.slot.0 == set)
+                .map(|(parameter, &kind)| {
+                    vk::DescriptorSetLayoutBinding::default()
+                        .binding(parameter.slot.1)
+                        .descriptor_type(kind)
+                        .descriptor_count(1)
+                        .stage_flags(vk::ShaderStageFlags::COMPUTE)
+                })
+                .collect();
+            let mut info = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
+            if self.pushes {
+                info = info.flags(vk::DescriptorSetLayoutCreateFlags::PUSH_DESCRIPTOR_KHR);
+            }
+            let mut layout = vk::DescriptorSetLayout::null();
+            // SAFETY: structures live until it returns.
+            let result = unsafe { (api.create_descriptor_set_layout)(device, &info, ptr::null(), &mut layout) };
+            self.shared.check(result, "making a descriptor layout")?;
+            self.set_layouts.push(layout);
+        }
+        let size = self.entry.push_constants.as_ref().map_or(0, |push| push.bytes).next_multiple_of(4);
+        let range = vk::PushConstantRange { stage_flags: vk::ShaderStageFlags::COMPUTE, offset: 0, size };
+        let ranges = if size > 0 { std::slice::from_ref(&range) } else { &[] };
+        let info = vk::PipelineLayoutCreateInfo::default().set_layouts(&self.set_layouts).push_constant_ranges(ranges);
+        // SAFETY: as above.
+        let result = unsafe { (api.create_pipeline_layout)(device, &info, ptr::null(), &mut self.layout) };
+        self.shared.check(result, "making a pipeline layout")
+    }
+
+    /// Sets for a call: some that are idle, or new ones.
+    fn lend(self: &Arc<Self>) -> Result<Lent> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let sets = match idle {
+            Some(sets) => sets,
+            None => self.new_sets()?,
+        };
+        Ok(Lent { of: self.clone(), sets: Some(sets) })
+    }
+
+    fn new_sets(&self) -> Result<Sets> {
+        let (api, device) = (&self.shared.api, self.shared.device);
+        let sizes: Vec<vk::DescriptorPoolSize> =
+            self.kinds.iter().map(|&ty| vk::DescriptorPoolSize { ty, descriptor_count: 1 }).collect();
+        let count = self.set_layouts.len();
+        let info = vk::DescriptorPoolCreateInfo::default().max_sets(count as u32).pool_sizes(&sizes);
+        let mut sets = Sets { pool: vk::DescriptorPool::null(), sets: vec![vk::DescriptorSet::null(); count] };
+        // SAFETY: structures live until each call returns; a pool whose sets can't be had is destroyed.
+        unsafe {
+            let result = (api.create_descriptor_pool)(device, &info, ptr::null(), &mut sets.pool);
+            self.shared.check(result, "making a descriptor pool")?;
+            let info =
+                vk::DescriptorSetAllocateInfo::default().descriptor_pool(sets.pool).set_layouts(&self.set_layouts);
+            let result = (api.allocate_descriptor_sets)(device, &info, sets.sets.as_mut_ptr());
+            if result != vk::Result::SUCCESS {
+                (api.destroy_descriptor_pool)(device, sets.pool, ptr::null());
+            }
+            self.shared.check(result, "taking descriptor sets")?;
+        }
+        Ok(sets)
+    }
+}
+
+/// Descriptors that every device with push descriptors takes.
+const MOST_PUSHED: usize = 32;
+
+impl Lent {
+    fn sets(&self) -> &[vk::DescriptorSet] {
+        self.sets.as_ref().map_or(&[], |sets| &sets.sets)
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let sets = self.sets.take();
+        self.of.idle.lock().unwrap_or_else(PoisonError::into_inner).extend(sets);
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let Shared { api, device, .. } = &*self.shared;
+        if !self.shared.is_here() {
+            return;
+        }
+        // SAFETY: work that uses them holds this, so none does any more.
+        unsafe {
+            for sets in self.idle.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
+                (api.destroy_descriptor_pool)(*device, sets.pool, ptr::null());
+            }
+            (api.destroy_pipeline)(*device, self.pipeline, ptr::null());
+            (api.destroy_pipeline_layout)(*device, self.layout, ptr::null());
+            for &layout in &self.set_layouts {
+                (api.destroy_descriptor_set_layout)(*device, layout, ptr::null());
+            }
+        }
     }
 }
 
 impl Kernel for UserKernel {
     fn name(&self) -> &str {
-        &self.name
+        &self.0.entry.name
     }
 
     fn parameters(&self) -> &[Parameter] {
-        &self.parameters
+        &self.0.parameters
     }
 
     fn push_bytes(&self) -> usize {
-        0
+        self.0.entry.push_constants.as_ref().map_or(0, |push| push.bytes as usize).next_multiple_of(4)
     }
 
     fn workgroup(&self) -> [u32; 3] {
-        [1; 3]
+        self.0.entry.workgroup_size
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -1,11 +1,149 @@
 //! The operations as kernels: which ones a command takes, with what parameters.
+//!
+//! Every kernel that computes does so in f32. Operands stored as f16 and bf16 are widened before and the result narrowed
+//! after, in one place, here.
+
+mod cast;
+mod elementwise;
+mod moves;
+mod normalise;
+mod operands;
+mod reduce;
 
 use super::encoder::Encoder;
-use crate::command::Command;
+use crate::command::{Command, Meta, View};
+use crate::dtype::DType;
 use crate::error::{Result, fail};
+use crate::ops::{Attrs, Op};
+use crate::shape::Shape;
+use smallvec::SmallVec;
+
+/// Elements that an operand may have: kernels count them in 32 bits, past the end of the last workgroup too.
+const MOST: usize = 0xffff_0000;
+
+/// An operand on the device.
+#[derive(Clone, Copy)]
+struct Operand<'a> {
+    address: u64,
+    dtype: DType,
+    shape: &'a Shape,
+}
+
+impl<'a> Operand<'a> {
+    fn new(address: u64, meta: &'a Meta) -> Operand<'a> {
+        Operand { address, dtype: meta.dtype, shape: &meta.shape }
+    }
+
+    /// Elements, which fit in a word.
+    fn elements(&self) -> u32 {
+        self.shape.elements() as u32
+    }
+}
+
+/// A command whose operands are f32 or moves, as an operation's function gets it.
+struct Call<'a> {
+    attrs: &'a Attrs,
+    /// The command's operands, for plans: they may be stored as f16 or bf16 still.
+    #[allow(dead_code)]
+    views: &'a [Option<View<'a>>],
+    inputs: SmallVec<[Option<Operand<'a>>; 4]>,
+    output: Operand<'a>,
+}
+
+impl<'a> Call<'a> {
+    /// An operand, if it is there.
+    fn input(&self, i: usize) -> Option<Operand<'a>> {
+        self.inputs.get(i).copied().flatten()
+    }
+
+    /// A required operand.
+    fn operand(&self, i: usize) -> Operand<'a> {
+        match self.input(i) {
+            Some(operand) => operand,
+            None => unreachable!("a required operand was checked"),
+        }
+    }
+
+    /// An operand's address, 0 where it is absent.
+    fn address(&self, i: usize) -> u64 {
+        self.input(i).map_or(0, |operand| operand.address)
+    }
+}
 
 /// Encodes a command, all of whose operands are on the device.
 pub fn encode(encoder: &mut Encoder<'_>, command: &Command<'_>) -> Result<()> {
-    let _ = encoder.limits();
-    fail!(Unsupported, "{} has no Vulkan kernel yet", command.op)
+    let Command { op, attrs, inputs: views, output } = command;
+    let mut inputs = SmallVec::new();
+    for view in views.iter() {
+        inputs.push(match view {
+            Some(view) => Some(Operand::new(encoder.address(view.place())?, view.meta())),
+            None => None,
+        });
+    }
+    let output = Operand::new(encoder.address(output.place())?, output.meta());
+    let mut call = Call { attrs, views, inputs, output };
+    for operand in call.inputs.iter().flatten().chain([&output]) {
+        let n = operand.shape.elements();
+        if n > MOST {
+            fail!(Unsupported, "{op}: an operand has {n} elements; Vulkan kernels take up to {MOST}");
+        }
+    }
+    // Embedding still has ids to check.
+    if output.elements() == 0 && *op != Op::Embedding {
+        return Ok(());
+    }
+    let moves = matches!(op, Op::Embedding | Op::Transpose | Op::Concat | Op::Cast);
+    let stored = call.operand(0).dtype;
+    if moves || stored == DType::F32 {
+        return run(encoder, *op, &call);
+    }
+    for input in call.inputs.iter_mut().flatten() {
+        *input = widened(encoder, *input)?;
+    }
+    // argmax gives indices, which need no narrowing.
+    if !output.dtype.is_float() {
+        return run(encoder, *op, &call);
+    }
+    call.output = Operand { address: encoder.scratch(4 * output.elements() as u64)?, dtype: DType::F32, ..output };
+    run(encoder, *op, &call)?;
+    cast::convert(encoder, call.output, output)
+}
+
+/// An f32 copy.
+fn widened<'a>(encoder: &mut Encoder<'_>, from: Operand<'a>) -> Result<Operand<'a>> {
+    let n = from.elements();
+    let to = Operand { address: encoder.scratch(4 * n as u64)?, dtype: DType::F32, ..from };
+    if n > 0 {
+        cast::convert(encoder, from, to)?;
+    }
+    Ok(to)
+}
+
+fn run(encoder: &mut Encoder<'_>, op: Op, call: &Call<'_>) -> Result<()> {
+    match op {
+        Op::Matmul | Op::Dot | Op::Ffn | Op::Attention => {
+            fail!(Unsupported, "{op} has no Vulkan kernel yet")
+        }
+        Op::Add | Op::Sub | Op::Mul | Op::Div => elementwise::binary(encoder, op, call),
+        Op::Scale
+        | Op::Neg
+        | Op::Abs
+        | Op::Exp
+        | Op::Log
+        | Op::Sqrt
+        | Op::Rsqrt
+        | Op::Relu
+        | Op::Sigmoid
+        | Op::Tanh
+        | Op::Gelu
+        | Op::Silu => elementwise::unary(encoder, op, call),
+        Op::Softmax => normalise::softmax(encoder, call),
+        Op::Layernorm => normalise::layernorm(encoder, call),
+        Op::Rmsnorm => normalise::rmsnorm(encoder, call),
+        Op::Sum | Op::Mean | Op::Max | Op::Argmax => reduce::reduce(encoder, op, call),
+        Op::Embedding => moves::embedding(encoder, call),
+        Op::Transpose => moves::transpose(encoder, call),
+        Op::Concat => moves::concat(encoder, call),
+        Op::Cast => cast::cast(encoder, call),
+    }
 }

@@ -1,0 +1,58 @@
+//! The push constants that `elementwise.comp` and `lines.comp` share, by name.
+
+use crate::error::Result;
+use crate::hal::vulkan::encoder::{Encoder, Push};
+use crate::hal::vulkan::shaders::Shader;
+
+/// The push constants; `operands.glsl` says what they mean.
+#[derive(Clone, Copy, Default)]
+pub struct Arguments {
+    pub x: u64,
+    pub p: u64,
+    pub q: u64,
+    pub y: u64,
+    pub gamma: u64,
+    pub beta: u64,
+    pub outer: u64,
+    pub n: u32,
+    pub inner: u32,
+    pub x_row: u32,
+    pub p_row: u32,
+    pub rank: u32,
+    pub blocks: u32,
+    pub units: u32,
+    pub value: f32,
+    pub eps: f32,
+}
+
+impl Arguments {
+    /// Which of gamma and beta are there, as kernels are told.
+    pub fn affine(&self) -> u32 {
+        u32::from(self.gamma != 0) | u32::from(self.beta != 0) << 1
+    }
+}
+
+/// Enqueues a kernel on a line of workgroups.
+pub fn dispatch(
+    encoder: &mut Encoder<'_>,
+    shader: Shader,
+    constants: &[u32],
+    arguments: &Arguments,
+    groups: u32,
+) -> Result<()> {
+    let &Arguments { x, p, q, y, gamma, beta, outer, n, inner, x_row, p_row, rank, blocks, units, value, eps } =
+        arguments;
+    let mut push = Push::new();
+    for address in [x, p, q, y, gamma, beta, outer] {
+        push = push.address(address);
+    }
+    for word in [n, inner, x_row, p_row, rank, blocks, units, value.to_bits(), eps.to_bits()] {
+        push = push.word(word);
+    }
+    encoder.dispatch(shader, constants, &push, [groups, 1, 1])
+}
+
+/// Whether all of these are multiples of 16.
+pub fn aligned(addresses: &[u64]) -> bool {
+    addresses.iter().all(|address| address.is_multiple_of(16))
+}
