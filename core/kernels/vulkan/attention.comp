@@ -3,15 +3,13 @@
 //
 // A workgroup has BQ query rows of one head and goes through the keys' blocks. Its threads first compute the scores of a block,
 // 8 keys by 4 queries each, then their weights, which go to shared memory, and then the weights' product with the values, OQ
-// queries by OD columns each. Operands come in slices, the next of which is on its way while one is multiplied. All of a query's
-// scores, weights and results belong to the same 32 threads, so that these need wait only for each other.
+// queries by OD columns each. Operands come in slices, the next of which is on its way while one is multiplied.
 //
 // STAGE: 0, everything; 1, each workgroup computes one block of keys and stores it; 2, stored blocks are merged, a thread
 // for each four results.
 
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
-#extension GL_KHR_shader_subgroup_basic : require
 #include "contract.glsl"
 #include "functions.glsl"
 #include "memory.glsl"
@@ -45,17 +43,17 @@ const uint V_SLICE = 1024u / DV;
 const uint TK = 8;
 const uint TQ = 4;
 const uint OD = DV / (2u * OQ);
-// Vectors in shared memory: slices of q and k, two of each, where later the weights are; two slices of v. Where the second of these
-// will be, threads exchange their MAXs, their SUMs, and, where the MAXs were, what results are multiplied by in a merge.
+// Vectors in shared memory: slices of q and k, two of each, where later the weights are; a slice of v, where before the threads'
+// MAXs are; their SUMs; what a query's results are multiplied by in a merge.
 const uint QK_STEP = SLICE * (BQ + KEYS) / 4u;
 const uint V_STEP = V_SLICE * DV / 4u;
 const uint VALUES = 2u * QK_STEP > KEYS * BQ / 4u ? 2u * QK_STEP : KEYS * BQ / 4u;
-const uint MAXIMA = VALUES + V_STEP;
-const uint SUMS = MAXIMA + 2u * BQ;
-const uint POOL = VALUES + 2u * V_STEP;
+const uint SUMS = VALUES + V_STEP;
+const uint FACTORS = SUMS + 2u * BQ;
+const uint POOL = FACTORS + BQ / 2u;
 // Results leave through the first part of it.
 const uint RESULTS = OQ * OD / 4u;
-const uint PART = VALUES / gl_WorkGroupSize.x < RESULTS ? VALUES / gl_WorkGroupSize.x : RESULTS;
+const uint PART = FACTORS / gl_WorkGroupSize.x < RESULTS ? FACTORS / gl_WorkGroupSize.x : RESULTS;
 const uint PARTS = (RESULTS + PART - 1u) / PART;
 const uint Q_SHARE = BQ * SLICE / 4u / gl_WorkGroupSize.x;
 const uint K_SHARE = KEYS * SLICE / 4u / gl_WorkGroupSize.x;
@@ -85,18 +83,8 @@ vec4 moved_v[V_SHARE];
 // Of a block: dot products, scores, weights.
 float scores[TK * TQ];
 float totals[TK * TQ];
-float chains[OQ * OD];
-float results[OQ * OD];
-
-// Waits until the threads of the same queries have written.
-void exchange() {
-    if (SUBGROUP >= 32u) {
-        subgroupMemoryBarrierShared();
-        subgroupBarrier();
-    } else {
-        barrier();
-    }
-}
+vec4 chains[RESULTS];
+vec4 results[RESULTS];
 
 // e^x for x ≤ 0, scaled so that it is rounded once.
 float weight(const float x) {
@@ -195,7 +183,7 @@ void multiply_values(const uint base, const uint start, const uint ox, const uin
     for (uint p = 0; p < V_SLICE; p++) {
         float w[OQ], value[OD];
         for (uint i = 0; i < OQ / 4u; i++) {
-            vec4 x = pool[start * (BQ / 4u) + shuffled(oy * (OQ / 4u) + i, p & 7u) + p * (BQ / 4u)];
+            vec4 x = pool[start * (BQ / 4u) + shuffled(i * (BQ / OQ) + oy, p & 7u) + p * (BQ / 4u)];
             for (uint e = 0; e < 4; e++) {
                 w[4u * i + e] = x[e];
             }
@@ -209,7 +197,8 @@ void multiply_values(const uint base, const uint start, const uint ox, const uin
         for (uint i = 0; i < OQ; i++) {
             for (uint j = 0; j < OD; j++) {
                 uint to = (i & 1u) == 0u ? j : OD - 1u - j;
-                chains[OD * i + to] = fmaz(w[i], value[to], chains[OD * i + to]);
+                uint at_j = (OD * i + to) / 4u;
+                chains[at_j][to & 3u] = fmaz(w[i], value[to], chains[at_j][to & 3u]);
             }
         }
     }
@@ -231,10 +220,10 @@ vec2 merged(inout float m, inout float l, const float block_m, const float block
     return vec2(a, c);
 }
 
-// A running result takes in a block's, likewise.
-float merged_result(const float result, const float chain, const vec2 factors) {
-    precise float r = result * factors.x + chain * factors.y;
-    return factors.x < 0.0 ? result : r;
+// Running results take in a block's, likewise.
+vec4 merged_results(const vec4 result, const vec4 chain, const float old, const float new) {
+    precise vec4 r = result * old + chain * new;
+    return old < 0.0 ? result : r;
 }
 
 void finish(const vec4 x, const float l, const uint row, const uint column) {
@@ -262,9 +251,7 @@ void merge() {
         uint at_block = (block * rows + row) * (across + 1u);
         vec4 state = Vectors(blocks).v[at_block + across], chain = Vectors(blocks).v[at_block + column];
         vec2 factors = merged(m, l, state.x, state.y);
-        for (uint e = 0; e < 4; e++) {
-            x[e] = merged_result(x[e], chain[e], factors);
-        }
+        x = merged_results(x, chain, factors.x, factors.y);
     }
     finish(x, l, row, 4u * column);
 }
@@ -296,10 +283,10 @@ void main() {
     }
     uint begin = STAGE == 1u ? gl_WorkGroupID.y * KEYS : 0u;
     uint end = STAGE == 1u ? begin + KEYS : visible(min(first + BQ, queries) - 1u);
-    for (uint i = 0; i < OQ * OD; i++) {
-        results[i] = 0.0;
+    for (uint i = 0; i < RESULTS; i++) {
+        results[i] = vec4(0.0);
     }
-    // Of query 4·qx + ky, where ky < 4.
+    // Of the query of this thread's number.
     float m = LOWEST, l = 0.0;
     if (width > 0u) {
         fetch_rows(q, q_at, 0u, Q_SHARE, first, queries, 0u);
@@ -350,17 +337,16 @@ void main() {
                 highest[j] = x > highest[j] ? x : highest[j];
             }
         }
-        // (Those who read here for the block before have waited for each other since.)
-        if (width == 0u) {
-            barrier();
-        }
-        pool[MAXIMA + ky * (BQ / 4u) + shuffled(qx, ky)] = highest;
-        exchange();
+        pool[VALUES + ky * (BQ / 4u) + shuffled(qx, ky)] = highest;
+        barrier();
         for (uint i = 0; i < 8; i++) {
-            vec4 x = pool[MAXIMA + i * (BQ / 4u) + shuffled(qx, i)];
+            vec4 x = pool[VALUES + i * (BQ / 4u) + shuffled(qx, i)];
             for (uint j = 0; j < TQ; j++) {
                 highest[j] = x[j] > highest[j] ? x[j] : highest[j];
             }
+        }
+        if (ky == 0u) {
+            pool[FACTORS + qx] = highest;
         }
         // Weights, and this thread's part of their SUM.
         vec4 sum;
@@ -379,30 +365,6 @@ void main() {
             sum[j] = s;
         }
         pool[SUMS + ky * (BQ / 4u) + shuffled(qx, ky)] = sum;
-        exchange();
-        if (ky < 4u) {
-            precise float lanes[8];
-            for (uint i = 0; i < 8; i++) {
-                lanes[i] = pool[SUMS + i * (BQ / 4u) + shuffled(qx, i)][ky];
-            }
-            precise float block_l = ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
-            if (STAGE == 1u) {
-                m = highest[ky];
-                l = block_l;
-            } else {
-                vec2 factors = merged(m, l, highest[ky], block_l);
-                pool[MAXIMA + qx][ky] = factors.x;
-                pool[MAXIMA + BQ / 4u + qx][ky] = factors.y;
-            }
-        }
-        exchange();
-        vec4 old[OQ / 4u], new[OQ / 4u];
-        for (uint i = 0; i < OQ / 4u; i++) {
-            old[i] = pool[MAXIMA + oy * (OQ / 4u) + i];
-            new[i] = pool[MAXIMA + BQ / 4u + oy * (OQ / 4u) + i];
-        }
-        // From here on the weights are where q and k were.
-        barrier();
         for (uint i = 0; i < TK; i++) {
             vec4 x;
             for (uint j = 0; j < TQ; j++) {
@@ -410,54 +372,67 @@ void main() {
             }
             pool[ky * (BQ / 4u) + shuffled(qx, ky) + 2u * BQ * i] = x;
         }
-
-        for (uint i = 0; i < OQ * OD; i++) {
-            chains[i] = 0.0;
-        }
-        current = 0;
-        uint stop = min(KEYS, keys - block);
-        for (uint start = 0; start < stop; start += V_SLICE) {
-            stage_values(VALUES + current, block + start);
-            fetch_values(v_at, first_column, block + start + V_SLICE);
-            barrier();
-            multiply_values(VALUES + current, start, ox, oy);
-            current = V_STEP - current;
-        }
-        [[unroll]] for (uint i = 0; i < OQ; i++) {
-            [[unroll]] for (uint j = 0; j < OD; j++) {
-                // −0 becomes +0.
-                precise float chain = chains[OD * i + j] + 0.0;
-                results[OD * i + j] = STAGE == 1u ? chain
-                                                  : merged_result(results[OD * i + j], chain, vec2(old[i / 4u][i & 3u], new[i / 4u][i & 3u]));
+        barrier();
+        if (tid < BQ) {
+            precise float lanes[8];
+            for (uint i = 0; i < 8; i++) {
+                lanes[i] = pool[SUMS + i * (BQ / 4u) + shuffled(tid / 4u, i)][tid % 4u];
+            }
+            precise float block_l = ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+            float block_m = pool[FACTORS + tid / 4u][tid % 4u];
+            if (STAGE == 1u) {
+                m = block_m;
+                l = block_l;
+            } else {
+                vec2 factors = merged(m, l, block_m, block_l);
+                pool[FACTORS + tid / 4u][tid % 4u] = factors.x;
+                pool[FACTORS + BQ / 4u + tid / 4u][tid % 4u] = factors.y;
             }
         }
-        // The next slices of q and k go where the first half of the weights was, which nobody reads any more.
+
+        for (uint i = 0; i < RESULTS; i++) {
+            chains[i] = vec4(0.0);
+        }
+        uint stop = min(KEYS, keys - block);
+        for (uint start = 0; start < stop; start += V_SLICE) {
+            stage_values(VALUES, block + start);
+            fetch_values(v_at, first_column, block + start + V_SLICE);
+            barrier();
+            multiply_values(VALUES, start, ox, oy);
+            barrier();
+        }
+        for (uint i = 0; i < OQ / 4u; i++) {
+            vec4 old = pool[FACTORS + i * (BQ / OQ) + oy], new = pool[FACTORS + BQ / 4u + i * (BQ / OQ) + oy];
+            for (uint j = 0; j < OD; j++) {
+                // −0 becomes +0.
+                precise vec4 chain = chains[OD * i + j] + 0.0;
+                results[OD * i + j] = STAGE == 1u ? chain : merged_results(results[OD * i + j], chain, old[4u * j / OD], new[4u * j / OD]);
+            }
+        }
+        barrier();
     }
-    barrier();
 
     uint across = (value_width + 3u) / 4u;
     uint block_row = STAGE == 1u ? (gl_WorkGroupID.y * rows + head * queries + first) * (across + 1u) : 0u;
-    if (ky < 4u) {
-        pool[VALUES + qx][ky] = l;
-        if (STAGE == 1u && first + 4u * qx + ky < queries && first_column == 0u) {
-            store4(blocks, 4u * (block_row + (4u * qx + ky) * (across + 1u) + across), vec4(m, l, 0.0, 0.0));
+    if (tid < BQ) {
+        pool[FACTORS + tid / 4u][tid % 4u] = l;
+        if (STAGE == 1u && first + tid < queries && first_column == 0u) {
+            store4(blocks, 4u * (block_row + tid * (across + 1u) + across), vec4(m, l, 0.0, 0.0));
         }
     }
     barrier();
     [[dont_unroll]] for (uint part = 0; part < PARTS; part++) {
         for (uint i = 0; i < PART; i++) {
             vec4 x;
-            for (uint e = 0; e < 4; e++) {
-                for (uint p = 0; p < PARTS; p++) {
-                    x[e] = part == p ? results[min(4u * (p * PART + i) + e, OQ * OD - 1u)] : x[e];
-                }
+            for (uint p = 0; p < PARTS; p++) {
+                x = part == p ? results[min(p * PART + i, RESULTS - 1u)] : x;
             }
             pool[i * gl_WorkGroupSize.x + tid] = x;
         }
         [[dont_unroll]] for (uint i = 0; i < min(PART, RESULTS - part * PART); i++) {
             vec4 x = pool[i * gl_WorkGroupSize.x + tid];
             uint at_i = part * PART + i, of_query = at_i / (OD / 4u);
-            uint row = oy * OQ + of_query;
+            uint row = (of_query / 4u * (BQ / OQ) + oy) * 4u + of_query % 4u;
             uint column = first_column + (at_i % (OD / 4u) * (DV / OD) + ox) * 4u;
             if (first + row >= queries || column >= value_width) {
                 continue;
@@ -465,7 +440,7 @@ void main() {
             if (STAGE == 1u) {
                 store4(blocks, 4u * (block_row + row * (across + 1u)) + column, x);
             } else {
-                finish(x, pool[VALUES + row / 4u][row & 3u], head * queries + first + row, column);
+                finish(x, pool[FACTORS + row / 4u][row % 4u], head * queries + first + row, column);
             }
         }
     }

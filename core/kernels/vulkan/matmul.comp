@@ -6,7 +6,8 @@
 // from its edge and not used.
 //
 // Every K block of 256 is a chain of its own. STAGE tells where the chains go: 0, into totals in registers, and the results
-// follow; 1, each workgroup computes one block and stores it; 2, totals of stored blocks, and the results follow.
+// follow; 1, each workgroup computes one block and stores it; 2, totals of stored blocks, and the results follow; 3, as 1 for a
+// product of two vectors, a block for each thread.
 
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -21,7 +22,7 @@ layout(constant_id = 13) const uint TM = 8;
 layout(constant_id = 14) const uint TN = 8;
 layout(constant_id = 15) const uint BK = 16;
 layout(constant_id = 16) const uint STAGE = 0;
-// Steps in shared memory at a time: with 2, one is written while the other is read.
+// Steps in shared memory at a time: with 2, one is written while the other is read. (Where blocks are merged: vectors of results.)
 layout(constant_id = 17) const uint BUFFERS = 2;
 // Bits: A's rows run along k, B's columns do; A is read in vectors, B is, the result is written in vectors; k is no multiple of
 // BK; there are several K blocks; there is a C, there is a bias; relu comes last; each
@@ -51,7 +52,7 @@ const uint STEP = A_STEP + (B_DIRECT ? 0u : BK * BN / 4u);
 const uint RESULTS = TM * TN / 4u;
 // Loads under way in a thread that merges.
 const uint MERGED = 4;
-const uint POOL = STAGE == 2u ? MERGED * gl_WorkGroupSize.x : STEP * BUFFERS > gl_WorkGroupSize.x ? STEP * BUFFERS : gl_WorkGroupSize.x;
+const uint POOL = STAGE >= 2u ? MERGED * gl_WorkGroupSize.x : STEP * BUFFERS > gl_WorkGroupSize.x ? STEP * BUFFERS : gl_WorkGroupSize.x;
 // Results go through shared memory in so many parts, so that the code that finishes them is there once.
 const uint FITTING = POOL / gl_WorkGroupSize.x;
 const uint PART = FITTING < RESULTS ? FITTING : RESULTS;
@@ -82,6 +83,20 @@ vec4 moved[A_SHARE + B_SHARE];
 vec4 own[A_SHARE + B_SHARE];
 float chains[TM * TN];
 float totals[TM * TN];
+
+// Where a batch's matrices begin in a, b and c.
+uvec3 origins(const uint batch) {
+    uvec3 origin = uvec3(0);
+    uint rest = batch;
+    for (uint i = 0; i < axes; i++) {
+        uint length = load_word(table, 4u * i);
+        for (uint j = 0; j < 3; j++) {
+            origin[j] += rest % length * load_word(table, 4u * i + j + 1u);
+        }
+        rest /= length;
+    }
+    return origin + rest * uvec3(a_step, b_step, c_step);
+}
 
 // Where vector v of an operand's step is, along the side that the result keeps, and along k.
 uint outer_of(const uint v, const bool along_k, const uint tile) {
@@ -211,21 +226,47 @@ void finish(const vec4 chain, const uint batch, const uint row, const uint colum
     }
 }
 
-// The totals of a workgroup's vectors of results, BN of them, each fetched by so many threads as there are for it.
+// A block of the product of two vectors.
+void multiply_vectors() {
+    uint block = gl_WorkGroupID.x * gl_WorkGroupSize.x + gl_LocalInvocationIndex, start = block * K_BLOCK;
+    if (block > (k - 1u) / K_BLOCK) {
+        return;
+    }
+    float chain = 0.0;
+    // Behind the end of a vector, zeros.
+    for (uint p = start; p < min(start + K_BLOCK, k); p += 4u) {
+        vec4 x = vec4(0.0), y = x;
+        if (A_VECTORS) {
+            x = Vectors(a).v[p / 4u];
+            y = Vectors(b).v[p / 4u];
+        } else {
+            for (uint e = 0; e < min(4u, k - p); e++) {
+                x[e] = load(a, p + e);
+                y[e] = load(b, p + e);
+            }
+        }
+        for (uint e = 0; e < 4; e++) {
+            chain = fmaz(x[e], y[e], chain);
+        }
+    }
+    store4(blocks, 4u * block, vec4(chain, 0.0, 0.0, 0.0));
+}
+
+// The totals of a workgroup's vectors of results, BUFFERS of them, each fetched by so many threads as there are for it.
 void merge() {
     uint groups = batches * m * ((n + 3u) / 4u), count = (k + K_BLOCK - 1u) / K_BLOCK;
-    uint own = gl_LocalInvocationIndex % BN, lane = gl_LocalInvocationIndex / BN, lanes = gl_WorkGroupSize.x / BN;
-    uint group = gl_WorkGroupID.x * BN + own;
+    uint member = gl_LocalInvocationIndex % BUFFERS, lane = gl_LocalInvocationIndex / BUFFERS, lanes = gl_WorkGroupSize.x / BUFFERS;
+    uint group = gl_WorkGroupID.x * BUFFERS + member;
     vec4 t = vec4(0.0);
     for (uint first = 0; first < count; first += MERGED * lanes) {
         for (uint i = 0; i < MERGED; i++) {
             uint block = min(first + i * lanes + lane, count - 1u);
-            pool[(i * lanes + lane) * BN + own] = Vectors(blocks).v[block * groups + min(group, groups - 1u)];
+            pool[(i * lanes + lane) * BUFFERS + member] = Vectors(blocks).v[block * groups + min(group, groups - 1u)];
         }
         barrier();
         if (lane == 0u) {
             for (uint i = 0; i < min(MERGED * lanes, count - first); i++) {
-                vec4 p = pool[i * BN + own];
+                vec4 p = pool[i * BUFFERS + member];
                 for (uint e = 0; e < 4; e++) {
                     t[e] = fmaz(p[e], 1.0, t[e]);
                 }
@@ -235,30 +276,25 @@ void merge() {
     }
     uint row = group / ((n + 3u) / 4u);
     if (lane == 0u && group < groups) {
-        finish(t, row / m, row % m, group % ((n + 3u) / 4u) * 4u, 0u);
+        finish(t, row / m, row % m, group % ((n + 3u) / 4u) * 4u, origins(row / m).z);
     }
 }
 
 void main() {
-    if (STAGE == 2u) {
-        merge();
+    if (STAGE >= 2u) {
+        if (STAGE == 2u) {
+            merge();
+        } else {
+            multiply_vectors();
+        }
         return;
     }
     uint tiles = tiles_m * tiles_n, batch = gl_WorkGroupID.x / tiles, tile = gl_WorkGroupID.x % tiles;
     uint band = tile / (BAND * tiles_n) * BAND, high = min(tiles_m - band, BAND);
     tile %= BAND * tiles_n;
     uint first_row = (band + tile % high) * BM, first_column = tile / high * BN;
-    uint rest = batch, a_at = 0, b_at = 0, c_at = 0;
-    for (uint i = 0; i < axes; i++) {
-        uint length = load_word(table, 4u * i), at_axis = rest % length;
-        rest /= length;
-        a_at += at_axis * load_word(table, 4u * i + 1u);
-        b_at += at_axis * load_word(table, 4u * i + 2u);
-        c_at += at_axis * load_word(table, 4u * i + 3u);
-    }
-    a_at += rest * a_step;
-    b_at += rest * b_step;
-    c_at += rest * c_step;
+    uvec3 origin = origins(batch);
+    uint a_at = origin.x, b_at = origin.y;
 
     uint patch_ = gl_LocalInvocationIndex / 32u, lane = gl_LocalInvocationIndex % 32u;
     uint x = patch_ % (BN / TN / PATCH) * PATCH + lane % PATCH;
@@ -312,7 +348,7 @@ void main() {
         [[dont_unroll]] for (uint i = 0; i < min(PART, RESULTS - part * PART); i++) {
             uint at_i = part * PART + i, row = at_i / (TN / 4u), column = at_i % (TN / 4u);
             finish(pool[i * gl_WorkGroupSize.x + gl_LocalInvocationIndex], batch,
-                first_row + (row / 4u * (BM / TM) + y) * 4u + row % 4u, first_column + (column * (BN / TN) + x) * 4u, c_at);
+                first_row + (row / 4u * (BM / TM) + y) * 4u + row % 4u, first_column + (column * (BN / TN) + x) * 4u, origin.z);
         }
     }
 }
