@@ -33,6 +33,7 @@ pub use gpu::Gpu;
 pub use hal::cpu::Packed;
 pub use ops::{Attrs, Axis, Cost, Family, Op, OpInfo, Permutation, Values, reference};
 pub use shape::{MAX_ELEMENTS, MAX_RANK, Shape};
+pub use tensor::layout;
 pub use tensor::{Element, Tensor};
 
 /// The version of this library.

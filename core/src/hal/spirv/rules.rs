@@ -12,6 +12,7 @@ impl Checker<'_> {
         let count = self.end - first;
         match opcode {
             6 => self.opcode(a) == 30 && b < self.length(a) - 2,
+            3 if count > 2 => self.opcode(c) == 7,
             8 => self.opcode(a) == 7,
             10 => {
                 self.extensions.push(self.at);
@@ -180,7 +181,7 @@ impl Checker<'_> {
             143 => x == result && x.1 > 1 && y.1 == 0,
             144 => x.1 == 1 && y.1 > 1 && x.2 == y.2 && (result.1, result.2) == (1, y.1),
             147 => x.1 == 1 && y.1 == 1 && (result.1, result.2) == (y.2, x.2),
-            _ => x.1 == y.2 && (result.1, result.2) == (y.1, x.2),
+            _ => x.1 == y.2 && (result.1, result.2) == (y.1, x.2) && (y.1 > 1) == (opcode == 146),
         };
         sizes && x.0 == result.0 && y.0 == result.0 && x.2 != 0
     }
