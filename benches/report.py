@@ -194,8 +194,8 @@ def render(results):
     return "\n\n".join(parts) + "\n"
 
 
-def update(document, text):
+def update(document, text, begin=BEGIN, end=END):
     """Replaces the marked section of a document."""
-    before, rest = document.read_text().split(BEGIN)
-    _, after = rest.split(END)
-    document.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}")
+    before, rest = document.read_text().split(begin)
+    _, after = rest.split(end)
+    document.write_text(f"{before}{begin}\n\n{text}\n{end}{after}")

@@ -5,8 +5,8 @@
  *
  * Two layers. The simple API works on the caller's own float arrays: adead_init, adead_alloc, adead_matmul,
  * adead_softmax, adead_relu, adead_free, adead_shutdown. The object API has handles: a context (opened devices),
- * tensors, attributes and others, and one function for every operation. docs/c-api.md is the guide, docs/operations.md
- * lists the operations.
+ * tensors, attributes, GPU buffers, kernels, streams and others, and one function for every operation. docs/c-api.md is the
+ * guide, docs/operations.md lists the operations, docs/gpu.md is about GPUs.
  *
  * Rules, for every function:
  *
@@ -20,8 +20,8 @@
  *   ADEAD_INVALID_ARGUMENT and the text names the parameter. Texts are UTF-8 and end with NUL.
  * - What _create, _open and every `adead_x **out` give is the caller's and goes back through its _destroy, once.
  *   _destroy(NULL) does nothing. A handle may outlive the others that it was made with.
- * - Handles may be used by several threads at once as long as they are only read (const); nothing is bound to the
- *   thread that made it. No call depends on the floating-point mode of the calling thread, nor changes it.
+ * - Handles may be used by several threads at once as long as they are only read (const), and buffers in any case; nothing
+ *   is bound to the thread that made it. No call depends on the floating-point mode of the calling thread, nor changes it.
  * - Structs begin with struct_size, which the caller sets to sizeof the struct: options best by their ..._INIT, which
  *   also has the defaults. A struct of an older header is taken as it is; of a newer one, if what this version does
  *   not know is zero. A NULL for options is their defaults.
@@ -198,6 +198,20 @@ enum {
   ADEAD_CONTRACT_EMULATED = 1
 };
 
+// adead_device_kind: what kind of device.
+enum {
+  /// The processor: its memory is the host's.
+  ADEAD_KIND_CPU = 0,
+  /// A GPU with memory of its own behind a bus.
+  ADEAD_KIND_DISCRETE = 1,
+  /// A GPU in the processor, on the same memory chips.
+  ADEAD_KIND_INTEGRATED = 2,
+  /// A GPU, or a part of one, that a hypervisor lends.
+  ADEAD_KIND_VIRTUAL = 3,
+  /// A GPU that is a program on the processor.
+  ADEAD_KIND_SOFTWARE = 4
+};
+
 // adead_mode: where work should run.
 enum {
   /// On the processor: no GPU, or one with less than 2 GB.
@@ -223,6 +237,9 @@ enum {
   /// No arithmetic: transpose, concat, embedding.
   ADEAD_FAMILY_MOVE = 5
 };
+
+/// A wait without an end.
+#define ADEAD_FOREVER ((uint64_t)-1)
 
 /// A threshold that is none: the cost model decides.
 #define ADEAD_NO_THRESHOLD ((size_t)-1)
@@ -289,8 +306,21 @@ typedef struct adead_arena adead_arena;
 /// Attributes of an operation, each with its default until it is set. One thread at a time may change one.
 typedef struct adead_attrs adead_attrs;
 
+/// Memory on a device, with a size in bytes and no type. Threads may share one; the order of what they do with it is
+/// theirs to make. Work that uses it keeps its memory until it is done.
+typedef struct adead_buffer adead_buffer;
+
 /// Opened devices. Threads may share one.
 typedef struct adead_context adead_context;
+
+/// Bytes on their way to the host. One thread at a time.
+typedef struct adead_download adead_download;
+
+/// A point in a stream, to ask, to wait for, and for other streams to wait for. Threads may share one.
+typedef struct adead_event adead_event;
+
+/// A kernel, compiled for a context's GPU. It never changes, so threads may share one.
+typedef struct adead_kernel adead_kernel;
 
 /// What a program's run gave: its outputs and how they came about.
 typedef struct adead_outcome adead_outcome;
@@ -301,8 +331,18 @@ typedef struct adead_packed adead_packed;
 /// A decoded program. It never changes, so threads may share one.
 typedef struct adead_program adead_program;
 
+/// Work that was recorded. Threads may share one.
+typedef struct adead_recording adead_recording;
+
+/// A queue of work on a context's device. What it is given runs in order; streams run beside each other. One thread at a
+/// time.
+typedef struct adead_stream adead_stream;
+
 /// A shaped value. Its contents never change, so threads may share one.
 typedef struct adead_tensor adead_tensor;
+
+/// A time that a device took. Threads may share one.
+typedef struct adead_timestamp adead_timestamp;
 
 /// What a call returns: `ADEAD_OK` (0), or why it failed.
 typedef int32_t adead_status;
@@ -346,6 +386,8 @@ typedef struct {
   char cpu_model[128];
   /// Instruction-set extensions that kernels may use, with a space between them.
   char cpu_features[512];
+  /// How many GPUs `adead_gpu_info` can describe.
+  size_t gpu_count;
 } adead_hardware;
 
 /// How to open a context. Start from `ADEAD_CONTEXT_OPTIONS_INIT`.
@@ -361,6 +403,9 @@ typedef struct {
 
 /// How a device keeps the arithmetic contract, one of `ADEAD_CONTRACT_...`.
 typedef int32_t adead_contract_level;
+
+/// What kind of device, one of `ADEAD_KIND_...`.
+typedef int32_t adead_device_kind;
 
 /// What a device is. The caller sets `struct_size`; texts end with NUL and are cut if they are longer.
 typedef struct {
@@ -378,13 +423,98 @@ typedef struct {
   char arch[32];
   /// What its maker calls it.
   char name[128];
+  /// What kind it is: `ADEAD_KIND_...`.
+  adead_device_kind kind;
+  /// Whether `uuid` is there: 0 or 1; 0 for a processor.
+  int32_t has_uuid;
+  /// What names this very device among all, as the driver has it.
+  uint8_t uuid[16];
+  /// Its maker.
+  char vendor[32];
+  /// Its driver, with the version; "" for a processor.
+  char driver[128];
 } adead_device_info;
+
+/// A device's memory, in bytes. The caller sets `struct_size`.
+typedef struct {
+  /// `sizeof(adead_memory_use)`.
+  size_t struct_size;
+  /// What it has.
+  uint64_t total;
+  /// What the driver says is left for this process; what adead has not taken where it does not say.
+  uint64_t free;
+  /// Taken from the driver by this process through adead.
+  uint64_t held;
+  /// Of that, in use.
+  uint64_t used;
+  /// Allocations in use.
+  uint64_t allocations;
+} adead_memory_use;
+
+/// A specialization constant of a kernel.
+typedef struct {
+  /// Its number.
+  uint32_t id;
+  /// Its value: integers and booleans as they are, a float by its bits.
+  uint32_t value;
+} adead_constant;
+
+/// What a dispatch of a kernel must give. The caller sets `struct_size`.
+typedef struct {
+  /// `sizeof(adead_kernel_details)`.
+  size_t struct_size;
+  /// The entry point. It belongs to the kernel.
+  const char *name;
+  /// The number of buffers.
+  size_t parameter_count;
+  /// Bytes of push constants, 0 without any.
+  size_t push_bytes;
+  /// Threads of a workgroup in x, y, z.
+  uint32_t workgroup[3];
+  /// 0.
+  uint32_t reserved;
+} adead_kernel_details;
+
+/// A buffer of a kernel. The caller sets `struct_size`.
+typedef struct {
+  /// `sizeof(adead_parameter)`.
+  size_t struct_size;
+  /// The least bytes that a buffer for it has.
+  uint64_t least;
+  /// Bytes of an element of its array of any length, 0 without one: what a buffer has beyond `least` must be a
+  /// multiple of it.
+  uint64_t stride;
+  /// Its descriptor set.
+  uint32_t set;
+  /// Its binding.
+  uint32_t binding;
+  /// Not 0: the kernel declares that it never writes it.
+  int32_t readonly;
+  /// 0.
+  int32_t reserved;
+} adead_parameter;
+
+/// An operation, one of `ADEAD_OP_...`.
+typedef int32_t adead_op;
 
 /// The type of elements, one of `ADEAD_DTYPE_...`.
 typedef int32_t adead_dtype;
 
-/// An operation, one of `ADEAD_OP_...`.
-typedef int32_t adead_op;
+/// A buffer as an operand of an operation.
+typedef struct {
+  /// Where the elements are. NULL: an optional operand is absent.
+  adead_buffer *buffer;
+  /// The byte at which the first one begins.
+  size_t offset;
+  /// The dimensions.
+  const size_t *dims;
+  /// How many dimensions.
+  size_t rank;
+  /// What the elements are.
+  adead_dtype dtype;
+  /// 0.
+  int32_t reserved;
+} adead_operand;
 
 /// Operations that cost alike, one of `ADEAD_FAMILY_...`.
 typedef int32_t adead_family;
@@ -609,18 +739,25 @@ ADEAD_API adead_status adead_softmax(const float *in, float *out, int rows, int 
 /// `max(x, 0)` of `size` values; a NaN stays NaN. `out` may be `in`, but not overlap it otherwise.
 ADEAD_API adead_status adead_relu(const float *in, float *out, int size);
 
-/// Starts the simple API on Vulkan, as `adead_init(2)` does. `backend_unavailable` in this version.
+/// Starts the simple API on the best Vulkan GPU, as `adead_init(2)` does. `backend_unavailable` where there is none.
 ADEAD_API adead_status adead_vulkan_init(void);
 
-/// Runs a compute shader on Vulkan with `x`*`y`*`z` workgroups. `shader` names the file of its SPIR-V.
-/// `backend_unavailable` in this version.
-ADEAD_API adead_status adead_vulkan_compute(const char *shader, int x, int y, int z);
+/// Runs a compute shader on the best Vulkan GPU over `x`*`y`*`z` workgroups, and returns when it is done. `shader` names the
+/// file of its SPIR-V. Its buffers, by set and binding, are what `adead_alloc` gave and nobody freed, in the order in
+/// which it was given: they are copied to the GPU before, and those that the shader may write are copied back after.
+/// Shaders with push constants and for repeated work take the object API: `adead_kernel_load_spirv`, `adead_dispatch`.
+ADEAD_API
+adead_status adead_vulkan_compute(const char *shader,
+                                  int x,
+                                  int y,
+                                  int z);
 
-/// Looks at the machine: processor, memory and the mode that suits it. The caller sets `out->struct_size`.
+/// Looks at the machine: processor, memory, GPUs and the mode that suits it. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_hardware_report(adead_hardware *out);
 
-/// Opens a device by name: "auto", "cpu" ("cuda:1", "vulkan" ... are `backend_unavailable` in this version). NULL is what
-/// `ADEAD_DEVICE` names, else what adead.toml does, else "auto". `opts` may be NULL.
+/// Opens a device by name: "auto", "cpu", "vulkan" (the best GPU), "vulkan:1", a part of a GPU's name, or its UUID
+/// ("cuda:1" ... are `backend_unavailable` in this version). NULL is what `ADEAD_DEVICE` names, else what adead.toml does,
+/// else "auto". `opts` may be NULL.
 ADEAD_API
 adead_status adead_context_open(const char *device,
                                 const adead_context_options *opts,
@@ -641,6 +778,226 @@ ADEAD_API adead_status adead_context_device_count(const adead_context *context, 
 
 /// What device `index` of those that the context can use is. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_context_device_at(const adead_context *context, size_t index, adead_device_info *out);
+
+/// How many GPUs this machine has, of those that `ADEAD_VISIBLE_DEVICES` leaves; 0 without a driver.
+ADEAD_API adead_status adead_gpu_count(size_t *out);
+
+/// What GPU `index` is: the preferred one is 0, software ones come last. It is not opened, and its contract level says
+/// `ADEAD_CONTRACT_EMULATED` as long as nobody has looked how it computes. The caller sets `out->struct_size`.
+ADEAD_API adead_status adead_gpu_info(size_t index, adead_device_info *out);
+
+/// The memory of the context's GPU, or of the host where it has none. The caller sets `out->struct_size`.
+ADEAD_API adead_status adead_memory(const adead_context *context, adead_memory_use *out);
+
+/// Enqueues a kernel over `groups[0]`*`groups[1]`*`groups[2]` workgroups, with `count` buffers in the order of their set
+/// and binding. It returns at once; reading a buffer, or `adead_wait`, waits. `invalid_argument` says what does not
+/// fit: the number of buffers, their sizes, the groups, missing push constants.
+ADEAD_API
+adead_status adead_dispatch(const adead_context *context,
+                            const adead_kernel *kernel,
+                            adead_buffer *const *buffers,
+                            size_t count,
+                            const uint32_t *groups);
+
+/// `adead_dispatch` with the `push_bytes` bytes of the kernel's push constants at `push`.
+ADEAD_API
+adead_status adead_dispatch_with(const adead_context *context,
+                                 const adead_kernel *kernel,
+                                 adead_buffer *const *buffers,
+                                 size_t count,
+                                 const void *push,
+                                 size_t push_bytes,
+                                 const uint32_t *groups);
+
+/// Waits until everything that the context enqueued has finished.
+ADEAD_API adead_status adead_wait(const adead_context *context);
+
+/// A buffer of `bytes` bytes on the context's GPU, or in host memory where it has none: a copy of what is at `data`, or
+/// zeros where `data` is NULL. `out_of_memory` with the bytes asked and free.
+ADEAD_API
+adead_status adead_buffer_create(const adead_context *context,
+                                 const void *data,
+                                 size_t bytes,
+                                 adead_buffer **out);
+
+/// Gives a buffer up, and its memory if that was not freed; NULL is fine.
+ADEAD_API void adead_buffer_destroy(adead_buffer *buffer);
+
+/// Gives the memory back, once work that uses it is done; the handle stays, to be destroyed. `invalid_argument` the
+/// second time, and for any other use after it.
+ADEAD_API adead_status adead_buffer_free(adead_buffer *buffer);
+
+/// Bytes.
+ADEAD_API adead_status adead_buffer_size(const adead_buffer *buffer, size_t *out);
+
+/// Copies `bytes` bytes at `data` to the buffer from `offset` on, behind everything that its context enqueued; `data` is
+/// the caller's again when it returns. `invalid_argument` if they don't fit.
+ADEAD_API
+adead_status adead_buffer_write(adead_buffer *buffer,
+                                size_t offset,
+                                const void *data,
+                                size_t bytes);
+
+/// Waits for everything that its context enqueued and copies `bytes` bytes from `offset` on to `dst`.
+/// `invalid_argument` if there are fewer.
+ADEAD_API adead_status adead_buffer_read(const adead_buffer *buffer, size_t offset, void *dst, size_t bytes);
+
+/// A kernel from a SPIR-V file: its entry point "main", else its first, with every specialization constant at its
+/// default. `io` if the file can't be read, `invalid_kernel` if it is malformed or the driver refuses it, `unsupported`
+/// if it needs what the device has not.
+ADEAD_API adead_status adead_kernel_load_spirv(const adead_context *context, const char *path, adead_kernel **out);
+
+/// A kernel from the `bytes` bytes of a SPIR-V module at `data`, at any address.
+ADEAD_API
+adead_status adead_kernel_load_spirv_bytes(const adead_context *context,
+                                           const void *data,
+                                           size_t bytes,
+                                           adead_kernel **out);
+
+/// The module of a kernel as another kernel: with another entry point (NULL: "main", else its first), and with `count`
+/// specialization constants set. `invalid_argument` for an entry point or a constant that it does not have.
+ADEAD_API
+adead_status adead_pipeline_create(const adead_context *context,
+                                   const adead_kernel *kernel,
+                                   const char *entry,
+                                   const adead_constant *constants,
+                                   size_t count,
+                                   adead_kernel **out);
+
+/// Gives a kernel up; NULL is fine. Work that was enqueued with it goes on.
+ADEAD_API void adead_kernel_destroy(adead_kernel *kernel);
+
+/// What a dispatch of the kernel must give. The caller sets `out->struct_size`.
+ADEAD_API adead_status adead_kernel_info(const adead_kernel *kernel, adead_kernel_details *out);
+
+/// Buffer `index` of the kernel, in the order in which a dispatch gives them. The caller sets `out->struct_size`.
+ADEAD_API adead_status adead_kernel_parameter_at(const adead_kernel *kernel, size_t index, adead_parameter *out);
+
+/// The point after everything that the context enqueued so far.
+ADEAD_API adead_status adead_event_create(const adead_context *context, adead_event **out);
+
+/// Gives an event up; NULL is fine.
+ADEAD_API void adead_event_destroy(adead_event *event);
+
+/// Whether its stream has come there: 0 or 1.
+ADEAD_API adead_status adead_event_query(const adead_event *event, int32_t *out);
+
+/// Waits until its stream has come there, at most so many nanoseconds; `ADEAD_FOREVER` is no limit. `not_ready` if they
+/// did not suffice.
+ADEAD_API adead_status adead_event_wait(const adead_event *event, uint64_t nanoseconds);
+
+/// Gives a download up; NULL is fine.
+ADEAD_API void adead_download_destroy(adead_download *download);
+
+/// Whether the bytes have arrived: 0 or 1; 1 also once they were read.
+ADEAD_API adead_status adead_download_query(const adead_download *download, int32_t *out);
+
+/// Waits for the bytes and copies them to `dst`, once. `invalid_argument` unless `bytes` is what the download has, and the
+/// second time.
+ADEAD_API
+adead_status adead_download_read(adead_download *download,
+                                 void *dst,
+                                 size_t bytes);
+
+/// Gives a timestamp up; NULL is fine.
+ADEAD_API void adead_timestamp_destroy(adead_timestamp *timestamp);
+
+/// Nanoseconds from `earlier` to `timestamp`, both of one device. `not_ready` before both were taken.
+ADEAD_API
+adead_status adead_timestamp_since(const adead_timestamp *timestamp,
+                                   const adead_timestamp *earlier,
+                                   uint64_t *out);
+
+/// Gives a recording up; NULL is fine. Replays of it go on.
+ADEAD_API void adead_recording_destroy(adead_recording *recording);
+
+/// A stream on the context's device.
+ADEAD_API adead_status adead_stream_create(const adead_context *context, adead_stream **out);
+
+/// Waits for what the stream was given and gives it up; NULL is fine.
+ADEAD_API void adead_stream_destroy(adead_stream *stream);
+
+/// Enqueues a copy of `bytes` bytes at `data` to a buffer from `offset` on; `data` is the caller's again when it returns.
+ADEAD_API
+adead_status adead_stream_upload(adead_stream *stream,
+                                 adead_buffer *buffer,
+                                 size_t offset,
+                                 const void *data,
+                                 size_t bytes);
+
+/// Enqueues a copy of `bytes` bytes of a buffer from `offset` on to the host; `adead_download_read` takes them from
+/// there.
+ADEAD_API
+adead_status adead_stream_download(adead_stream *stream,
+                                   const adead_buffer *buffer,
+                                   size_t offset,
+                                   size_t bytes,
+                                   adead_download **out);
+
+/// Enqueues a copy of `bytes` bytes from one buffer's `from_offset` to another's `to_offset`. Within one buffer the parts
+/// must not overlap.
+ADEAD_API
+adead_status adead_stream_copy(adead_stream *stream,
+                               const adead_buffer *from,
+                               size_t from_offset,
+                               adead_buffer *to,
+                               size_t to_offset,
+                               size_t bytes);
+
+/// Enqueues the zeroing of `bytes` bytes of a buffer from `offset` on: whole 4-byte words, but for a buffer's end.
+ADEAD_API adead_status adead_stream_clear(adead_stream *stream, adead_buffer *buffer, size_t offset, size_t bytes);
+
+/// Enqueues a kernel, as `adead_dispatch_with` does; without push constants `push_bytes` is 0.
+ADEAD_API
+adead_status adead_stream_dispatch(adead_stream *stream,
+                                   const adead_kernel *kernel,
+                                   adead_buffer *const *buffers,
+                                   size_t count,
+                                   const void *push,
+                                   size_t push_bytes,
+                                   const uint32_t *groups);
+
+/// Enqueues an operation on buffers: `count` operands in its order, and where its result goes, with the dtype and shape
+/// that follow from them. `attrs` may be NULL. What only the device can find (an id outside a table) comes from
+/// `adead_stream_sync`.
+ADEAD_API
+adead_status adead_stream_run(adead_stream *stream,
+                              adead_op op,
+                              const adead_operand *operands,
+                              size_t count,
+                              const adead_attrs *attrs,
+                              const adead_operand *result);
+
+/// The point after everything that the stream was given so far.
+ADEAD_API adead_status adead_stream_event(adead_stream *stream, adead_event **out);
+
+/// Everything that the stream is given from now on waits for an event of the same device.
+ADEAD_API adead_status adead_stream_wait_event(adead_stream *stream, const adead_event *event);
+
+/// Enqueues the taking of a time.
+ADEAD_API adead_status adead_stream_timestamp(adead_stream *stream, adead_timestamp **out);
+
+/// From here to `adead_stream_record_end` the stream records what it is given instead of running it. Uploads, downloads,
+/// events and timestamps can't be recorded. `invalid_argument` while recording already, `unsupported` on the CPU.
+ADEAD_API
+adead_status adead_stream_record_begin(adead_stream *stream);
+
+/// What was recorded, to be run any number of times. It keeps the memory and the kernels that it uses.
+ADEAD_API adead_status adead_stream_record_end(adead_stream *stream, adead_recording **out);
+
+/// Enqueues a recording of the same device.
+ADEAD_API adead_status adead_stream_replay(adead_stream *stream, const adead_recording *recording);
+
+/// Hands what the stream was given to the device now, without waiting. Work begins by itself; this only spares it a wait
+/// behind what is under way.
+ADEAD_API
+adead_status adead_stream_flush(adead_stream *stream);
+
+/// Waits until everything that the stream was given has finished. The first error that the device found in it.
+ADEAD_API adead_status adead_stream_sync(adead_stream *stream);
+
+/// Whether everything that the stream was given has finished: 0 or 1.
+ADEAD_API adead_status adead_stream_query(adead_stream *stream, int32_t *out);
 
 /// The name of a dtype, such as "f32"; NULL for a number that is none. Never freed.
 ADEAD_API const char *adead_dtype_name(adead_dtype dtype);
@@ -992,6 +1349,9 @@ adead_status adead_tensor_cast(const adead_context *context,
 /// `invalid_program` with the offset where they are malformed. What instructions mean is checked by
 /// `adead_program_validate`. docs/program-format.md has the formats.
 ADEAD_API adead_status adead_program_decode(const void *data, size_t bytes, adead_program **out);
+
+/// Decodes a file. `io` if it can't be read.
+ADEAD_API adead_status adead_program_load(const char *path, adead_program **out);
 
 /// Assembles program text, ".adead 1" or ".agpu 1". `invalid_program` with the line where it is malformed.
 ADEAD_API adead_status adead_program_assemble(const char *source, adead_program **out);

@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::failure::Result;
+use crate::kernel::{Contents, Pushed, parse_constant, parse_contents, parse_numbered, parse_pushed};
 use crate::source::{Input, Output, parse_input, parse_output};
 use adead::config::Config;
 use adead::device::Isa;
@@ -26,6 +27,8 @@ EXAMPLES
   adead info
   adead run examples/programs/matmul_1024.hex --in 0x1000=rand:1 --in 0x2000=rand:2
   adead verify --all-isas
+  adead dispatch examples/kernels/vecadd.spv --groups 4 --push 1000 \\
+      --buffer 'f32[1000]:rand:1' --buffer 'f32[1000]:rand:2' --buffer 'f32[1000]:zeros'
 
 EXIT CODES
   0    done
@@ -40,7 +43,8 @@ EXIT CODES
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Device")]
 pub struct DeviceArgs {
-    /// The device to work on: auto, cpu [default: what ADEAD_DEVICE or adead.toml names, else auto]
+    /// The device to work on: auto, cpu, vulkan (the best GPU), vulkan:1, a part of a GPU's name or its UUID [default:
+    /// what ADEAD_DEVICE or adead.toml names, else auto]
     #[arg(long, global = true, value_name = "DEVICE")]
     pub device: Option<String>,
     /// CPU threads, 1 to 1024 [default: what ADEAD_NUM_THREADS says, else what the machine gives]
@@ -83,6 +87,10 @@ pub enum Command {
     Verify(VerifyArgs),
     /// Tell where each step of a program would run and which would waste a GPU; run nothing
     Explain(ExplainArgs),
+    /// Show what a SPIR-V kernel takes: buffers, push constants, constants
+    Kernel(KernelArgs),
+    /// Run a SPIR-V kernel on a GPU
+    Dispatch(DispatchArgs),
     /// Measure operations on a device
     Bench(BenchArgs),
     /// Measure this machine for the choice between devices, and keep the figures
@@ -240,6 +248,69 @@ EXAMPLES
   adead explain model.adead --gpu integrated
   adead explain model.adead --json | jq '.findings[].reason'";
 
+/// Of `kernel`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "EXAMPLES\n  adead kernel examples/kernels/vecadd.spv\n  adead kernel shader.spv --json | jq '.entry_points[].bindings'"
+)]
+pub struct KernelArgs {
+    /// The SPIR-V module; - reads stdin
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub module: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Of `dispatch`.
+#[derive(Args, Debug)]
+#[command(after_help = DISPATCH_HELP)]
+pub struct DispatchArgs {
+    /// The SPIR-V module; - reads stdin
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub module: PathBuf,
+    /// How many workgroups
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = parse_groups)]
+    pub groups: [u32; 3],
+    /// Give the next buffer, by set and binding: a .npy file, zeros:SIZE or DTYPE[DIMS]:SOURCE
+    #[arg(long = "buffer", value_name = "CONTENTS", value_parser = parse_contents, value_hint = ValueHint::FilePath)]
+    pub buffers: Vec<Contents>,
+    /// Give push constants, one after the other: 7, -1, 0.5, true, u32:7, i64:-1, f64:0.5, hex:00ff
+    #[arg(long, value_name = "VALUES", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_pushed)]
+    pub push: Vec<Pushed>,
+    /// Set a specialization constant
+    #[arg(long = "constant", value_name = "ID=VALUE", value_parser = parse_constant)]
+    pub constants: Vec<(u32, String)>,
+    /// The entry point [default: main, else the first]
+    #[arg(long, value_name = "NAME")]
+    pub entry: Option<String>,
+    /// Write a buffer to a .npy file afterwards; 0 is the first
+    #[arg(long = "out", value_name = "INDEX=FILE", value_parser = parse_numbered, value_hint = ValueHint::FilePath)]
+    pub outputs: Vec<(usize, PathBuf)>,
+    /// Run it so many times and give the best and the median time; buffers are shown as the first run left them
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub repeat: u32,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+const DISPATCH_HELP: &str = "\
+CONTENTS
+  FILE.npy             f32, f16, i32, i64 or u32
+  zeros:SIZE           zeros: bytes, or with KiB, MiB, GiB; shown as u32
+  f32[10,20]:SOURCE    of that dtype and shape, by a generator: zeros, rand:SEED[:E], wild:SEED, ids:SEED:N, fill:HEX
+
+Without --device, ADEAD_DEVICE and adead.toml it runs on the best GPU. 'adead kernel' shows what a kernel takes.
+
+EXAMPLES
+  adead dispatch examples/kernels/vecadd.spv --groups 4 --push 1000 \\
+      --buffer a.npy --buffer b.npy --buffer 'f32[1000]:zeros' --out 2=c.npy
+  adead dispatch examples/kernels/matmul.spv --groups 32,32 --repeat 20 \\
+      --buffer 'f32[512,512]:rand:1' --buffer 'f32[512,512]:rand:2' --buffer 'f32[512,512]:zeros'
+  adead dispatch examples/kernels/matmul.spv --groups 1,1 --constant 0=16 --constant 1=16 --constant 2=16 \\
+      --buffer a.npy --buffer b.npy --buffer zeros:1KiB";
+
 /// Of `calibrate`.
 #[derive(Args, Debug)]
 #[command(after_help = CALIBRATE_HELP)]
@@ -288,7 +359,22 @@ pub struct CompletionsArgs {
     pub shell: Shell,
 }
 
-fn parse_size(text: &str) -> std::result::Result<usize, String> {
+fn parse_groups(text: &str) -> std::result::Result<[u32; 3], String> {
+    let mut groups = [1; 3];
+    let given: Vec<&str> = text.split(',').collect();
+    if given.len() > 3 {
+        return Err("there are three axes: X, X,Y or X,Y,Z".into());
+    }
+    for (to, word) in groups.iter_mut().zip(given) {
+        *to = match word.trim().parse() {
+            Ok(count @ 1..) => count,
+            _ => return Err(format!("'{word}' is no number of workgroups, 1 or more")),
+        };
+    }
+    Ok(groups)
+}
+
+pub(crate) fn parse_size(text: &str) -> std::result::Result<usize, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let unit: usize = match unit.trim_start() {

@@ -3,24 +3,66 @@
 use crate::args::{DeviceArgs, InfoArgs};
 use crate::failure::{Result, line, write};
 use crate::format::{bytes, table};
-use adead::contract;
-use adead::device::{DeviceInfo, Isa};
+use adead::device::{DeviceInfo, Isa, MemoryUse};
 use adead::hardware::{self, Hardware};
+use adead::{Context, contract};
 use serde_json::{Value, json};
 use std::env::consts::{ARCH, OS};
+
+/// A GPU of the machine, opened for its contract level and its memory; or why it can't be used.
+struct Gpu {
+    info: DeviceInfo,
+    memory: adead::Result<MemoryUse>,
+}
+
+impl Gpu {
+    fn look(info: &DeviceInfo) -> Gpu {
+        let opened = Context::open(&info.id).and_then(|ctx| Ok((ctx.device_info().clone(), ctx.memory()?)));
+        match opened {
+            Ok((info, memory)) => Gpu { info, memory: Ok(memory) },
+            Err(error) => Gpu { info: info.clone(), memory: Err(error) },
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        let mut json = device_json(&self.info);
+        match &self.memory {
+            Ok(memory) => json["memory_free"] = memory.free.into(),
+            Err(error) => {
+                json["contract_level"] = "refused".into();
+                json["refused"] = error.to_string().into();
+            }
+        }
+        json
+    }
+
+    fn rows(&self) -> Vec<(&'static str, String)> {
+        let DeviceInfo { id, name, vendor, kind, arch, driver, uuid, .. } = &self.info;
+        let (free, level) = match &self.memory {
+            Ok(memory) => (format!(", {} free", bytes(memory.free)), format!("contract {}", self.info.contract.name())),
+            Err(error) => (String::new(), format!("refused: {error}")),
+        };
+        let uuid = uuid.as_ref().map(|uuid| format!(", uuid {}", self::uuid(uuid))).unwrap_or_default();
+        vec![
+            ("gpu", format!("{id}: {name} ({vendor}, {}), {}{free}", kind.name(), bytes(self.info.memory))),
+            ("", format!("{level}, {arch}, driver {driver}{uuid}")),
+        ]
+    }
+}
 
 /// Prints what is known, even where the device can't be opened: that is an error after it.
 pub fn run(args: &InfoArgs, device: &DeviceArgs) -> Result<()> {
     let hardware = hardware::detect();
+    let gpus: Vec<Gpu> = hardware.gpus.iter().map(Gpu::look).collect();
     let opened = device.open().map(|ctx| {
         let sources = ctx.dispatcher().profiles().iter().map(|profile| profile.source.to_string());
         ctx.devices().into_iter().zip(sources).collect::<Vec<_>>()
     });
     let devices = opened.as_deref().unwrap_or_default();
     if args.json {
-        line(format_args!("{:#}", to_json(&hardware, devices)))?;
+        line(format_args!("{:#}", to_json(&hardware, &gpus, devices)))?;
     } else {
-        write(to_text(&hardware, devices).as_bytes())?;
+        write(to_text(&hardware, &gpus, devices).as_bytes())?;
     }
     opened.map(|_| ())
 }
@@ -34,11 +76,28 @@ pub fn device_json(device: &DeviceInfo) -> Value {
         "contract_level": device.contract.name(),
         "units": device.units,
         "memory": device.memory,
+        "kind": device.kind.name(),
+        "vendor": device.vendor,
+        "driver": device.driver,
+        "uuid": device.uuid.as_ref().map(uuid),
     })
 }
 
-/// A device in a line, the same in every command: `cpu (avx512, 2 threads)`.
+/// As it is written: 8-4-4-4-12 digits.
+fn uuid(uuid: &[u8; 16]) -> String {
+    let mut text = String::new();
+    for (i, byte) in uuid.iter().enumerate() {
+        let dash = if matches!(i, 4 | 6 | 8 | 10) { "-" } else { "" };
+        text += &format!("{dash}{byte:02x}");
+    }
+    text
+}
+
+/// A device in a line, the same in every command: `cpu (avx512, 2 threads)`. Drivers may not tell how many units there are.
 pub fn device_text(device: &DeviceInfo) -> String {
+    if device.units == 0 {
+        return format!("{} ({})", device.id, device.arch);
+    }
     let unit = match (device.id.as_str(), device.units) {
         ("cpu", 1) => "thread",
         ("cpu", _) => "threads",
@@ -51,8 +110,8 @@ fn isas() -> Vec<&'static str> {
     Isa::available().map(Isa::name).collect()
 }
 
-fn to_json(hardware: &Hardware, devices: &[(DeviceInfo, String)]) -> Value {
-    let Hardware { cpu, memory, recommended } = hardware;
+fn to_json(hardware: &Hardware, gpus: &[Gpu], devices: &[(DeviceInfo, String)]) -> Value {
+    let Hardware { cpu, memory, recommended, .. } = hardware;
     let caches: Vec<Value> =
         cpu.caches.iter().map(|cache| json!({"level": cache.level, "size": cache.size, "line": cache.line})).collect();
     json!({
@@ -71,6 +130,7 @@ fn to_json(hardware: &Hardware, devices: &[(DeviceInfo, String)]) -> Value {
             "isas": isas(),
         },
         "memory": {"total": memory.total, "available": memory.available},
+        "gpus": gpus.iter().map(Gpu::to_json).collect::<Vec<_>>(),
         "devices": devices.iter().map(|(device, figures)| {
             let mut json = device_json(device);
             json["figures"] = figures.as_str().into();
@@ -80,8 +140,8 @@ fn to_json(hardware: &Hardware, devices: &[(DeviceInfo, String)]) -> Value {
     })
 }
 
-fn to_text(hardware: &Hardware, devices: &[(DeviceInfo, String)]) -> String {
-    let Hardware { cpu, memory, recommended } = hardware;
+fn to_text(hardware: &Hardware, gpus: &[Gpu], devices: &[(DeviceInfo, String)]) -> String {
+    let Hardware { cpu, memory, recommended, .. } = hardware;
     let caches: Vec<String> =
         cpu.caches.iter().map(|cache| format!("L{} {}", cache.level, bytes(cache.size as u64))).collect();
     let frequency = if cpu.frequency_mhz > 0 { format!(", {} MHz", cpu.frequency_mhz) } else { String::new() };
@@ -94,8 +154,9 @@ fn to_text(hardware: &Hardware, devices: &[(DeviceInfo, String)]) -> String {
         ("features", cpu.features.join(" ")),
         ("isas", isas().join(" ")),
         ("memory", format!("{}, {} free", bytes(memory.total), bytes(memory.available))),
-        ("recommended", recommended.name().into()),
     ];
+    rows.extend(gpus.iter().flat_map(Gpu::rows));
+    rows.push(("recommended", recommended.name().into()));
     for (device, figures) in devices {
         let text = format!("{}, contract {}, {}", device_text(device), device.contract.name(), device.name);
         rows.push(("device", text));

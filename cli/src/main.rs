@@ -4,11 +4,13 @@ mod args;
 mod asm;
 mod bench;
 mod calibrate;
+mod dispatch;
 mod explain;
 mod failure;
 mod files;
 mod format;
 mod info;
+mod kernel;
 mod npy;
 mod progress;
 mod run;
@@ -47,6 +49,8 @@ fn execute(cli: &Cli) -> failure::Result<()> {
         Command::Disasm(args) => asm::disassemble(args),
         Command::Verify(args) => verify::run(args, device),
         Command::Explain(args) => explain::run(args, device),
+        Command::Kernel(args) => kernel::show(args),
+        Command::Dispatch(args) => dispatch::run(args, device),
         Command::Bench(args) => bench::run(args, device),
         Command::Calibrate(args) => calibrate::run(args, device),
         Command::Completions(args) => {

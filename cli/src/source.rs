@@ -64,7 +64,7 @@ pub fn parse_output(text: &str) -> Result<Output, String> {
     Ok(Output { slot, path: path.into() })
 }
 
-fn parse_source(text: &str) -> Result<Source, String> {
+pub fn parse_source(text: &str) -> Result<Source, String> {
     if text == "zeros" {
         return Ok(Source::Zeros);
     }
@@ -99,7 +99,7 @@ impl Input {
             Source::File(_) => self.load_file(slot, ctx),
             _ => {
                 let (dtype, shape) = (slot.meta.dtype, slot.meta.shape);
-                let bytes = self.generate(dtype, shape.elements(), &slot.name)?;
+                let bytes = self.generate(dtype, shape.elements(), &format!("slot {}", slot.name))?;
                 Ok(Tensor::from_bytes(&bytes, dtype, shape.dims())?)
             }
         }
@@ -120,9 +120,10 @@ impl Input {
         npy.read(ctx)
     }
 
-    fn generate(&self, dtype: DType, n: usize, slot: &str) -> Result<Vec<u8>> {
+    /// That many elements for what is called so in errors.
+    pub fn generate(&self, dtype: DType, n: usize, what: &str) -> Result<Vec<u8>> {
         let wrong_dtype = || {
-            let text = format!("slot {slot} is {dtype}, which {} does not make", self.text);
+            let text = format!("{what} is {dtype}, which {} does not make", self.text);
             Failure::new(Status::DtypeMismatch, text)
         };
         match &self.source {
@@ -145,7 +146,7 @@ impl Input {
                 data(dtype, n, &format!("fill:{hex}")).ok_or_else(wrong_dtype)
             }
             Source::Fill(hex) => Err(Failure::invalid(format!(
-                "slot {slot} is {dtype}: fill: takes {} hexadecimal digits for it, not {}",
+                "{what} is {dtype}: fill: takes {} hexadecimal digits for it, not {}",
                 dtype.size() * 2,
                 hex.len()
             ))),

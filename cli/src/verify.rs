@@ -1,7 +1,7 @@
 //! `adead verify`: the conformance cases on every device.
 
 use crate::args::{DeviceArgs, VerifyArgs};
-use crate::failure::{Failure, Result, line};
+use crate::failure::{Failure, Result, complain_as, line};
 use crate::info::device_text;
 use crate::progress::Progress;
 use adead::device::Isa;
@@ -55,17 +55,29 @@ fn read_folder(folder: &Path) -> Result<Vec<(String, String)>> {
     paths.iter().map(read).collect()
 }
 
-/// Every device there is, or the one asked for; the CPU with each of its instruction sets if that is asked for.
+/// Every device that can be used, or the one asked for; the CPU with each of its instruction sets if that is asked for.
 fn contexts(args: &VerifyArgs, device: &DeviceArgs) -> Result<Vec<Context>> {
     let mut contexts = Vec::new();
-    for info in device.open()?.devices() {
+    let opened = device.open()?;
+    let one = opened.dispatcher().forced();
+    for (index, info) in opened.devices().into_iter().enumerate() {
+        if one.is_some_and(|one| one != index) {
+            continue;
+        }
         let isas: Vec<Option<Isa>> = if args.all_isas && info.id == "cpu" {
             Isa::available().map(Some).collect()
         } else {
             vec![device.options().isa]
         };
         for isa in isas {
-            contexts.push(Context::with_options(&info.id, &ContextOptions { isa, ..device.options() })?);
+            match Context::with_options(&info.id, &ContextOptions { isa, ..device.options() }) {
+                Ok(ctx) => contexts.push(ctx),
+                // Nobody asked for it, and it is never used.
+                Err(error) if one.is_none() && index > 0 => {
+                    complain_as("note", format_args!("{} is refused: {error}", info.id))
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
     }
     Ok(contexts)

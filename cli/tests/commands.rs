@@ -6,6 +6,9 @@ use common::{adead, adead_with, bad, command, file, folder, good, repository};
 use std::io::Write;
 use std::process::Stdio;
 
+const COMMANDS: [&str; 11] =
+    ["info", "run", "asm", "disasm", "verify", "explain", "kernel", "dispatch", "bench", "calibrate", "completions"];
+
 const RELU: &str = ".adead 1\ninput x f32[2,3]\noutput y f32[2,3]\ny = relu x\nhalt\n";
 
 #[test]
@@ -135,7 +138,7 @@ fn bench_measures_what_is_asked_for() {
     assert!(results[0]["runs"].as_u64().unwrap() >= 3);
     assert!(bad(11, &["bench", "--only", "nothing"]).contains("no row 'nothing': matmul/64, "));
     bad(2, &["bench", "--seconds", "-1"]);
-    bad(15, &["bench", "--device", "vulkan"]);
+    bad(15, &["bench", "--device", "cuda"]);
 }
 
 #[test]
@@ -173,7 +176,7 @@ fn help_has_examples_and_exit_codes() {
         let docs = std::fs::read_to_string(repository("docs/cli.md")).unwrap();
         assert!(docs.contains(&format!("| {} | `{status}`", 10 + *status as i32)), "docs/cli.md has no {code}");
     }
-    for command in ["info", "run", "asm", "disasm", "verify", "explain", "bench", "calibrate", "completions"] {
+    for command in COMMANDS {
         assert!(good(&[command, "--help"]).contains("EXAMPLES"), "{command}");
         assert!(help.contains(&format!("\n  {command} ")), "{command}");
     }
@@ -183,7 +186,7 @@ fn help_has_examples_and_exit_codes() {
 #[test]
 fn the_documentation_has_every_option() {
     let docs = std::fs::read_to_string(repository("docs/cli.md")).unwrap();
-    for command in ["info", "run", "asm", "disasm", "verify", "explain", "bench", "calibrate", "completions"] {
+    for command in COMMANDS {
         assert!(docs.contains(&format!("adead {command}")), "{command}");
         let help = good(&[command, "--help"]);
         for option in help.split_whitespace().filter(|word| word.starts_with("--") && word.len() > 2) {
@@ -212,6 +215,14 @@ fn a_wrong_command_line_exits_with_2() {
         &["explain"],
         &["explain", "a", "--gpu", "mine"],
         &["calibrate", "--slow"],
+        &["kernel"],
+        &["dispatch", "a"],
+        &["dispatch", "a", "--groups", "0"],
+        &["dispatch", "a", "--groups", "1,2,3,4"],
+        &["dispatch", "a", "--groups", "1", "--buffer", "f64[2]:zeros"],
+        &["dispatch", "a", "--groups", "1", "--push", "x"],
+        &["dispatch", "a", "--groups", "1", "--constant", "1"],
+        &["dispatch", "a", "--groups", "1", "--out", "a.npy"],
     ] {
         bad(2, args);
     }

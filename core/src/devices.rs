@@ -127,6 +127,10 @@ impl Slot {
 
 /// Every GPU that `ADEAD_VISIBLE_DEVICES` leaves, the preferred one first. `backend_unavailable` where there is no Vulkan.
 pub fn gpus(config: &Config) -> Result<Vec<DeviceInfo>> {
+    // No driver is loaded for it.
+    if config.visible_devices.as_deref() == Some("none") {
+        return Ok(Vec::new());
+    }
     let mut all = vulkan::enumerate()?;
     if let Some(visible) = &config.visible_devices {
         let wanted: Vec<&str> = visible.split(',').map(str::trim_ascii).collect();
@@ -154,16 +158,22 @@ pub(crate) fn choose(device: &str, config: &Config) -> Result<Vec<DeviceInfo>> {
         Err(error) if backend == "vulkan" => return Err(error),
         Err(_) => Vec::new(),
     };
-    let ids = || all.iter().map(|info| format!("{} ({})", info.id, info.name)).collect::<Vec<_>>().join(", ");
+    let ids = || match all.iter().map(|info| format!("{} ({})", info.id, info.name)).collect::<Vec<_>>() {
+        none if none.is_empty() => match &config.visible_devices {
+            Some(visible) => format!("no GPU that ADEAD_VISIBLE_DEVICES ('{visible}') leaves"),
+            None => "no GPU".into(),
+        },
+        some => some.join(", "),
+    };
     match all.iter().find(|info| means(device, info)) {
         Some(info) => Ok(vec![info.clone()]),
         None if backend == "vulkan" => {
-            fail!(BackendUnavailable, "there is no '{device}' on this machine: it has [{}]", ids())
+            fail!(BackendUnavailable, "there is no '{device}' on this machine: it has {}", ids())
         }
         None => fail!(
             InvalidArgument,
             "no device '{device}': it must be 'auto', 'cpu', 'vulkan', 'vulkan:0', or a part of a GPU's name or its UUID; \
-             this machine has [{}]",
+             this machine has {}",
             ids()
         ),
     }

@@ -19,6 +19,7 @@ mod command;
 mod context;
 mod dtype;
 mod error;
+mod files;
 mod number;
 mod ops;
 mod shape;
@@ -33,8 +34,7 @@ pub use gpu::Gpu;
 pub use hal::cpu::Packed;
 pub use ops::{Attrs, Axis, Cost, Family, Op, OpInfo, Permutation, Values, reference};
 pub use shape::{MAX_ELEMENTS, MAX_RANK, Shape};
-pub use tensor::layout;
-pub use tensor::{Element, Tensor};
+pub use tensor::{Element, Tensor, layout};
 
 /// The version of this library.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -16,8 +16,10 @@ fn gpu() -> Option<Gpu> {
     }
 }
 
+/// An example kernel: where the repository is, or else in the folder that this runs in, as in a bundle of `ci/gpu-pack`.
 fn example(name: &str) -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/kernels").join(name)
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/kernels");
+    if folder.exists() { folder.join(name) } else { Path::new("examples/kernels").join(name) }
 }
 
 fn status<T>(result: adead_core::Result<T>) -> Option<Status> {

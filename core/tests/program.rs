@@ -73,9 +73,11 @@ fn run(program: &Program, inputs: &[(&str, &Tensor)]) -> Outcome {
     program.run(&context(), &options).unwrap()
 }
 
-/// The path of an example program.
+/// The path of an example program: where the repository is, or else in the folder that this runs in, as in a bundle of
+/// `ci/gpu-pack`.
 fn example(name: &str) -> std::path::PathBuf {
-    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/programs").join(name)
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/programs");
+    if folder.exists() { folder.join(name) } else { std::path::Path::new("examples/programs").join(name) }
 }
 
 /// An example program.

@@ -112,8 +112,8 @@ fn data_that_comes_and_goes_back_is_a_round_trip() {
 
 #[test]
 fn copies_of_an_agpu_program_move_only_what_has_to() {
-    let source = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/programs/matmul_1024.hex")).unwrap();
-    let program = Program::decode(&source).unwrap();
+    let source = include_bytes!("../../examples/programs/matmul_1024.hex");
+    let program = Program::decode(source).unwrap();
     let dispatcher = AutoDispatcher::new(vec![cpu(), gpu()]).unwrap();
     let survey = program.survey(&dispatcher).unwrap();
     assert_eq!(survey.steps.iter().map(|step| step.op).collect::<Vec<_>>(), [None, None, Some(Op::Matmul), None]);

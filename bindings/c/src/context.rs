@@ -1,5 +1,6 @@
 //! Contexts: opened devices.
 
+use crate::gpu::adead_device_kind;
 use crate::hardware::adead_contract_level;
 use crate::pointers::{Growing, Out, fail, fixed, optional_text, options, reference, report};
 use crate::status::{adead_status, guard, guard_destroy};
@@ -49,6 +50,16 @@ pub struct adead_device_info {
     pub arch: [c_char; 32],
     /// What its maker calls it.
     pub name: [c_char; 128],
+    /// What kind it is: `ADEAD_KIND_…`.
+    pub kind: adead_device_kind,
+    /// Whether `uuid` is there: 0 or 1; 0 for a processor.
+    pub has_uuid: i32,
+    /// What names this very device among all, as the driver has it.
+    pub uuid: [u8; 16],
+    /// Its maker.
+    pub vendor: [c_char; 32],
+    /// Its driver, with the version; "" for a processor.
+    pub driver: [c_char; 128],
 }
 
 // SAFETY: as asked.
@@ -57,7 +68,7 @@ unsafe impl Growing for adead_device_info {
     const FIRST_SIZE: usize = 216;
 }
 
-fn device_info(struct_size: usize, info: &DeviceInfo) -> adead_device_info {
+pub(crate) fn device_info(struct_size: usize, info: &DeviceInfo) -> adead_device_info {
     adead_device_info {
         struct_size,
         memory: info.memory,
@@ -66,11 +77,17 @@ fn device_info(struct_size: usize, info: &DeviceInfo) -> adead_device_info {
         id: fixed(&info.id),
         arch: fixed(&info.arch),
         name: fixed(&info.name),
+        kind: info.kind as adead_device_kind,
+        has_uuid: info.uuid.is_some().into(),
+        uuid: info.uuid.unwrap_or_default(),
+        vendor: fixed(&info.vendor),
+        driver: fixed(&info.driver),
     }
 }
 
-/// Opens a device by name: "auto", "cpu" ("cuda:1", "vulkan" … are `backend_unavailable` in this version). NULL is what
-/// `ADEAD_DEVICE` names, else what adead.toml does, else "auto". `opts` may be NULL.
+/// Opens a device by name: "auto", "cpu", "vulkan" (the best GPU), "vulkan:1", a part of a GPU's name, or its UUID
+/// ("cuda:1" … are `backend_unavailable` in this version). NULL is what `ADEAD_DEVICE` names, else what adead.toml does,
+/// else "auto". `opts` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_context_open(
     device: *const c_char,

@@ -54,6 +54,8 @@ pub struct adead_hardware {
     pub cpu_model: [c_char; 128],
     /// Instruction-set extensions that kernels may use, with a space between them.
     pub cpu_features: [c_char; 512],
+    /// How many GPUs `adead_gpu_info` can describe.
+    pub gpu_count: usize,
 }
 
 // SAFETY: as asked.
@@ -62,7 +64,7 @@ unsafe impl Growing for adead_hardware {
     const FIRST_SIZE: usize = 848;
 }
 
-/// Looks at the machine: processor, memory and the mode that suits it. The caller sets `out->struct_size`.
+/// Looks at the machine: processor, memory, GPUs and the mode that suits it. The caller sets `out->struct_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_hardware_report(out: *mut adead_hardware) -> adead_status {
     guard(|| {
@@ -87,6 +89,7 @@ pub unsafe extern "C" fn adead_hardware_report(out: *mut adead_hardware) -> adea
                 cpu_vendor: fixed(&cpu.vendor),
                 cpu_model: fixed(&cpu.model),
                 cpu_features: fixed(&cpu.features.join(" ")),
+                gpu_count: hardware.gpus.len(),
             })
         };
         // SAFETY: the caller vouches for the pointer.

@@ -8,10 +8,14 @@
 // What every function asks of its caller is said once, in docs/c-api.md and at the top of the header.
 #![allow(clippy::missing_safety_doc)]
 
+mod buffer;
 mod context;
 mod dispatch;
 mod elementwise;
+mod event;
+mod gpu;
 mod hardware;
+mod kernel;
 mod matrix;
 mod memory;
 mod moves;
@@ -23,12 +27,17 @@ mod program;
 mod reduce;
 mod simple;
 mod status;
+mod stream;
 mod tensor;
 
+pub use buffer::*;
 pub use context::*;
 pub use dispatch::*;
 pub use elementwise::*;
+pub use event::*;
+pub use gpu::*;
 pub use hardware::*;
+pub use kernel::*;
 pub use matrix::*;
 pub use memory::*;
 pub use moves::*;
@@ -39,4 +48,5 @@ pub use program::*;
 pub use reduce::*;
 pub use simple::*;
 pub use status::*;
+pub use stream::*;
 pub use tensor::*;

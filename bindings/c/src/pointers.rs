@@ -1,7 +1,7 @@
 //! From C's pointers to values, each checked and named.
 
 use adead_core::{Error, MAX_RANK, Result, Status};
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_void};
 
 /// `Err` with a formatted text: `fail!(InvalidArgument, "m is {m}")`.
 macro_rules! fail {
@@ -14,6 +14,12 @@ pub(crate) use fail;
 #[cold]
 pub(crate) fn null(name: &str) -> Error {
     Error::new(Status::InvalidArgument, format!("{name} is NULL"))
+}
+
+#[cold]
+#[inline(never)]
+fn no_array(pointer: *const u8, length: usize, name: &str) -> Error {
+    Error::new(Status::InvalidArgument, format!("{name} at {pointer:p} can't be an array of {length} values"))
 }
 
 /// A handle or struct that is read.
@@ -101,10 +107,24 @@ pub(crate) unsafe fn array<'a, T>(pointer: *const T, length: usize, name: &str) 
         return Err(null(name));
     }
     if !pointer.is_aligned() || length.checked_mul(size_of::<T>()).is_none_or(|bytes| bytes > isize::MAX as usize) {
-        fail!(InvalidArgument, "{name} at {pointer:p} can't be an array of {length} values");
+        return Err(no_array(pointer.cast(), length, name));
     }
     // SAFETY: aligned, of a size that exists, and the caller vouches for the rest.
     Ok(unsafe { std::slice::from_raw_parts(pointer, length) })
+}
+
+/// Bytes that are written; NULL is taken for none.
+///
+/// # Safety
+/// `pointer` is NULL or points to `length` bytes that nobody else touches during `'a`.
+pub(crate) unsafe fn array_mut<'a>(pointer: *mut c_void, length: usize, name: &str) -> Result<&'a mut [u8]> {
+    // SAFETY: passed on; it is checked as one that is read.
+    let checked = unsafe { array(pointer.cast::<u8>().cast_const(), length, name) }?;
+    if checked.is_empty() {
+        return Ok(&mut []);
+    }
+    // SAFETY: not NULL, of a size that exists, and the caller vouches for the rest.
+    Ok(unsafe { std::slice::from_raw_parts_mut(pointer.cast(), length) })
 }
 
 /// Dimensions; the rank is bounded before any of them is read.

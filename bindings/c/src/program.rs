@@ -128,6 +128,17 @@ pub unsafe extern "C" fn adead_program_decode(
     })
 }
 
+/// Decodes a file. `io` if it can't be read.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_program_load(path: *const c_char, out: *mut *mut adead_program) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (out, path) = unsafe { (Out::new(out, "out")?, text(path, "path")?) };
+        out.give(handle(Program::load(path.as_ref())?));
+        Ok(())
+    })
+}
+
 /// Assembles program text, ".adead 1" or ".agpu 1". `invalid_program` with the line where it is malformed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_program_assemble(source: *const c_char, out: *mut *mut adead_program) -> adead_status {

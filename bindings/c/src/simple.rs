@@ -2,13 +2,15 @@
 
 use crate::pointers::{Out, fail, null, text};
 use crate::status::{adead_status, guard};
+use adead_core::hal::Buffer;
 use adead_core::hal::cpu::HostBuffer;
 use adead_core::{Attrs, Command, Context, DType, Meta, Op, Result, View, ViewMut};
 use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{NonNull, null_mut};
+use std::slice;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 /// What the simple API computes on: the CPU.
 pub const ADEAD_BACKEND_CPU: c_int = 0;
@@ -26,8 +28,24 @@ static ACTIVE: AtomicPtr<Context> = AtomicPtr::new(null_mut());
 /// `adead_shutdown` overtakes still has it.
 static OPENED: Mutex<[Option<&'static Context>; 4]> = Mutex::new([None; 4]);
 
-/// What `adead_alloc` gave and `adead_free` did not take back, by address.
-static ALLOCATED: LazyLock<Mutex<HashMap<usize, HostBuffer>>> = LazyLock::new(Mutex::default);
+/// What `adead_alloc` gave and `adead_free` did not take back.
+#[derive(Default)]
+struct Allocated {
+    by_address: HashMap<usize, Block>,
+    given: u64,
+}
+
+/// Memory, with its number among all that was given.
+struct Block {
+    number: u64,
+    memory: HostBuffer,
+}
+
+static ALLOCATED: LazyLock<Mutex<Allocated>> = LazyLock::new(Mutex::default);
+
+fn allocated() -> MutexGuard<'static, Allocated> {
+    ALLOCATED.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 #[inline]
 fn active() -> Result<&'static Context> {
@@ -40,6 +58,14 @@ fn active() -> Result<&'static Context> {
 
 #[cold]
 fn start(backend: c_int) -> Result<&'static Context> {
+    let context = context(backend)?;
+    ACTIVE.store(std::ptr::from_ref(context).cast_mut(), Ordering::Release);
+    Ok(context)
+}
+
+/// The context of a backend, opened the first time.
+#[inline(never)]
+fn context(backend: c_int) -> Result<&'static Context> {
     let open = match backend {
         ADEAD_BACKEND_AUTO => Context::auto,
         ADEAD_BACKEND_CPU => || Context::open("cpu"),
@@ -49,12 +75,10 @@ fn start(backend: c_int) -> Result<&'static Context> {
     };
     let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
     let slot = &mut opened[(backend - ADEAD_BACKEND_AUTO) as usize];
-    let context = match *slot {
+    Ok(match *slot {
         Some(context) => context,
         None => slot.insert(Box::leak(Box::new(open()?))),
-    };
-    ACTIVE.store(std::ptr::from_ref(context).cast_mut(), Ordering::Release);
-    Ok(context)
+    })
 }
 
 #[inline]
@@ -111,7 +135,7 @@ pub extern "C" fn adead_init(backend: c_int) -> adead_status {
 pub extern "C" fn adead_shutdown() -> adead_status {
     guard(|| {
         ACTIVE.store(null_mut(), Ordering::Release);
-        let left = std::mem::take(&mut *ALLOCATED.lock().unwrap_or_else(PoisonError::into_inner));
+        let left = std::mem::take(&mut allocated().by_address);
         drop(left);
         Ok(())
     })
@@ -125,9 +149,12 @@ pub unsafe extern "C" fn adead_alloc(bytes: usize, out: *mut *mut c_void) -> ade
         // SAFETY: the caller vouches for it.
         let out = unsafe { Out::new(out, "out") }?;
         active()?;
-        let buffer = HostBuffer::zeroed(bytes)?;
-        let pointer = buffer.pointer().as_ptr();
-        ALLOCATED.lock().unwrap_or_else(PoisonError::into_inner).insert(pointer as usize, buffer);
+        let memory = HostBuffer::zeroed(bytes)?;
+        let pointer = memory.pointer().as_ptr();
+        let mut allocated = allocated();
+        allocated.given += 1;
+        let number = allocated.given;
+        allocated.by_address.insert(pointer as usize, Block { number, memory });
         out.write(pointer.cast());
         Ok(())
     })
@@ -141,7 +168,7 @@ pub extern "C" fn adead_free(pointer: *mut c_void) -> adead_status {
         if pointer.is_null() {
             return Ok(());
         }
-        let taken = ALLOCATED.lock().unwrap_or_else(PoisonError::into_inner).remove(&(pointer as usize));
+        let taken = allocated().by_address.remove(&(pointer as usize));
         match taken {
             Some(_) => Ok(()),
             None => fail!(InvalidArgument, "pointer {pointer:p} is not from adead_alloc, or it was freed before"),
@@ -195,25 +222,69 @@ pub unsafe extern "C" fn adead_relu(r#in: *const f32, out: *mut f32, size: c_int
     })
 }
 
-/// Starts the simple API on Vulkan, as `adead_init(2)` does. `backend_unavailable` in this version.
+/// Starts the simple API on the best Vulkan GPU, as `adead_init(2)` does. `backend_unavailable` where there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_vulkan_init() -> adead_status {
     guard(|| start(ADEAD_BACKEND_VULKAN).map(|_| ()))
 }
 
-/// Runs a compute shader on Vulkan with `x`·`y`·`z` workgroups. `shader` names the file of its SPIR-V.
-/// `backend_unavailable` in this version.
+/// Runs a compute shader on the best Vulkan GPU over `x`·`y`·`z` workgroups, and returns when it is done. `shader` names the
+/// file of its SPIR-V. Its buffers, by set and binding, are what `adead_alloc` gave and nobody freed, in the order in
+/// which it was given: they are copied to the GPU before, and those that the shader may write are copied back after.
+/// Shaders with push constants and for repeated work take the object API: `adead_kernel_load_spirv`, `adead_dispatch`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_vulkan_compute(shader: *const c_char, x: c_int, y: c_int, z: c_int) -> adead_status {
     guard(|| {
         // SAFETY: the caller vouches for the text.
-        unsafe { text(shader, "shader") }?;
-        for (groups, name) in [(x, "x"), (y, "y"), (z, "z")] {
-            if groups < 1 {
-                fail!(InvalidArgument, "{name} is {groups}; it must be at least 1");
+        let shader = unsafe { text(shader, "shader") }?;
+        let mut groups = [0; 3];
+        for ((to, given), name) in groups.iter_mut().zip([x, y, z]).zip(["x", "y", "z"]) {
+            *to = match u32::try_from(given) {
+                Ok(given @ 1..) => given,
+                _ => fail!(InvalidArgument, "{name} is {given}; it must be at least 1"),
+            };
+        }
+        compute(shader, groups)
+    })
+}
+
+fn compute(shader: &str, groups: [u32; 3]) -> Result<()> {
+    let gpu = context(ADEAD_BACKEND_VULKAN)?;
+    let kernel = gpu.load_spirv(shader)?;
+    let parameters = kernel.parameters();
+    // Held until the end: nobody may free what is copied.
+    let allocated = allocated();
+    let blocks = &allocated.by_address;
+    if blocks.len() < parameters.len() {
+        let count = parameters.len();
+        fail!(InvalidArgument, "{shader} takes {count} buffers; adead_alloc gave {} that are not freed", blocks.len());
+    }
+    let (mut memories, mut buffers, mut last) = (Vec::new(), Vec::new(), 0);
+    for _ in parameters {
+        let mut next: Option<&Block> = None;
+        for block in blocks.values() {
+            if block.number > last && next.is_none_or(|next| block.number < next.number) {
+                next = Some(block);
             }
         }
-        Context::open("vulkan")?;
-        fail!(BackendUnavailable, "this version runs no shaders")
-    })
+        let Some(Block { number, memory }) = next else { break };
+        last = *number;
+        let bytes = memory.pointer().as_ptr();
+        // SAFETY: the block is not freed while the lock is held, and its owner waits for this call.
+        buffers.push(gpu.buffer_of_bytes(unsafe { slice::from_raw_parts(bytes, memory.size()) })?);
+        memories.push(bytes);
+    }
+    let mut operands = Vec::new();
+    for buffer in &buffers {
+        operands.push(buffer);
+    }
+    gpu.dispatch(&kernel, &operands, groups)?;
+    gpu.wait()?;
+    for ((parameter, buffer), bytes) in parameters.iter().zip(&buffers).zip(memories) {
+        if !parameter.readonly {
+            // SAFETY: as above.
+            buffer.read_bytes(0, unsafe { slice::from_raw_parts_mut(bytes, buffer.size()) })?;
+        }
+    }
+    Ok(())
 }

@@ -22,7 +22,7 @@ pub(crate) fn guard(call: impl FnOnce() -> Result<()>) -> adead_status {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(())) => Status::Ok as adead_status,
         Ok(Err(error)) => failed(error),
-        Err(panic) => panicked(panic.as_ref()),
+        Err(panic) => panicked(panic),
     }
 }
 
@@ -37,14 +37,17 @@ pub(crate) fn guard_destroy<T>(handle: *mut T) {
     });
 }
 
+// Both end here whatever happens, which `extern "C"` tells the compiler: no function needs a way out for them.
 #[cold]
-fn failed(error: Error) -> adead_status {
+#[allow(improper_ctypes_definitions)]
+extern "C" fn failed(error: Error) -> adead_status {
     remember(error.message());
     error.status() as adead_status
 }
 
 #[cold]
-fn panicked(panic: &(dyn Any + Send)) -> adead_status {
+#[allow(improper_ctypes_definitions)]
+extern "C" fn panicked(panic: Box<dyn Any + Send>) -> adead_status {
     let text = match panic.downcast_ref::<String>() {
         Some(text) => text.as_str(),
         None => panic.downcast_ref::<&str>().copied().unwrap_or("a panic without a text"),

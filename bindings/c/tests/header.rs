@@ -2,7 +2,7 @@
 
 use adead_c::{ADEAD_BACKEND_AUTO, ADEAD_BACKEND_CPU, ADEAD_BACKEND_CUDA, ADEAD_BACKEND_VULKAN};
 use adead_core::contract::{Activation, GeluForm};
-use adead_core::hal::ContractLevel;
+use adead_core::hal::{ContractLevel, DeviceKind};
 use adead_core::hardware::Mode;
 use adead_core::program::{Direction, Format, RunOptions};
 use adead_core::{Attrs, DType, Family, Op, Status};
@@ -17,6 +17,11 @@ const SOURCES: &[&str] = &[
     "simple",
     "hardware",
     "context",
+    "gpu",
+    "buffer",
+    "kernel",
+    "event",
+    "stream",
     "tensor",
     "op",
     "dispatch",
@@ -116,6 +121,10 @@ fn all_constants() -> String {
     to.push_str("// adead_contract_level: how a device keeps the arithmetic contract.\n");
     let levels = [ContractLevel::Native, ContractLevel::Emulated];
     constants(to, "ADEAD_CONTRACT", &enum_text("hal/mod.rs", "ContractLevel"), &levels, |level| level as i64);
+    to.push_str("// adead_device_kind: what kind of device.\n");
+    let kinds =
+        [DeviceKind::Cpu, DeviceKind::Discrete, DeviceKind::Integrated, DeviceKind::Virtual, DeviceKind::Software];
+    constants(to, "ADEAD_KIND", &enum_text("hal/mod.rs", "DeviceKind"), &kinds, |kind| kind as i64);
     to.push_str("// adead_mode: where work should run.\n");
     let modes = [Mode::Cpu, Mode::Hybrid, Mode::Gpu];
     constants(to, "ADEAD_MODE", &enum_text("hardware/mod.rs", "Mode"), &modes, |mode| mode as i64);
@@ -123,6 +132,8 @@ fn all_constants() -> String {
     to.push_str("// adead_family: operations that cost alike.\n");
     let families = enum_text("ops/family.rs", "Family");
     constants(to, "ADEAD_FAMILY", &families, &Family::ALL, |family| family as i64);
+
+    to.push_str("/// A wait without an end.\n#define ADEAD_FOREVER ((uint64_t)-1)\n\n");
 
     to.push_str("/// A threshold that is none: the cost model decides.\n#define ADEAD_NO_THRESHOLD ((size_t)-1)\n\n");
 
@@ -167,7 +178,7 @@ fn header() -> String {
     };
     config.function.prefix = Some("ADEAD_API".into());
     config.export.exclude = ["AUTO", "CPU", "CUDA", "VULKAN"].map(|name| format!("ADEAD_BACKEND_{name}")).to_vec();
-    config.export.exclude.push("ADEAD_NO_THRESHOLD".into());
+    config.export.exclude.extend(["ADEAD_NO_THRESHOLD", "ADEAD_FOREVER"].map(String::from));
     let mut builder = Builder::new().with_config(config);
     for name in SOURCES {
         builder = builder.with_src(sources.join(format!("{name}.rs")));

@@ -2,10 +2,10 @@
 
 pub use adead_core::contract::{self, Activation, GeluForm};
 pub use adead_core::{
-    AttentionOptions, Attrs, Axis, Command, Context, ContextOptions, Cost, DType, Element, Error, MatmulOptions, Meta,
-    Op, Packed, Permutation, Result, Shape, Status, Tensor, VERSION, View, ViewMut,
+    AttentionOptions, Attrs, Axis, Command, Context, ContextOptions, Cost, DType, Element, Error, Gpu, MatmulOptions,
+    Meta, Op, Packed, Permutation, Result, Shape, Status, Tensor, VERSION, View, ViewMut,
 };
-pub use adead_core::{config, hardware, memory, program};
+pub use adead_core::{config, gpu, hardware, memory, program};
 
 /// Which device an operation runs on, and why: `docs/dispatch.md`.
 pub mod dispatch {
@@ -15,11 +15,21 @@ pub mod dispatch {
 
 /// Devices, as [`Context::devices`] describes them.
 pub mod device {
+    pub use adead_core::devices::gpus;
     pub use adead_core::hal::cpu::Isa;
-    pub use adead_core::hal::{ContractLevel, DeviceInfo};
+    pub use adead_core::hal::{ContractLevel, DeviceInfo, DeviceKind, MemoryUse, Parameter};
+}
+
+/// What a SPIR-V module says of itself, without a device: entry points, buffers, push constants, specialization constants.
+pub mod spirv {
+    pub use adead_core::hal::spirv::*;
 }
 
 /// The examples of the guides run as tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/dispatch.md")]
-mod guides {}
+mod guides {
+    #[doc = include_str!("../../../docs/dispatch.md")]
+    mod dispatch {}
+    #[doc = include_str!("../../../docs/gpu.md")]
+    mod gpu {}
+}

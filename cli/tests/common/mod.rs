@@ -70,6 +70,17 @@ pub fn bad(code: i32, args: &[&str]) -> String {
     ended.err
 }
 
+/// Whether this machine has a GPU, software or not; if not, it says so.
+pub fn has_gpu() -> bool {
+    let ended = adead(&["info", "--device", "vulkan"]);
+    if ended.code == 15 {
+        println!("skipped: {}", ended.err.trim_end());
+    } else {
+        assert_eq!(ended.code, 0, "{ended:?}");
+    }
+    ended.code == 0
+}
+
 /// An empty folder that only this test uses.
 pub fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));

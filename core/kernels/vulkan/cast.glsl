@@ -7,13 +7,13 @@ const uint F32 = 0u, F16 = 1u, BF16 = 2u, I32 = 3u, I64 = 4u, U32 = 5u;
 uvec2 to_integer(const uint u) {
     bool negative = u >= SIGN;
     int e = int((u >> 23) & 255u) - 127;
-    int width = FINISH == I64 ? 63 : FINISH == I32 ? 31 : 32;
-    if ((u & MAGNITUDE) > INFINITY || (FINISH == U32 && negative)) {
+    int width = TO == I64 ? 63 : TO == I32 ? 31 : 32;
+    if ((u & MAGNITUDE) > INFINITY || (TO == U32 && negative)) {
         return uvec2(0u);
     }
     if (e >= width) {
-        uint top = uint(negative) + (FINISH == U32 ? 0xffffffffu : 0x7fffffffu);
-        return FINISH == I64 ? uvec2(negative ? 0u : 0xffffffffu, top) : uvec2(top, 0u);
+        uint top = uint(negative) + (TO == U32 ? 0xffffffffu : 0x7fffffffu);
+        return TO == I64 ? uvec2(negative ? 0u : 0xffffffffu, top) : uvec2(top, 0u);
     }
     // The significand, shifted to where the point is.
     uint m = u & 0x7fffffu | 0x800000u;
@@ -44,23 +44,23 @@ uint from_integer(const uvec2 v) {
 // One element, in two words where it needs them.
 uvec2 convert(const uvec2 v) {
     uint u = v.x;
-    if (MAP == F16) {
+    if (FROM == F16) {
         u = widen_f16(u);
-    } else if (MAP == BF16) {
+    } else if (FROM == BF16) {
         u = widen_bf16(u);
-    } else if (MAP >= I32) {
-        uvec2 wide = MAP == I64 ? v : uvec2(u, MAP == I32 ? uint(int(u) >> 31) : 0u);
-        if (FINISH >= I32) {
+    } else if (FROM >= I32) {
+        uvec2 wide = FROM == I64 ? v : uvec2(u, FROM == I32 ? uint(int(u) >> 31) : 0u);
+        if (TO >= I32) {
             return wide;
         }
         u = from_integer(wide);
     }
-    if (FINISH >= I32) {
+    if (TO >= I32) {
         return to_integer(u);
     }
-    if (FINISH == F16) {
+    if (TO == F16) {
         u = narrow_f16(u);
-    } else if (FINISH == BF16) {
+    } else if (TO == BF16) {
         u = narrow_bf16(u);
     } else {
         u = floatBitsToUint(canonical(f(u)));
@@ -77,7 +77,7 @@ void convert_all() {
     // Where four elements may be read and written at once, none of them has two words.
     if (VECTOR == 1u && first + 4u <= n) {
         uvec4 v;
-        if (is_half(MAP)) {
+        if (is_half(FROM)) {
             uvec2 w = Word2(at(x, first, 1u)).v;
             v = uvec4(w.x & 0xffffu, w.x >> 16, w.y & 0xffffu, w.y >> 16);
         } else {
@@ -86,7 +86,7 @@ void convert_all() {
         for (uint k = 0u; k < 4u; k++) {
             v[k] = convert(uvec2(v[k], 0u)).x;
         }
-        if (is_half(FINISH)) {
+        if (is_half(TO)) {
             Word2(at(y, first, 1u)).v = uvec2(v.x | v.y << 16, v.z | v.w << 16);
         } else {
             Word4(at(y, first, 2u)).v = v;
@@ -97,17 +97,17 @@ void convert_all() {
         uint i = first + k * (VECTOR == 1u ? 1u : 256u);
         if (i < n) {
             uvec2 u = uvec2(0u);
-            if (is_half(MAP)) {
+            if (is_half(FROM)) {
                 u.x = load_half(x, i);
-            } else if (MAP == I64) {
+            } else if (FROM == I64) {
                 u = Word2(at(x, i, 3u)).v;
             } else {
                 u.x = load_word(x, i);
             }
             u = convert(u);
-            if (is_half(FINISH)) {
+            if (is_half(TO)) {
                 store_half(y, i, u.x);
-            } else if (FINISH == I64) {
+            } else if (TO == I64) {
                 Word2(at(y, i, 3u)).v = u;
             } else {
                 store_word(y, i, u.x);

@@ -3,6 +3,7 @@
 // E operations are written as plain GLSL on `precise` variables: with the two execution modes below they are IEEE-754
 // binary32, subnormals kept. Division and square root are `divide` and `root`; the multiply-add of M is `fmaz`.
 
+#extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_spirv_intrinsics : require
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require
@@ -94,29 +95,45 @@ uint long_division(const uint a, const uint b) {
     return min((uint(max(e, 1) - 1) << 23) + kept, INFINITY);
 }
 
+// 1 / b to half a unit in the last place or a little more, by a fused multiply-add.
+float reciprocal(const float b) {
+    precise float y = 1.0 / b;
+    y = fma(fma(-b, y, 1.0), y, y);
+    return y;
+}
+
+// a / b from the reciprocal of b, where no step leaves the normal numbers: a quotient that is off by less than one unit in the last
+// place, its exact remainder, and such a reciprocal give the correctly rounded one (Markstein, "Computation of elementary functions
+// on the IBM RISC System/6000 processor", 1990), unless all bits of b are ones.
+float quotient(const float a, const float b, const float y) {
+    precise float q = a * y;
+    q = fma(fma(-b, q, a), y, q);
+    q = fma(fma(-b, q, a), y, q);
+    return q;
+}
+
+const uint FRACTION = 0x7fffffu;
+
 // E division.
 float divide(const float a, const float b) {
-    precise float q = a / b;
     if (EXACT_DIVIDE == 1u) {
-        return q;
+        precise float native = a / b;
+        return native;
     }
     uint ua = floatBitsToUint(a) & MAGNITUDE, ub = floatBitsToUint(b) & MAGNITUDE;
+    // +0 goes the quick way too.
     int eb = int(ub >> 23), ea = floatBitsToUint(a) == 0u ? eb : int(ua >> 23);
-    // With a fused multiply-add, where no step leaves the normal numbers: a quotient that is off by less than one unit in the last
-    // place, its exact remainder, and a reciprocal good to half a unit give the correctly rounded one (Markstein, "Computation
-    // of elementary functions on the IBM RISC System/6000 processor", 1990), unless all bits of b are ones. +0 goes the same way.
     if (FMA_MODE < 2u
-        && all(lessThan(uvec4(ea - 64, eb - 2, ea - eb + 124, ub & 0x7fffffu), uvec4(190u, 250u, 250u, 0x7fffffu)))) {
-        precise float y = 1.0 / b;
-        y = fma(fma(-b, y, 1.0), y, y);
-        q = a * y;
-        q = fma(fma(-b, q, a), y, q);
-        q = fma(fma(-b, q, a), y, q);
-        return q;
+        && all(lessThan(uvec4(ea - 64, eb - 2, ea - eb + 124, ub & FRACTION), uvec4(190u, 250u, 250u, FRACTION)))) {
+        return quotient(a, b, reciprocal(b));
     }
-    // Zeros, infinities and NaN have no last bits to get wrong.
-    bool finite = all(lessThan(uvec2(ua, ub) - 1u, uvec2(INFINITY - 1u)));
-    return finite ? f((floatBitsToUint(a) ^ floatBitsToUint(b)) & SIGN | long_division(ua, ub)) : q;
+    uint q = ua == INFINITY || ub == 0u ? INFINITY : 0u;
+    if (all(lessThan(uvec2(ua, ub) - 1u, uvec2(INFINITY - 1u)))) {
+        q = long_division(ua, ub);
+    } else if (max(ua, ub) > INFINITY || ua == ub) {
+        q = NAN;
+    }
+    return f((floatBitsToUint(a) ^ floatBitsToUint(b)) & SIGN | q);
 }
 
 // E square root: an estimate, then the exact remainder in integers.
@@ -165,45 +182,32 @@ float fmaz_integer(const float fa, const float fb, const float fc) {
     if (ec == 255u) {
         return z;
     }
-    // The product as h:l·2^e with h:l in [2⁶¹, 2⁶³), the summand as sh:sl·2^(e − d) with sh:sl in [2⁶², 2⁶³) or 0.
-    uint h, l, sh = (c & 0x7fffffu | 0x800000u) << 7, sl = 0u;
+    // The product as h:l·2^e with h:l in [2⁶¹, 2⁶³), the summand as h:l·2^(e − d) with h:l in [2⁶², 2⁶³) or 0; then their signs.
+    uint h, l;
     umulExtended((a & 0x7fffffu | 0x800000u) << 7, (b & 0x7fffffu | 0x800000u) << 8, h, l);
-    int e = int(ea + eb) - 315, d = e - int(ec) + 189;
-    if (ec == 0u) {
-        sh = 0u;
-        d = 0;
-    }
-    uint sign = (a ^ b) & SIGN, other = c & SIGN;
-    if (d < 0) {
-        e -= d;
-        d = -d;
-        uint swap = h;
-        h = sh;
-        sh = swap;
-        sl = l;
-        l = 0u;
-        swap = sign;
-        sign = other;
-        other = swap;
-    }
+    int e = int(ea + eb) - 315, d = ec == 0u ? 0 : e - int(ec) + 189;
+    uvec3 p = uvec3(h, l, (a ^ b) & SIGN), s = uvec3(ec == 0u ? 0u : (c & 0x7fffffu | 0x800000u) << 7, 0u, c & SIGN);
+    e -= min(d, 0);
+    uvec3 large = mix(p, s, bvec3(d < 0)), small = mix(s, p, bvec3(d < 0));
     // The smaller exponent's number moves right; that something was lost stays in its last bit.
-    uint n = uint(min(d, 63)), lost = 0u;
+    uint n = uint(min(abs(d), 63)), sh = small.x, sl = small.y, lost = 0u;
     if (n >= 32u) {
         lost = sl;
         sl = sh;
         sh = 0u;
-        n -= 32u;
     }
+    n &= 31u;
     lost |= sl << 1 << (31u - n);
-    sl = sl >> n | sh << 1 << (31u - n) | uint(lost != 0u);
+    sl = sl >> n | sh << 1 << (31u - n) | min(lost, 1u);
     sh >>= n;
-    bool differ = sign != other;
+    uint sign = large.z;
+    bool differ = sign != small.z;
     if (differ) {
         sh = ~sh + uint(sl == 0u);
         sl = -sl;
     }
-    l += sl;
-    h += sh + uint(l < sl);
+    l = large.y + sl;
+    h = large.x + sh + uint(l < sl);
     if (differ && int(h) < 0) {
         h = ~h + uint(l == 0u);
         l = -l;

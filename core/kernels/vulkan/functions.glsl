@@ -14,6 +14,11 @@ float scale_by_power(const float x, const int n) {
     return y;
 }
 
+// The same of an x about 1, for which a power that leaves the result normal is a sum of exponents.
+float scale_near_one(const float x, const int n) {
+    return uint(n + 125) < 253u ? f(floatBitsToUint(x) + (uint(n) << 23)) : scale_by_power(x, n);
+}
+
 // e^x as (1 + u + r)·2^n, for x between −105 and 89: r in x, u in y and the bits of n in z.
 vec3 exp_core(const float x) {
     precise float t = x * 1.442695 + 1.2582912e+07;
@@ -33,7 +38,7 @@ float function_exp(const float x) {
     vec3 core = exp_core(low > 89.0 ? 89.0 : low);
     precise float s = core.y + core.x;
     s = s + 1.0;
-    return scale_by_power(s, floatBitsToInt(core.z));
+    return scale_near_one(s, floatBitsToInt(core.z));
 }
 
 float function_log(const float x) {
@@ -123,7 +128,7 @@ float function_sigmoid(const float x) {
     precise float h = 1.0 + (core.y + core.x);
     precise float l = core.y - ((h - 1.0) - core.x);
     int n = floatBitsToInt(core.z);
-    float z = scale_by_power(h, n);
+    float z = scale_near_one(h, n);
     precise float sum = 1.0 + z;
     float v = divide(z, sum);
     precise float g = 1.0 - v;

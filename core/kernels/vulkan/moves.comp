@@ -1,7 +1,8 @@
-// Operations that keep bits: transpose, concat, embedding.
+// Operations without arithmetic: transpose, concat, embedding, cast.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "contract.glsl"
+#include "half.glsl"
 #include "memory.glsl"
 
 // What is done.
@@ -10,9 +11,14 @@ layout(constant_id = 10) const uint FUNCTION = 0;
 layout(constant_id = 11) const uint BYTES = 4;
 // transpose, 1: pairs of 16-bit elements along j are whole words of y. Of ids, dtype::DType's number: 3 i32, 4 i64, 5 u32.
 layout(constant_id = 12) const uint KIND = 0;
+// cast: dtype::DType's numbers, and 1 where four elements may be read and written at once: 32-bit ones at a multiple of 16 bytes,
+// 16-bit ones at one of 8.
+layout(constant_id = 13) const uint FROM = 0;
+layout(constant_id = 14) const uint TO = 0;
+layout(constant_id = 15) const uint VECTOR = 0;
 
 // Rows are found by strides, or by ids; ids are checked, and what workgroups found is collected.
-const uint COPY = 0u, GATHER = 1u, CHECK = 2u, COLLECT = 3u, TRANSPOSE = 4u;
+const uint COPY = 0u, GATHER = 1u, CHECK = 2u, COLLECT = 3u, TRANSPOSE = 4u, CAST = 5u;
 
 layout(local_size_x = 256) in;
 
@@ -28,7 +34,7 @@ layout(push_constant, scalar) uniform Push {
     // Where wrong ids are said: the complement of the first one's position, the id in two words, the table's rows.
     uvec2 fault;
     uint rank;
-    // transpose: i is below m and j below n. Else n units, or ids to check.
+    // transpose: i is below m and j below n. Else n units, ids or elements.
     uint m;
     uint n;
     // transpose: squares along both.
@@ -43,12 +49,15 @@ layout(push_constant, scalar) uniform Push {
     uint rows;
 };
 
+#include "cast.glsl"
 #include "copy.glsl"
 #include "transpose.glsl"
 
 void main() {
     if (FUNCTION == TRANSPOSE) {
         transpose();
+    } else if (FUNCTION == CAST) {
+        convert_all();
     } else if (FUNCTION < CHECK) {
         copy();
     } else {

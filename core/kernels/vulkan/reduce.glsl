@@ -1,92 +1,67 @@
 // SUM, MAX and argmax of blocks of 1024 along lines. A longer line's results are reduced again.
 //
 // A workgroup takes 32 blocks, eight invocations each: one of them adds up four neighbouring lanes of SUM.
+
 void reduce() {
     uint t = gl_LocalInvocationIndex;
-    uint slot = ACROSS == 1u ? t & 31u : t >> 3;
-    uint part = ACROSS == 1u ? t >> 5 : t & 7u;
-    uint unit = gl_WorkGroupID.x * 32u + slot;
-    uint line, block, base, stride = 1u;
-    if (ACROSS == 1u) {
-        uint rest = unit / inner, column = unit - rest * inner, outer = rest / blocks;
-        block = rest - outer * blocks;
-        base = (outer * n + block * 1024u) * inner + column;
-        line = outer * inner + column;
-        stride = inner;
-    } else {
-        line = unit / blocks;
-        block = unit - line * blocks;
-        base = line * n + block * 1024u;
+    // Which of the workgroup's blocks, and which part of it.
+    uvec2 place = mix(uvec2(t >> 3, t & 7u), uvec2(t & 31u, t >> 5), bvec2(ACROSS == 1u));
+    uint first = gl_WorkGroupID.x * 32u, unit = first + place.x, rest = unit / inner;
+    uint column = unit - rest * inner, outer_ = rest / blocks, block = (rest - outer_ * blocks) * 1024u;
+    uint base = (outer_ * n + block) * inner + column;
+    uint size = unit < units ? min(n - block, 1024u) : 0u;
+    precise float stat = 0.0;
+    if (FUNCTION == SUM && (MAP == 1u || MAP == 2u) && size > 0u) {
+        stat = load(p, outer_ * inner + column);
     }
-    uint size = unit < units ? min(n - block * 1024u, 1024u) : 0u;
-    precise float stat = (MAP == 1u || MAP == 2u) && size > 0u ? load(p, line) : 0.0;
 
     precise vec4 sum = vec4(0.0);
     int best = int(SIGN);
     uint found = 0u;
-    for (uint from = 4u * part; from < size; from += 32u * VECTORS) {
+    for (uint from = 4u * place.y; from < size; from += 32u * VECTORS) {
         vec4 v[VECTORS];
-        for (uint j = 0u; j < VECTORS; j++) {
-            uint i = from + 32u * j;
-            v[j] = vec4(0.0);
-            if (VECTOR == 1u && i + 4u <= size) {
-                v[j] = load4(x, base + i);
-            } else {
-                for (uint k = 0u; k < 4u; k++) {
-                    if (i + k < size) {
-                        v[j][k] = load(x, base + (i + k) * stride);
-                    }
-                }
-            }
+        bool whole = VECTOR == 1u && from + (32u * VECTORS - 28u) <= size;
+        [[unroll]] for (uint j = 0u; j < VECTORS; j++) {
+            uvec4 index = from + 32u * j + uvec4(0u, 1u, 2u, 3u);
+            v[j] = fetch(x, base + (whole ? index : min(index, uvec4(size - 1u)) * inner), whole, 1u);
         }
-        for (uint j = 0u; j < VECTORS; j++) {
-            uint i = from + 32u * j;
-            if (FUNCTION == SUM) {
-                precise vec4 u = v[j];
+        [[unroll]] for (uint j = 0u; j < VECTORS; j++) {
+            [[unroll]] for (uint k = 0u; k < 4u; k++) {
+                uint i = from + 32u * j + k;
+                precise float u = v[j][k];
+                int key = max_key(u);
                 if (MAP == 1u || MAP == 2u) {
                     u = u - stat;
                 }
                 if (MAP == 1u) {
-                    for (uint k = 0u; k < 4u; k++) {
-                        u[k] = function_exp(u[k]);
-                    }
+                    u = function_exp(u);
                 } else if (MAP >= 2u) {
                     u = u * u;
                 }
-                // Lanes start at +0, so +0 changes nothing.
-                sum = sum + mix(vec4(0.0), u, lessThan(i + uvec4(0u, 1u, 2u, 3u), uvec4(size)));
-            } else {
-                for (uint k = 0u; k < 4u; k++) {
-                    int key = max_key(v[j][k]);
-                    if (i + k < size && key > best) {
+                if (i < size) {
+                    sum[k] = sum[k] + u;
+                    if (key > best) {
                         best = key;
-                        found = i + k;
+                        found = i;
                     }
                 }
             }
         }
     }
     if (FUNCTION == ARGMAX && size > 0u) {
-        found = PAIRS == 1u ? load_word(p, base + found * stride) : block * 1024u + found;
+        found = MAP == 1u ? load_word(p, base + found * inner) : block + found;
     }
-    parts[slot * 9u + part] = FUNCTION == SUM ? floatBitsToUint(sum) : uvec4(uint(best), found, 0u, 0u);
+    // A ninth part for each block keeps banks apart.
+    parts[place.x * 9u + place.y] = FUNCTION == SUM ? floatBitsToUint(sum) : uvec4(uint(best), found, 0u, 0u);
     barrier();
 
-    unit = gl_WorkGroupID.x * 32u + t;
+    unit = first + t;
     if (t >= 32u || unit >= units) {
         return;
     }
     uint o = t * 9u;
     if (FUNCTION == SUM) {
-        // Steps 16, 8 and 4 between parts, 2 and 1 within.
-        precise vec4 s[4];
-        for (uint k = 0u; k < 4u; k++) {
-            s[k] = uintBitsToFloat(parts[o + k]) + uintBitsToFloat(parts[o + 4u + k]);
-        }
-        s[0] = (s[0] + s[2]) + (s[1] + s[3]);
-        precise vec2 pair = s[0].xy + s[0].zw;
-        precise float result = pair.x + pair.y;
-        result = total(result);
+        precise float result = tree(o);
         if (FINISH != 0u) {
             result = divide(result, value);
         }
@@ -107,15 +82,13 @@ void reduce() {
         }
     }
     if (FUNCTION == MAX || FINISH == 0u) {
-        store_word(y, unit, floatBitsToUint(max_of_key(best)));
+        store(y, unit, max_of_key(best));
     }
     if (FUNCTION == ARGMAX) {
         if (FINISH == 2u) {
             Word2(at(y, unit, 3u)).v = uvec2(found, 0u);
-        } else if (FINISH == 1u) {
-            store_word(y, unit, found);
         } else {
-            store_word(q, unit, found);
+            store_word(FINISH == 1u ? y : q, unit, found);
         }
     }
 }

@@ -3,38 +3,28 @@
 // 32 invocations take a block of up to 1024 elements, each of them one lane of SUM; what an invocation reads waits in shared memory.
 shared int best[ROWS];
 
+void put(const uint o, const uint lane, const float v) {
+    parts[o + (lane >> 2)][lane & 3u] = floatBitsToUint(v);
+}
+
 // SUM of the row's lanes, for every one of its invocations.
-float row_sum(const float lane) {
-    uint t = gl_LocalInvocationIndex;
+float row_sum(const float v) {
+    uint lane = gl_LocalInvocationIndex & 31u, group = gl_LocalInvocationIndex >> 5;
     barrier();
-    parts[t >> 2][t & 3u] = floatBitsToUint(lane);
+    put(group * 8u, lane, v);
     barrier();
-    uint o = (t >> 5) << 3;
-    precise vec4 s[4];
-    for (uint k = 0u; k < 4u; k++) {
-        s[k] = uintBitsToFloat(parts[o + k]) + uintBitsToFloat(parts[o + 4u + k]);
-    }
-    s[0] = (s[0] + s[2]) + (s[1] + s[3]);
-    precise vec2 pair = s[0].xy + s[0].zw;
-    precise float sum = pair.x + pair.y;
-    sum = total(sum);
+    float sum = tree(group * 8u);
     if (BLOCKS > 1u) {
+        // The sums of the blocks are lanes once more, and zeros.
+        uint block = group % BLOCKS, o = (group - block) * 8u;
         barrier();
-        if ((t & 31u) == 0u) {
-            parts[o].x = floatBitsToUint(sum);
+        if (lane == 0u) {
+            put(o, block, sum);
+        } else if (block == 0u && lane >= BLOCKS) {
+            put(o, lane, 0.0);
         }
         barrier();
-        // At most eight sums: the steps from 4 on, and zeros.
-        uint b = (t >> 5) / BLOCKS * BLOCKS;
-        precise vec4 low = vec4(0.0), high = vec4(0.0);
-        for (uint k = 0u; k < 4u; k++) {
-            low[k] = k < BLOCKS ? f(parts[(b + k) * 8u].x) : 0.0;
-            high[k] = k + 4u < BLOCKS ? f(parts[(b + k + 4u) * 8u].x) : 0.0;
-        }
-        low = low + high;
-        pair = low.xy + low.zw;
-        sum = pair.x + pair.y;
-        sum = total(sum);
+        sum = tree(o);
     }
     return sum;
 }
@@ -52,20 +42,21 @@ void normalise() {
     }
     barrier();
 
-    int key = int(SIGN);
     precise float sum = 0.0;
+    float most = f(INFINITY | SIGN);
     for (uint k = 0u; k < mine; k += VECTORS) {
         float v[VECTORS];
-        for (uint j = 0u; j < VECTORS; j++) {
+        [[unroll]] for (uint j = 0u; j < VECTORS; j++) {
             v[j] = k + j < mine ? load(x, base + 32u * (k + j)) : 0.0;
         }
-        for (uint j = 0u; j < VECTORS; j++) {
+        [[unroll]] for (uint j = 0u; j < VECTORS; j++) {
             values[(k + j) * SIZE + t] = v[j];
             if (k + j < mine) {
                 precise float u = v[j];
-                if (FUNCTION == SOFTMAX_ROWS) {
-                    key = max(key, max_key(u));
-                } else if (FUNCTION == LAYERNORM_ROWS) {
+                if (FUNCTION == SOFTMAX) {
+                    // A NaN that is passed over, or the other zero, changes nothing: the sum is NaN then, and e^±0 is 1.
+                    most = u > most ? u : most;
+                } else if (FUNCTION == LAYERNORM) {
                     sum = sum + u;
                 } else {
                     u = u * u;
@@ -75,8 +66,8 @@ void normalise() {
         }
     }
     precise float middle = 0.0;
-    if (FUNCTION == SOFTMAX_ROWS) {
-        atomicMax(best[slot], key);
+    if (FUNCTION == SOFTMAX) {
+        atomicMax(best[slot], max_key(most));
         barrier();
         middle = max_of_key(best[slot]);
     } else {
@@ -84,33 +75,37 @@ void normalise() {
         sum = divide(sum, value);
         middle = sum;
     }
-    if (FUNCTION != RMSNORM_ROWS) {
+    if (FUNCTION != RMSNORM) {
         sum = 0.0;
         for (uint k = 0u; k < mine; k++) {
             precise float u = values[k * SIZE + t];
             u = u - middle;
-            if (FUNCTION == SOFTMAX_ROWS) {
+            if (FUNCTION == SOFTMAX) {
                 u = function_exp(u);
             }
             values[k * SIZE + t] = u;
-            if (FUNCTION == LAYERNORM_ROWS) {
+            if (FUNCTION == LAYERNORM) {
                 u = u * u;
             }
             sum = sum + u;
         }
         sum = row_sum(sum);
     }
-    if (FUNCTION == LAYERNORM_ROWS) {
+    if (FUNCTION == LAYERNORM) {
         sum = divide(sum, value);
     }
     precise float factor = sum + eps;
-    if (FUNCTION != SOFTMAX_ROWS) {
+    if (FUNCTION != SOFTMAX) {
         factor = function_rsqrt(factor);
     }
+    // softmax divides numbers from 0 to 1 by one from 1 to n: most need no other check.
+    bool quick = FMA_MODE < 2u && EXACT_DIVIDE == 0u && sum < 4294967296.0 && (floatBitsToUint(sum) & FRACTION) != FRACTION;
+    float y_sum = reciprocal(sum);
     for (uint k = 0u; k < mine; k++) {
         precise float u = values[k * SIZE + t];
-        if (FUNCTION == SOFTMAX_ROWS) {
-            u = divide(u, sum);
+        if (FUNCTION == SOFTMAX) {
+            // From 2⁻⁶³ on, and 0.
+            u = quick && (u >= 1.0842021724855044e-19 || u == 0.0) ? quotient(u, sum, y_sum) : divide(u, sum);
         } else {
             u = u * factor;
             if ((AFFINE & 1u) != 0u) {

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
 
-/// How to make a kernel of a module; `Default` is its only entry point, or `main`, with every constant at its default.
+/// How to make a kernel of a module; `Default` is the entry point `main`, else its first, with every constant at its default.
 #[derive(Clone, Debug, Default)]
 pub struct PipelineOptions {
     /// The entry point.

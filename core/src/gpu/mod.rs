@@ -13,7 +13,8 @@ pub use stream::{Download, Event, Fence, Recording, Stream, Timestamp};
 
 use crate::context::{Context, ContextOptions};
 use crate::devices::{Opened, no_gpu};
-use crate::error::{Result, fail};
+use crate::error::Result;
+use crate::files::read;
 use crate::hal::MemoryUse;
 use crate::program::Program;
 use crate::tensor::Element;
@@ -75,7 +76,7 @@ impl Context {
         Buffer::new(self.working()?, bytes, true)
     }
 
-    /// A kernel from a SPIR-V file, with its only entry point or the one called `main`, and every specialization constant at its
+    /// A kernel from a SPIR-V file, with the entry point called `main`, else its first, and every specialization constant at its
     /// default. `io` if the file can't be read, `invalid_kernel` if it is malformed or the driver refuses it, `unsupported` if
     /// it needs what the device has not.
     pub fn load_spirv(&self, path: impl AsRef<Path>) -> Result<Kernel> {
@@ -84,7 +85,12 @@ impl Context {
 
     /// A kernel from a SPIR-V module in memory.
     pub fn load_spirv_bytes(&self, code: &[u8]) -> Result<Kernel> {
-        Kernel::new(self.working()?.clone(), code.into(), &PipelineOptions::default())
+        self.load_spirv_with(code, &PipelineOptions::default())
+    }
+
+    /// A kernel from a SPIR-V module in memory, with another entry point, with specialization constants.
+    pub fn load_spirv_with(&self, code: &[u8], options: &PipelineOptions) -> Result<Kernel> {
+        Kernel::new(self.working()?.clone(), code.into(), options)
     }
 
     /// The same module as another kernel: with another entry point, with other specialization constants.
@@ -94,7 +100,7 @@ impl Context {
 
     /// A program from an `.adead` file (or in an older format), to be run with [`Program::run`] on this context.
     pub fn load_adead(&self, path: impl AsRef<Path>) -> Result<Program> {
-        Program::decode(&read(path.as_ref())?)
+        Program::load(path.as_ref())
     }
 
     /// Enqueues a kernel over workgroups in x, y, z, with buffers in the order of their set and binding. It returns at once;
@@ -132,14 +138,6 @@ impl Context {
     /// The memory of the context's GPU, or of the host where it has none.
     pub fn memory(&self) -> Result<MemoryUse> {
         Ok(self.working()?.device.memory())
-    }
-}
-
-/// A file's bytes.
-fn read(path: &Path) -> Result<Vec<u8>> {
-    match std::fs::read(path) {
-        Ok(bytes) => Ok(bytes),
-        Err(error) => fail!(Io, "{}: {error}", path.to_string_lossy()),
     }
 }
 

@@ -63,10 +63,13 @@ impl Stream {
     /// description must be what follows from them. Errors as of a command, at once; what only the device can find (an id outside
     /// a table) comes from [`Stream::synchronize`].
     pub fn run(&mut self, op: Op, attrs: &Attrs, inputs: &[Option<Operand<'_>>], output: Operand<'_>) -> Result<()> {
-        let memories: SmallVec<[Option<Arc<dyn hal::Buffer>>; 4]> = inputs
-            .iter()
-            .map(|input| input.map(|operand| self.memory(operand.buffer)).transpose())
-            .collect::<Result<_>>()?;
+        let mut memories = SmallVec::<[Option<Arc<dyn hal::Buffer>>; 4]>::new();
+        for input in inputs {
+            memories.push(match input {
+                Some(operand) => Some(self.memory(operand.buffer)?),
+                None => None,
+            });
+        }
         let mut views = Inputs::new();
         for (memory, input) in memories.iter().zip(inputs) {
             views.push(match (memory, input) {
@@ -96,11 +99,22 @@ impl Stream {
 
     /// Records what `work` enqueues instead of running it. Uploads, downloads and events can't be recorded.
     pub fn record(&mut self, work: impl FnOnce(&mut Stream) -> Result<()>) -> Result<Recording> {
-        self.stream.start_recording()?;
+        self.start_recording()?;
         let outcome = work(self);
-        let recording = self.stream.finish_recording();
+        let recording = self.finish_recording();
         outcome?;
-        Ok(Recording(recording?))
+        recording
+    }
+
+    /// From here to [`Stream::finish_recording`], what is enqueued is recorded: [`Stream::record`] for callers that have no
+    /// closure to give. `invalid_argument` while recording already, `unsupported` on the CPU.
+    pub fn start_recording(&mut self) -> Result<()> {
+        self.stream.start_recording()
+    }
+
+    /// What was recorded. `invalid_argument` unless the stream is recording.
+    pub fn finish_recording(&mut self) -> Result<Recording> {
+        Ok(Recording(self.stream.finish_recording()?))
     }
 
     /// Enqueues a recording.

@@ -108,7 +108,7 @@ pub struct MemoryUse {
 pub struct KernelSource<'a> {
     /// The module: SPIR-V words as bytes.
     pub code: &'a [u8],
-    /// Which of its entry points; `None` takes the only one, or `main`.
+    /// Which of its entry points; `None` takes `main`, else the first.
     pub entry: Option<&'a str>,
     /// Values of specialization constants by id, as 32-bit words.
     pub constants: &'a [(u32, u32)],

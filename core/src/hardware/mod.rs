@@ -1,4 +1,4 @@
-//! What machine this is: processor, memory, and the mode that suits it.
+//! What machine this is: processor, memory, GPUs, and the mode that suits it.
 
 #[cfg(any(test, not(any(target_arch = "x86_64", target_arch = "x86"))))]
 mod arm;
@@ -8,6 +8,9 @@ mod ram;
 pub use cpu::{Cache, Cpu};
 pub use ram::Memory;
 
+use crate::config::Config;
+use crate::devices;
+use crate::hal::{DeviceInfo, DeviceKind};
 use std::sync::OnceLock;
 
 /// A report on the machine.
@@ -17,6 +20,9 @@ pub struct Hardware {
     pub cpu: Cpu,
     /// Host memory, as this process may use it.
     pub memory: Memory,
+    /// The GPUs that `ADEAD_VISIBLE_DEVICES` leaves, the preferred one first; none without a driver. They were not opened:
+    /// their contract level says [`Emulated`](crate::hal::ContractLevel::Emulated).
+    pub gpus: Vec<DeviceInfo>,
     /// The mode that suits the machine.
     pub recommended: Mode,
 }
@@ -57,7 +63,14 @@ impl Mode {
 
 /// Looks at the machine.
 pub fn detect() -> Hardware {
-    Hardware { cpu: cpu().clone(), memory: memory(), recommended: Mode::for_gpu_memory(None) }
+    let gpus = devices::gpus(&Config::load().unwrap_or_default()).unwrap_or_default();
+    let recommended = Mode::for_gpu_memory(largest(&gpus));
+    Hardware { cpu: cpu().clone(), memory: memory(), gpus, recommended }
+}
+
+/// The memory of the largest GPU; a program that plays one is none.
+fn largest(gpus: &[DeviceInfo]) -> Option<u64> {
+    gpus.iter().filter(|gpu| gpu.kind != DeviceKind::Software).map(|gpu| gpu.memory).max()
 }
 
 /// The processor, looked at once.
@@ -90,6 +103,27 @@ mod tests {
         assert!(report.cpu.features.iter().any(|feature| feature == "sse2"));
         #[cfg(target_arch = "aarch64")]
         assert!(report.cpu.features.iter().any(|feature| feature == "neon"));
+    }
+
+    #[test]
+    fn the_largest_gpu_counts_and_programs_do_not() {
+        let gpu = |kind, memory| DeviceInfo {
+            id: "vulkan:0".into(),
+            name: "a GPU".into(),
+            contract: crate::hal::ContractLevel::Native,
+            arch: "vulkan 1.3".into(),
+            units: 1,
+            memory,
+            kind,
+            vendor: String::new(),
+            driver: String::new(),
+            uuid: None,
+        };
+        let (discrete, integrated) = (gpu(DeviceKind::Discrete, 3), gpu(DeviceKind::Integrated, 5));
+        let software = gpu(DeviceKind::Software, 9);
+        assert_eq!(largest(&[]), None);
+        assert_eq!(largest(std::slice::from_ref(&software)), None);
+        assert_eq!(largest(&[discrete, integrated, software]), Some(5));
     }
 
     #[test]

@@ -56,6 +56,7 @@ use crate::tensor::Tensor;
 use code::{Code, Kind};
 use fault::{Where, invalid};
 use lower::{Lowered, Lowering};
+use std::path::Path;
 
 /// What a program was decoded from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,6 +140,11 @@ impl RunOptions {
 }
 
 impl Program {
+    /// Decodes a file; see [`Program::decode`]. `io` if it can't be read.
+    pub fn load(path: &Path) -> Result<Program> {
+        Program::decode(&crate::files::read(path)?)
+    }
+
     /// Decodes `.adead`, AGPU, AHYB, `.hex` text or assembler text: which one, the bytes say. `invalid_program` with
     /// the offset where they are malformed; takes no more memory than in proportion to their length. What the
     /// instructions mean is checked by [`Program::validate`].

@@ -119,6 +119,7 @@ table! {
 pub struct Instance {
     pub handle: vk::Instance,
     pub api: InstanceApi,
+    process: u32,
 }
 
 // SAFETY: a handle and functions; Vulkan lets several threads use an instance.
@@ -135,11 +136,15 @@ const LOADERS: &[&str] = if cfg!(windows) {
     &["libvulkan.so.1", "libvulkan.so"]
 };
 
-/// The process's instance, made when first asked for. `backend_unavailable` where there is no loader or no driver.
+/// The process's instance, made when first asked for. `backend_unavailable` where there is no loader or no driver, and in a
+/// child that was forked with one: drivers keep threads, which a child does not have.
 pub fn instance() -> Result<&'static Instance> {
     static INSTANCE: OnceLock<Result<Instance>> = OnceLock::new();
     match INSTANCE.get_or_init(|| open(LOADERS)) {
-        Ok(instance) => Ok(instance),
+        Ok(instance) if instance.process == std::process::id() => Ok(instance),
+        Ok(_) => {
+            fail!(BackendUnavailable, "this process was forked from one that uses Vulkan, so it has none: fork first")
+        }
         Err(error) => Err(error.clone()),
     }
 }
@@ -190,7 +195,7 @@ pub(super) fn open(names: &[&str]) -> Result<Instance> {
     }
     // SAFETY: functions of this instance, typed as the specification has them.
     let api = unsafe { InstanceApi::load(&|name| get(handle, name.as_ptr())) }?;
-    Ok(Instance { handle, api })
+    Ok(Instance { handle, api, process: std::process::id() })
 }
 
 /// Text in a fixed array, up to its zero.

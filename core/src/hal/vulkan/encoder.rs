@@ -1,7 +1,7 @@
 //! How an operation puts its kernels into a command buffer.
 
 use super::memory::Allocation;
-use super::recorder::{Explain, Recorder};
+use super::recorder::{Explain, Kind, Recorder};
 use super::shaders::Shader;
 use super::shared::Shared;
 use super::stream::of_device;
@@ -67,7 +67,7 @@ impl Encoder<'_> {
             match step {
                 Step::Clear(memory) => recorder.clear(&memory, 0, memory.bytes()),
                 Step::Kernel { pipeline, push, groups } => {
-                    recorder.barrier();
+                    recorder.barrier(Kind::Kernel);
                     recorder.bind(pipeline);
                     recorder.push(layout, push.bytes());
                     recorder.groups(groups);

@@ -223,6 +223,9 @@ impl Shared {
 
     /// Returns a block to the driver; nothing of it is in use.
     pub fn free_block(&self, block: Block) {
+        if !self.is_here() {
+            return;
+        }
         // SAFETY: both are of this device or null, and no part of the block is in use, so no work either.
         unsafe {
             (self.api.destroy_buffer)(self.device, block.buffer, ptr::null());

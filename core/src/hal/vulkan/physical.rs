@@ -67,14 +67,12 @@ pub fn enumerate() -> Result<Vec<Physical>> {
     if result.as_raw() < 0 {
         count = 0;
     }
-    let mut devices: Vec<Physical> =
+    let mut devices = Vec::new();
+    let looked: Vec<Physical> =
         handles[..count as usize].iter().map(|&handle| Physical::look(instance, handle)).collect();
-    devices.sort_by_key(|device| match device.kind {
-        DeviceKind::Discrete => 0,
-        DeviceKind::Integrated => 1,
-        DeviceKind::Virtual => 2,
-        DeviceKind::Software | DeviceKind::Cpu => 3,
-    });
+    for kind in [DeviceKind::Discrete, DeviceKind::Integrated, DeviceKind::Virtual, DeviceKind::Software] {
+        devices.extend(looked.iter().filter(|device| device.kind == kind).cloned());
+    }
     Ok(devices)
 }
 
@@ -126,6 +124,7 @@ impl Physical {
             () if vulkan12.timeline_semaphore == 0 => Some("timeline semaphores"),
             () if vulkan12.buffer_device_address == 0 => Some("buffer device addresses"),
             () if vulkan12.scalar_block_layout == 0 => Some("scalar block layouts"),
+            () if properties.limits.max_compute_work_group_invocations < 256 => Some("workgroups of 256 threads"),
             () if compute_family(instance, handle).is_none() => Some("a compute queue"),
             () => None,
         };

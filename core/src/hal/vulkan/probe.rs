@@ -1,12 +1,21 @@
 //! Known answers: what a device's own arithmetic is, and which emulations it needs.
 
+use super::VulkanBuffer;
+use super::encoder::{Encoder, Push};
+use super::memory::{Allocation, Space};
+use super::shaders::Shader;
 use super::shared::Shared;
-use crate::error::Result;
+use super::stream::VulkanStream;
+use crate::contract;
+use crate::error::{Result, fail};
+use crate::hal::cpu::default_environment;
+use crate::hal::{ContractLevel, Stream};
+use std::sync::Arc;
 
 /// The device's specialization constants, by id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Modes {
-    /// How `fmaz` is computed: 0 by the device's `fma`, 1 in double precision, 2 in integers.
+    /// How `fmaz` is computed: 0 by the device's `fma`, 1 by it and with subnormals flushed, 2 in integers.
     pub fma: u32,
     /// Whether the device's divisions and square roots are rounded correctly.
     pub exact_divide: u32,
@@ -21,7 +30,223 @@ impl Modes {
     }
 }
 
-/// Looks how a device computes, and sets its modes and its contract level; refuses one that can't keep the contract.
+/// A primitive and its operands: 0 add, 1 sub, 2 mul, 3 div, 4 sqrt, 5 fmaz.
+type Case = [u32; 4];
+
+const ADD: u32 = 0;
+const DIV: u32 = 3;
+const SQRT: u32 = 4;
+const FMAZ: u32 = 5;
+const NAMES: [&str; 6] = ["add", "sub", "mul", "div", "sqrt", "fmaz"];
+
+/// How many cases: a division that is off by a unit now and then fails hundreds of them.
+const CASES: usize = 6144;
+
+/// Looks how a device computes, and sets its modes and its contract level; `unsupported` for one that can't keep the contract.
 pub fn decide(shared: Shared) -> Result<Shared> {
-    Ok(shared)
+    let mut shared = Arc::new(shared);
+    let cases = cases();
+    let expected = default_environment(|| cases.iter().map(expected).collect::<Vec<u32>>());
+    let subgroup = if shared.physical.has.shuffle { shared.physical.subgroup } else { 1 };
+    let mut modes = Modes { fma: 0, exact_divide: 1, subgroup };
+    for round in 0.. {
+        match Arc::get_mut(&mut shared) {
+            Some(shared) => shared.modes = modes,
+            None => fail!(Internal, "the probe's work is still there"),
+        }
+        let found = run(&shared, &cases, round)?;
+        let wrong = |ops: std::ops::RangeInclusive<u32>| {
+            (0..CASES).find(|&i| ops.contains(&cases[i][0]) && found[i] != expected[i])
+        };
+        let (plain, divide, fma) = (wrong(ADD..=2), wrong(DIV..=SQRT), wrong(FMAZ..=FMAZ));
+        let before = modes;
+        // A correction of divisions is only judged beside a multiply-add that is right.
+        modes.fma += u32::from(fma.is_some() && modes.fma < 2);
+        modes.exact_divide &= u32::from(divide.is_none());
+        if modes != before && plain.is_none() {
+            continue;
+        }
+        if let Some(i) = plain.or(divide).or(fma) {
+            let ([op, a, b, c], name) = (cases[i], &shared.info.name);
+            fail!(
+                Unsupported,
+                "{name} can't keep {}: {} of {a:08x} {b:08x} {c:08x} is {:08x} there and must be {:08x}",
+                contract::VERSION,
+                NAMES[op as usize],
+                found[i],
+                expected[i]
+            );
+        }
+        break;
+    }
+    match Arc::try_unwrap(shared) {
+        Ok(mut shared) => {
+            shared.info.contract = if modes.fma == 0 { ContractLevel::Native } else { ContractLevel::Emulated };
+            Ok(shared)
+        }
+        Err(_) => fail!(Internal, "the probe's work is still there"),
+    }
+}
+
+/// The device's answers under its modes of the moment. Rounds have pipelines of their own.
+fn run(shared: &Arc<Shared>, cases: &[Case], round: u32) -> Result<Vec<u32>> {
+    let bytes = 4 * cases.len();
+    let memory = Allocation::new(shared, bytes, Space::Local)?;
+    let y = memory.address;
+    let buffer = VulkanBuffer { memory, shared: shared.clone(), bytes };
+    let mut stream = VulkanStream::new(shared)?;
+    stream.encode(|encoder: &mut Encoder<'_>| {
+        let x = encoder.parameters(cases.as_flattened())?;
+        let n = cases.len() as u32;
+        let push = Push::new().address(x).address(y).word(n);
+        encoder.dispatch(Shader::Probe, &[round], &push, [n.div_ceil(64), 1, 1])
+    })?;
+    let mut answers = vec![0; bytes];
+    stream.read(&buffer, 0, &mut answers)?;
+    Ok(answers.chunks_exact(4).map(|word| u32::from_ne_bytes([word[0], word[1], word[2], word[3]])).collect())
+}
+
+/// What the contract says.
+fn expected(&[op, a, b, c]: &Case) -> u32 {
+    let [a, b, c] = [a, b, c].map(f32::from_bits);
+    let result = match op {
+        0 => a + b,
+        1 => a - b,
+        2 => a * b,
+        DIV => a / b,
+        SQRT => a.sqrt(),
+        _ => contract::fmaz(a, b, c),
+    };
+    contract::canonical(result).to_bits()
+}
+
+/// Every primitive on what drivers get wrong, then on numbers drawn the same way every time.
+fn cases() -> Vec<Case> {
+    const SPECIAL: [u32; 16] = [
+        0,
+        0x8000_0000,
+        0x3f80_0000,
+        0xbf80_0000,
+        0x7f80_0000,
+        0xff80_0000,
+        // NaN with a payload.
+        0xffc1_2345,
+        // The least and the largest subnormal, the least normal number, the largest finite one.
+        1,
+        0x807f_ffff,
+        0x0080_0000,
+        0x8080_0001,
+        0x7f7f_ffff,
+        // All bits of the significand are ones.
+        0x3fff_ffff,
+        // 2⁻⁶³ and neighbours: products at the edge of the normal numbers.
+        0x2000_0000,
+        0x9fff_ffff,
+        0x2000_0001,
+    ];
+    // 1 + 2⁻¹² squared less 1 + 2⁻¹¹ is 2⁻²⁴ if it is rounded once. Then sums that round at 2⁻¹²⁶, up to it and below.
+    let mut cases: Vec<Case> = vec![
+        [FMAZ, 0x3f80_0800, 0x3f80_0800, 0xbf80_1000],
+        [FMAZ, 0x8080_0000, 0x3380_0000, 0x0080_0000],
+        [FMAZ, 0x8080_0000, 0x3300_0000, 0x0080_0000],
+        [FMAZ, 0x8080_0000, 0xb300_0000, 0x8080_0000],
+        [FMAZ, 0x0080_0000, 0xb280_0000, 0x0080_0000],
+        [FMAZ, 0x0080_0000, 0x3f7f_ffff, 0],
+        [FMAZ, 0x0080_0000, 0xbf00_0000, 0x8000_0000],
+        [FMAZ, 0x3f80_0000, 1, 0x8000_0000],
+    ];
+    // Any full-period generator of 64 bits.
+    let mut state = 1u64;
+    let mut next = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 32) as u32
+    };
+    while cases.len() < CASES {
+        let mut number = || {
+            let (bits, sign) = (next(), next() & 0x8000_0000);
+            match next() >> 28 {
+                0..4 => SPECIAL[(bits >> 28) as usize],
+                // Around one, and with the same last bits near the smallest numbers.
+                4..8 => sign | (0x3f00_0000 + (bits >> 8)),
+                8..10 => sign | (bits >> 8),
+                10..12 => sign | (0x1fff_fffc + (bits >> 29)),
+                _ => bits,
+            }
+        };
+        let (a, b, mut c) = (number(), number(), number());
+        let op = cases.len() as u32 % 6;
+        if op == FMAZ && cases.len().is_multiple_of(4) {
+            // A sum in which almost everything cancels.
+            let product = -(f32::from_bits(a) * f32::from_bits(b));
+            c = product.to_bits().wrapping_add(c & 3);
+        }
+        cases.push([op, a, b, c]);
+    }
+    cases
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Opening, physical};
+    use super::*;
+
+    /// Corrected divisions and the multiply-add in integers give the contract's bits on any device.
+    #[test]
+    fn emulations_are_exact() {
+        let Ok(all) = physical::enumerate() else { return };
+        let Some(physical) = all.first() else { return };
+        let mut shared = Shared::open(physical, "vulkan:0".into(), &Opening::default()).unwrap();
+        shared.modes = Modes { fma: 2, exact_divide: 0, subgroup: 1 };
+        let cases = cases();
+        let found = run(&Arc::new(shared), &cases, 0).unwrap();
+        for (case, found) in cases.iter().zip(found) {
+            assert_eq!(found, expected(case), "{} of {:08x?}", NAMES[case[0] as usize], &case[1..]);
+        }
+    }
+
+    /// A device that flushes, fuses or rounds otherwise is told from one that doesn't, by many cases each.
+    #[test]
+    fn cases_tell_wrong_arithmetic() {
+        let cases = cases();
+        assert_eq!(cases.len(), CASES);
+        let flush = |x: f32| if x.is_subnormal() { 0.0f32.copysign(x) } else { x };
+        let differing = |op: u32, f: &dyn Fn(f32, f32, f32) -> f32| {
+            let wrong = |case: &&Case| {
+                let [a, b, c] = [case[1], case[2], case[3]].map(f32::from_bits);
+                case[0] == op && contract::canonical(f(a, b, c)).to_bits() != expected(case)
+            };
+            cases.iter().filter(wrong).count()
+        };
+        for (op, name) in (0..).zip(NAMES) {
+            let exact: &dyn Fn(f32, f32, f32) -> f32 = match op {
+                0 => &|a, b, _| a + b,
+                1 => &|a, b, _| a - b,
+                2 => &|a, b, _| a * b,
+                DIV => &|a, b, _| a / b,
+                SQRT => &|a, _, _| a.sqrt(),
+                _ => &contract::fmaz,
+            };
+            assert_eq!(differing(op, exact), 0, "{name}");
+            if op < FMAZ {
+                let flushed = differing(op, &|a, b, c| flush(exact(flush(a), flush(b), c)));
+                assert!(flushed > 10, "{name}: {flushed} cases have subnormals");
+            }
+        }
+        let reciprocal = differing(DIV, &|a, b, _| a * (1.0 / b));
+        assert!(reciprocal > 50, "{reciprocal} cases tell a product with the reciprocal from a quotient");
+        let root = differing(SQRT, &|a, _, _| 1.0 / (1.0 / a.sqrt()));
+        assert!(root > 50, "{root} cases tell a square root by its reciprocal");
+        for (name, f) in [
+            ("unfused", (&|a, b, c| flush(flush(flush(a) * flush(b)) + flush(c))) as &dyn Fn(f32, f32, f32) -> f32),
+            ("subnormals kept", &|a: f32, b, c| a.mul_add(b, c)),
+            ("flushed before rounding", &|a, b, c| {
+                let (a, b, c) = (flush(a), flush(b), flush(c));
+                let exact = a as f64 * b as f64 + c as f64;
+                if exact.abs() < f32::MIN_POSITIVE as f64 { 0.0f32.copysign(exact as f32) } else { a.mul_add(b, c) }
+            }),
+        ] {
+            let wrong = differing(FMAZ, f);
+            assert!(wrong > 2, "{wrong} cases tell a multiply-add that is {name}");
+        }
+    }
 }

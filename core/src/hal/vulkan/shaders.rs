@@ -1,27 +1,45 @@
 //! The operations' kernels in SPIR-V, as `ci/kernels` compiles them from `core/kernels/vulkan`.
 
-use crate::error::Result;
+use crate::error::{Result, fail};
+use miniz_oxide::inflate::decompress_to_vec;
 
-/// A module. One holds kernels that share functions; its first specialization constant chooses.
+/// A module: a family of kernels. Its first specialization constant chooses among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Shader {
-    /// Elementwise operations, reductions, softmax and norms, casts; the probe.
-    Arithmetic,
-    /// transpose, concat, embedding.
+    /// Attention.
+    Attention,
+    /// Elementwise operations, and the last step of softmax and the norms.
+    Elementwise,
+    /// Reductions, and softmax and norms of rows.
+    Lines,
+    /// Matrix products.
+    Matmul,
+    /// transpose, concat, embedding, cast.
     Moves,
+    /// Known answers.
+    Probe,
 }
 
 impl Shader {
     /// How many there are.
-    pub const COUNT: usize = 2;
+    pub const COUNT: usize = 6;
 
     /// The module's words.
     pub fn code(self) -> Result<Vec<u32>> {
-        let bytes: &[u8] = match self {
-            Shader::Arithmetic => include_bytes!("../../../kernels/vulkan/generated/arithmetic.spv"),
-            Shader::Moves => include_bytes!("../../../kernels/vulkan/generated/moves.spv"),
+        let packed: &[u8] = match self {
+            Shader::Attention => include_bytes!(concat!(env!("OUT_DIR"), "/attention.deflate")),
+            Shader::Elementwise => include_bytes!(concat!(env!("OUT_DIR"), "/elementwise.deflate")),
+            Shader::Lines => include_bytes!(concat!(env!("OUT_DIR"), "/lines.deflate")),
+            Shader::Matmul => include_bytes!(concat!(env!("OUT_DIR"), "/matmul.deflate")),
+            Shader::Moves => include_bytes!(concat!(env!("OUT_DIR"), "/moves.deflate")),
+            Shader::Probe => include_bytes!(concat!(env!("OUT_DIR"), "/probe.deflate")),
         };
-        Ok(bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect())
+        match decompress_to_vec(packed) {
+            Ok(bytes) => {
+                Ok(bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect())
+            }
+            Err(_) => fail!(Internal, "the kernels in this library are damaged"),
+        }
     }
 }

@@ -181,14 +181,20 @@ impl Shared {
         if self.lost.load(Relaxed) {
             return Err(self.lost());
         }
-        if self.process != std::process::id() {
+        if !self.is_here() {
             fail!(
                 BackendUnavailable,
-                "{} was opened before this process was forked: a child must open its own",
+                "{} was opened before this process was forked, and can't be used here: fork first",
                 self.info.id
             );
         }
         Ok(())
+    }
+
+    /// Whether this is the process that opened it. A child that was forked has the handles and not the driver behind them: there
+    /// nothing is destroyed.
+    pub fn is_here(&self) -> bool {
+        self.process == std::process::id()
     }
 
     /// A result of the driver's as ours; a lost device stays lost.
@@ -221,8 +227,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // In a forked child the driver isn't there to be asked.
-        if self.process != std::process::id() {
+        if !self.is_here() {
             return;
         }
         // SAFETY: whatever used the device held it, so nothing does any more; what is left of its own is destroyed first.

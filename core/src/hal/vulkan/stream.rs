@@ -110,6 +110,16 @@ impl VulkanStream {
         self.send_if_useful()
     }
 
+    /// Enqueues what `encode` encodes, outside the table of operations.
+    pub fn encode(&mut self, encode: impl FnOnce(&mut Encoder<'_>) -> Result<()>) -> Result<()> {
+        self.enqueue(Lane::Compute, |recorder| {
+            let mut encoder = Encoder::new(recorder);
+            encode(&mut encoder)?;
+            encoder.commit();
+            Ok(())
+        })
+    }
+
     /// Submits what is open if the device has nothing else of this stream to do, or if it is enough.
     fn send_if_useful(&mut self) -> Result<()> {
         if self.recording.is_some() {
@@ -150,7 +160,10 @@ impl VulkanStream {
         (self.last, self.lane) = (next[0], lane);
         let waits = std::mem::take(&mut self.waits);
         self.in_flight.push_back(Submission { number: self.last, work, _waits: waits });
-        self.reap()?;
+        // Asking the driver takes a moment too.
+        if self.in_flight.len() > IN_FLIGHT / 2 {
+            self.reap()?;
+        }
         while self.in_flight.len() > IN_FLIGHT {
             let oldest = self.in_flight[0].number;
             self.timeline.wait(oldest, u64::MAX)?;
@@ -218,12 +231,7 @@ impl VulkanStream {
 impl Stream for VulkanStream {
     fn submit(&mut self, commands: &mut [Command<'_>]) -> Result<()> {
         for command in commands {
-            self.enqueue(Lane::Compute, |recorder| {
-                let mut encoder = Encoder::new(recorder);
-                kernels::encode(&mut encoder, command)?;
-                encoder.commit();
-                Ok(())
-            })?;
+            self.encode(|encoder| kernels::encode(encoder, command))?;
         }
         Ok(())
     }

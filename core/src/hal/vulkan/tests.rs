@@ -134,16 +134,14 @@ failing!(compiler_fails, create_compute_pipelines: PFN_vkCreateComputePipelines,
     (device: vk::Device, cache: vk::PipelineCache, count: u32, info: *const vk::ComputePipelineCreateInfo<'_>,
      callbacks: *const vk::AllocationCallbacks<'_>, out: *mut vk::Pipeline));
 
-fn example(name: &str) -> Vec<u8> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../examples/kernels").join(name);
-    fs::read(path).unwrap()
-}
+const VECADD: &[u8] = include_bytes!("../../../../examples/kernels/vecadd.spv");
+const REDUCE: &[u8] = include_bytes!("../../../../examples/kernels/reduce.spv");
 
 #[test]
 fn a_kernel_that_the_driver_refuses() {
     let Some(device) = device(&Opening { faults: Some(compiler_fails::inject), ..Opening::default() }) else { return };
-    let code = example("vecadd.spv");
-    let source = KernelSource { code: &code, entry: None, constants: &[] };
+    let code = VECADD;
+    let source = KernelSource { code, entry: None, constants: &[] };
     compiler_fails::LEFT.store(1, SeqCst);
     let error = device.kernel(&source).err().unwrap();
     assert_eq!(error.status(), Status::InvalidKernel);
@@ -237,10 +235,10 @@ impl Drop for Folder {
 #[test]
 fn pipelines_are_kept_on_disk() {
     let folder = Folder::new("pipelines");
-    let code = example("reduce.spv");
+    let code = REDUCE;
     let build = || {
         let device = device(&Opening { cache: Some(folder.0.clone()), ..Opening::default() })?;
-        let source = KernelSource { code: &code, entry: None, constants: &[] };
+        let source = KernelSource { code, entry: None, constants: &[] };
         assert_eq!(device.kernel(&source).unwrap().name(), "main");
         Some(())
     };
@@ -277,7 +275,7 @@ fn pipelines_are_kept_on_disk() {
     let blocked = folder.0.join("file");
     fs::write(&blocked, b"").unwrap();
     let device = device(&Opening { cache: Some(blocked.join("below")), ..Opening::default() }).unwrap();
-    device.kernel(&KernelSource { code: &code, entry: None, constants: &[] }).unwrap();
+    device.kernel(&KernelSource { code, entry: None, constants: &[] }).unwrap();
     drop(device);
     fs::remove_file(&blocked).unwrap();
 }

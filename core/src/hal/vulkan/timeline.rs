@@ -1,14 +1,15 @@
 //! Timeline semaphores, the one thing that streams, events and fences wait for, and timestamps.
 
-use super::recorder::Recorder;
+use super::recorder::{Kind, Recorder};
 use super::shared::{Lane, Shared};
 use crate::error::{Result, fail};
-use crate::hal::{Event, Timestamp};
+use crate::hal::{DeviceKind, Event, Timestamp};
 use ash::vk;
 use std::any::Any;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 /// A semaphore that counts a stream's submissions.
 pub struct Timeline {
@@ -53,6 +54,9 @@ impl Timeline {
             return Ok(true);
         }
         self.shared.usable()?;
+        if self.look_out(value, nanoseconds)? {
+            return Ok(true);
+        }
         let info = vk::SemaphoreWaitInfo::default()
             .semaphores(std::slice::from_ref(&self.semaphore))
             .values(std::slice::from_ref(&value));
@@ -65,12 +69,43 @@ impl Timeline {
         }
         Ok(reached)
     }
+
+    /// Looks again and again for a while: being woken takes longer than most small kernels.
+    fn look_out(&self, value: u64, nanoseconds: u64) -> Result<bool> {
+        if self.shared.physical.kind == DeviceKind::Software {
+            // It needs the processor itself.
+            return Ok(false);
+        }
+        let (start, most) = (Instant::now(), LOOK_OUT.min(Duration::from_nanos(nanoseconds)));
+        loop {
+            for _ in 0..16 {
+                let mut reached = 0;
+                // SAFETY: the semaphore is there.
+                let result =
+                    unsafe { (self.shared.api.semaphore_value)(self.shared.device, self.semaphore, &mut reached) };
+                self.shared.check(result, "asking how far the device is")?;
+                if reached >= value {
+                    self.seen.fetch_max(reached, Relaxed);
+                    return Ok(true);
+                }
+                std::hint::spin_loop();
+            }
+            if start.elapsed() >= most {
+                return Ok(false);
+            }
+        }
+    }
 }
+
+/// How long a wait looks out before it sleeps.
+const LOOK_OUT: Duration = Duration::from_micros(200);
 
 impl Drop for Timeline {
     fn drop(&mut self) {
-        // SAFETY: submissions that signal or wait for it hold it, so none is under way.
-        unsafe { (self.shared.api.destroy_semaphore)(self.shared.device, self.semaphore, ptr::null()) };
+        if self.shared.is_here() {
+            // SAFETY: submissions that signal or wait for it hold it, so none is under way.
+            unsafe { (self.shared.api.destroy_semaphore)(self.shared.device, self.semaphore, ptr::null()) };
+        }
     }
 }
 
@@ -131,7 +166,7 @@ impl Taken {
         let result = unsafe { (shared.api.create_query_pool)(shared.device, &info, ptr::null(), &mut pool) };
         shared.check(result, "making a query pool")?;
         let query = Arc::new(Query { shared: shared.clone(), pool });
-        recorder.barrier();
+        recorder.barrier(Kind::Time);
         // SAFETY: the command buffer is being recorded; the pool is kept by it.
         unsafe {
             (shared.api.cmd_reset_query_pool)(recorder.commands, pool, 0, 1);
@@ -156,13 +191,17 @@ impl Timestamp for Taken {
             (self.shared.api.query_results)(self.shared.device, self.query.pool, 0, 1, 8, to, 8, flags)
         };
         self.shared.check(result, "reading a timestamp")?;
-        Ok((ticks as f64 * f64::from(self.shared.physical.limits.timestamp_period)) as u64)
+        // Exactly, as a double has too few digits for nanoseconds since 1970, which is what some drivers count.
+        let period = f64::from(self.shared.physical.limits.timestamp_period) * 2f64.powi(32);
+        Ok(((u128::from(ticks) * period as u128) >> 32) as u64)
     }
 }
 
 impl Drop for Query {
     fn drop(&mut self) {
-        // SAFETY: command buffers that use it hold it, so none does any more.
-        unsafe { (self.shared.api.destroy_query_pool)(self.shared.device, self.pool, ptr::null()) };
+        if self.shared.is_here() {
+            // SAFETY: command buffers that use it hold it, so none does any more.
+            unsafe { (self.shared.api.destroy_query_pool)(self.shared.device, self.pool, ptr::null()) };
+        }
     }
 }

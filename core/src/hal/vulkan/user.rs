@@ -1,7 +1,7 @@
 //! Users' kernels: a checked module, the descriptors that it wants, its pipeline.
 
 use super::memory::Allocation;
-use super::recorder::Recorder;
+use super::recorder::{Kind, Recorder};
 use super::shared::Shared;
 use super::stream::of_device;
 use crate::error::{Error, Result, Status, fail};
@@ -192,7 +192,7 @@ impl UserKernel {
                 _ => {}
             }
         }
-        recorder.barrier();
+        recorder.barrier(Kind::Kernel);
         recorder.bind(inner.pipeline);
         if !push.is_empty() {
             recorder.push(inner.layout, push);
@@ -207,14 +207,11 @@ impl UserKernel {
     }
 }
 
-/// The entry point of that name, else the only one, else `main`.
+/// The entry point of that name; without one `main`, else the first.
 fn choose<'a>(module: &'a Module, name: Option<&str>) -> Result<&'a EntryPoint> {
     let entries = module.entry_points();
-    let found = match (name, entries) {
-        (None, [only]) => Some(only),
-        (name, _) => entries.iter().find(|entry| entry.name == name.unwrap_or("main")),
-    };
-    match found {
+    let found = entries.iter().find(|entry| entry.name == name.unwrap_or("main"));
+    match found.or(if name.is_none() { entries.first() } else { None }) {
         Some(entry) => Ok(entry),
         None => {
             let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
@@ -301,9 +298,8 @@ impl Inner {
     /// Parameters from bindings, by set and binding.
     fn take_bindings(&mut self) -> Result<()> {
         let sets = self.shared.physical.limits.max_bound_descriptor_sets;
-        let mut bindings: Vec<_> = self.entry.bindings.iter().collect();
-        bindings.sort_by_key(|binding| (binding.set, binding.binding));
-        for binding in bindings {
+        // They come by set and binding.
+        for binding in &self.entry.bindings {
             let (set, number) = (binding.set, binding.binding);
             let kind = match binding.kind {
                 BindingKind::StorageBuffer => vk::DescriptorType::STORAGE_BUFFER,
@@ -416,6 +412,9 @@ impl Drop for Lent {
 impl Drop for Inner {
     fn drop(&mut self) {
         let Shared { api, device, .. } = &*self.shared;
+        if !self.shared.is_here() {
+            return;
+        }
         // SAFETY: work that uses them holds this, so none does any more.
         unsafe {
             for sets in self.idle.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {

@@ -1,7 +1,7 @@
 //! Conversions between element types.
 
-use super::arithmetic::{Arguments, CAST, Constants, dispatch};
-use super::{Call, Operand, moves};
+use super::moves::{Arguments, CAST, copy, dispatch};
+use super::{Call, Operand};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::hal::vulkan::encoder::Encoder;
@@ -11,7 +11,7 @@ pub fn cast(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
     let (from, to) = (call.operand(0), call.output);
     if from.dtype == to.dtype {
         let bytes = from.elements() as u64 * from.dtype.size() as u64;
-        return moves::copy(encoder, from.address, to.address, bytes, &[]);
+        return copy(encoder, from.address, to.address, bytes, &[]);
     }
     convert(encoder, from, to)
 }
@@ -21,9 +21,8 @@ pub fn convert(encoder: &mut Encoder<'_>, from: Operand<'_>, to: Operand<'_>) ->
     let by_fours = |operand: &Operand<'_>| {
         operand.dtype != DType::I64 && operand.address.is_multiple_of(4 * operand.dtype.size() as u64)
     };
-    let mut constants = Constants::new(CAST);
-    constants.vector = u32::from(by_fours(&from) && by_fours(&to));
-    (constants.map, constants.finish) = (from.dtype as u32, to.dtype as u32);
+    let vector = u32::from(by_fours(&from) && by_fours(&to));
+    let constants = [CAST, 0, 0, from.dtype as u32, to.dtype as u32, vector];
     let n = from.elements();
     let arguments = Arguments { x: from.address, y: to.address, n, ..Arguments::default() };
     dispatch(encoder, &constants, &arguments, n.div_ceil(1024))

@@ -1,11 +1,31 @@
 //! Elementwise operations: of one operand, of two with broadcasting, and of rows with their statistics.
 
-use super::arithmetic::{self, Arguments, Constants, aligned, dispatch};
+use super::operands::{Arguments, aligned, dispatch};
 use super::{Call, Op};
 use crate::contract::{Activation, GeluForm};
 use crate::error::Result;
 use crate::hal::vulkan::encoder::Encoder;
+use crate::hal::vulkan::shaders::Shader;
 use crate::shape::MAX_RANK;
+
+// Values of elementwise.comp's first constant that are not activations' numbers.
+const SCALE: u32 = 7;
+const NEG: u32 = 8;
+const ABS: u32 = 9;
+const EXP: u32 = 10;
+const LOG: u32 = 11;
+const SQRT: u32 = 12;
+const RSQRT: u32 = 13;
+const ADD: u32 = 14;
+const SUB: u32 = 15;
+const MUL: u32 = 16;
+const DIV: u32 = 17;
+/// (x, maximum, sum).
+pub const SOFTMAX: u32 = 18;
+/// (x, mean, factor).
+pub const LAYERNORM: u32 = 19;
+/// (x, factor).
+pub const RMSNORM: u32 = 20;
 
 /// Elements from which an invocation has several vectors under way: before, more workgroups are worth more.
 const MANY: u32 = 1 << 22;
@@ -21,28 +41,35 @@ pub fn unary(encoder: &mut Encoder<'_>, op: Op, call: &Call<'_>) -> Result<()> {
             GeluForm::Tanh => Activation::GeluTanh as u32,
             GeluForm::Erf => Activation::GeluErf as u32,
         },
-        Op::Neg => arithmetic::NEG,
-        Op::Abs => arithmetic::ABS,
-        Op::Exp => arithmetic::EXP,
-        Op::Log => arithmetic::LOG,
-        Op::Sqrt => arithmetic::SQRT,
-        Op::Rsqrt => arithmetic::RSQRT,
-        _ => arithmetic::SCALE,
+        Op::Neg => NEG,
+        Op::Abs => ABS,
+        Op::Exp => EXP,
+        Op::Log => LOG,
+        Op::Sqrt => SQRT,
+        Op::Rsqrt => RSQRT,
+        _ => SCALE,
     };
     let mut grid = Grid::new();
     grid.push(call.output.elements(), 1, 0);
     let arguments =
         Arguments { x: call.address(0), y: call.output.address, value: call.attrs.alpha, ..Arguments::default() };
-    broadcast(encoder, Constants::new(function), &grid, arguments)
+    broadcast(encoder, function, &grid, arguments)
+}
+
+/// An activation of what is there, in place.
+pub fn activate(encoder: &mut Encoder<'_>, activation: Activation, y: u64, elements: u32) -> Result<()> {
+    let mut grid = Grid::new();
+    grid.push(elements, 1, 0);
+    broadcast(encoder, activation as u32, &grid, Arguments { x: y, y, ..Arguments::default() })
 }
 
 /// Operations of two operands.
 pub fn binary(encoder: &mut Encoder<'_>, op: Op, call: &Call<'_>) -> Result<()> {
     let function = match op {
-        Op::Add => arithmetic::ADD,
-        Op::Sub => arithmetic::SUB,
-        Op::Mul => arithmetic::MUL,
-        _ => arithmetic::DIV,
+        Op::Add => ADD,
+        Op::Sub => SUB,
+        Op::Mul => MUL,
+        _ => DIV,
     };
     let (a, b, y) = (call.operand(0), call.operand(1), call.output);
     let (of_a, of_b) = (a.shape.broadcast_strides(y.shape), b.shape.broadcast_strides(y.shape));
@@ -51,7 +78,7 @@ pub fn binary(encoder: &mut Encoder<'_>, op: Op, call: &Call<'_>) -> Result<()> 
         grid.push(size as u32, of_a[axis] as u32, of_b[axis] as u32);
     }
     let arguments = Arguments { x: a.address, p: b.address, y: y.address, ..Arguments::default() };
-    broadcast(encoder, Constants::new(function), &grid, arguments)
+    broadcast(encoder, function, &grid, arguments)
 }
 
 /// A result's dimensions with two operands' strides; neighbours that both operands go through as one are merged.
@@ -83,12 +110,7 @@ impl Grid {
 }
 
 /// Enqueues a kernel over a grid that is not empty. `arguments` has the operands.
-pub fn broadcast(
-    encoder: &mut Encoder<'_>,
-    mut constants: Constants,
-    grid: &Grid,
-    mut arguments: Arguments,
-) -> Result<()> {
+pub fn broadcast(encoder: &mut Encoder<'_>, function: u32, grid: &Grid, mut arguments: Arguments) -> Result<()> {
     let rank = grid.rank.max(1);
     let (outer, (inner, x_step, p_step)) = (&grid.dims[..rank - 1], grid.dims[rank - 1]);
     let n = outer.iter().fold(inner, |n, dim| n * dim.0);
@@ -99,17 +121,12 @@ pub fn broadcast(
         let words: Vec<u32> = outer.iter().rev().flat_map(|&(size, x, p)| [size, x, p]).collect();
         arguments.outer = encoder.parameters(&words)?;
     }
-    let vectors = match n < MANY {
-        true => 1,
-        false if arguments.p == 0 => 4,
-        false => 2,
-    };
+    let vectors = if n < MANY { 1 } else { 2 };
     // What is read by fours; an absent operand is at 0.
     let x = if x_step == 1 { arguments.x } else { 0 };
     let [p, q] = if p_step == 1 { [arguments.p, arguments.q] } else { [0, 0] };
     let all = [x, p, q, arguments.y, arguments.gamma, arguments.beta];
-    constants.vector = u32::from(aligned(&all) && (rank == 1 || inner.is_multiple_of(4)));
-    (constants.vectors, constants.rank) = (vectors, rank.min(3) as u32);
-    (constants.x_step, constants.p_step) = (x_step, p_step);
-    dispatch(encoder, &constants, &arguments, n.div_ceil(1024 * vectors))
+    let vector = u32::from(aligned(&all) && (rank == 1 || inner.is_multiple_of(4)));
+    let constants = [function, vector, vectors, rank.min(3) as u32, x_step, p_step, arguments.affine()];
+    dispatch(encoder, Shader::Elementwise, &constants, &arguments, n.div_ceil(1024 * vectors))
 }

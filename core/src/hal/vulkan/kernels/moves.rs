@@ -1,8 +1,9 @@
 //! Moves, which keep bits: transpose, concat, embedding.
 
+use super::operands::packed;
 use super::{Call, MOST};
 use crate::error::{Error, Result, Status, fail};
-use crate::hal::vulkan::encoder::{Encoder, Push};
+use crate::hal::vulkan::encoder::Encoder;
 use crate::hal::vulkan::shaders::Shader;
 use crate::ops::{Lines, check_id, concat_axis, transpose_axes};
 use crate::shape::{MAX_RANK, Shape};
@@ -14,6 +15,7 @@ const GATHER: u32 = 1;
 const CHECK: u32 = 2;
 const COLLECT: u32 = 3;
 const TRANSPOSE: u32 = 4;
+pub const CAST: u32 = 5;
 
 /// Ids that a workgroup checks.
 const CHECKED: u32 = 16384;
@@ -22,36 +24,32 @@ const SQUARE: u32 = 32;
 
 /// The push constants of `moves.comp`.
 #[derive(Clone, Copy, Default)]
-struct Arguments {
-    x: u64,
-    y: u64,
-    outer: u64,
-    ids: u64,
-    flag: u64,
-    fault: u64,
-    rank: u32,
-    m: u32,
-    n: u32,
-    m_squares: u32,
-    n_squares: u32,
-    x_row: u32,
-    y_row: u32,
-    inner: u32,
-    rows: u32,
+pub struct Arguments {
+    pub x: u64,
+    pub y: u64,
+    pub outer: u64,
+    pub ids: u64,
+    pub flag: u64,
+    pub fault: u64,
+    pub rank: u32,
+    pub m: u32,
+    pub n: u32,
+    pub m_squares: u32,
+    pub n_squares: u32,
+    pub x_row: u32,
+    pub y_row: u32,
+    pub inner: u32,
+    pub rows: u32,
 }
 
-/// `constants` are the function, the bytes of a unit and the kind.
-fn dispatch(encoder: &mut Encoder<'_>, constants: [u32; 3], arguments: &Arguments, groups: u32) -> Result<()> {
+/// Enqueues a kernel: `constants` are the function, the bytes of a unit, the kind, and those of a cast.
+#[inline(never)]
+pub fn dispatch(encoder: &mut Encoder<'_>, constants: &[u32], arguments: &Arguments, groups: u32) -> Result<()> {
     let &Arguments { x, y, outer, ids, flag, fault, rank, m, n, m_squares, n_squares, x_row, y_row, inner, rows } =
         arguments;
-    let mut push = Push::new();
-    for address in [x, y, outer, ids, flag, fault] {
-        push = push.address(address);
-    }
-    for word in [rank, m, n, m_squares, n_squares, x_row, y_row, inner, rows] {
-        push = push.word(word);
-    }
-    encoder.dispatch(Shader::Moves, &constants, &push, [groups, 1, 1])
+    let words = [rank, m, n, m_squares, n_squares, x_row, y_row, inner, rows];
+    let push: [u32; 21] = packed(&[x, y, outer, ids, flag, fault], &words);
+    encoder.dispatch(Shader::Moves, constants, &push, [groups, 1, 1])
 }
 
 /// An axis to go along: its size, and bytes between neighbours of x and of y.
@@ -82,7 +80,7 @@ pub fn copy(encoder: &mut Encoder<'_>, x: u64, y: u64, bytes: u64, axes: &[Axis]
     let n = count(axes.iter().fold(inner, |n, axis| n * axis.0))?;
     let mut arguments = Arguments { x, y, n, inner: inner as u32, rank: axes.len() as u32, ..Arguments::default() };
     arguments.outer = parameters(encoder, axes, unit)?;
-    dispatch(encoder, [COPY, unit, 0], &arguments, n.div_ceil(1024))
+    dispatch(encoder, &[COPY, unit, 0], &arguments, n.div_ceil(1024))
 }
 
 /// The axes' sizes and strides in units.
@@ -139,7 +137,7 @@ pub fn transpose(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
     }
     axes.remove(contiguous);
     axes.remove(0);
-    let words = (y | y_row | n * size).is_multiple_of(4) && axes.iter().all(|axis| axis.2.is_multiple_of(4));
+    let words = (y | y_row | (n * size)).is_multiple_of(4) && axes.iter().all(|axis| axis.2.is_multiple_of(4));
     let others: u64 = axes.iter().map(|axis| axis.0).product();
     let (m, n) = (m as u32, n as u32);
     let (m_squares, n_squares) = (m.div_ceil(SQUARE), n.div_ceil(SQUARE));
@@ -148,7 +146,7 @@ pub fn transpose(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
     let rank = axes.len() as u32;
     let arguments = Arguments { x, y, outer, rank, m, n, m_squares, n_squares, x_row, y_row, ..Arguments::default() };
     let constants = [TRANSPOSE, size as u32, u32::from(words)];
-    dispatch(encoder, constants, &arguments, others as u32 * m_squares * n_squares)
+    dispatch(encoder, &constants, &arguments, others as u32 * m_squares * n_squares)
 }
 
 /// The result's axes in order: those of size one are left out, and neighbours that stay neighbours are merged.
@@ -190,19 +188,19 @@ pub fn embedding(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
     let mut arguments = Arguments { ids: ids.address, fault, flag, rows, n, ..Arguments::default() };
     if groups == 1 {
         (arguments.y, arguments.inner) = (flag, 1);
-        dispatch(encoder, [CHECK, 4, kind], &arguments, 1)?;
+        dispatch(encoder, &[CHECK, 4, kind], &arguments, 1)?;
     } else {
         arguments.y = encoder.scratch(4 * groups as u64)?;
-        dispatch(encoder, [CHECK, 4, kind], &arguments, groups)?;
+        dispatch(encoder, &[CHECK, 4, kind], &arguments, groups)?;
         (arguments.x, arguments.y, arguments.inner, arguments.n) = (arguments.y, flag, 1, groups);
-        dispatch(encoder, [COLLECT, 4, kind], &arguments, 1)?;
+        dispatch(encoder, &[COLLECT, 4, kind], &arguments, 1)?;
     }
     if units == 0 {
         return Ok(());
     }
     (arguments.x, arguments.y) = (table.address, call.output.address);
     (arguments.n, arguments.inner) = (units, inner as u32);
-    dispatch(encoder, [GATHER, unit, kind], &arguments, units.div_ceil(1024))
+    dispatch(encoder, &[GATHER, unit, kind], &arguments, units.div_ceil(1024))
 }
 
 /// What the kernel that checks ids found.

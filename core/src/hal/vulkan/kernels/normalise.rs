@@ -4,13 +4,19 @@
 //! first, by workgroups all over, and then go through an elementwise kernel with them.
 
 use super::Call;
-use super::arithmetic::{self, Arguments, Constants, dispatch};
-use super::elementwise::{Grid, broadcast};
-use super::reduce::{Finish, Map, along};
+use super::elementwise::{self, Grid, broadcast};
+use super::operands::{Arguments, dispatch};
+use super::reduce::{Finish, MAX, Map, SUM, along};
 use crate::contract::SUM_BLOCK;
 use crate::error::Result;
 use crate::hal::vulkan::encoder::Encoder;
+use crate::hal::vulkan::shaders::Shader;
 use crate::ops::{Lines, softmax_axis};
+
+// Values of lines.comp's first constant: the kernels that hold rows.
+const SOFTMAX: u32 = 3;
+const LAYERNORM: u32 = 4;
+const RMSNORM: u32 = 5;
 
 /// Blocks of 1024 that a workgroup can hold: of one row, or of several.
 const BLOCKS: u32 = 8;
@@ -20,39 +26,39 @@ pub fn softmax(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
     let shape = call.output.shape;
     let lines = Lines::along(shape, softmax_axis(call.attrs, shape)?);
     let arguments = Arguments { x: call.address(0), y: call.output.address, ..Arguments::default() };
-    if rows(encoder, arithmetic::SOFTMAX, lines, arguments)? {
+    if rows(encoder, SOFTMAX, lines, arguments)? {
         return Ok(());
     }
     let bytes = 4 * (lines.outer * lines.inner) as u64;
     let (max, sum) = (encoder.scratch(bytes)?, encoder.scratch(bytes)?);
-    along(encoder, arithmetic::MAX, lines, Map::Same, Finish::Whole, Arguments { y: max, ..arguments })?;
-    along(encoder, arithmetic::SUM, lines, Map::Exp, Finish::Whole, Arguments { y: sum, p: max, ..arguments })?;
-    apply(encoder, arithmetic::SOFTMAX, lines, Arguments { p: max, q: sum, ..arguments })
+    along(encoder, MAX, lines, Map::Same, Finish::Whole, Arguments { y: max, ..arguments })?;
+    along(encoder, SUM, lines, Map::Exp, Finish::Whole, Arguments { y: sum, p: max, ..arguments })?;
+    apply(encoder, elementwise::SOFTMAX, lines, Arguments { p: max, q: sum, ..arguments })
 }
 
 /// `layernorm` of the op table.
 pub fn layernorm(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
     let (lines, arguments) = norm(call);
-    if rows(encoder, arithmetic::LAYERNORM, lines, arguments)? {
+    if rows(encoder, LAYERNORM, lines, arguments)? {
         return Ok(());
     }
     let bytes = 4 * lines.outer as u64;
     let (mean, factor) = (encoder.scratch(bytes)?, encoder.scratch(bytes)?);
-    along(encoder, arithmetic::SUM, lines, Map::Same, Finish::Mean, Arguments { y: mean, ..arguments })?;
+    along(encoder, SUM, lines, Map::Same, Finish::Mean, Arguments { y: mean, ..arguments })?;
     let deviation = Arguments { y: factor, p: mean, ..arguments };
-    along(encoder, arithmetic::SUM, lines, Map::Deviation, Finish::Factor, deviation)?;
-    apply(encoder, arithmetic::LAYERNORM, lines, Arguments { p: mean, q: factor, ..arguments })
+    along(encoder, SUM, lines, Map::Deviation, Finish::Factor, deviation)?;
+    apply(encoder, elementwise::LAYERNORM, lines, Arguments { p: mean, q: factor, ..arguments })
 }
 
 /// `rmsnorm` of the op table.
 pub fn rmsnorm(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
     let (lines, arguments) = norm(call);
-    if rows(encoder, arithmetic::RMSNORM, lines, arguments)? {
+    if rows(encoder, RMSNORM, lines, arguments)? {
         return Ok(());
     }
     let factor = encoder.scratch(4 * lines.outer as u64)?;
-    along(encoder, arithmetic::SUM, lines, Map::Square, Finish::Factor, Arguments { y: factor, ..arguments })?;
-    apply(encoder, arithmetic::RMSNORM, lines, Arguments { p: factor, ..arguments })
+    along(encoder, SUM, lines, Map::Square, Finish::Factor, Arguments { y: factor, ..arguments })?;
+    apply(encoder, elementwise::RMSNORM, lines, Arguments { p: factor, ..arguments })
 }
 
 /// The rows of a norm, and what its kernels share.
@@ -69,10 +75,6 @@ fn norm(call: &Call<'_>) -> (Lines, Arguments) {
     (Lines::along(shape, shape.rank() - 1), arguments)
 }
 
-fn affine(arguments: &Arguments) -> u32 {
-    u32::from(arguments.gamma != 0) | u32::from(arguments.beta != 0) << 1
-}
-
 /// Enqueues the kernel that holds rows, if they are contiguous and short enough.
 fn rows(encoder: &mut Encoder<'_>, function: u32, lines: Lines, mut arguments: Arguments) -> Result<bool> {
     let Lines { outer, n, inner } = lines;
@@ -85,15 +87,12 @@ fn rows(encoder: &mut Encoder<'_>, function: u32, lines: Lines, mut arguments: A
     if inner > 1 || blocks > most {
         return Ok(false);
     }
-    let mut constants = Constants::new(function + arithmetic::ROWS);
-    (constants.blocks, constants.rows, constants.steps) = (blocks, most / blocks, steps);
-    constants.size = 32 * blocks * constants.rows;
-    constants.vectors = steps.min(8);
-    constants.affine = affine(&arguments);
-    constants.values = steps * constants.size;
-    constants.parts = constants.size / 4;
+    let rows = most / blocks;
+    let size = 32 * blocks * rows;
+    let constants =
+        [function, size, steps.min(8), size / 4, steps * size, 0, 0, 0, 0, blocks, rows, steps, arguments.affine()];
     (arguments.n, arguments.units, arguments.value) = (n as u32, outer as u32, n as f32);
-    dispatch(encoder, &constants, &arguments, arguments.units.div_ceil(constants.rows))?;
+    dispatch(encoder, Shader::Lines, &constants, &arguments, arguments.units.div_ceil(rows))?;
     Ok(true)
 }
 
@@ -105,7 +104,5 @@ fn apply(encoder: &mut Encoder<'_>, function: u32, lines: Lines, arguments: Argu
     grid.push(outer, n.wrapping_mul(inner), inner);
     grid.push(n, inner, 0);
     grid.push(inner, 1, 1);
-    let mut constants = Constants::new(function);
-    constants.affine = affine(&arguments);
-    broadcast(encoder, constants, &grid, arguments)
+    broadcast(encoder, function, &grid, arguments)
 }

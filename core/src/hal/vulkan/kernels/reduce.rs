@@ -1,12 +1,18 @@
 //! sum, mean, max and argmax, along an axis or of everything.
 
-use super::arithmetic::{self, Arguments, Constants, aligned, dispatch};
+use super::operands::{Arguments, aligned, dispatch};
 use super::{Call, Op};
 use crate::contract::SUM_BLOCK;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::hal::vulkan::encoder::Encoder;
+use crate::hal::vulkan::shaders::Shader;
 use crate::ops::Lines;
+
+// Values of lines.comp's first constant.
+pub const SUM: u32 = 0;
+pub const MAX: u32 = 1;
+const ARGMAX: u32 = 2;
 
 /// Blocks that a workgroup takes.
 const GROUP: u32 = 32;
@@ -16,11 +22,11 @@ pub fn reduce(encoder: &mut Encoder<'_>, op: Op, call: &Call<'_>) -> Result<()> 
     let x = call.operand(0);
     let lines = Lines::of_reduction(x.shape, call.attrs.axis);
     let (function, finish) = match op {
-        Op::Sum => (arithmetic::SUM, Finish::Whole),
-        Op::Mean => (arithmetic::SUM, Finish::Mean),
-        Op::Max => (arithmetic::MAX, Finish::Whole),
-        _ if call.output.dtype == DType::I64 => (arithmetic::ARGMAX, Finish::Long),
-        _ => (arithmetic::ARGMAX, Finish::Short),
+        Op::Sum => (SUM, Finish::Whole),
+        Op::Mean => (SUM, Finish::Mean),
+        Op::Max => (MAX, Finish::Whole),
+        _ if call.output.dtype == DType::I64 => (ARGMAX, Finish::Long),
+        _ => (ARGMAX, Finish::Short),
     };
     let arguments = Arguments { x: x.address, y: call.output.address, ..Arguments::default() };
     along(encoder, function, lines, Map::Same, finish, arguments)
@@ -66,10 +72,7 @@ pub fn along(
 ) -> Result<()> {
     let Lines { outer, mut n, inner } = lines;
     let (count, y) = ((outer * inner) as u32, arguments.y);
-    let mut constants = Constants::new(function);
-    constants.across = u32::from(inner > 1);
-    constants.map = map as u32;
-    constants.parts = 9 * GROUP;
+    let mut map = map as u32;
     arguments.inner = inner as u32;
     arguments.value = n as f32;
     loop {
@@ -77,29 +80,31 @@ pub fn along(
         let units = count * blocks;
         (arguments.n, arguments.blocks, arguments.units) = (n as u32, blocks, units);
         let contiguous = inner == 1 && (outer == 1 || n.is_multiple_of(4));
-        constants.vector = u32::from(contiguous && aligned(&[arguments.x]));
-        constants.vectors = if n > 32 { 4 } else { 1 };
+        let vector = u32::from(contiguous && aligned(&[arguments.x]));
+        let vectors = if n > 32 { 4 } else { 1 };
+        let mut action = 0;
         let last = blocks == 1;
         if last {
             arguments.y = y;
-            constants.finish = match finish {
+            action = match finish {
                 Finish::Whole => 0,
                 Finish::Mean | Finish::Short => 1,
                 Finish::Factor | Finish::Long => 2,
             };
         } else {
             arguments.y = encoder.scratch(4 * units as u64)?;
-            if function == arithmetic::ARGMAX {
+            if function == ARGMAX {
                 arguments.q = encoder.scratch(4 * units as u64)?;
             }
         }
-        dispatch(encoder, &constants, &arguments, units.div_ceil(GROUP))?;
+        let constants =
+            [function, 8 * GROUP, vectors, 9 * GROUP, 1, vector, u32::from(inner > 1), map, action, 1, 1, 1, 0];
+        dispatch(encoder, Shader::Lines, &constants, &arguments, units.div_ceil(GROUP))?;
         if last {
             return Ok(());
         }
         (arguments.x, arguments.p) = (arguments.y, arguments.q);
-        constants.pairs = u32::from(function == arithmetic::ARGMAX);
-        constants.map = Map::Same as u32;
+        map = u32::from(function == ARGMAX);
         n = blocks as usize;
     }
 }

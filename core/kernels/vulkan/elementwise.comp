@@ -1,7 +1,30 @@
 // y = f(x), y = a op b with broadcasting, and the last step of softmax and the norms, whose statistics are broadcast operands too.
-
+//
 // The result's dimensions are merged where the operands allow it, so that along the last one an operand goes on by one element or
 // stays.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "contract.glsl"
+#include "functions.glsl"
+#include "memory.glsl"
+#include "operands.glsl"
+
+layout(local_size_x = 256) in;
+
+// Of x: below 7 that of contract::Activation; 7 scale, 8 neg, 9 abs, 10 exp, 11 log, 12 sqrt, 13 rsqrt. Of x and p: 14 add, 15 sub,
+// 16 mul, 17 div. Of x, p and q: 18 softmax (maximum, sum), 19 layernorm (mean, factor); 20 rmsnorm, of x and p (factor).
+layout(constant_id = 10) const uint FUNCTION = 0;
+// 1: everything lies at multiples of 16 bytes, and the last dimension is a multiple of four unless it is the only one.
+layout(constant_id = 11) const uint VECTOR = 0;
+// Vectors of four that an invocation has under way.
+layout(constant_id = 12) const uint VECTORS = 1;
+// The result's dimensions: 1, 2, or 3 for more, described at `outer`.
+layout(constant_id = 13) const uint RANK = 1;
+// Elements from one to the next along the last of them, of x and of p and q: 0 or 1.
+layout(constant_id = 14) const uint X_STEP = 1;
+layout(constant_id = 15) const uint P_STEP = 1;
+// 1: gamma, 2: beta, 3: both.
+layout(constant_id = 16) const uint AFFINE = 0;
 
 // Which elements make element i: of x, of p and q, of gamma and beta.
 uvec3 locate(const uint i) {
@@ -19,18 +42,6 @@ uvec3 locate(const uint i) {
         row = rest;
     }
     return place;
-}
-
-// Four elements: one vector, one element four times, or wherever they are.
-vec4 fetch(const uvec2 address, const uvec4 index, const bool whole, const uint step_) {
-    if (whole) {
-        return step_ == 1u ? load4(address, index.x) : vec4(load(address, index.x));
-    }
-    vec4 v;
-    for (uint k = 0u; k < 4u; k++) {
-        v[k] = load(address, index[k]);
-    }
-    return v;
 }
 
 float apply(const float v, const float a, const float b, const float g, const float h) {
@@ -79,19 +90,26 @@ float apply(const float v, const float a, const float b, const float g, const fl
     return r;
 }
 
-void elementwise() {
+void main() {
     uint first = gl_WorkGroupID.x * (1024u * VECTORS);
     bool whole = VECTOR == 1u && n - first >= 1024u * VECTORS;
-    uint step_ = whole ? 1u : 256u;
     first += gl_LocalInvocationIndex * (whole ? 4u : 1u);
     vec4 v[VECTORS], a[VECTORS], b[VECTORS], g[VECTORS], h[VECTORS];
-    for (uint j = 0u; j < VECTORS; j++) {
+    [[unroll]] for (uint j = 0u; j < VECTORS; j++) {
+        uint i = first + 1024u * j;
         uvec4 of_x, of_p, of_g;
-        for (uint k = 0u; k < 4u; k++) {
-            uvec3 place = locate(min(first + 1024u * j + step_ * k, n - 1u));
-            of_x[k] = place.x;
-            of_p[k] = place.y;
-            of_g[k] = place.z;
+        if (whole) {
+            uvec3 place = locate(i);
+            of_x.x = place.x;
+            of_p.x = place.y;
+            of_g.x = place.z;
+        } else {
+            [[unroll]] for (uint k = 0u; k < 4u; k++) {
+                uvec3 place = locate(min(i + 256u * k, n - 1u));
+                of_x[k] = place.x;
+                of_p[k] = place.y;
+                of_g[k] = place.z;
+            }
         }
         v[j] = fetch(x, of_x, whole, X_STEP);
         if (FUNCTION >= 14u) {
@@ -107,15 +125,15 @@ void elementwise() {
             h[j] = fetch(beta, of_g, whole, 1u);
         }
     }
-    for (uint j = 0u; j < VECTORS; j++) {
-        for (uint k = 0u; k < 4u; k++) {
+    [[unroll]] for (uint j = 0u; j < VECTORS; j++) {
+        [[unroll]] for (uint k = 0u; k < 4u; k++) {
             v[j][k] = apply(v[j][k], a[j][k], b[j][k], g[j][k], h[j][k]);
         }
         uint i = first + 1024u * j;
         if (whole) {
             store4(y, i, v[j]);
         } else {
-            for (uint k = 0u; k < 4u; k++) {
+            [[unroll]] for (uint k = 0u; k < 4u; k++) {
                 if (i + 256u * k < n) {
                     store(y, i + 256u * k, v[j][k]);
                 }

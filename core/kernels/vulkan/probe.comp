@@ -1,8 +1,19 @@
 // One primitive of the contract on each of a list of operands: the known-answer test of a device.
-//
-// Four words each at x: 0 add, 1 sub, 2 mul, 3 div, 4 sqrt, 5 fmaz; operands.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "contract.glsl"
+#include "memory.glsl"
 
-void probe() {
+layout(local_size_x = 64) in;
+
+layout(push_constant, scalar) uniform Push {
+    // Four words each: 0 add, 1 sub, 2 mul, 3 div, 4 sqrt, 5 fmaz; operands.
+    uvec2 x;
+    uvec2 y;
+    uint n;
+};
+
+void main() {
     uint i = gl_GlobalInvocationID.x;
     if (i >= n) {
         return;

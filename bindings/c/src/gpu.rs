@@ -1,0 +1,134 @@
+//! The GPUs of this machine, and what a context's own stream does.
+
+use crate::buffer::adead_buffer;
+use crate::context::{adead_context, adead_device_info, device_info};
+use crate::kernel::{Call, adead_kernel};
+use crate::pointers::{Growing, Out, fail, reference, report};
+use crate::status::{adead_status, guard};
+use adead_core::config::Config;
+use adead_core::hal::{DeviceInfo, MemoryUse};
+use adead_core::{Result, Status, devices};
+use std::ffi::c_void;
+use std::ptr::null;
+
+/// What kind of device, one of `ADEAD_KIND_…`.
+pub type adead_device_kind = i32;
+
+/// A device's memory, in bytes. The caller sets `struct_size`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct adead_memory_use {
+    /// `sizeof(adead_memory_use)`.
+    pub struct_size: usize,
+    /// What it has.
+    pub total: u64,
+    /// What the driver says is left for this process; what adead has not taken where it does not say.
+    pub free: u64,
+    /// Taken from the driver by this process through adead.
+    pub held: u64,
+    /// Of that, in use.
+    pub used: u64,
+    /// Allocations in use.
+    pub allocations: u64,
+}
+
+// SAFETY: as asked.
+unsafe impl Growing for adead_memory_use {
+    const NAME: &'static str = "adead_memory_use";
+    const FIRST_SIZE: usize = 48;
+}
+
+/// Every GPU that may be used.
+#[inline(never)]
+fn gpus() -> Result<Vec<DeviceInfo>> {
+    match devices::gpus(&Config::load()?) {
+        Err(error) if error.status() == Status::BackendUnavailable => Ok(Vec::new()),
+        gpus => gpus,
+    }
+}
+
+/// How many GPUs this machine has, of those that `ADEAD_VISIBLE_DEVICES` leaves; 0 without a driver.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_gpu_count(out: *mut usize) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let out = unsafe { Out::new(out, "out") }?;
+        out.write(gpus()?.len());
+        Ok(())
+    })
+}
+
+/// What GPU `index` is: the preferred one is 0, software ones come last. It is not opened, and its contract level says
+/// `ADEAD_CONTRACT_EMULATED` as long as nobody has looked how it computes. The caller sets `out->struct_size`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_gpu_info(index: usize, out: *mut adead_device_info) -> adead_status {
+    guard(|| {
+        let make = |struct_size| {
+            let gpus = gpus()?;
+            match gpus.get(index) {
+                Some(info) => Ok(device_info(struct_size, info)),
+                None => fail!(InvalidArgument, "index is {index}; there are {} GPUs", gpus.len()),
+            }
+        };
+        // SAFETY: the caller vouches for the pointer.
+        unsafe { report(out, "out", make) }
+    })
+}
+
+/// The memory of the context's GPU, or of the host where it has none. The caller sets `out->struct_size`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_memory(context: *const adead_context, out: *mut adead_memory_use) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        unsafe {
+            let context = reference(context, "context")?;
+            report(out, "out", |struct_size| {
+                let MemoryUse { total, free, held, used, allocations } = context.0.memory()?;
+                Ok(adead_memory_use { struct_size, total, free, held, used, allocations })
+            })
+        }
+    })
+}
+
+/// Enqueues a kernel over `groups[0]`·`groups[1]`·`groups[2]` workgroups, with `count` buffers in the order of their set
+/// and binding. It returns at once; reading a buffer, or `adead_wait`, waits. `invalid_argument` says what does not
+/// fit: the number of buffers, their sizes, the groups, missing push constants.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_dispatch(
+    context: *const adead_context,
+    kernel: *const adead_kernel,
+    buffers: *const *mut adead_buffer,
+    count: usize,
+    groups: *const u32,
+) -> adead_status {
+    // SAFETY: passed on.
+    unsafe { adead_dispatch_with(context, kernel, buffers, count, null(), 0, groups) }
+}
+
+/// `adead_dispatch` with the `push_bytes` bytes of the kernel's push constants at `push`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_dispatch_with(
+    context: *const adead_context,
+    kernel: *const adead_kernel,
+    buffers: *const *mut adead_buffer,
+    count: usize,
+    push: *const c_void,
+    push_bytes: usize,
+    groups: *const u32,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        unsafe {
+            let context = reference(context, "context")?;
+            let Call { kernel, buffers, push, groups } = Call::new(kernel, buffers, count, push, push_bytes, groups)?;
+            context.0.dispatch_with(kernel, buffers, push, groups)
+        }
+    })
+}
+
+/// Waits until everything that the context enqueued has finished.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_wait(context: *const adead_context) -> adead_status {
+    // SAFETY: the caller vouches for the pointer.
+    guard(|| unsafe { reference(context, "context") }?.0.wait())
+}

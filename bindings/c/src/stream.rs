@@ -1,0 +1,290 @@
+//! Streams of the caller's: work that runs in order, beside that of other streams.
+
+use crate::buffer::adead_buffer;
+use crate::context::adead_context;
+use crate::event::{adead_download, adead_event, adead_recording, adead_timestamp};
+use crate::kernel::{Call, adead_kernel};
+use crate::op::{adead_attrs, adead_op, operation};
+use crate::pointers::{Out, array, dimensions, exclusive, fail, reference};
+use crate::status::{adead_status, guard, guard_destroy};
+use crate::tensor::{adead_dtype, dtype};
+use adead_core::gpu::{Operand, Stream};
+use adead_core::{Attrs, Meta, Result, Shape};
+use std::ffi::c_void;
+
+/// A queue of work on a context's device. What it is given runs in order; streams run beside each other. One thread at a
+/// time.
+pub struct adead_stream(Stream);
+
+/// A buffer as an operand of an operation.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct adead_operand {
+    /// Where the elements are. NULL: an optional operand is absent.
+    pub buffer: *mut adead_buffer,
+    /// The byte at which the first one begins.
+    pub offset: usize,
+    /// The dimensions.
+    pub dims: *const usize,
+    /// How many dimensions.
+    pub rank: usize,
+    /// What the elements are.
+    pub dtype: adead_dtype,
+    /// 0.
+    pub reserved: i32,
+}
+
+/// # Safety
+/// What it points to is there.
+unsafe fn meta(operand: &adead_operand) -> Result<Meta> {
+    if operand.buffer.is_null() {
+        return Ok(Meta::scalar());
+    }
+    if operand.reserved != 0 {
+        fail!(Unsupported, "reserved of adead_operand is {}; it must be 0", operand.reserved);
+    }
+    // SAFETY: passed on.
+    let dims = unsafe { dimensions(operand.dims, operand.rank) }?;
+    Ok(Meta::new(dtype(operand.dtype)?, Shape::new(dims)?))
+}
+
+/// A stream on the context's device.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_stream_create(
+    context: *const adead_context,
+    out: *mut *mut adead_stream,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (context, out) = unsafe { (reference(context, "context")?, Out::new(out, "out")?) };
+        out.give(adead_stream(context.0.stream()?));
+        Ok(())
+    })
+}
+
+/// Waits for what the stream was given and gives it up; NULL is fine.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_stream_destroy(stream: *mut adead_stream) {
+    guard_destroy(stream);
+}
+
+/// Enqueues a copy of `bytes` bytes at `data` to a buffer from `offset` on; `data` is the caller's again when it returns.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_stream_upload(
+    stream: *mut adead_stream,
+    buffer: *mut adead_buffer,
+    offset: usize,
+    data: *const c_void,
+    bytes: usize,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        unsafe {
+            let (stream, buffer) = (exclusive(stream, "stream")?, reference(buffer, "buffer")?);
+            stream.0.upload(&buffer.0, offset, array(data.cast::<u8>(), bytes, "data")?)
+        }
+    })
+}
+
+/// Enqueues a copy of `bytes` bytes of a buffer from `offset` on to the host; `adead_download_read` takes them from
+/// there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_stream_download(
+    stream: *mut adead_stream,
+    buffer: *const adead_buffer,
+    offset: usize,
+    bytes: usize,
+    out: *mut *mut adead_download,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (stream, buffer, out) =
+            unsafe { (exclusive(stream, "stream")?, reference(buffer, "buffer")?, Out::new(out, "out")?) };
+        out.give(adead_download(Some(stream.0.download(&buffer.0, offset, bytes)?)));
+        Ok(())
+    })
+}
+
+/// Enqueues a copy of `bytes` bytes from one buffer's `from_offset` to another's `to_offset`. Within one buffer the parts
+/// must not overlap.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_stream_copy(
+    stream: *mut adead_stream,
+    from: *const adead_buffer,
+    from_offset: usize,
+    to: *mut adead_buffer,
+    to_offset: usize,
+    bytes: usize,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (stream, from, to) =
+            unsafe { (exclusive(stream, "stream")?, reference(from, "from")?, reference(to, "to")?) };
+        stream.0.copy((&from.0, from_offset), (&to.0, to_offset), bytes)
+    })
+}
+
+/// Enqueues the zeroing of `bytes` bytes of a buffer from `offset` on: whole 4-byte words, but for a buffer's end.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_stream_clear(
+    stream: *mut adead_stream,
+    buffer: *mut adead_buffer,
+    offset: usize,
+    bytes: usize,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (stream, buffer) = unsafe { (exclusive(stream, "stream")?, reference(buffer, "buffer")?) };
+        stream.0.clear(&buffer.0, offset, bytes)
+    })
+}
+
+/// Enqueues a kernel, as `adead_dispatch_with` does; without push constants `push_bytes` is 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_stream_dispatch(
+    stream: *mut adead_stream,
+    kernel: *const adead_kernel,
+    buffers: *const *mut adead_buffer,
+    count: usize,
+    push: *const c_void,
+    push_bytes: usize,
+    groups: *const u32,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        unsafe {
+            let stream = exclusive(stream, "stream")?;
+            let Call { kernel, buffers, push, groups } = Call::new(kernel, buffers, count, push, push_bytes, groups)?;
+            stream.0.dispatch(kernel, buffers, push, groups)
+        }
+    })
+}
+
+/// Enqueues an operation on buffers: `count` operands in its order, and where its result goes, with the dtype and shape
+/// that follow from them. `attrs` may be NULL. What only the device can find (an id outside a table) comes from
+/// `adead_stream_sync`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_stream_run(
+    stream: *mut adead_stream,
+    op: adead_op,
+    operands: *const adead_operand,
+    count: usize,
+    attrs: *const adead_attrs,
+    result: *const adead_operand,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        unsafe {
+            let stream = exclusive(stream, "stream")?;
+            let (operands, result) = (array(operands, count, "operands")?, reference(result, "result")?);
+            let attrs = attrs.as_ref().map_or(&Attrs::DEFAULT, |attrs| &attrs.0);
+            let (mut metas, mut inputs) = (Vec::new(), Vec::new());
+            for operand in operands {
+                metas.push(meta(operand)?);
+            }
+            for (operand, meta) in operands.iter().zip(&metas) {
+                let buffer = operand.buffer.as_ref();
+                inputs.push(buffer.map(|buffer| Operand { buffer: &buffer.0, offset: operand.offset, meta }));
+            }
+            let buffer = &reference(result.buffer, "result->buffer")?.0;
+            let output = Operand { buffer, offset: result.offset, meta: &meta(result)? };
+            stream.0.run(operation(op)?, attrs, &inputs, output)
+        }
+    })
+}
+
+/// The point after everything that the stream was given so far.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_stream_event(stream: *mut adead_stream, out: *mut *mut adead_event) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (stream, out) = unsafe { (exclusive(stream, "stream")?, Out::new(out, "out")?) };
+        out.give(adead_event(stream.0.event()?));
+        Ok(())
+    })
+}
+
+/// Everything that the stream is given from now on waits for an event of the same device.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_stream_wait_event(stream: *mut adead_stream, event: *const adead_event) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (stream, event) = unsafe { (exclusive(stream, "stream")?, reference(event, "event")?) };
+        stream.0.wait_for(&event.0)
+    })
+}
+
+/// Enqueues the taking of a time.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_stream_timestamp(
+    stream: *mut adead_stream,
+    out: *mut *mut adead_timestamp,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (stream, out) = unsafe { (exclusive(stream, "stream")?, Out::new(out, "out")?) };
+        out.give(adead_timestamp(stream.0.timestamp()?));
+        Ok(())
+    })
+}
+
+/// From here to `adead_stream_record_end` the stream records what it is given instead of running it. Uploads, downloads,
+/// events and timestamps can't be recorded. `invalid_argument` while recording already, `unsupported` on the CPU.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_stream_record_begin(stream: *mut adead_stream) -> adead_status {
+    // SAFETY: the caller vouches for the pointer.
+    guard(|| unsafe { exclusive(stream, "stream") }?.0.start_recording())
+}
+
+/// What was recorded, to be run any number of times. It keeps the memory and the kernels that it uses.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_stream_record_end(
+    stream: *mut adead_stream,
+    out: *mut *mut adead_recording,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (stream, out) = unsafe { (exclusive(stream, "stream")?, Out::new(out, "out")?) };
+        out.give(adead_recording(stream.0.finish_recording()?));
+        Ok(())
+    })
+}
+
+/// Enqueues a recording of the same device.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_stream_replay(
+    stream: *mut adead_stream,
+    recording: *const adead_recording,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (stream, recording) = unsafe { (exclusive(stream, "stream")?, reference(recording, "recording")?) };
+        stream.0.replay(&recording.0)
+    })
+}
+
+/// Hands what the stream was given to the device now, without waiting. Work begins by itself; this only spares it a wait
+/// behind what is under way.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_stream_flush(stream: *mut adead_stream) -> adead_status {
+    // SAFETY: the caller vouches for the pointer.
+    guard(|| unsafe { exclusive(stream, "stream") }?.0.flush())
+}
+
+/// Waits until everything that the stream was given has finished. The first error that the device found in it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_stream_sync(stream: *mut adead_stream) -> adead_status {
+    // SAFETY: the caller vouches for the pointer.
+    guard(|| unsafe { exclusive(stream, "stream") }?.0.synchronize())
+}
+
+/// Whether everything that the stream was given has finished: 0 or 1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_stream_query(stream: *mut adead_stream, out: *mut i32) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (stream, out) = unsafe { (exclusive(stream, "stream")?, Out::new(out, "out")?) };
+        out.write(stream.0.query()?.into());
+        Ok(())
+    })
+}

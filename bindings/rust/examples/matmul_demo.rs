@@ -1,0 +1,73 @@
+//! Multiplies two matrices on the best GPU with a kernel of one's own, whose sizes are specialization constants, and
+//! compares the product with the CPU's.
+//!
+//! `cargo run --release -p adead --example matmul_demo [KERNEL]`: `examples/kernels/matmul.spv`, whose source lies beside it.
+
+use adead::gpu::PipelineOptions;
+use adead::{Context, Gpu, Result, Tensor};
+use std::process::ExitCode;
+
+const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/kernels/matmul.spv");
+const M: usize = 300;
+const N: usize = 500;
+const K: usize = 400;
+
+fn main() -> ExitCode {
+    let gpu = match Gpu::new() {
+        Ok(gpu) => gpu,
+        Err(error) => {
+            eprintln!("matmul_demo: no GPU to run on: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    match run(&gpu) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("matmul_demo: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(gpu: &Gpu) -> Result<bool> {
+    let path = std::env::args().nth(1).unwrap_or(KERNEL.into());
+    // The kernel as it is multiplies matrices of 512 by 512; with constants set it is another one.
+    let sizes = PipelineOptions::default().constant(0, M as u32).constant(1, N as u32).constant(2, K as u32);
+    let kernel = gpu.create_pipeline(&gpu.load_spirv(path)?, &sizes)?;
+    let x: Vec<f32> = (0..M * K).map(|i| (i % 101) as f32 / 101.0 - 0.5).collect();
+    let y: Vec<f32> = (0..K * N).map(|i| (i % 103) as f32 / 103.0 - 0.5).collect();
+    let (a, b, c) = (gpu.buffer(&x)?, gpu.buffer(&y)?, gpu.buffer_zeroed(M * N * 4)?);
+    let groups = [N.div_ceil(16) as u32, M.div_ceil(16) as u32, 1];
+
+    // Once to warm up: drivers finish compiling when a kernel first runs.
+    gpu.dispatch(&kernel, &[&a, &b, &c], groups)?;
+    gpu.wait()?;
+
+    // A stream of one's own, to take the time.
+    let mut stream = gpu.stream()?;
+    let begin = stream.timestamp()?;
+    stream.dispatch(&kernel, &[&a, &b, &c], &[], groups)?;
+    let end = stream.timestamp()?;
+    stream.synchronize()?;
+    let ns = end.since(&begin)? as f64;
+
+    // The kernel adds in an order of its own and is no operation of adead's, so it may differ in the last bits.
+    let cpu = Context::open("cpu")?;
+    let expected = cpu.matmul(&Tensor::new(&x, &[M, K])?, &Tensor::new(&y, &[K, N])?)?.to_vec::<f32>()?;
+    let mut most = 0.0f64;
+    for (i, (found, expected)) in c.to_vec::<f32>()?.iter().zip(&expected).enumerate() {
+        let difference = (f64::from(*found) - f64::from(*expected)).abs();
+        if difference.is_nan() || difference > 1e-4 {
+            eprintln!("matmul_demo: element {i} is {found} and must be {expected}");
+            return Ok(false);
+        }
+        most = most.max(difference);
+    }
+    let info = gpu.device_info();
+    println!("device  {} ({}, {})", info.name, info.id, info.driver);
+    let gflops = 2.0 * (M * N * K) as f64 / ns;
+    println!("matmul  [{M}, {K}] by [{K}, {N}] in {:.3} ms, {gflops:.1} GFLOP/s", ns / 1e6);
+    println!("checked all of {} elements: the largest difference to the CPU's is {most:.1e}", M * N);
+    Ok(true)
+}

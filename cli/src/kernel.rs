@@ -1,0 +1,353 @@
+//! `adead kernel`, and the parts of the command line of `adead dispatch`.
+
+use crate::args::{KernelArgs, parse_size};
+use crate::failure::{Result, line, write};
+use crate::files::{name, read};
+use crate::format::table;
+use crate::source::{Input, Source, parse_source};
+use adead::spirv::{Binding, BindingKind, ConstantKind, EntryPoint, Module, SpecializationConstant};
+use adead::{DType, Shape};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// What a buffer holds at first.
+#[derive(Clone, Debug)]
+pub enum Contents {
+    /// A `.npy` file.
+    File(PathBuf),
+    /// So many bytes of zeros.
+    Zeros(usize),
+    /// Of a dtype and shape, by a generator.
+    Made(DType, Shape, Input),
+}
+
+/// Parses the value of `--buffer`.
+pub fn parse_contents(text: &str) -> Result<Contents, String> {
+    if let Some(size) = text.strip_prefix("zeros:") {
+        return Ok(Contents::Zeros(parse_size(size)?));
+    }
+    let Some((kind, (dims, source))) =
+        text.split_once('[').and_then(|(kind, rest)| Some((kind, rest.split_once("]:")?)))
+    else {
+        return Ok(Contents::File(text.into()));
+    };
+    let Ok(dtype) = kind.parse::<DType>() else {
+        return Err(format!("'{kind}' is no dtype: f32, f16, bf16, i32, i64, u32"));
+    };
+    let sizes = dims.split(',').filter(|size| !dims.is_empty() || !size.is_empty());
+    let sizes: Result<Vec<usize>, _> = sizes.map(|size| size.trim().parse()).collect();
+    let shape = sizes.map_err(|_| format!("'[{dims}]' is no shape"))?;
+    let shape = Shape::new(&shape).map_err(|error| error.message().to_string())?;
+    match parse_source(source)? {
+        Source::File(_) => Err(format!("'{source}' is none of zeros, rand:SEED[:E], wild:SEED, ids:SEED:N, fill:HEX")),
+        source => Ok(Contents::Made(dtype, shape, Input { slot: String::new(), source, text: text.into() })),
+    }
+}
+
+/// A push constant's bytes, in this machine's order, and what its place is a multiple of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pushed {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// Bytes.
+    pub align: usize,
+}
+
+/// Parses one of the values of `--push`.
+pub fn parse_pushed(text: &str) -> Result<Pushed, String> {
+    fn number<T: std::str::FromStr>(word: &str, kind: &str) -> Result<T, String> {
+        word.parse().map_err(|_| format!("'{word}' is no {kind}"))
+    }
+    let bytes = match text.split_once(':') {
+        Some(("u32", word)) => number::<u32>(word, "u32")?.to_ne_bytes().to_vec(),
+        Some(("i32", word)) => number::<i32>(word, "i32")?.to_ne_bytes().to_vec(),
+        Some(("f32", word)) => number::<f32>(word, "f32")?.to_ne_bytes().to_vec(),
+        Some(("u64", word)) => number::<u64>(word, "u64")?.to_ne_bytes().to_vec(),
+        Some(("i64", word)) => number::<i64>(word, "i64")?.to_ne_bytes().to_vec(),
+        Some(("f64", word)) => number::<f64>(word, "f64")?.to_ne_bytes().to_vec(),
+        Some(("hex", word)) => {
+            let digits = word.len().is_multiple_of(2) && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+            if !digits || word.is_empty() {
+                return Err(format!("'{word}' is no row of hexadecimal bytes"));
+            }
+            let byte = |i: usize| u8::from_str_radix(&word[i..i + 2], 16).unwrap_or_default();
+            return Ok(Pushed { bytes: (0..word.len()).step_by(2).map(byte).collect(), align: 1 });
+        }
+        Some(_) => return Err("types are u32, i32, f32, u64, i64, f64 and hex".into()),
+        None => word(text, None)?.to_ne_bytes().to_vec(),
+    };
+    Ok(Pushed { align: bytes.len(), bytes })
+}
+
+/// Push constants as a block: each value on a multiple of its size, as in GLSL.
+pub fn block(values: &[Pushed]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for value in values {
+        bytes.resize(bytes.len().next_multiple_of(value.align), 0);
+        bytes.extend(&value.bytes);
+    }
+    bytes
+}
+
+/// Parses the value of `--constant`.
+pub fn parse_constant(text: &str) -> Result<(u32, String), String> {
+    match text.split_once('=').map(|(id, value)| (id.parse(), value)) {
+        Some((Ok(id), value)) if !value.is_empty() => Ok((id, value.into())),
+        _ => Err("it must be a constant's number, '=', and its value".into()),
+    }
+}
+
+/// Parses the value of `--out`.
+pub fn parse_numbered(text: &str) -> Result<(usize, PathBuf), String> {
+    match text.split_once('=').map(|(index, path)| (index.parse(), path)) {
+        Some((Ok(index), path)) if !path.is_empty() => Ok((index, path.into())),
+        _ => Err("it must be a buffer's number, '=', and a file".into()),
+    }
+}
+
+/// A value of 32 bits as a kernel has it: of that kind, or of the one that it is written as.
+pub fn word(text: &str, kind: Option<ConstantKind>) -> Result<u32, String> {
+    let float = || text.parse::<f32>().map(f32::to_bits).map_err(|_| format!("'{text}' is no number"));
+    match (kind, text) {
+        (Some(ConstantKind::Float), _) => float(),
+        (None | Some(ConstantKind::Bool), "true") => Ok(1),
+        (None | Some(ConstantKind::Bool), "false") => Ok(0),
+        (Some(ConstantKind::Bool), _) => Err(format!("'{text}' is neither true nor false")),
+        (kind, _) => match text.parse::<i64>() {
+            Ok(number) if u32::try_from(number).is_ok() && kind != Some(ConstantKind::Int) => Ok(number as u32),
+            Ok(number) if i32::try_from(number).is_ok() && kind != Some(ConstantKind::Uint) => Ok(number as u32),
+            Ok(_) => Err(format!("{text} does not fit in 32 bits")),
+            Err(_) if kind.is_none() => float(),
+            Err(_) => Err(format!("'{text}' is no integer")),
+        },
+    }
+}
+
+/// Shows a module; no GPU is needed.
+pub fn show(args: &KernelArgs) -> Result<()> {
+    let bytes = read(&args.module)?;
+    let module = Module::parse(&bytes)?;
+    let (path, version) = (name(&args.module), module.words()[1]);
+    let version = format!("{}.{}", version >> 16 & 0xff, version >> 8 & 0xff);
+    if args.json {
+        return line(format_args!("{:#}", to_json(&module, &path, &version, bytes.len())));
+    }
+    let capabilities: Vec<String> = module.capabilities().iter().map(|&number| capability(number)).collect();
+    let needs: Vec<String> = capabilities.into_iter().chain(module.extensions().iter().cloned()).collect();
+    let mut rows = vec![
+        row("module", format!("{path} (SPIR-V {version}, {} bytes)", bytes.len())),
+        row("needs", needs.join(", ")),
+    ];
+    for entry in module.entry_points() {
+        rows.extend(describe(entry));
+    }
+    rows.extend(module.constants().iter().map(|constant| {
+        row("constant", format!("{}: {}, {} if it is not set", constant.id, kind(constant), default(constant)))
+    }));
+    write(table(&rows, 2).as_bytes())
+}
+
+fn row(name: &str, text: String) -> Vec<String> {
+    vec![name.into(), text]
+}
+
+fn describe(entry: &EntryPoint) -> Vec<Vec<String>> {
+    let [x, y, z] = entry.workgroup_size;
+    let set: Vec<String> = ["x", "y", "z"]
+        .iter()
+        .zip(entry.workgroup_constants)
+        .filter_map(|(axis, constant)| Some(format!("{axis} is constant {}", constant?)))
+        .collect();
+    let set = if set.is_empty() { String::new() } else { format!(" ({})", set.join(", ")) };
+    let mut rows = vec![row("entry", format!("{}, workgroup {x} x {y} x {z}{set}", entry.name))];
+    if entry.shared_bytes > 0 {
+        rows.push(row("shared", format!("{} bytes in a workgroup", entry.shared_bytes)));
+    }
+    for (index, binding) in entry.bindings.iter().enumerate() {
+        let Binding { set, binding: number, count, bytes, stride, .. } = binding;
+        let many = if *count == 1 { String::new() } else { format!(", an array of {count}") };
+        let size = match (bytes, stride) {
+            (0, 0) => String::new(),
+            (0, stride) => format!(", elements of {stride} bytes"),
+            (bytes, 0) => format!(", {bytes} bytes"),
+            (bytes, stride) => format!(", {bytes} bytes and elements of {stride}"),
+        };
+        let text = format!("{index}: set {set}, binding {number}, {}, {}{size}{many}", binding.kind, access(binding));
+        rows.push(row(if is_buffer(binding) { "buffer" } else { "resource" }, text));
+    }
+    if let Some(push) = &entry.push_constants {
+        let members: Vec<String> =
+            push.members.iter().map(|member| format!("{} at {}", member.bytes, member.offset)).collect();
+        rows.push(row("push", format!("{} bytes: {}", push.bytes, members.join(", "))));
+    }
+    rows
+}
+
+fn is_buffer(binding: &Binding) -> bool {
+    matches!(binding.kind, BindingKind::StorageBuffer | BindingKind::UniformBuffer)
+}
+
+fn access(binding: &Binding) -> &'static str {
+    match (binding.readable, binding.writable) {
+        (true, true) => "read and written",
+        (true, false) => "read",
+        (false, true) => "written",
+        (false, false) => "not used",
+    }
+}
+
+fn kind(constant: &SpecializationConstant) -> String {
+    let bits = constant.bytes * 8;
+    match constant.kind {
+        ConstantKind::Bool => "bool".into(),
+        ConstantKind::Int => format!("i{bits}"),
+        ConstantKind::Uint => format!("u{bits}"),
+        ConstantKind::Float => format!("f{bits}"),
+    }
+}
+
+fn default(constant: &SpecializationConstant) -> String {
+    let SpecializationConstant { kind, bytes, default, .. } = *constant;
+    let unused = 64 - 8 * bytes.clamp(1, 8);
+    match (kind, bytes) {
+        (ConstantKind::Bool, _) => (default != 0).to_string(),
+        (ConstantKind::Int, _) => (((default << unused) as i64) >> unused).to_string(),
+        (ConstantKind::Float, 4) => f32::from_bits(default as u32).to_string(),
+        (ConstantKind::Float, 8) => f64::from_bits(default).to_string(),
+        (ConstantKind::Float, _) => format!("{default:#x}"),
+        (ConstantKind::Uint, _) => default.to_string(),
+    }
+}
+
+/// A capability's name, for those that compute kernels usually have; else its number.
+fn capability(number: u32) -> String {
+    let name = match number {
+        0 => "Matrix",
+        1 => "Shader",
+        9 => "Float16",
+        10 => "Float64",
+        11 => "Int64",
+        12 => "Int64Atomics",
+        22 => "Int16",
+        39 => "Int8",
+        61 => "GroupNonUniform",
+        62 => "GroupNonUniformVote",
+        63 => "GroupNonUniformArithmetic",
+        64 => "GroupNonUniformBallot",
+        65 => "GroupNonUniformShuffle",
+        66 => "GroupNonUniformShuffleRelative",
+        67 => "GroupNonUniformClustered",
+        68 => "GroupNonUniformQuad",
+        4433 => "StorageBuffer16BitAccess",
+        4448 => "StorageBuffer8BitAccess",
+        4464 => "DenormPreserve",
+        4465 => "DenormFlushToZero",
+        4466 => "SignedZeroInfNanPreserve",
+        4467 => "RoundingModeRTE",
+        4468 => "RoundingModeRTZ",
+        5345 => "VulkanMemoryModel",
+        5347 => "PhysicalStorageBufferAddresses",
+        number => return format!("capability {number}"),
+    };
+    name.into()
+}
+
+fn to_json(module: &Module, path: &str, version: &str, bytes: usize) -> Value {
+    let binding = |binding: &Binding| {
+        json!({
+            "set": binding.set,
+            "binding": binding.binding,
+            "kind": binding.kind.name(),
+            "count": binding.count,
+            "readable": binding.readable,
+            "writable": binding.writable,
+            "bytes": binding.bytes,
+            "stride": binding.stride,
+        })
+    };
+    let entry = |entry: &EntryPoint| {
+        json!({
+            "name": entry.name,
+            "workgroup": entry.workgroup_size,
+            "workgroup_constants": entry.workgroup_constants,
+            "shared_bytes": entry.shared_bytes,
+            "bindings": entry.bindings.iter().map(binding).collect::<Vec<_>>(),
+            "push_constants": entry.push_constants.as_ref().map(|push| json!({
+                "bytes": push.bytes,
+                "members": push.members.iter()
+                    .map(|member| json!({"offset": member.offset, "bytes": member.bytes})).collect::<Vec<_>>(),
+            })),
+        })
+    };
+    let constant = |it: &SpecializationConstant| json!({"id": it.id, "type": kind(it), "default": default(it)});
+    json!({
+        "module": path,
+        "spirv": version,
+        "bytes": bytes,
+        "capabilities": module.capabilities(),
+        "extensions": module.extensions(),
+        "entry_points": module.entry_points().iter().map(entry).collect::<Vec<_>>(),
+        "constants": module.constants().iter().map(constant).collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_are_told_apart() {
+        assert!(matches!(parse_contents("a.npy"), Ok(Contents::File(_))));
+        assert!(matches!(parse_contents("f32[3].npy"), Ok(Contents::File(_))));
+        assert!(matches!(parse_contents("zeros:3KiB"), Ok(Contents::Zeros(3072))));
+        for (text, dtype, dims) in [
+            ("f32[2, 3]:rand:1:2", DType::F32, &[2, 3][..]),
+            ("i64[]:zeros", DType::I64, &[]),
+            ("u32[0]:fill:00000001", DType::U32, &[0]),
+        ] {
+            match parse_contents(text) {
+                Ok(Contents::Made(found, shape, _)) => assert_eq!((found, shape.dims()), (dtype, dims), "{text}"),
+                other => panic!("{text}: {other:?}"),
+            }
+        }
+        for wrong in ["zeros:", "zeros:x", "f64[2]:zeros", "f32[2,]:zeros", "f32[-1]:zeros", "f32[2]:a.npy", "f32[2]:"]
+        {
+            assert!(parse_contents(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn push_constants_are_laid_out_as_in_glsl() {
+        let pushed = |text: &str| parse_pushed(text).unwrap();
+        assert_eq!(pushed("7"), pushed("u32:7"));
+        assert_eq!(pushed("-1"), pushed("i32:-1"));
+        assert_eq!(pushed("0.5"), pushed("f32:0.5"));
+        assert_eq!(pushed("true"), pushed("u32:1"));
+        let mut expected = vec![1, 0xff, 0, 0];
+        expected.extend(2u32.to_ne_bytes());
+        expected.extend(3u64.to_ne_bytes());
+        assert_eq!(block(&[pushed("hex:01ff"), pushed("2"), pushed("u64:3")]), expected);
+        assert!(block(&[]).is_empty());
+        for wrong in ["", "x", "u32:-1", "i32:2147483648", "4294967296", "u8:1", "hex:", "hex:1", "hex:xy", "f32:"] {
+            assert!(parse_pushed(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn constants_take_their_kind() {
+        use ConstantKind::{Bool, Float, Int, Uint};
+        assert_eq!(word("1", Some(Float)), Ok(1.0f32.to_bits()));
+        assert_eq!(word("-1", Some(Int)), Ok(u32::MAX));
+        assert_eq!(word("4294967295", Some(Uint)), Ok(u32::MAX));
+        assert_eq!(word("true", Some(Bool)), Ok(1));
+        for (text, kind) in [("-1", Uint), ("4294967295", Int), ("1", Bool), ("0.5", Int), ("true", Uint), ("x", Float)]
+        {
+            assert!(word(text, Some(kind)).is_err(), "{text} {kind:?}");
+        }
+        assert_eq!(parse_constant("3=x"), Ok((3, "x".into())));
+        assert_eq!(parse_numbered("3=x"), Ok((3, "x".into())));
+        for wrong in ["", "3", "3=", "=x", "-3=x", "a=x"] {
+            assert!(parse_constant(wrong).is_err() && parse_numbered(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Random calls of every operation, with NaN, infinities, subnormals and −0 mixed in.
+
+use adead_core::{Attrs, Axis, Context, ContextOptions, DType, Op, Permutation, Tensor};
+
+/// A small generator, so that a failure names its seed and nothing else is needed to repeat it.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+
+    pub fn flag(&mut self) -> bool {
+        self.next() & 1 == 1
+    }
+
+    /// Often small, sometimes around the sizes where kernels change their ways.
+    pub fn size(&mut self, most: usize) -> usize {
+        let edges = [0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 127, 128, 129, 255, 256, 257, 513, 1025];
+        let n = if self.below(3) == 0 { edges[self.below(edges.len())] } else { 1 + self.below(40) };
+        n.min(most)
+    }
+
+    pub fn dims(&mut self, rank: usize, most: usize) -> Vec<usize> {
+        (0..rank).map(|_| self.size(most)).collect()
+    }
+
+    pub fn float(&mut self, dtype: DType, dims: &[usize]) -> Tensor {
+        let n: usize = dims.iter().product();
+        // Most tensors are tame, so that sums and products stay interesting; some are wild.
+        let wild = self.below(4) == 0;
+        let values: Vec<f32> = (0..n)
+            .map(|_| {
+                let bits = self.next();
+                match (wild, bits & 15) {
+                    (true, 0) => f32::from_bits((bits >> 32) as u32),
+                    (true, 1) => [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e-40, -1e-38, 3e38]
+                        [(bits >> 8) as usize & 7],
+                    (true, 2) => f32::from_bits((bits >> 32) as u32 & 0x80ff_ffff),
+                    _ => (bits >> 40) as f32 / 8_388_608.0 - 1.0,
+                }
+            })
+            .collect();
+        let tensor = Tensor::new(&values, dims).unwrap();
+        if dtype == DType::F32 { tensor } else { plain().cast(&tensor, dtype).unwrap() }
+    }
+
+    pub fn axis(&mut self, rank: usize) -> Axis {
+        Axis::At(self.below(rank) as i32 - if self.flag() { rank as i32 } else { 0 })
+    }
+}
+
+pub fn plain() -> Context {
+    Context::with_options("cpu", &ContextOptions { isa: None, threads: Some(1) }).unwrap()
+}
+
+/// Operands and attributes of a random call.
+pub fn draw(op: Op, dtype: DType, r: &mut Random) -> (Attrs, Vec<Option<Tensor>>) {
+    let mut attrs = Attrs::default();
+    let mut operands = Vec::new();
+    match op {
+        Op::Matmul => {
+            let (m, n, k) = (r.size(70), r.size(70), r.size(600));
+            (attrs.trans_a, attrs.trans_b) = (r.flag(), r.flag());
+            let lead = [vec![], vec![1], vec![2], vec![2, 1], vec![3, 2]];
+            let (mut a, mut b) = (lead[r.below(3)].clone(), lead[r.below(3)].clone());
+            if r.below(4) == 0 {
+                (a, b) = (lead[3].clone(), lead[2].clone());
+            }
+            let mut c: Vec<usize> = if r.flag() { vec![m, n] } else { vec![n] };
+            if r.below(4) == 0 {
+                c = vec![1; 2];
+            }
+            a.extend(if attrs.trans_a { [k, m] } else { [m, k] });
+            b.extend(if attrs.trans_b { [n, k] } else { [k, n] });
+            operands = vec![Some(r.float(dtype, &a)), Some(r.float(dtype, &b)), None, None];
+            if r.flag() {
+                (attrs.alpha, attrs.beta) = (0.75, -1.5);
+                operands[2] = Some(r.float(dtype, &c));
+            }
+            if r.flag() {
+                operands[3] = Some(r.float(dtype, &[n]));
+            }
+            attrs.set(op, "activation", ["none", "relu", "gelu_erf", "gelu_tanh", "tanh", "silu"][r.below(6)]).unwrap();
+        }
+        Op::Dot => {
+            let n = r.size(1025) * [1, 5, 9][r.below(3)];
+            operands = vec![Some(r.float(dtype, &[n])), Some(r.float(dtype, &[n]))];
+        }
+        Op::Add | Op::Sub | Op::Mul | Op::Div => {
+            let rank = r.below(4);
+            let dims = r.dims(rank, 40);
+            let narrow = |r: &mut Random, dims: &[usize]| -> Vec<usize> {
+                let kept = dims[r.below(dims.len() + 1).min(dims.len())..].iter();
+                kept.map(|&n| if r.below(3) == 0 { 1 } else { n }).collect()
+            };
+            let (a, b) = match r.below(3) {
+                0 => (dims.clone(), dims),
+                1 => (dims.clone(), narrow(r, &dims)),
+                _ => (narrow(r, &dims), dims),
+            };
+            operands = vec![Some(r.float(dtype, &a)), Some(r.float(dtype, &b))];
+        }
+        Op::Softmax | Op::Sum | Op::Mean | Op::Max | Op::Argmax => {
+            let rank = 1 + r.below(3);
+            let mut dims = r.dims(rank, 70);
+            if r.below(3) == 0 {
+                dims[r.below(rank)] = 1000 + r.below(1200);
+            }
+            if matches!(op, Op::Max | Op::Argmax) {
+                dims.iter_mut().for_each(|n| *n = (*n).max(1));
+            }
+            attrs.axis = r.axis(rank);
+            if op != Op::Softmax {
+                attrs.keepdim = r.flag();
+                if r.below(4) == 0 {
+                    attrs.axis = Axis::All;
+                }
+            }
+            operands = vec![Some(r.float(dtype, &dims))];
+        }
+        Op::Layernorm | Op::Rmsnorm => {
+            let n = if r.below(4) == 0 { 1000 + r.below(1200) } else { r.size(300) };
+            operands = vec![Some({
+                let rows = r.size(20);
+                r.float(dtype, &[rows, n])
+            })];
+            for _ in 0..if op == Op::Layernorm { 2 } else { 1 } {
+                let vector = r.flag().then(|| r.float(dtype, &[n]));
+                operands.push(vector);
+            }
+        }
+        Op::Attention => {
+            let (kv, group, sq, sk) = (1 + r.below(2), 1 + r.below(3), r.size(140).min(140), r.size(200));
+            let (d, dv) = ([1, 8, 64, 80, 300][r.below(5)], [1, 7, 16, 64, 300][r.below(5)]);
+            let b = 1 + r.below(2);
+            operands = vec![
+                Some(r.float(dtype, &[b, kv * group, sq, d])),
+                Some(r.float(dtype, &[b, kv, sk, d])),
+                Some(r.float(dtype, &[b, kv, sk, dv])),
+                None,
+            ];
+            attrs.causal = r.flag();
+            if r.flag() {
+                let shapes = [vec![sq, sk], vec![sk], vec![1, 1], vec![b, 1, sq, sk], vec![kv * group, 1, sk]];
+                let shape = &shapes[r.below(5)];
+                operands[3] = Some(r.float(dtype, shape));
+            }
+        }
+        Op::Ffn => {
+            let (rows, d, h, e) = (r.size(20), r.size(60), r.size(300), r.size(40));
+            operands = vec![
+                Some(r.float(dtype, &[rows, d])),
+                Some(r.float(dtype, &[d, h])),
+                r.flag().then(|| r.float(dtype, &[h])),
+                Some(r.float(dtype, &[h, e])),
+                r.flag().then(|| r.float(dtype, &[e])),
+            ];
+        }
+        Op::Embedding => {
+            let (rows, width) = (1 + r.size(50), r.size(70));
+            let n = r.size(100);
+            let ids: Vec<i64> = (0..n).map(|_| r.below(rows) as i64).collect();
+            operands = vec![Some(r.float(dtype, &[rows, width])), Some(Tensor::new(&ids, &[ids.len()]).unwrap())];
+        }
+        Op::Transpose => {
+            let rank = r.below(5);
+            let dims = r.dims(rank, 35);
+            let mut perm: Vec<i32> = (0..rank as i32).collect();
+            (1..rank).for_each(|i| perm.swap(i, r.below(i + 1)));
+            attrs.perm = Permutation::new(&perm).unwrap();
+            operands = vec![Some(r.float(dtype, &dims))];
+        }
+        Op::Concat => {
+            let rank = 1 + r.below(3);
+            let dims = r.dims(rank, 30);
+            let axis = r.below(rank);
+            attrs.axis = Axis::At(axis as i32);
+            for _ in 0..1 + r.below(4) {
+                let mut dims = dims.clone();
+                dims[axis] = r.size(30);
+                operands.push(Some(r.float(dtype, &dims)));
+            }
+        }
+        _ => {
+            let rank = r.below(3);
+            let dims = r.dims(rank, 1100);
+            if op == Op::Cast {
+                attrs.dtype = Some(DType::ALL[r.below(6)]);
+            }
+            if op == Op::Gelu && r.flag() {
+                attrs.set(op, "form", "tanh").unwrap();
+            }
+            attrs.alpha = if op == Op::Scale { -0.7 } else { 1.0 };
+            operands = vec![Some(r.float(dtype, &dims))];
+        }
+    }
+    (attrs, operands)
+}

@@ -1,0 +1,295 @@
+//! Every operation on this machine's first GPU, software or not, against the scalar references, bit for bit. Without Vulkan nothing
+//! is tested.
+
+mod draws;
+
+use adead_core::hal::vulkan::{Opening, VulkanDevice};
+use adead_core::hal::{Device, Stream};
+use adead_core::{
+    Attrs, Axis, Command, DType, MAX_RANK, Meta, Op, Permutation, Shape, Status, Tensor, View, ViewMut, contract,
+    reference,
+};
+use draws::{Random, draw, plain};
+use std::sync::Arc;
+
+/// Bytes around a result that must stay as they are.
+const MARGIN: usize = 64;
+
+/// A device and a stream on it.
+struct Gpu {
+    device: Arc<dyn Device>,
+    stream: Box<dyn Stream>,
+}
+
+impl Gpu {
+    /// Nothing, and why, where there is no device.
+    fn open() -> Option<Gpu> {
+        match VulkanDevice::open(0, &Opening::default()) {
+            Ok(device) => {
+                let device: Arc<dyn Device> = Arc::new(device);
+                let stream = device.clone().stream().unwrap();
+                Some(Gpu { device, stream })
+            }
+            Err(error) if error.status() == Status::BackendUnavailable => {
+                println!("skipped: {error}");
+                None
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Runs a call whose operands lie at these many elements behind the beginnings of their buffers; the result's bytes.
+    fn run(
+        &mut self,
+        op: Op,
+        attrs: &Attrs,
+        operands: &[Option<Tensor>],
+        meta: &Meta,
+        shifts: &[usize],
+    ) -> adead_core::Result<Vec<u8>> {
+        let shift = |i: usize| shifts[i % shifts.len()];
+        let mut buffers = Vec::new();
+        for (i, tensor) in operands.iter().enumerate() {
+            let Some(tensor) = tensor else {
+                buffers.push(None);
+                continue;
+            };
+            let offset = shift(i + 1) * tensor.dtype().size();
+            let buffer = self.device.allocate_unset(offset + tensor.bytes().len())?;
+            self.stream.write(&*buffer, offset, tensor.bytes())?;
+            buffers.push(Some((buffer, offset)));
+        }
+        let mut inputs = Vec::new();
+        for (buffer, tensor) in buffers.iter().zip(operands) {
+            inputs.push(match (buffer, tensor) {
+                (Some((buffer, offset)), Some(tensor)) => Some(View::buffer(&**buffer, *offset, tensor.view().meta())?),
+                _ => None,
+            });
+        }
+        let offset = MARGIN + shift(0) * meta.dtype.size();
+        let mut bytes = vec![0xa5; offset + meta.bytes() + MARGIN];
+        let buffer = self.device.allocate_unset(bytes.len())?;
+        self.stream.write(&*buffer, 0, &bytes)?;
+        let output = ViewMut::buffer(&*buffer, offset, meta)?;
+        let submitted = self.stream.submit(&mut [Command::new(op, *attrs, &inputs, output)?]);
+        let done = self.stream.synchronize();
+        self.stream.read(&*buffer, 0, &mut bytes)?;
+        let written = offset..offset + meta.bytes();
+        let outside = (0..bytes.len()).find(|i| !written.contains(i) && bytes[*i] != 0xa5);
+        assert_eq!(outside, None, "{op}: a byte beside the result was written");
+        if submitted.is_err() || done.is_err() {
+            assert!(bytes.iter().all(|&byte| byte == 0xa5), "{op} failed and wrote");
+        }
+        submitted?;
+        done?;
+        Ok(bytes[written].to_vec())
+    }
+
+    /// Compares with the reference.
+    fn check(&mut self, what: &str, op: Op, attrs: &Attrs, operands: &[Option<Tensor>], shifts: &[usize]) {
+        let views: Vec<Option<View<'_>>> = operands.iter().map(|t| t.as_ref().map(Tensor::view)).collect();
+        let meta = op.info().infer(attrs, &views).unwrap_or_else(|error| panic!("{op} {what}: {error}"));
+        let expected = reference(op, attrs, &views, &meta).unwrap();
+        let got = self.run(op, attrs, operands, &meta, shifts);
+        let got = got.unwrap_or_else(|error| panic!("{op} {what}: {error}"));
+        let at = got.iter().zip(&expected).position(|(a, b)| a != b);
+        assert!(
+            got.len() == expected.len() && at.is_none(),
+            "{op} {what} {attrs:?} {operands:?} shifted {shifts:?}: byte {at:?} of {meta:?}"
+        );
+    }
+}
+
+#[test]
+fn every_operation_equals_its_reference_on_random_calls() {
+    let Some(mut gpu) = Gpu::open() else { return };
+    for &op in Op::ALL.iter().filter(|op| !matches!(op, Op::Matmul | Op::Dot | Op::Ffn | Op::Attention)) {
+        for seed in 0..48u64 {
+            let mut r = Random(seed << 8 | op as u64);
+            let dtype = [DType::F32, DType::F32, DType::F16, DType::BF16][r.below(4)];
+            let (attrs, operands) = draw(op, dtype, &mut r);
+            // Half of the time on a multiple of 16 bytes, else wherever.
+            let shifts: Vec<usize> = (0..5).map(|_| if seed % 2 == 0 { 0 } else { r.below(9) }).collect();
+            gpu.check(&format!("seed {seed} {dtype}"), op, &attrs, &operands, &shifts);
+        }
+    }
+}
+
+/// Lines longer than a workgroup holds, longer than one block of SUM, longer than a block of blocks; along and across.
+#[test]
+fn long_lines() {
+    let Some(mut gpu) = Gpu::open() else { return };
+    let mut r = Random(3);
+    for dims in [&[3, 9001][..], &[2, 30_000], &[1_100_000], &[2, 2500, 3], &[1200, 70], &[8192, 2], &[40, 8191]] {
+        let x = Some(r.float(DType::F32, dims));
+        let along = |axis: i32| Attrs { axis: Axis::At(axis), ..Attrs::default() };
+        let axis = if dims.len() == 3 || dims[0] > 1000 && dims.len() == 2 { dims.len() as i32 - 2 } else { -1 };
+        for op in [Op::Sum, Op::Mean, Op::Max, Op::Argmax, Op::Softmax] {
+            gpu.check("along", op, &along(axis), std::slice::from_ref(&x), &[0]);
+        }
+        for op in [Op::Sum, Op::Mean, Op::Max, Op::Argmax] {
+            let attrs = Attrs { axis: Axis::All, dtype: (op == Op::Argmax).then_some(DType::U32), ..Attrs::default() };
+            gpu.check("all", op, &attrs, std::slice::from_ref(&x), &[0, 1]);
+        }
+        let n = dims[dims.len() - 1];
+        let (gamma, beta) = (Some(r.float(DType::F32, &[n])), Some(r.float(DType::F32, &[n])));
+        gpu.check("", Op::Layernorm, &Attrs::default(), &[x.clone(), gamma.clone(), beta], &[0]);
+        gpu.check("", Op::Rmsnorm, &Attrs::default(), &[x, gamma], &[0, 2, 1, 3]);
+    }
+}
+
+/// Ties, NaN and zeros of both signs: which of several maxima counts.
+#[test]
+fn the_first_maximum_is_found() {
+    let Some(mut gpu) = Gpu::open() else { return };
+    let mut r = Random(4);
+    for n in [1, 31, 33, 1024, 1025, 5000, 1_050_000] {
+        for palette in [&[0.0, -0.0][..], &[f32::NAN, f32::INFINITY], &[f32::NEG_INFINITY], &[1.0, 2.0, -1.0]] {
+            let values: Vec<f32> = (0..n).map(|_| palette[r.below(palette.len())]).collect();
+            let x = [Some(Tensor::new(&values, &[n]).unwrap())];
+            gpu.check("ties", Op::Argmax, &Attrs::default(), &x, &[0]);
+            gpu.check("ties", Op::Max, &Attrs::default(), &x, &[0]);
+        }
+    }
+}
+
+/// Broadcasting in every pattern of repeated dimensions, to the highest rank.
+#[test]
+fn broadcasting() {
+    let Some(mut gpu) = Gpu::open() else { return };
+    let mut r = Random(5);
+    for seed in 0..120 {
+        let rank = 1 + r.below(MAX_RANK);
+        let dims: Vec<usize> = (0..rank).map(|_| [1, 2, 3, 4, 8][r.below(5)]).collect();
+        let mut narrow = || -> Vec<usize> {
+            let from = if r.flag() { 0 } else { r.below(rank + 1) };
+            dims[from..].iter().map(|&n| if r.flag() { n } else { 1 }).collect()
+        };
+        let (a, b) = (narrow(), narrow());
+        let operands = [Some(r.float(DType::F32, &a)), Some(r.float(DType::F32, &b))];
+        let op = [Op::Add, Op::Sub, Op::Mul, Op::Div][r.below(4)];
+        gpu.check(&format!("seed {seed}"), op, &Attrs::default(), &operands, &[0, r.below(3) * 2]);
+    }
+    // Large enough that an invocation has several vectors under way.
+    let (a, row) = (r.float(DType::F32, &[2100, 2052]), r.float(DType::F32, &[2052]));
+    let column = r.float(DType::F32, &[2100, 1]);
+    for (op, a, b) in [(Op::Add, &a, &row), (Op::Div, &column, &a), (Op::Mul, &a, &a)] {
+        gpu.check("large", op, &Attrs::default(), &[Some(a.clone()), Some(b.clone())], &[0]);
+    }
+    gpu.check("large", Op::Exp, &Attrs::default(), &[Some(a.clone())], &[0]);
+    gpu.check("large", Op::Exp, &Attrs::default(), &[Some(a)], &[1]);
+}
+
+/// A tensor of any dtype with any bits.
+fn bits(r: &mut Random, dtype: DType, dims: &[usize]) -> Tensor {
+    let n: usize = dims.iter().product();
+    match dtype {
+        DType::I64 => Tensor::new(&(0..n).map(|_| r.next() as i64 >> (r.below(64))).collect::<Vec<_>>(), dims).unwrap(),
+        DType::I32 => Tensor::new(&(0..n).map(|_| r.next() as i32 >> r.below(32)).collect::<Vec<_>>(), dims).unwrap(),
+        DType::U32 => Tensor::new(&(0..n).map(|_| r.next() as u32 >> r.below(32)).collect::<Vec<_>>(), dims).unwrap(),
+        _ => {
+            let edges = [31.0, 32.0, 62.0, 63.0, 64.0, 23.0, 24.0, 0.0, -1.0];
+            let values: Vec<f32> = (0..n)
+                .map(|i| match i % 3 {
+                    0 => f32::from_bits(r.next() as u32),
+                    1 => (r.next() as f32 / 1e19 - 0.9) * f32::exp2(r.below(70) as f32),
+                    _ => {
+                        let edge = f32::exp2(edges[r.below(9)]);
+                        f32::from_bits(edge.to_bits() - 1 + r.below(3) as u32) * if r.flag() { 1.0 } else { -1.0 }
+                    }
+                })
+                .collect();
+            plain().cast(&Tensor::new(&values, dims).unwrap(), dtype).unwrap()
+        }
+    }
+}
+
+#[test]
+fn casts_between_all_dtypes() {
+    let Some(mut gpu) = Gpu::open() else { return };
+    let mut r = Random(6);
+    for from in DType::ALL {
+        for to in DType::ALL {
+            for n in [1, 3, 64, 1001, 5000] {
+                let attrs = Attrs { dtype: Some(to), ..Attrs::default() };
+                let x = [Some(bits(&mut r, from, &[n]))];
+                gpu.check("aligned", Op::Cast, &attrs, &x, &[0]);
+                gpu.check("anywhere", Op::Cast, &attrs, &x, &[r.below(8), r.below(8)]);
+            }
+        }
+    }
+    // Every half there is.
+    let every: Vec<f32> = (0..=u16::MAX).map(contract::f16_to_f32).collect();
+    let x = plain().cast(&Tensor::new(&every, &[1 << 16]).unwrap(), DType::F16).unwrap();
+    gpu.check("every", Op::Cast, &Attrs { dtype: Some(DType::F32), ..Attrs::default() }, &[Some(x)], &[0]);
+}
+
+#[test]
+fn moves_of_every_element_size() {
+    let Some(mut gpu) = Gpu::open() else { return };
+    let mut r = Random(7);
+    for dtype in [DType::F16, DType::U32, DType::I64] {
+        for dims in [&[70, 90][..], &[33, 64], &[64, 34, 2], &[3, 40, 50], &[5, 1, 7, 9], &[2, 3, 4, 5, 6], &[100, 3]] {
+            for _ in 0..6 {
+                let mut perm: Vec<i32> = (0..dims.len() as i32).collect();
+                (1..dims.len()).for_each(|i| perm.swap(i, r.below(i + 1)));
+                let attrs = Attrs { perm: Permutation::new(&perm).unwrap(), ..Attrs::default() };
+                let x = [Some(bits(&mut r, dtype, dims))];
+                gpu.check("", Op::Transpose, &attrs, &x, &[r.below(3), r.below(3)]);
+                let mut other = dims.to_vec();
+                let axis = r.below(dims.len());
+                other[axis] = r.below(9);
+                let operands = [x[0].clone(), Some(bits(&mut r, dtype, &other))];
+                let attrs = Attrs { axis: Axis::At(axis as i32), ..Attrs::default() };
+                gpu.check("", Op::Concat, &attrs, &operands, &[r.below(3), r.below(3), 0]);
+            }
+        }
+    }
+}
+
+#[test]
+fn embedding_checks_every_id_first() {
+    let Some(mut gpu) = Gpu::open() else { return };
+    let mut r = Random(8);
+    for dtype in [DType::I32, DType::I64, DType::U32] {
+        for (rows, width, n) in [(7, 5, 9), (300, 64, 700), (1000, 3, 40_000), (2, 0, 3)] {
+            let ids: Vec<i64> = (0..n).map(|_| r.below(rows) as i64).collect();
+            for of in [DType::F32, DType::BF16, DType::I64] {
+                let table = Some(bits(&mut r, of, &[rows, width]));
+                let cast = |ids: &[i64]| plain().cast(&Tensor::new(ids, &[n]).unwrap(), dtype).unwrap();
+                let attrs = Attrs::default();
+                gpu.check("", Op::Embedding, &attrs, &[table.clone(), Some(cast(&ids))], &[0, 1, 2]);
+                // The first wrong one is named, as the CPU does.
+                let wrong = [rows as i64, i64::from(i32::MAX), if dtype == DType::U32 { 1 << 31 } else { -1 }];
+                let mut ids = ids.clone();
+                let second = n / 2 + r.below(n - n / 2);
+                ids[second] = wrong[r.below(3)];
+                ids[n / 2] = wrong[r.below(3)];
+                let operands = [table, Some(cast(&ids))];
+                let meta = Meta::new(of, Shape::new(&[n, width]).unwrap());
+                let refused = gpu.run(Op::Embedding, &attrs, &operands, &meta, &[0]).unwrap_err();
+                let views: Vec<_> = operands.iter().map(|t| t.as_ref().map(Tensor::view)).collect();
+                assert_eq!(refused, reference(Op::Embedding, &attrs, &views, &meta).unwrap_err());
+            }
+        }
+    }
+}
+
+/// Functions on inputs of every exponent and sign; with `ADEAD_EXHAUSTIVE` on all there are.
+#[test]
+fn functions_on_every_exponent() {
+    let Some(mut gpu) = Gpu::open() else { return };
+    let exhaustive = std::env::var_os("ADEAD_EXHAUSTIVE").is_some();
+    let gelu_tanh = Attrs { form: contract::GeluForm::Tanh, ..Attrs::default() };
+    let calls = [Op::Exp, Op::Log, Op::Sqrt, Op::Rsqrt, Op::Sigmoid, Op::Tanh, Op::Gelu, Op::Silu, Op::Relu]
+        .map(|op| (op, Attrs::default()));
+    for (op, attrs) in calls.into_iter().chain([(Op::Gelu, gelu_tanh)]) {
+        let (steps, part) = if exhaustive { (256u32, 1 << 24) } else { (1, 1 << 18) };
+        for step in 0..steps {
+            // A prime number of patterns apart, so that low bits vary.
+            let value = |i: u32| if exhaustive { step << 24 | i } else { i.wrapping_mul(16411) };
+            let values: Vec<f32> = (0..part).map(|i| f32::from_bits(value(i))).collect();
+            gpu.check("", op, &attrs, &[Some(Tensor::new(&values, &[values.len()]).unwrap())], &[0]);
+        }
+    }
+}
