@@ -69,6 +69,13 @@ fn verify_keeps_to_the_device_that_is_named() {
 }
 
 #[test]
+fn gpus_are_not_calibrated_as_if_they_were_the_processor() {
+    if has_gpu() {
+        assert!(bad(19, &["calibrate", "--quick", "--device", "vulkan"]).contains("vulkan:0: figures of GPUs"));
+    }
+}
+
+#[test]
 fn a_program_has_the_same_hash_on_a_gpu() {
     if !has_gpu() {
         return;
