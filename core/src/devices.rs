@@ -120,7 +120,7 @@ impl Slot {
     fn open(&self) -> Result<Arc<Opened>> {
         let number = self.info.id.rsplit(':').next().and_then(|number| number.parse().ok());
         let Some(number) = number else { fail!(Internal, "'{}' has no number", self.info.id) };
-        let opening = Opening { cache: self.cache.clone(), ..Opening::default() };
+        let opening = Opening::cached(self.cache.clone());
         Opened::new(Arc::new(VulkanDevice::open(number, &opening)?))
     }
 }

@@ -32,4 +32,6 @@ mod guides {
     mod dispatch {}
     #[doc = include_str!("../../../docs/gpu.md")]
     mod gpu {}
+    #[doc = include_str!("../../../docs/layout.md")]
+    mod layout {}
 }

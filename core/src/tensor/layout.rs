@@ -148,7 +148,7 @@ impl Layout {
                 }
             }
             Kind::Rows { cols, pitch } => {
-                let rows = if cols == 0 { 0 } else { self.elements / cols };
+                let rows = self.elements.checked_div(cols).unwrap_or(0);
                 (0..rows).for_each(|row| each(Line::straight(row * cols, row * pitch, cols)));
             }
             Kind::Apart { stride } => {

@@ -7,7 +7,6 @@ use super::shared::Shared;
 use super::stream::of_device;
 use crate::command::Place;
 use crate::error::{Result, fail};
-use crate::hal::DeviceKind;
 use ash::vk;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -19,12 +18,8 @@ pub struct Limits {
     pub shared_memory: u32,
     /// Threads of a workgroup, in all.
     pub threads: u32,
-    /// Threads of a subgroup.
-    pub subgroup: u32,
     /// Multiprocessors, or a guess where the driver does not tell.
     pub units: u32,
-    /// Whether it is a program on the processor.
-    pub software: bool,
 }
 
 impl Limits {
@@ -34,9 +29,7 @@ impl Limits {
         Limits {
             shared_memory: physical.limits.max_compute_shared_memory_size,
             threads: physical.limits.max_compute_work_group_invocations,
-            subgroup: physical.subgroup,
             units: if physical.units > 0 { physical.units as u32 } else { 32 },
-            software: physical.kind == DeviceKind::Software,
         }
     }
 }

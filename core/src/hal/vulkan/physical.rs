@@ -45,8 +45,6 @@ pub struct Physical {
 pub struct Has {
     pub memory_budget: bool,
     pub push_descriptor: bool,
-    pub float64: bool,
-    pub int64: bool,
     pub shuffle: bool,
 }
 
@@ -149,8 +147,6 @@ impl Physical {
             has: Has {
                 memory_budget: offers(vk::EXT_MEMORY_BUDGET_NAME),
                 push_descriptor: offers(vk::KHR_PUSH_DESCRIPTOR_NAME),
-                float64: features.shader_float64 != 0,
-                int64: features.shader_int64 != 0,
                 shuffle: subgroup_operations & vk::SubgroupFeatureFlags::SHUFFLE.as_raw() != 0,
             },
             features,

@@ -19,9 +19,12 @@ pub const FIRST_OWN: u32 = 10;
 pub struct Pipelines {
     /// Of every operation's kernel: push constants and nothing else.
     pub layout: vk::PipelineLayout,
-    made: [RwLock<Vec<(Box<[u32]>, vk::Pipeline)>>; Shader::COUNT],
+    made: [RwLock<Vec<Made>>; Shader::COUNT],
     cache: Mutex<Cache>,
 }
+
+/// A kernel's own constants, and the pipeline that has them.
+type Made = (Box<[u32]>, vk::Pipeline);
 
 struct Cache {
     handle: vk::PipelineCache,
@@ -69,9 +72,7 @@ impl Pipelines {
     /// The pipeline of a kernel with these constants of its own.
     pub fn get(&self, shared: &Shared, shader: Shader, constants: &[u32]) -> Result<vk::Pipeline> {
         let slot = &self.made[shader as usize];
-        let find = |made: &[(Box<[u32]>, vk::Pipeline)]| {
-            made.iter().find(|(own, _)| **own == *constants).map(|&(_, pipeline)| pipeline)
-        };
+        let find = |made: &[Made]| made.iter().find(|(own, _)| **own == *constants).map(|&(_, pipeline)| pipeline);
         if let Some(pipeline) = find(&slot.read().unwrap_or_else(PoisonError::into_inner)) {
             return Ok(pipeline);
         }

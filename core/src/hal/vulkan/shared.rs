@@ -58,6 +58,14 @@ pub struct Opening {
     pub plain: bool,
 }
 
+impl Opening {
+    /// With a folder for the pipeline cache.
+    #[allow(clippy::needless_update, reason = "there are more fields in tests")]
+    pub fn cached(cache: Option<PathBuf>) -> Opening {
+        Opening { cache, ..Opening::default() }
+    }
+}
+
 impl Shared {
     /// Opens a device. `unsupported` says what it lacks.
     pub fn open(physical: &Physical, id: String, opening: &Opening) -> Result<Shared> {
