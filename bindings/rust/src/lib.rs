@@ -5,7 +5,7 @@ pub use adead_core::{
     AttentionOptions, Attrs, Axis, Command, Context, ContextOptions, Cost, DType, Element, Error, Gpu, MatmulOptions,
     Meta, Op, Packed, Permutation, Result, Shape, Status, Tensor, VERSION, View, ViewMut,
 };
-pub use adead_core::{config, gpu, hardware, memory, program};
+pub use adead_core::{config, gpu, hardware, layout, memory, program};
 
 /// Which device an operation runs on, and why: `docs/dispatch.md`.
 pub mod dispatch {
