@@ -5,8 +5,8 @@
  *
  * Two layers. The simple API works on the caller's own float arrays: adead_init, adead_alloc, adead_matmul,
  * adead_softmax, adead_relu, adead_free, adead_shutdown. The object API has handles: a context (opened devices),
- * tensors, attributes and others, and one function for every operation. docs/c-api.md is the guide, docs/operations.md
- * lists the operations.
+ * tensors, attributes, GPU buffers, kernels, streams and others, and one function for every operation. docs/c-api.md is the
+ * guide, docs/operations.md lists the operations, docs/gpu.md is about GPUs.
  *
  * Rules, for every function:
  *
@@ -20,8 +20,8 @@
  *   ADEAD_INVALID_ARGUMENT and the text names the parameter. Texts are UTF-8 and end with NUL.
  * - What _create, _open and every `adead_x **out` give is the caller's and goes back through its _destroy, once.
  *   _destroy(NULL) does nothing. A handle may outlive the others that it was made with.
- * - Handles may be used by several threads at once as long as they are only read (const); nothing is bound to the
- *   thread that made it. No call depends on the floating-point mode of the calling thread, nor changes it.
+ * - Handles may be used by several threads at once as long as they are only read (const), and buffers in any case; nothing
+ *   is bound to the thread that made it. No call depends on the floating-point mode of the calling thread, nor changes it.
  * - Structs begin with struct_size, which the caller sets to sizeof the struct: options best by their ..._INIT, which
  *   also has the defaults. A struct of an older header is taken as it is; of a newer one, if what this version does
  *   not know is zero. A NULL for options is their defaults.
@@ -842,13 +842,10 @@ adead_status adead_buffer_write(adead_buffer *buffer,
 /// `invalid_argument` if there are fewer.
 ADEAD_API adead_status adead_buffer_read(const adead_buffer *buffer, size_t offset, void *dst, size_t bytes);
 
-/// A kernel from a SPIR-V file: its only entry point or the one called "main", with every specialization constant at its
+/// A kernel from a SPIR-V file: its entry point "main", else its first, with every specialization constant at its
 /// default. `io` if the file can't be read, `invalid_kernel` if it is malformed or the driver refuses it, `unsupported`
 /// if it needs what the device has not.
-ADEAD_API
-adead_status adead_kernel_load_spirv(const adead_context *context,
-                                     const char *path,
-                                     adead_kernel **out);
+ADEAD_API adead_status adead_kernel_load_spirv(const adead_context *context, const char *path, adead_kernel **out);
 
 /// A kernel from the `bytes` bytes of a SPIR-V module at `data`, at any address.
 ADEAD_API
@@ -857,7 +854,7 @@ adead_status adead_kernel_load_spirv_bytes(const adead_context *context,
                                            size_t bytes,
                                            adead_kernel **out);
 
-/// The module of a kernel as another kernel: with another entry point (NULL: its only one or "main"), and with `count`
+/// The module of a kernel as another kernel: with another entry point (NULL: "main", else its first), and with `count`
 /// specialization constants set. `invalid_argument` for an entry point or a constant that it does not have.
 ADEAD_API
 adead_status adead_pipeline_create(const adead_context *context,

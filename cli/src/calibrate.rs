@@ -8,7 +8,7 @@ use crate::info::device_text;
 use crate::progress::Progress;
 use adead::config::Config;
 use adead::dispatch::{DeviceProfile, Family, Kind, Rate, calibration};
-use adead::{Attrs, Axis, Context, ContextOptions, Op};
+use adead::{Attrs, Axis, Context, ContextOptions, Op, Status};
 use adead_core::hal::cpu::Pool;
 use serde_json::{Value, json};
 use std::hint::spin_loop;
@@ -25,7 +25,13 @@ struct Figure {
 /// Measures and writes the file.
 pub fn run(args: &CalibrateArgs, device: &DeviceArgs) -> Result<()> {
     let config = Config::load()?;
-    let ctx = device.open()?;
+    if !matches!(device.device.as_deref(), None | Some("" | "auto" | "cpu")) {
+        let info = device.open()?.device_info().clone();
+        let text = format!("{}: figures of GPUs are not measured in this version; the processor's are", info.id);
+        return Err(Failure::new(Status::Unsupported, text));
+    }
+    // Even where the environment names a GPU, and where the choice would be one.
+    let ctx = Context::configured(Some("cpu"), &device.options(), &config)?;
     // Whether there is somewhere to write to is better known before than after.
     let folder = calibration::folder(&config)?;
     std::fs::create_dir_all(&folder).map_err(|error| {

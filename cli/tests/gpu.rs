@@ -60,12 +60,19 @@ fn verify_keeps_to_the_device_that_is_named() {
     if !has_gpu() {
         return;
     }
-    let ended = adead(&["verify", "--device", "vulkan:0", "--filter", "relu"]);
+    let ended = adead(&["verify", "--device", "vulkan:0", "--filter", "unary/"]);
     let lines: Vec<&str> = ended.out.lines().filter(|line| !line.starts_with("FAIL ")).collect();
     assert!(ended.code == 0 && lines.len() == 1 && lines[0].starts_with("vulkan:0 (vulkan 1."), "{ended:?}");
-    let out = good(&["verify", "--device", "cpu", "--filter", "relu"]);
+    let out = good(&["verify", "--device", "cpu", "--filter", "unary/"]);
     assert!(out.starts_with("cpu (") && out.lines().count() == 1, "{out}");
     assert!(bad(15, &["verify", "--device", "vulkan:99"]).contains("vulkan:0 ("));
+}
+
+#[test]
+fn gpus_are_not_calibrated_as_if_they_were_the_processor() {
+    if has_gpu() {
+        assert!(bad(19, &["calibrate", "--quick", "--device", "vulkan"]).contains("vulkan:0: figures of GPUs"));
+    }
 }
 
 #[test]

@@ -268,6 +268,7 @@ const LEFT_TO_VALIDATORS: &[&str] = &[
     "BitReverse",
     "Duplicate non-aggregate type declarations",
     "width-only conversions",
+    "8- or 16-bit result",
     // Decorations.
     "ecoration",
     "cannot be applied",
@@ -304,7 +305,7 @@ fn what_is_taken_is_valid() {
     let Some(step) = std::env::var("ADEAD_SPIRV_VAL").ok().and_then(|step| step.parse::<usize>().ok()) else {
         return;
     };
-    let (mut taken, mut good) = (0, 0);
+    let (mut taken, mut good, mut unknown) = (0, 0, Vec::new());
     for (module, environment) in ALL.into_iter().zip(ENVIRONMENTS) {
         let mut words = words(module);
         validate(&words, environment).unwrap();
@@ -322,8 +323,9 @@ fn what_is_taken_is_valid() {
                 match validate(&words, environment) {
                     Ok(()) => good += 1,
                     Err(text) => {
-                        let known = LEFT_TO_VALIDATORS.iter().any(|known| text.contains(known));
-                        assert!(known, "{environment}, word {at}, {before:#x} set to {word:#x}: {text}");
+                        if !LEFT_TO_VALIDATORS.iter().any(|known| text.contains(known)) {
+                            unknown.push(format!("{environment}, word {at}, {before:#x} set to {word:#x}: {text}"));
+                        }
                     }
                 }
             }
@@ -331,6 +333,7 @@ fn what_is_taken_is_valid() {
         }
     }
     println!("{taken} taken, of {} {good} valid", taken / step);
+    assert!(unknown.is_empty(), "{} are wrong in other ways: {unknown:#?}", unknown.len());
     assert!(good * 10 > taken / step * 9);
 }
 

@@ -3,6 +3,8 @@
 #include "gpu.h"
 
 #include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { N = 1000, BYTES = N * 4 };
 
@@ -238,6 +240,29 @@ static void dispatches(const adead_context *context) {
   adead_kernel_destroy(foreign);
 }
 
+/* A child has the handles and not the driver's threads: it is told so, and the parent goes on. */
+static void forked(const adead_context *context) {
+  const float x[4] = {1, 2, 3, 4};
+  adead_buffer *a = buffer(context, x, sizeof x);
+  int status;
+  pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    float found[4];
+    adead_buffer *none = NULL;
+    alarm(60); /* A child that waits for the driver would wait for ever. */
+    FAILS(adead_buffer_read(a, 0, found, sizeof found), ADEAD_BACKEND_UNAVAILABLE, "fork");
+    FAILS(adead_buffer_write(a, 0, x, sizeof x), ADEAD_BACKEND_UNAVAILABLE, "fork");
+    FAILS(adead_buffer_create(context, x, sizeof x, &none), ADEAD_BACKEND_UNAVAILABLE, "fork");
+    adead_buffer_destroy(a);
+    _exit(0);
+  }
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  CHECK(has(a, x, sizeof x));
+  adead_buffer_destroy(a);
+}
+
 /* On the CPU buffers are in host memory and kernels don't run. */
 static void without_gpu(void) {
   const float x[4] = {1, 2, 3, 4};
@@ -322,6 +347,7 @@ int main(void) {
   kernels(context);
   modules(context);
   dispatches(context);
+  forked(context);
   simple();
   adead_context_destroy(context);
   return 0;

@@ -125,7 +125,8 @@ static void hardware(void) {
   OK(adead_hardware_report(&h));
   CHECK(h.struct_size == sizeof h && h.cpu_threads > 0 && h.cpu_cores > 0 && h.cpu_cores <= h.cpu_threads);
   CHECK(h.memory_total > 0 && h.memory_available <= h.memory_total && *h.cpu_model && *h.cpu_vendor);
-  CHECK(h.cpu_cache_count <= ADEAD_MAX_CACHES && h.recommended == ADEAD_MODE_CPU);
+  CHECK(h.cpu_cache_count <= ADEAD_MAX_CACHES && h.recommended >= ADEAD_MODE_CPU && h.recommended <= ADEAD_MODE_GPU);
+  CHECK(h.gpu_count > 0 || h.recommended == ADEAD_MODE_CPU);
   for (i = 0; i < h.cpu_cache_count; i++) CHECK(h.cpu_caches[i].level > 0 && h.cpu_caches[i].size > 0);
   /* A struct of a newer header: what this version doesn't know becomes zero. */
   memset(&newer, 0x55, sizeof newer);
@@ -133,8 +134,14 @@ static void hardware(void) {
   OK(adead_hardware_report(&newer.report));
   CHECK(newer.report.struct_size == sizeof newer && newer.report.cpu_threads == h.cpu_threads);
   for (i = sizeof h; i < sizeof newer; i++) CHECK(newer.bytes[i] == 0);
+  /* A struct of before GPUs is filled as far as it goes. */
+  memset(&newer, 0x55, sizeof newer);
+  newer.report.struct_size = offsetof(adead_hardware, gpu_count);
+  OK(adead_hardware_report(&newer.report));
+  CHECK(newer.report.cpu_threads == h.cpu_threads);
+  for (i = offsetof(adead_hardware, gpu_count); i < sizeof newer; i++) CHECK(newer.bytes[i] == 0x55);
   FAILS(adead_hardware_report(NULL), ADEAD_INVALID_ARGUMENT, "out is NULL");
-  h.struct_size = sizeof h - 1;
+  h.struct_size = offsetof(adead_hardware, gpu_count) - 1;
   FAILS(adead_hardware_report(&h), ADEAD_INVALID_ARGUMENT, "struct_size of adead_hardware");
 }
 

@@ -2,11 +2,12 @@
 // Matrix products, y = alpha·(a·b) + beta·c + bias, a batch of them at once.
 //
 // A workgroup computes a tile of BM × BN, its threads TM × TN each, in steps of BK along k: while one step is multiplied
-// from shared memory, the next one is on its way from global memory to registers, and likewise from shared memory while
-// one k is multiplied. No loop has a branch in it: what lies outside of a matrix is read from its edge and not used.
+// from shared memory, the next one is on its way from global memory to registers. What lies outside of a matrix is read
+// from its edge and not used.
 //
 // Every K block of 256 is a chain of its own. STAGE tells where the chains go: 0, into totals in registers, and the results
-// follow; 1, each workgroup computes one block and stores it; 2, totals of stored blocks, and the results follow.
+// follow; 1, each workgroup computes one block and stores it; 2, totals of stored blocks, and the results follow; 3, as 1 for a
+// product of two vectors, a block for each thread.
 
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -21,7 +22,7 @@ layout(constant_id = 13) const uint TM = 8;
 layout(constant_id = 14) const uint TN = 8;
 layout(constant_id = 15) const uint BK = 16;
 layout(constant_id = 16) const uint STAGE = 0;
-// Steps in shared memory at a time: with 2, one is written while the other is read.
+// Steps in shared memory at a time: with 2, one is written while the other is read. (Where blocks are merged: vectors of results.)
 layout(constant_id = 17) const uint BUFFERS = 2;
 // Bits: A's rows run along k, B's columns do; A is read in vectors, B is, the result is written in vectors; k is no multiple of
 // BK; there are several K blocks; there is a C, there is a bias; relu comes last; each
@@ -51,7 +52,7 @@ const uint STEP = A_STEP + (B_DIRECT ? 0u : BK * BN / 4u);
 const uint RESULTS = TM * TN / 4u;
 // Loads under way in a thread that merges.
 const uint MERGED = 4;
-const uint POOL = STAGE == 2u ? MERGED * gl_WorkGroupSize.x : STEP * BUFFERS > gl_WorkGroupSize.x ? STEP * BUFFERS : gl_WorkGroupSize.x;
+const uint POOL = STAGE >= 2u ? MERGED * gl_WorkGroupSize.x : STEP * BUFFERS > gl_WorkGroupSize.x ? STEP * BUFFERS : gl_WorkGroupSize.x;
 // Results go through shared memory in so many parts, so that the code that finishes them is there once.
 const uint FITTING = POOL / gl_WorkGroupSize.x;
 const uint PART = FITTING < RESULTS ? FITTING : RESULTS;
@@ -80,10 +81,22 @@ shared vec4 pool[POOL];
 
 vec4 moved[A_SHARE + B_SHARE];
 vec4 own[A_SHARE + B_SHARE];
-float left[2][TM];
-float right[2][TN];
 float chains[TM * TN];
 float totals[TM * TN];
+
+// Where a batch's matrices begin in a, b and c.
+uvec3 origins(const uint batch) {
+    uvec3 origin = uvec3(0);
+    uint rest = batch;
+    for (uint i = 0; i < axes; i++) {
+        uint length = load_word(table, 4u * i);
+        for (uint j = 0; j < 3; j++) {
+            origin[j] += rest % length * load_word(table, 4u * i + j + 1u);
+        }
+        rest /= length;
+    }
+    return origin + rest * uvec3(a_step, b_step, c_step);
+}
 
 // Where vector v of an operand's step is, along the side that the result keeps, and along k.
 uint outer_of(const uint v, const bool along_k, const uint tile) {
@@ -117,9 +130,14 @@ void fetch(const uvec2 operand, const uint origin, const uint slot, const uint c
     }
 }
 
-// Vectors of one k are shuffled so that threads that write down a column meet different banks.
+// Where a vector of one k is: they are shuffled so that threads that write down a column meet different banks.
 uint shuffled(const uint vector, const uint inner, const bool along_k, const uint tile) {
     return along_k && tile >= 32u ? vector ^ (inner / 4u * (32u / BK) & 7u) : vector;
+}
+
+// The same for vector i of a thread's, the first of which is `vector`, and the others further `step`s on.
+uint shuffled_own(const uint vector, const uint i, const uint step, const uint inner, const bool along_k, const uint tile) {
+    return step % 8u == 0u ? shuffled(vector, inner, along_k, tile) + i * step : shuffled(vector + i * step, inner, along_k, tile);
 }
 
 // Puts a thread's share into shared memory, with zeros behind the end of k.
@@ -148,27 +166,28 @@ void stage(const uint base, const uint slot, const uint count, const bool along_
     }
 }
 
-// Reads what is multiplied at k = p of a step.
-void read(const uint base, const uint p, const uint x, const uint y) {
-    for (uint i = 0; i < TM / 4u; i++) {
-        vec4 v = A_DIRECT ? own[p] : pool[base + p * (BM / 4u) + shuffled(i * (BM / TM) + y, p, A_ALONG_K, BM)];
-        for (uint e = 0; e < 4; e++) {
-            left[p & 1u][4u * i + e] = v[e];
+void multiply(const uint base, const uint x, const uint y) {
+    for (uint p = 0; p < BK; p++) {
+        float left[TM], right[TN];
+        for (uint i = 0; i < TM / 4u; i++) {
+            vec4 v = A_DIRECT ? own[p] : pool[base + shuffled_own(y, i, BM / TM, p, A_ALONG_K, BM) + p * (BM / 4u)];
+            for (uint e = 0; e < 4; e++) {
+                left[4u * i + e] = v[e];
+            }
         }
-    }
-    for (uint i = 0; i < TN / 4u; i++) {
-        vec4 v = B_DIRECT ? own[A_SHARE + p]
-                          : pool[base + A_STEP + p * (BN / 4u) + shuffled(i * (BN / TN) + x, p, B_ALONG_K, BN)];
-        for (uint e = 0; e < 4; e++) {
-            right[p & 1u][4u * i + e] = v[e];
+        for (uint i = 0; i < TN / 4u; i++) {
+            vec4 v = B_DIRECT ? own[A_SHARE + p]
+                              : pool[base + shuffled_own(x, i, BN / TN, p, B_ALONG_K, BN) + p * (BN / 4u) + A_STEP];
+            for (uint e = 0; e < 4; e++) {
+                right[4u * i + e] = v[e];
+            }
         }
-    }
-}
-
-void multiply(const uint p) {
-    for (uint i = 0; i < TM; i++) {
-        for (uint j = 0; j < TN; j++) {
-            chains[TN * i + j] = fmaz(left[p & 1u][i], right[p & 1u][j], chains[TN * i + j]);
+        // There and back, so that neighbours have an operand in common, which then needs no read from the registers.
+        for (uint i = 0; i < TM; i++) {
+            for (uint j = 0; j < TN; j++) {
+                uint to = (i & 1u) == 0u ? j : TN - 1u - j;
+                chains[TN * i + to] = fmaz(left[i], right[to], chains[TN * i + to]);
+            }
         }
     }
 }
@@ -207,21 +226,47 @@ void finish(const vec4 chain, const uint batch, const uint row, const uint colum
     }
 }
 
-// The totals of a workgroup's vectors of results, BN of them, each fetched by so many threads as there are for it.
+// A block of the product of two vectors.
+void multiply_vectors() {
+    uint block = gl_WorkGroupID.x * gl_WorkGroupSize.x + gl_LocalInvocationIndex, start = block * K_BLOCK;
+    if (block > (k - 1u) / K_BLOCK) {
+        return;
+    }
+    float chain = 0.0;
+    // Behind the end of a vector, zeros.
+    for (uint p = start; p < min(start + K_BLOCK, k); p += 4u) {
+        vec4 x = vec4(0.0), y = x;
+        if (A_VECTORS) {
+            x = Vectors(a).v[p / 4u];
+            y = Vectors(b).v[p / 4u];
+        } else {
+            for (uint e = 0; e < min(4u, k - p); e++) {
+                x[e] = load(a, p + e);
+                y[e] = load(b, p + e);
+            }
+        }
+        for (uint e = 0; e < 4; e++) {
+            chain = fmaz(x[e], y[e], chain);
+        }
+    }
+    store4(blocks, 4u * block, vec4(chain, 0.0, 0.0, 0.0));
+}
+
+// The totals of a workgroup's vectors of results, BUFFERS of them, each fetched by so many threads as there are for it.
 void merge() {
     uint groups = batches * m * ((n + 3u) / 4u), count = (k + K_BLOCK - 1u) / K_BLOCK;
-    uint own = gl_LocalInvocationIndex % BN, lane = gl_LocalInvocationIndex / BN, lanes = gl_WorkGroupSize.x / BN;
-    uint group = gl_WorkGroupID.x * BN + own;
+    uint member = gl_LocalInvocationIndex % BUFFERS, lane = gl_LocalInvocationIndex / BUFFERS, lanes = gl_WorkGroupSize.x / BUFFERS;
+    uint group = gl_WorkGroupID.x * BUFFERS + member;
     vec4 t = vec4(0.0);
     for (uint first = 0; first < count; first += MERGED * lanes) {
         for (uint i = 0; i < MERGED; i++) {
             uint block = min(first + i * lanes + lane, count - 1u);
-            pool[(i * lanes + lane) * BN + own] = Vectors(blocks).v[block * groups + min(group, groups - 1u)];
+            pool[(i * lanes + lane) * BUFFERS + member] = Vectors(blocks).v[block * groups + min(group, groups - 1u)];
         }
         barrier();
         if (lane == 0u) {
             for (uint i = 0; i < min(MERGED * lanes, count - first); i++) {
-                vec4 p = pool[i * BN + own];
+                vec4 p = pool[i * BUFFERS + member];
                 for (uint e = 0; e < 4; e++) {
                     t[e] = fmaz(p[e], 1.0, t[e]);
                 }
@@ -231,30 +276,25 @@ void merge() {
     }
     uint row = group / ((n + 3u) / 4u);
     if (lane == 0u && group < groups) {
-        finish(t, row / m, row % m, group % ((n + 3u) / 4u) * 4u, 0u);
+        finish(t, row / m, row % m, group % ((n + 3u) / 4u) * 4u, origins(row / m).z);
     }
 }
 
 void main() {
-    if (STAGE == 2u) {
-        merge();
+    if (STAGE >= 2u) {
+        if (STAGE == 2u) {
+            merge();
+        } else {
+            multiply_vectors();
+        }
         return;
     }
     uint tiles = tiles_m * tiles_n, batch = gl_WorkGroupID.x / tiles, tile = gl_WorkGroupID.x % tiles;
     uint band = tile / (BAND * tiles_n) * BAND, high = min(tiles_m - band, BAND);
     tile %= BAND * tiles_n;
     uint first_row = (band + tile % high) * BM, first_column = tile / high * BN;
-    uint rest = batch, a_at = 0, b_at = 0, c_at = 0;
-    for (uint i = 0; i < axes; i++) {
-        uint length = load_word(table, 4u * i), at_axis = rest % length;
-        rest /= length;
-        a_at += at_axis * load_word(table, 4u * i + 1u);
-        b_at += at_axis * load_word(table, 4u * i + 2u);
-        c_at += at_axis * load_word(table, 4u * i + 3u);
-    }
-    a_at += rest * a_step;
-    b_at += rest * b_step;
-    c_at += rest * c_step;
+    uvec3 origin = origins(batch);
+    uint a_at = origin.x, b_at = origin.y;
 
     uint patch_ = gl_LocalInvocationIndex / 32u, lane = gl_LocalInvocationIndex % 32u;
     uint x = patch_ % (BN / TN / PATCH) * PATCH + lane % PATCH;
@@ -267,30 +307,24 @@ void main() {
     uint current = 0;
     fetch(a, a_at, 0u, A_SHARE, A_ALONG_K, A_VECTORS, BM, m, first_row, begin);
     fetch(b, b_at, A_SHARE, B_SHARE, B_ALONG_K, B_VECTORS, BN, n, first_column, begin);
-    stage(0u, 0u, A_SHARE, A_ALONG_K, A_DIRECT, BM, begin);
-    stage(A_STEP, A_SHARE, B_SHARE, B_ALONG_K, B_DIRECT, BN, begin);
-    barrier();
-    read(0u, 0u, x, y);
     for (uint block = begin; block < end; block += K_BLOCK) {
         for (uint start = block; start < min(block + K_BLOCK, end); start += BK) {
+            stage(current, 0u, A_SHARE, A_ALONG_K, A_DIRECT, BM, start);
+            stage(current + A_STEP, A_SHARE, B_SHARE, B_ALONG_K, B_DIRECT, BN, start);
             // Behind the last step anything will do.
-            uint next = start + BK < end ? start + BK : begin;
-            fetch(a, a_at, 0u, A_SHARE, A_ALONG_K, A_VECTORS, BM, m, first_row, next);
-            fetch(b, b_at, A_SHARE, B_SHARE, B_ALONG_K, B_VECTORS, BN, n, first_column, next);
-            for (uint p = 0; p < BK - 1u; p++) {
-                read(current, p + 1u, x, y);
-                multiply(p);
+            barrier();
+            // The branch keeps compilers from moving the loads down to where they are used, past the multiplications that should
+            // hide them.
+            if (start + BK < end) {
+                fetch(a, a_at, 0u, A_SHARE, A_ALONG_K, A_VECTORS, BM, m, first_row, start + BK);
+                fetch(b, b_at, A_SHARE, B_SHARE, B_ALONG_K, B_VECTORS, BN, n, first_column, start + BK);
             }
+            multiply(current, x, y);
             if (BUFFERS == 1u) {
                 barrier();
             } else {
                 current = STEP - current;
             }
-            stage(current, 0u, A_SHARE, A_ALONG_K, A_DIRECT, BM, next);
-            stage(current + A_STEP, A_SHARE, B_SHARE, B_ALONG_K, B_DIRECT, BN, next);
-            barrier();
-            read(current, 0u, x, y);
-            multiply(BK - 1u);
         }
         if (BLOCKS) {
             for (uint i = 0; i < TM * TN; i++) {
@@ -314,7 +348,7 @@ void main() {
         [[dont_unroll]] for (uint i = 0; i < min(PART, RESULTS - part * PART); i++) {
             uint at_i = part * PART + i, row = at_i / (TN / 4u), column = at_i % (TN / 4u);
             finish(pool[i * gl_WorkGroupSize.x + gl_LocalInvocationIndex], batch,
-                first_row + (row / 4u * (BM / TM) + y) * 4u + row % 4u, first_column + (column * (BN / TN) + x) * 4u, c_at);
+                first_row + (row / 4u * (BM / TM) + y) * 4u + row % 4u, first_column + (column * (BN / TN) + x) * 4u, origin.z);
         }
     }
 }

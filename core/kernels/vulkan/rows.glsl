@@ -105,7 +105,7 @@ void normalise() {
         precise float u = values[k * SIZE + t];
         if (FUNCTION == SOFTMAX) {
             // From 2⁻⁶³ on, and 0.
-            u = quick && (u >= 1.0842021724855044e-19 || u == 0.0) ? quotient(u, sum, y_sum) : divide(u, sum);
+            u = quick && (u >= 1.0842021724855044e-19 || floatBitsToUint(u) == 0u) ? quotient(u, sum, y_sum) : divide(u, sum);
         } else {
             u = u * factor;
             if ((AFFINE & 1u) != 0u) {

@@ -1,6 +1,6 @@
 // Two axes exchanged, by squares of 32 × 32 through shared memory: y[i][j] = x[j][i], for each index of the axes around them.
 
-const uint WORDS = BYTES / 4u + uint(BYTES == 2u);
+const uint WORDS = BYTES == 8u ? 2u : 1u;
 shared uint square[WORDS][32 * 33];
 
 void transpose() {

@@ -83,7 +83,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Batch dimension `i` of the result, counted from the end, from 1.
-    fn batch(&self, i: usize) -> usize {
+    pub fn batch(&self, i: usize) -> usize {
         match from_end(leading(self.a), i) {
             1 => from_end(leading(self.b), i),
             n => n,

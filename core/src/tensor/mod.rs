@@ -1,5 +1,7 @@
 //! Tensors: shaped values that share their storage when cloned.
 
+pub mod layout;
+
 use crate::command::{Meta, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::{Result, fail};

@@ -92,10 +92,10 @@ fn operands_of(pattern: &Pattern) -> u32 {
 }
 
 impl<'a> Checker<'a> {
-    /// Checks everything; `words` have a header.
-    pub fn new(words: &'a [u32], specialization: &'a [(u32, u64)]) -> Result<Checker<'a>> {
+    /// `words` have a header.
+    pub fn new(words: &'a [u32], specialization: &'a [(u32, u64)]) -> Checker<'a> {
         let ids = words[3].min(MOST_IDS + 1) as usize;
-        let mut checker = Checker {
+        Checker {
             words,
             define: vec![0; ids],
             value: vec![0; ids],
@@ -118,11 +118,13 @@ impl<'a> Checker<'a> {
             blocks: Blocks::default(),
             wrong: Wrong::Nothing,
             about: words[3],
-        };
-        if (1..=MOST_IDS).contains(&words[3]) && checker.outline() && checker.all() {
-            return Ok(checker);
         }
-        Err(checker.error())
+    }
+
+    /// Checks everything.
+    pub fn check(&mut self) -> Result<()> {
+        let good = (1..=MOST_IDS).contains(&self.about) && self.outline() && self.all();
+        if good { Ok(()) } else { Err(self.error()) }
     }
 
     /// The error of what was found wrong.

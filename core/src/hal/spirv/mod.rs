@@ -236,10 +236,11 @@ impl Module {
     }
 
     fn read(words: Vec<u32>, specialization: &[(u32, u64)]) -> Result<Module> {
-        let mut checker = Checker::new(&words, specialization)?;
+        let mut checker = Checker::new(&words, specialization);
+        checker.check()?;
         let (entry_points, constants) = (checker.entry_points()?, checker.constants());
         let capabilities = std::mem::take(&mut checker.capabilities);
-        let extensions = checker.extensions.iter().map(|&at| checker.string(at + 1)).collect();
+        let extensions = checker.extensions.iter().filter_map(|&at| checker.string(at + 1)).collect();
         Ok(Module { capabilities, extensions, entry_points, constants, words })
     }
 

@@ -13,13 +13,13 @@ const NEW: u64 = 1 << 62;
 const OPEN: u64 = 1 << 63;
 
 impl Checker<'_> {
-    /// The text that begins at a word.
-    pub fn string(&self, mut at: u32) -> String {
+    /// The text that begins at a word, if it is UTF-8.
+    pub fn string(&self, mut at: u32) -> Option<String> {
         let mut bytes = Vec::new();
         loop {
             for byte in self.word(at).to_le_bytes() {
                 if byte == 0 {
-                    return String::from_utf8_lossy(&bytes).into_owned();
+                    return String::from_utf8(bytes).ok();
                 }
                 bytes.push(byte);
             }
@@ -115,7 +115,7 @@ impl Checker<'_> {
             return None;
         }
         let mut entry = EntryPoint {
-            name: self.string(self.at + 3),
+            name: self.string(self.at + 3)?,
             workgroup_size: [0; 3],
             workgroup_constants: [None; 3],
             bindings: Vec::new(),
@@ -124,21 +124,33 @@ impl Checker<'_> {
         };
         self.workgroup(id, &mut entry)?;
 
-        // What it and the functions it calls use.
+        // The ids that it lists, and then what it and the functions it calls use.
+        const LISTED: u8 = 1;
+        const SEEN: u8 = 2;
+        let mut marks = vec![0; self.define.len()];
+        self.end = self.at + (self.word(self.at) >> 16);
+        for at in self.text(self.at + 3)..self.end {
+            *marks.get_mut(self.word(at) as usize)? = LISTED;
+        }
         let (mut found, mut next) = (vec![id], 0);
-        let mut seen = vec![false; self.define.len()];
         while let Some(&id) = found.get(next) {
             next += 1;
             self.about = id;
             if self.opcode(id) == 59 {
+                // Before version 1.4 only inputs are listed.
+                let listed = self.word(1) < 0x1_0400 && self.part(id, 3) != INPUT;
+                if marks[id as usize] & LISTED == 0 && !listed {
+                    return None;
+                }
                 self.take(id, &mut entry)?;
                 continue;
             }
             let mut index = self.uses_of(id);
             while let Some(used) = self.used(id, index) {
                 index += 1;
-                let seen = seen.get_mut(used as usize)?;
-                if !std::mem::replace(seen, true) {
+                let mark = marks.get_mut(used as usize)?;
+                if *mark & SEEN == 0 {
+                    *mark |= SEEN;
                     found.push(used);
                 }
             }
@@ -178,7 +190,7 @@ impl Checker<'_> {
 
     /// Adds a buffer, or joins it with another variable of the same binding.
     fn bind(&self, id: u32, to: u32, of: u32, storage: bool, entry: &mut EntryPoint) -> Option<()> {
-        let [set, binding] = [SET, BINDING].map(|kind| self.find(id, WHOLE, kind));
+        let (set, binding) = (self.find(id, WHOLE, SET), self.find(id, WHOLE, BINDING));
         let members = self.length(of) - 2;
         let every =
             |kind: u32| self.find(id, WHOLE, kind) != 0 || (0..members).all(|index| self.find(of, index, kind) != 0);

@@ -8,10 +8,11 @@ use super::types::*;
 impl Checker<'_> {
     /// What the pattern doesn't say of an instruction whose operands begin at `first`; `of` is its result's type.
     pub fn rules(&mut self, opcode: u32, first: u32, of: u32) -> bool {
-        let [a, b, c] = [0, 1, 2].map(|index| self.word(first + index));
+        let (a, b, c) = (self.word(first), self.word(first + 1), self.word(first + 2));
         let count = self.end - first;
         match opcode {
             6 => self.opcode(a) == 30 && b < self.length(a) - 2,
+            3 if count > 2 => self.opcode(c) == 7,
             8 => self.opcode(a) == 7,
             10 => {
                 self.extensions.push(self.at);
@@ -161,20 +162,26 @@ impl Checker<'_> {
         self.opcode(of) == 30 && self.length(of) == 4 && self.part(of, 2) == a && self.part(of, 3) == b
     }
 
+    /// The type of a component, columns and rows; a vector is one column.
+    #[inline(never)]
+    fn matrix(&self, of: u32) -> (u32, u32, u32) {
+        let (a, b) = (self.part(of, 2), self.part(of, 3));
+        match self.opcode(of) {
+            24 => (self.part(a, 2), b, self.part(a, 3)),
+            23 => (a, 1, b),
+            _ => (of, 0, 0),
+        }
+    }
+
     /// Products and transposes of matrices: columns and rows that fit.
     fn product(&self, opcode: u32, x: u32, y: u32, of: u32) -> bool {
-        // The type of a component, columns and rows; a vector is one column.
-        let [x, y, result] = [x, y, of].map(|of| match self.opcode(of) {
-            24 => (self.component(self.part(of, 2)), self.part(of, 3), self.part(self.part(of, 2), 3)),
-            23 => (self.component(of), 1, self.part(of, 3)),
-            _ => (of, 0, 0),
-        });
+        let (x, y, result) = (self.matrix(x), self.matrix(y), self.matrix(of));
         let sizes = match opcode {
             84 => return x == (result.0, result.2, result.1) && x.2 != 0,
             143 => x == result && x.1 > 1 && y.1 == 0,
             144 => x.1 == 1 && y.1 > 1 && x.2 == y.2 && (result.1, result.2) == (1, y.1),
             147 => x.1 == 1 && y.1 == 1 && (result.1, result.2) == (y.2, x.2),
-            _ => x.1 == y.2 && (result.1, result.2) == (y.1, x.2),
+            _ => x.1 == y.2 && (result.1, result.2) == (y.1, x.2) && (y.1 > 1) == (opcode == 146),
         };
         sizes && x.0 == result.0 && y.0 == result.0 && x.2 != 0
     }

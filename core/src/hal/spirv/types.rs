@@ -132,12 +132,12 @@ impl Checker<'_> {
 
     /// Rules for types, and what is known of them later.
     pub fn type_rules(&mut self, opcode: u32) -> bool {
-        let [id, a, b] = [1, 2, 3].map(|index| self.word(self.at + index));
-        let (within, shape) = match opcode {
-            23 | 24 | 28 | 29 => (self.known(a), self.shape(a)),
-            30 => (LAID_OUT, 0),
-            32 => (self.known(b) & (DEEPEST << DEPTH) | LAID_OUT, 0),
-            _ => (LAID_OUT, 0),
+        let (id, a, b) = (self.word(self.at + 1), self.word(self.at + 2), self.word(self.at + 3));
+        let shape = self.shape(a);
+        let within = match opcode {
+            23 | 24 | 28 | 29 => self.known(a),
+            32 => self.known(b) & (DEEPEST << DEPTH) | LAID_OUT,
+            _ => LAID_OUT,
         };
         let (mut depth, mut flags) = (within >> DEPTH & DEEPEST, within & (RUNTIME | LAID_OUT));
         let mut bytes = within & BYTES;
@@ -209,9 +209,9 @@ impl Checker<'_> {
                 known && !matches!(self.opcode(b), 19 | 33)
             }
             33 => {
-                let parameters = self.at + 3..self.end;
-                let bad = |of: u32| matches!(self.opcode(of), 19 | 29 | 33);
-                !parameters.clone().any(|at| bad(self.word(at))) && (self.opcode(a) == 19 || !bad(a))
+                // Only what is returned may be nothing.
+                let bad = |at: u32| matches!(self.opcode(self.word(at)), 19 | 29 | 33);
+                !(self.at + 3..self.end).any(bad) && !matches!(self.opcode(a), 29 | 33)
             }
             _ => true,
         };
@@ -264,7 +264,7 @@ impl Checker<'_> {
 
     /// The value of an operation, as far as sizes are made with it; otherwise 1.
     fn evaluate(&self, opcode: u32, shape: u32) -> u64 {
-        let [x, y, z] = [4, 5, 6].map(|index| self.word(self.at + index));
+        let (x, y, z) = (self.word(self.at + 4), self.word(self.at + 5), self.word(self.at + 6));
         let (a, b) = (self.known(x), self.known(y));
         let value = match opcode {
             81 => {

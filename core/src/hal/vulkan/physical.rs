@@ -124,6 +124,7 @@ impl Physical {
             () if vulkan12.timeline_semaphore == 0 => Some("timeline semaphores"),
             () if vulkan12.buffer_device_address == 0 => Some("buffer device addresses"),
             () if vulkan12.scalar_block_layout == 0 => Some("scalar block layouts"),
+            () if properties.limits.max_compute_work_group_invocations < 256 => Some("workgroups of 256 threads"),
             () if compute_family(instance, handle).is_none() => Some("a compute queue"),
             () => None,
         };

@@ -7,10 +7,14 @@ use miniz_oxide::inflate::decompress_to_vec;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Shader {
+    /// Attention.
+    Attention,
     /// Elementwise operations, and the last step of softmax and the norms.
     Elementwise,
     /// Reductions, and softmax and norms of rows.
     Lines,
+    /// Matrix products.
+    Matmul,
     /// transpose, concat, embedding, cast.
     Moves,
     /// Known answers.
@@ -19,13 +23,15 @@ pub enum Shader {
 
 impl Shader {
     /// How many there are.
-    pub const COUNT: usize = 4;
+    pub const COUNT: usize = 6;
 
     /// The module's words.
     pub fn code(self) -> Result<Vec<u32>> {
         let packed: &[u8] = match self {
+            Shader::Attention => include_bytes!(concat!(env!("OUT_DIR"), "/attention.deflate")),
             Shader::Elementwise => include_bytes!(concat!(env!("OUT_DIR"), "/elementwise.deflate")),
             Shader::Lines => include_bytes!(concat!(env!("OUT_DIR"), "/lines.deflate")),
+            Shader::Matmul => include_bytes!(concat!(env!("OUT_DIR"), "/matmul.deflate")),
             Shader::Moves => include_bytes!(concat!(env!("OUT_DIR"), "/moves.deflate")),
             Shader::Probe => include_bytes!(concat!(env!("OUT_DIR"), "/probe.deflate")),
         };

@@ -22,7 +22,6 @@ pub fn convert(encoder: &mut Encoder<'_>, from: Operand<'_>, to: Operand<'_>) ->
         operand.dtype != DType::I64 && operand.address.is_multiple_of(4 * operand.dtype.size() as u64)
     };
     let vector = u32::from(by_fours(&from) && by_fours(&to));
-    // Bytes, which it does not use, size an array of the module: never 0.
     let constants = [CAST, 4, 0, from.dtype as u32, to.dtype as u32, vector];
     let n = from.elements();
     let arguments = Arguments { x: from.address, y: to.address, n, ..Arguments::default() };

@@ -56,6 +56,13 @@ pub fn unary(encoder: &mut Encoder<'_>, op: Op, call: &Call<'_>) -> Result<()> {
     broadcast(encoder, function, &grid, arguments)
 }
 
+/// An activation of what is there, in place.
+pub fn activate(encoder: &mut Encoder<'_>, activation: Activation, y: u64, elements: u32) -> Result<()> {
+    let mut grid = Grid::new();
+    grid.push(elements, 1, 0);
+    broadcast(encoder, activation as u32, &grid, Arguments { x: y, y, ..Arguments::default() })
+}
+
 /// Operations of two operands.
 pub fn binary(encoder: &mut Encoder<'_>, op: Op, call: &Call<'_>) -> Result<()> {
     let function = match op {

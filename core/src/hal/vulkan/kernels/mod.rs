@@ -3,12 +3,15 @@
 //! Every kernel that computes does so in f32. Operands stored as f16 and bf16 are widened before and the result narrowed
 //! after, in one place, here.
 
+mod attention;
 mod cast;
 mod elementwise;
+mod matmul;
 mod moves;
 mod normalise;
 mod operands;
 mod reduce;
+mod tiles;
 
 use super::encoder::Encoder;
 use crate::command::{Command, Meta, View};
@@ -44,7 +47,6 @@ impl<'a> Operand<'a> {
 struct Call<'a> {
     attrs: &'a Attrs,
     /// The command's operands, for plans: they may be stored as f16 or bf16 still.
-    #[allow(dead_code)]
     views: &'a [Option<View<'a>>],
     inputs: SmallVec<[Option<Operand<'a>>; 4]>,
     output: Operand<'a>,
@@ -121,9 +123,10 @@ fn widened<'a>(encoder: &mut Encoder<'_>, from: Operand<'a>) -> Result<Operand<'
 
 fn run(encoder: &mut Encoder<'_>, op: Op, call: &Call<'_>) -> Result<()> {
     match op {
-        Op::Matmul | Op::Dot | Op::Ffn | Op::Attention => {
-            fail!(Unsupported, "{op} has no Vulkan kernel yet")
-        }
+        Op::Matmul => matmul::matmul(encoder, call),
+        Op::Dot => matmul::dot(encoder, call),
+        Op::Ffn => matmul::ffn(encoder, call),
+        Op::Attention => attention::attention(encoder, call),
         Op::Add | Op::Sub | Op::Mul | Op::Div => elementwise::binary(encoder, op, call),
         Op::Scale
         | Op::Neg

@@ -1,8 +1,9 @@
 //! Moves, which keep bits: transpose, concat, embedding.
 
+use super::operands::packed;
 use super::{Call, MOST};
 use crate::error::{Error, Result, Status, fail};
-use crate::hal::vulkan::encoder::{Encoder, Push};
+use crate::hal::vulkan::encoder::Encoder;
 use crate::hal::vulkan::shaders::Shader;
 use crate::ops::{Lines, check_id, concat_axis, transpose_axes};
 use crate::shape::{MAX_RANK, Shape};
@@ -42,16 +43,12 @@ pub struct Arguments {
 }
 
 /// Enqueues a kernel: `constants` are the function, the bytes of a unit, the kind, and those of a cast.
+#[inline(never)]
 pub fn dispatch(encoder: &mut Encoder<'_>, constants: &[u32], arguments: &Arguments, groups: u32) -> Result<()> {
     let &Arguments { x, y, outer, ids, flag, fault, rank, m, n, m_squares, n_squares, x_row, y_row, inner, rows } =
         arguments;
-    let mut push = Push::new();
-    for address in [x, y, outer, ids, flag, fault] {
-        push = push.address(address);
-    }
-    for word in [rank, m, n, m_squares, n_squares, x_row, y_row, inner, rows] {
-        push = push.word(word);
-    }
+    let words = [rank, m, n, m_squares, n_squares, x_row, y_row, inner, rows];
+    let push: [u32; 21] = packed(&[x, y, outer, ids, flag, fault], &words);
     encoder.dispatch(Shader::Moves, constants, &push, [groups, 1, 1])
 }
 

@@ -1,7 +1,7 @@
 //! The push constants that `elementwise.comp` and `lines.comp` share, by name.
 
 use crate::error::Result;
-use crate::hal::vulkan::encoder::{Encoder, Push};
+use crate::hal::vulkan::encoder::Encoder;
 use crate::hal::vulkan::shaders::Shader;
 
 /// The push constants; `operands.glsl` says what they mean.
@@ -33,6 +33,7 @@ impl Arguments {
 }
 
 /// Enqueues a kernel on a line of workgroups.
+#[inline(never)]
 pub fn dispatch(
     encoder: &mut Encoder<'_>,
     shader: Shader,
@@ -42,17 +43,23 @@ pub fn dispatch(
 ) -> Result<()> {
     let &Arguments { x, p, q, y, gamma, beta, outer, n, inner, x_row, p_row, rank, blocks, units, value, eps } =
         arguments;
-    let mut push = Push::new();
-    for address in [x, p, q, y, gamma, beta, outer] {
-        push = push.address(address);
-    }
-    for word in [n, inner, x_row, p_row, rank, blocks, units, value.to_bits(), eps.to_bits()] {
-        push = push.word(word);
-    }
+    let words = [n, inner, x_row, p_row, rank, blocks, units, value.to_bits(), eps.to_bits()];
+    let push: [u32; 23] = packed(&[x, p, q, y, gamma, beta, outer], &words);
     encoder.dispatch(shader, constants, &push, [groups, 1, 1])
 }
 
 /// Whether all of these are multiples of 16.
 pub fn aligned(addresses: &[u64]) -> bool {
     addresses.iter().all(|address| address.is_multiple_of(16))
+}
+
+/// Push constants: addresses, low words first, then words. (Arrays, as `Push` would be moved with every word of so many.)
+pub fn packed<const N: usize>(addresses: &[u64], words: &[u32]) -> [u32; N] {
+    let mut push = [0; N];
+    let (head, tail) = push.split_at_mut(2 * addresses.len());
+    for (pair, &address) in head.chunks_exact_mut(2).zip(addresses) {
+        (pair[0], pair[1]) = (address as u32, (address >> 32) as u32);
+    }
+    tail.copy_from_slice(words);
+    push
 }

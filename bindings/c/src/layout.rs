@@ -1,0 +1,169 @@
+//! Orders of elements in memory that suit GPUs.
+
+use crate::pointers::{Out, array, fail, null, reference};
+use crate::status::{adead_status, guard, guard_destroy};
+use adead_core::layout::Layout;
+use adead_core::{Error, Result};
+use std::ffi::c_void;
+
+/// How the elements of a row-major matrix are arranged: elements of 1, 2, 4 or 8 bytes, padding zeros. It never changes,
+/// so threads may share one.
+pub struct adead_layout(Layout);
+
+fn make(layout: Result<Layout>, out: *mut *mut adead_layout) -> Result<(), Error> {
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { Out::new(out, "out") }?.give(adead_layout(layout?));
+    Ok(())
+}
+
+/// Tiles of `tile_size` by `tile_size` elements of `element` bytes, one after the other in row-major order, each
+/// row-major within. Rows and columns are padded to multiples of `tile_size`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_layout_optimize_matrix(
+    element: usize,
+    rows: usize,
+    cols: usize,
+    tile_size: usize,
+    out: *mut *mut adead_layout,
+) -> adead_status {
+    guard(|| make(Layout::tiles(element, rows, cols, tile_size), out))
+}
+
+/// Rows that begin at multiples of `alignment` bytes, a multiple of `element`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_layout_align(
+    element: usize,
+    rows: usize,
+    cols: usize,
+    alignment: usize,
+    out: *mut *mut adead_layout,
+) -> adead_status {
+    guard(|| make(Layout::aligned(element, rows, cols, alignment), out))
+}
+
+/// Elements that lie `stride` apart, side by side: structures of `stride` fields become an array of each field.
+/// `shape_mismatch` unless `elements` is a multiple of `stride`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_layout_coalesce(
+    element: usize,
+    elements: usize,
+    stride: usize,
+    out: *mut *mut adead_layout,
+) -> adead_status {
+    guard(|| make(Layout::coalesced(element, elements, stride), out))
+}
+
+/// Morton (Z) order: bits of row and column alternate in an element's place, the column's first, and the higher bits of
+/// the longer side are above them. Rows and columns are padded to powers of two.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_layout_morton(
+    element: usize,
+    rows: usize,
+    cols: usize,
+    out: *mut *mut adead_layout,
+) -> adead_status {
+    guard(|| make(Layout::morton(element, rows, cols), out))
+}
+
+/// Gives a layout up; NULL is fine.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_layout_destroy(layout: *mut adead_layout) {
+    guard_destroy(layout);
+}
+
+/// Rows and columns as laid out, with the padding; of coalesced elements the fields and the structures.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_layout_dims(
+    layout: *const adead_layout,
+    out_rows: *mut usize,
+    out_cols: *mut usize,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        unsafe {
+            let (rows, cols) = reference(layout, "layout")?.0.dims();
+            let (out_rows, out_cols) = (Out::new(out_rows, "out_rows")?, Out::new(out_cols, "out_cols")?);
+            out_rows.write(rows);
+            out_cols.write(cols);
+            Ok(())
+        }
+    })
+}
+
+/// Bytes of the plain matrix, and as laid out with the padding.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_layout_bytes(
+    layout: *const adead_layout,
+    out_plain: *mut usize,
+    out_arranged: *mut usize,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        unsafe {
+            let layout = reference(layout, "layout")?.0;
+            let (plain, arranged) = (Out::new(out_plain, "out_plain")?, Out::new(out_arranged, "out_arranged")?);
+            plain.write(layout.plain_bytes());
+            arranged.write(layout.bytes());
+            Ok(())
+        }
+    })
+}
+
+/// Moves a matrix of `bytes` bytes to `out`, which has room for `out_bytes`; the two must not overlap.
+///
+/// # Safety
+/// As the functions below.
+unsafe fn apply(
+    layout: *const adead_layout,
+    data: *const c_void,
+    bytes: usize,
+    out: *mut c_void,
+    out_bytes: usize,
+    restore: bool,
+) -> Result<(), Error> {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe {
+        let layout = reference(layout, "layout")?.0;
+        let from = array(data.cast::<u8>(), bytes, "data")?;
+        if out.is_null() && out_bytes > 0 {
+            return Err(null("out"));
+        }
+        let (start, other) = (out.addr(), from.as_ptr().addr());
+        if out_bytes > isize::MAX as usize {
+            fail!(InvalidArgument, "out can't have {out_bytes} bytes");
+        }
+        if start < other + bytes && other < start + out_bytes {
+            fail!(InvalidArgument, "data, of {bytes} bytes, and out, of {out_bytes}, overlap");
+        }
+        // Not NULL unless empty, of a size that exists, and the caller may write it.
+        let to = if out_bytes == 0 { &mut [] } else { std::slice::from_raw_parts_mut(out.cast::<u8>(), out_bytes) };
+        if restore { layout.restore(from, to) } else { layout.arrange(from, to) }
+    }
+}
+
+/// Arranges a plain matrix: `bytes` and `out_bytes` are what `adead_layout_bytes` says, else `shape_mismatch`. `data` and
+/// `out` must not overlap.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_layout_arrange(
+    layout: *const adead_layout,
+    data: *const c_void,
+    bytes: usize,
+    out: *mut c_void,
+    out_bytes: usize,
+) -> adead_status {
+    // SAFETY: passed on.
+    guard(|| unsafe { apply(layout, data, bytes, out, out_bytes, false) })
+}
+
+/// Makes the plain matrix of an arranged one: the inverse of `adead_layout_arrange`. Padding is not looked at.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_layout_restore(
+    layout: *const adead_layout,
+    data: *const c_void,
+    bytes: usize,
+    out: *mut c_void,
+    out_bytes: usize,
+) -> adead_status {
+    // SAFETY: passed on.
+    guard(|| unsafe { apply(layout, data, bytes, out, out_bytes, true) })
+}

@@ -1,0 +1,101 @@
+//! attention.
+
+use super::Call;
+use crate::contract::KEY_BLOCK;
+use crate::error::{Result, fail};
+use crate::hal::vulkan::encoder::{Encoder, Push};
+use crate::hal::vulkan::shaders::Shader;
+use crate::ops::AttentionPlan;
+
+// What a kernel does: values of attention.comp's STAGE.
+const WHOLE: u32 = 0;
+const BLOCKS: u32 = 1;
+const MERGE: u32 = 2;
+
+/// Threads of a workgroup that merges.
+const MERGING: u32 = 64;
+
+/// The most bytes of stored blocks.
+const MOST_STORED: u64 = 1 << 28;
+
+/// `attention` of the op table.
+pub fn attention(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
+    let plan = AttentionPlan::new(call.views)?;
+    let (mut heads, mut queries, mut causal) = (plan.heads as u32, plan.queries as u32, call.attrs.causal);
+    let (batches, kv_heads) = (plan.batches as u32, plan.kv_heads as u32);
+    let (keys, width, value_width) = (plan.keys as u32, plan.width as u32, plan.value_width as u32);
+    let mask = call.input(3);
+    // Heads of one query that share keys are queries of one head; the last query sees all keys.
+    if queries == 1 && mask.is_none() {
+        (heads, queries, causal) = (kv_heads, heads / kv_heads, false);
+    }
+    let rows = batches * heads * queries;
+    let blocks = keys.div_ceil(KEY_BLOCK as u32);
+
+    // Two threads for a query, and values in so many columns at a time.
+    let threads = match queries {
+        0..=16 => 32,
+        17..=32 => 64,
+        _ => 128,
+    };
+    let (columns, of_thread) = match value_width {
+        0..=32 => (32, 4),
+        33..=64 => (64, 4),
+        _ => (128, 8),
+    };
+    let (tiles, parts) = (queries.div_ceil(threads / 2), value_width.div_ceil(columns));
+    let groups = batches as u64 * heads as u64 * tiles as u64 * parts as u64;
+    if groups > i32::MAX as u64 {
+        fail!(Unsupported, "attention: {groups} blocks of queries are too many for one kernel");
+    }
+    // Few workgroups share out the keys, too.
+    let stored = 16 * blocks as u64 * rows as u64 * (value_width.div_ceil(4) + 1) as u64;
+    let few = groups <= encoder.limits().units as u64 / 2 && blocks >= 4;
+    let split = few && stored <= MOST_STORED && blocks <= 0xffff;
+    let scratch = if split { encoder.scratch(stored)? } else { 0 };
+
+    let mut table = 0;
+    let (mut axes, mut mask_row, mut mask_column) = (0, 0, 0);
+    if let Some(mask) = mask {
+        let strides = mask.shape.broadcast_strides(&plan.scores);
+        axes = plan.scores.rank() - 2;
+        (mask_row, mask_column) = (strides[axes] as u32, strides[axes + 1] as u32);
+        let words: Vec<u32> =
+            (0..axes).rev().flat_map(|axis| [plan.scores.dims()[axis] as u32, strides[axis] as u32]).collect();
+        if axes > 0 {
+            table = encoder.parameters(&words)?;
+        }
+    }
+    let in_vectors = |address: u64, side: u32| address.is_multiple_of(16) && side.is_multiple_of(4);
+    let [q, k, v, y] = [call.address(0), call.address(1), call.address(2), call.output.address];
+    let has = [
+        in_vectors(q | k, width),
+        in_vectors(v, value_width),
+        in_vectors(y, value_width),
+        !width.is_multiple_of(16),
+        width > 256,
+        !keys.is_multiple_of(KEY_BLOCK as u32),
+        causal,
+        mask.is_some(),
+    ];
+    let has = has.iter().rev().fold(0, |bits, &has| bits << 1 | u32::from(has));
+    let mut push = Push::new();
+    for address in [q, k, v, mask.map_or(0, |mask| mask.address), y, scratch, table] {
+        push = push.address(address);
+    }
+    let words =
+        [rows, queries, keys, width, value_width, heads, kv_heads, tiles, parts, axes as u32, mask_row, mask_column];
+    let push = words.iter().fold(push, |push, &word| push.word(word)).float(plan.scale(call.attrs));
+    // Without keys there is nothing to merge, and results are zeros.
+    if keys > 0 {
+        let stage = if split { BLOCKS } else { WHOLE };
+        let constants = [threads, columns, of_thread, stage, has];
+        let each = if split { blocks } else { 1 };
+        encoder.dispatch(Shader::Attention, &constants, &push, [groups as u32, each, 1])?;
+    }
+    if split || keys == 0 {
+        let groups = (rows as u64 * value_width.div_ceil(4) as u64).div_ceil(MERGING as u64);
+        encoder.dispatch(Shader::Attention, &[MERGING, 64, 4, MERGE, has], &push, [groups as u32, 1, 1])?;
+    }
+    Ok(())
+}

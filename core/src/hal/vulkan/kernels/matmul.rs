@@ -1,0 +1,265 @@
+//! matmul, dot and ffn.
+
+use super::tiles::{Sizes, Tile, choose};
+use super::{Call, elementwise};
+use crate::contract::{Activation, K_BLOCK};
+use crate::error::{Result, fail};
+use crate::hal::vulkan::encoder::{Encoder, Push};
+use crate::hal::vulkan::shaders::Shader;
+use crate::ops::{FfnPlan, MatmulPlan, ffn_activation};
+use smallvec::SmallVec;
+
+// What a kernel does: values of matmul.comp's STAGE.
+const WHOLE: u32 = 0;
+const BLOCKS: u32 = 1;
+const MERGE: u32 = 2;
+const VECTORS: u32 = 3;
+
+/// Threads of a workgroup that merges, and of one for vectors.
+const MERGING: u32 = 256;
+const OF_VECTORS: u32 = 64;
+
+/// The most hidden values that `ffn` keeps at a time.
+const HIDDEN: u32 = 1 << 26;
+
+/// An axis of batches: its length, and the steps of A, B and C along it.
+type Axis = [u32; 4];
+
+/// A batch of matrix products. Addresses are 0 where there is nothing.
+#[derive(Clone)]
+struct Product {
+    sizes: Sizes,
+    a: u64,
+    b: u64,
+    c: u64,
+    bias: u64,
+    y: u64,
+    /// The last one first; neighbours that can be one are.
+    axes: SmallVec<[Axis; 4]>,
+    c_row: u32,
+    c_column: u32,
+    alpha: f32,
+    beta: f32,
+    activation: Activation,
+}
+
+/// `matmul` of the op table.
+pub fn matmul(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
+    let attrs = call.attrs;
+    let plan = MatmulPlan::new(attrs, call.views)?;
+    let (a, b) = (call.operand(0), call.operand(1));
+    let c = call.input(2).filter(|_| attrs.beta != 0.0);
+    let rank = plan.batch_rank();
+    let strides = c.map_or([0; crate::shape::MAX_RANK], |c| plan.c_strides(c.shape));
+    let mut sizes = Sizes {
+        m: plan.m as u32,
+        n: plan.n as u32,
+        k: plan.k as u32,
+        batches: plan.batches as u32,
+        trans_a: attrs.trans_a,
+        trans_b: attrs.trans_b,
+    };
+    let mut axes = SmallVec::new();
+    // Matrices that are multiplied by one B are the rows of one matrix.
+    if plan.shares_b() && !attrs.trans_a && (c.is_none() || plan.c_follows(&strides, plan.m)) {
+        (sizes.m, sizes.batches) = (sizes.m * sizes.batches, 1);
+    } else {
+        let (mut a_step, mut b_step) = (sizes.m * sizes.k, sizes.k * sizes.n);
+        for i in 1..=rank {
+            let n = plan.batch(i) as u32;
+            // A dimension that is repeated has length 1 there, or is missing.
+            let step = |shape: &crate::shape::Shape, step: &mut u32| {
+                let own = if shape.rank() > 2 { shape.from_end(i + 1) as u32 } else { 1 };
+                let here = if own == 1 { 0 } else { *step };
+                *step *= own;
+                here
+            };
+            let axis = [n, step(a.shape, &mut a_step), step(b.shape, &mut b_step), strides[rank - i] as u32];
+            append(&mut axes, axis);
+        }
+    }
+    let product = Product {
+        sizes,
+        a: a.address,
+        b: b.address,
+        c: c.map_or(0, |c| c.address),
+        bias: call.address(3),
+        y: call.output.address,
+        axes,
+        c_row: strides[rank] as u32,
+        c_column: strides[rank + 1] as u32,
+        alpha: attrs.alpha,
+        beta: attrs.beta,
+        activation: attrs.activation.unwrap_or(Activation::None),
+    };
+    product.encode(encoder)
+}
+
+/// Adds an axis outside of others, or makes the outermost longer.
+fn append(axes: &mut SmallVec<[Axis; 4]>, axis: Axis) {
+    if axis[0] == 1 {
+        return;
+    }
+    match axes.last_mut() {
+        Some(last) if (1..4).all(|i| axis[i] == last[0].wrapping_mul(last[i])) => last[0] *= axis[0],
+        _ => axes.push(axis),
+    }
+}
+
+/// `dot` of the op table.
+pub fn dot(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
+    let k = call.operand(0).elements();
+    let product = Product::plain([1, 1, k], call.address(0), call.address(1), call.output.address);
+    product.encode(encoder)
+}
+
+/// `ffn` of the op table: two products for some rows at a time, the hidden values in scratch.
+pub fn ffn(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
+    let FfnPlan { rows, width, hidden, out, .. } = FfnPlan::new(call.views)?;
+    let (rows, width, hidden, out) = (rows as u32, width as u32, hidden as u32, out as u32);
+    let most = (HIDDEN / hidden.max(1)).clamp(1, rows);
+    let middle = encoder.scratch(4 * (most as u64 * hidden as u64).max(1))?;
+    let mut start = 0;
+    while start < rows {
+        let m = most.min(rows - start);
+        let x = call.address(0) + 4 * start as u64 * width as u64;
+        let y = call.output.address + 4 * start as u64 * out as u64;
+        if hidden > 0 {
+            let mut first = Product::plain([m, hidden, width], x, call.address(1), middle);
+            (first.bias, first.activation) = (call.address(2), ffn_activation(call.attrs));
+            first.encode(encoder)?;
+        }
+        let mut second = Product::plain([m, out, hidden], middle, call.address(3), y);
+        second.bias = call.address(4);
+        second.encode(encoder)?;
+        start += m;
+    }
+    Ok(())
+}
+
+impl Product {
+    /// a·b and nothing else: `[m, n, k]`.
+    fn plain([m, n, k]: [u32; 3], a: u64, b: u64, y: u64) -> Product {
+        Product {
+            sizes: Sizes { m, n, k, batches: 1, trans_a: false, trans_b: false },
+            a,
+            b,
+            c: 0,
+            bias: 0,
+            y,
+            axes: SmallVec::new(),
+            c_row: 0,
+            c_column: 0,
+            alpha: 1.0,
+            beta: 0.0,
+            activation: Activation::None,
+        }
+    }
+
+    /// Enqueues it. The result has elements.
+    fn encode(self, encoder: &mut Encoder<'_>) -> Result<()> {
+        let Product { sizes: Sizes { m, n, k, batches, .. }, y, activation, .. } = self;
+        if m == 1 && n == 1 && batches == 1 && k > 0 {
+            self.vectors(encoder)?;
+        } else if k == 0 {
+            self.merge(encoder, 0)?;
+        } else {
+            self.tiles(encoder)?;
+        }
+        match activation {
+            Activation::None | Activation::Relu => Ok(()),
+            _ => elementwise::activate(encoder, activation, y, batches * m * n),
+        }
+    }
+
+    fn tiles(&self, encoder: &mut Encoder<'_>) -> Result<()> {
+        let Sizes { m, n, k, batches, .. } = self.sizes;
+        let (tile, split) = choose(self.sizes, encoder.limits().units);
+        let tiles = [m.div_ceil(tile.bm), n.div_ceil(tile.bn)];
+        let groups = tiles[0] as u64 * tiles[1] as u64 * batches as u64;
+        if groups > i32::MAX as u64 {
+            fail!(Unsupported, "matmul: {batches} products of {m}×{k} by {k}×{n} are too many for one kernel");
+        }
+        let blocks = k.div_ceil(K_BLOCK as u32);
+        let stored = 4 * blocks as u64 * batches as u64 * m as u64 * n.next_multiple_of(4) as u64;
+        let scratch = if split { encoder.scratch(stored)? } else { 0 };
+        let stage = if split { BLOCKS } else { WHOLE };
+        let constants = self.constants(tile, stage);
+        let table = match self.axes.len() {
+            0 | 1 => 0,
+            n => encoder.parameters(self.axes[..n - 1].as_flattened())?,
+        };
+        let push = self.push(scratch, table, tiles);
+        let y_groups = if split { blocks } else { 1 };
+        encoder.dispatch(Shader::Matmul, &constants, &push, [groups as u32, y_groups, 1])?;
+        if split { self.merge(encoder, scratch) } else { Ok(()) }
+    }
+
+    /// The product of two vectors: chains by blocks first.
+    fn vectors(&self, encoder: &mut Encoder<'_>) -> Result<()> {
+        let blocks = self.sizes.k.div_ceil(K_BLOCK as u32);
+        let scratch = encoder.scratch(16 * blocks as u64)?;
+        let tile = Tile { threads: OF_VECTORS, bm: 4, bn: 4, tm: 4, tn: 4, bk: 4, buffers: 1 };
+        let mut constants = self.constants(tile, VECTORS);
+        // A's bit stands for both.
+        let aligned = (self.a | self.b).is_multiple_of(16) && self.sizes.k.is_multiple_of(4);
+        constants[8] = u32::from(aligned) << 2;
+        let push = self.push(scratch, 0, [1, 1]);
+        encoder.dispatch(Shader::Matmul, &constants, &push, [blocks.div_ceil(OF_VECTORS), 1, 1])?;
+        self.merge(encoder, scratch)
+    }
+
+    /// Adds up stored blocks. Of no k there are none, and results are made of zeros.
+    fn merge(&self, encoder: &mut Encoder<'_>, scratch: u64) -> Result<()> {
+        let Sizes { m, n, k, batches, .. } = self.sizes;
+        let vectors = batches * m * n.div_ceil(4);
+        // So many that there is work for all; the other threads of a workgroup fetch further blocks for them.
+        let mut own = MERGING;
+        while own > 1 && k > 4 * K_BLOCK as u32 && vectors.div_ceil(own) < 2 * encoder.limits().units {
+            own /= 2;
+        }
+        let tile = Tile { threads: MERGING, bm: 4, bn: 4, tm: 4, tn: 4, bk: 4, buffers: own };
+        let table = match self.axes.len() {
+            0 | 1 => 0,
+            n => encoder.parameters(self.axes[..n - 1].as_flattened())?,
+        };
+        let push = self.push(scratch, table, [1, 1]);
+        let constants = self.constants(tile, MERGE);
+        encoder.dispatch(Shader::Matmul, &constants, &push, [vectors.div_ceil(own), 1, 1])
+    }
+
+    /// The kernel's constants from id 10 on.
+    fn constants(&self, tile: Tile, stage: u32) -> [u32; 9] {
+        let Sizes { m, n, k, trans_a, trans_b, .. } = self.sizes;
+        let Tile { threads, bm, bn, tm, tn, bk, buffers } = tile;
+        let in_vectors = |address: u64, side: u32| address.is_multiple_of(16) && side.is_multiple_of(4);
+        let has = [
+            !trans_a,
+            trans_b,
+            in_vectors(self.a, if trans_a { m } else { k }),
+            in_vectors(self.b, if trans_b { k } else { n }),
+            in_vectors(self.y, n),
+            !k.is_multiple_of(bk),
+            stage == WHOLE && k > K_BLOCK as u32,
+            self.c != 0,
+            self.bias != 0,
+            self.activation == Activation::Relu,
+            trans_a && tm == 4 && bm == 4 * threads,
+            !trans_b && tn == 4 && bn == 4 * threads,
+        ];
+        let has = has.iter().rev().fold(0, |bits, &has| bits << 1 | u32::from(has));
+        [threads, bm, bn, tm, tn, bk, stage, buffers, has]
+    }
+
+    fn push(&self, scratch: u64, table: u64, tiles: [u32; 2]) -> Push {
+        let Sizes { m, n, k, batches, .. } = self.sizes;
+        let mut push = Push::new();
+        for address in [self.a, self.b, self.c, self.bias, self.y, scratch, table] {
+            push = push.address(address);
+        }
+        let [_, a_step, b_step, c_step] = self.axes.last().copied().unwrap_or_default();
+        let inner = self.axes.len().saturating_sub(1) as u32;
+        let words = [m, n, k, batches, tiles[0], tiles[1], inner, a_step, b_step, c_step, self.c_row, self.c_column];
+        words.iter().fold(push, |push, &word| push.word(word)).float(self.alpha).float(self.beta)
+    }
+}

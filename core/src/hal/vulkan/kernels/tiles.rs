@@ -1,0 +1,119 @@
+//! How a matrix product is cut into workgroups: which tile, and whether every K block has a workgroup of its own.
+
+use crate::contract::K_BLOCK;
+
+/// What a workgroup computes, and how: the constants of `matmul.comp`, in its words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tile {
+    pub threads: u32,
+    pub bm: u32,
+    pub bn: u32,
+    pub tm: u32,
+    pub tn: u32,
+    pub bk: u32,
+    pub buffers: u32,
+}
+
+const fn tile(threads: u32, [bm, bn]: [u32; 2], [tm, tn]: [u32; 2], bk: u32, buffers: u32) -> Tile {
+    Tile { threads, bm, bn, tm, tn, bk, buffers }
+}
+
+impl Tile {
+    /// How many it takes for a matrix.
+    fn count(&self, m: u32, n: u32) -> u64 {
+        m.div_ceil(self.bm) as u64 * n.div_ceil(self.bn) as u64
+    }
+}
+
+/// A tile for matrices of some size: its nanoseconds for each k on a multiprocessor that has nothing else to do, and where
+/// `slots` of them share one; measured on an NVIDIA H200, where it is their ratios that choose.
+struct Cost {
+    tile: Tile,
+    alone: f64,
+    shared: f64,
+    slots: u64,
+}
+
+const COSTS: [Cost; 5] = [
+    Cost { tile: tile(256, [128, 128], [8, 8], 32, 1), alone: 92.0, shared: 92.0, slots: 1 },
+    Cost { tile: tile(128, [64, 128], [8, 8], 16, 2), alone: 58.0, shared: 48.6, slots: 2 },
+    Cost { tile: tile(64, [64, 64], [8, 8], 16, 1), alone: 56.0, shared: 25.0, slots: 4 },
+    Cost { tile: tile(128, [32, 64], [4, 4], 16, 2), alone: 27.0, shared: 18.0, slots: 4 },
+    Cost { tile: tile(64, [32, 32], [4, 4], 32, 1), alone: 25.0, shared: 9.3, slots: 6 },
+];
+
+/// Nanoseconds that a second kernel takes, and bytes that stored blocks move in one.
+const MERGE: f64 = 4000.0;
+const BYTES: f64 = 3500.0;
+
+/// The most bytes of stored blocks.
+const MOST_STORED: u64 = 1 << 28;
+
+/// A matrix product's sizes and layout.
+#[derive(Clone, Copy)]
+pub struct Sizes {
+    pub m: u32,
+    pub n: u32,
+    pub k: u32,
+    pub batches: u32,
+    pub trans_a: bool,
+    pub trans_b: bool,
+}
+
+/// The tile for a product on so many multiprocessors, and whether each K block is computed by itself, to be merged later.
+pub fn choose(sizes: Sizes, units: u32) -> (Tile, bool) {
+    let Sizes { m, n, k, batches, trans_a, trans_b } = sizes;
+    let blocks = (k as u64).div_ceil(K_BLOCK as u64);
+    let stored = 4 * blocks * batches as u64 * m as u64 * n.next_multiple_of(4) as u64;
+    let may_split = blocks > 1 && blocks <= 0xffff && stored <= MOST_STORED;
+    if m.min(n) <= 32 {
+        let tile = narrow(sizes, m <= n, if m <= n { trans_b } else { !trans_a });
+        return (tile, may_split && tile.count(m, n) * (batches as u64) < 4 * units as u64);
+    }
+    let units = units as u64;
+    let mut best = (COSTS[0].tile, false);
+    let mut least = f64::INFINITY;
+    for Cost { tile, alone, shared, slots } in COSTS {
+        for split in [false, true] {
+            if split && !may_split {
+                continue;
+            }
+            let groups = tile.count(m, n) * batches as u64 * if split { blocks } else { 1 };
+            let resident = slots * units;
+            let each = if groups <= resident {
+                alone.max(groups.div_ceil(units) as f64 * shared)
+            } else if slots <= 2 {
+                groups.div_ceil(resident) as f64 * slots as f64 * shared
+            } else {
+                // They end at different times, and others begin.
+                (groups as f64 / units as f64 + slots as f64 / 2.0) * shared
+            };
+            let merging = if split { MERGE + 2.0 * stored as f64 / BYTES } else { 0.0 };
+            let time = each * if split { K_BLOCK as f64 } else { k as f64 } + merging;
+            if time < least {
+                (least, best) = (time, (tile, split));
+            }
+        }
+    }
+    best
+}
+
+/// A tile for a product with a short side: of A if it is `low`, else of B. The other operand is what takes time; `along_k` says
+/// whether its elements follow each other along k.
+fn narrow(sizes: Sizes, low: bool, along_k: bool) -> Tile {
+    let Sizes { m, n, .. } = sizes;
+    let (short, long) = if low { (m, n) } else { (n, m) };
+    let (threads, [own, other], [t_own, t_other], buffers) = match short {
+        // Threads read their own columns, or rows; four of them suffice for a workgroup that shares.
+        0..=4 if along_k || long <= 128 => (32, [4, 128], [4, 4], 1),
+        0..=4 => (64, [4, 256], [4, 4], 2),
+        5..=8 => (64, [8, 128], [4, 4], 1),
+        9..=16 => (128, [16, 128], [4, 4], 1),
+        _ => (128, [32, 128], [4, 8], 1),
+    };
+    if low {
+        tile(threads, [own, other], [t_own, t_other], 16, buffers)
+    } else {
+        tile(threads, [other, own], [t_other, t_own], 16, buffers)
+    }
+}

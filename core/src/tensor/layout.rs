@@ -1,0 +1,367 @@
+//! Layouts that suit a kernel's way through memory, and the way back from each.
+//!
+//! A [`Layout`] says where each element of a row-major matrix (or of a plain sequence) goes. What is between and behind them is
+//! zero. [`Layout::apply`] makes the new arrangement, [`Layout::undo`] the old one again, exactly.
+
+use crate::error::{Result, fail};
+use crate::shape::MAX_ELEMENTS;
+use crate::tensor::Element;
+
+/// An arrangement of elements. Sizes are in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    kind: Kind,
+    elements: usize,
+    stored: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Tiles in row-major order, each row-major in itself.
+    Tiled { rows: usize, cols: usize, tile: usize },
+    /// Rows that begin `pitch` elements apart.
+    Rows { cols: usize, pitch: usize },
+    /// First the elements 0, stride, 2·stride …, then 1, stride + 1 …
+    Apart { stride: usize },
+    /// The bits of column and row interleaved, the column's first; what one has more goes on top.
+    Morton { rows: usize, cols: usize },
+}
+
+/// Elements of a stretch that is gathered at a time, so that what was fetched for its first element is there for the others.
+const STRETCH: usize = 512;
+
+impl Layout {
+    /// A matrix as tiles of `tile` × `tile`, those at its edges filled up with zeros: a workgroup reads its tile in one piece.
+    /// `invalid_argument` for a tile of 0 or sizes beyond [`MAX_ELEMENTS`].
+    pub fn tiled(rows: usize, cols: usize, tile: usize) -> Result<Layout> {
+        if tile == 0 {
+            fail!(InvalidArgument, "layout: tiles of 0 rows and columns");
+        }
+        let up = |n: usize| n.div_ceil(tile).checked_mul(tile);
+        let stored = up(rows).zip(up(cols)).and_then(|(rows, cols)| rows.checked_mul(cols));
+        Layout::new(Kind::Tiled { rows, cols, tile }, rows.checked_mul(cols), stored)
+    }
+
+    /// A matrix whose rows begin at multiples of `alignment` bytes, counted from the first, with elements of `size` bytes.
+    /// `invalid_argument` unless the alignment is a multiple of that size.
+    pub fn aligned(rows: usize, cols: usize, size: usize, alignment: usize) -> Result<Layout> {
+        if size == 0 || alignment == 0 || !alignment.is_multiple_of(size) {
+            fail!(InvalidArgument, "layout: an alignment of {alignment} bytes is no multiple of elements of {size}");
+        }
+        let pitch = cols.checked_next_multiple_of(alignment / size);
+        let stored = pitch.and_then(|pitch| pitch.checked_mul(rows));
+        Layout::new(Kind::Rows { cols, pitch: pitch.unwrap_or(0) }, rows.checked_mul(cols), stored)
+    }
+
+    /// A sequence of groups of `stride` elements as `stride` sequences, one of all first elements, one of all second ones …:
+    /// an array of structures as a structure of arrays, where threads that are neighbours read neighbours. `invalid_argument`
+    /// unless the elements are whole groups.
+    pub fn coalesced(elements: usize, stride: usize) -> Result<Layout> {
+        if stride == 0 || !elements.is_multiple_of(stride) {
+            fail!(InvalidArgument, "layout: {elements} elements are not whole groups of {stride}");
+        }
+        Layout::new(Kind::Apart { stride }, Some(elements), Some(elements))
+    }
+
+    /// A matrix along the Z-order curve (Morton, 1966): what is near in both directions is near in memory. Rows and columns are
+    /// filled up to powers of two.
+    pub fn morton(rows: usize, cols: usize) -> Result<Layout> {
+        let up = |n: usize| if n == 0 { Some(0) } else { n.checked_next_power_of_two() };
+        let stored = up(rows).zip(up(cols)).and_then(|(rows, cols)| rows.checked_mul(cols));
+        Layout::new(Kind::Morton { rows, cols }, rows.checked_mul(cols), stored)
+    }
+
+    fn new(kind: Kind, elements: Option<usize>, stored: Option<usize>) -> Result<Layout> {
+        match (elements, stored) {
+            (Some(elements), Some(stored)) if stored <= MAX_ELEMENTS => Ok(Layout { kind, elements, stored }),
+            _ => fail!(InvalidArgument, "layout: {kind:?} has more than {MAX_ELEMENTS} elements"),
+        }
+    }
+
+    /// Elements before.
+    pub fn elements(&self) -> usize {
+        self.elements
+    }
+
+    /// Elements after, the zeros among them.
+    pub fn stored(&self) -> usize {
+        self.stored
+    }
+
+    /// The elements in this arrangement. `shape_mismatch` if there are not as many as it is for.
+    pub fn apply<T: Element + Default>(&self, data: &[T]) -> Result<Vec<T>> {
+        let mut arranged = vec![T::default(); self.stored];
+        self.apply_bytes(size_of::<T>(), bytes(data), bytes_mut(&mut arranged))?;
+        Ok(arranged)
+    }
+
+    /// The elements as they were before. `shape_mismatch` if there are not as many as it stores.
+    pub fn undo<T: Element + Default>(&self, arranged: &[T]) -> Result<Vec<T>> {
+        let mut data = vec![T::default(); self.elements];
+        self.undo_bytes(size_of::<T>(), bytes(arranged), bytes_mut(&mut data))?;
+        Ok(data)
+    }
+
+    /// [`Layout::apply`] of elements of `size` bytes (1, 2, 4 or 8) between memories of the caller's. What is no element becomes
+    /// zero.
+    pub fn apply_bytes(&self, size: usize, data: &[u8], arranged: &mut [u8]) -> Result<()> {
+        self.check(size, data.len(), arranged.len())?;
+        if self.stored > self.elements {
+            arranged.fill(0);
+        }
+        self.lines(&mut |line| line.copy(size, data, arranged));
+        Ok(())
+    }
+
+    /// [`Layout::undo`] of elements of `size` bytes (1, 2, 4 or 8) between memories of the caller's.
+    pub fn undo_bytes(&self, size: usize, arranged: &[u8], data: &mut [u8]) -> Result<()> {
+        self.check(size, data.len(), arranged.len())?;
+        self.lines(&mut |line| line.turned().copy(size, arranged, data));
+        Ok(())
+    }
+
+    fn check(&self, size: usize, data: usize, arranged: usize) -> Result<()> {
+        if !matches!(size, 1 | 2 | 4 | 8) {
+            fail!(InvalidArgument, "layout: elements of {size} bytes; they have 1, 2, 4 or 8");
+        }
+        if data != self.elements * size || arranged != self.stored * size {
+            fail!(
+                ShapeMismatch,
+                "layout: {data} bytes to arrange in {arranged}; it takes {} and stores {}",
+                self.elements * size,
+                self.stored * size
+            );
+        }
+        Ok(())
+    }
+
+    /// Every element, once, in lines that are short enough for a cache where they jump.
+    fn lines(&self, each: &mut dyn FnMut(Line)) {
+        match self.kind {
+            Kind::Tiled { rows, cols, tile } => {
+                let across = cols.div_ceil(tile);
+                for row in 0..rows {
+                    for first in (0..cols).step_by(tile) {
+                        let at = (row / tile * across + first / tile) * tile * tile + row % tile * tile;
+                        each(Line::straight(row * cols + first, at, tile.min(cols - first)));
+                    }
+                }
+            }
+            Kind::Rows { cols, pitch } => {
+                let rows = if cols == 0 { 0 } else { self.elements / cols };
+                (0..rows).for_each(|row| each(Line::straight(row * cols, row * pitch, cols)));
+            }
+            Kind::Apart { stride } => {
+                let groups = self.elements / stride;
+                for first in (0..groups).step_by(STRETCH) {
+                    let len = STRETCH.min(groups - first);
+                    for i in 0..stride {
+                        each(Line {
+                            from: first * stride + i,
+                            from_step: stride,
+                            to: i * groups + first,
+                            to_step: 1,
+                            len,
+                        });
+                    }
+                }
+            }
+            Kind::Morton { rows, cols } => {
+                let (x_bits, y_bits) = (bits(cols), bits(rows));
+                let shared = x_bits.min(y_bits);
+                // A pair of columns stays a pair; further apart, each has its own place.
+                let pair = if shared > 0 || y_bits == 0 { 2.min(cols) } else { 1 };
+                let columns: Vec<usize> = (0..cols).step_by(pair.max(1)).map(|x| spread(x, shared, 0)).collect();
+                for row in 0..rows {
+                    let at = spread(row, shared, 1);
+                    for (i, x) in columns.iter().enumerate() {
+                        let first = i * pair;
+                        each(Line::straight(row * cols + first, at + x, pair.min(cols - first)));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Bits of the numbers below `n`.
+fn bits(n: usize) -> u32 {
+    usize::BITS - n.saturating_sub(1).leading_zeros()
+}
+
+/// The lowest `shared` bits of `n` at every second place from `offset` on, the others above them all.
+fn spread(n: usize, shared: u32, offset: u32) -> usize {
+    let low: usize = (0..shared).map(|bit| (n >> bit & 1) << (2 * bit + offset)).sum();
+    low | (n >> shared) << (2 * shared)
+}
+
+/// Elements that are evenly apart on both sides.
+#[derive(Clone, Copy)]
+struct Line {
+    from: usize,
+    from_step: usize,
+    to: usize,
+    to_step: usize,
+    len: usize,
+}
+
+impl Line {
+    fn straight(from: usize, to: usize, len: usize) -> Line {
+        Line { from, from_step: 1, to, to_step: 1, len }
+    }
+
+    fn turned(self) -> Line {
+        Line { from: self.to, from_step: self.to_step, to: self.from, to_step: self.from_step, len: self.len }
+    }
+
+    fn copy(self, size: usize, source: &[u8], target: &mut [u8]) {
+        let Line { from, from_step, to, to_step, len } = self;
+        if from_step == 1 && to_step == 1 {
+            target[to * size..(to + len) * size].copy_from_slice(&source[from * size..(from + len) * size]);
+            return;
+        }
+        match size {
+            1 => self.jump::<1>(source, target),
+            2 => self.jump::<2>(source, target),
+            4 => self.jump::<4>(source, target),
+            _ => self.jump::<8>(source, target),
+        }
+    }
+
+    fn jump<const N: usize>(self, source: &[u8], target: &mut [u8]) {
+        for i in 0..self.len {
+            let (from, to) = ((self.from + i * self.from_step) * N, (self.to + i * self.to_step) * N);
+            target[to..to + N].copy_from_slice(&source[from..from + N]);
+        }
+    }
+}
+
+/// A matrix of `rows` × `cols` as tiles of `tile_size` × `tile_size`; [`restore_matrix`] is the way back.
+pub fn optimize_matrix<T: Element + Default>(data: &[T], rows: usize, cols: usize, tile_size: usize) -> Result<Vec<T>> {
+    Layout::tiled(rows, cols, tile_size)?.apply(data)
+}
+
+/// What [`optimize_matrix`] was given.
+pub fn restore_matrix<T: Element + Default>(data: &[T], rows: usize, cols: usize, tile_size: usize) -> Result<Vec<T>> {
+    Layout::tiled(rows, cols, tile_size)?.undo(data)
+}
+
+/// Values filled up with zeros to a multiple of `alignment` bytes; the first ones of it are the way back.
+pub fn align<T: Element + Default>(data: &[T], alignment: usize) -> Result<Vec<T>> {
+    Layout::aligned(1, data.len(), size_of::<T>(), alignment)?.apply(data)
+}
+
+/// Values that lie `stride` apart brought side by side; [`scatter`] is the way back.
+pub fn coalesce<T: Element + Default>(data: &[T], stride: usize) -> Result<Vec<T>> {
+    Layout::coalesced(data.len(), stride)?.apply(data)
+}
+
+/// What [`coalesce`] was given.
+pub fn scatter<T: Element + Default>(data: &[T], stride: usize) -> Result<Vec<T>> {
+    Layout::coalesced(data.len(), stride)?.undo(data)
+}
+
+fn bytes<T: Element>(values: &[T]) -> &[u8] {
+    // SAFETY: any Copy slice is readable as its bytes.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
+}
+
+fn bytes_mut<T: Element>(values: &mut [T]) -> &mut [u8] {
+    // SAFETY: elements may have any bits, so a slice of them is writable as its bytes.
+    unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), size_of_val(values)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Status;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_small_matrix_by_hand() {
+        let data: Vec<i32> = (1..=15).collect();
+        // 3 × 5 in tiles of 2.
+        let tiled = optimize_matrix(&data, 3, 5, 2).unwrap();
+        assert_eq!(tiled, [1, 2, 6, 7, 3, 4, 8, 9, 5, 0, 10, 0, 11, 12, 0, 0, 13, 14, 0, 0, 15, 0, 0, 0]);
+        assert_eq!(coalesce(&data, 3).unwrap(), [1, 4, 7, 10, 13, 2, 5, 8, 11, 14, 3, 6, 9, 12, 15]);
+        assert_eq!(align(&data, 64).unwrap()[14..], [15, 0]);
+        let rows = Layout::aligned(3, 5, 4, 32).unwrap().apply(&data).unwrap();
+        assert_eq!(rows[..16], [1, 2, 3, 4, 5, 0, 0, 0, 6, 7, 8, 9, 10, 0, 0, 0]);
+        let square: Vec<i32> = (0..16).collect();
+        let z = Layout::morton(4, 4).unwrap().apply(&square).unwrap();
+        assert_eq!(z, [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let status = |result: Result<Layout>| result.err().map(|error| error.status());
+        assert_eq!(status(Layout::tiled(2, 2, 0)), Some(Status::InvalidArgument));
+        assert_eq!(status(Layout::tiled(usize::MAX, 2, 4)), Some(Status::InvalidArgument));
+        assert_eq!(status(Layout::coalesced(10, 3)), Some(Status::InvalidArgument));
+        assert_eq!(status(Layout::coalesced(10, 0)), Some(Status::InvalidArgument));
+        assert_eq!(status(Layout::aligned(2, 2, 4, 6)), Some(Status::InvalidArgument));
+        assert_eq!(status(Layout::aligned(2, 2, 4, 0)), Some(Status::InvalidArgument));
+        assert_eq!(status(Layout::morton(usize::MAX, 1)), Some(Status::InvalidArgument));
+        let layout = Layout::tiled(2, 2, 2).unwrap();
+        assert_eq!(layout.apply(&[1.0f32; 3]).err().map(|error| error.status()), Some(Status::ShapeMismatch));
+        assert_eq!(layout.undo(&[1.0f32; 5]).err().map(|error| error.status()), Some(Status::ShapeMismatch));
+        assert!(layout.apply_bytes(3, &[0; 12], &mut [0; 12]).is_err());
+    }
+
+    /// Where element (row, column) is, from the definitions alone.
+    fn place(layout: &Layout, row: usize, column: usize, cols: usize) -> usize {
+        match layout.kind {
+            Kind::Tiled { tile, .. } => {
+                let across = cols.div_ceil(tile);
+                (row / tile * across + column / tile) * tile * tile + row % tile * tile + column % tile
+            }
+            Kind::Rows { pitch, .. } => row * pitch + column,
+            Kind::Apart { stride } => {
+                let i = row * cols + column;
+                i % stride * (layout.elements / stride) + i / stride
+            }
+            Kind::Morton { rows, cols } => {
+                let (mut at, mut next) = (0, 0);
+                let (x_bits, y_bits) = (bits(cols), bits(rows));
+                for bit in 0..usize::BITS {
+                    for (value, own) in [(column, x_bits), (row, y_bits)] {
+                        if bit < own {
+                            at |= (value >> bit & 1) << next;
+                            next += 1;
+                        }
+                    }
+                }
+                at
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_layout_is_as_defined_and_comes_back(rows in 0usize..40, cols in 0usize..40, n in 1usize..9) {
+            let layouts = [
+                Layout::tiled(rows, cols, n).unwrap(),
+                Layout::aligned(rows, cols, 4, 4 * n).unwrap(),
+                Layout::coalesced(rows * cols, if (rows * cols).is_multiple_of(n) { n } else { 1 }).unwrap(),
+                Layout::morton(rows, cols).unwrap(),
+            ];
+            let data: Vec<u32> = (1..=(rows * cols) as u32).collect();
+            let wide: Vec<i64> = data.iter().map(|&x| i64::from(x) << 33 | 1).collect();
+            for layout in layouts {
+                let arranged = layout.apply(&data).unwrap();
+                prop_assert_eq!(arranged.len(), layout.stored());
+                prop_assert_eq!(arranged.iter().filter(|&&x| x != 0).count(), data.len());
+                for (i, x) in data.iter().enumerate() {
+                    prop_assert_eq!(arranged[place(&layout, i / cols, i % cols, cols)], *x, "{:?}", layout);
+                }
+                prop_assert_eq!(layout.undo(&arranged).unwrap(), data.clone());
+                prop_assert_eq!(layout.undo(&layout.apply(&wide).unwrap()).unwrap(), wide.clone());
+                let halves: Vec<u8> = (0..2 * data.len()).map(|i| i as u8).collect();
+                let (mut there, mut back) = (vec![9; 2 * layout.stored()], vec![9; halves.len()]);
+                layout.apply_bytes(2, &halves, &mut there).unwrap();
+                layout.undo_bytes(2, &there, &mut back).unwrap();
+                prop_assert_eq!(back, halves);
+            }
+        }
+    }
+}
