@@ -16,12 +16,14 @@ STANDARD = ["/etc/vulkan/icd.d", "/usr/local/etc/vulkan/icd.d", "/usr/local/shar
 ELSEWHERE = ["/usr/local/nvidia", "/usr/local/cuda", "/usr/lib/nvidia*", "/usr/lib64/nvidia*", "/opt/nvidia", "/run/opengl-driver"]
 LIBRARIES = ["/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib64",
              "/usr/lib/aarch64-linux-gnu", "/run/opengl-driver/lib"]  # fmt: skip
+# Python does not know where it is where there is no PATH.
+PYTHON = sys.executable or os.readlink("/proc/self/exe")
 
 
 def loads(library, environment):
     """Whether a process with that environment can load it; why not."""
     code = "import ctypes, sys\ntry: ctypes.CDLL(sys.argv[1])\nexcept OSError as error: sys.exit(str(error))"
-    done = subprocess.run([sys.executable, "-c", code, library], env=environment, capture_output=True, text=True)
+    done = subprocess.run([PYTHON, "-c", code, library], env=environment, capture_output=True, text=True)
     return done.returncode == 0, done.stderr.strip()
 
 

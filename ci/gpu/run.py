@@ -5,7 +5,7 @@
     ./run --quick              less of everything
     ./run --conformance        one part, or several: --conformance --tests --examples --bench
 
-The exit status is 0 only if everything that ran passed. What is left out is named with its reason. Needs Python 3.8 and
+The exit status is 0 only if everything that ran passed. What is left out is named with its reason. Needs Python 3.9 and
 nothing else; PyTorch, where it is there and sees the GPU, is measured beside adead.
 """
 
@@ -22,7 +22,8 @@ import tempfile
 import time
 from pathlib import Path
 
-import machine
+sys.dont_write_bytecode = True  # the bundle may be on a medium that can't be written, and stays as it is
+import machine  # noqa: E402
 
 BUNDLE = Path(__file__).resolve().parent
 PARTS = ["conformance", "tests", "examples", "bench"]
@@ -146,7 +147,7 @@ def tests(report, manifest, gpu):
             continue
         command = [BUNDLE / test["file"]]
         if not test["name"].endswith("(C)"):
-            command.append("--nocapture")
+            command += ["--nocapture", *(word for name in test["skip"] for word in ("--skip", name))]
 
         def complete(text):
             return "with a GPU here nothing may be left out" if gpu and "skipped: " in text else None
@@ -156,16 +157,16 @@ def tests(report, manifest, gpu):
 
 def examples(report, manifest, gpu):
     for example in manifest["examples"]:
-        if not gpu and "demo" in example["name"]:
+        if example["gpu"] and not gpu:
             report.skip("examples", example["name"], "no GPU")
         else:
-            report.step("examples", example["name"], [BUNDLE / example["file"]])
+            report.step("examples", example["name"], [BUNDLE / example["file"], *example["arguments"]])
 
 
 def torch_python(report, environment):
     """A Python whose PyTorch sees a GPU; or why there is none."""
     code = "import sys, torch; sys.exit(0 if torch.cuda.is_available() else 'PyTorch sees no GPU')"
-    wanted = [report.args.python] if report.args.python else ["python3", "python", sys.executable]
+    wanted = [report.args.python] if report.args.python else ["python3", "python", machine.PYTHON]
     why = []
     for name in dict.fromkeys(wanted):
         path = shutil.which(name, path=environment.get("PATH"))
@@ -200,7 +201,7 @@ def bench(report, found, plain):
     else:
         report.skip("bench", "PyTorch", why)
     table = out / "bench.md"
-    report.step("bench", "comparison", [sys.executable, BUNDLE / "benches/gpu_compare.py", mine, *peers, "--out", table])
+    report.step("bench", "comparison", [machine.PYTHON, BUNDLE / "benches/gpu_compare.py", mine, *peers, "--out", table])
     return table.read_text() if table.exists() else ""
 
 

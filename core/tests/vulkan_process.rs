@@ -234,9 +234,10 @@ fn a_forked_child_gets_an_error_and_its_parent_goes_on() {
                 buffer.read::<f32>(0, &mut [0.0; 4]).err(),
                 ctx.buffer_zeroed(1 << 20).err(),
                 ctx.stream().err(),
-                ctx.wait().err(),
                 Context::open("vulkan").err(),
             ];
+            // What is known to be done needs no driver: this must only return.
+            let _ = ctx.wait();
             let wrong = refused.iter().enumerate().find(|(_, error)| {
                 error.as_ref().is_none_or(|error| {
                     error.status() != Status::BackendUnavailable || !error.message().contains("fork")

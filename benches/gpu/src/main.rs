@@ -152,9 +152,9 @@ fn print(entry: Option<&Value>) {
             }
         }
     }
-    for note in ["cpu", "skipped", "error"] {
+    for (note, shown) in [("cpu", "cpu"), ("skipped", "not run"), ("error", "error")] {
         if let Some(text) = entry[note].as_str() {
-            line += &format!(" {note}: {text}");
+            line += &format!(" {shown}: {text}");
         }
     }
     println!("{line}");
