@@ -322,6 +322,10 @@ typedef struct adead_event adead_event;
 /// A kernel, compiled for a context's GPU. It never changes, so threads may share one.
 typedef struct adead_kernel adead_kernel;
 
+/// How the elements of a row-major matrix are arranged: elements of 1, 2, 4 or 8 bytes, padding zeros. It never changes,
+/// so threads may share one.
+typedef struct adead_layout adead_layout;
+
 /// What a program's run gave: its outputs and how they came about.
 typedef struct adead_outcome adead_outcome;
 
@@ -1471,6 +1475,57 @@ ADEAD_API adead_status adead_arena_used(const adead_arena *arena, size_t *out);
 
 /// The bytes that the arena has from the system.
 ADEAD_API adead_status adead_arena_capacity(const adead_arena *arena, size_t *out);
+
+/// Tiles of `tile_size` by `tile_size` elements of `element` bytes, one after the other in row-major order, each
+/// row-major within. Rows and columns are padded to multiples of `tile_size`.
+ADEAD_API
+adead_status adead_layout_optimize_matrix(size_t element,
+                                          size_t rows,
+                                          size_t cols,
+                                          size_t tile_size,
+                                          adead_layout **out);
+
+/// Rows that begin at multiples of `alignment` bytes, a multiple of `element`.
+ADEAD_API
+adead_status adead_layout_align(size_t element,
+                                size_t rows,
+                                size_t cols,
+                                size_t alignment,
+                                adead_layout **out);
+
+/// Elements that lie `stride` apart, side by side: structures of `stride` fields become an array of each field.
+/// `invalid_argument` unless `elements` is a multiple of `stride`.
+ADEAD_API adead_status adead_layout_coalesce(size_t element, size_t elements, size_t stride, adead_layout **out);
+
+/// Morton (Z) order: bits of row and column alternate in an element's place, the column's first, and the higher bits of
+/// the longer side are above them. Rows and columns are padded to powers of two.
+ADEAD_API adead_status adead_layout_morton(size_t element, size_t rows, size_t cols, adead_layout **out);
+
+/// Gives a layout up; NULL is fine.
+ADEAD_API void adead_layout_destroy(adead_layout *layout);
+
+/// Rows and columns as laid out, with the padding; of coalesced elements the fields and the structures.
+ADEAD_API adead_status adead_layout_dims(const adead_layout *layout, size_t *out_rows, size_t *out_cols);
+
+/// Bytes of the plain matrix, and as laid out with the padding.
+ADEAD_API adead_status adead_layout_bytes(const adead_layout *layout, size_t *out_plain, size_t *out_arranged);
+
+/// Arranges a plain matrix: `bytes` and `out_bytes` are what `adead_layout_bytes` says, else `shape_mismatch`. `data` and
+/// `out` must not overlap.
+ADEAD_API
+adead_status adead_layout_arrange(const adead_layout *layout,
+                                  const void *data,
+                                  size_t bytes,
+                                  void *out,
+                                  size_t out_bytes);
+
+/// Makes the plain matrix of an arranged one: the inverse of `adead_layout_arrange`. Padding is not looked at.
+ADEAD_API
+adead_status adead_layout_restore(const adead_layout *layout,
+                                  const void *data,
+                                  size_t bytes,
+                                  void *out,
+                                  size_t out_bytes);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -272,6 +272,7 @@ const LEFT_TO_VALIDATORS: &[&str] = &[
     // Decorations.
     "ecoration",
     "cannot be applied",
+    "can only be applied",
     "decorated with",
     "rounding mode",
     "Invariant",

@@ -2,17 +2,26 @@
 
 use crate::pointers::{Out, array, fail, null, reference};
 use crate::status::{adead_status, guard, guard_destroy};
+use adead_core::Result;
 use adead_core::layout::Layout;
-use adead_core::{Error, Result};
 use std::ffi::c_void;
 
 /// How the elements of a row-major matrix are arranged: elements of 1, 2, 4 or 8 bytes, padding zeros. It never changes,
 /// so threads may share one.
-pub struct adead_layout(Layout);
+pub struct adead_layout {
+    layout: Layout,
+    element: usize,
+}
 
-fn make(layout: Result<Layout>, out: *mut *mut adead_layout) -> Result<(), Error> {
-    // SAFETY: the caller vouches for the pointer.
-    unsafe { Out::new(out, "out") }?.give(adead_layout(layout?));
+/// # Safety
+/// `out` is NULL or may be written.
+unsafe fn make(element: usize, layout: Result<Layout>, out: *mut *mut adead_layout) -> Result<()> {
+    // SAFETY: passed on.
+    let out = unsafe { Out::new(out, "out") }?;
+    if !matches!(element, 1 | 2 | 4 | 8) {
+        fail!(InvalidArgument, "element is {element}; elements have 1, 2, 4 or 8 bytes");
+    }
+    out.give(adead_layout { layout: layout?, element });
     Ok(())
 }
 
@@ -26,7 +35,8 @@ pub unsafe extern "C" fn adead_layout_optimize_matrix(
     tile_size: usize,
     out: *mut *mut adead_layout,
 ) -> adead_status {
-    guard(|| make(Layout::tiles(element, rows, cols, tile_size), out))
+    // SAFETY: the caller vouches for the pointer.
+    guard(|| unsafe { make(element, Layout::tiled(rows, cols, tile_size), out) })
 }
 
 /// Rows that begin at multiples of `alignment` bytes, a multiple of `element`.
@@ -38,11 +48,12 @@ pub unsafe extern "C" fn adead_layout_align(
     alignment: usize,
     out: *mut *mut adead_layout,
 ) -> adead_status {
-    guard(|| make(Layout::aligned(element, rows, cols, alignment), out))
+    // SAFETY: the caller vouches for the pointer.
+    guard(|| unsafe { make(element, Layout::aligned(rows, cols, element, alignment), out) })
 }
 
 /// Elements that lie `stride` apart, side by side: structures of `stride` fields become an array of each field.
-/// `shape_mismatch` unless `elements` is a multiple of `stride`.
+/// `invalid_argument` unless `elements` is a multiple of `stride`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_layout_coalesce(
     element: usize,
@@ -50,7 +61,8 @@ pub unsafe extern "C" fn adead_layout_coalesce(
     stride: usize,
     out: *mut *mut adead_layout,
 ) -> adead_status {
-    guard(|| make(Layout::coalesced(element, elements, stride), out))
+    // SAFETY: the caller vouches for the pointer.
+    guard(|| unsafe { make(element, Layout::coalesced(elements, stride), out) })
 }
 
 /// Morton (Z) order: bits of row and column alternate in an element's place, the column's first, and the higher bits of
@@ -62,7 +74,8 @@ pub unsafe extern "C" fn adead_layout_morton(
     cols: usize,
     out: *mut *mut adead_layout,
 ) -> adead_status {
-    guard(|| make(Layout::morton(element, rows, cols), out))
+    // SAFETY: the caller vouches for the pointer.
+    guard(|| unsafe { make(element, Layout::morton(rows, cols), out) })
 }
 
 /// Gives a layout up; NULL is fine.
@@ -81,7 +94,7 @@ pub unsafe extern "C" fn adead_layout_dims(
     guard(|| {
         // SAFETY: the caller vouches for the pointers.
         unsafe {
-            let (rows, cols) = reference(layout, "layout")?.0.dims();
+            let (rows, cols) = reference(layout, "layout")?.layout.dims();
             let (out_rows, out_cols) = (Out::new(out_rows, "out_rows")?, Out::new(out_cols, "out_cols")?);
             out_rows.write(rows);
             out_cols.write(cols);
@@ -100,10 +113,10 @@ pub unsafe extern "C" fn adead_layout_bytes(
     guard(|| {
         // SAFETY: the caller vouches for the pointers.
         unsafe {
-            let layout = reference(layout, "layout")?.0;
+            let adead_layout { layout, element } = reference(layout, "layout")?;
             let (plain, arranged) = (Out::new(out_plain, "out_plain")?, Out::new(out_arranged, "out_arranged")?);
-            plain.write(layout.plain_bytes());
-            arranged.write(layout.bytes());
+            plain.write(layout.elements() * element);
+            arranged.write(layout.stored() * element);
             Ok(())
         }
     })
@@ -120,10 +133,10 @@ unsafe fn apply(
     out: *mut c_void,
     out_bytes: usize,
     restore: bool,
-) -> Result<(), Error> {
+) -> Result<()> {
     // SAFETY: the caller vouches for the pointers.
     unsafe {
-        let layout = reference(layout, "layout")?.0;
+        let adead_layout { layout, element } = reference(layout, "layout")?;
         let from = array(data.cast::<u8>(), bytes, "data")?;
         if out.is_null() && out_bytes > 0 {
             return Err(null("out"));
@@ -137,7 +150,7 @@ unsafe fn apply(
         }
         // Not NULL unless empty, of a size that exists, and the caller may write it.
         let to = if out_bytes == 0 { &mut [] } else { std::slice::from_raw_parts_mut(out.cast::<u8>(), out_bytes) };
-        if restore { layout.restore(from, to) } else { layout.arrange(from, to) }
+        if restore { layout.undo_bytes(*element, from, to) } else { layout.apply_bytes(*element, from, to) }
     }
 }
 

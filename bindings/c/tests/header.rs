@@ -33,6 +33,7 @@ const SOURCES: &[&str] = &[
     "program",
     "outcome",
     "memory",
+    "layout",
 ];
 
 fn root() -> PathBuf {

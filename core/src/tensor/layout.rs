@@ -27,8 +27,9 @@ enum Kind {
     Morton { rows: usize, cols: usize },
 }
 
-/// Elements of a stretch that is gathered at a time, so that what was fetched for its first element is there for the others.
-const STRETCH: usize = 512;
+/// Rows and columns that are turned at a time, through a square of them: both sides are read and written in runs of whole
+/// cache lines, however far apart those lie.
+const SIDE: usize = 64;
 
 impl Layout {
     /// A matrix as tiles of `tile` × `tile`, those at its edges filled up with zeros: a workgroup reads its tile in one piece.
@@ -78,6 +79,16 @@ impl Layout {
         }
     }
 
+    /// Rows and columns as they are stored, with the zeros; of coalesced elements the sequences and their length.
+    pub fn dims(&self) -> (usize, usize) {
+        match self.kind {
+            Kind::Tiled { rows, cols, tile } => (rows.next_multiple_of(tile), cols.next_multiple_of(tile)),
+            Kind::Rows { cols, pitch } => (self.elements.checked_div(cols).unwrap_or(0), pitch),
+            Kind::Apart { stride } => (stride, self.elements / stride),
+            Kind::Morton { rows, cols } => (1 << bits(rows), 1 << bits(cols)),
+        }
+    }
+
     /// Elements before.
     pub fn elements(&self) -> usize {
         self.elements
@@ -109,14 +120,24 @@ impl Layout {
         if self.stored > self.elements {
             arranged.fill(0);
         }
-        self.lines(&mut |line| line.copy(size, data, arranged));
+        if let Kind::Apart { stride } = self.kind {
+            turn(size, data, arranged, self.elements / stride, stride);
+        }
+        self.lines(&mut |from, to, len| {
+            arranged[to * size..(to + len) * size].copy_from_slice(&data[from * size..(from + len) * size]);
+        });
         Ok(())
     }
 
     /// [`Layout::undo`] of elements of `size` bytes (1, 2, 4 or 8) between memories of the caller's.
     pub fn undo_bytes(&self, size: usize, arranged: &[u8], data: &mut [u8]) -> Result<()> {
         self.check(size, data.len(), arranged.len())?;
-        self.lines(&mut |line| line.turned().copy(size, arranged, data));
+        if let Kind::Apart { stride } = self.kind {
+            turn(size, arranged, data, stride, self.elements / stride);
+        }
+        self.lines(&mut |from, to, len| {
+            data[from * size..(from + len) * size].copy_from_slice(&arranged[to * size..(to + len) * size]);
+        });
         Ok(())
     }
 
@@ -135,37 +156,23 @@ impl Layout {
         Ok(())
     }
 
-    /// Every element, once, in lines that are short enough for a cache where they jump.
-    fn lines(&self, each: &mut dyn FnMut(Line)) {
+    /// Every element, once, in lines that stay lines: where one begins before and after, and its length.
+    fn lines(&self, each: &mut dyn FnMut(usize, usize, usize)) {
         match self.kind {
             Kind::Tiled { rows, cols, tile } => {
                 let across = cols.div_ceil(tile);
                 for row in 0..rows {
                     for first in (0..cols).step_by(tile) {
                         let at = (row / tile * across + first / tile) * tile * tile + row % tile * tile;
-                        each(Line::straight(row * cols + first, at, tile.min(cols - first)));
+                        each(row * cols + first, at, tile.min(cols - first));
                     }
                 }
             }
             Kind::Rows { cols, pitch } => {
                 let rows = self.elements.checked_div(cols).unwrap_or(0);
-                (0..rows).for_each(|row| each(Line::straight(row * cols, row * pitch, cols)));
+                (0..rows).for_each(|row| each(row * cols, row * pitch, cols));
             }
-            Kind::Apart { stride } => {
-                let groups = self.elements / stride;
-                for first in (0..groups).step_by(STRETCH) {
-                    let len = STRETCH.min(groups - first);
-                    for i in 0..stride {
-                        each(Line {
-                            from: first * stride + i,
-                            from_step: stride,
-                            to: i * groups + first,
-                            to_step: 1,
-                            len,
-                        });
-                    }
-                }
-            }
+            Kind::Apart { .. } => {}
             Kind::Morton { rows, cols } => {
                 let (x_bits, y_bits) = (bits(cols), bits(rows));
                 let shared = x_bits.min(y_bits);
@@ -176,7 +183,7 @@ impl Layout {
                     let at = spread(row, shared, 1);
                     for (i, x) in columns.iter().enumerate() {
                         let first = i * pair;
-                        each(Line::straight(row * cols + first, at + x, pair.min(cols - first)));
+                        each(row * cols + first, at + x, pair.min(cols - first));
                     }
                 }
             }
@@ -195,43 +202,32 @@ fn spread(n: usize, shared: u32, offset: u32) -> usize {
     low | (n >> shared) << (2 * shared)
 }
 
-/// Elements that are evenly apart on both sides.
-#[derive(Clone, Copy)]
-struct Line {
-    from: usize,
-    from_step: usize,
-    to: usize,
-    to_step: usize,
-    len: usize,
+/// A matrix of `rows` × `cols` with its rows as columns.
+fn turn(size: usize, source: &[u8], target: &mut [u8], rows: usize, cols: usize) {
+    match size {
+        1 => turn_elements::<1>(source, target, rows, cols),
+        2 => turn_elements::<2>(source, target, rows, cols),
+        4 => turn_elements::<4>(source, target, rows, cols),
+        _ => turn_elements::<8>(source, target, rows, cols),
+    }
 }
 
-impl Line {
-    fn straight(from: usize, to: usize, len: usize) -> Line {
-        Line { from, from_step: 1, to, to_step: 1, len }
-    }
-
-    fn turned(self) -> Line {
-        Line { from: self.to, from_step: self.to_step, to: self.from, to_step: self.from_step, len: self.len }
-    }
-
-    fn copy(self, size: usize, source: &[u8], target: &mut [u8]) {
-        let Line { from, from_step, to, to_step, len } = self;
-        if from_step == 1 && to_step == 1 {
-            target[to * size..(to + len) * size].copy_from_slice(&source[from * size..(from + len) * size]);
-            return;
-        }
-        match size {
-            1 => self.jump::<1>(source, target),
-            2 => self.jump::<2>(source, target),
-            4 => self.jump::<4>(source, target),
-            _ => self.jump::<8>(source, target),
-        }
-    }
-
-    fn jump<const N: usize>(self, source: &[u8], target: &mut [u8]) {
-        for i in 0..self.len {
-            let (from, to) = ((self.from + i * self.from_step) * N, (self.to + i * self.to_step) * N);
-            target[to..to + N].copy_from_slice(&source[from..from + N]);
+fn turn_elements<const N: usize>(source: &[u8], target: &mut [u8], rows: usize, cols: usize) {
+    let ((source, _), (target, _)) = (source.as_chunks::<N>(), target.as_chunks_mut::<N>());
+    let mut square = [[[0; N]; SIDE]; SIDE];
+    for top in (0..rows).step_by(SIDE) {
+        for left in (0..cols).step_by(SIDE) {
+            let (high, wide) = (SIDE.min(rows - top), SIDE.min(cols - left));
+            for row in 0..high {
+                let first = (top + row) * cols + left;
+                for (line, element) in square.iter_mut().zip(&source[first..first + wide]) {
+                    line[row] = *element;
+                }
+            }
+            for (col, line) in square[..wide].iter().enumerate() {
+                let first = (left + col) * rows + top;
+                target[first..first + high].copy_from_slice(&line[..high]);
+            }
         }
     }
 }
@@ -338,7 +334,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_layout_is_as_defined_and_comes_back(rows in 0usize..40, cols in 0usize..40, n in 1usize..9) {
+        fn every_layout_is_as_defined_and_comes_back(rows in 0usize..150, cols in 0usize..150, n in 1usize..9) {
             let layouts = [
                 Layout::tiled(rows, cols, n).unwrap(),
                 Layout::aligned(rows, cols, 4, 4 * n).unwrap(),
@@ -350,6 +346,7 @@ mod tests {
             for layout in layouts {
                 let arranged = layout.apply(&data).unwrap();
                 prop_assert_eq!(arranged.len(), layout.stored());
+                prop_assert!(data.is_empty() || layout.dims().0 * layout.dims().1 == layout.stored());
                 prop_assert_eq!(arranged.iter().filter(|&&x| x != 0).count(), data.len());
                 for (i, x) in data.iter().enumerate() {
                     prop_assert_eq!(arranged[place(&layout, i / cols, i % cols, cols)], *x, "{:?}", layout);

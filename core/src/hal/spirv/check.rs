@@ -395,8 +395,15 @@ impl<'a> Checker<'a> {
                 // A structure may have a pointer that is declared and not yet defined.
                 b't' => opcode == 30 && self.known(word) == FORWARD | POINTER || self.is_type(word),
                 b'm' => {
-                    next += (word & 0x1a).count_ones();
-                    word < 0x40
+                    next += word >> 1 & 1;
+                    let mut good = word < 0x40;
+                    for _ in 0..(word & 0x18).count_ones() {
+                        let scope = self.word(next);
+                        let given = self.value(scope);
+                        good &= self.fits(b'e', given, 0, 0, scope);
+                        next += 1;
+                    }
+                    good
                 }
                 _ => {
                     let pointer = matches!(letter, b'q' | b'p');
