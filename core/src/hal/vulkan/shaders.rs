@@ -36,8 +36,10 @@ impl Shader {
             Shader::Probe => include_bytes!(concat!(env!("OUT_DIR"), "/probe.deflate")),
         };
         match decompress_to_vec(packed) {
+            // core/build.rs put the words' lowest bytes first, then all second ones, and so on.
             Ok(bytes) => {
-                Ok(bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect())
+                let n = bytes.len() / 4;
+                Ok((0..n).map(|i| u32::from_le_bytes([0, 1, 2, 3].map(|plane| bytes[plane * n + i]))).collect())
             }
             Err(_) => fail!(Internal, "the kernels in this library are damaged"),
         }
