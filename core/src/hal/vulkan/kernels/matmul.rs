@@ -174,7 +174,7 @@ impl Product {
 
     fn tiles(&self, encoder: &mut Encoder<'_>) -> Result<()> {
         let Sizes { m, n, k, batches, .. } = self.sizes;
-        let (tile, split) = choose(self.sizes, encoder.limits().units);
+        let (tile, split) = choose(self.sizes, encoder.limits().units, encoder.limits().shared_memory);
         let tiles = [m.div_ceil(tile.bm), n.div_ceil(tile.bn)];
         let groups = tiles[0] as u64 * tiles[1] as u64 * batches as u64;
         if groups > i32::MAX as u64 {

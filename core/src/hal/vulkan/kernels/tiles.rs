@@ -61,7 +61,7 @@ pub struct Sizes {
 }
 
 /// The tile for a product on so many multiprocessors, and whether each K block is computed by itself, to be merged later.
-pub fn choose(sizes: Sizes, units: u32) -> (Tile, bool) {
+pub fn choose(sizes: Sizes, units: u32, shared_memory: u32) -> (Tile, bool) {
     let Sizes { m, n, k, batches, trans_a, trans_b } = sizes;
     let blocks = (k as u64).div_ceil(K_BLOCK as u64);
     let stored = 4 * blocks * batches as u64 * m as u64 * n.next_multiple_of(4) as u64;
@@ -71,9 +71,13 @@ pub fn choose(sizes: Sizes, units: u32) -> (Tile, bool) {
         return (tile, may_split && tile.count(m, n) * (batches as u64) < 4 * units as u64);
     }
     let units = units as u64;
-    let mut best = (COSTS[0].tile, false);
+    let mut best = (COSTS[1].tile, false);
     let mut least = f64::INFINITY;
     for Cost { tile, alone, shared, slots } in COSTS {
+        // A step that fills all of the shared memory there is came out wrong on a software device (1024³ on lavapipe).
+        if 4 * (tile.bm + tile.bn) * tile.bk * tile.buffers >= shared_memory {
+            continue;
+        }
         for split in [false, true] {
             if split && !may_split {
                 continue;
