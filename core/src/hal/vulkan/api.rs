@@ -200,6 +200,6 @@ pub(super) fn open(names: &[&str]) -> Result<Instance> {
 
 /// Text in a fixed array, up to its zero.
 pub fn text(bytes: &[c_char]) -> String {
-    let bytes: Vec<u8> = bytes.iter().take_while(|&&byte| byte != 0).map(|&byte| byte as u8).collect();
+    let bytes: Vec<u8> = bytes.iter().take_while(|&&byte| byte != 0).map(|byte| byte.to_ne_bytes()[0]).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
