@@ -1,6 +1,7 @@
 //! How a matrix product is cut into workgroups: which tile, and whether every K block has a workgroup of its own.
 
 use crate::contract::K_BLOCK;
+use crate::hal::vulkan::encoder::Limits;
 
 /// What a workgroup computes, and how: the constants of `matmul.comp`, in its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,12 @@ impl Tile {
     /// How many it takes for a matrix.
     fn count(&self, m: u32, n: u32) -> u64 {
         m.div_ceil(self.bm) as u64 * n.div_ceil(self.bn) as u64
+    }
+
+    /// Whether a workgroup may be so large.
+    fn fits(&self, limits: &Limits) -> bool {
+        let shared = 4 * self.buffers * self.bk * (self.bm + self.bn);
+        self.threads <= limits.threads && shared <= limits.shared_memory
     }
 }
 
@@ -60,22 +67,23 @@ pub struct Sizes {
     pub trans_b: bool,
 }
 
-/// The tile for a product on so many multiprocessors, and whether each K block is computed by itself, to be merged later.
-pub fn choose(sizes: Sizes, units: u32) -> (Tile, bool) {
+/// The tile for a product on a device, and whether each K block is computed by itself, to be merged later.
+pub fn choose(sizes: Sizes, limits: &Limits) -> (Tile, bool) {
     let Sizes { m, n, k, batches, trans_a, trans_b } = sizes;
     let blocks = (k as u64).div_ceil(K_BLOCK as u64);
     let stored = 4 * blocks * batches as u64 * m as u64 * n.next_multiple_of(4) as u64;
     let may_split = blocks > 1 && blocks <= 0xffff && stored <= MOST_STORED;
+    let units = limits.units as u64;
     if m.min(n) <= 32 {
+        // (These fit on every device there is.)
         let tile = narrow(sizes, m <= n, if m <= n { trans_b } else { !trans_a });
-        return (tile, may_split && tile.count(m, n) * (batches as u64) < 4 * units as u64);
+        return (tile, may_split && tile.count(m, n) * (batches as u64) < 4 * units);
     }
-    let units = units as u64;
-    let mut best = (COSTS[0].tile, false);
+    let mut best = (COSTS[4].tile, false);
     let mut least = f64::INFINITY;
     for Cost { tile, alone, shared, slots } in COSTS {
         for split in [false, true] {
-            if split && !may_split {
+            if split && !may_split || !tile.fits(limits) {
                 continue;
             }
             let groups = tile.count(m, n) * batches as u64 * if split { blocks } else { 1 };
@@ -115,5 +123,42 @@ fn narrow(sizes: Sizes, low: bool, along_k: bool) -> Tile {
         tile(threads, [own, other], [t_own, t_other], 16, buffers)
     } else {
         tile(threads, [other, own], [t_other, t_own], 16, buffers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn h200() -> Limits {
+        Limits { shared_memory: 49152, threads: 1024, subgroup: 32, units: 132, software: false }
+    }
+
+    fn of([m, n, k]: [u32; 3], limits: &Limits) -> (Tile, bool) {
+        choose(Sizes { m, n, k, batches: 1, trans_a: false, trans_b: false }, limits)
+    }
+
+    #[test]
+    fn large_products_have_large_tiles_and_small_ones_many() {
+        let limits = h200();
+        for n in [2048, 4096, 8192] {
+            assert_eq!(of([n; 3], &limits), (COSTS[0].tile, false), "{n}");
+        }
+        assert_eq!(of([256; 3], &limits), (COSTS[4].tile, false));
+        let (tile, split) = of([128, 768, 3072], &limits);
+        assert!(split && tile.count(128, 768) * 12 >= 132, "few tiles share out K: {tile:?}");
+    }
+
+    #[test]
+    fn tiles_fit_the_least_device_there_may_be() {
+        let least = Limits { shared_memory: 16384, threads: 128, subgroup: 4, units: 1, software: false };
+        for m in [1, 4, 5, 9, 17, 33, 100, 1000, 10_000] {
+            for n in [1, 4, 5, 9, 17, 33, 100, 1000, 10_000] {
+                let (tile, _) = of([m, n, 700], &least);
+                // Operands that go past shared memory take none.
+                let direct = tile.bm == 4 && tile.bn == 4 * tile.threads;
+                assert!(tile.fits(&least) || direct && tile.threads <= 128, "{m}x{n}: {tile:?}");
+            }
+        }
     }
 }
