@@ -2,103 +2,11 @@
 //! is tested.
 
 mod draws;
+mod on_gpu;
 
-use adead_core::hal::vulkan::{Opening, VulkanDevice};
-use adead_core::hal::{Device, Stream};
-use adead_core::{
-    Attrs, Axis, Command, DType, Family, MAX_RANK, Meta, Op, Permutation, Shape, Status, Tensor, View, ViewMut,
-    contract, reference,
-};
+use adead_core::{Attrs, Axis, DType, Family, MAX_RANK, Meta, Op, Permutation, Shape, Tensor, contract, reference};
 use draws::{Random, draw, plain};
-use std::sync::Arc;
-
-/// Bytes around a result that must stay as they are.
-const MARGIN: usize = 64;
-
-/// A device and a stream on it.
-struct Gpu {
-    device: Arc<dyn Device>,
-    stream: Box<dyn Stream>,
-}
-
-impl Gpu {
-    /// Nothing, and why, where there is no device.
-    fn open() -> Option<Gpu> {
-        match VulkanDevice::open(0, &Opening::default()) {
-            Ok(device) => {
-                let device: Arc<dyn Device> = Arc::new(device);
-                let stream = device.clone().stream().unwrap();
-                Some(Gpu { device, stream })
-            }
-            Err(error) if error.status() == Status::BackendUnavailable => {
-                println!("skipped: {error}");
-                None
-            }
-            Err(error) => panic!("{error}"),
-        }
-    }
-
-    /// Runs a call whose operands lie at these many elements behind the beginnings of their buffers; the result's bytes.
-    fn run(
-        &mut self,
-        op: Op,
-        attrs: &Attrs,
-        operands: &[Option<Tensor>],
-        meta: &Meta,
-        shifts: &[usize],
-    ) -> adead_core::Result<Vec<u8>> {
-        let shift = |i: usize| shifts[i % shifts.len()];
-        let mut buffers = Vec::new();
-        for (i, tensor) in operands.iter().enumerate() {
-            let Some(tensor) = tensor else {
-                buffers.push(None);
-                continue;
-            };
-            let offset = shift(i + 1) * tensor.dtype().size();
-            let buffer = self.device.allocate_unset(offset + tensor.bytes().len())?;
-            self.stream.write(&*buffer, offset, tensor.bytes())?;
-            buffers.push(Some((buffer, offset)));
-        }
-        let mut inputs = Vec::new();
-        for (buffer, tensor) in buffers.iter().zip(operands) {
-            inputs.push(match (buffer, tensor) {
-                (Some((buffer, offset)), Some(tensor)) => Some(View::buffer(&**buffer, *offset, tensor.view().meta())?),
-                _ => None,
-            });
-        }
-        let offset = MARGIN + shift(0) * meta.dtype.size();
-        let mut bytes = vec![0xa5; offset + meta.bytes() + MARGIN];
-        let buffer = self.device.allocate_unset(bytes.len())?;
-        self.stream.write(&*buffer, 0, &bytes)?;
-        let output = ViewMut::buffer(&*buffer, offset, meta)?;
-        let submitted = self.stream.submit(&mut [Command::new(op, *attrs, &inputs, output)?]);
-        let done = self.stream.synchronize();
-        self.stream.read(&*buffer, 0, &mut bytes)?;
-        let written = offset..offset + meta.bytes();
-        let outside = (0..bytes.len()).find(|i| !written.contains(i) && bytes[*i] != 0xa5);
-        assert_eq!(outside, None, "{op}: a byte beside the result was written");
-        if submitted.is_err() || done.is_err() {
-            assert!(bytes.iter().all(|&byte| byte == 0xa5), "{op} failed and wrote");
-        }
-        submitted?;
-        done?;
-        Ok(bytes[written].to_vec())
-    }
-
-    /// Compares with the reference.
-    fn check(&mut self, what: &str, op: Op, attrs: &Attrs, operands: &[Option<Tensor>], shifts: &[usize]) {
-        let views: Vec<Option<View<'_>>> = operands.iter().map(|t| t.as_ref().map(Tensor::view)).collect();
-        let meta = op.info().infer(attrs, &views).unwrap_or_else(|error| panic!("{op} {what}: {error}"));
-        let expected = reference(op, attrs, &views, &meta).unwrap();
-        let got = self.run(op, attrs, operands, &meta, shifts);
-        let got = got.unwrap_or_else(|error| panic!("{op} {what}: {error}"));
-        let at = got.iter().zip(&expected).position(|(a, b)| a != b);
-        assert!(
-            got.len() == expected.len() && at.is_none(),
-            "{op} {what} {attrs:?} {operands:?} shifted {shifts:?}: byte {at:?} of {meta:?}"
-        );
-    }
-}
+use on_gpu::Gpu;
 
 #[test]
 fn every_operation_equals_its_reference_on_random_calls() {

@@ -21,18 +21,12 @@ layout(constant_id = 11) const uint DV = 64;
 // 4, or 8 where there are 128 columns.
 layout(constant_id = 12) const uint OQ = 4;
 layout(constant_id = 13) const uint STAGE = 0;
-// Bits: q and k are read in vectors, v is, the result is written in vectors; the width is no multiple of SLICE, or more than
-// a K block; the keys are no multiple of a block; causal; there is a mask.
+// Bits: operands and the result are read and written in vectors; the width is no multiple of SLICE; it is more than a K block.
 layout(constant_id = 14) const uint HAS = 0;
 
-const bool QK_VECTORS = (HAS & 1u) != 0u;
-const bool V_VECTORS = (HAS & 2u) != 0u;
-const bool Y_VECTORS = (HAS & 4u) != 0u;
-const bool WIDTH_TAIL = (HAS & 8u) != 0u;
-const bool WIDE = (HAS & 16u) != 0u;
-const bool KEY_TAIL = (HAS & 32u) != 0u;
-const bool CAUSAL = (HAS & 64u) != 0u;
-const bool MASK = (HAS & 128u) != 0u;
+const bool VECTORS = (HAS & 1u) != 0u;
+const bool WIDTH_TAIL = (HAS & 2u) != 0u;
+const bool WIDE = (HAS & 4u) != 0u;
 
 const uint K_BLOCK = 256;
 const uint KEYS = 64;
@@ -66,13 +60,16 @@ layout(buffer_reference, std430, buffer_reference_align = 16) buffer Vectors {
 };
 
 layout(push_constant) uniform Push {
-    uvec2 q, k, v, mask, y;
+    uvec2 q, k, v, y;
+    // 0 where there is none.
+    uvec2 mask;
     // Blocks: [block][row][column], columns rounded up to vectors, and behind them MAX and SUM.
     uvec2 blocks;
     // For each axis of the scores before the last two, the last one first: its length and the mask's step.
     uvec2 table;
     uint rows, queries, keys, width, value_width, heads, kv_heads;
-    uint tiles, columns, axes, mask_row, mask_column;
+    // lead: what to add to a query's number for `queries` more than the keys that it sees.
+    uint lead, tiles, columns, axes, mask_row, mask_column;
     float scale;
 };
 
@@ -101,7 +98,7 @@ void fetch_rows(const uvec2 operand, const uint origin, const uint slot, const u
     for (uint i = 0; i < count; i++) {
         uint at_i = i * gl_WorkGroupSize.x + gl_LocalInvocationIndex;
         uint row = origin + min(first + at_i / (SLICE / 4u), extent - 1u) * width, d = start + at_i % (SLICE / 4u) * 4u;
-        if (QK_VECTORS) {
+        if (VECTORS) {
             moved[slot + i] = Vectors(operand).v[row / 4u + (WIDTH_TAIL ? min(d, width - 4u) : d) / 4u];
         } else {
             for (uint e = 0; e < 4; e++) {
@@ -115,7 +112,7 @@ void fetch_values(const uint origin, const uint first, const uint start) {
     for (uint i = 0; i < V_SHARE; i++) {
         uint at_i = i * gl_WorkGroupSize.x + gl_LocalInvocationIndex;
         uint row = origin + min(start + at_i / (DV / 4u), keys - 1u) * value_width, d = first + at_i % (DV / 4u) * 4u;
-        if (V_VECTORS) {
+        if (VECTORS) {
             moved_v[i] = Vectors(v).v[row / 4u + min(d, value_width - 4u) / 4u];
         } else {
             for (uint e = 0; e < 4; e++) {
@@ -153,7 +150,7 @@ void stage_rows(const uint base, const uint start) {
 void stage_values(const uint base, const uint start) {
     for (uint i = 0; i < V_SHARE; i++) {
         uint at_i = i * gl_WorkGroupSize.x + gl_LocalInvocationIndex;
-        pool[base + at_i] = KEY_TAIL && start + at_i / (DV / 4u) >= keys ? vec4(0.0) : moved_v[i];
+        pool[base + at_i] = start + at_i / (DV / 4u) >= keys ? vec4(0.0) : moved_v[i];
     }
 }
 
@@ -230,11 +227,11 @@ void finish(const vec4 x, const float l, const uint row, const uint column) {
     vec4 result;
     for (uint e = 0; e < 4; e++) {
         result[e] = l == 0.0 ? 0.0 : divide(x[e], l);
-        if (!Y_VECTORS && column + e < value_width) {
+        if (!VECTORS && column + e < value_width) {
             store(y, row * value_width + column + e, result[e]);
         }
     }
-    if (Y_VECTORS) {
+    if (VECTORS) {
         store4(y, row * value_width + column, result);
     }
 }
@@ -258,7 +255,7 @@ void merge() {
 
 // The keys that a query sees.
 uint visible(const uint query) {
-    return CAUSAL ? min(keys, max(query + 1u + keys, queries) - queries) : keys;
+    return min(keys, max(query + lead, queries) - queries);
 }
 
 void main() {
@@ -273,13 +270,12 @@ void main() {
     uint kv = head / heads * kv_heads + head % heads / (heads / kv_heads);
     uint q_at = head * queries * width, k_at = kv * keys * width, v_at = kv * keys * value_width;
     uint ky = tid % 8u, qx = tid / 8u, ox = tid % (DV / OD), oy = tid / (DV / OD);
+    bool masked = (mask.x | mask.y) != 0u;
     uint mask_at = 0;
-    if (MASK) {
-        for (uint i = 0, rest = head; i < axes; i++) {
-            uint length = load_word(table, 2u * i);
-            mask_at += rest % length * load_word(table, 2u * i + 1u);
-            rest /= length;
-        }
+    for (uint i = 0, rest = head; i < axes; i++) {
+        uint length = load_word(table, 2u * i);
+        mask_at += rest % length * load_word(table, 2u * i + 1u);
+        rest /= length;
     }
     uint begin = STAGE == 1u ? gl_WorkGroupID.y * KEYS : 0u;
     uint end = STAGE == 1u ? begin + KEYS : visible(min(first + BQ, queries) - 1u);
@@ -321,18 +317,22 @@ void main() {
         fetch_values(v_at, first_column, block);
 
         // Scores, and the MAX of this thread's.
+        for (uint i = 0; i < TK * TQ; i++) {
+            precise float x = (WIDE ? totals[i] : scores[i]) * scale;
+            scores[i] = x;
+        }
+        if (masked) {
+            for (uint i = 0; i < TK * TQ; i++) {
+                uint query = min(first + 4u * qx + i % TQ, queries - 1u), key = min(block + ky + i / TQ * 8u, keys - 1u);
+                precise float x = scores[i] + load(mask, mask_at + query * mask_row + key * mask_column);
+                scores[i] = x;
+            }
+        }
         vec4 highest = vec4(LOWEST);
         for (uint j = 0; j < TQ; j++) {
-            uint query = first + 4u * qx + j, limit = visible(query);
+            uint limit = visible(first + 4u * qx + j);
             for (uint i = 0; i < TK; i++) {
-                uint key = block + ky + 8u * i;
-                precise float x = (WIDE ? totals[TQ * i + j] : scores[TQ * i + j]) * scale;
-                if (MASK) {
-                    x = x + load(mask, mask_at + min(query, queries - 1u) * mask_row + min(key, keys - 1u) * mask_column);
-                }
-                if (CAUSAL || KEY_TAIL) {
-                    x = key < limit ? x : LOWEST;
-                }
+                float x = block + ky + 8u * i < limit ? scores[TQ * i + j] : LOWEST;
                 scores[TQ * i + j] = x;
                 highest[j] = x > highest[j] ? x : highest[j];
             }

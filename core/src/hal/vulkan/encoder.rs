@@ -20,6 +20,8 @@ pub struct Limits {
     pub threads: u32,
     /// Multiprocessors, or a guess where the driver does not tell.
     pub units: u32,
+    /// Loop iterations that a thread may run.
+    pub iterations: u32,
 }
 
 impl Limits {
@@ -30,6 +32,7 @@ impl Limits {
             shared_memory: physical.limits.max_compute_shared_memory_size,
             threads: physical.limits.max_compute_work_group_invocations,
             units: if physical.units > 0 { physical.units as u32 } else { 32 },
+            iterations: physical.iterations,
         }
     }
 }

@@ -35,10 +35,16 @@ pub struct Physical {
     pub subgroup_operations: u32,
     /// Names the driver's very build: a pipeline cache belongs to one.
     pub cache_uuid: [u8; 16],
+    /// Loop iterations that a thread may run, all its loops together: `u32::MAX` where there is no end to them.
+    pub iterations: u32,
     pub vendor_id: u32,
     pub device_id: u32,
     pub driver_version: u32,
 }
+
+/// llvmpipe, which is lavapipe's compiler, counts the iterations of all of a thread's loops and ends loops silently once there were
+/// so many (a product with K = 1024 came out wrong).
+const LLVMPIPE_ITERATIONS: u32 = 0xffff;
 
 /// What is there beyond what is needed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -157,6 +163,7 @@ impl Physical {
             subgroup: subgroup.subgroup_size,
             subgroup_operations,
             cache_uuid: properties.pipeline_cache_uuid,
+            iterations: if driver.driver_id == vk::DriverId::MESA_LLVMPIPE { LLVMPIPE_ITERATIONS } else { u32::MAX },
             vendor_id: properties.vendor_id,
             device_id: properties.device_id,
             driver_version: properties.driver_version,

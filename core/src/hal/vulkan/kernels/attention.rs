@@ -1,7 +1,7 @@
 //! attention.
 
 use super::Call;
-use crate::contract::KEY_BLOCK;
+use crate::contract::{K_BLOCK, KEY_BLOCK};
 use crate::error::{Result, fail};
 use crate::hal::vulkan::encoder::{Encoder, Push};
 use crate::hal::vulkan::shaders::Shader;
@@ -14,6 +14,9 @@ const MERGE: u32 = 2;
 
 /// Threads of a workgroup that merges.
 const MERGING: u32 = 64;
+
+/// The most queries, or keys, of a head.
+const MOST_LINES: u32 = 1 << 30;
 
 /// The most bytes of stored blocks.
 const MOST_STORED: u64 = 1 << 28;
@@ -33,9 +36,10 @@ pub fn attention(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
     let blocks = keys.div_ceil(KEY_BLOCK as u32);
 
     // Two threads for a query, and values in so many columns at a time.
-    let threads = match queries {
-        0..=16 => 32,
-        17..=32 => 64,
+    let limits = encoder.limits();
+    let threads = match (queries, limits.shared_memory) {
+        (0..=16, _) | (_, ..24576) => 32,
+        (17..=32, _) => 64,
         _ => 128,
     };
     let (columns, of_thread) = match value_width {
@@ -50,10 +54,22 @@ pub fn attention(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
     }
     // Few workgroups share out the keys, too.
     let stored = 16 * blocks as u64 * rows as u64 * (value_width.div_ceil(4) + 1) as u64;
-    let few = groups <= encoder.limits().units as u64 / 2 && blocks >= 4;
-    let split = few && stored <= MOST_STORED && blocks <= 0xffff;
+    let few = groups <= limits.units as u64 / 2 && blocks >= 4 && stored <= MOST_STORED;
+    let each = iterations(width, columns, of_thread, threads);
+    let far = limits.iterations < u32::MAX && each * blocks as u64 > limits.iterations as u64;
+    let split = (few || far) && blocks <= 0xffff;
+    if far && (!split || each.max(8 * blocks as u64) > limits.iterations as u64) {
+        fail!(
+            Unsupported,
+            "attention: {keys} keys {width} wide are more than this device's driver lets a kernel run its loops"
+        );
+    }
     let scratch = if split { encoder.scratch(stored)? } else { 0 };
 
+    if keys.max(queries) > MOST_LINES {
+        fail!(Unsupported, "attention: {queries} queries and {keys} keys; Vulkan kernels take up to {MOST_LINES}");
+    }
+    let lead = keys + if causal { 1 } else { queries };
     let mut table = 0;
     let (mut axes, mut mask_row, mut mask_column) = (0, 0, 0);
     if let Some(mask) = mask {
@@ -66,25 +82,29 @@ pub fn attention(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
             table = encoder.parameters(&words)?;
         }
     }
-    let in_vectors = |address: u64, side: u32| address.is_multiple_of(16) && side.is_multiple_of(4);
     let [q, k, v, y] = [call.address(0), call.address(1), call.address(2), call.output.address];
-    let has = [
-        in_vectors(q | k, width),
-        in_vectors(v, value_width),
-        in_vectors(y, value_width),
-        !width.is_multiple_of(16),
-        width > 256,
-        !keys.is_multiple_of(KEY_BLOCK as u32),
-        causal,
-        mask.is_some(),
-    ];
+    let vectors = (q | k | v | y).is_multiple_of(16) && (width | value_width).is_multiple_of(4);
+    let has = [vectors, !width.is_multiple_of(16), width > K_BLOCK as u32];
     let has = has.iter().rev().fold(0, |bits, &has| bits << 1 | u32::from(has));
     let mut push = Push::new();
-    for address in [q, k, v, mask.map_or(0, |mask| mask.address), y, scratch, table] {
+    for address in [q, k, v, y, mask.map_or(0, |mask| mask.address), scratch, table] {
         push = push.address(address);
     }
-    let words =
-        [rows, queries, keys, width, value_width, heads, kv_heads, tiles, parts, axes as u32, mask_row, mask_column];
+    let words = [
+        rows,
+        queries,
+        keys,
+        width,
+        value_width,
+        heads,
+        kv_heads,
+        lead,
+        tiles,
+        parts,
+        axes as u32,
+        mask_row,
+        mask_column,
+    ];
     let push = words.iter().fold(push, |push, &word| push.word(word)).float(plan.scale(call.attrs));
     // Without keys there is nothing to merge, and results are zeros.
     if keys > 0 {
@@ -98,4 +118,14 @@ pub fn attention(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
         encoder.dispatch(Shader::Attention, &[MERGING, 64, 4, MERGE, has], &push, [groups as u32, 1, 1])?;
     }
     Ok(())
+}
+
+/// No fewer than the iterations of all loops in a thread of `attention.comp` for a block of keys, none of them unrolled.
+fn iterations(width: u32, columns: u32, of_thread: u32, threads: u32) -> u64 {
+    // A slice of 16 columns is fetched and staged by elements, and multiplied.
+    let moved = 10 * (2 + (KEY_BLOCK as u32 * 4).div_ceil(threads));
+    let slice = 1 + moved + 16 * (1 + 2 * 5 + 4 * 9);
+    let own = columns / (2 * of_thread);
+    let values = KEY_BLOCK as u32 * (1 + (of_thread + own) / 4 * 5 + of_thread * (1 + own)) + 32 * moved;
+    width.div_ceil(16) as u64 * (slice + 64) as u64 + (values + 1000) as u64
 }

@@ -3,7 +3,7 @@
 use super::tiles::{Sizes, Tile, choose};
 use super::{Call, elementwise};
 use crate::contract::{Activation, K_BLOCK};
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, Status, fail};
 use crate::hal::vulkan::encoder::{Encoder, Push};
 use crate::hal::vulkan::shaders::Shader;
 use crate::ops::{FfnPlan, MatmulPlan, ffn_activation};
@@ -15,7 +15,7 @@ const BLOCKS: u32 = 1;
 const MERGE: u32 = 2;
 const VECTORS: u32 = 3;
 
-/// Threads of a workgroup that merges, and of one for vectors.
+/// Threads of a workgroup that merges where there may be so many, and of one for vectors.
 const MERGING: u32 = 256;
 const OF_VECTORS: u32 = 64;
 
@@ -93,6 +93,17 @@ pub fn matmul(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
         activation: attrs.activation.unwrap_or(Activation::None),
     };
     product.encode(encoder)
+}
+
+/// Whether a matrix whose rows, or columns, have this length can be read by fours.
+fn in_vectors(address: u64, side: u32) -> bool {
+    address.is_multiple_of(16) && side.is_multiple_of(4)
+}
+
+#[cold]
+fn too_long(k: u32) -> Error {
+    let text = format!("matmul: chains of {k} are longer than this device's driver lets a kernel run its loops");
+    Error::new(Status::Unsupported, text)
 }
 
 /// Adds an axis outside of others, or makes the outermost longer.
@@ -174,13 +185,16 @@ impl Product {
 
     fn tiles(&self, encoder: &mut Encoder<'_>) -> Result<()> {
         let Sizes { m, n, k, batches, .. } = self.sizes;
-        let (tile, split) = choose(self.sizes, encoder.limits().units, encoder.limits().shared_memory);
+        let (tile, split) = choose(self.sizes, &encoder.limits());
         let tiles = [m.div_ceil(tile.bm), n.div_ceil(tile.bn)];
         let groups = tiles[0] as u64 * tiles[1] as u64 * batches as u64;
         if groups > i32::MAX as u64 {
             fail!(Unsupported, "matmul: {batches} products of {m}×{k} by {k}×{n} are too many for one kernel");
         }
         let blocks = k.div_ceil(K_BLOCK as u32);
+        if !split && !tile.reaches(k, &encoder.limits()) {
+            return Err(too_long(k));
+        }
         let stored = 4 * blocks as u64 * batches as u64 * m as u64 * n.next_multiple_of(4) as u64;
         let scratch = if split { encoder.scratch(stored)? } else { 0 };
         let stage = if split { BLOCKS } else { WHOLE };
@@ -202,8 +216,7 @@ impl Product {
         let tile = Tile { threads: OF_VECTORS, bm: 4, bn: 4, tm: 4, tn: 4, bk: 4, buffers: 1 };
         let mut constants = self.constants(tile, VECTORS);
         // A's bit stands for both.
-        let aligned = (self.a | self.b).is_multiple_of(16) && self.sizes.k.is_multiple_of(4);
-        constants[8] = u32::from(aligned) << 2;
+        constants[8] = u32::from(in_vectors(self.a | self.b, self.sizes.k)) << 2;
         let push = self.push(scratch, 0, [1, 1]);
         encoder.dispatch(Shader::Matmul, &constants, &push, [blocks.div_ceil(OF_VECTORS), 1, 1])?;
         self.merge(encoder, scratch)
@@ -214,11 +227,17 @@ impl Product {
         let Sizes { m, n, k, batches, .. } = self.sizes;
         let vectors = batches * m * n.div_ceil(4);
         // So many that there is work for all; the other threads of a workgroup fetch further blocks for them.
-        let mut own = MERGING;
-        while own > 1 && k > 4 * K_BLOCK as u32 && vectors.div_ceil(own) < 2 * encoder.limits().units {
+        let limits = encoder.limits();
+        // A block is fetched and added to four results.
+        if k.div_ceil(K_BLOCK as u32) > limits.iterations / 6 {
+            return Err(too_long(k));
+        }
+        let threads = MERGING.min(limits.threads);
+        let mut own = threads;
+        while own > 1 && k > 4 * K_BLOCK as u32 && vectors.div_ceil(own) < 2 * limits.units {
             own /= 2;
         }
-        let tile = Tile { threads: MERGING, bm: 4, bn: 4, tm: 4, tn: 4, bk: 4, buffers: own };
+        let tile = Tile { threads, bm: 4, bn: 4, tm: 4, tn: 4, bk: 4, buffers: own };
         let table = match self.axes.len() {
             0 | 1 => 0,
             n => encoder.parameters(self.axes[..n - 1].as_flattened())?,
@@ -232,18 +251,13 @@ impl Product {
     fn constants(&self, tile: Tile, stage: u32) -> [u32; 9] {
         let Sizes { m, n, k, trans_a, trans_b, .. } = self.sizes;
         let Tile { threads, bm, bn, tm, tn, bk, buffers } = tile;
-        let in_vectors = |address: u64, side: u32| address.is_multiple_of(16) && side.is_multiple_of(4);
         let has = [
             !trans_a,
             trans_b,
             in_vectors(self.a, if trans_a { m } else { k }),
             in_vectors(self.b, if trans_b { k } else { n }),
-            in_vectors(self.y, n),
             !k.is_multiple_of(bk),
             stage == WHOLE && k > K_BLOCK as u32,
-            self.c != 0,
-            self.bias != 0,
-            self.activation == Activation::Relu,
             trans_a && tm == 4 && bm == 4 * threads,
             !trans_b && tn == 4 && bn == 4 * threads,
         ];
@@ -260,6 +274,7 @@ impl Product {
         let [_, a_step, b_step, c_step] = self.axes.last().copied().unwrap_or_default();
         let inner = self.axes.len().saturating_sub(1) as u32;
         let words = [m, n, k, batches, tiles[0], tiles[1], inner, a_step, b_step, c_step, self.c_row, self.c_column];
-        words.iter().fold(push, |push, &word| push.word(word)).float(self.alpha).float(self.beta)
+        let last = u32::from(in_vectors(self.y, n)) | u32::from(self.activation == Activation::Relu) << 1;
+        words.iter().fold(push, |push, &word| push.word(word)).float(self.alpha).float(self.beta).word(last)
     }
 }

@@ -1,6 +1,7 @@
 //! How a matrix product is cut into workgroups: which tile, and whether every K block has a workgroup of its own.
 
 use crate::contract::K_BLOCK;
+use crate::hal::vulkan::encoder::Limits;
 
 /// What a workgroup computes, and how: the constants of `matmul.comp`, in its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,31 @@ impl Tile {
     /// How many it takes for a matrix.
     fn count(&self, m: u32, n: u32) -> u64 {
         m.div_ceil(self.bm) as u64 * n.div_ceil(self.bn) as u64
+    }
+
+    /// Whether a workgroup may be so large.
+    fn fits(&self, limits: &Limits) -> bool {
+        let shared = 4 * self.buffers * self.bk * (self.bm + self.bn);
+        self.threads <= limits.threads && shared <= limits.shared_memory
+    }
+
+    /// No fewer than the iterations of all loops in a thread of `matmul.comp`, none of them unrolled.
+    pub fn iterations(&self, k: u32) -> u64 {
+        let Tile { threads, bm, bn, tm, tn, bk, .. } = *self;
+        let multiplied = 1 + (tm + tn) / 4 * 5 + tm * (1 + tn);
+        // A share's vectors are fetched and staged, four elements each.
+        let moved = 1 + 10 * ((bm * bk / 4).div_ceil(threads) + (bn * bk / 4).div_ceil(threads));
+        let finished = 1 + tm * tn * 8;
+        let per = |count: u32, each: u32| count as u64 * each as u64;
+        per(k.next_multiple_of(bk), multiplied)
+            + per(k.div_ceil(bk), moved)
+            + per(k.div_ceil(K_BLOCK as u32), 1 + tm * tn)
+            + per(2, finished)
+    }
+
+    /// Whether a thread may go through so much of K.
+    pub fn reaches(&self, k: u32, limits: &Limits) -> bool {
+        limits.iterations == u32::MAX || self.iterations(k) <= limits.iterations as u64
     }
 }
 
@@ -60,26 +86,25 @@ pub struct Sizes {
     pub trans_b: bool,
 }
 
-/// The tile for a product on so many multiprocessors, and whether each K block is computed by itself, to be merged later.
-pub fn choose(sizes: Sizes, units: u32, shared_memory: u32) -> (Tile, bool) {
+/// The tile for a product on a device, and whether each K block is computed by itself, to be merged later.
+pub fn choose(sizes: Sizes, limits: &Limits) -> (Tile, bool) {
     let Sizes { m, n, k, batches, trans_a, trans_b } = sizes;
     let blocks = (k as u64).div_ceil(K_BLOCK as u64);
     let stored = 4 * blocks * batches as u64 * m as u64 * n.next_multiple_of(4) as u64;
-    let may_split = blocks > 1 && blocks <= 0xffff && stored <= MOST_STORED;
+    let unlimited = limits.iterations == u32::MAX;
+    let may_split = blocks > 1 && blocks <= 0xffff && (stored <= MOST_STORED || !unlimited);
+    let units = limits.units as u64;
     if m.min(n) <= 32 {
+        // (These fit on every device there is.)
         let tile = narrow(sizes, m <= n, if m <= n { trans_b } else { !trans_a });
-        return (tile, may_split && tile.count(m, n) * (batches as u64) < 4 * units as u64);
+        let few = tile.count(m, n) * (batches as u64) < 4 * units && stored <= MOST_STORED;
+        return (tile, may_split && (few || !tile.reaches(k, limits)));
     }
-    let units = units as u64;
-    let mut best = (COSTS[1].tile, false);
+    let mut best = (COSTS[4].tile, may_split && !COSTS[4].tile.reaches(k, limits));
     let mut least = f64::INFINITY;
     for Cost { tile, alone, shared, slots } in COSTS {
-        // A step that fills all of the shared memory there is came out wrong on a software device (1024³ on lavapipe).
-        if 4 * (tile.bm + tile.bn) * tile.bk * tile.buffers >= shared_memory {
-            continue;
-        }
         for split in [false, true] {
-            if split && !may_split {
+            if split && !may_split || !split && !tile.reaches(k, limits) || !tile.fits(limits) {
                 continue;
             }
             let groups = tile.count(m, n) * batches as u64 * if split { blocks } else { 1 };
@@ -119,5 +144,43 @@ fn narrow(sizes: Sizes, low: bool, along_k: bool) -> Tile {
         tile(threads, [own, other], [t_own, t_other], 16, buffers)
     } else {
         tile(threads, [other, own], [t_other, t_own], 16, buffers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn h200() -> Limits {
+        Limits { shared_memory: 49152, threads: 1024, units: 132, iterations: u32::MAX }
+    }
+
+    fn of([m, n, k]: [u32; 3], limits: &Limits) -> (Tile, bool) {
+        choose(Sizes { m, n, k, batches: 1, trans_a: false, trans_b: false }, limits)
+    }
+
+    #[test]
+    fn large_products_have_large_tiles_and_small_ones_many() {
+        let limits = h200();
+        for n in [2048, 4096, 8192] {
+            assert_eq!(of([n; 3], &limits), (COSTS[0].tile, false), "{n}");
+        }
+        assert_eq!(of([256; 3], &limits), (COSTS[4].tile, false));
+        let (tile, split) = of([128, 768, 3072], &limits);
+        assert!(split && tile.count(128, 768) * 12 >= 132, "few tiles share out K: {tile:?}");
+    }
+
+    #[test]
+    fn tiles_fit_the_least_device_there_may_be() {
+        let least = Limits { shared_memory: 16384, threads: 128, units: 1, iterations: 0xffff };
+        for m in [1, 4, 5, 9, 17, 33, 100, 1000, 10_000] {
+            for n in [1, 4, 5, 9, 17, 33, 100, 1000, 10_000] {
+                let (tile, split) = of([m, n, 7000], &least);
+                assert!(tile.reaches(if split { K_BLOCK as u32 } else { 7000 }, &least), "{m}x{n}: {tile:?}");
+                // Operands that go past shared memory take none.
+                let direct = tile.bm == 4 && tile.bn == 4 * tile.threads;
+                assert!(tile.fits(&least) || direct && tile.threads <= 128, "{m}x{n}: {tile:?}");
+            }
+        }
     }
 }
