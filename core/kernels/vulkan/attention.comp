@@ -21,12 +21,15 @@ layout(constant_id = 11) const uint DV = 64;
 // 4, or 8 where there are 128 columns.
 layout(constant_id = 12) const uint OQ = 4;
 layout(constant_id = 13) const uint STAGE = 0;
-// Bits: operands and the result are read and written in vectors; the width is no multiple of SLICE; it is more than a K block.
+// Bits: operands and the result are read and written in vectors; the width is no multiple of SLICE; it is more than a K block; some keys of
+// a block are not seen; there is a mask.
 layout(constant_id = 14) const uint HAS = 0;
 
 const bool VECTORS = (HAS & 1u) != 0u;
 const bool WIDTH_TAIL = (HAS & 2u) != 0u;
 const bool WIDE = (HAS & 4u) != 0u;
+const bool HIDDEN = (HAS & 8u) != 0u;
+const bool MASK = (HAS & 16u) != 0u;
 
 const uint K_BLOCK = 256;
 const uint KEYS = 64;
@@ -60,9 +63,7 @@ layout(buffer_reference, std430, buffer_reference_align = 16) buffer Vectors {
 };
 
 layout(push_constant) uniform Push {
-    uvec2 q, k, v, y;
-    // 0 where there is none.
-    uvec2 mask;
+    uvec2 q, k, v, mask, y;
     // Blocks: [block][row][column], columns rounded up to vectors, and behind them MAX and SUM.
     uvec2 blocks;
     // For each axis of the scores before the last two, the last one first: its length and the mask's step.
@@ -150,7 +151,7 @@ void stage_rows(const uint base, const uint start) {
 void stage_values(const uint base, const uint start) {
     for (uint i = 0; i < V_SHARE; i++) {
         uint at_i = i * gl_WorkGroupSize.x + gl_LocalInvocationIndex;
-        pool[base + at_i] = start + at_i / (DV / 4u) >= keys ? vec4(0.0) : moved_v[i];
+        pool[base + at_i] = HIDDEN && start + at_i / (DV / 4u) >= keys ? vec4(0.0) : moved_v[i];
     }
 }
 
@@ -255,7 +256,7 @@ void merge() {
 
 // The keys that a query sees.
 uint visible(const uint query) {
-    return min(keys, max(query + lead, queries) - queries);
+    return HIDDEN ? min(keys, max(query + lead, queries) - queries) : keys;
 }
 
 void main() {
@@ -270,12 +271,13 @@ void main() {
     uint kv = head / heads * kv_heads + head % heads / (heads / kv_heads);
     uint q_at = head * queries * width, k_at = kv * keys * width, v_at = kv * keys * value_width;
     uint ky = tid % 8u, qx = tid / 8u, ox = tid % (DV / OD), oy = tid / (DV / OD);
-    bool masked = (mask.x | mask.y) != 0u;
     uint mask_at = 0;
-    for (uint i = 0, rest = head; i < axes; i++) {
-        uint length = load_word(table, 2u * i);
-        mask_at += rest % length * load_word(table, 2u * i + 1u);
-        rest /= length;
+    if (MASK) {
+        for (uint i = 0, rest = head; i < axes; i++) {
+            uint length = load_word(table, 2u * i);
+            mask_at += rest % length * load_word(table, 2u * i + 1u);
+            rest /= length;
+        }
     }
     uint begin = STAGE == 1u ? gl_WorkGroupID.y * KEYS : 0u;
     uint end = STAGE == 1u ? begin + KEYS : visible(min(first + BQ, queries) - 1u);
@@ -321,7 +323,7 @@ void main() {
             precise float x = (WIDE ? totals[i] : scores[i]) * scale;
             scores[i] = x;
         }
-        if (masked) {
+        if (MASK) {
             for (uint i = 0; i < TK * TQ; i++) {
                 uint query = min(first + 4u * qx + i % TQ, queries - 1u), key = min(block + ky + i / TQ * 8u, keys - 1u);
                 precise float x = scores[i] + load(mask, mask_at + query * mask_row + key * mask_column);
@@ -332,7 +334,7 @@ void main() {
         for (uint j = 0; j < TQ; j++) {
             uint limit = visible(first + 4u * qx + j);
             for (uint i = 0; i < TK; i++) {
-                float x = block + ky + 8u * i < limit ? scores[TQ * i + j] : LOWEST;
+                float x = !HIDDEN || block + ky + 8u * i < limit ? scores[TQ * i + j] : LOWEST;
                 scores[TQ * i + j] = x;
                 highest[j] = x > highest[j] ? x : highest[j];
             }

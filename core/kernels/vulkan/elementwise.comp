@@ -16,15 +16,13 @@ layout(local_size_x = 256) in;
 layout(constant_id = 10) const uint FUNCTION = 0;
 // 1: everything lies at multiples of 16 bytes, and the last dimension is a multiple of four unless it is the only one.
 layout(constant_id = 11) const uint VECTOR = 0;
-// Vectors of four that an invocation has under way.
-layout(constant_id = 12) const uint VECTORS = 1;
 // The result's dimensions: 1, 2, or 3 for more, described at `outer`.
-layout(constant_id = 13) const uint RANK = 1;
+layout(constant_id = 12) const uint RANK = 1;
 // Elements from one to the next along the last of them, of x and of p and q: 0 or 1.
-layout(constant_id = 14) const uint X_STEP = 1;
-layout(constant_id = 15) const uint P_STEP = 1;
+layout(constant_id = 13) const uint X_STEP = 1;
+layout(constant_id = 14) const uint P_STEP = 1;
 // 1: gamma, 2: beta, 3: both.
-layout(constant_id = 16) const uint AFFINE = 0;
+layout(constant_id = 15) const uint AFFINE = 0;
 
 // Which elements make element i: of x, of p and q, of gamma and beta.
 uvec3 locate(const uint i) {
@@ -91,53 +89,46 @@ float apply(const float v, const float a, const float b, const float g, const fl
 }
 
 void main() {
-    uint first = gl_WorkGroupID.x * (1024u * VECTORS);
-    bool whole = VECTOR == 1u && n - first >= 1024u * VECTORS;
-    first += gl_LocalInvocationIndex * (whole ? 4u : 1u);
-    vec4 v[VECTORS], a[VECTORS], b[VECTORS], g[VECTORS], h[VECTORS];
-    [[unroll]] for (uint j = 0u; j < VECTORS; j++) {
-        uint i = first + 1024u * j;
-        uvec4 of_x, of_p, of_g;
-        if (whole) {
-            uvec3 place = locate(i);
-            of_x.x = place.x;
-            of_p.x = place.y;
-            of_g.x = place.z;
-        } else {
-            [[unroll]] for (uint k = 0u; k < 4u; k++) {
-                uvec3 place = locate(min(i + 256u * k, n - 1u));
-                of_x[k] = place.x;
-                of_p[k] = place.y;
-                of_g[k] = place.z;
-            }
-        }
-        v[j] = fetch(x, of_x, whole, X_STEP);
-        if (FUNCTION >= 14u) {
-            a[j] = fetch(p, of_p, whole, P_STEP);
-        }
-        if (FUNCTION == 18u || FUNCTION == 19u) {
-            b[j] = fetch(q, of_p, whole, P_STEP);
-        }
-        if ((AFFINE & 1u) != 0u) {
-            g[j] = fetch(gamma, of_g, whole, 1u);
-        }
-        if ((AFFINE & 2u) != 0u) {
-            h[j] = fetch(beta, of_g, whole, 1u);
+    uint i = gl_WorkGroupID.x * 1024u;
+    bool whole = VECTOR == 1u && n - i >= 1024u;
+    i += gl_LocalInvocationIndex * (whole ? 4u : 1u);
+    uvec4 of_x, of_p, of_g;
+    if (whole) {
+        uvec3 place = locate(i);
+        of_x.x = place.x;
+        of_p.x = place.y;
+        of_g.x = place.z;
+    } else {
+        [[unroll]] for (uint k = 0u; k < 4u; k++) {
+            uvec3 place = locate(min(i + 256u * k, n - 1u));
+            of_x[k] = place.x;
+            of_p[k] = place.y;
+            of_g[k] = place.z;
         }
     }
-    [[unroll]] for (uint j = 0u; j < VECTORS; j++) {
-        [[unroll]] for (uint k = 0u; k < 4u; k++) {
-            v[j][k] = apply(v[j][k], a[j][k], b[j][k], g[j][k], h[j][k]);
-        }
-        uint i = first + 1024u * j;
-        if (whole) {
-            store4(y, i, v[j]);
-        } else {
-            [[unroll]] for (uint k = 0u; k < 4u; k++) {
-                if (i + 256u * k < n) {
-                    store(y, i + 256u * k, v[j][k]);
-                }
-            }
+    vec4 a, b, g, h, v = fetch(x, of_x, whole, X_STEP);
+    if (FUNCTION >= 14u) {
+        a = fetch(p, of_p, whole, P_STEP);
+    }
+    if (FUNCTION == 18u || FUNCTION == 19u) {
+        b = fetch(q, of_p, whole, P_STEP);
+    }
+    if ((AFFINE & 1u) != 0u) {
+        g = fetch(gamma, of_g, whole, 1u);
+    }
+    if ((AFFINE & 2u) != 0u) {
+        h = fetch(beta, of_g, whole, 1u);
+    }
+    [[unroll]] for (uint k = 0u; k < 4u; k++) {
+        v[k] = apply(v[k], a[k], b[k], g[k], h[k]);
+    }
+    if (whole) {
+        store4(y, i, v);
+        return;
+    }
+    [[unroll]] for (uint k = 0u; k < 4u; k++) {
+        if (i + 256u * k < n) {
+            store(y, i + 256u * k, v[k]);
         }
     }
 }

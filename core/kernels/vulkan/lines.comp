@@ -10,31 +10,30 @@ layout(constant_id = 10) const uint FUNCTION = 0;
 const uint SUM = 0u, MAX = 1u, ARGMAX = 2u, SOFTMAX = 3u, LAYERNORM = 4u, RMSNORM = 5u;
 // Invocations of a workgroup: 256 for reductions, 32·BLOCKS·ROWS for rows.
 layout(constant_id = 11) const uint SIZE = 256;
-// Vectors of four, or of rows elements, that an invocation has under way.
+// Reductions: vectors of four that an invocation has under way.
 layout(constant_id = 12) const uint VECTORS = 1;
-// Shared memory: 288 parts for reductions; SIZE / 4 and STEPS·SIZE values for rows.
+// Shared memory: 288 parts for reductions, SIZE / 4 for rows.
 layout(constant_id = 13) const uint PARTS = 1;
-layout(constant_id = 14) const uint VALUES = 1;
-// Reductions, 1: lines are contiguous, lie at multiples of 16 bytes and may be read by fours.
-layout(constant_id = 15) const uint VECTOR = 0;
+// 1, reductions: lines are contiguous, lie at multiples of 16 bytes and may be read by fours; rows: every lane has STEPS elements.
+layout(constant_id = 14) const uint VECTOR = 0;
+const bool WHOLE = VECTOR == 1u;
 // Reductions, 1: a line's elements lie `inner` apart.
-layout(constant_id = 16) const uint ACROSS = 0;
+layout(constant_id = 15) const uint ACROSS = 0;
 // SUM, of what: 0 x, 1 exp(x − p), 2 (x − p)², 3 x², with one p for each line. argmax, 1: of maxima, whose indices are at p.
-layout(constant_id = 17) const uint MAP = 0;
+layout(constant_id = 16) const uint MAP = 0;
 // SUM: 0 the sum, 1 divided by `value`, 2 the reciprocal square root of that plus eps. argmax: 0 the maximum, and its index to q;
 // 1 the index in one word; 2 in two.
-layout(constant_id = 18) const uint FINISH = 0;
+layout(constant_id = 17) const uint FINISH = 0;
 // Rows: blocks of a row, at most 8; rows of a workgroup; elements of an invocation.
-layout(constant_id = 19) const uint BLOCKS = 1;
-layout(constant_id = 20) const uint ROWS = 1;
-layout(constant_id = 21) const uint STEPS = 1;
+layout(constant_id = 18) const uint BLOCKS = 1;
+layout(constant_id = 19) const uint ROWS = 1;
+layout(constant_id = 20) const uint STEPS = 1;
 // Norms, 1: gamma, 2: beta, 3: both.
-layout(constant_id = 22) const uint AFFINE = 0;
+layout(constant_id = 21) const uint AFFINE = 0;
 
 layout(local_size_x_id = 11) in;
 
 shared uvec4 parts[PARTS];
-shared float values[VALUES];
 
 // SUM's tree over 32 lanes: the steps 16, 8 and 4 between parts, 2 and 1 within.
 float tree(const uint o) {

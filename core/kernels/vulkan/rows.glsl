@@ -1,6 +1,7 @@
 // softmax, layernorm and rmsnorm of contiguous rows that a workgroup can hold: read once, written once.
 //
-// 32 invocations take a block of up to 1024 elements, each of them one lane of SUM; what an invocation reads waits in shared memory.
+// 32 invocations take a block of up to 1024 elements, each of them one lane of SUM; what an invocation reads stays in registers, so
+// loops over it are unrolled.
 shared int best[ROWS];
 
 void put(const uint o, const uint lane, const float v) {
@@ -29,40 +30,42 @@ float row_sum(const float v) {
     return sum;
 }
 
+layout(buffer_reference, scalar, buffer_reference_align = 4) buffer Lane {
+    float v[];
+};
+
 void normalise() {
     uint t = gl_LocalInvocationIndex;
     uint group = t >> 5, slot = group / BLOCKS;
     uint row = gl_WorkGroupID.x * ROWS + slot;
     uint column = (group - slot * BLOCKS) * 1024u + (t & 31u);
-    // Elements of this invocation: every 32nd of its block.
-    uint mine = row < units && column < n ? min((n - column + 31u) >> 5, STEPS) : 0u;
-    uint base = row * n + column;
+    // Elements of this invocation: every 32nd of its block. Rows behind the last one are the last one again.
+    uint mine = column < n ? min((n - column + 31u) >> 5, STEPS) : 0u;
+    uint base = min(row, units - 1u) * n + column;
+    Lane from = Lane(at(x, base, 2u)), to = Lane(at(y, base, 2u));
     if (t < ROWS) {
         best[t] = int(SIGN);
     }
     barrier();
 
+    float v[STEPS];
+    [[unroll]] for (uint k = 0u; k < STEPS; k++) {
+        v[k] = 0.0;
+        if (WHOLE || k < mine) {
+            v[k] = from.v[32u * k];
+        }
+    }
     precise float sum = 0.0;
     float most = f(INFINITY | SIGN);
-    for (uint k = 0u; k < mine; k += VECTORS) {
-        float v[VECTORS];
-        [[unroll]] for (uint j = 0u; j < VECTORS; j++) {
-            v[j] = k + j < mine ? load(x, base + 32u * (k + j)) : 0.0;
-        }
-        [[unroll]] for (uint j = 0u; j < VECTORS; j++) {
-            values[(k + j) * SIZE + t] = v[j];
-            if (k + j < mine) {
-                precise float u = v[j];
-                if (FUNCTION == SOFTMAX) {
-                    // A NaN that is passed over, or the other zero, changes nothing: the sum is NaN then, and e^±0 is 1.
-                    most = u > most ? u : most;
-                } else if (FUNCTION == LAYERNORM) {
-                    sum = sum + u;
-                } else {
-                    u = u * u;
-                    sum = sum + u;
-                }
-            }
+    [[unroll]] for (uint k = 0u; k < STEPS; k++) {
+        precise float u = v[k];
+        if (FUNCTION == SOFTMAX) {
+            // A NaN that is passed over, or the other zero, changes nothing: the sum is NaN then, and e^±0 is 1.
+            most = u > most && (WHOLE || k < mine) ? u : most;
+        } else {
+            u = FUNCTION == LAYERNORM ? u : u * u;
+            precise float next = sum + u;
+            sum = WHOLE || k < mine ? next : sum;
         }
     }
     precise float middle = 0.0;
@@ -77,17 +80,18 @@ void normalise() {
     }
     if (FUNCTION != RMSNORM) {
         sum = 0.0;
-        for (uint k = 0u; k < mine; k++) {
-            precise float u = values[k * SIZE + t];
+        [[unroll]] for (uint k = 0u; k < STEPS; k++) {
+            precise float u = v[k];
             u = u - middle;
             if (FUNCTION == SOFTMAX) {
                 u = function_exp(u);
             }
-            values[k * SIZE + t] = u;
+            v[k] = u;
             if (FUNCTION == LAYERNORM) {
                 u = u * u;
             }
-            sum = sum + u;
+            precise float next = sum + u;
+            sum = WHOLE || k < mine ? next : sum;
         }
         sum = row_sum(sum);
     }
@@ -98,23 +102,40 @@ void normalise() {
     if (FUNCTION != SOFTMAX) {
         factor = function_rsqrt(factor);
     }
-    // softmax divides numbers from 0 to 1 by one from 1 to n: most need no other check.
-    bool quick = FMA_MODE < 2u && EXACT_DIVIDE == 0u && sum < 4294967296.0 && (floatBitsToUint(sum) & FRACTION) != FRACTION;
-    float y_sum = reciprocal(sum);
-    for (uint k = 0u; k < mine; k++) {
-        precise float u = values[k * SIZE + t];
-        if (FUNCTION == SOFTMAX) {
+    if (row >= units) {
+        return;
+    }
+    if (FUNCTION == SOFTMAX) {
+        // Numbers from 0 to 1 are divided by one from 1 to n: most need no other check.
+        bool quick = FMA_MODE < 2u && EXACT_DIVIDE == 0u && sum < 4294967296.0 && (floatBitsToUint(sum) & FRACTION) != FRACTION;
+        float y_sum = reciprocal(sum);
+        uint slow = 0u;
+        [[unroll]] for (uint k = 0u; k < STEPS; k++) {
             // From 2⁻⁶³ on, and 0.
-            u = quick && (u >= 1.0842021724855044e-19 || floatBitsToUint(u) == 0u) ? quotient(u, sum, y_sum) : divide(u, sum);
-        } else {
-            u = u * factor;
-            if ((AFFINE & 1u) != 0u) {
-                u = u * load(gamma, column + 32u * k);
-            }
-            if ((AFFINE & 2u) != 0u) {
-                u = u + load(beta, column + 32u * k);
+            bool fits = quick && (v[k] >= 1.0842021724855044e-19 || floatBitsToUint(v[k]) == 0u);
+            float u = fits ? quotient(v[k], sum, y_sum) : v[k];
+            if (WHOLE || k < mine) {
+                slow |= uint(!fits) << k;
+                to.v[32u * k] = canonical(u);
             }
         }
-        store(y, base + 32u * k, u);
+        for (; slow != 0u; slow &= slow - 1u) {
+            uint k = findLSB(slow);
+            to.v[32u * k] = canonical(divide(to.v[32u * k], sum));
+        }
+        return;
+    }
+    Lane gains = Lane(at(gamma, column, 2u)), shifts = Lane(at(beta, column, 2u));
+    [[unroll]] for (uint k = 0u; k < STEPS; k++) {
+        if (WHOLE || k < mine) {
+            precise float u = v[k] * factor;
+            if ((AFFINE & 1u) != 0u) {
+                u = u * gains.v[32u * k];
+            }
+            if ((AFFINE & 2u) != 0u) {
+                u = u + shifts.v[32u * k];
+            }
+            to.v[32u * k] = canonical(u);
+        }
     }
 }

@@ -192,7 +192,8 @@ impl UserKernel {
                 _ => {}
             }
         }
-        recorder.barrier(Kind::Kernel);
+        let uniform = inner.kinds.contains(&vk::DescriptorType::UNIFORM_BUFFER);
+        recorder.barrier(if uniform { Kind::Uniform } else { Kind::Kernel });
         recorder.bind(inner.pipeline);
         if !push.is_empty() {
             recorder.push(inner.layout, push);

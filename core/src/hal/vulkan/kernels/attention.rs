@@ -84,10 +84,11 @@ pub fn attention(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
     }
     let [q, k, v, y] = [call.address(0), call.address(1), call.address(2), call.output.address];
     let vectors = (q | k | v | y).is_multiple_of(16) && (width | value_width).is_multiple_of(4);
-    let has = [vectors, !width.is_multiple_of(16), width > K_BLOCK as u32];
+    let hidden = causal || !keys.is_multiple_of(KEY_BLOCK as u32);
+    let has = [vectors, !width.is_multiple_of(16), width > K_BLOCK as u32, hidden, mask.is_some()];
     let has = has.iter().rev().fold(0, |bits, &has| bits << 1 | u32::from(has));
     let mut push = Push::new();
-    for address in [q, k, v, y, mask.map_or(0, |mask| mask.address), scratch, table] {
+    for address in [q, k, v, mask.map_or(0, |mask| mask.address), y, scratch, table] {
         push = push.address(address);
     }
     let words = [

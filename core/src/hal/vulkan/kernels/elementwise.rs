@@ -27,9 +27,6 @@ pub const LAYERNORM: u32 = 19;
 /// (x, factor).
 pub const RMSNORM: u32 = 20;
 
-/// Elements from which an invocation has several vectors under way: before, more workgroups are worth more.
-const MANY: u32 = 1 << 22;
-
 /// Operations of one operand.
 pub fn unary(encoder: &mut Encoder<'_>, op: Op, call: &Call<'_>) -> Result<()> {
     let function = match op {
@@ -121,12 +118,11 @@ pub fn broadcast(encoder: &mut Encoder<'_>, function: u32, grid: &Grid, mut argu
         let words: Vec<u32> = outer.iter().rev().flat_map(|&(size, x, p)| [size, x, p]).collect();
         arguments.outer = encoder.parameters(&words)?;
     }
-    let vectors = if n < MANY { 1 } else { 2 };
     // What is read by fours; an absent operand is at 0.
     let x = if x_step == 1 { arguments.x } else { 0 };
     let [p, q] = if p_step == 1 { [arguments.p, arguments.q] } else { [0, 0] };
     let all = [x, p, q, arguments.y, arguments.gamma, arguments.beta];
     let vector = u32::from(aligned(&all) && (rank == 1 || inner.is_multiple_of(4)));
-    let constants = [function, vector, vectors, rank.min(3) as u32, x_step, p_step, arguments.affine()];
-    dispatch(encoder, Shader::Elementwise, &constants, &arguments, n.div_ceil(1024 * vectors))
+    let constants = [function, vector, rank.min(3) as u32, x_step, p_step, arguments.affine()];
+    dispatch(encoder, Shader::Elementwise, &constants, &arguments, n.div_ceil(1024))
 }

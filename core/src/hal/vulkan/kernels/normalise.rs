@@ -18,8 +18,9 @@ const SOFTMAX: u32 = 3;
 const LAYERNORM: u32 = 4;
 const RMSNORM: u32 = 5;
 
-/// Blocks of 1024 that a workgroup can hold: of one row, or of several.
-const BLOCKS: u32 = 8;
+/// Blocks of 1024 that a workgroup takes: of several short rows, and at most of a long one.
+const GROUP: u32 = 8;
+const BLOCKS: u32 = 16;
 
 /// `softmax` of the op table.
 pub fn softmax(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
@@ -79,18 +80,16 @@ fn norm(call: &Call<'_>) -> (Lines, Arguments) {
 fn rows(encoder: &mut Encoder<'_>, function: u32, lines: Lines, mut arguments: Arguments) -> Result<bool> {
     let Lines { outer, n, inner } = lines;
     let blocks = n.div_ceil(SUM_BLOCK) as u32;
-    // Of an invocation: one lane of a block.
-    let steps = n.min(SUM_BLOCK).div_ceil(32).next_power_of_two() as u32;
-    // A value for each step and its lane's sum, and a maximum for each row.
-    let most = encoder.limits().shared_memory / (32 * (4 * steps + 4) + 4);
-    let most = most.min(encoder.limits().threads / 32).min(BLOCKS);
+    let most = (encoder.limits().threads / 32).min(BLOCKS);
     if inner > 1 || blocks > most {
         return Ok(false);
     }
-    let rows = most / blocks;
+    // Of an invocation: one lane of a block.
+    let steps = n.min(SUM_BLOCK).div_ceil(32).next_power_of_two() as u32;
+    let whole = u32::from(n.is_multiple_of(if blocks > 1 { SUM_BLOCK } else { 32 * steps as usize }));
+    let rows = (GROUP / blocks).max(1);
     let size = 32 * blocks * rows;
-    let constants =
-        [function, size, steps.min(8), size / 4, steps * size, 0, 0, 0, 0, blocks, rows, steps, arguments.affine()];
+    let constants = [function, size, 1, size / 4, whole, 0, 0, 0, blocks, rows, steps, arguments.affine()];
     (arguments.n, arguments.units, arguments.value) = (n as u32, outer as u32, n as f32);
     dispatch(encoder, Shader::Lines, &constants, &arguments, arguments.units.div_ceil(rows))?;
     Ok(true)

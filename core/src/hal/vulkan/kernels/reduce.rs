@@ -81,7 +81,7 @@ pub fn along(
         (arguments.n, arguments.blocks, arguments.units) = (n as u32, blocks, units);
         let contiguous = inner == 1 && (outer == 1 || n.is_multiple_of(4));
         let vector = u32::from(contiguous && aligned(&[arguments.x]));
-        let vectors = if n > 32 { 4 } else { 1 };
+        let vectors = [1, 4, 8][usize::from(n > 32) + usize::from(n > 256)];
         let mut action = 0;
         let last = blocks == 1;
         if last {
@@ -98,7 +98,7 @@ pub fn along(
             }
         }
         let constants =
-            [function, 8 * GROUP, vectors, 9 * GROUP, 1, vector, u32::from(inner > 1), map, action, 1, 1, 1, 0];
+            [function, 8 * GROUP, vectors, 9 * GROUP, vector, u32::from(inner > 1), map, action, 1, 1, 1, 0];
         dispatch(encoder, Shader::Lines, &constants, &arguments, units.div_ceil(GROUP))?;
         if last {
             return Ok(());
