@@ -1,22 +1,121 @@
-//! Compresses the operations' Vulkan kernels for the library: a third of their size.
+//! Packs the operations' Vulkan kernels for the library, into a sixth of their size; `src/hal/vulkan/shaders.rs` unpacks them.
+//!
+//! Words of a kind go into streams of their own, ids as differences: most ids are close to the last one that was defined, and
+//! functions that modules share look alike then. A stream has a number's lowest seven bits in one part, the others in another.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::{env, fs};
 
-fn main() {
-    let modules = Path::new("kernels/vulkan/generated");
-    println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-changed={}", modules.display());
-    let out = env::var_os("OUT_DIR").expect("cargo sets OUT_DIR");
-    for entry in fs::read_dir(modules).expect("the kernels are there") {
-        let path = entry.expect("the folder can be read").path();
-        if path.extension().is_some_and(|extension| extension == "spv") {
-            let code = fs::read(&path).expect("a kernel can be read");
-            // All lowest bytes of the words, then all second ones …: the upper ones are mostly zeros.
-            let planes: Vec<u8> = (0..4).flat_map(|plane| code.iter().skip(plane).step_by(4).copied()).collect();
-            let packed = miniz_oxide::deflate::compress_to_vec(&planes, 10);
-            let name = Path::new(path.file_name().expect("it is a file")).with_extension("deflate");
-            fs::write(Path::new(&out).join(name), packed).expect("OUT_DIR is writable");
+/// The modules, in the order of `Shader`.
+const MODULES: [&str; 6] = ["attention", "elementwise", "lines", "matmul", "moves", "probe"];
+
+// Streams.
+const CLASS: usize = 0;
+const OPCODE: usize = 1;
+const LENGTH: usize = 2;
+const TYPE: usize = 3;
+const RESULT: usize = 4;
+const ID: usize = 5;
+const NUMBER: usize = 6;
+const LITERAL: usize = 7;
+const STREAMS: usize = 8;
+
+// Bits of an opcode's class.
+const HAS_TYPE: u32 = 1;
+const HAS_RESULT: u32 = 2;
+/// What operands are.
+const NUMBERS: u32 = 4;
+const LITERALS: u32 = 8;
+
+/// What an instruction's words are, by its opcode. A wrong answer costs bytes and nothing else.
+fn class(opcode: u32) -> u32 {
+    let operands = match opcode {
+        43 => LITERALS,
+        // Debug information, extensions, modes, numeric types, functions' headers and decorations.
+        3..=6 | 10 | 11 | 14..=17 | 21..=23 | 32 | 50 | 71 | 72 | 331 => NUMBERS,
+        _ => 0,
+    };
+    let defines = match opcode {
+        // Types, labels, imported instructions, strings.
+        7 | 11 | 19..=33 | 248 => HAS_RESULT,
+        1 | 12 | 41..=46 | 48..=52 | 54 | 55 | 57 | 59..=61 | 65..=70 | 77..=84 | 86..=92 => HAS_TYPE | HAS_RESULT,
+        109..=205 | 207..=215 | 227 | 229..=242 | 245 => HAS_TYPE | HAS_RESULT,
+        _ => 0,
+    };
+    operands | defines
+}
+
+/// A difference of words as a small number, whatever its sign.
+fn folded(to: u32, from: u32) -> u32 {
+    let difference = to.wrapping_sub(from) as i32;
+    (difference << 1 ^ difference >> 31) as u32
+}
+
+/// The parts of each stream.
+struct Streams([[Vec<u8>; 2]; STREAMS]);
+
+impl Streams {
+    fn push(&mut self, stream: usize, mut value: u32) {
+        let mut part = 0;
+        while value >= 128 {
+            self.0[stream][part].push(value as u8 | 128);
+            (value, part) = (value >> 7, 1);
+        }
+        self.0[stream][part].push(value as u8);
+    }
+
+    fn module(&mut self, words: &[u32], seen: &mut Vec<u32>) {
+        self.push(NUMBER, words.len() as u32);
+        words[1..5].iter().for_each(|&word| self.push(NUMBER, word));
+        let (mut lengths, mut last, mut i) = (HashMap::new(), 0, 5);
+        while i < words.len() {
+            let (opcode, length) = (words[i] & 0xffff, words[i] >> 16);
+            let class = class(opcode);
+            if !seen.contains(&opcode) {
+                seen.push(opcode);
+                self.push(CLASS, class);
+            }
+            self.push(OPCODE, opcode);
+            self.push(LENGTH, folded(length, lengths.insert(opcode, length).unwrap_or(0)));
+            let mut operands = &words[i + 1..i + length as usize];
+            if class & HAS_TYPE != 0 {
+                self.push(TYPE, operands[0]);
+                operands = &operands[1..];
+            }
+            if class & HAS_RESULT != 0 {
+                self.push(RESULT, folded(operands[0], last + 1));
+                last = operands[0];
+                operands = &operands[1..];
+            }
+            for &word in operands {
+                match class & (NUMBERS | LITERALS) {
+                    NUMBERS => self.push(NUMBER, word),
+                    LITERALS => self.0[LITERAL][0].extend(word.to_le_bytes()),
+                    _ => self.push(ID, folded(last, word)),
+                }
+            }
+            i += length as usize;
         }
     }
+}
+
+fn main() {
+    let folder = Path::new("kernels/vulkan/generated");
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed={}", folder.display());
+    let out = env::var_os("OUT_DIR").expect("cargo sets OUT_DIR");
+    let (mut streams, mut seen) = (Streams(Default::default()), Vec::new());
+    for module in MODULES {
+        let bytes = fs::read(folder.join(module).with_extension("spv")).expect("a kernel can be read");
+        let words = bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().expect("four bytes")));
+        streams.module(&words.collect::<Vec<_>>(), &mut seen);
+    }
+    let mut packed = Vec::new();
+    for part in streams.0.iter().flatten() {
+        let part = miniz_oxide::deflate::compress_to_vec(part, 10);
+        packed.extend((part.len() as u32).to_le_bytes());
+        packed.extend(part);
+    }
+    fs::write(Path::new(&out).join("kernels.packed"), packed).expect("OUT_DIR is writable");
 }

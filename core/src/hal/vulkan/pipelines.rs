@@ -83,7 +83,7 @@ impl Pipelines {
         }
         let own = (FIRST_OWN..).zip(constants.iter().copied());
         let all: Vec<(u32, u32)> = (0..).zip(shared.modes.constants()).chain(own).collect();
-        let pipeline = self.compile(shared, &shader.code()?, c"main", &all, self.layout)?;
+        let pipeline = self.compile(shared, shader.code()?, c"main", &all, self.layout)?;
         made.push((constants.into(), pipeline));
         Ok(pipeline)
     }

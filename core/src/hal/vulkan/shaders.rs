@@ -1,7 +1,8 @@
 //! The operations' kernels in SPIR-V, as `ci/kernels` compiles them from `core/kernels/vulkan`.
 
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, Status};
 use miniz_oxide::inflate::decompress_to_vec;
+use std::sync::OnceLock;
 
 /// A module: a family of kernels. Its first specialization constant chooses among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,27 +22,150 @@ pub enum Shader {
     Probe,
 }
 
+/// All modules, as `core/build.rs` packs them.
+const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels.packed"));
+
 impl Shader {
     /// How many there are.
     pub const COUNT: usize = 6;
 
     /// The module's words.
-    pub fn code(self) -> Result<Vec<u32>> {
-        let packed: &[u8] = match self {
-            Shader::Attention => include_bytes!(concat!(env!("OUT_DIR"), "/attention.deflate")),
-            Shader::Elementwise => include_bytes!(concat!(env!("OUT_DIR"), "/elementwise.deflate")),
-            Shader::Lines => include_bytes!(concat!(env!("OUT_DIR"), "/lines.deflate")),
-            Shader::Matmul => include_bytes!(concat!(env!("OUT_DIR"), "/matmul.deflate")),
-            Shader::Moves => include_bytes!(concat!(env!("OUT_DIR"), "/moves.deflate")),
-            Shader::Probe => include_bytes!(concat!(env!("OUT_DIR"), "/probe.deflate")),
-        };
-        match decompress_to_vec(packed) {
-            // core/build.rs put the words' lowest bytes first, then all second ones, and so on.
-            Ok(bytes) => {
-                let n = bytes.len() / 4;
-                Ok((0..n).map(|i| u32::from_le_bytes([0, 1, 2, 3].map(|plane| bytes[plane * n + i]))).collect())
-            }
-            Err(_) => fail!(Internal, "the kernels in this library are damaged"),
+    pub fn code(self) -> Result<&'static [u32]> {
+        static UNPACKED: OnceLock<Option<[Vec<u32>; Shader::COUNT]>> = OnceLock::new();
+        match UNPACKED.get_or_init(|| Unpacker::new(PACKED)?.modules()) {
+            Some(modules) => Ok(&modules[self as usize]),
+            None => Err(Error::new(Status::Internal, "the kernels in this library are damaged")),
         }
+    }
+}
+
+// What `core/build.rs` says of streams and classes.
+const CLASS: usize = 0;
+const OPCODE: usize = 1;
+const LENGTH: usize = 2;
+const TYPE: usize = 3;
+const RESULT: usize = 4;
+const ID: usize = 5;
+const NUMBER: usize = 6;
+const LITERAL: usize = 7;
+const HAS_TYPE: u32 = 1;
+const HAS_RESULT: u32 = 2;
+const NUMBERS: u32 = 4;
+const LITERALS: u32 = 8;
+
+/// More than there are opcodes in use.
+const OPCODES: usize = 1 << 13;
+
+/// The streams' parts, each from where it is to be read on.
+struct Unpacker([(Vec<u8>, usize); 16]);
+
+impl Unpacker {
+    fn new(mut packed: &[u8]) -> Option<Unpacker> {
+        let mut parts: [(Vec<u8>, usize); 16] = Default::default();
+        for (part, _) in &mut parts {
+            let (length, rest) = packed.split_first_chunk()?;
+            let (own, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            *part = decompress_to_vec(own).ok()?;
+            packed = rest;
+        }
+        Some(Unpacker(parts))
+    }
+
+    fn byte(&mut self, part: usize) -> Option<u8> {
+        let (bytes, at) = &mut self.0[part];
+        *at += 1;
+        bytes.get(*at - 1).copied()
+    }
+
+    /// A number: seven bits from the stream's first part, and while there are more, from the second.
+    fn number(&mut self, stream: usize) -> Option<u32> {
+        let (mut value, mut shift, mut part) = (0, 0, 2 * stream);
+        loop {
+            let byte = self.byte(part)?;
+            value |= u32::from(byte & 127).checked_shl(shift)?;
+            if byte < 128 {
+                return Some(value);
+            }
+            (shift, part) = (shift + 7, 2 * stream + 1);
+        }
+    }
+
+    /// A difference.
+    fn difference(&mut self, stream: usize) -> Option<u32> {
+        let value = self.number(stream)?;
+        Some(value >> 1 ^ (value & 1).wrapping_neg())
+    }
+
+    fn modules(mut self) -> Option<[Vec<u32>; Shader::COUNT]> {
+        let mut classes = vec![None; OPCODES];
+        let mut modules: [Vec<u32>; Shader::COUNT] = Default::default();
+        for words in &mut modules {
+            let total = self.number(NUMBER)? as usize;
+            words.push(0x0723_0203);
+            for _ in 0..4 {
+                words.push(self.number(NUMBER)?);
+            }
+            let mut lengths = vec![0u32; OPCODES];
+            let mut last = 0u32;
+            while words.len() < total {
+                let opcode = self.number(OPCODE)?;
+                let class = match *classes.get(opcode as usize)? {
+                    Some(class) => class,
+                    None => self.number(CLASS)?,
+                };
+                classes[opcode as usize] = Some(class);
+                let length = lengths[opcode as usize].wrapping_add(self.difference(LENGTH)?);
+                lengths[opcode as usize] = length;
+                let end = words.len() + length as usize;
+                words.push(length << 16 | opcode);
+                if class & HAS_TYPE != 0 {
+                    words.push(self.number(TYPE)?);
+                }
+                if class & HAS_RESULT != 0 {
+                    last = last.wrapping_add(1).wrapping_add(self.difference(RESULT)?);
+                    words.push(last);
+                }
+                while words.len() < end {
+                    words.push(match class & (NUMBERS | LITERALS) {
+                        NUMBERS => self.number(NUMBER)?,
+                        LITERALS => {
+                            let mut bytes = [0; 4];
+                            for byte in &mut bytes {
+                                *byte = self.byte(2 * LITERAL)?;
+                            }
+                            u32::from_le_bytes(bytes)
+                        }
+                        _ => last.wrapping_sub(self.difference(ID)?),
+                    });
+                }
+            }
+        }
+        Some(modules)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_unpacked_is_what_was_compiled() {
+        let compiled: [(Shader, &[u8]); Shader::COUNT] = [
+            (Shader::Attention, include_bytes!("../../../kernels/vulkan/generated/attention.spv")),
+            (Shader::Elementwise, include_bytes!("../../../kernels/vulkan/generated/elementwise.spv")),
+            (Shader::Lines, include_bytes!("../../../kernels/vulkan/generated/lines.spv")),
+            (Shader::Matmul, include_bytes!("../../../kernels/vulkan/generated/matmul.spv")),
+            (Shader::Moves, include_bytes!("../../../kernels/vulkan/generated/moves.spv")),
+            (Shader::Probe, include_bytes!("../../../kernels/vulkan/generated/probe.spv")),
+        ];
+        for (shader, bytes) in compiled {
+            let unpacked: Vec<u8> = shader.code().unwrap().iter().flat_map(|word| word.to_le_bytes()).collect();
+            assert!(unpacked == bytes, "{shader:?}");
+        }
+    }
+
+    #[test]
+    fn an_end_too_soon_is_seen() {
+        assert!(Unpacker::new(&PACKED[..PACKED.len() / 2]).and_then(Unpacker::modules).is_none());
     }
 }
