@@ -21,14 +21,15 @@ PYTHON = sys.executable or os.readlink("/proc/self/exe")
 
 
 def loads(library, environment):
-    """Whether a process with that environment can load it; why not."""
-    code = "import ctypes, sys\ntry: ctypes.CDLL(sys.argv[1])\nexcept OSError as error: sys.exit(str(error))"
-    done = subprocess.run([PYTHON, "-c", code, library], env=environment, capture_output=True, text=True)
-    return done.returncode == 0, done.stderr.strip()
+    """Whether a process with that environment can load it."""
+    code = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
+    return subprocess.run([PYTHON, "-c", code, library], env=environment, capture_output=True).returncode == 0
 
 
 def extended(environment, *folders):
     """With folders before the others that libraries are looked for in."""
+    if not folders:
+        return environment
     kept = [folder for folder in environment.get("LD_LIBRARY_PATH", "").split(":") if folder]
     return environment | {"LD_LIBRARY_PATH": ":".join([*map(str, folders), *kept])}
 
@@ -37,66 +38,37 @@ def manifests(folders):
     return sorted(name for folder in folders for name in glob.glob(f"{folder}/*.json"))
 
 
-def library_of(manifest):
-    """The driver's library that a manifest names, as the dynamic linker is given it."""
-    try:
-        named = json.loads(Path(manifest).read_text())["ICD"]["library_path"]
-    except (OSError, ValueError, KeyError):
-        return None
-    return str((Path(manifest).parent / named).resolve()) if "/" in named and not named.startswith("/") else named
-
-
-def vulkan(bundle, scratch, environment):
-    """The environment in which Vulkan is found, and what was done for it."""
+def vulkan(bundle, scratch, environment, finds_gpu):
+    """The environment in which Vulkan is found, and what was done for it. `finds_gpu` says whether it is in one: whatever is
+    needed for that is tried, as drivers load libraries of which nothing else tells."""
     notes = []
-    found, why = loads("libvulkan.so.1", environment)
-    if not found:
+    if not loads("libvulkan.so.1", environment):
         environment = extended(environment, bundle / "lib/loader")
-        found, why = loads("libvulkan.so.1", environment)
-        notes.append("the bundle's loader is used: the machine has none" if found else f"no loader can be loaded: {why}")
-    if any(environment.get(name) for name in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")):
-        notes.append("the environment names the drivers")
-        return environment, notes
-    data = [f"{folder}/vulkan/icd.d" for folder in environment.get("XDG_DATA_DIRS", "").split(":") if folder]
-    home = [f"{environment['HOME']}/.local/share/vulkan/icd.d"] if environment.get("HOME") else []
-    standard = manifests([*STANDARD, *data, *home])
-    chosen = [name for name in standard if "nvidia" in Path(name).name]
+        found = loads("libvulkan.so.1", environment)
+        notes.append("the bundle's loader is used: the machine has none" if found else "no loader can be loaded")
     nvidia = bool(glob.glob("/dev/nvidia[0-9]*")) or Path("/proc/driver/nvidia/version").exists()
-    if nvidia and not chosen:
-        elsewhere = [name for folder in ELSEWHERE for name in glob.glob(f"{folder}/**/nvidia_icd*.json", recursive=True)]
-        if elsewhere:
-            chosen = sorted(elsewhere)[:1]
-            notes.append(f"NVIDIA's driver is named by {chosen[0]}, which no loader would find by itself")
-        else:
-            libraries = [name for folder in LIBRARIES for name in glob.glob(f"{folder}/libGLX_nvidia.so.0")]
-            if libraries:
-                made = scratch / "nvidia_icd.json"
-                icd = {"library_path": libraries[0], "api_version": "1.3.0"}
-                made.write_text(json.dumps({"file_format_version": "1.0.0", "ICD": icd}))
-                chosen = [str(made)]
-                notes.append(f"nothing names NVIDIA's driver; {libraries[0]} is taken for it")
-            else:
-                notes.append("there is an NVIDIA GPU, and no Vulkan driver for it was found")
-        if chosen:
-            files = ":".join([*chosen, *standard])
-            environment = environment | {"VK_DRIVER_FILES": files, "VK_ICD_FILENAMES": files}
-    for manifest in chosen:
-        library = library_of(manifest)
-        if library is None:
-            notes.append(f"{manifest} can't be read")
-            continue
-        found, why = loads(library, environment)
-        for folders in ([*filter(os.path.isdir, LIBRARIES[:2])], [bundle / "lib/driver"]):
-            if not found and folders:
-                notes.append(f"{library} could not be loaded: {why}")
-                wider = extended(environment, *folders)
-                found, why = loads(library, wider)
-                if found:
-                    environment = wider
-                    notes.append(f"it can be with {', '.join(map(str, folders))}")
-        if not found:
-            notes.append(f"{library} can't be loaded: {why}")
-    return environment, notes
+    if not nvidia or finds_gpu(environment):
+        return environment, notes
+    drivers = [None]
+    if not any(environment.get(name) for name in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")):
+        standard = manifests(STANDARD)
+        elsewhere = {name for folder in ELSEWHERE for name in glob.glob(f"{folder}/**/nvidia_icd*.json", recursive=True)}
+        drivers += [[name, *standard] for name in sorted(elsewhere)]
+        for library in [name for folder in LIBRARIES for name in glob.glob(f"{folder}/libGLX_nvidia.so.0")]:
+            made = scratch / f"nvidia_icd-{len(drivers)}.json"
+            icd = {"library_path": library, "api_version": "1.3.0"}
+            made.write_text(json.dumps({"file_format_version": "1.0.0", "ICD": icd}))
+            drivers.append([str(made), *standard])
+    own = [folder for folder in LIBRARIES[:2] if os.path.isdir(folder)]
+    for files in drivers:
+        named = {"VK_DRIVER_FILES": ":".join(files), "VK_ICD_FILENAMES": ":".join(files)} if files else {}
+        for folders in ([], [bundle / "lib/driver"], own, [bundle / "lib/driver", *own]):
+            wider = extended(environment | named, *folders)
+            if finds_gpu(wider):
+                notes += [f"NVIDIA's driver is named by {files[0]}"] if files else []
+                notes += [f"libraries that it loads are in {', '.join(map(str, folders))}"] if folders else []
+                return wider, notes
+    return environment, [*notes, f"there is an NVIDIA GPU, and no way to it in {4 * len(drivers)} tries"]
 
 
 def first_line(path, start):

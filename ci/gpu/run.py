@@ -128,6 +128,11 @@ def devices(environment):
     return found["devices"], found["no_gpu"]
 
 
+def finds_gpu(environment):
+    """Whether a GPU that is no program is found."""
+    return any(device["kind"] not in ("cpu", "software") for device in devices(environment)[0])
+
+
 def conformance(report, found):
     runner = BUNDLE / "bin/adead-conformance"
     report.step("conformance", "cpu, every instruction set", [runner, "--device", "cpu", "--all-isas"])
@@ -238,7 +243,7 @@ def main():
         # What is kept between runs goes with the folder: every run starts from nothing.
         environment = {name: value for name, value in plain.items() if not name.startswith("ADEAD_")}
         environment |= {"ADEAD_CACHE_DIR": f"{scratch}/cache", "RUST_BACKTRACE": "1"}
-        environment, notes = machine.vulkan(BUNDLE, Path(scratch), environment)
+        environment, notes = machine.vulkan(BUNDLE, Path(scratch), environment, finds_gpu)
         report = Report(args, environment)
         found, why = devices(environment)
         gpu = any(device["id"] != "cpu" for device in found)
