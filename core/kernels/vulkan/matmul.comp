@@ -24,7 +24,8 @@ layout(constant_id = 15) const uint BK = 16;
 layout(constant_id = 16) const uint STAGE = 0;
 // Steps in shared memory at a time: with 2, one is written while the other is read. (Where blocks are merged: vectors of results.)
 layout(constant_id = 17) const uint BUFFERS = 2;
-// Bits: A's rows run along k, B's columns do; A is read in vectors, B is; k is no multiple of BK; there are several K blocks; each
+// Bits: A's rows run along k, B's columns do; A is read in vectors, B is, the result is written in vectors; k is no multiple of
+// BK; there are several K blocks; there is a C, there is a bias; relu comes last; each
 // thread has its own four rows of A, which then don't pass through shared memory, or columns of B.
 layout(constant_id = 18) const uint HAS = 0;
 
@@ -32,10 +33,14 @@ const bool A_ALONG_K = (HAS & 1u) != 0u;
 const bool B_ALONG_K = (HAS & 2u) != 0u;
 const bool A_VECTORS = (HAS & 4u) != 0u;
 const bool B_VECTORS = (HAS & 8u) != 0u;
-const bool TAIL = (HAS & 16u) != 0u;
-const bool BLOCKS = (HAS & 32u) != 0u;
-const bool A_DIRECT = (HAS & 64u) != 0u;
-const bool B_DIRECT = (HAS & 128u) != 0u;
+const bool Y_VECTORS = (HAS & 16u) != 0u;
+const bool TAIL = (HAS & 32u) != 0u;
+const bool BLOCKS = (HAS & 64u) != 0u;
+const bool HAS_C = (HAS & 128u) != 0u;
+const bool HAS_BIAS = (HAS & 256u) != 0u;
+const bool RELU = (HAS & 512u) != 0u;
+const bool A_DIRECT = (HAS & 1024u) != 0u;
+const bool B_DIRECT = (HAS & 2048u) != 0u;
 
 const uint K_BLOCK = 256;
 // Vectors of a step that a thread moves.
@@ -70,8 +75,6 @@ layout(push_constant) uniform Push {
     uint m, n, k, batches, tiles_m, tiles_n;
     uint axes, a_step, b_step, c_step, c_row, c_column;
     float alpha, beta;
-    // Bits: the result is written in vectors; relu comes last. c and bias may be 0.
-    uint last;
 };
 
 shared vec4 pool[POOL];
@@ -199,27 +202,26 @@ void finish(const vec4 chain, const uint batch, const uint row, const uint colum
         return;
     }
     uint at_y = (batch * m + row) * n + column;
-    bool vectors = (last & 1u) != 0u;
     vec4 result;
     for (uint e = 0; e < 4; e++) {
         precise float x = total(chain[e]) * alpha;
         // Behind the last column the last one is computed again.
         uint j = min(column + e, n - 1u);
-        if ((c.x | c.y) != 0u) {
+        if (HAS_C) {
             x = x + beta * load(c, c_at + row * c_row + j * c_column);
         }
-        if ((bias.x | bias.y) != 0u) {
+        if (HAS_BIAS) {
             x = x + load(bias, j);
         }
-        if ((last & 2u) != 0u) {
+        if (RELU) {
             x = floatBitsToInt(x) > 0 || is_nan(x) ? x : 0.0;
         }
         result[e] = x;
-        if (!vectors && column + e < n) {
+        if (!Y_VECTORS && column + e < n) {
             store(y, at_y + e, x);
         }
     }
-    if (vectors) {
+    if (Y_VECTORS) {
         store4(y, at_y, result);
     }
 }

@@ -181,6 +181,20 @@ fn copies(device: &Arc<dyn Device>) -> Result<()> {
     expected.copy_within(0..8, 8);
     assert_eq!(of_a, expected);
     let part = |buffer, offset, bytes| Slice { buffer, offset, bytes };
+    // Large ones, at multiples of 16 and elsewhere.
+    let (c, d) = (device.allocate(300_000)?, device.allocate(300_000)?);
+    let numbers = pattern(300_000);
+    stream.write(&*c, 0, &numbers)?;
+    for (from, to, bytes) in
+        [(0, 0, 300_000), (16, 4096, 70_000), (160, 16, 262_144), (3, 16, 100_000), (16, 32, 99_999)]
+    {
+        stream.clear(part(&*d, 0, 300_000))?;
+        stream.copy(part(&*c, from, bytes), part(&*d, to, bytes))?;
+        let (mut of_d, mut expected) = (vec![1; 300_000], vec![0; 300_000]);
+        stream.read(&*d, 0, &mut of_d)?;
+        expected[to..to + bytes].copy_from_slice(&numbers[from..from + bytes]);
+        assert!(of_d == expected, "{bytes} bytes from {from} to {to}");
+    }
     let refused = [
         stream.copy(part(&*a, 0, 65), part(&*b, 0, 65)),
         stream.copy(part(&*a, 0, 8), part(&*b, 0, 9)),

@@ -28,6 +28,8 @@ const PIECE: usize = 8 << 20;
 const PIECES: usize = 3;
 /// Bytes from which a copy from or to the host goes by the transfer queue.
 const LARGE: usize = 1 << 20;
+/// Bytes from which a copy on the device is a kernel's.
+const BY_KERNEL: usize = 64 << 10;
 
 /// Work that the device has.
 struct Submission {
@@ -318,6 +320,13 @@ impl Stream for VulkanStream {
             fail!(InvalidArgument, "copy: {bytes} bytes at {a} to {} at {b}: sizes differ or parts overlap", to.bytes);
         }
         let (source, target) = (source.clone(), target.clone());
+        let (x, y) = (source.address + a as u64, target.address + b as u64);
+        if bytes >= BY_KERNEL && (x | y | bytes as u64).is_multiple_of(16) {
+            return self.encode(|encoder| {
+                encoder.keep([source, target]);
+                kernels::copy_bytes(encoder, x, y, bytes as u64)
+            });
+        }
         self.enqueue(Lane::Compute, |recorder| {
             recorder.copy(&source, a, &target, b, bytes);
             Ok(())

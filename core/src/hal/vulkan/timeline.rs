@@ -97,8 +97,8 @@ impl Timeline {
     }
 }
 
-/// How long a wait looks out before it sleeps.
-const LOOK_OUT: Duration = Duration::from_micros(200);
+/// How long a wait looks out before it sleeps. Waking a virtual machine's processor was seen to take up to half a millisecond.
+const LOOK_OUT: Duration = Duration::from_millis(2);
 
 impl Drop for Timeline {
     fn drop(&mut self) {

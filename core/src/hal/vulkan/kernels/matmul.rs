@@ -256,8 +256,12 @@ impl Product {
             trans_b,
             in_vectors(self.a, if trans_a { m } else { k }),
             in_vectors(self.b, if trans_b { k } else { n }),
+            in_vectors(self.y, n),
             !k.is_multiple_of(bk),
             stage == WHOLE && k > K_BLOCK as u32,
+            self.c != 0,
+            self.bias != 0,
+            self.activation == Activation::Relu,
             trans_a && tm == 4 && bm == 4 * threads,
             !trans_b && tn == 4 && bn == 4 * threads,
         ];
@@ -274,7 +278,6 @@ impl Product {
         let [_, a_step, b_step, c_step] = self.axes.last().copied().unwrap_or_default();
         let inner = self.axes.len().saturating_sub(1) as u32;
         let words = [m, n, k, batches, tiles[0], tiles[1], inner, a_step, b_step, c_step, self.c_row, self.c_column];
-        let last = u32::from(in_vectors(self.y, n)) | u32::from(self.activation == Activation::Relu) << 1;
-        words.iter().fold(push, |push, &word| push.word(word)).float(self.alpha).float(self.beta).word(last)
+        words.iter().fold(push, |push, &word| push.word(word)).float(self.alpha).float(self.beta)
     }
 }
