@@ -7,6 +7,7 @@
 pub mod cpu;
 #[cfg(any(test, feature = "cts"))]
 pub mod cts;
+pub(crate) mod lowering;
 pub mod spirv;
 pub mod vulkan;
 

@@ -5,7 +5,6 @@
 
 mod api;
 mod encoder;
-mod kernels;
 mod memory;
 mod physical;
 mod pipelines;

@@ -1,11 +1,11 @@
 //! The pipelines of the operations' kernels, made when first used, and the cache of compiled ones on disk.
 
 use super::api::DeviceApi;
-use super::encoder::PUSH_BYTES;
 use super::physical::Physical;
-use super::shaders::Shader;
+use super::shaders;
 use super::shared::Shared;
 use crate::error::{Error, Result, Status};
+use crate::hal::lowering::{Kernels, PUSH_BYTES};
 use ash::vk;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub const FIRST_OWN: u32 = 10;
 pub struct Pipelines {
     /// Of every operation's kernel: push constants and nothing else.
     pub layout: vk::PipelineLayout,
-    made: [RwLock<Vec<Made>>; Shader::COUNT],
+    made: [RwLock<Vec<Made>>; Kernels::COUNT],
     cache: Mutex<Cache>,
 }
 
@@ -70,8 +70,8 @@ impl Pipelines {
     }
 
     /// The pipeline of a kernel with these constants of its own.
-    pub fn get(&self, shared: &Shared, shader: Shader, constants: &[u32]) -> Result<vk::Pipeline> {
-        let slot = &self.made[shader as usize];
+    pub fn get(&self, shared: &Shared, kernels: Kernels, constants: &[u32]) -> Result<vk::Pipeline> {
+        let slot = &self.made[kernels as usize];
         let find = |made: &[Made]| made.iter().find(|(own, _)| **own == *constants).map(|&(_, pipeline)| pipeline);
         if let Some(pipeline) = find(&slot.read().unwrap_or_else(PoisonError::into_inner)) {
             return Ok(pipeline);
@@ -83,7 +83,7 @@ impl Pipelines {
         }
         let own = (FIRST_OWN..).zip(constants.iter().copied());
         let all: Vec<(u32, u32)> = (0..).zip(shared.modes.constants()).chain(own).collect();
-        let pipeline = self.compile(shared, shader.code()?, c"main", &all, self.layout)?;
+        let pipeline = self.compile(shared, shaders::code(kernels)?, c"main", &all, self.layout)?;
         made.push((constants.into(), pipeline));
         Ok(pipeline)
     }

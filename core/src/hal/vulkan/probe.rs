@@ -1,14 +1,14 @@
 //! Known answers: what a device's own arithmetic is, and which emulations it needs.
 
 use super::VulkanBuffer;
-use super::encoder::{Encoder, Push};
+use super::encoder::VulkanEncoder;
 use super::memory::{Allocation, Space};
-use super::shaders::Shader;
 use super::shared::Shared;
 use super::stream::VulkanStream;
 use crate::contract;
 use crate::error::{Result, fail};
 use crate::hal::cpu::default_environment;
+use crate::hal::lowering::{Encoder, Kernels, Push};
 use crate::hal::{ContractLevel, Stream};
 use std::sync::Arc;
 
@@ -95,11 +95,11 @@ fn run(shared: &Arc<Shared>, cases: &[Case], round: u32) -> Result<Vec<u32>> {
     let y = memory.address;
     let buffer = VulkanBuffer { memory, shared: shared.clone(), bytes };
     let mut stream = VulkanStream::new(shared)?;
-    stream.encode(|encoder: &mut Encoder<'_>| {
+    stream.encode(|encoder: &mut VulkanEncoder<'_>| {
         let x = encoder.parameters(cases.as_flattened())?;
         let n = cases.len() as u32;
         let push = Push::new().address(x).address(y).word(n);
-        encoder.dispatch(Shader::Probe, &[round], &push, [n.div_ceil(64), 1, 1])
+        encoder.dispatch(Kernels::Probe, &[round], &push, [n.div_ceil(64), 1, 1])
     })?;
     let mut answers = vec![0; bytes];
     stream.read(&buffer, 0, &mut answers)?;

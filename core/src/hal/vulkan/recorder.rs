@@ -2,14 +2,12 @@
 
 use super::memory::{Allocation, Space};
 use super::shared::{Lane, Shared};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::hal::lowering::Explain;
 use ash::vk;
 use std::any::Any;
 use std::ptr;
 use std::sync::Arc;
-
-/// What a fault's words say, as an error.
-pub type Explain = fn([u32; 4]) -> Error;
 
 /// Something that work uses.
 pub type Kept = Arc<dyn Any + Send + Sync>;

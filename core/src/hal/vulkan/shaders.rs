@@ -1,41 +1,19 @@
 //! The operations' kernels in SPIR-V, as `ci/kernels` compiles them from `core/kernels/vulkan`.
 
 use crate::error::{Error, Result, Status};
+use crate::hal::lowering::Kernels;
 use miniz_oxide::inflate::decompress_to_vec;
 use std::sync::OnceLock;
-
-/// A module: a family of kernels. Its first specialization constant chooses among them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Shader {
-    /// Attention.
-    Attention,
-    /// Elementwise operations, and the last step of softmax and the norms.
-    Elementwise,
-    /// Reductions, and softmax and norms of rows.
-    Lines,
-    /// Matrix products.
-    Matmul,
-    /// transpose, concat, embedding, cast.
-    Moves,
-    /// Known answers.
-    Probe,
-}
 
 /// All modules, as `core/build.rs` packs them.
 const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels.packed"));
 
-impl Shader {
-    /// How many there are.
-    pub const COUNT: usize = 6;
-
-    /// The module's words.
-    pub fn code(self) -> Result<&'static [u32]> {
-        static UNPACKED: OnceLock<Option<[Vec<u32>; Shader::COUNT]>> = OnceLock::new();
-        match UNPACKED.get_or_init(|| Unpacker::new(PACKED)?.modules()) {
-            Some(modules) => Ok(&modules[self as usize]),
-            None => Err(Error::new(Status::Internal, "the kernels in this library are damaged")),
-        }
+/// The words of a family's module.
+pub fn code(kernels: Kernels) -> Result<&'static [u32]> {
+    static UNPACKED: OnceLock<Option<[Vec<u32>; Kernels::COUNT]>> = OnceLock::new();
+    match UNPACKED.get_or_init(|| Unpacker::new(PACKED)?.modules()) {
+        Some(modules) => Ok(&modules[kernels as usize]),
+        None => Err(Error::new(Status::Internal, "the kernels in this library are damaged")),
     }
 }
 
@@ -96,9 +74,9 @@ impl Unpacker {
         Some(value >> 1 ^ (value & 1).wrapping_neg())
     }
 
-    fn modules(mut self) -> Option<[Vec<u32>; Shader::COUNT]> {
+    fn modules(mut self) -> Option<[Vec<u32>; Kernels::COUNT]> {
         let mut classes = vec![None; OPCODES];
-        let mut modules: [Vec<u32>; Shader::COUNT] = Default::default();
+        let mut modules: [Vec<u32>; Kernels::COUNT] = Default::default();
         for words in &mut modules {
             let total = self.number(NUMBER)? as usize;
             words.push(0x0723_0203);
@@ -150,16 +128,16 @@ mod tests {
 
     #[test]
     fn what_is_unpacked_is_what_was_compiled() {
-        let compiled: [(Shader, &[u8]); Shader::COUNT] = [
-            (Shader::Attention, include_bytes!("../../../kernels/vulkan/generated/attention.spv")),
-            (Shader::Elementwise, include_bytes!("../../../kernels/vulkan/generated/elementwise.spv")),
-            (Shader::Lines, include_bytes!("../../../kernels/vulkan/generated/lines.spv")),
-            (Shader::Matmul, include_bytes!("../../../kernels/vulkan/generated/matmul.spv")),
-            (Shader::Moves, include_bytes!("../../../kernels/vulkan/generated/moves.spv")),
-            (Shader::Probe, include_bytes!("../../../kernels/vulkan/generated/probe.spv")),
+        let compiled: [(Kernels, &[u8]); Kernels::COUNT] = [
+            (Kernels::Attention, include_bytes!("../../../kernels/vulkan/generated/attention.spv")),
+            (Kernels::Elementwise, include_bytes!("../../../kernels/vulkan/generated/elementwise.spv")),
+            (Kernels::Lines, include_bytes!("../../../kernels/vulkan/generated/lines.spv")),
+            (Kernels::Matmul, include_bytes!("../../../kernels/vulkan/generated/matmul.spv")),
+            (Kernels::Moves, include_bytes!("../../../kernels/vulkan/generated/moves.spv")),
+            (Kernels::Probe, include_bytes!("../../../kernels/vulkan/generated/probe.spv")),
         ];
         for (shader, bytes) in compiled {
-            let unpacked: Vec<u8> = shader.code().unwrap().iter().flat_map(|word| word.to_le_bytes()).collect();
+            let unpacked: Vec<u8> = code(shader).unwrap().iter().flat_map(|word| word.to_le_bytes()).collect();
             assert!(unpacked == bytes, "{shader:?}");
         }
     }

@@ -3,8 +3,7 @@
 //! Work begins at once when the device has nothing of this stream to do. While it is busy, more is collected in an open command
 //! buffer, which goes off when the device runs dry, when it is full, or when somebody waits.
 
-use super::encoder::Encoder;
-use super::kernels;
+use super::encoder::VulkanEncoder;
 use super::memory::{Allocation, Space};
 use super::recorder::Recorder;
 use super::shared::{Lane, Shared};
@@ -13,6 +12,7 @@ use super::user::UserKernel;
 use super::{VulkanBuffer, VulkanRecording};
 use crate::command::Command;
 use crate::error::{Result, fail};
+use crate::hal::lowering;
 use crate::hal::{Buffer, Download, Event, Kernel, Recording, Slice, Stream, Timestamp, check_slice};
 use ash::vk;
 use std::collections::VecDeque;
@@ -113,9 +113,9 @@ impl VulkanStream {
     }
 
     /// Enqueues what `encode` encodes, outside the table of operations.
-    pub fn encode(&mut self, encode: impl FnOnce(&mut Encoder<'_>) -> Result<()>) -> Result<()> {
+    pub fn encode(&mut self, encode: impl FnOnce(&mut VulkanEncoder<'_>) -> Result<()>) -> Result<()> {
         self.enqueue(Lane::Compute, |recorder| {
-            let mut encoder = Encoder::new(recorder);
+            let mut encoder = VulkanEncoder::new(recorder);
             encode(&mut encoder)?;
             encoder.commit();
             Ok(())
@@ -233,7 +233,7 @@ impl VulkanStream {
 impl Stream for VulkanStream {
     fn submit(&mut self, commands: &mut [Command<'_>]) -> Result<()> {
         for command in commands {
-            self.encode(|encoder| kernels::encode(encoder, command))?;
+            self.encode(|encoder| lowering::encode(encoder, command))?;
         }
         Ok(())
     }
@@ -324,7 +324,7 @@ impl Stream for VulkanStream {
         if bytes >= BY_KERNEL && (x | y | bytes as u64).is_multiple_of(16) {
             return self.encode(|encoder| {
                 encoder.keep([source, target]);
-                kernels::copy_bytes(encoder, x, y, bytes as u64)
+                lowering::copy_bytes(encoder, x, y, bytes as u64)
             });
         }
         self.enqueue(Lane::Compute, |recorder| {

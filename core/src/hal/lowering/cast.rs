@@ -1,13 +1,13 @@
 //! Conversions between element types.
 
+use super::Encoder;
 use super::moves::{Arguments, CAST, copy, dispatch};
 use super::{Call, Operand};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::hal::vulkan::encoder::Encoder;
 
 /// `cast` of the op table.
-pub fn cast(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
+pub fn cast(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let (from, to) = (call.operand(0), call.output);
     if from.dtype == to.dtype {
         let bytes = from.elements() as u64 * from.dtype.size() as u64;
@@ -17,7 +17,7 @@ pub fn cast(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
 }
 
 /// Converts to another dtype; there is at least one element.
-pub fn convert(encoder: &mut Encoder<'_>, from: Operand<'_>, to: Operand<'_>) -> Result<()> {
+pub fn convert(encoder: &mut dyn Encoder, from: Operand<'_>, to: Operand<'_>) -> Result<()> {
     let by_fours = |operand: &Operand<'_>| {
         operand.dtype != DType::I64 && operand.address.is_multiple_of(4 * operand.dtype.size() as u64)
     };

@@ -2,9 +2,8 @@
 
 use super::operands::packed;
 use super::{Call, MOST};
+use super::{Encoder, Kernels};
 use crate::error::{Error, Result, Status, fail};
-use crate::hal::vulkan::encoder::Encoder;
-use crate::hal::vulkan::shaders::Shader;
 use crate::ops::{Lines, check_id, concat_axis, transpose_axes};
 use crate::shape::{MAX_RANK, Shape};
 use smallvec::SmallVec;
@@ -44,12 +43,12 @@ pub struct Arguments {
 
 /// Enqueues a kernel: `constants` are the function, the bytes of a unit, the kind, and those of a cast.
 #[inline(never)]
-pub fn dispatch(encoder: &mut Encoder<'_>, constants: &[u32], arguments: &Arguments, groups: u32) -> Result<()> {
+pub fn dispatch(encoder: &mut dyn Encoder, constants: &[u32], arguments: &Arguments, groups: u32) -> Result<()> {
     let &Arguments { x, y, outer, ids, flag, fault, rank, m, n, m_squares, n_squares, x_row, y_row, inner, rows } =
         arguments;
     let words = [rank, m, n, m_squares, n_squares, x_row, y_row, inner, rows];
     let push: [u32; 21] = packed(&[x, y, outer, ids, flag, fault], &words);
-    encoder.dispatch(Shader::Moves, constants, &push, [groups, 1, 1])
+    encoder.dispatch(Kernels::Moves, constants, &push, [groups, 1, 1])
 }
 
 /// An axis to go along: its size, and bytes between neighbours of x and of y.
@@ -73,7 +72,7 @@ fn count(units: u64) -> Result<u32> {
 }
 
 /// Copies `bytes` contiguous bytes for every index of the axes, which are given from the last to the first.
-pub fn copy(encoder: &mut Encoder<'_>, x: u64, y: u64, bytes: u64, axes: &[Axis]) -> Result<()> {
+pub fn copy(encoder: &mut dyn Encoder, x: u64, y: u64, bytes: u64, axes: &[Axis]) -> Result<()> {
     let everything = axes.iter().fold(x | y | bytes, |all, &(_, of_x, of_y)| all | of_x | of_y);
     let unit = unit(everything);
     let inner = bytes / unit as u64;
@@ -84,7 +83,7 @@ pub fn copy(encoder: &mut Encoder<'_>, x: u64, y: u64, bytes: u64, axes: &[Axis]
 }
 
 /// The axes' sizes and strides in units.
-fn parameters(encoder: &mut Encoder<'_>, axes: &[Axis], unit: u32) -> Result<u64> {
+fn parameters(encoder: &mut dyn Encoder, axes: &[Axis], unit: u32) -> Result<u64> {
     if axes.is_empty() {
         return Ok(0);
     }
@@ -96,7 +95,7 @@ fn parameters(encoder: &mut Encoder<'_>, axes: &[Axis], unit: u32) -> Result<u64
 }
 
 /// `concat` of the op table.
-pub fn concat(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
+pub fn concat(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let axis = concat_axis(call.attrs, call.output.shape)?;
     let size = call.output.dtype.size();
     let Lines { outer, n, inner } = Lines::along(call.output.shape, axis);
@@ -113,7 +112,7 @@ pub fn concat(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
 }
 
 /// `transpose` of the op table.
-pub fn transpose(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
+pub fn transpose(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let x = call.operand(0);
     let size = x.dtype.size() as u64;
     let mut axes = permuted(x.shape, &transpose_axes(call.attrs, x.shape)?, size);
@@ -170,7 +169,7 @@ fn permuted(shape: &Shape, axes: &[u8; MAX_RANK], size: u64) -> SmallVec<[Axis; 
 }
 
 /// `embedding` of the op table. Every id is checked before a row is written.
-pub fn embedding(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
+pub fn embedding(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let (table, ids) = (call.operand(0), call.operand(1));
     let rows = table.shape.dims()[0] as u32;
     let bytes = table.shape.dims()[1..].iter().product::<usize>() as u64 * table.dtype.size() as u64;

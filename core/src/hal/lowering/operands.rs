@@ -1,8 +1,7 @@
 //! The push constants that `elementwise.comp` and `lines.comp` share, by name.
 
+use super::{Encoder, Kernels};
 use crate::error::Result;
-use crate::hal::vulkan::encoder::Encoder;
-use crate::hal::vulkan::shaders::Shader;
 
 /// The push constants; `operands.glsl` says what they mean.
 #[derive(Clone, Copy, Default)]
@@ -35,8 +34,8 @@ impl Arguments {
 /// Enqueues a kernel on a line of workgroups.
 #[inline(never)]
 pub fn dispatch(
-    encoder: &mut Encoder<'_>,
-    shader: Shader,
+    encoder: &mut dyn Encoder,
+    kernels: Kernels,
     constants: &[u32],
     arguments: &Arguments,
     groups: u32,
@@ -45,7 +44,7 @@ pub fn dispatch(
         arguments;
     let words = [n, inner, x_row, p_row, rank, blocks, units, value.to_bits(), eps.to_bits()];
     let push: [u32; 23] = packed(&[x, p, q, y, gamma, beta, outer], &words);
-    encoder.dispatch(shader, constants, &push, [groups, 1, 1])
+    encoder.dispatch(kernels, constants, &push, [groups, 1, 1])
 }
 
 /// Whether all of these are multiples of 16.

@@ -1,10 +1,9 @@
 //! attention.
 
 use super::Call;
+use super::{Encoder, Kernels, Push};
 use crate::contract::{K_BLOCK, KEY_BLOCK};
 use crate::error::{Result, fail};
-use crate::hal::vulkan::encoder::{Encoder, Push};
-use crate::hal::vulkan::shaders::Shader;
 use crate::ops::AttentionPlan;
 
 // What a kernel does: values of attention.comp's STAGE.
@@ -22,7 +21,7 @@ const MOST_LINES: u32 = 1 << 30;
 const MOST_STORED: u64 = 1 << 28;
 
 /// `attention` of the op table.
-pub fn attention(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
+pub fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let plan = AttentionPlan::new(call.views)?;
     let (mut heads, mut queries, mut causal) = (plan.heads as u32, plan.queries as u32, call.attrs.causal);
     let (batches, kv_heads) = (plan.batches as u32, plan.kv_heads as u32);
@@ -112,11 +111,11 @@ pub fn attention(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
         let stage = if split { BLOCKS } else { WHOLE };
         let constants = [threads, columns, of_thread, stage, has];
         let each = if split { blocks } else { 1 };
-        encoder.dispatch(Shader::Attention, &constants, &push, [groups as u32, each, 1])?;
+        encoder.dispatch(Kernels::Attention, &constants, &push, [groups as u32, each, 1])?;
     }
     if split || keys == 0 {
         let groups = (rows as u64 * value_width.div_ceil(4) as u64).div_ceil(MERGING as u64);
-        encoder.dispatch(Shader::Attention, &[MERGING, 64, 4, MERGE, has], &push, [groups as u32, 1, 1])?;
+        encoder.dispatch(Kernels::Attention, &[MERGING, 64, 4, MERGE, has], &push, [groups as u32, 1, 1])?;
     }
     Ok(())
 }

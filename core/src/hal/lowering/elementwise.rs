@@ -2,10 +2,9 @@
 
 use super::operands::{Arguments, aligned, dispatch};
 use super::{Call, Op};
+use super::{Encoder, Kernels};
 use crate::contract::{Activation, GeluForm};
 use crate::error::Result;
-use crate::hal::vulkan::encoder::Encoder;
-use crate::hal::vulkan::shaders::Shader;
 use crate::shape::MAX_RANK;
 
 // Values of elementwise.comp's first constant that are not activations' numbers.
@@ -28,7 +27,7 @@ pub const LAYERNORM: u32 = 19;
 pub const RMSNORM: u32 = 20;
 
 /// Operations of one operand.
-pub fn unary(encoder: &mut Encoder<'_>, op: Op, call: &Call<'_>) -> Result<()> {
+pub fn unary(encoder: &mut dyn Encoder, op: Op, call: &Call<'_>) -> Result<()> {
     let function = match op {
         Op::Relu => Activation::Relu as u32,
         Op::Sigmoid => Activation::Sigmoid as u32,
@@ -54,14 +53,14 @@ pub fn unary(encoder: &mut Encoder<'_>, op: Op, call: &Call<'_>) -> Result<()> {
 }
 
 /// An activation of what is there, in place.
-pub fn activate(encoder: &mut Encoder<'_>, activation: Activation, y: u64, elements: u32) -> Result<()> {
+pub fn activate(encoder: &mut dyn Encoder, activation: Activation, y: u64, elements: u32) -> Result<()> {
     let mut grid = Grid::new();
     grid.push(elements, 1, 0);
     broadcast(encoder, activation as u32, &grid, Arguments { x: y, y, ..Arguments::default() })
 }
 
 /// Operations of two operands.
-pub fn binary(encoder: &mut Encoder<'_>, op: Op, call: &Call<'_>) -> Result<()> {
+pub fn binary(encoder: &mut dyn Encoder, op: Op, call: &Call<'_>) -> Result<()> {
     let function = match op {
         Op::Add => ADD,
         Op::Sub => SUB,
@@ -107,7 +106,7 @@ impl Grid {
 }
 
 /// Enqueues a kernel over a grid that is not empty. `arguments` has the operands.
-pub fn broadcast(encoder: &mut Encoder<'_>, function: u32, grid: &Grid, mut arguments: Arguments) -> Result<()> {
+pub fn broadcast(encoder: &mut dyn Encoder, function: u32, grid: &Grid, mut arguments: Arguments) -> Result<()> {
     let rank = grid.rank.max(1);
     let (outer, (inner, x_step, p_step)) = (&grid.dims[..rank - 1], grid.dims[rank - 1]);
     let n = outer.iter().fold(inner, |n, dim| n * dim.0);
@@ -124,5 +123,5 @@ pub fn broadcast(encoder: &mut Encoder<'_>, function: u32, grid: &Grid, mut argu
     let all = [x, p, q, arguments.y, arguments.gamma, arguments.beta];
     let vector = u32::from(aligned(&all) && (rank == 1 || inner.is_multiple_of(4)));
     let constants = [function, vector, rank.min(3) as u32, x_step, p_step, arguments.affine()];
-    dispatch(encoder, Shader::Elementwise, &constants, &arguments, n.div_ceil(1024))
+    dispatch(encoder, Kernels::Elementwise, &constants, &arguments, n.div_ceil(1024))
 }

@@ -2,10 +2,9 @@
 
 use super::tiles::{Sizes, Tile, choose};
 use super::{Call, elementwise};
+use super::{Encoder, Kernels, Push};
 use crate::contract::{Activation, K_BLOCK};
 use crate::error::{Error, Result, Status, fail};
-use crate::hal::vulkan::encoder::{Encoder, Push};
-use crate::hal::vulkan::shaders::Shader;
 use crate::ops::{FfnPlan, MatmulPlan, ffn_activation};
 use smallvec::SmallVec;
 
@@ -44,7 +43,7 @@ struct Product {
 }
 
 /// `matmul` of the op table.
-pub fn matmul(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
+pub fn matmul(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let attrs = call.attrs;
     let plan = MatmulPlan::new(attrs, call.views)?;
     let (a, b) = (call.operand(0), call.operand(1));
@@ -118,14 +117,14 @@ fn append(axes: &mut SmallVec<[Axis; 4]>, axis: Axis) {
 }
 
 /// `dot` of the op table.
-pub fn dot(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
+pub fn dot(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let k = call.operand(0).elements();
     let product = Product::plain([1, 1, k], call.address(0), call.address(1), call.output.address);
     product.encode(encoder)
 }
 
 /// `ffn` of the op table: two products for some rows at a time, the hidden values in scratch.
-pub fn ffn(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
+pub fn ffn(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let FfnPlan { rows, width, hidden, out, .. } = FfnPlan::new(call.views)?;
     let (rows, width, hidden, out) = (rows as u32, width as u32, hidden as u32, out as u32);
     let most = (HIDDEN / hidden.max(1)).clamp(1, rows);
@@ -168,7 +167,7 @@ impl Product {
     }
 
     /// Enqueues it. The result has elements.
-    fn encode(self, encoder: &mut Encoder<'_>) -> Result<()> {
+    fn encode(self, encoder: &mut dyn Encoder) -> Result<()> {
         let Product { sizes: Sizes { m, n, k, batches, .. }, y, activation, .. } = self;
         if m == 1 && n == 1 && batches == 1 && k > 0 {
             self.vectors(encoder)?;
@@ -183,7 +182,7 @@ impl Product {
         }
     }
 
-    fn tiles(&self, encoder: &mut Encoder<'_>) -> Result<()> {
+    fn tiles(&self, encoder: &mut dyn Encoder) -> Result<()> {
         let Sizes { m, n, k, batches, .. } = self.sizes;
         let (tile, split) = choose(self.sizes, &encoder.limits());
         let tiles = [m.div_ceil(tile.bm), n.div_ceil(tile.bn)];
@@ -205,12 +204,12 @@ impl Product {
         };
         let push = self.push(scratch, table, tiles);
         let y_groups = if split { blocks } else { 1 };
-        encoder.dispatch(Shader::Matmul, &constants, &push, [groups as u32, y_groups, 1])?;
+        encoder.dispatch(Kernels::Matmul, &constants, &push, [groups as u32, y_groups, 1])?;
         if split { self.merge(encoder, scratch) } else { Ok(()) }
     }
 
     /// The product of two vectors: chains by blocks first.
-    fn vectors(&self, encoder: &mut Encoder<'_>) -> Result<()> {
+    fn vectors(&self, encoder: &mut dyn Encoder) -> Result<()> {
         let blocks = self.sizes.k.div_ceil(K_BLOCK as u32);
         let scratch = encoder.scratch(16 * blocks as u64)?;
         let tile = Tile { threads: OF_VECTORS, bm: 4, bn: 4, tm: 4, tn: 4, bk: 4, buffers: 1 };
@@ -218,12 +217,12 @@ impl Product {
         // A's bit stands for both.
         constants[8] = u32::from(in_vectors(self.a | self.b, self.sizes.k)) << 2;
         let push = self.push(scratch, 0, [1, 1]);
-        encoder.dispatch(Shader::Matmul, &constants, &push, [blocks.div_ceil(OF_VECTORS), 1, 1])?;
+        encoder.dispatch(Kernels::Matmul, &constants, &push, [blocks.div_ceil(OF_VECTORS), 1, 1])?;
         self.merge(encoder, scratch)
     }
 
     /// Adds up stored blocks. Of no k there are none, and results are made of zeros.
-    fn merge(&self, encoder: &mut Encoder<'_>, scratch: u64) -> Result<()> {
+    fn merge(&self, encoder: &mut dyn Encoder, scratch: u64) -> Result<()> {
         let Sizes { m, n, k, batches, .. } = self.sizes;
         let vectors = batches * m * n.div_ceil(4);
         // So many that there is work for all; the other threads of a workgroup fetch further blocks for them.
@@ -244,7 +243,7 @@ impl Product {
         };
         let push = self.push(scratch, table, [1, 1]);
         let constants = self.constants(tile, MERGE);
-        encoder.dispatch(Shader::Matmul, &constants, &push, [vectors.div_ceil(own), 1, 1])
+        encoder.dispatch(Kernels::Matmul, &constants, &push, [vectors.div_ceil(own), 1, 1])
     }
 
     /// The kernel's constants from id 10 on.

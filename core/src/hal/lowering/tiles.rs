@@ -1,7 +1,7 @@
 //! How a matrix product is cut into workgroups: which tile, and whether every K block has a workgroup of its own.
 
+use super::Limits;
 use crate::contract::K_BLOCK;
-use crate::hal::vulkan::encoder::Limits;
 
 /// What a workgroup computes, and how: the constants of `matmul.comp`, in its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,8 @@ pub struct Tile {
     pub buffers: u32,
 }
 
-const fn tile(threads: u32, [bm, bn]: [u32; 2], [tm, tn]: [u32; 2], bk: u32, buffers: u32) -> Tile {
+/// A tile in a table.
+pub const fn tile(threads: u32, [bm, bn]: [u32; 2], [tm, tn]: [u32; 2], bk: u32, buffers: u32) -> Tile {
     Tile { threads, bm, bn, tm, tn, bk, buffers }
 }
 
@@ -52,21 +53,14 @@ impl Tile {
 }
 
 /// A tile for matrices of some size: its nanoseconds for each k on a multiprocessor that has nothing else to do, and where
-/// `slots` of them share one; measured on an NVIDIA H200, where it is their ratios that choose.
-struct Cost {
-    tile: Tile,
-    alone: f64,
-    shared: f64,
-    slots: u64,
+/// `slots` of them share one: it is their ratios that choose. A table's last tile fits everywhere.
+#[derive(Debug)]
+pub struct Cost {
+    pub tile: Tile,
+    pub alone: f64,
+    pub shared: f64,
+    pub slots: u64,
 }
-
-const COSTS: [Cost; 5] = [
-    Cost { tile: tile(256, [128, 128], [8, 8], 32, 1), alone: 92.0, shared: 92.0, slots: 1 },
-    Cost { tile: tile(128, [64, 128], [8, 8], 16, 2), alone: 58.0, shared: 48.6, slots: 2 },
-    Cost { tile: tile(64, [64, 64], [8, 8], 16, 1), alone: 56.0, shared: 25.0, slots: 4 },
-    Cost { tile: tile(128, [32, 64], [4, 4], 16, 2), alone: 27.0, shared: 18.0, slots: 4 },
-    Cost { tile: tile(64, [32, 32], [4, 4], 32, 1), alone: 25.0, shared: 9.3, slots: 6 },
-];
 
 /// Nanoseconds that a second kernel takes, and bytes that stored blocks move in one.
 const MERGE: f64 = 4000.0;
@@ -100,9 +94,10 @@ pub fn choose(sizes: Sizes, limits: &Limits) -> (Tile, bool) {
         let few = tile.count(m, n) * (batches as u64) < 4 * units && stored <= MOST_STORED;
         return (tile, may_split && (few || !tile.reaches(k, limits)));
     }
-    let mut best = (COSTS[4].tile, may_split && !COSTS[4].tile.reaches(k, limits));
+    let last = limits.tiles[limits.tiles.len() - 1].tile;
+    let mut best = (last, may_split && !last.reaches(k, limits));
     let mut least = f64::INFINITY;
-    for Cost { tile, alone, shared, slots } in COSTS {
+    for &Cost { tile, alone, shared, slots } in limits.tiles {
         for split in [false, true] {
             if split && !may_split || !split && !tile.reaches(k, limits) || !tile.fits(limits) {
                 continue;
@@ -151,8 +146,15 @@ fn narrow(sizes: Sizes, low: bool, along_k: bool) -> Tile {
 mod tests {
     use super::*;
 
+    /// Large ones first.
+    const COSTS: [Cost; 3] = [
+        Cost { tile: tile(256, [128, 128], [8, 8], 32, 1), alone: 92.0, shared: 92.0, slots: 1 },
+        Cost { tile: tile(64, [64, 64], [8, 8], 16, 1), alone: 56.0, shared: 25.0, slots: 4 },
+        Cost { tile: tile(64, [32, 32], [4, 4], 32, 1), alone: 25.0, shared: 9.3, slots: 6 },
+    ];
+
     fn h200() -> Limits {
-        Limits { shared_memory: 49152, threads: 1024, units: 132, iterations: u32::MAX }
+        Limits { shared_memory: 49152, threads: 1024, units: 132, iterations: u32::MAX, tiles: &COSTS }
     }
 
     fn of([m, n, k]: [u32; 3], limits: &Limits) -> (Tile, bool) {
@@ -165,14 +167,14 @@ mod tests {
         for n in [2048, 4096, 8192] {
             assert_eq!(of([n; 3], &limits), (COSTS[0].tile, false), "{n}");
         }
-        assert_eq!(of([256; 3], &limits), (COSTS[4].tile, false));
+        assert_eq!(of([256; 3], &limits), (COSTS[2].tile, false));
         let (tile, split) = of([128, 768, 3072], &limits);
         assert!(split && tile.count(128, 768) * 12 >= 132, "few tiles share out K: {tile:?}");
     }
 
     #[test]
     fn tiles_fit_the_least_device_there_may_be() {
-        let least = Limits { shared_memory: 16384, threads: 128, units: 1, iterations: 0xffff };
+        let least = Limits { shared_memory: 16384, threads: 128, units: 1, iterations: 0xffff, tiles: &COSTS };
         for m in [1, 4, 5, 9, 17, 33, 100, 1000, 10_000] {
             for n in [1, 4, 5, 9, 17, 33, 100, 1000, 10_000] {
                 let (tile, split) = of([m, n, 7000], &least);

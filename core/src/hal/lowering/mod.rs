@@ -6,14 +6,16 @@
 mod attention;
 mod cast;
 mod elementwise;
+mod encoder;
 mod matmul;
 mod moves;
 mod normalise;
 mod operands;
 mod reduce;
-mod tiles;
+pub mod tiles;
 
-use super::encoder::Encoder;
+pub use encoder::{Encoder, Explain, Kernels, Limits, PUSH_BYTES, Push};
+
 use crate::command::{Command, Meta, View};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
@@ -73,7 +75,7 @@ impl<'a> Call<'a> {
 }
 
 /// Encodes a command, all of whose operands are on the device.
-pub fn encode(encoder: &mut Encoder<'_>, command: &Command<'_>) -> Result<()> {
+pub fn encode(encoder: &mut dyn Encoder, command: &Command<'_>) -> Result<()> {
     let Command { op, attrs, inputs: views, output } = command;
     let mut inputs = SmallVec::new();
     for view in views.iter() {
@@ -113,12 +115,12 @@ pub fn encode(encoder: &mut Encoder<'_>, command: &Command<'_>) -> Result<()> {
 
 /// Copies bytes from one address to another: a multiple of 16 to multiples of 16 is several times as fast as the driver's copies
 /// (0.8 TB/s on an H200, whose kernels move 4).
-pub fn copy_bytes(encoder: &mut Encoder<'_>, from: u64, to: u64, bytes: u64) -> Result<()> {
+pub fn copy_bytes(encoder: &mut dyn Encoder, from: u64, to: u64, bytes: u64) -> Result<()> {
     moves::copy(encoder, from, to, bytes, &[])
 }
 
 /// An f32 copy.
-fn widened<'a>(encoder: &mut Encoder<'_>, from: Operand<'a>) -> Result<Operand<'a>> {
+fn widened<'a>(encoder: &mut dyn Encoder, from: Operand<'a>) -> Result<Operand<'a>> {
     let n = from.elements();
     let to = Operand { address: encoder.scratch(4 * n as u64)?, dtype: DType::F32, ..from };
     if n > 0 {
@@ -127,7 +129,7 @@ fn widened<'a>(encoder: &mut Encoder<'_>, from: Operand<'a>) -> Result<Operand<'
     Ok(to)
 }
 
-fn run(encoder: &mut Encoder<'_>, op: Op, call: &Call<'_>) -> Result<()> {
+fn run(encoder: &mut dyn Encoder, op: Op, call: &Call<'_>) -> Result<()> {
     match op {
         Op::Matmul => matmul::matmul(encoder, call),
         Op::Dot => matmul::dot(encoder, call),

@@ -2,11 +2,10 @@
 
 use super::operands::{Arguments, aligned, dispatch};
 use super::{Call, Op};
+use super::{Encoder, Kernels};
 use crate::contract::SUM_BLOCK;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::hal::vulkan::encoder::Encoder;
-use crate::hal::vulkan::shaders::Shader;
 use crate::ops::Lines;
 
 // Values of lines.comp's first constant.
@@ -18,7 +17,7 @@ const ARGMAX: u32 = 2;
 const GROUP: u32 = 32;
 
 /// Dispatches on the operation.
-pub fn reduce(encoder: &mut Encoder<'_>, op: Op, call: &Call<'_>) -> Result<()> {
+pub fn reduce(encoder: &mut dyn Encoder, op: Op, call: &Call<'_>) -> Result<()> {
     let x = call.operand(0);
     let lines = Lines::of_reduction(x.shape, call.attrs.axis);
     let (function, finish) = match op {
@@ -63,7 +62,7 @@ pub enum Finish {
 /// Reduces lines of x, of which there is at least one, to one result each at y. Results of blocks of 1024 are reduced again until
 /// there is one.
 pub fn along(
-    encoder: &mut Encoder<'_>,
+    encoder: &mut dyn Encoder,
     function: u32,
     lines: Lines,
     map: Map,
@@ -99,7 +98,7 @@ pub fn along(
         }
         let constants =
             [function, 8 * GROUP, vectors, 9 * GROUP, vector, u32::from(inner > 1), map, action, 1, 1, 1, 0];
-        dispatch(encoder, Shader::Lines, &constants, &arguments, units.div_ceil(GROUP))?;
+        dispatch(encoder, Kernels::Lines, &constants, &arguments, units.div_ceil(GROUP))?;
         if last {
             return Ok(());
         }

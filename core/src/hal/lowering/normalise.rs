@@ -7,10 +7,9 @@ use super::Call;
 use super::elementwise::{self, Grid, broadcast};
 use super::operands::{Arguments, dispatch};
 use super::reduce::{Finish, MAX, Map, SUM, along};
+use super::{Encoder, Kernels};
 use crate::contract::SUM_BLOCK;
 use crate::error::Result;
-use crate::hal::vulkan::encoder::Encoder;
-use crate::hal::vulkan::shaders::Shader;
 use crate::ops::{Lines, softmax_axis};
 
 // Values of lines.comp's first constant: the kernels that hold rows.
@@ -23,7 +22,7 @@ const GROUP: u32 = 8;
 const BLOCKS: u32 = 16;
 
 /// `softmax` of the op table.
-pub fn softmax(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
+pub fn softmax(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let shape = call.output.shape;
     let lines = Lines::along(shape, softmax_axis(call.attrs, shape)?);
     let arguments = Arguments { x: call.address(0), y: call.output.address, ..Arguments::default() };
@@ -38,7 +37,7 @@ pub fn softmax(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
 }
 
 /// `layernorm` of the op table.
-pub fn layernorm(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
+pub fn layernorm(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let (lines, arguments) = norm(call);
     if rows(encoder, LAYERNORM, lines, arguments)? {
         return Ok(());
@@ -52,7 +51,7 @@ pub fn layernorm(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
 }
 
 /// `rmsnorm` of the op table.
-pub fn rmsnorm(encoder: &mut Encoder<'_>, call: &Call<'_>) -> Result<()> {
+pub fn rmsnorm(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let (lines, arguments) = norm(call);
     if rows(encoder, RMSNORM, lines, arguments)? {
         return Ok(());
@@ -77,7 +76,7 @@ fn norm(call: &Call<'_>) -> (Lines, Arguments) {
 }
 
 /// Enqueues the kernel that holds rows, if they are contiguous and short enough.
-fn rows(encoder: &mut Encoder<'_>, function: u32, lines: Lines, mut arguments: Arguments) -> Result<bool> {
+fn rows(encoder: &mut dyn Encoder, function: u32, lines: Lines, mut arguments: Arguments) -> Result<bool> {
     let Lines { outer, n, inner } = lines;
     let blocks = n.div_ceil(SUM_BLOCK) as u32;
     let most = (encoder.limits().threads / 32).min(BLOCKS);
@@ -91,12 +90,12 @@ fn rows(encoder: &mut Encoder<'_>, function: u32, lines: Lines, mut arguments: A
     let size = 32 * blocks * rows;
     let constants = [function, size, 1, size / 4, whole, 0, 0, 0, blocks, rows, steps, arguments.affine()];
     (arguments.n, arguments.units, arguments.value) = (n as u32, outer as u32, n as f32);
-    dispatch(encoder, Shader::Lines, &constants, &arguments, arguments.units.div_ceil(rows))?;
+    dispatch(encoder, Kernels::Lines, &constants, &arguments, arguments.units.div_ceil(rows))?;
     Ok(true)
 }
 
 /// The last step of lines whose statistics are known.
-fn apply(encoder: &mut Encoder<'_>, function: u32, lines: Lines, arguments: Arguments) -> Result<()> {
+fn apply(encoder: &mut dyn Encoder, function: u32, lines: Lines, arguments: Arguments) -> Result<()> {
     let Lines { outer, n, inner } = lines;
     let (outer, n, inner) = (outer as u32, n as u32, inner as u32);
     let mut grid = Grid::new();
