@@ -5,9 +5,9 @@
 //! them again.
 
 pub mod cpu;
-pub mod cuda;
 #[cfg(any(test, feature = "cts"))]
 pub mod cts;
+pub mod cuda;
 pub mod spirv;
 pub mod vulkan;
 

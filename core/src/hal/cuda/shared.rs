@@ -103,7 +103,10 @@ impl Shared {
 
     /// Makes its context current for giving something back, which even a lost device is asked to; `None` where there is no driver.
     pub fn enter_to_destroy(&self) -> Option<Entered<'_>> {
-        if self.is_here() { self.make_current().ok() } else { None }
+        if !self.is_here() {
+            return None;
+        }
+        self.make_current().or_else(|_| self.push()).ok()
     }
 
     #[inline]
@@ -111,9 +114,10 @@ impl Shared {
         let mut current = ptr::null_mut();
         // SAFETY: it writes a handle.
         self.check(unsafe { (self.api().context_current)(&mut current) }, "asking for the context")?;
-        if current == self.context {
-            return Ok(Entered(None));
-        }
+        if current == self.context { Ok(Entered(None)) } else { self.push() }
+    }
+
+    fn push(&self) -> Result<Entered<'_>> {
         // SAFETY: a context that is retained.
         self.check(unsafe { (self.api().context_push)(self.context) }, "making the context current")?;
         Ok(Entered(Some(self)))
@@ -191,7 +195,10 @@ impl Shared {
             214 | 220 | 700 | 702 | 709..=719 => {
                 self.lost.store(true, Relaxed);
                 let error = self.lost();
-                Error::formatted(error.status(), format_args!("{}: {doing}: {}", error.message(), self.driver().name(result)))
+                Error::formatted(
+                    error.status(),
+                    format_args!("{}: {doing}: {}", error.message(), self.driver().name(result)),
+                )
             }
             _ => match self.driver().failure(result, self.id(), doing) {
                 // Of an opened device these say nothing about whether it is there.

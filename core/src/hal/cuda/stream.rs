@@ -197,9 +197,8 @@ impl CudaStream {
         let shared = self.shared.clone();
         let _entered = shared.enter()?;
         // SAFETY: inside the allocation, which is kept.
-        let result = unsafe {
-            (shared.api().set_words)(memory.address + offset as u64, 0, bytes.div_ceil(4), self.stream)
-        };
+        let result =
+            unsafe { (shared.api().set_words)(memory.address + offset as u64, 0, bytes.div_ceil(4), self.stream) };
         self.issued(result, "clearing memory")?;
         self.keep_memory(memory);
         Ok(())

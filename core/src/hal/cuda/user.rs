@@ -96,6 +96,12 @@ impl UserKernel {
         Ok(UserKernel(Arc::new(Inner { module, function, name: entry.name, parameters, push, workgroup })))
     }
 
+    /// Its function.
+    #[cfg(test)]
+    pub fn function(&self) -> Handle {
+        self.0.function
+    }
+
     /// Checks a call and enqueues it.
     pub fn launch(&self, stream: &mut CudaStream, buffers: &[Slice<'_>], push: &[u8], groups: [u32; 3]) -> Result<()> {
         let Inner { module, function, name, parameters, push: (at, bytes), workgroup } = &*self.0;
@@ -120,7 +126,10 @@ impl UserKernel {
             check_slice("dispatch", buffer.buffer.size(), buffer.offset, buffer.bytes)?;
             if !buffer.offset.is_multiple_of(ALIGN) {
                 let offset = buffer.offset;
-                fail!(InvalidArgument, "kernel '{name}', buffer {i}: offset {offset}; it must be a multiple of {ALIGN}");
+                fail!(
+                    InvalidArgument,
+                    "kernel '{name}', buffer {i}: offset {offset}; it must be a multiple of {ALIGN}"
+                );
             }
             let memory = of_device(buffer.buffer, &shared)?;
             let address = memory.address + buffer.offset as u64;
@@ -157,7 +166,10 @@ const FATBIN: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
 fn look(module: &[u8]) -> Result<Option<Vec<Entry>>> {
     let spirv = 0x0723_0203_u32;
     if module.starts_with(&spirv.to_le_bytes()) || module.starts_with(&spirv.to_be_bytes()) {
-        fail!(InvalidKernel, "the module is SPIR-V, which a Vulkan device takes: open 'vulkan'; CUDA takes PTX, cubin or fatbin");
+        fail!(
+            InvalidKernel,
+            "the module is SPIR-V, which a Vulkan device takes: open 'vulkan'; CUDA takes PTX, cubin or fatbin"
+        );
     }
     if module.starts_with(b"\x7fELF") {
         return cubin::entries(module).map(Some);
@@ -166,9 +178,9 @@ fn look(module: &[u8]) -> Result<Option<Vec<Entry>>> {
         // Version, bytes of this header, bytes behind it.
         let size = module.get(8..16).and_then(|size| size.try_into().ok()).map(u64::from_le_bytes);
         let header = module.get(6..8).and_then(|size| size.try_into().ok()).map(u16::from_le_bytes);
-        let whole = size.zip(header).is_some_and(|(size, header)| {
-            header >= 16 && size.saturating_add(header.into()) <= module.len() as u64
-        });
+        let whole = size
+            .zip(header)
+            .is_some_and(|(size, header)| header >= 16 && size.saturating_add(header.into()) <= module.len() as u64);
         if !whole {
             fail!(InvalidKernel, "the fatbin is cut off: it has {} bytes", module.len());
         }
@@ -212,6 +224,9 @@ fn workgroup(shared: &Shared, entry: &Entry, asked: Option<[u32; 3]>, function: 
             "kernel '{name}' does not say how many threads a workgroup has (.reqntid, .maxntid): give it a workgroup"
         );
     };
+    if let Some(most) = entry.most.filter(|&most| product(size) > product(most)) {
+        fail!(Unsupported, "kernel '{name}': workgroups of {size:?}; it was built for up to {} threads", product(most));
+    }
     let physical = &shared.physical;
     // CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: with its registers and shared memory on this device.
     let mut threads = 0;
@@ -221,7 +236,10 @@ fn workgroup(shared: &Shared, entry: &Entry, asked: Option<[u32; 3]>, function: 
     let most = u64::from(physical.threads).min(threads.max(0) as u64);
     if product(size) > most || size.contains(&0) || size.iter().zip(physical.block).any(|(&n, most)| n > most) {
         let by_axis = physical.block;
-        fail!(Unsupported, "kernel '{name}': workgroups of {size:?}; it takes up to {most} threads, {by_axis:?} by axis");
+        fail!(
+            Unsupported,
+            "kernel '{name}': workgroups of {size:?}; it takes up to {most} threads, {by_axis:?} by axis"
+        );
     }
     Ok(size)
 }
@@ -243,7 +261,9 @@ impl Module {
         };
         let status = match result {
             code::SUCCESS => return Ok(Module { shared: shared.clone(), handle }),
-            code::INVALID_IMAGE | code::INVALID_PTX | code::INVALID_SOURCE | code::FILE_NOT_FOUND => Status::InvalidKernel,
+            code::INVALID_IMAGE | code::INVALID_PTX | code::INVALID_SOURCE | code::FILE_NOT_FOUND => {
+                Status::InvalidKernel
+            }
             // The same where this driver can't compile at all.
             code::NO_BINARY_FOR_GPU | code::UNSUPPORTED_PTX_VERSION | 221 | 223 => Status::Unsupported,
             _ => return Err(shared.failure(result, "loading a module")),

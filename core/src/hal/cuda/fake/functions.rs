@@ -280,8 +280,8 @@ functions! {
     }
     capture_end(s, stream: Handle, out: *mut Handle) {
         let Some(captured) = s.stream(stream)?.captured.take() else { return Err(code::INVALID_VALUE) };
-        let id = s.id();
-        s.graphs.insert(id, captured);
+        let (device, id) = (s.current()?, s.id());
+        s.graphs.insert(id, (device, captured));
         out.write(handle(id));
     }
     event_create(s, out: *mut Handle, flags: c_uint) {
@@ -385,9 +385,9 @@ functions! {
         s.enqueue(stream, Work::Kernel { module, name, parameters, threads })?;
     }
     graph_instantiate(s, out: *mut Handle, graph: Handle, _flags: u64) {
-        let work = s.graphs.get(&id(graph)).cloned().ok_or(INVALID_HANDLE)?;
-        let (device, id) = (s.current()?, s.id());
-        s.launchable.insert(id, (device, work));
+        let graph = s.graphs.get(&id(graph)).cloned().ok_or(INVALID_HANDLE)?;
+        let id = s.id();
+        s.launchable.insert(id, graph);
         out.write(handle(id));
     }
     graph_launch(s, graph: Handle, stream: Handle) {

@@ -89,7 +89,7 @@ struct State {
     streams: BTreeMap<usize, Stream>,
     events: BTreeMap<usize, Event>,
     modules: BTreeMap<usize, Module>,
-    graphs: BTreeMap<usize, Vec<Work>>,
+    graphs: BTreeMap<usize, (usize, Vec<Work>)>,
     launchable: BTreeMap<usize, (usize, Vec<Work>)>,
     /// Module and name of functions that were taken.
     functions: BTreeMap<usize, (usize, &'static str)>,
@@ -269,7 +269,7 @@ impl State {
         let left: usize = self.streams.values().map(|stream| count(stream.device)).sum::<usize>()
             + self.events.values().map(|event| count(event.device)).sum::<usize>()
             + self.modules.values().map(|module| count(module.device)).sum::<usize>()
-            + self.launchable.values().map(|graph| count(graph.0)).sum::<usize>()
+            + self.graphs.values().chain(self.launchable.values()).map(|graph| count(graph.0)).sum::<usize>()
             + blocks.len();
         if left > 0 && self.devices[device].broken == 0 {
             self.violation(format!("{left} things are left in the context of device {device}"));
@@ -277,6 +277,7 @@ impl State {
         self.streams.retain(|_, stream| stream.device != device);
         self.events.retain(|_, event| event.device != device);
         self.modules.retain(|_, module| module.device != device);
+        self.graphs.retain(|_, graph| graph.0 != device);
         self.launchable.retain(|_, graph| graph.0 != device);
         for address in blocks {
             if let Some(block) = self.blocks.remove(&address) {
