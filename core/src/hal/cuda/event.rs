@@ -138,6 +138,11 @@ pub struct Base {
     taken: Instant,
 }
 
+// SAFETY: a handle that any thread may use.
+unsafe impl Send for Base {}
+// SAFETY: the same.
+unsafe impl Sync for Base {}
+
 /// How old a base gets: up to here, times are told to a quarter of a microsecond.
 const OLD: Duration = Duration::from_secs(4);
 
