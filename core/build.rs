@@ -118,4 +118,18 @@ fn main() {
         packed.extend(part);
     }
     fs::write(Path::new(&out).join("kernels.packed"), packed).expect("OUT_DIR is writable");
+    cuda(Path::new(&out));
+}
+
+/// CUDA's, one by one.
+fn cuda(out: &Path) {
+    let folder = Path::new("kernels/cuda/generated");
+    println!("cargo:rerun-if-changed={}", folder.display());
+    for entry in fs::read_dir(folder).expect("the kernels are there") {
+        let path = entry.expect("the folder can be read").path();
+        let packed = miniz_oxide::deflate::compress_to_vec(&fs::read(&path).expect("a kernel can be read"), 10);
+        let mut name = path.file_name().expect("it is a file").to_owned();
+        name.push(".packed");
+        fs::write(out.join(name), packed).expect("OUT_DIR is writable");
+    }
 }

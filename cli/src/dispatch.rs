@@ -40,7 +40,7 @@ pub fn run(args: &DispatchArgs, device: &DeviceArgs) -> Result<()> {
     // What is wrong with the module and the files is found before anything runs.
     let code = read(&args.module)?;
     let module = Module::parse(&code)?;
-    let options = PipelineOptions { entry: args.entry.clone(), constants: constants(args, &module)? };
+    let options = PipelineOptions { entry: args.entry.clone(), constants: constants(args, &module)?, workgroup: None };
     let mut files = open_outputs(args)?;
     let ctx = open(device)?;
     let kernel = ctx.load_spirv_with(&code, &options)?;

@@ -165,7 +165,7 @@ pub unsafe extern "C" fn adead_pipeline_create(
             unsafe { (reference(context, "context")?, reference(kernel, "kernel")?, Out::new(out, "out")?) };
         // SAFETY: as above.
         let (entry, constants) = unsafe { (optional_text(entry, "entry")?, array(constants, count, "constants")?) };
-        let mut options = PipelineOptions { entry: entry.map(Into::into), constants: Vec::new() };
+        let mut options = PipelineOptions { entry: entry.map(Into::into), ..PipelineOptions::default() };
         for constant in constants {
             options.constants.push((constant.id, constant.value));
         }

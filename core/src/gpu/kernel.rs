@@ -15,6 +15,8 @@ pub struct PipelineOptions {
     pub entry: Option<String>,
     /// Specialization constants by id: integers and booleans as they are, f32 by their bits.
     pub constants: Vec<(u32, u32)>,
+    /// Threads of a workgroup in x, y, z, for a CUDA kernel whose module does not fix them; a SPIR-V module always does.
+    pub workgroup: Option<[u32; 3]>,
 }
 
 impl PipelineOptions {
@@ -35,8 +37,9 @@ pub struct Kernel {
 
 impl Kernel {
     pub(super) fn new(opened: Arc<Opened>, code: Arc<[u8]>, options: &PipelineOptions) -> Result<Kernel> {
-        let PipelineOptions { entry, constants } = options;
-        let built = opened.device.kernel(&KernelSource { code: &code, entry: entry.as_deref(), constants })?;
+        let PipelineOptions { entry, constants, workgroup } = options;
+        let source = KernelSource { code: &code, entry: entry.as_deref(), constants, workgroup: *workgroup };
+        let built = opened.device.kernel(&source)?;
         Ok(Kernel { opened, code, built })
     }
 

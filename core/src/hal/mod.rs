@@ -7,6 +7,7 @@
 pub mod cpu;
 #[cfg(any(test, feature = "cts"))]
 pub mod cts;
+pub mod cuda;
 pub(crate) mod lowering;
 pub mod spirv;
 pub mod vulkan;
@@ -107,12 +108,14 @@ pub struct MemoryUse {
 /// A kernel of the user's: what to build it from.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelSource<'a> {
-    /// The module: SPIR-V words as bytes.
+    /// The module: SPIR-V words as bytes for Vulkan; PTX text, a cubin or a fatbin for CUDA.
     pub code: &'a [u8],
     /// Which of its entry points; `None` takes `main`, else the first.
     pub entry: Option<&'a str>,
     /// Values of specialization constants by id, as 32-bit words.
     pub constants: &'a [(u32, u32)],
+    /// Threads of a workgroup in x, y, z, for a CUDA kernel whose module does not fix them.
+    pub workgroup: Option<[u32; 3]>,
 }
 
 /// A buffer of a kernel, by its number in the call.

@@ -11,6 +11,15 @@ const WHOLE: u32 = 0;
 const BLOCKS: u32 = 1;
 const MERGE: u32 = 2;
 
+/// What a workgroup has of attention: its threads, its query rows, its columns of the values, and rows of results that a thread has.
+#[derive(Clone, Copy, Debug)]
+pub struct Tile {
+    pub threads: u32,
+    pub queries: u32,
+    pub columns: u32,
+    pub of_thread: u32,
+}
+
 /// Threads of a workgroup that merges.
 const MERGING: u32 = 64;
 
@@ -34,19 +43,10 @@ pub fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let rows = batches * heads * queries;
     let blocks = keys.div_ceil(KEY_BLOCK as u32);
 
-    // Two threads for a query, and values in so many columns at a time.
     let limits = encoder.limits();
-    let threads = match (queries, limits.shared_memory) {
-        (0..=16, _) | (_, ..24576) => 32,
-        (17..=32, _) => 64,
-        _ => 128,
-    };
-    let (columns, of_thread) = match value_width {
-        0..=32 => (32, 4),
-        33..=64 => (64, 4),
-        _ => (128, 8),
-    };
-    let (tiles, parts) = (queries.div_ceil(threads / 2), value_width.div_ceil(columns));
+    let Tile { threads, queries: of_tile, columns, of_thread } =
+        (limits.attention)(&limits, queries, width, value_width);
+    let (tiles, parts) = (queries.div_ceil(of_tile), value_width.div_ceil(columns));
     let groups = batches as u64 * heads as u64 * tiles as u64 * parts as u64;
     if groups > i32::MAX as u64 {
         fail!(Unsupported, "attention: {groups} blocks of queries are too many for one kernel");

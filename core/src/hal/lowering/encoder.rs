@@ -1,6 +1,7 @@
 //! What a backend offers to the operations: kernels by family, memory for them, and their limits.
 
-use super::tiles::Cost;
+use super::attention;
+use super::tiles::{Cost, Tile};
 use crate::command::Place;
 use crate::error::{Error, Result};
 
@@ -40,6 +41,11 @@ pub struct Limits {
     pub iterations: u32,
     /// Tiles of matrix products.
     pub tiles: &'static [Cost],
+    /// The tile for a product whose A has few rows, at most 32: so many, B's columns, and whether B's elements follow each other
+    /// along k. B is what takes time.
+    pub narrow: fn(u32, u32, bool) -> Tile,
+    /// The tile of attention for so many queries of a head, their width and the values'.
+    pub attention: fn(&Limits, u32, u32, u32) -> attention::Tile,
 }
 
 /// Makes an error of the four words in which a kernel said what is wrong with its data.

@@ -212,7 +212,7 @@ impl Product {
     fn vectors(&self, encoder: &mut dyn Encoder) -> Result<()> {
         let blocks = self.sizes.k.div_ceil(K_BLOCK as u32);
         let scratch = encoder.scratch(16 * blocks as u64)?;
-        let tile = Tile { threads: OF_VECTORS, bm: 4, bn: 4, tm: 4, tn: 4, bk: 4, buffers: 1 };
+        let tile = Tile { threads: OF_VECTORS, bm: 4, bn: 4, tm: 4, tn: 4, bk: 4, buffers: 1, held: 0 };
         let mut constants = self.constants(tile, VECTORS);
         // A's bit stands for both.
         constants[8] = u32::from(in_vectors(self.a | self.b, self.sizes.k)) << 2;
@@ -236,7 +236,7 @@ impl Product {
         while own > 1 && k > 4 * K_BLOCK as u32 && vectors.div_ceil(own) < 2 * limits.units {
             own /= 2;
         }
-        let tile = Tile { threads, bm: 4, bn: 4, tm: 4, tn: 4, bk: 4, buffers: own };
+        let tile = Tile { threads, bm: 4, bn: 4, tm: 4, tn: 4, bk: 4, buffers: own, held: 0 };
         let table = match self.axes.len() {
             0 | 1 => 0,
             n => encoder.parameters(self.axes[..n - 1].as_flattened())?,
@@ -249,7 +249,7 @@ impl Product {
     /// The kernel's constants from id 10 on.
     fn constants(&self, tile: Tile, stage: u32) -> [u32; 9] {
         let Sizes { m, n, k, trans_a, trans_b, .. } = self.sizes;
-        let Tile { threads, bm, bn, tm, tn, bk, buffers } = tile;
+        let Tile { threads, bm, bn, tm, tn, bk, buffers, .. } = tile;
         let has = [
             !trans_a,
             trans_b,

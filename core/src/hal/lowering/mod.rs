@@ -3,7 +3,7 @@
 //! Every kernel that computes does so in f32. Operands stored as f16 and bf16 are widened before and the result narrowed
 //! after, in one place, here.
 
-mod attention;
+pub mod attention;
 mod cast;
 mod elementwise;
 mod encoder;

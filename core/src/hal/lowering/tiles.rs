@@ -13,11 +13,13 @@ pub struct Tile {
     pub tn: u32,
     pub bk: u32,
     pub buffers: u32,
+    /// Bytes of shared memory beside the steps.
+    pub held: u32,
 }
 
 /// A tile in a table.
 pub const fn tile(threads: u32, [bm, bn]: [u32; 2], [tm, tn]: [u32; 2], bk: u32, buffers: u32) -> Tile {
-    Tile { threads, bm, bn, tm, tn, bk, buffers }
+    Tile { threads, bm, bn, tm, tn, bk, buffers, held: 0 }
 }
 
 impl Tile {
@@ -28,7 +30,7 @@ impl Tile {
 
     /// Whether a workgroup may be so large.
     fn fits(&self, limits: &Limits) -> bool {
-        let shared = 4 * self.buffers * self.bk * (self.bm + self.bn);
+        let shared = 4 * self.buffers * self.bk * (self.bm + self.bn) + self.held;
         self.threads <= limits.threads && shared <= limits.shared_memory
     }
 
@@ -90,7 +92,10 @@ pub fn choose(sizes: Sizes, limits: &Limits) -> (Tile, bool) {
     let units = limits.units as u64;
     if m.min(n) <= 32 {
         // (These fit on every device there is.)
-        let tile = narrow(sizes, m <= n, if m <= n { trans_b } else { !trans_a });
+        let tile = match m <= n {
+            true => (limits.narrow)(m, n, trans_b),
+            false => mirrored((limits.narrow)(n, m, !trans_a)),
+        };
         let few = tile.count(m, n) * (batches as u64) < 4 * units && stored <= MOST_STORED;
         return (tile, may_split && (few || !tile.reaches(k, limits)));
     }
@@ -122,24 +127,10 @@ pub fn choose(sizes: Sizes, limits: &Limits) -> (Tile, bool) {
     best
 }
 
-/// A tile for a product with a short side: of A if it is `low`, else of B. The other operand is what takes time; `along_k` says
-/// whether its elements follow each other along k.
-fn narrow(sizes: Sizes, low: bool, along_k: bool) -> Tile {
-    let Sizes { m, n, .. } = sizes;
-    let (short, long) = if low { (m, n) } else { (n, m) };
-    let (threads, [own, other], [t_own, t_other], buffers) = match short {
-        // Threads read their own columns, or rows; four of them suffice for a workgroup that shares.
-        0..=4 if along_k || long <= 128 => (32, [4, 128], [4, 4], 1),
-        0..=4 => (64, [4, 256], [4, 4], 2),
-        5..=8 => (64, [8, 128], [4, 4], 1),
-        9..=16 => (128, [16, 128], [4, 4], 1),
-        _ => (128, [32, 128], [4, 8], 1),
-    };
-    if low {
-        tile(threads, [own, other], [t_own, t_other], 16, buffers)
-    } else {
-        tile(threads, [other, own], [t_other, t_own], 16, buffers)
-    }
+/// A tile of the mirrored product.
+fn mirrored(tile: Tile) -> Tile {
+    let Tile { bm, bn, tm, tn, .. } = tile;
+    Tile { bm: bn, bn: bm, tm: tn, tn: tm, ..tile }
 }
 
 #[cfg(test)]
@@ -153,8 +144,25 @@ mod tests {
         Cost { tile: tile(64, [32, 32], [4, 4], 32, 1), alone: 25.0, shared: 9.3, slots: 6 },
     ];
 
+    fn attention(_: &Limits, _: u32, _: u32, _: u32) -> crate::hal::lowering::attention::Tile {
+        unreachable!("products have none")
+    }
+
+    fn narrow(short: u32, _: u32, _: bool) -> Tile {
+        let own = short.next_multiple_of(8);
+        tile(64, [own, 128], [own.min(8), 4], 16, 1)
+    }
+
     fn h200() -> Limits {
-        Limits { shared_memory: 49152, threads: 1024, units: 132, iterations: u32::MAX, tiles: &COSTS }
+        Limits {
+            shared_memory: 49152,
+            threads: 1024,
+            units: 132,
+            iterations: u32::MAX,
+            tiles: &COSTS,
+            narrow,
+            attention,
+        }
     }
 
     fn of([m, n, k]: [u32; 3], limits: &Limits) -> (Tile, bool) {
@@ -174,7 +182,15 @@ mod tests {
 
     #[test]
     fn tiles_fit_the_least_device_there_may_be() {
-        let least = Limits { shared_memory: 16384, threads: 128, units: 1, iterations: 0xffff, tiles: &COSTS };
+        let least = Limits {
+            shared_memory: 16384,
+            threads: 128,
+            units: 1,
+            iterations: 0xffff,
+            tiles: &COSTS,
+            narrow,
+            attention,
+        };
         for m in [1, 4, 5, 9, 17, 33, 100, 1000, 10_000] {
             for n in [1, 4, 5, 9, 17, 33, 100, 1000, 10_000] {
                 let (tile, split) = of([m, n, 7000], &least);

@@ -6,7 +6,8 @@ use super::shared::Shared;
 use super::stream::of_device;
 use crate::command::Place;
 use crate::error::{Result, fail};
-use crate::hal::lowering::tiles::{Cost, tile};
+use crate::hal::lowering::attention::Tile as AttentionTile;
+use crate::hal::lowering::tiles::{Cost, Tile, tile};
 use crate::hal::lowering::{Encoder, Explain, Kernels, Limits, PUSH_BYTES, Push};
 use ash::vk;
 use smallvec::SmallVec;
@@ -21,6 +22,34 @@ const TILES: [Cost; 5] = [
     Cost { tile: tile(64, [32, 32], [4, 4], 32, 1), alone: 25.0, shared: 9.3, slots: 6 },
 ];
 
+/// Of products with few rows.
+fn narrow(short: u32, long: u32, along_k: bool) -> Tile {
+    let (threads, [own, other], [t_own, t_other], buffers) = match short {
+        // Threads read their own columns, or rows; four of them suffice for a workgroup that shares.
+        0..=4 if along_k || long <= 128 => (32, [4, 128], [4, 4], 1),
+        0..=4 => (64, [4, 256], [4, 4], 2),
+        5..=8 => (64, [8, 128], [4, 4], 1),
+        9..=16 => (128, [16, 128], [4, 4], 1),
+        _ => (128, [32, 128], [4, 8], 1),
+    };
+    tile(threads, [own, other], [t_own, t_other], 16, buffers)
+}
+
+/// Of attention: two threads for a query, and values in so many columns at a time.
+fn attention(limits: &Limits, queries: u32, _width: u32, value_width: u32) -> AttentionTile {
+    let threads = match (queries, limits.shared_memory) {
+        (0..=16, _) | (_, ..24576) => 32,
+        (17..=32, _) => 64,
+        _ => 128,
+    };
+    let (columns, of_thread) = match value_width {
+        0..=32 => (32, 4),
+        33..=64 => (64, 4),
+        _ => (128, 8),
+    };
+    AttentionTile { threads, queries: threads / 2, columns, of_thread }
+}
+
 impl Limits {
     /// Those of a device.
     pub fn of(shared: &Shared) -> Limits {
@@ -31,6 +60,8 @@ impl Limits {
             units: if physical.units > 0 { physical.units as u32 } else { 32 },
             iterations: physical.iterations,
             tiles: &TILES,
+            narrow,
+            attention,
         }
     }
 }

@@ -141,7 +141,7 @@ const REDUCE: &[u8] = include_bytes!("../../../../examples/kernels/reduce.spv");
 fn a_kernel_that_the_driver_refuses() {
     let Some(device) = device(&Opening { faults: Some(compiler_fails::inject), ..Opening::default() }) else { return };
     let code = VECADD;
-    let source = KernelSource { code, entry: None, constants: &[] };
+    let source = KernelSource { code, entry: None, constants: &[], workgroup: None };
     compiler_fails::LEFT.store(1, SeqCst);
     let error = device.kernel(&source).err().unwrap();
     assert_eq!(error.status(), Status::InvalidKernel);
@@ -238,7 +238,7 @@ fn pipelines_are_kept_on_disk() {
     let code = REDUCE;
     let build = || {
         let device = device(&Opening { cache: Some(folder.0.clone()), ..Opening::default() })?;
-        let source = KernelSource { code, entry: None, constants: &[] };
+        let source = KernelSource { code, entry: None, constants: &[], workgroup: None };
         assert_eq!(device.kernel(&source).unwrap().name(), "main");
         Some(())
     };
@@ -275,7 +275,7 @@ fn pipelines_are_kept_on_disk() {
     let blocked = folder.0.join("file");
     fs::write(&blocked, b"").unwrap();
     let device = device(&Opening { cache: Some(blocked.join("below")), ..Opening::default() }).unwrap();
-    device.kernel(&KernelSource { code, entry: None, constants: &[] }).unwrap();
+    device.kernel(&KernelSource { code, entry: None, constants: &[], workgroup: None }).unwrap();
     drop(device);
     fs::remove_file(&blocked).unwrap();
 }

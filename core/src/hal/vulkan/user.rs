@@ -57,6 +57,12 @@ impl UserKernel {
     pub fn new(shared: &Arc<Shared>, source: &KernelSource<'_>) -> Result<UserKernel> {
         let constants: Vec<(u32, u64)> = source.constants.iter().map(|&(id, word)| (id, word.into())).collect();
         let mut module = Module::parse(source.code)?;
+        if let Some(size) = source.workgroup {
+            fail!(
+                InvalidArgument,
+                "a workgroup of {size:?} was asked: a SPIR-V module has its own, or constants for it"
+            );
+        }
         if !constants.is_empty() {
             module = module.specialized(&constants)?;
         }

@@ -1,0 +1,41 @@
+// The words of GLSL that the sources shared with Vulkan use.
+#pragma once
+#include "contract.cuh"
+
+#define precise
+#define f(u) of_bits(u)
+#define floatBitsToUint __float_as_uint
+#define floatBitsToInt __float_as_int
+#define intBitsToFloat __int_as_float
+#define findMSB(x) (31 - __clz(x))
+
+struct vec3 {
+    float x, y, z;
+    INLINE vec3(float x, float y, float z) : x(x), y(y), z(z) {}
+};
+
+INLINE float divide(const float a, const float b) {
+    return a / b;
+}
+
+INLINE float root(const float x) {
+    return __fsqrt_rn(x);
+}
+
+// q / 2^drop to nearest even, for 1 ≤ drop ≤ 31; sticky is 1 if q stands for slightly more, else 0.
+INLINE uint round_shift(const uint q, const uint drop, const uint sticky) {
+    uint kept = q >> drop, rest = q - (kept << drop);
+    return kept + uint((rest << 1 | (kept & 1u) | sticky) > 1u << drop);
+}
+
+// The integer whose order is MAX's order; its own inverse on the bits.
+INLINE int max_key(const float x) {
+    int u = __float_as_int(canonical(x));
+    return u ^ ((u >> 31) & 0x7fffffff);
+}
+
+INLINE float max_of_key(const int key) {
+    return __int_as_float(key ^ ((key >> 31) & 0x7fffffff));
+}
+
+#include "../vulkan/functions.glsl"

@@ -1,0 +1,239 @@
+//! The CUDA driver API's functions, found at run time: nothing of CUDA is needed to build or to run elsewhere.
+//!
+//! Types and symbols are those of cuda.h, with the versions (`_v2`) that it maps its names to.
+
+use crate::error::{Error, Result, Status, fail};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::mem::transmute;
+use std::sync::OnceLock;
+
+/// A context, stream, event, module, function or graph.
+pub type Handle = *mut c_void;
+
+/// A function of unknown type.
+type Symbol = unsafe extern "system" fn();
+
+macro_rules! table {
+    (required { $($field:ident = $symbol:literal($($argument:ty),*);)* }
+     optional { $($extra:ident = $extra_symbol:literal($($extra_argument:ty),*);)* }) => {
+        /// The functions.
+        #[derive(Clone, Copy)]
+        #[repr(C)]
+        pub struct Api {
+            $(pub $field: unsafe extern "system" fn($($argument),*) -> c_int,)*
+            $(pub $extra: Option<unsafe extern "system" fn($($extra_argument),*) -> c_int>,)*
+        }
+
+        const REQUIRED: &[&CStr] = &[$($symbol),*];
+        const OPTIONAL: &[&CStr] = &[$($extra_symbol),*];
+
+        impl Api {
+            /// Loads every function; `backend_unavailable` names one that is missing and needed.
+            ///
+            /// # Safety
+            /// `get` gives functions of those names and types, or none.
+            pub unsafe fn load(get: &dyn Fn(&CStr) -> Option<Symbol>) -> Result<Api> {
+                const COUNT: usize = REQUIRED.len() + OPTIONAL.len();
+                let mut found = [None::<Symbol>; COUNT];
+                load(&mut found, get)?;
+                // SAFETY: a struct of as many function pointers as there are names, in their order. `load` found those that are
+                // needed, and a function behind an Option is as large as one without.
+                Ok(unsafe { transmute::<[Option<Symbol>; COUNT], Api>(found) })
+            }
+        }
+    };
+}
+
+fn load(found: &mut [Option<Symbol>], get: &dyn Fn(&CStr) -> Option<Symbol>) -> Result<()> {
+    for (i, (name, found)) in REQUIRED.iter().chain(OPTIONAL).zip(found).enumerate() {
+        *found = get(name);
+        if found.is_none() && i < REQUIRED.len() {
+            let name = name.to_string_lossy();
+            fail!(BackendUnavailable, "the NVIDIA driver has no {name}: it is older than CUDA 11.4");
+        }
+    }
+    Ok(())
+}
+
+table! {
+    required {
+        init = c"cuInit"(c_uint);
+        driver_version = c"cuDriverGetVersion"(*mut c_int);
+        error_name = c"cuGetErrorName"(c_int, *mut *const c_char);
+        device_count = c"cuDeviceGetCount"(*mut c_int);
+        device_get = c"cuDeviceGet"(*mut c_int, c_int);
+        device_name = c"cuDeviceGetName"(*mut c_char, c_int, c_int);
+        device_uuid = c"cuDeviceGetUuid_v2"(*mut [u8; 16], c_int);
+        device_memory = c"cuDeviceTotalMem_v2"(*mut usize, c_int);
+        device_attribute = c"cuDeviceGetAttribute"(*mut c_int, c_int, c_int);
+        device_bus = c"cuDeviceGetPCIBusId"(*mut c_char, c_int, c_int);
+        context_retain = c"cuDevicePrimaryCtxRetain"(*mut Handle, c_int);
+        context_release = c"cuDevicePrimaryCtxRelease_v2"(c_int);
+        context_current = c"cuCtxGetCurrent"(*mut Handle);
+        context_push = c"cuCtxPushCurrent_v2"(Handle);
+        context_pop = c"cuCtxPopCurrent_v2"(*mut Handle);
+        memory_info = c"cuMemGetInfo_v2"(*mut usize, *mut usize);
+        memory_allocate = c"cuMemAlloc_v2"(*mut u64, usize);
+        memory_free = c"cuMemFree_v2"(u64);
+        host_allocate = c"cuMemHostAlloc"(*mut *mut c_void, usize, c_uint);
+        host_free = c"cuMemFreeHost"(*mut c_void);
+        copy_to_device = c"cuMemcpyHtoDAsync_v2"(u64, *const c_void, usize, Handle);
+        copy_to_host = c"cuMemcpyDtoHAsync_v2"(*mut c_void, u64, usize, Handle);
+        copy_on_device = c"cuMemcpyDtoDAsync_v2"(u64, u64, usize, Handle);
+        set_words = c"cuMemsetD32Async"(u64, c_uint, usize, Handle);
+        stream_create = c"cuStreamCreateWithPriority"(*mut Handle, c_uint, c_int);
+        stream_destroy = c"cuStreamDestroy_v2"(Handle);
+        stream_query = c"cuStreamQuery"(Handle);
+        stream_synchronize = c"cuStreamSynchronize"(Handle);
+        stream_wait = c"cuStreamWaitEvent"(Handle, Handle, c_uint);
+        capture_begin = c"cuStreamBeginCapture_v2"(Handle, c_int);
+        capture_end = c"cuStreamEndCapture"(Handle, *mut Handle);
+        event_create = c"cuEventCreate"(*mut Handle, c_uint);
+        event_destroy = c"cuEventDestroy_v2"(Handle);
+        event_record = c"cuEventRecord"(Handle, Handle);
+        event_query = c"cuEventQuery"(Handle);
+        event_synchronize = c"cuEventSynchronize"(Handle);
+        event_elapsed = c"cuEventElapsedTime"(*mut f32, Handle, Handle);
+        module_load = c"cuModuleLoadDataEx"(*mut Handle, *const c_void, c_uint, *mut c_int, *mut *mut c_void);
+        module_unload = c"cuModuleUnload"(Handle);
+        module_function = c"cuModuleGetFunction"(*mut Handle, Handle, *const c_char);
+        function_attribute = c"cuFuncGetAttribute"(*mut c_int, c_int, Handle);
+        function_set = c"cuFuncSetAttribute"(Handle, c_int, c_int);
+        launch = c"cuLaunchKernel"(
+            Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle, *mut *mut c_void, *mut *mut c_void
+        );
+        graph_instantiate = c"cuGraphInstantiateWithFlags"(*mut Handle, Handle, u64);
+        graph_launch = c"cuGraphLaunch"(Handle, Handle);
+        graph_destroy = c"cuGraphDestroy"(Handle);
+        graph_exec_destroy = c"cuGraphExecDestroy"(Handle);
+    }
+    optional {
+        // CUDA 12.4.
+        function_parameter = c"cuFuncGetParamInfo"(Handle, usize, *mut usize, *mut usize);
+        module_function_count = c"cuModuleGetFunctionCount"(*mut c_uint, Handle);
+        module_functions = c"cuModuleEnumerateFunctions"(*mut Handle, c_uint, Handle);
+        // CUDA 12.3.
+        function_name = c"cuFuncGetName"(*mut *const c_char, Handle);
+    }
+}
+
+/// Results that mean something here; the rest is only named.
+pub mod code {
+    pub const SUCCESS: i32 = 0;
+    pub const INVALID_VALUE: i32 = 1;
+    pub const OUT_OF_MEMORY: i32 = 2;
+    pub const INVALID_IMAGE: i32 = 200;
+    pub const NO_BINARY_FOR_GPU: i32 = 209;
+    pub const INVALID_PTX: i32 = 218;
+    pub const UNSUPPORTED_PTX_VERSION: i32 = 222;
+    pub const INVALID_SOURCE: i32 = 300;
+    pub const FILE_NOT_FOUND: i32 = 301;
+    pub const NOT_FOUND: i32 = 500;
+    pub const NOT_READY: i32 = 600;
+}
+
+/// Attributes of devices.
+pub mod attribute {
+    pub const MAX_THREADS: i32 = 1;
+    pub const MAX_BLOCK: [i32; 3] = [2, 3, 4];
+    pub const MAX_GRID: [i32; 3] = [5, 6, 7];
+    pub const SHARED_MEMORY: i32 = 8;
+    pub const MULTIPROCESSORS: i32 = 16;
+    pub const INTEGRATED: i32 = 18;
+    pub const MAJOR: i32 = 75;
+    pub const MINOR: i32 = 76;
+    pub const SHARED_MEMORY_OPTIN: i32 = 97;
+}
+
+/// A driver that answers.
+pub struct Driver {
+    pub api: Api,
+    /// 1000 times the major version of CUDA that it has and 10 times the minor.
+    pub version: i32,
+    process: u32,
+}
+
+impl Driver {
+    /// Starts a driver with these functions. `backend_unavailable` if it does not.
+    pub fn start(api: Api) -> Result<Driver> {
+        let mut version = 0;
+        // SAFETY: functions typed as cuda.h has them; the version is written before it returns.
+        let result = unsafe {
+            match (api.init)(0) {
+                code::SUCCESS => (api.driver_version)(&mut version),
+                failed => failed,
+            }
+        };
+        let driver = Driver { api, version, process: std::process::id() };
+        match result {
+            code::SUCCESS => Ok(driver),
+            _ => fail!(BackendUnavailable, "the NVIDIA driver does not start ({})", driver.name(result)),
+        }
+    }
+
+    /// The driver's name for a result.
+    pub fn name(&self, result: i32) -> String {
+        let mut name = std::ptr::null();
+        // SAFETY: it writes the address of a constant text, or null for a number that it does not know.
+        let known = unsafe { (self.api.error_name)(result, &mut name) } == code::SUCCESS && !name.is_null();
+        match known {
+            // SAFETY: a text that ends with zero.
+            true => unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned(),
+            false => format!("CUDA error {result}"),
+        }
+    }
+
+    /// Whether this is the process that started it. A child that was forked has none of the driver's threads and mappings: there
+    /// it is never called.
+    pub fn is_here(&self) -> bool {
+        self.process == std::process::id()
+    }
+
+    /// A result as ours. What can be said only of a device is said by it.
+    pub fn check(&self, result: i32, id: &str, doing: &str) -> Result<()> {
+        if result == code::SUCCESS { Ok(()) } else { Err(self.failure(result, id, doing)) }
+    }
+
+    #[cold]
+    pub(super) fn failure(&self, result: i32, id: &str, doing: &str) -> Error {
+        let status = match result {
+            code::OUT_OF_MEMORY => Status::OutOfMemory,
+            // Not initialised, no device, invalid device, unknown: when a device is looked at or opened.
+            3 | 100 | 101 | 999 => Status::BackendUnavailable,
+            _ => Status::Internal,
+        };
+        Error::formatted(status, format_args!("{id}: {doing} failed ({})", self.name(result)))
+    }
+}
+
+/// The names that the driver goes by.
+const LIBRARIES: &[&str] = if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so.1", "libcuda.so"] };
+
+/// The process's driver, loaded when first asked for. `backend_unavailable` where there is none or it has no device, and in a child
+/// that was forked with it.
+pub fn driver() -> Result<&'static Driver> {
+    static DRIVER: OnceLock<Result<Driver>> = OnceLock::new();
+    match DRIVER.get_or_init(|| open(LIBRARIES)) {
+        Ok(driver) if driver.is_here() => Ok(driver),
+        Ok(_) => {
+            fail!(BackendUnavailable, "this process was forked from one that uses CUDA, so it has none: fork first")
+        }
+        Err(error) => Err(error.clone()),
+    }
+}
+
+/// Opens the first library of those names.
+pub(super) fn open(names: &[&str]) -> Result<Driver> {
+    // SAFETY: the driver's initialisers have no preconditions.
+    let Some(library) = names.iter().find_map(|name| unsafe { libloading::Library::new(name) }.ok()) else {
+        fail!(BackendUnavailable, "there is no NVIDIA driver ({}) on this machine", names.join(", "));
+    };
+    // The driver leaves threads and exit handlers behind: it stays.
+    let library = std::mem::ManuallyDrop::new(library);
+    let get = |name: &CStr| {
+        // SAFETY: a function of that name has the type that cuda.h gives it.
+        unsafe { library.get::<Symbol>(name.to_bytes_with_nul()) }.ok().map(|symbol| *symbol)
+    };
+    // SAFETY: as above.
+    Driver::start(unsafe { Api::load(&get) }?)
+}

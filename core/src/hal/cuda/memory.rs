@@ -1,0 +1,189 @@
+//! Device memory, and pinned host memory for what goes there and comes back: blocks from the driver, cut into parts.
+
+use super::api::code;
+use super::shared::Shared;
+use crate::error::{Error, Result, Status};
+use crate::memory::pool::{Part, Pool};
+use std::ptr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Which memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// The device's own.
+    Local,
+    /// The host's, pinned, at the same address for both.
+    Host,
+}
+
+/// The pools of a device: of blocks by their addresses.
+pub struct Memory {
+    pools: [Mutex<Pool<u64>>; 2],
+}
+
+/// A part of a block, given back when dropped.
+pub struct Allocation {
+    shared: Arc<Shared>,
+    space: Space,
+    part: Part,
+    /// What a kernel's pointer is.
+    pub address: u64,
+}
+
+impl Memory {
+    /// Pools without blocks.
+    pub fn new() -> Memory {
+        Memory { pools: [Mutex::new(Pool::new()), Mutex::new(Pool::new())] }
+    }
+
+    fn pool(&self, space: Space) -> MutexGuard<'_, Pool<u64>> {
+        self.pools[space as usize].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes held, bytes in use and allocations in use, of the device's own memory.
+    pub fn local(&self) -> (usize, usize, usize) {
+        let pool = self.pool(Space::Local);
+        (pool.held(), pool.used(), pool.live())
+    }
+
+    /// Allocations in use in both spaces.
+    #[cfg(any(test, feature = "cts"))]
+    pub fn live(&self) -> usize {
+        self.pool(Space::Local).live() + self.pool(Space::Host).live()
+    }
+
+    /// Returns idle blocks to the driver.
+    pub fn trim(&self, shared: &Shared, keep: usize) {
+        for space in [Space::Local, Space::Host] {
+            let blocks = self.pool(space).trim(keep);
+            shared.free_blocks(blocks, space);
+        }
+    }
+}
+
+impl Allocation {
+    /// At least so many bytes. When the driver has none left, what is kept idle is given back and the driver asked again.
+    pub fn new(shared: &Arc<Shared>, bytes: usize, space: Space) -> Result<Arc<Allocation>> {
+        shared.usable()?;
+        let mut pool = shared.memory.pool(space);
+        let part = match pool.find(bytes) {
+            Some(part) => part,
+            None => {
+                let [good, least] = pool.block_sizes(bytes);
+                let mut size = good;
+                let mut block = shared.new_block(good, space)?;
+                if block.is_none() {
+                    shared.free_blocks(pool.trim(0), space);
+                    size = least;
+                    block = shared.new_block(least, space)?;
+                }
+                let Some(block) = block else {
+                    drop(pool);
+                    return Err(shared.exhausted(bytes, space));
+                };
+                if let Err(error) = pool.add(block, size) {
+                    shared.free_blocks(vec![block], space);
+                    return Err(error);
+                }
+                let Some(part) = pool.find(bytes) else {
+                    return Err(Error::new(Status::Internal, "a new block of memory has no room"));
+                };
+                part
+            }
+        };
+        let Some(&block) = pool.block(part.block) else {
+            return Err(Error::new(Status::Internal, "a part of no block"));
+        };
+        Ok(Arc::new(Allocation { shared: shared.clone(), space, part, address: block + part.offset as u64 }))
+    }
+
+    /// Where the host has pinned memory.
+    pub fn host(&self) -> *mut u8 {
+        debug_assert_eq!(self.space, Space::Host);
+        ptr::with_exposed_provenance_mut(self.address as usize)
+    }
+
+    /// Whether it is of that device.
+    pub fn is_of(&self, shared: &Arc<Shared>) -> bool {
+        Arc::ptr_eq(&self.shared, shared)
+    }
+
+    /// The bytes that it occupies.
+    pub fn bytes(&self) -> usize {
+        self.part.bytes
+    }
+}
+
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        let mut pool = self.shared.memory.pool(self.space);
+        pool.free(self.part);
+        // What grew for a moment goes back; the rest is kept for the next request.
+        let keep = (pool.used() / 2).max(KEEP_IDLE);
+        let blocks = if pool.held() > pool.used() + 2 * keep { pool.trim(keep) } else { Vec::new() };
+        drop(pool);
+        self.shared.free_blocks(blocks, self.space);
+    }
+}
+
+/// Idle bytes that are always kept.
+const KEEP_IDLE: usize = 512 << 20;
+
+impl Shared {
+    /// A block of so many bytes; `None` where there is no memory for it.
+    fn new_block(&self, bytes: usize, space: Space) -> Result<Option<u64>> {
+        /// Pinned for every context.
+        const PORTABLE: u32 = 1;
+        let _entered = self.enter()?;
+        let (mut address, mut host) = (0, ptr::null_mut());
+        // SAFETY: each writes an address.
+        let result = unsafe {
+            match space {
+                Space::Local if bytes as u64 > self.physical.info.memory => code::OUT_OF_MEMORY,
+                Space::Local => (self.api().memory_allocate)(&mut address, bytes),
+                Space::Host => (self.api().host_allocate)(&mut host, bytes, PORTABLE),
+            }
+        };
+        if space == Space::Host {
+            address = host.expose_provenance() as u64;
+        }
+        match result {
+            code::SUCCESS if address != 0 => Ok(Some(address)),
+            code::SUCCESS | code::OUT_OF_MEMORY => Ok(None),
+            _ => self.check(result, "taking memory").map(|()| None),
+        }
+    }
+
+    /// Returns blocks to the driver; nothing of them is in use.
+    fn free_blocks(&self, blocks: Vec<u64>, space: Space) {
+        if blocks.is_empty() {
+            return;
+        }
+        let Some(_entered) = self.enter_to_destroy() else { return };
+        for block in blocks {
+            // SAFETY: a block of that space, of which no part is in use, so by no work either.
+            let _ = unsafe {
+                match space {
+                    Space::Local => (self.api().memory_free)(block),
+                    Space::Host => (self.api().host_free)(ptr::with_exposed_provenance_mut(block as usize)),
+                }
+            };
+        }
+    }
+
+    /// Why there is no memory.
+    #[cold]
+    fn exhausted(&self, bytes: usize, space: Space) -> Error {
+        let id = self.id();
+        if space == Space::Host {
+            return Error::new(Status::OutOfMemory, format!("{id}: no pinned host memory for {bytes} bytes"));
+        }
+        let total = self.physical.info.memory;
+        let (held, used, live) = self.memory.local();
+        let free = self.free_memory().unwrap_or(total.saturating_sub(held as u64));
+        let text = format!(
+            "{id}: no memory for {bytes} bytes: {free} of {total} bytes are free, and {live} allocations of adead have {used}"
+        );
+        Error::new(Status::OutOfMemory, text)
+    }
+}

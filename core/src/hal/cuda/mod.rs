@@ -1,0 +1,157 @@
+//! NVIDIA's GPUs through the CUDA driver API, which is found at run time. No runtime, no compiler and no library of CUDA is used.
+//!
+//! A device is used through its primary context, beside whatever else in the process uses CUDA.
+#![allow(dead_code, reason = "nothing lists these devices before they have operations")]
+
+pub(crate) mod api;
+mod batch;
+mod cubin;
+mod encoder;
+mod event;
+#[cfg(any(test, feature = "cts"))]
+pub mod fake;
+mod kernels;
+mod memory;
+mod physical;
+mod ptx;
+mod recording;
+mod shared;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod user;
+
+use super::{Buffer, Device, DeviceInfo, Kernel, KernelSource, MemoryUse, Stream};
+use crate::error::{Result, fail};
+use api::Driver;
+use memory::{Allocation, Space};
+use shared::Shared;
+use std::any::Any;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use stream::CudaStream;
+use user::UserKernel;
+
+/// A GPU, opened.
+pub struct CudaDevice {
+    shared: Arc<Shared>,
+}
+
+/// How to open a device.
+#[derive(Default)]
+pub struct Opening {
+    /// Uses this driver: a test's.
+    #[cfg(any(test, feature = "cts"))]
+    pub(crate) driver: Option<&'static Driver>,
+}
+
+impl Opening {
+    fn driver(&self) -> Result<&'static Driver> {
+        #[cfg(any(test, feature = "cts"))]
+        if let Some(driver) = self.driver {
+            return Ok(driver);
+        }
+        api::driver()
+    }
+}
+
+/// What the GPUs of this machine are, in the driver's order: their position is their number. `backend_unavailable` where there is
+/// no driver or it has no device. A device that lacks what is needed is among them, and opening it says what.
+pub fn enumerate() -> Result<Vec<DeviceInfo>> {
+    Ok(physical::enumerate(api::driver()?)?.into_iter().map(|physical| physical.info).collect())
+}
+
+impl CudaDevice {
+    /// Opens the GPU of that number.
+    pub fn open(number: usize, opening: &Opening) -> Result<CudaDevice> {
+        let all = physical::enumerate(opening.driver()?)?;
+        let Some(physical) = all.get(number) else {
+            fail!(BackendUnavailable, "there is no cuda:{number}: this machine has {} of them", all.len());
+        };
+        Ok(CudaDevice { shared: Arc::new(Shared::open(physical)?) })
+    }
+
+    /// Where it is: domain, bus, device and function, as `0000:65:00.0`.
+    pub fn bus(&self) -> &str {
+        &self.shared.physical.bus
+    }
+
+    /// Allocations of every kind that are in use: none when nothing of the device is.
+    #[cfg(any(test, feature = "cts"))]
+    pub fn live(&self) -> usize {
+        self.shared.memory.live()
+    }
+
+    fn buffer(&self, bytes: usize) -> Result<CudaBuffer> {
+        let memory = Allocation::new(&self.shared, bytes, Space::Local)?;
+        Ok(CudaBuffer { memory, shared: self.shared.clone(), bytes })
+    }
+}
+
+impl Device for CudaDevice {
+    fn info(&self) -> &DeviceInfo {
+        &self.shared.physical.info
+    }
+
+    fn memory(&self) -> MemoryUse {
+        let total = self.shared.physical.info.memory;
+        let (held, used, live) = self.shared.memory.local();
+        let (held, used) = (held as u64, used as u64);
+        // What is held and idle is free for this process.
+        let free = self.shared.free_memory().map_or(total.saturating_sub(used), |free| free + (held - used));
+        MemoryUse { total, free, held, used, allocations: live as u64 }
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Arc<dyn Buffer>> {
+        let buffer = self.buffer(bytes)?;
+        if bytes > 0 {
+            let (api, address) = (self.shared.api(), buffer.memory.address);
+            self.shared.at_once("clearing memory", |stream| {
+                // SAFETY: whole words of an allocation that nothing uses; it is waited for.
+                unsafe { (api.set_words)(address, 0, bytes.div_ceil(4), stream) }
+            })?;
+        }
+        Ok(Arc::new(buffer))
+    }
+
+    fn allocate_unset(&self, bytes: usize) -> Result<Arc<dyn Buffer>> {
+        Ok(Arc::new(self.buffer(bytes)?))
+    }
+
+    fn stream(self: Arc<Self>) -> Result<Box<dyn Stream>> {
+        Ok(Box::new(CudaStream::new(&self.shared)?))
+    }
+
+    fn kernel(&self, source: &KernelSource<'_>) -> Result<Arc<dyn Kernel>> {
+        Ok(Arc::new(UserKernel::new(&self.shared, source)?))
+    }
+
+    fn trim(&self) {
+        self.shared.memory.trim(&self.shared, 0);
+    }
+}
+
+/// Memory on a GPU.
+struct CudaBuffer {
+    memory: Arc<Allocation>,
+    shared: Arc<Shared>,
+    bytes: usize,
+}
+
+impl Buffer for CudaBuffer {
+    fn size(&self) -> usize {
+        self.bytes
+    }
+
+    fn device_name(&self) -> &str {
+        self.shared.id()
+    }
+
+    fn host_pointer(&self) -> Option<NonNull<u8>> {
+        None
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

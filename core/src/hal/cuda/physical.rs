@@ -1,0 +1,95 @@
+//! The GPUs that the driver has and what they can do.
+
+use super::api::{Driver, attribute, code};
+use crate::error::{Result, fail};
+use crate::hal::{ContractLevel, DeviceInfo, DeviceKind};
+use std::ffi::{CStr, c_char};
+
+/// A GPU.
+#[derive(Clone)]
+pub struct Physical {
+    pub driver: &'static Driver,
+    pub info: DeviceInfo,
+    pub handle: i32,
+    /// Compute capability: 9.0 is 90.
+    pub capability: u32,
+    /// Where it is: domain, bus, device and function, as `0000:65:00.0`.
+    pub bus: String,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Threads of a block by axis.
+    pub block: [u32; 3],
+    /// Blocks by axis.
+    pub grid: [u32; 3],
+    /// Bytes of shared memory that a block has without and with asking for it.
+    pub shared_memory: [u32; 2],
+}
+
+/// The least compute capability: what kernels are built for.
+pub const LEAST: u32 = 70;
+
+/// Every GPU, in the driver's order. `backend_unavailable` where there is none.
+pub fn enumerate(driver: &'static Driver) -> Result<Vec<Physical>> {
+    if !driver.is_here() {
+        fail!(BackendUnavailable, "this process was forked from one that uses CUDA, so it has none: fork first");
+    }
+    let mut count = 0;
+    // SAFETY: it writes a number.
+    driver.check(unsafe { (driver.api.device_count)(&mut count) }, "CUDA", "counting devices")?;
+    (0..count).map(|index| Physical::look(driver, index)).collect()
+}
+
+impl Physical {
+    fn look(driver: &'static Driver, index: i32) -> Result<Physical> {
+        let (api, id) = (&driver.api, format!("cuda:{index}"));
+        let (mut handle, mut memory, mut uuid) = (0, 0usize, [0; 16]);
+        let (mut name, mut bus) = ([0 as c_char; 128], [0 as c_char; 32]);
+        // SAFETY: each writes one value, or a text into an array of the size that it is told.
+        let (result, has_uuid) = unsafe {
+            driver.check((api.device_get)(&mut handle, index), &id, "finding it")?;
+            let _ = (api.device_name)(name.as_mut_ptr(), name.len() as i32, handle);
+            let _ = (api.device_bus)(bus.as_mut_ptr(), bus.len() as i32, handle);
+            ((api.device_memory)(&mut memory, handle), (api.device_uuid)(&mut uuid, handle) == code::SUCCESS)
+        };
+        driver.check(result, &id, "asking for its memory")?;
+        let get = |what: i32| {
+            let mut value = 0;
+            // SAFETY: it writes a number.
+            let known = unsafe { (api.device_attribute)(&mut value, what, handle) } == code::SUCCESS;
+            if known { value.max(0) as u32 } else { 0 }
+        };
+        let (major, minor) = (get(attribute::MAJOR), get(attribute::MINOR));
+        let info = DeviceInfo {
+            id,
+            name: text(&mut name),
+            contract: ContractLevel::Native,
+            arch: format!("sm_{major}{minor}"),
+            units: get(attribute::MULTIPROCESSORS) as usize,
+            memory: memory as u64,
+            kind: if get(attribute::INTEGRATED) != 0 { DeviceKind::Integrated } else { DeviceKind::Discrete },
+            vendor: "NVIDIA".into(),
+            driver: format!("CUDA {}.{}", driver.version / 1000, driver.version % 1000 / 10),
+            uuid: has_uuid.then_some(uuid),
+        };
+        Ok(Physical {
+            driver,
+            info,
+            handle,
+            capability: major * 10 + minor,
+            bus: text(&mut bus).to_ascii_lowercase(),
+            threads: get(attribute::MAX_THREADS),
+            block: attribute::MAX_BLOCK.map(get),
+            grid: attribute::MAX_GRID.map(get),
+            shared_memory: [get(attribute::SHARED_MEMORY), get(attribute::SHARED_MEMORY_OPTIN)],
+        })
+    }
+}
+
+/// Text in a fixed array, up to its zero.
+fn text(bytes: &mut [c_char]) -> String {
+    if let Some(last) = bytes.last_mut() {
+        *last = 0;
+    }
+    // SAFETY: the array has a zero.
+    unsafe { CStr::from_ptr(bytes.as_ptr()) }.to_string_lossy().into_owned()
+}

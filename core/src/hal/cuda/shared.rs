@@ -1,0 +1,272 @@
+//! What everything of one opened device shares: its context, functions, memory. It goes when the last of them does.
+
+use super::api::{Api, Driver, Handle, code};
+use super::event::{Base, Mark};
+use super::kernels::Modules;
+use super::memory::Memory;
+use super::physical::{LEAST, Physical};
+use crate::error::{Error, Result, Status, fail};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// An opened device. Its context is the primary one, which it has together with CUDA's runtime and whoever uses that.
+pub struct Shared {
+    pub physical: Physical,
+    context: Handle,
+    pub memory: Memory,
+    pub modules: Modules,
+    /// For what has no stream of its own and is waited for at once.
+    own: Mutex<Handle>,
+    /// Events that nothing looks at.
+    pub events: Mutex<Vec<Handle>>,
+    /// What times are counted from.
+    pub base: Mutex<Option<Arc<Base>>>,
+    lost: AtomicBool,
+}
+
+// SAFETY: handles that any thread may use; what is changed is behind locks.
+unsafe impl Send for Shared {}
+// SAFETY: the same.
+unsafe impl Sync for Shared {}
+
+/// While it is there, the device's context is this thread's current one.
+pub struct Entered<'a>(Option<&'a Shared>);
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        if let Some(shared) = self.0 {
+            let mut ours = ptr::null_mut();
+            // SAFETY: ours was pushed, so what was current before is below it.
+            let _ = unsafe { (shared.api().context_pop)(&mut ours) };
+        }
+    }
+}
+
+impl Shared {
+    /// Opens a device. `unsupported` says what it lacks.
+    pub fn open(physical: &Physical) -> Result<Shared> {
+        let Physical { driver, info, handle, capability, .. } = physical;
+        if *capability < LEAST {
+            fail!(
+                Unsupported,
+                "{} ({}) has compute capability {}.{}; adead needs {}.{}",
+                info.id,
+                info.name,
+                capability / 10,
+                capability % 10,
+                LEAST / 10,
+                LEAST % 10
+            );
+        }
+        let mut context = ptr::null_mut();
+        // SAFETY: a device of this driver; the context is released when this is dropped.
+        let result = unsafe { (driver.api.context_retain)(&mut context, *handle) };
+        driver.check(result, &info.id, "opening it")?;
+        let shared = Shared {
+            physical: physical.clone(),
+            context,
+            memory: Memory::new(),
+            modules: Modules::new(),
+            own: Mutex::new(ptr::null_mut()),
+            events: Mutex::new(Vec::new()),
+            base: Mutex::new(None),
+            lost: AtomicBool::new(false),
+        };
+        let own = shared.new_stream()?;
+        *shared.own() = own;
+        Ok(shared)
+    }
+
+    /// The driver's functions.
+    #[inline]
+    pub fn api(&self) -> &'static Api {
+        &self.physical.driver.api
+    }
+
+    fn driver(&self) -> &'static Driver {
+        self.physical.driver
+    }
+
+    /// What it is called.
+    pub fn id(&self) -> &str {
+        &self.physical.info.id
+    }
+
+    fn own(&self) -> MutexGuard<'_, Handle> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes its context current, if it can be used here and now.
+    #[inline]
+    pub fn enter(&self) -> Result<Entered<'_>> {
+        self.usable()?;
+        self.make_current()
+    }
+
+    /// Makes its context current for giving something back, which even a lost device is asked to; `None` where there is no driver.
+    pub fn enter_to_destroy(&self) -> Option<Entered<'_>> {
+        if !self.is_here() {
+            return None;
+        }
+        self.make_current().or_else(|_| self.push()).ok()
+    }
+
+    #[inline]
+    fn make_current(&self) -> Result<Entered<'_>> {
+        let mut current = ptr::null_mut();
+        // SAFETY: it writes a handle.
+        self.check(unsafe { (self.api().context_current)(&mut current) }, "asking for the context")?;
+        if current == self.context { Ok(Entered(None)) } else { self.push() }
+    }
+
+    fn push(&self) -> Result<Entered<'_>> {
+        // SAFETY: a context that is retained.
+        self.check(unsafe { (self.api().context_push)(self.context) }, "making the context current")?;
+        Ok(Entered(Some(self)))
+    }
+
+    /// A stream that does not wait for the default stream's work.
+    pub fn new_stream(&self) -> Result<Handle> {
+        const NON_BLOCKING: u32 = 1;
+        let _entered = self.enter()?;
+        let mut stream = ptr::null_mut();
+        // SAFETY: it writes a handle.
+        let result = unsafe { (self.api().stream_create)(&mut stream, NON_BLOCKING, 0) };
+        self.check(result, "making a stream")?;
+        Ok(stream)
+    }
+
+    /// Does something with a stream that nobody else uses, and waits for it.
+    pub fn at_once(&self, doing: &str, work: impl FnOnce(Handle) -> i32) -> Result<()> {
+        let _entered = self.enter()?;
+        let own = self.own();
+        self.check(work(*own), doing)?;
+        // SAFETY: a stream of this device.
+        self.check(unsafe { (self.api().stream_synchronize)(*own) }, doing)
+    }
+
+    /// Bytes of the device's memory that the driver says are free.
+    pub fn free_memory(&self) -> Option<u64> {
+        let _entered = self.enter().ok()?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: it writes two numbers.
+        let result = unsafe { (self.api().memory_info)(&mut free, &mut total) };
+        if result == code::SUCCESS { Some(free as u64) } else { None }
+    }
+
+    /// An error unless the device can be used here and now.
+    #[inline]
+    pub fn usable(&self) -> Result<()> {
+        if self.lost.load(Relaxed) {
+            return Err(self.lost());
+        }
+        if !self.is_here() {
+            fail!(
+                BackendUnavailable,
+                "{} was opened before this process was forked, and can't be used here: fork first",
+                self.id()
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether this is the process that opened it: elsewhere the driver is never called.
+    pub fn is_here(&self) -> bool {
+        self.driver().is_here()
+    }
+
+    /// A result of the driver's as ours; a lost device stays lost.
+    #[inline]
+    pub fn check(&self, result: i32, doing: &str) -> Result<()> {
+        if result == code::SUCCESS { Ok(()) } else { Err(self.failure(result, doing)) }
+    }
+
+    /// Whether something is done, by the result of asking for it.
+    #[inline]
+    pub fn is_done(&self, result: i32) -> Result<bool> {
+        match result {
+            code::NOT_READY => Ok(false),
+            _ => self.check(result, "asking how far the device is").map(|()| true),
+        }
+    }
+
+    #[cold]
+    pub fn failure(&self, result: i32, doing: &str) -> Error {
+        match result {
+            // What a kernel did or the hardware: from here on the context answers nothing else.
+            214 | 220 | 700 | 702 | 709..=719 => {
+                self.lost.store(true, Relaxed);
+                let error = self.lost();
+                Error::formatted(
+                    error.status(),
+                    format_args!("{}: {doing}: {}", error.message(), self.driver().name(result)),
+                )
+            }
+            _ => match self.driver().failure(result, self.id(), doing) {
+                // Of an opened device these say nothing about whether it is there.
+                error if error.status() == Status::BackendUnavailable => Error::new(Status::Internal, error.message()),
+                error => error,
+            },
+        }
+    }
+
+    /// What using a lost device gives.
+    #[cold]
+    fn lost(&self) -> Error {
+        let info = &self.physical.info;
+        let text = format!("{} ({}) was lost: its driver stopped answering; open it anew", info.id, info.name);
+        Error::new(Status::DeviceLost, text)
+    }
+
+    /// Takes an event that nothing looks at, without a timer, or makes one.
+    pub fn take_event(&self) -> Result<Handle> {
+        match self.events.lock().unwrap_or_else(PoisonError::into_inner).pop() {
+            Some(event) => Ok(event),
+            None => self.new_event(Mark::FLAGS),
+        }
+    }
+
+    /// A new event.
+    pub fn new_event(&self, flags: u32) -> Result<Handle> {
+        let mut event = ptr::null_mut();
+        let _entered = self.enter()?;
+        // SAFETY: it writes a handle.
+        self.check(unsafe { (self.api().event_create)(&mut event, flags) }, "making an event")?;
+        Ok(event)
+    }
+
+    /// Destroys an event.
+    pub fn destroy_event(&self, event: Handle) {
+        if let Some(_entered) = self.enter_to_destroy() {
+            // SAFETY: nobody else has it.
+            let _ = unsafe { (self.api().event_destroy)(event) };
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if !self.is_here() {
+            return;
+        }
+        // What it was counted from has an event.
+        let base = self.base.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(base) = base {
+            self.destroy_event(base.event);
+        }
+        let events = std::mem::take(self.events.get_mut().unwrap_or_else(PoisonError::into_inner));
+        events.into_iter().for_each(|event| self.destroy_event(event));
+        if let Some(_entered) = self.enter_to_destroy() {
+            let own = *self.own();
+            if !own.is_null() {
+                // SAFETY: whatever used the device held it, so nothing does any more.
+                let _ = unsafe { (self.api().stream_destroy)(own) };
+            }
+        }
+        self.modules.unload(self);
+        self.memory.trim(self, 0);
+        // SAFETY: it was retained once.
+        let _ = unsafe { (self.api().context_release)(self.physical.handle) };
+    }
+}

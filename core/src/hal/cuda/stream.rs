@@ -1,0 +1,488 @@
+//! A stream: work goes to the driver at once. What it uses is kept in batches, with an event behind each.
+
+use super::CudaBuffer;
+use super::api::Handle;
+use super::batch::{Batch, Fault, Kept};
+use super::encoder::CudaEncoder;
+use super::event::{Mark, Taken};
+use super::memory::{Allocation, Space};
+use super::recording::{self, CudaRecording, Graph};
+use super::shared::Shared;
+use super::user::UserKernel;
+use crate::command::Command;
+use crate::error::{Result, fail};
+use crate::hal::lowering::{self, Explain};
+use crate::hal::{Buffer, Download, Event, Kernel, Recording, Slice, Stream, Timestamp, check_slice};
+use std::collections::VecDeque;
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::Arc;
+
+/// Commands after which a batch ends.
+const FULL: u32 = 64;
+/// Bytes of the device's memory after which it does too, that they may be used again soon.
+const FULL_BYTES: usize = 256 << 20;
+/// Batches under way; the next one waits for the oldest.
+const IN_FLIGHT: usize = 32;
+/// Bytes of pinned memory that one copy takes at a time, at most.
+const PIECE: usize = 8 << 20;
+/// Pieces of a long copy that are under way.
+const PIECES: usize = 3;
+
+/// A stream of a device.
+pub struct CudaStream {
+    pub shared: Arc<Shared>,
+    stream: Handle,
+    /// What is enqueued with no event behind it yet.
+    open: Batch,
+    /// Set while recording: what is recorded so far.
+    recording: Option<Batch>,
+    /// The last event, while `open` is empty the point of the stream.
+    last: Option<Arc<Mark>>,
+    in_flight: VecDeque<(Arc<Mark>, Batch)>,
+    idle: Vec<Batch>,
+    failure: Result<()>,
+}
+
+// SAFETY: a handle that any thread may use.
+unsafe impl Send for CudaStream {}
+
+impl CudaStream {
+    /// A stream without work.
+    pub fn new(shared: &Arc<Shared>) -> Result<CudaStream> {
+        Ok(CudaStream {
+            stream: shared.new_stream()?,
+            shared: shared.clone(),
+            open: Batch::default(),
+            recording: None,
+            last: None,
+            in_flight: VecDeque::new(),
+            idle: Vec::new(),
+            failure: Ok(()),
+        })
+    }
+
+    fn batch(&mut self) -> &mut Batch {
+        self.recording.as_mut().unwrap_or(&mut self.open)
+    }
+
+    /// Keeps something until what is enqueued up to the next command is done.
+    pub fn keep(&mut self, what: Kept) {
+        self.batch().keep(what);
+    }
+
+    /// Keeps memory, as [`CudaStream::keep`]: its address.
+    pub fn keep_memory(&mut self, memory: &Arc<Allocation>) -> u64 {
+        self.batch().keep_memory(memory.clone());
+        memory.address
+    }
+
+    /// Device memory for intermediate values of the next command: an address, a multiple of 256.
+    pub fn scratch(&mut self, bytes: u64) -> Result<u64> {
+        let memory = Allocation::new(&self.shared, bytes as usize, Space::Local)?;
+        Ok(self.keep_memory(&memory))
+    }
+
+    /// The address of four words, zero before what is launched next: where a kernel that finds wrong data says so. If the first is
+    /// not zero afterwards, what `explain` makes of them is what synchronising returns.
+    pub fn fault_words(&mut self, explain: Explain) -> Result<u64> {
+        let words = Allocation::new(&self.shared, 16, Space::Local)?;
+        self.zero(&words, 0, 16)?;
+        let address = words.address;
+        self.batch().faults.push(Fault { words, explain });
+        Ok(address)
+    }
+
+    /// Launches a function with its parameters as it has them in memory, at their own offsets.
+    ///
+    /// # Safety
+    /// A function of this device with that many bytes of parameters; the memory that they name is kept.
+    pub unsafe fn launch(
+        &mut self,
+        function: Handle,
+        grid: [u32; 3],
+        block: [u32; 3],
+        shared_bytes: u32,
+        parameters: &[u8],
+    ) -> Result<()> {
+        let mut bytes = parameters.len();
+        // CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END.
+        let mut extra = [
+            ptr::without_provenance_mut::<c_void>(1),
+            parameters.as_ptr().cast_mut().cast(),
+            ptr::without_provenance_mut(2),
+            (&raw mut bytes).cast(),
+            ptr::null_mut(),
+        ];
+        let ([x, y, z], [a, b, c]) = (grid, block);
+        let shared = self.shared.clone();
+        let _entered = shared.enter()?;
+        // SAFETY: the caller vouches for the function; the parameters are copied before it returns.
+        let result = unsafe {
+            let none = ptr::null_mut();
+            (shared.api().launch)(function, x, y, z, a, b, c, shared_bytes, self.stream, none, extra.as_mut_ptr())
+        };
+        self.issued(result, "launching a kernel")
+    }
+
+    /// The result of handing something to the stream: what was taken, the next event is behind.
+    #[inline]
+    fn issued(&mut self, result: i32, doing: &str) -> Result<()> {
+        self.shared.check(result, doing)?;
+        self.batch().count += 1;
+        Ok(())
+    }
+
+    /// Ends the batch if it is enough: behind each command.
+    pub fn close_if_full(&mut self) -> Result<()> {
+        let full = self.open.count >= FULL || self.open.bytes >= FULL_BYTES;
+        if full && self.recording.is_none() { self.close() } else { Ok(()) }
+    }
+
+    /// Puts an event behind what is enqueued.
+    fn close(&mut self) -> Result<()> {
+        if self.open.count == 0 {
+            return Ok(());
+        }
+        let shared = self.shared.clone();
+        let _entered = shared.enter()?;
+        while let Some(fault) = self.open.faults.first().cloned() {
+            self.open.fetch(&shared, self.stream, fault)?;
+            self.open.faults.remove(0);
+        }
+        let mark = Mark::record(&shared, self.stream)?;
+        self.last = Some(mark.clone());
+        let next = self.idle.pop().unwrap_or_default();
+        self.in_flight.push_back((mark, std::mem::replace(&mut self.open, next)));
+        self.reap()?;
+        while self.in_flight.len() > IN_FLIGHT {
+            self.in_flight[0].0.wait_for(u64::MAX)?;
+            self.reap()?;
+        }
+        Ok(())
+    }
+
+    /// Lets go of what is done.
+    fn reap(&mut self) -> Result<()> {
+        while let Some((mark, _)) = self.in_flight.front()
+            && mark.is_done()?
+            && let Some((_, mut batch)) = self.in_flight.pop_front()
+        {
+            let found = batch.finish();
+            self.idle.push(batch);
+            if self.failure.is_ok() {
+                self.failure = found;
+            }
+        }
+        Ok(())
+    }
+
+    /// The point after everything enqueued.
+    fn point(&mut self) -> Result<Arc<Mark>> {
+        if self.recording.is_some() {
+            fail!(InvalidArgument, "a stream that records has nothing to wait for: finish the recording first");
+        }
+        self.shared.usable()?;
+        self.close()?;
+        Ok(self.last.get_or_insert_with(|| Mark::reached(&self.shared)).clone())
+    }
+
+    fn not_while_recording(&self, what: &str) -> Result<()> {
+        if self.recording.is_some() {
+            fail!(InvalidArgument, "{what} can't be recorded: finish the recording first");
+        }
+        Ok(())
+    }
+
+    /// Enqueues zeros for whole words: `bytes` is rounded up to four, which an allocation always has.
+    fn zero(&mut self, memory: &Arc<Allocation>, offset: usize, bytes: usize) -> Result<()> {
+        let shared = self.shared.clone();
+        let _entered = shared.enter()?;
+        // SAFETY: inside the allocation, which is kept.
+        let result =
+            unsafe { (shared.api().set_words)(memory.address + offset as u64, 0, bytes.div_ceil(4), self.stream) };
+        self.issued(result, "clearing memory")?;
+        self.keep_memory(memory);
+        Ok(())
+    }
+
+    /// Begins to bring part of a buffer to the host.
+    fn fetch(&mut self, memory: &Arc<Allocation>, offset: usize, bytes: usize) -> Result<Pending> {
+        let shared = self.shared.clone();
+        let _entered = shared.enter()?;
+        let staging = Allocation::new(&shared, bytes, Space::Host)?;
+        if bytes > 0 {
+            let from = memory.address + offset as u64;
+            // SAFETY: both parts are inside their allocations, which are kept.
+            let result = unsafe { (shared.api().copy_to_host)(staging.host().cast(), from, bytes, self.stream) };
+            self.issued(result, "copying to the host")?;
+            self.keep_memory(memory);
+            self.keep(staging.clone());
+        }
+        Ok(Pending { staging, mark: self.point()?, bytes })
+    }
+}
+
+/// The bytes of a piece of a copy of so many: enough pieces that the device copies one while the host copies another.
+fn piece(bytes: usize) -> usize {
+    (bytes / 4).next_multiple_of(1 << 20).clamp(1 << 20, PIECE)
+}
+
+impl Stream for CudaStream {
+    fn submit(&mut self, commands: &mut [Command<'_>]) -> Result<()> {
+        self.shared.usable()?;
+        for command in commands {
+            let mut encoder = CudaEncoder::new(self);
+            lowering::encode(&mut encoder, command)?;
+            encoder.commit()?;
+            self.close_if_full()?;
+        }
+        Ok(())
+    }
+
+    fn dispatch(&mut self, kernel: &dyn Kernel, buffers: &[Slice<'_>], push: &[u8], groups: [u32; 3]) -> Result<()> {
+        let Some(kernel) = kernel.as_any().downcast_ref::<UserKernel>() else {
+            fail!(InvalidArgument, "the kernel '{}' is not one of {}", kernel.name(), self.shared.id());
+        };
+        kernel.launch(self, buffers, push, groups)?;
+        self.close_if_full()
+    }
+
+    fn write(&mut self, to: &dyn Buffer, offset: usize, bytes: &[u8]) -> Result<()> {
+        self.not_while_recording("a write from the host")?;
+        check_slice("write", to.size(), offset, bytes.len())?;
+        let memory = of_device(to, &self.shared)?.clone();
+        let shared = self.shared.clone();
+        let _entered = shared.enter()?;
+        let mut under_way: VecDeque<Arc<Mark>> = VecDeque::new();
+        let size = piece(bytes.len());
+        for (i, piece) in bytes.chunks(size).enumerate() {
+            if under_way.len() == PIECES
+                && let Some(oldest) = under_way.pop_front()
+            {
+                oldest.wait_for(u64::MAX)?;
+                self.reap()?;
+            }
+            let staging = Allocation::new(&shared, piece.len(), Space::Host)?;
+            let to = memory.address + (offset + i * size) as u64;
+            // SAFETY: new pinned memory of at least as many bytes, and a part of the allocation; both are kept.
+            let result = unsafe {
+                staging.host().copy_from_nonoverlapping(piece.as_ptr(), piece.len());
+                (shared.api().copy_to_device)(to, staging.host().cast(), piece.len(), self.stream)
+            };
+            self.issued(result, "copying from the host")?;
+            self.keep_memory(&memory);
+            self.keep(staging);
+            self.close_if_full()?;
+            if bytes.len() > size {
+                under_way.push_back(self.point()?);
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, from: &dyn Buffer, offset: usize, into: &mut [u8]) -> Result<()> {
+        self.not_while_recording("a read by the host")?;
+        check_slice("read", from.size(), offset, into.len())?;
+        if into.is_empty() {
+            return self.synchronize();
+        }
+        let memory = of_device(from, &self.shared)?.clone();
+        let shared = self.shared.clone();
+        let _entered = shared.enter()?;
+        let mut under_way: VecDeque<Pending> = VecDeque::new();
+        let (size, total) = (piece(into.len()), into.len());
+        let (mut asked, mut arrived) = (0, 0);
+        while arrived < total {
+            while asked < total && under_way.len() < PIECES {
+                let bytes = size.min(total - asked);
+                under_way.push_back(self.fetch(&memory, offset + asked, bytes)?);
+                asked += bytes;
+            }
+            let Some(oldest) = under_way.pop_front() else { break };
+            oldest.mark.wait_for(u64::MAX)?;
+            self.reap()?;
+            // What is read may be the result of wrong data: then that is the answer, and nothing is copied.
+            std::mem::replace(&mut self.failure, Ok(()))?;
+            let part = arrived..arrived + oldest.bytes;
+            arrived = part.end;
+            oldest.finish(&mut into[part])?;
+        }
+        Ok(())
+    }
+
+    fn download(&mut self, from: Slice<'_>) -> Result<Box<dyn Download>> {
+        self.not_while_recording("a download")?;
+        check_slice("download", from.buffer.size(), from.offset, from.bytes)?;
+        let memory = of_device(from.buffer, &self.shared)?.clone();
+        Ok(Box::new(self.fetch(&memory, from.offset, from.bytes)?))
+    }
+
+    fn copy(&mut self, from: Slice<'_>, to: Slice<'_>) -> Result<()> {
+        check_slice("copy", from.buffer.size(), from.offset, from.bytes)?;
+        check_slice("copy", to.buffer.size(), to.offset, to.bytes)?;
+        let (source, target) = (of_device(from.buffer, &self.shared)?, of_device(to.buffer, &self.shared)?);
+        let (a, b, bytes) = (from.offset, to.offset, from.bytes);
+        if to.bytes != bytes || (Arc::ptr_eq(source, target) && a < b + bytes && b < a + bytes && bytes > 0) {
+            fail!(InvalidArgument, "copy: {bytes} bytes at {a} to {} at {b}: sizes differ or parts overlap", to.bytes);
+        }
+        if bytes == 0 {
+            return self.shared.usable();
+        }
+        let shared = self.shared.clone();
+        let _entered = shared.enter()?;
+        let (x, y) = (source.address + a as u64, target.address + b as u64);
+        // SAFETY: both parts are inside their allocations, which are kept.
+        let result = unsafe { (shared.api().copy_on_device)(y, x, bytes, self.stream) };
+        self.issued(result, "copying")?;
+        self.keep_memory(source);
+        self.keep_memory(target);
+        self.close_if_full()
+    }
+
+    fn clear(&mut self, to: Slice<'_>) -> Result<()> {
+        check_slice("clear", to.buffer.size(), to.offset, to.bytes)?;
+        let end = to.offset + to.bytes;
+        if !to.offset.is_multiple_of(4) || (!end.is_multiple_of(4) && end != to.buffer.size()) {
+            fail!(InvalidArgument, "clear: {} bytes at {} are not whole 4-byte words", to.bytes, to.offset);
+        }
+        let memory = of_device(to.buffer, &self.shared)?.clone();
+        if to.bytes == 0 {
+            return self.shared.usable();
+        }
+        self.zero(&memory, to.offset, to.bytes)?;
+        self.close_if_full()
+    }
+
+    fn event(&mut self) -> Result<Arc<dyn Event>> {
+        Ok(self.point()?)
+    }
+
+    fn wait(&mut self, event: &dyn Event) -> Result<()> {
+        self.not_while_recording("waiting for an event")?;
+        let Some(mark) = event.as_any().downcast_ref::<Mark>().filter(|mark| mark.is_of(&self.shared)) else {
+            fail!(InvalidArgument, "the event is not one of {}", self.shared.id());
+        };
+        if mark.is_done()? {
+            return Ok(());
+        }
+        mark.hold_back(self.stream)?;
+        self.open.count += 1;
+        Ok(())
+    }
+
+    fn timestamp(&mut self) -> Result<Arc<dyn Timestamp>> {
+        self.not_while_recording("a timestamp")?;
+        let taken = Taken::new(&self.shared, self.stream)?;
+        self.open.count += 1;
+        Ok(taken)
+    }
+
+    fn start_recording(&mut self) -> Result<()> {
+        self.not_while_recording("a recording")?;
+        self.point()?;
+        recording::begin(&self.shared, self.stream)?;
+        self.recording = Some(Batch::default());
+        Ok(())
+    }
+
+    fn finish_recording(&mut self) -> Result<Arc<dyn Recording>> {
+        let Some(batch) = self.recording.take() else {
+            fail!(InvalidArgument, "the stream is not recording");
+        };
+        Ok(Arc::new(CudaRecording(Arc::new(Graph::finish(&self.shared, self.stream, batch)?))))
+    }
+
+    fn replay(&mut self, recording: &dyn Recording) -> Result<()> {
+        self.not_while_recording("a replay")?;
+        let recording = recording.as_any().downcast_ref::<CudaRecording>();
+        let Some(CudaRecording(graph)) = recording.filter(|recording| recording.0.is_of(&self.shared)) else {
+            fail!(InvalidArgument, "the recording is not one of {}", self.shared.id());
+        };
+        graph.launch(self.stream)?;
+        self.open.count += 1;
+        self.keep(graph.clone());
+        for fault in graph.faults() {
+            self.open.fetch(&self.shared, self.stream, fault.clone())?;
+        }
+        self.close_if_full()
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if self.recording.is_some() || self.open.count == 0 {
+            return Ok(());
+        }
+        // Windows' driver collects work until it is asked.
+        self.point().and_then(|mark| mark.is_done()).map(|_| ())
+    }
+
+    fn synchronize(&mut self) -> Result<()> {
+        self.point()?.wait_for(u64::MAX)?;
+        self.reap()?;
+        std::mem::replace(&mut self.failure, Ok(()))
+    }
+
+    fn is_idle(&mut self) -> Result<bool> {
+        self.point()?.is_done()
+    }
+}
+
+impl Drop for CudaStream {
+    fn drop(&mut self) {
+        if self.recording.take().is_some() {
+            recording::abandon(&self.shared, self.stream);
+        }
+        // What its work uses must stay until the device is done with it, whatever can still be asked.
+        let done = self.point().and_then(|mark| mark.wait_for(u64::MAX));
+        let Some(_entered) = self.shared.enter_to_destroy() else { return };
+        let api = self.shared.api();
+        // SAFETY: a stream of this device that nobody else has.
+        unsafe {
+            if done.is_err() {
+                let _ = (api.stream_synchronize)(self.stream);
+            }
+            let _ = (api.stream_destroy)(self.stream);
+        }
+    }
+}
+
+/// The memory of a buffer that must be of this device.
+pub fn of_device<'a>(buffer: &'a dyn Buffer, shared: &Arc<Shared>) -> Result<&'a Arc<Allocation>> {
+    match buffer.as_any().downcast_ref::<CudaBuffer>() {
+        Some(buffer) if buffer.memory.is_of(shared) => Ok(&buffer.memory),
+        _ => fail!(InvalidArgument, "a buffer is on {}, not on {}", buffer.device_name(), shared.id()),
+    }
+}
+
+/// Bytes on their way to the host.
+struct Pending {
+    staging: Arc<Allocation>,
+    mark: Arc<Mark>,
+    bytes: usize,
+}
+
+impl Pending {
+    fn finish(self, into: &mut [u8]) -> Result<()> {
+        self.mark.wait_for(u64::MAX)?;
+        // SAFETY: the device has written that many bytes of the pinned memory, and nobody else has it.
+        unsafe { into.as_mut_ptr().copy_from_nonoverlapping(self.staging.host(), self.bytes) };
+        Ok(())
+    }
+}
+
+impl Download for Pending {
+    fn size(&self) -> usize {
+        self.bytes
+    }
+
+    fn is_done(&self) -> Result<bool> {
+        self.mark.is_done()
+    }
+
+    fn take(self: Box<Self>, into: &mut [u8]) -> Result<()> {
+        if into.len() != self.bytes {
+            fail!(InvalidArgument, "the download has {} bytes and the place for it {}", self.bytes, into.len());
+        }
+        self.finish(into)
+    }
+}

@@ -1,0 +1,375 @@
+//! Users' kernels: PTX, which the driver compiles, or machine code as cubin or fatbin.
+//!
+//! A kernel's leading 64-bit parameters are its buffers: their addresses. The rest, from the first that is none to the last one's end,
+//! are its push constants, each at its own offset.
+
+use super::api::{Handle, code};
+use super::memory::Allocation;
+use super::shared::Shared;
+use super::stream::{CudaStream, of_device};
+use super::{cubin, ptx};
+use crate::error::{Error, Result, Status, fail};
+use crate::hal::{Kernel, KernelSource, Parameter, Slice, check_slice};
+use smallvec::{SmallVec, smallvec};
+use std::any::Any;
+use std::ffi::{CStr, CString, c_void};
+use std::ptr;
+use std::sync::Arc;
+
+/// Bytes of parameters that a kernel can have.
+pub const MOST_PARAMETERS: usize = 32_764;
+/// What a buffer's part begins on a multiple of, as through Vulkan on these GPUs.
+const ALIGN: usize = 16;
+
+/// A kernel as its module tells of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entry {
+    pub name: String,
+    /// Offset and bytes of each parameter.
+    pub parameters: Vec<(usize, usize)>,
+    /// Threads of a block in x, y, z: just these.
+    pub required: Option<[u32; 3]>,
+    /// No more than the product of these.
+    pub most: Option<[u32; 3]>,
+}
+
+/// A kernel of the user's. Clones share it.
+pub struct UserKernel(Arc<Inner>);
+
+/// A module, unloaded when dropped.
+struct Module {
+    shared: Arc<Shared>,
+    handle: Handle,
+}
+
+struct Inner {
+    module: Module,
+    function: Handle,
+    name: String,
+    parameters: Vec<Parameter>,
+    /// Where push constants begin, and how many bytes there are.
+    push: (usize, usize),
+    workgroup: [u32; 3],
+}
+
+// SAFETY: handles that any thread may use.
+unsafe impl Send for Inner {}
+// SAFETY: the same.
+unsafe impl Sync for Inner {}
+
+impl UserKernel {
+    /// Checks a module and loads it.
+    pub fn new(shared: &Arc<Shared>, source: &KernelSource<'_>) -> Result<UserKernel> {
+        let entries = look(source.code)?;
+        if !source.constants.is_empty() {
+            fail!(InvalidArgument, "a CUDA kernel has no specialization constants: got {}", source.constants.len());
+        }
+        let mut entry = match &entries {
+            Some(entries) => choose(entries, source.entry)?.clone(),
+            None => Entry::default(),
+        };
+        let _entered = shared.enter()?;
+        let module = Module::load(shared, source.code)?;
+        if entries.is_none() {
+            let entries = module.names()?.into_iter().map(|name| Entry { name, ..Entry::default() });
+            entry = choose(&entries.collect::<Vec<_>>(), source.entry)?.clone();
+        }
+        let function = module.function(&entry.name)?;
+        if !source.code.is_ascii_text() {
+            match shared.parameters_of(function)? {
+                Some(parameters) => entry.parameters = parameters,
+                None if entries.is_none() => fail!(
+                    Unsupported,
+                    "{}'s driver is older than CUDA 12.4 and does not tell what a fatbin's kernels take: load the cubin or PTX",
+                    shared.id()
+                ),
+                None => {}
+            }
+        }
+        let workgroup = workgroup(shared, &entry, source.workgroup, function)?;
+        let buffers = entry.parameters.iter().enumerate().take_while(|&(i, &place)| place == (8 * i, 8)).count();
+        let end = entry.parameters.last().map_or(0, |&(at, size)| at + size);
+        let at = entry.parameters.get(buffers).map_or(end, |&(at, _)| at);
+        let parameter = |i| Parameter { slot: (0, i), least: 0, stride: 0, readonly: false };
+        let parameters = (0..buffers as u32).map(parameter).collect();
+        let push = (at, end - at);
+        Ok(UserKernel(Arc::new(Inner { module, function, name: entry.name, parameters, push, workgroup })))
+    }
+
+    /// Its function.
+    #[cfg(test)]
+    pub fn function(&self) -> Handle {
+        self.0.function
+    }
+
+    /// Checks a call and enqueues it.
+    pub fn launch(&self, stream: &mut CudaStream, buffers: &[Slice<'_>], push: &[u8], groups: [u32; 3]) -> Result<()> {
+        let Inner { module, function, name, parameters, push: (at, bytes), workgroup } = &*self.0;
+        let shared = stream.shared.clone();
+        if !Arc::ptr_eq(&module.shared, &shared) {
+            fail!(InvalidArgument, "kernel '{name}' was built on another opening of {}", shared.id());
+        }
+        if buffers.len() != parameters.len() {
+            fail!(InvalidArgument, "kernel '{name}' takes {} buffers and got {}", parameters.len(), buffers.len());
+        }
+        if push.len() != *bytes {
+            fail!(InvalidArgument, "kernel '{name}' takes {bytes} bytes of push constants and got {}", push.len());
+        }
+        for (&count, &most) in groups.iter().zip(&shared.physical.grid) {
+            if count == 0 || count > most {
+                fail!(InvalidArgument, "kernel '{name}': {groups:?} workgroups; each axis must be 1 to {most}");
+            }
+        }
+        let mut memories: SmallVec<[Arc<Allocation>; 8]> = SmallVec::new();
+        let mut block: SmallVec<[u8; 128]> = smallvec![0; at + bytes];
+        for (i, buffer) in buffers.iter().enumerate() {
+            check_slice("dispatch", buffer.buffer.size(), buffer.offset, buffer.bytes)?;
+            if !buffer.offset.is_multiple_of(ALIGN) {
+                let offset = buffer.offset;
+                fail!(
+                    InvalidArgument,
+                    "kernel '{name}', buffer {i}: offset {offset}; it must be a multiple of {ALIGN}"
+                );
+            }
+            let memory = of_device(buffer.buffer, &shared)?;
+            let address = memory.address + buffer.offset as u64;
+            block[8 * i..8 * i + 8].copy_from_slice(&address.to_ne_bytes());
+            memories.push(memory.clone());
+        }
+        block[*at..].copy_from_slice(push);
+        // SAFETY: a function of this device with parameters of that many bytes; module and memory are kept. What the kernel does
+        // with its buffers is its author's.
+        unsafe { stream.launch(*function, groups, *workgroup, 0, &block)? };
+        stream.keep(self.0.clone());
+        memories.iter().for_each(|memory| {
+            stream.keep_memory(memory);
+        });
+        Ok(())
+    }
+}
+
+/// What a module is.
+trait Text {
+    fn is_ascii_text(&self) -> bool;
+}
+
+impl Text for [u8] {
+    fn is_ascii_text(&self) -> bool {
+        !self.starts_with(b"\x7fELF") && !self.starts_with(&FATBIN)
+    }
+}
+
+/// A fatbin's first bytes.
+const FATBIN: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
+
+/// The kernels of a module that is well formed; `None` for a fatbin, which only the driver unpacks.
+fn look(module: &[u8]) -> Result<Option<Vec<Entry>>> {
+    let spirv = 0x0723_0203_u32;
+    if module.starts_with(&spirv.to_le_bytes()) || module.starts_with(&spirv.to_be_bytes()) {
+        fail!(
+            InvalidKernel,
+            "the module is SPIR-V, which a Vulkan device takes: open 'vulkan'; CUDA takes PTX, cubin or fatbin"
+        );
+    }
+    if module.starts_with(b"\x7fELF") {
+        return cubin::entries(module).map(Some);
+    }
+    if module.starts_with(&FATBIN) {
+        // Version, bytes of this header, bytes behind it.
+        let size = module.get(8..16).and_then(|size| size.try_into().ok()).map(u64::from_le_bytes);
+        let header = module.get(6..8).and_then(|size| size.try_into().ok()).map(u16::from_le_bytes);
+        let whole = size
+            .zip(header)
+            .is_some_and(|(size, header)| header >= 16 && size.saturating_add(header.into()) <= module.len() as u64);
+        if !whole {
+            fail!(InvalidKernel, "the fatbin is cut off: it has {} bytes", module.len());
+        }
+        return Ok(None);
+    }
+    let text = module.strip_suffix(&[0]).unwrap_or(module);
+    match std::str::from_utf8(text) {
+        Ok(text) => ptx::entries(text).map(Some),
+        Err(_) => fail!(InvalidKernel, "the module is neither PTX nor a cubin nor a fatbin"),
+    }
+}
+
+/// The kernel of that name; without one the first.
+fn choose<'a>(entries: &'a [Entry], name: Option<&str>) -> Result<&'a Entry> {
+    let found = match name {
+        Some(name) => entries.iter().find(|entry| entry.name == name),
+        None => entries.first(),
+    };
+    match (found, name) {
+        (Some(entry), _) => Ok(entry),
+        (None, Some(name)) => {
+            let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+            fail!(InvalidArgument, "the module has no kernel '{name}': it has {}", names.join(", "))
+        }
+        (None, None) => fail!(InvalidKernel, "the module has no kernel"),
+    }
+}
+
+/// The threads of a block: what the kernel requires, else what was asked, else the most that it says it takes.
+fn workgroup(shared: &Shared, entry: &Entry, asked: Option<[u32; 3]>, function: Handle) -> Result<[u32; 3]> {
+    let name = &entry.name;
+    let product = |size: [u32; 3]| size.iter().map(|&n| u64::from(n)).product::<u64>();
+    if let (Some(required), Some(asked)) = (entry.required, asked)
+        && required != asked
+    {
+        fail!(InvalidArgument, "kernel '{name}' has workgroups of {required:?}; {asked:?} were asked");
+    }
+    let Some(size) = entry.required.or(asked).or(entry.most) else {
+        fail!(
+            InvalidArgument,
+            "kernel '{name}' does not say how many threads a workgroup has (.reqntid, .maxntid): give it a workgroup"
+        );
+    };
+    if let Some(most) = entry.most.filter(|&most| product(size) > product(most)) {
+        fail!(Unsupported, "kernel '{name}': workgroups of {size:?}; it was built for up to {} threads", product(most));
+    }
+    let physical = &shared.physical;
+    // CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: with its registers and shared memory on this device.
+    let mut threads = 0;
+    // SAFETY: a function of this device; it writes a number.
+    let result = unsafe { (shared.api().function_attribute)(&mut threads, 0, function) };
+    shared.check(result, "asking what a kernel takes")?;
+    let most = u64::from(physical.threads).min(threads.max(0) as u64);
+    if product(size) > most || size.contains(&0) || size.iter().zip(physical.block).any(|(&n, most)| n > most) {
+        let by_axis = physical.block;
+        fail!(
+            Unsupported,
+            "kernel '{name}': workgroups of {size:?}; it takes up to {most} threads, {by_axis:?} by axis"
+        );
+    }
+    Ok(size)
+}
+
+impl Module {
+    fn load(shared: &Arc<Shared>, image: &[u8]) -> Result<Module> {
+        // A text ends with zero; machine code does not mind.
+        let mut image = image.to_vec();
+        image.push(0);
+        let mut log = [0u8; 1024];
+        // CU_JIT_ERROR_LOG_BUFFER and CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, which is a number in a pointer's place.
+        let mut options = [5, 6];
+        let mut values = [log.as_mut_ptr().cast::<c_void>(), ptr::without_provenance_mut(log.len() - 1)];
+        let mut handle = ptr::null_mut();
+        // SAFETY: a module that is whole as far as can be seen; options and values are as many, and live until it returns.
+        let result = unsafe {
+            let image = image.as_ptr().cast();
+            (shared.api().module_load)(&mut handle, image, 2, options.as_mut_ptr(), values.as_mut_ptr())
+        };
+        let status = match result {
+            code::SUCCESS => return Ok(Module { shared: shared.clone(), handle }),
+            code::INVALID_IMAGE | code::INVALID_PTX | code::INVALID_SOURCE | code::FILE_NOT_FOUND => {
+                Status::InvalidKernel
+            }
+            // The same where this driver can't compile at all.
+            code::NO_BINARY_FOR_GPU | code::UNSUPPORTED_PTX_VERSION | 221 | 223 => Status::Unsupported,
+            _ => return Err(shared.failure(result, "loading a module")),
+        };
+        let log = CStr::from_bytes_until_nul(&log).unwrap_or_default().to_string_lossy();
+        let (id, result) = (shared.id(), shared.physical.driver.name(result));
+        Err(Error::new(status, format!("{id}'s driver refuses the module ({result}) {}", log.trim()).trim_end()))
+    }
+
+    fn function(&self, name: &str) -> Result<Handle> {
+        let Ok(c_name) = CString::new(name) else { fail!(InvalidKernel, "a kernel's name has a zero in it") };
+        let mut function = ptr::null_mut();
+        // SAFETY: a module that is loaded and a text that ends with zero.
+        let result = unsafe { (self.shared.api().module_function)(&mut function, self.handle, c_name.as_ptr()) };
+        if result == code::NOT_FOUND {
+            fail!(InvalidKernel, "{}'s driver finds no kernel '{name}' in the module", self.shared.id());
+        }
+        self.shared.check(result, "taking a kernel")?;
+        Ok(function)
+    }
+
+    /// The names of its kernels, where the driver tells.
+    fn names(&self) -> Result<Vec<String>> {
+        let api = self.shared.api();
+        let (Some(count), Some(functions), Some(name)) =
+            (api.module_function_count, api.module_functions, api.function_name)
+        else {
+            fail!(
+                Unsupported,
+                "{}'s driver is older than CUDA 12.4 and does not tell a fatbin's kernels: load the cubin or PTX",
+                self.shared.id()
+            );
+        };
+        let mut number = 0;
+        // SAFETY: it writes a number.
+        self.shared.check(unsafe { count(&mut number, self.handle) }, "counting a module's kernels")?;
+        let mut list = vec![ptr::null_mut(); number as usize];
+        // SAFETY: the list has room for that many.
+        let result = unsafe { functions(list.as_mut_ptr(), number, self.handle) };
+        self.shared.check(result, "listing a module's kernels")?;
+        let mut names = Vec::new();
+        for function in list {
+            let mut text = ptr::null();
+            // SAFETY: a function of the module; it writes the address of a text that ends with zero and lives as long.
+            let result = unsafe { name(&mut text, function) };
+            self.shared.check(result, "asking for a kernel's name")?;
+            if !text.is_null() {
+                // SAFETY: as above.
+                names.push(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned());
+            }
+        }
+        Ok(names)
+    }
+}
+
+impl Shared {
+    /// Offsets and bytes of a function's parameters, where the driver tells.
+    fn parameters_of(&self, function: Handle) -> Result<Option<Vec<(usize, usize)>>> {
+        let Some(info) = self.api().function_parameter else { return Ok(None) };
+        let (mut list, mut end) = (Vec::new(), 0);
+        loop {
+            let (mut at, mut size) = (0, 0);
+            // SAFETY: it writes two numbers.
+            match unsafe { info(function, list.len(), &mut at, &mut size) } {
+                code::SUCCESS if at >= end && size > 0 && at.saturating_add(size) <= MOST_PARAMETERS => {
+                    end = at + size;
+                    list.push((at, size));
+                }
+                // There are no more.
+                code::INVALID_VALUE => return Ok(Some(list)),
+                result => {
+                    self.check(result, "asking for a kernel's parameters")?;
+                    fail!(InvalidKernel, "a kernel's parameter {} has {size} bytes at {at}", list.len());
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        if let Some(_entered) = self.shared.enter_to_destroy() {
+            // SAFETY: work that uses it holds it, so none does.
+            let _ = unsafe { (self.shared.api().module_unload)(self.handle) };
+        }
+    }
+}
+
+impl Kernel for UserKernel {
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    fn parameters(&self) -> &[Parameter] {
+        &self.0.parameters
+    }
+
+    fn push_bytes(&self) -> usize {
+        self.0.push.1
+    }
+
+    fn workgroup(&self) -> [u32; 3] {
+        self.0.workgroup
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

@@ -1,0 +1,184 @@
+// A driver of CUDA on the host: memory is the host's, streams do at once what they are given, and the operations' kernels run as
+// emulator.h has it. For testing adead's CUDA backend where there is no GPU; libcuda.so.1 to whoever loads it.
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+struct dim3u { unsigned x, y, z; };
+#define UNIT(NAME) bool run_##NAME(const char *, const char *, dim3u, dim3u);
+UNIT(attention) UNIT(elementwise) UNIT(lines) UNIT(matmul) UNIT(moves)
+
+typedef int Result;
+typedef void *Handle;
+const Result OK = 0, INVALID = 1, MEMORY = 2, NOT_FOUND = 500;
+const size_t TOTAL = size_t(8) << 30;
+
+static std::recursive_mutex lock;
+#define LOCKED std::lock_guard<std::recursive_mutex> held(lock)
+static size_t used;
+static int context;
+static thread_local std::vector<Handle> current;
+
+struct Stream { std::vector<std::function<Result()>> *captured = nullptr; };
+struct Event { double time = -1; };
+struct Graph { std::vector<std::function<Result()>> work; };
+struct Function { std::string name; };
+
+static Result enqueue(Handle stream, std::function<Result()> work) {
+    LOCKED;
+    auto *s = static_cast<Stream *>(stream);
+    if (s && s->captured) {
+        s->captured->push_back(work);
+        return OK;
+    }
+    return work();
+}
+
+static double now() {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1e3 + t.tv_nsec * 1e-6;
+}
+
+extern "C" {
+Result cuInit(unsigned) { return OK; }
+Result cuDriverGetVersion(int *v) { return *v = 12080, OK; }
+Result cuGetErrorName(int code, const char **name) { return *name = code == MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_UNKNOWN", OK; }
+Result cuDeviceGetCount(int *n) { return *n = 1, OK; }
+Result cuDeviceGet(int *d, int i) { return *d = i, i == 0 ? OK : 101; }
+Result cuDeviceGetName(char *to, int n, int) { return strncpy(to, "GPU on the host", n), OK; }
+Result cuDeviceGetUuid_v2(unsigned char *to, int) { return memcpy(to, "adead-emulation!", 16), OK; }
+Result cuDeviceTotalMem_v2(size_t *n, int) { return *n = TOTAL, OK; }
+Result cuDeviceGetAttribute(int *v, int what, int) {
+    switch (what) {
+    case 1: *v = 1024; break;
+    case 2: case 3: *v = 1024; break;
+    case 4: *v = 64; break;
+    case 5: *v = 0x7fffffff; break;
+    case 6: case 7: *v = 65535; break;
+    case 8: *v = 49152; break;
+    case 16: *v = 4; break;
+    case 75: *v = 9; break;
+    case 97: *v = 232448; break;
+    default: *v = 0;
+    }
+    return OK;
+}
+Result cuDeviceGetPCIBusId(char *to, int n, int) { return strncpy(to, "0000:00:00.0", n), OK; }
+Result cuDevicePrimaryCtxRetain(Handle *c, int) { return *c = &context, OK; }
+Result cuDevicePrimaryCtxRelease_v2(int) { return OK; }
+Result cuCtxGetCurrent(Handle *c) { return *c = current.empty() ? nullptr : current.back(), OK; }
+Result cuCtxPushCurrent_v2(Handle c) { return current.push_back(c), OK; }
+Result cuCtxPopCurrent_v2(Handle *c) {
+    if (current.empty()) return INVALID;
+    *c = current.back();
+    current.pop_back();
+    return OK;
+}
+Result cuMemGetInfo_v2(size_t *f, size_t *t) { LOCKED; return *f = TOTAL - used, *t = TOTAL, OK; }
+// With its size in front.
+static void *take(size_t n) {
+    auto *at = static_cast<char *>(aligned_alloc(256, (n + 511) / 256 * 256));
+    if (!at) return nullptr;
+    memset(at, 0xcd, n + 256);
+    memcpy(at, &n, sizeof n);
+    return at + 256;
+}
+Result cuMemAlloc_v2(uint64_t *p, size_t n) {
+    LOCKED;
+    if (n > TOTAL - used) return MEMORY;
+    void *at = take(n);
+    if (!at) return MEMORY;
+    used += n;
+    *p = reinterpret_cast<uint64_t>(at);
+    return OK;
+}
+Result cuMemFree_v2(uint64_t p) {
+    LOCKED;
+    char *at = reinterpret_cast<char *>(p) - 256;
+    size_t n;
+    memcpy(&n, at, sizeof n);
+    used -= n;
+    free(at);
+    return OK;
+}
+Result cuMemHostAlloc(void **p, size_t n, unsigned) { return (*p = take(n)) ? OK : MEMORY; }
+Result cuMemFreeHost(void *p) { return free(static_cast<char *>(p) - 256), OK; }
+Result cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n, Handle s) {
+    return enqueue(s, [=] { return memcpy(reinterpret_cast<void *>(to), from, n), OK; });
+}
+Result cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t n, Handle s) {
+    return enqueue(s, [=] { return memcpy(to, reinterpret_cast<void *>(from), n), OK; });
+}
+Result cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t n, Handle s) {
+    return enqueue(s, [=] { return memmove(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), n), OK; });
+}
+Result cuMemsetD32Async(uint64_t to, unsigned v, size_t n, Handle s) {
+    return enqueue(s, [=] {
+        for (size_t i = 0; i < n; i++) reinterpret_cast<unsigned *>(to)[i] = v;
+        return OK;
+    });
+}
+Result cuStreamCreateWithPriority(Handle *s, unsigned, int) { return *s = new Stream, OK; }
+Result cuStreamDestroy_v2(Handle s) { return delete static_cast<Stream *>(s), OK; }
+Result cuStreamQuery(Handle) { return OK; }
+Result cuStreamSynchronize(Handle) { return OK; }
+Result cuStreamWaitEvent(Handle, Handle, unsigned) { return OK; }
+Result cuStreamBeginCapture_v2(Handle s, int) {
+    auto *stream = static_cast<Stream *>(s);
+    if (stream->captured) return INVALID;
+    stream->captured = new std::vector<std::function<Result()>>;
+    return OK;
+}
+Result cuStreamEndCapture(Handle s, Handle *g) {
+    auto *stream = static_cast<Stream *>(s);
+    if (!stream->captured) return INVALID;
+    *g = new Graph{std::move(*stream->captured)};
+    delete stream->captured;
+    stream->captured = nullptr;
+    return OK;
+}
+Result cuGraphInstantiateWithFlags(Handle *exec, Handle g, unsigned long long) { return *exec = new Graph(*static_cast<Graph *>(g)), OK; }
+Result cuGraphLaunch(Handle exec, Handle s) {
+    for (auto &work : static_cast<Graph *>(exec)->work)
+        if (Result r = enqueue(s, work)) return r;
+    return OK;
+}
+Result cuGraphDestroy(Handle g) { return delete static_cast<Graph *>(g), OK; }
+Result cuGraphExecDestroy(Handle g) { return delete static_cast<Graph *>(g), OK; }
+Result cuEventCreate(Handle *e, unsigned) { return *e = new Event, OK; }
+Result cuEventDestroy_v2(Handle e) { return delete static_cast<Event *>(e), OK; }
+Result cuEventRecord(Handle e, Handle s) {
+    return enqueue(s, [=] { return static_cast<Event *>(e)->time = now(), OK; });
+}
+Result cuEventQuery(Handle) { return OK; }
+Result cuEventSynchronize(Handle) { return OK; }
+Result cuEventElapsedTime(float *ms, Handle a, Handle b) {
+    return *ms = static_cast<Event *>(b)->time - static_cast<Event *>(a)->time, OK;
+}
+Result cuModuleLoadDataEx(Handle *m, const void *, unsigned, int *, void **) { return *m = new int, OK; }
+Result cuModuleUnload(Handle m) { return delete static_cast<int *>(m), OK; }
+Result cuModuleGetFunction(Handle *f, Handle, const char *name) { return *f = new Function{name}, OK; }
+Result cuFuncGetAttribute(int *v, int, Handle) { return *v = 0, OK; }
+Result cuFuncSetAttribute(Handle, int, int) { return OK; }
+Result cuLaunchKernel(Handle f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned, Handle s, void **, void **extra) {
+    std::string bytes(static_cast<char *>(extra[1]), *static_cast<size_t *>(extra[3]));
+    bytes.resize(bytes.size() + 256);
+    std::string name = static_cast<Function *>(f)->name;
+    return enqueue(s, [=] {
+        std::vector<uint64_t> aligned((bytes.size() + 7) / 8);
+        memcpy(aligned.data(), bytes.data(), bytes.size());
+        const char *p = reinterpret_cast<const char *>(aligned.data());
+        dim3u grid = {gx, gy, gz}, block = {bx, by, bz};
+        const char *n = name.c_str();
+        bool ran = run_attention(n, p, grid, block) || run_elementwise(n, p, grid, block) || run_lines(n, p, grid, block) ||
+                   run_matmul(n, p, grid, block) || run_moves(n, p, grid, block);
+        return ran ? OK : NOT_FOUND;
+    });
+}
+}

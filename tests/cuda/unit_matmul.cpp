@@ -1,0 +1,19 @@
+#include "emulator.h"
+namespace {
+#include "../../core/kernels/cuda/matmul.cu"
+}
+#include "unit.h"
+
+bool run_matmul(const char *name, const char *parameters, dim3u grid, dim3u block) {
+    if (!strcmp(name, "matmul_merge")) return call(matmul_merge, parameters, grid, block), true;
+    if (!strcmp(name, "matmul_vectors")) return call(matmul_vectors, parameters, grid, block), true;
+    if (!strcmp(name, "matmul_256x128")) return call(matmul_256x128, parameters, grid, block), true;
+    if (!strcmp(name, "matmul_128x128")) return call(matmul_128x128, parameters, grid, block), true;
+    if (!strcmp(name, "matmul_64x64")) return call(matmul_64x64, parameters, grid, block), true;
+    if (!strcmp(name, "matmul_32x32")) return call(matmul_32x32, parameters, grid, block), true;
+    if (!strcmp(name, "matmul_16x128")) return call(matmul_16x128, parameters, grid, block), true;
+    if (!strcmp(name, "matmul_128x16")) return call(matmul_128x16, parameters, grid, block), true;
+    if (!strcmp(name, "matmul_4x256")) return call(matmul_4x256, parameters, grid, block), true;
+    if (!strcmp(name, "matmul_256x4")) return call(matmul_256x4, parameters, grid, block), true;
+    return false;
+}

@@ -1,0 +1,13 @@
+#include "emulator.h"
+namespace {
+#include "../../core/kernels/cuda/moves.cu"
+}
+#include "unit.h"
+
+bool run_moves(const char *name, const char *parameters, dim3u grid, dim3u block) {
+    if (!strcmp(name, "check")) return call(check, parameters, grid, block), true;
+    if (!strcmp(name, "copy")) return call(copy, parameters, grid, block), true;
+    if (!strcmp(name, "transpose")) return call(transpose, parameters, grid, block), true;
+    if (!strcmp(name, "cast")) return call(cast, parameters, grid, block), true;
+    return false;
+}
