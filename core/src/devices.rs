@@ -3,6 +3,7 @@
 use crate::command::{Command, Inputs, Place, View, ViewMut};
 use crate::config::Config;
 use crate::error::{Error, Result, Status, fail};
+use crate::hal::cuda::{self, CudaDevice};
 use crate::hal::vulkan::{self, Opening, VulkanDevice};
 use crate::hal::{Buffer, Device, DeviceInfo, DeviceKind, Stream};
 use std::slice;
@@ -118,20 +119,31 @@ impl Slot {
     }
 
     fn open(&self) -> Result<Arc<Opened>> {
-        let number = self.info.id.rsplit(':').next().and_then(|number| number.parse().ok());
-        let Some(number) = number else { fail!(Internal, "'{}' has no number", self.info.id) };
+        let (backend, number) = self.info.id.split_once(':').unwrap_or_default();
+        let Ok(number) = number.parse() else { fail!(Internal, "'{}' has no number", self.info.id) };
+        if backend == "cuda" {
+            return Opened::new(Arc::new(CudaDevice::open(number, &cuda::Opening::default())?));
+        }
         let opening = Opening::cached(self.cache.clone());
         Opened::new(Arc::new(VulkanDevice::open(number, &opening)?))
     }
 }
 
-/// Every GPU that `ADEAD_VISIBLE_DEVICES` leaves, the preferred one first. `backend_unavailable` where there is no Vulkan.
+/// Every GPU that `ADEAD_VISIBLE_DEVICES` leaves, by each of the backends that have it, CUDA's first, and of a backend the
+/// preferred one first. `backend_unavailable` where there is neither CUDA nor Vulkan.
 pub fn gpus(config: &Config) -> Result<Vec<DeviceInfo>> {
     // No driver is loaded for it.
     if config.visible_devices.as_deref() == Some("none") {
         return Ok(Vec::new());
     }
-    let mut all = vulkan::enumerate()?;
+    let (by_cuda, by_vulkan) = (cuda::enumerate(), vulkan::enumerate());
+    let mut all = match (by_cuda, by_vulkan) {
+        (Err(_), by_vulkan) => by_vulkan?,
+        (Ok(mut all), by_vulkan) => {
+            all.extend(by_vulkan.unwrap_or_default());
+            all
+        }
+    };
     if let Some(visible) = &config.visible_devices {
         let wanted: Vec<&str> = visible.split(',').map(str::trim_ascii).collect();
         all.retain(|info| wanted.iter().any(|name| means(name, info)));
@@ -147,15 +159,18 @@ pub(crate) fn choose(device: &str, config: &Config) -> Result<Vec<DeviceInfo>> {
     if device == "auto" {
         let mut all = gpus(config).unwrap_or_default();
         all.retain(|info| info.kind != DeviceKind::Software);
+        // What CUDA has too is taken through CUDA.
+        let known: Vec<_> = all.iter().filter(|info| info.id.starts_with("cuda:")).filter_map(|info| info.uuid).collect();
+        all.retain(|info| info.id.starts_with("cuda:") || info.uuid.is_none_or(|uuid| !known.contains(&uuid)));
         return Ok(all);
     }
     let backend = device.split(':').next().unwrap_or_default();
-    if matches!(backend, "cuda" | "hybrid") {
-        fail!(BackendUnavailable, "'{device}': this version has no {backend} backend; use 'vulkan' or 'cpu'");
+    if backend == "hybrid" {
+        fail!(BackendUnavailable, "'{device}': this version has no hybrid backend; use 'auto', 'cuda', 'vulkan' or 'cpu'");
     }
     let all = match gpus(config) {
         Ok(all) => all,
-        Err(error) if backend == "vulkan" => return Err(error),
+        Err(error) if matches!(backend, "cuda" | "vulkan") => return Err(error),
         Err(_) => Vec::new(),
     };
     let ids = || match all.iter().map(|info| format!("{} ({})", info.id, info.name)).collect::<Vec<_>>() {
@@ -167,12 +182,12 @@ pub(crate) fn choose(device: &str, config: &Config) -> Result<Vec<DeviceInfo>> {
     };
     match all.iter().find(|info| means(device, info)) {
         Some(info) => Ok(vec![info.clone()]),
-        None if backend == "vulkan" => {
+        None if matches!(backend, "cuda" | "vulkan") => {
             fail!(BackendUnavailable, "there is no '{device}' on this machine: it has {}", ids())
         }
         None => fail!(
             InvalidArgument,
-            "no device '{device}': it must be 'auto', 'cpu', 'vulkan', 'vulkan:0', or a part of a GPU's name or its UUID; \
+            "no device '{device}': it must be 'auto', 'cpu', 'cuda', 'vulkan:0', or a part of a GPU's name or its UUID; \
              this machine has {}",
             ids()
         ),

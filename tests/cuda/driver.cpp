@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-struct dim3u { unsigned x, y, z; };
-#define UNIT(NAME) bool run_##NAME(const char *, const char *, dim3u, dim3u);
+
+#define UNIT(NAME) bool run_##NAME(const char *, const char *, const unsigned *, const unsigned *);
 UNIT(attention) UNIT(elementwise) UNIT(lines) UNIT(matmul) UNIT(moves)
 
 typedef int Result;
@@ -174,7 +174,7 @@ Result cuLaunchKernel(Handle f, unsigned gx, unsigned gy, unsigned gz, unsigned 
         std::vector<uint64_t> aligned((bytes.size() + 7) / 8);
         memcpy(aligned.data(), bytes.data(), bytes.size());
         const char *p = reinterpret_cast<const char *>(aligned.data());
-        dim3u grid = {gx, gy, gz}, block = {bx, by, bz};
+        const unsigned grid[] = {gx, gy, gz}, block[] = {bx, by, bz};
         const char *n = name.c_str();
         bool ran = run_attention(n, p, grid, block) || run_elementwise(n, p, grid, block) || run_lines(n, p, grid, block) ||
                    run_matmul(n, p, grid, block) || run_moves(n, p, grid, block);

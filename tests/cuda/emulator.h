@@ -12,6 +12,8 @@
 #include <vector>
 #include <xmmintrin.h>
 #include <immintrin.h>
+// A unit's own: each has its threads.
+namespace {
 #define __device__
 #define __host__
 #define __global__
@@ -111,4 +113,5 @@ inline void launch(dim3u grid, dim3u block, std::function<void()> f) {
             }
         }
     }
+}
 }

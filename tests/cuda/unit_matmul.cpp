@@ -4,7 +4,8 @@ namespace {
 }
 #include "unit.h"
 
-bool run_matmul(const char *name, const char *parameters, dim3u grid, dim3u block) {
+bool run_matmul(const char *name, const char *parameters, const unsigned *g, const unsigned *b) {
+    dim3u grid = {g[0], g[1], g[2]}, block = {b[0], b[1], b[2]};
     if (!strcmp(name, "matmul_merge")) return call(matmul_merge, parameters, grid, block), true;
     if (!strcmp(name, "matmul_vectors")) return call(matmul_vectors, parameters, grid, block), true;
     if (!strcmp(name, "matmul_256x128")) return call(matmul_256x128, parameters, grid, block), true;

@@ -85,6 +85,8 @@ impl Launch {
                     _ => c"cast",
                 };
                 launch.take(constants);
+                // Most moves give only the first.
+                launch.words.1 = 6;
             }
             Kernels::Lines => {
                 let [function, size, _, _, whole, across, _, _, _, _, steps, ..] = constants else {

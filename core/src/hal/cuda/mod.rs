@@ -1,7 +1,6 @@
 //! NVIDIA's GPUs through the CUDA driver API, which is found at run time. No runtime, no compiler and no library of CUDA is used.
 //!
 //! A device is used through its primary context, beside whatever else in the process uses CUDA.
-#![allow(dead_code, reason = "nothing lists these devices before they have operations")]
 
 pub(crate) mod api;
 mod batch;
