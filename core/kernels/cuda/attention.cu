@@ -64,7 +64,7 @@ INLINE void arrived() {
 template <uint ROWS, uint COLUMNS, uint THREADS>
 INLINE void bring_rows(float *to, const uint pitch, const float *from, const uint first, const uint extent, const uint start,
     const uint width, const bool vectors) {
-#pragma unroll 4
+#pragma unroll 1
     for (uint i = threadIdx.x; i < ROWS * COLUMNS / 4; i += THREADS) {
         uint row = i / (COLUMNS / 4), column = i % (COLUMNS / 4) * 4;
         bool inside = first + row < extent && start + column < width;
@@ -203,7 +203,7 @@ INLINE void attention(const Attention &p, const uint has, const Table &t) {
             }
             __syncthreads();
             const float *keys = of_k + current * KEYS * PITCH + eighth * PITCH, *queries = of_q + own * q_pitch + chunk * CHUNK;
-#pragma unroll 2
+#pragma unroll (UNROLLED / 8)
             for (uint d = 0; d < CHUNK; d += 4) {
                 float4 key[8], query[TQ];
 #pragma unroll
@@ -316,7 +316,7 @@ INLINE void attention(const Attention &p, const uint has, const Table &t) {
             }
             __syncwarp();
             const float *values = of_v + half * HALF * DV + eighth * 4;
-#pragma unroll 2
+#pragma unroll (UNROLLED / 8)
             for (uint key = 0; key < HALF; key += 4) {
                 float4 w[TQ];
 #pragma unroll
@@ -355,35 +355,49 @@ INLINE void attention(const Attention &p, const uint has, const Table &t) {
         __syncthreads();
     }
     arrived<0>();
-    uint across = (p.value_width + 3) / 4;
+    // Results leave through shared memory, where the keys were, so that the code that finishes them is there once.
+    __syncthreads();
+    float4 *leaving = reinterpret_cast<float4 *>(pool) + threadIdx.x;
 #pragma unroll
     for (uint j = 0; j < TQ; j++) {
-        uint query = first + own + j;
-        if (query >= p.queries) {
-            continue;
-        }
-        uint row = head * p.queries + query;
-        float4 *stored = reinterpret_cast<float4 *>(p.blocks) + (size_t(blockIdx.y) * p.rows + row) * (across + 1);
-        if (split && eighth == 0 && first_column == 0) {
-            stored[across] = make_float4(m[j], l[j], 0, 0);
-        }
 #pragma unroll
         for (uint c = 0; c < OD / 4; c++) {
-            uint column = first_column + c * 32 + eighth * 4;
-            float4 x = make_float4(results[j][4 * c], results[j][4 * c + 1], results[j][4 * c + 2], results[j][4 * c + 3]);
+            leaving[(j * (OD / 4) + c) * THREADS] =
+                make_float4(results[j][4 * c], results[j][4 * c + 1], results[j][4 * c + 2], results[j][4 * c + 3]);
+        }
+    }
+    float2 *states = reinterpret_cast<float2 *>(of_v) + threadIdx.x;
+#pragma unroll
+    for (uint j = 0; j < TQ; j++) {
+        states[j * THREADS] = make_float2(m[j], l[j]);
+    }
+    uint across = (p.value_width + 3) / 4;
+#pragma unroll 1
+    for (uint i = 0; i < TQ * OD / 4; i++) {
+        uint j = i / (OD / 4), query = first + own + j, column = first_column + i % (OD / 4) * 32 + eighth * 4;
+        if (query >= p.queries) {
+            break;
+        }
+        uint row = head * p.queries + query;
+        float2 state = states[j * THREADS];
+        if (!split) {
             if (column < p.value_width) {
-                if (split) {
-                    stored[column / 4] = x;
-                } else {
-                    finish(p, has, x, l[j], row, column);
-                }
+                finish(p, has, leaving[i * THREADS], state.y, row, column);
             }
+            continue;
+        }
+        float4 *stored = reinterpret_cast<float4 *>(p.blocks) + (size_t(blockIdx.y) * p.rows + row) * (across + 1);
+        if (eighth == 0 && first_column == 0 && i % (OD / 4) == 0) {
+            stored[across] = make_float4(state.x, state.y, 0, 0);
+        }
+        if (column < p.value_width) {
+            stored[column / 4] = leaving[i * THREADS];
         }
     }
 }
 
 // Stored blocks, a thread for each four results.
-extern "C" __global__ void __launch_bounds__(64) attention_merge(const Attention p, const uint has, const Table) {
+extern "C" __global__ void __launch_bounds__(64) attention_merge(const Attention p, const uint has, TABLE) {
     uint across = (p.value_width + 3) / 4, at = blockIdx.x * 64 + threadIdx.x, row = at / across, column = at % across;
     if (row >= p.rows) {
         return;
@@ -402,7 +416,7 @@ extern "C" __global__ void __launch_bounds__(64) attention_merge(const Attention
 }
 
 #define KERNEL(NAME, TQ, DV, WARPS, WIDE, LEAST) \
-    extern "C" __global__ void __launch_bounds__(32 * WARPS, LEAST) NAME(const Attention p, const uint has, const Table t) { \
+    extern "C" __global__ void __launch_bounds__(32 * WARPS, LEAST) NAME(const Attention p, const uint has, TABLE t) { \
         attention<TQ, DV, WARPS, WIDE>(p, has, t); \
     }
 

@@ -8,6 +8,13 @@ typedef unsigned int uint;
 
 #define INLINE __device__ __forceinline__
 
+// How far inner loops are unrolled: in machine code as far as is fast, in PTX for other GPUs hardly, for its size.
+#ifdef PORTABLE
+const uint UNROLLED = 1;
+#else
+const uint UNROLLED = 16;
+#endif
+
 #undef INFINITY
 #undef NAN
 const uint SIGN = 0x80000000u;
@@ -52,3 +59,10 @@ INLINE float fmaz(const float a, const float b, const float c) {
 struct Table {
     uint words[32];
 };
+
+// As a kernel's parameter: read where it is, not copied by each thread.
+#ifdef __CUDA_ARCH__
+#define TABLE const __grid_constant__ Table
+#else
+#define TABLE const Table
+#endif

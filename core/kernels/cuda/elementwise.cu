@@ -35,6 +35,7 @@ INLINE uint3 locate(const Arguments &s, const Choice &c, const Table &t, const u
         place.y += row * s.p_row;
         return place;
     }
+#pragma unroll 1
     for (uint d = 0; d + 1 < s.rank; d++) {
         uint size = t.words[3 * d], rest = row / size;
         place.x += (row - rest * size) * t.words[3 * d + 1];
@@ -64,7 +65,7 @@ INLINE void fetch(float *v, const float *from, const uint *index, const bool who
     } \
     break
 
-extern "C" __global__ void __launch_bounds__(256) elementwise(const Arguments s, const Choice c, const Table t) {
+extern "C" __global__ void __launch_bounds__(256) elementwise(const Arguments s, const Choice c, TABLE t) {
     uint i = blockIdx.x * 1024;
     bool whole = c.vector == 1 && s.n - i >= 1024;
     i += threadIdx.x * (whole ? 4 : 1);

@@ -68,7 +68,7 @@ INLINE float finished(const Arguments &s, const uint finish, float sum) {
 
 // A warp takes a block of 1024 along contiguous lines; a lane takes four neighbouring lanes' elements by turns, so that they are
 // read in vectors, and lanes exchange them: lane l of SUM has the elements l, l + 32, l + 64 …
-extern "C" __global__ void __launch_bounds__(256) reduce_along(const Arguments s, const Choice c, const Table) {
+extern "C" __global__ void __launch_bounds__(256) reduce_along(const Arguments s, const Choice c, TABLE) {
     uint unit = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (unit >= s.units) {
         return;
@@ -79,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(256) reduce_along(const Arguments s
     float sum = 0.0f;
     int best = int(SIGN);
     uint found = 0;
-#pragma unroll 8
+#pragma unroll 4
     for (uint i = lane; i < size; i += 32) {
         float x = from[i];
         if (c.function == SUM) {
@@ -129,7 +129,7 @@ extern "C" __global__ void __launch_bounds__(256) reduce_along(const Arguments s
 
 // Lines that lie across: a thread takes a block's lane of SUM, neighbouring threads neighbouring lines. 32 lines, 32 lanes of
 // them in four turns of eight.
-extern "C" __global__ void __launch_bounds__(256) reduce_across(const Arguments s, const Choice c, const Table) {
+extern "C" __global__ void __launch_bounds__(256) reduce_across(const Arguments s, const Choice c, TABLE) {
 #ifdef __CUDA_ARCH__
     __shared__ float sums[32][33];
     __shared__ int keys[8][33];
@@ -147,6 +147,7 @@ extern "C" __global__ void __launch_bounds__(256) reduce_across(const Arguments 
     float stat = there && c.function == SUM && (c.map == 1 || c.map == 2) ? s.p[outer * s.inner + column] : 0.0f;
     int best = int(SIGN);
     uint found = 0;
+#pragma unroll 1
     for (uint lane = t / 32; lane < 32; lane += 8) {
         float sum = 0.0f;
 #pragma unroll 4
@@ -332,13 +333,15 @@ INLINE void normalise(const Arguments &s, const Choice &c) {
 }
 
 #define ROWS(NAME, FUNCTION, WHOLE) \
-    extern "C" __global__ void __launch_bounds__(512) NAME(const Arguments s, const Choice c, const Table) { \
+    extern "C" __global__ void __launch_bounds__(512) NAME(const Arguments s, const Choice c, TABLE) { \
         normalise<FUNCTION, WHOLE>(s, c); \
     }
 
 ROWS(softmax_rows, SOFTMAX, false)
-ROWS(softmax_whole, SOFTMAX, true)
 ROWS(layernorm_rows, LAYERNORM, false)
-ROWS(layernorm_whole, LAYERNORM, true)
 ROWS(rmsnorm_rows, RMSNORM, false)
+#ifndef PORTABLE
+ROWS(softmax_whole, SOFTMAX, true)
+ROWS(layernorm_whole, LAYERNORM, true)
 ROWS(rmsnorm_whole, RMSNORM, true)
+#endif

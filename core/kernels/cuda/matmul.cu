@@ -204,7 +204,7 @@ INLINE void product(const Product &p, const uint has, const Table &t) {
         }
         if (ready) {
             const float *own_a = now + row, *own_b = now + BK * A::STRIDE + column;
-#pragma unroll
+#pragma unroll UNROLLED
             for (uint q = 0; q < BK; q++) {
                 float left[TM], right[TN];
 #pragma unroll
@@ -271,7 +271,7 @@ INLINE void product(const Product &p, const uint has, const Table &t) {
 }
 
 // Totals of stored blocks: `own` vectors of results for a block of threads, each fetched by so many threads as there are for it.
-extern "C" __global__ void __launch_bounds__(256) matmul_merge(const Product p, const uint has, const uint own, const Table table) {
+extern "C" __global__ void __launch_bounds__(256) matmul_merge(const Product p, const uint has, const uint own, TABLE table) {
     const uint MERGED = 4;
 #ifdef __CUDA_ARCH__
     __shared__ float4 pool[MERGED * 256];
@@ -310,7 +310,7 @@ extern "C" __global__ void __launch_bounds__(256) matmul_merge(const Product p, 
 }
 
 // Blocks of the product of two vectors, one for each thread.
-extern "C" __global__ void __launch_bounds__(64) matmul_vectors(const Product p, const uint has, const uint, const Table) {
+extern "C" __global__ void __launch_bounds__(64) matmul_vectors(const Product p, const uint has, const uint, TABLE) {
     uint block = blockIdx.x * 64 + threadIdx.x, start = block * K_BLOCK;
     if (block > (p.k - 1) / K_BLOCK) {
         return;
@@ -331,7 +331,7 @@ extern "C" __global__ void __launch_bounds__(64) matmul_vectors(const Product p,
 }
 
 #define KERNEL(NAME, TM, TN, LM, LN, WM, WN, BK, LEAST) \
-    extern "C" __global__ void __launch_bounds__(32 * WM * WN, LEAST) NAME(const Product p, const uint has, const uint, const Table t) { \
+    extern "C" __global__ void __launch_bounds__(32 * WM * WN, LEAST) NAME(const Product p, const uint has, const uint, TABLE t) { \
         product<TM, TN, LM, LN, WM, WN, BK>(p, has, t); \
     }
 

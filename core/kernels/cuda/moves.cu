@@ -47,7 +47,7 @@ INLINE ulong64 id(const Arguments &s, const uint kind, const uint i) {
 
 // Looks for the first id outside the table: among CHECKED of them, or among what such blocks found. The complement of its position
 // goes to y.
-extern "C" __global__ void __launch_bounds__(256) check(const Arguments s, const Choice c, const Table t) {
+extern "C" __global__ void __launch_bounds__(256) check(const Arguments s, const Choice c, TABLE t) {
 #ifdef __CUDA_ARCH__
     __shared__ uint worst;
 #else
@@ -93,6 +93,7 @@ INLINE void copy_units(const Arguments &s, const Choice &c, const Table &t) {
             from += size_t(id(s, c.kind, row)) * s.inner;
             to[k] = i;
         } else {
+#pragma unroll 1
             for (uint d = 0; d < s.rank; d++) {
                 uint size = t.words[3 * d], rest = row / size;
                 from += size_t(row - rest * size) * t.words[3 * d + 1];
@@ -110,7 +111,7 @@ INLINE void copy_units(const Arguments &s, const Choice &c, const Table &t) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(256) copy(const Arguments s, const Choice c, const Table t) {
+extern "C" __global__ void __launch_bounds__(256) copy(const Arguments s, const Choice c, TABLE t) {
     if (c.function == GATHER && *s.flag != 0) {
         return;
     }
@@ -133,6 +134,7 @@ INLINE void exchange(const Arguments &s, const Table &t) {
     uint rest = blockIdx.x / s.n_squares, j0 = (blockIdx.x - rest * s.n_squares) * 32;
     uint other = rest / s.m_squares, i0 = (rest - other * s.m_squares) * 32;
     size_t of_x = 0, of_y = 0;
+#pragma unroll 1
     for (uint d = 0; d < s.rank; d++) {
         uint size = t.words[3 * d], next = other / size;
         of_x += size_t(other - next * size) * t.words[3 * d + 1];
@@ -156,7 +158,7 @@ INLINE void exchange(const Arguments &s, const Table &t) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(256) transpose(const Arguments s, const Choice c, const Table t) {
+extern "C" __global__ void __launch_bounds__(256) transpose(const Arguments s, const Choice c, TABLE t) {
     switch (c.bytes) {
     case 2: exchange<unsigned short>(s, t); break;
     case 4: exchange<uint>(s, t); break;
@@ -189,7 +191,7 @@ INLINE ulong64 convert(const uint from, const uint to, const ulong64 v) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(256) cast(const Arguments s, const Choice c, const Table t) {
+extern "C" __global__ void __launch_bounds__(256) cast(const Arguments s, const Choice c, TABLE t) {
     uint first = blockIdx.x * 1024 + threadIdx.x;
 #pragma unroll
     for (uint k = 0; k < 4; k++) {
