@@ -140,7 +140,13 @@ impl Shared {
         let own = self.own();
         self.check(work(*own), doing)?;
         // SAFETY: a stream of this device.
-        self.check(unsafe { (self.api().stream_synchronize)(*own) }, doing)
+        let wait = || unsafe { (self.api().stream_synchronize)(*own) };
+        let result = wait();
+        if result != code::SUCCESS {
+            // What the work uses is given back after an error: the driver is asked once more.
+            let _ = wait();
+        }
+        self.check(result, doing)
     }
 
     /// Bytes of the device's memory that the driver says are free.

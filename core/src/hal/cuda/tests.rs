@@ -237,13 +237,27 @@ fn users_kernels() {
     assert_eq!((vecadd.workgroup(), vecadd.parameters()[2].slot), ([256, 1, 1], (0, 2)));
     let ones = upload(&device, &mut *stream, &[1f32.to_bits(); 1000]);
     let twos = upload(&device, &mut *stream, &[2f32.to_bits(); 1000]);
-    let sums = device.allocate(4000).unwrap();
+    let first = device.allocate(4000).unwrap();
     let (n, groups) = (1000u32.to_ne_bytes(), [4, 1, 1]);
-    let buffers = [whole(&*ones), whole(&*twos), whole(&*sums)];
+    let buffers = [whole(&*ones), whole(&*twos), whole(&*first)];
     stream.dispatch(&*vecadd, &buffers, &n, groups).unwrap();
     // It may be dropped while it runs.
     drop(vecadd);
-    assert_eq!(words(&mut *stream, &*sums), [3f32.to_bits(); 1000]);
+    assert_eq!(words(&mut *stream, &*first), [3f32.to_bits(); 1000]);
+
+    // And so may its buffers, whoever takes their place.
+    let sums = {
+        let (fives, sums) = (upload(&device, &mut *stream, &[5f32.to_bits(); 1000]), device.allocate(4000).unwrap());
+        let vecadd = device.kernel(&source(VECADD)).unwrap();
+        stream.dispatch(&*vecadd, &[whole(&*fives), whole(&*fives), whole(&*sums)], &n, groups).unwrap();
+        sums
+    };
+    let mut other = device.clone().stream().unwrap();
+    let others: Vec<_> = (0..10).map(|i| upload(&device, &mut *other, &[i; 1000])).collect();
+    other.synchronize().unwrap();
+    assert_eq!(words(&mut *stream, &*sums), [10f32.to_bits(); 1000]);
+    drop((other, others));
+    stream.write(&*sums, 0, &3f32.to_ne_bytes().repeat(1000)).unwrap();
 
     // Push constants at their own offsets: the second one stands on a multiple of eight.
     let bump = device.kernel(&entry("bump")).unwrap();
@@ -269,7 +283,12 @@ fn users_kernels() {
         assert_eq!(status(refused), Some(Status::InvalidArgument), "refusal {i}");
     }
     assert_eq!(words(&mut *stream, &*sums), bumped, "nothing was written");
-    drop((ones, twos, sums, bump, stream));
+    drop((ones, twos, first, sums, bump));
+    // A stream that goes with work under way takes its time.
+    let late = upload(&device, &mut *stream, &[1; 1000]);
+    stream.clear(whole(&*late)).unwrap();
+    drop((late, stream));
+    device.trim();
     clean(&fake, device);
 }
 
