@@ -249,6 +249,8 @@ fn users_kernels() {
     let sums = {
         let (fives, sums) = (upload(&device, &mut *stream, &[5f32.to_bits(); 1000]), device.allocate(4000).unwrap());
         let vecadd = device.kernel(&source(VECADD)).unwrap();
+        // Nothing but the kernel uses them.
+        stream.synchronize().unwrap();
         stream.dispatch(&*vecadd, &[whole(&*fives), whole(&*fives), whole(&*sums)], &n, groups).unwrap();
         sums
     };
