@@ -17,6 +17,7 @@ mod shared;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod transfer;
 mod user;
 
 use super::{Buffer, Device, DeviceInfo, Kernel, KernelSource, MemoryUse, Stream};
