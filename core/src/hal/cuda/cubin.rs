@@ -1,7 +1,7 @@
 //! What machine code says about its kernels: a cubin is an ELF file with a section `.nv.info.NAME` for each.
 
 use super::user::{Entry, MOST_PARAMETERS};
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, Status};
 
 /// Attributes of `.nv.info`, as `cuobjdump -elf` names them.
 const MAX_THREADS: u8 = 0x05;
@@ -24,12 +24,12 @@ pub fn entries(file: &[u8]) -> Result<Vec<Entry>> {
     let header = part(file, 0, 64)?;
     // 64 bits, little-endian, for CUDA.
     if header[..6] != *b"\x7fELF\x02\x01" || u16_at(header, 18)? != 190 {
-        fail!(InvalidKernel, "the module is an ELF file, but not one of a GPU's machine code");
+        return Err(bad("it is for another machine"));
     }
     let (at, size) = (u64_at(header, 40)?, u16_at(header, 58)?);
     let (count, names) = (u16_at(header, 60)?, u16_at(header, 62)?);
     if size < 64 {
-        fail!(InvalidKernel, "the cubin's sections have headers of {size} bytes");
+        return Err(bad("its sections have short headers"));
     }
     let mut sections = Vec::new();
     for i in 0..u64::from(count) {
@@ -41,7 +41,7 @@ pub fn entries(file: &[u8]) -> Result<Vec<Entry>> {
     }
     let section = |index: u32| match sections.get(index as usize) {
         Some(section) => Ok(section),
-        None => fail!(InvalidKernel, "the cubin names section {index} of {count}"),
+        None => Err(bad("it names a section that is not there")),
     };
     let names = section(names.into())?.bytes;
     let mut entries = Vec::new();
@@ -82,7 +82,7 @@ fn attributes(bytes: &[u8], entry: &mut Entry) -> Result<()> {
                 let (number, offset) = (u16_at(value, 4)?, u16_at(value, 6)? as usize);
                 let size = (u32_at(value, 8)? >> 18) as usize;
                 if size == 0 || offset + size > MOST_PARAMETERS {
-                    fail!(InvalidKernel, "parameter {number} of {} has {size} bytes at {offset}", entry.name);
+                    return Err(bad("a parameter has no place"));
                 }
                 parameters.push((number, (offset, size)));
             }
@@ -92,7 +92,7 @@ fn attributes(bytes: &[u8], entry: &mut Entry) -> Result<()> {
     parameters.sort_unstable();
     for (i, &(number, place)) in parameters.iter().enumerate() {
         if usize::from(number) != i || entry.parameters.last().is_some_and(|&(at, size)| at + size > place.0) {
-            fail!(InvalidKernel, "the parameters of {} overlap or are not all there", entry.name);
+            return Err(bad("a kernel's parameters overlap or are not all there"));
         }
         entry.parameters.push(place);
     }
@@ -102,27 +102,36 @@ fn attributes(bytes: &[u8], entry: &mut Entry) -> Result<()> {
 fn threads(value: &[u8]) -> Result<[u32; 3]> {
     let size = [u32_at(value, 0)?, u32_at(value, 4)?, u32_at(value, 8)?];
     if size.contains(&0) {
-        fail!(InvalidKernel, "a kernel of the cubin has blocks of {size:?} threads");
+        return Err(bad("a kernel has blocks without threads"));
     }
     Ok(size)
 }
 
+#[cold]
+fn bad(what: &str) -> Error {
+    Error::formatted(Status::InvalidKernel, format_args!("the cubin is malformed: {what}"))
+}
+
+#[inline(never)]
 fn part(bytes: &[u8], at: u64, size: u64) -> Result<&[u8]> {
     let end = at.saturating_add(size);
     match usize::try_from(end).ok().filter(|&end| end <= bytes.len()) {
         Some(end) => Ok(&bytes[at as usize..end]),
-        None => fail!(InvalidKernel, "the cubin is cut off: {size} bytes at {at} of {}", bytes.len()),
+        None => Err(bad("it is cut off")),
     }
 }
 
+#[inline(never)]
 fn u16_at(bytes: &[u8], at: u64) -> Result<u16> {
     Ok(part(bytes, at, 2)?.iter().rev().fold(0, |value, &byte| value << 8 | u16::from(byte)))
 }
 
+#[inline(never)]
 fn u32_at(bytes: &[u8], at: u64) -> Result<u32> {
     Ok(u32::from(u16_at(bytes, at)?) | u32::from(u16_at(bytes, at + 2)?) << 16)
 }
 
+#[inline(never)]
 fn u64_at(bytes: &[u8], at: u64) -> Result<u64> {
     Ok(u64::from(u32_at(bytes, at)?) | u64::from(u32_at(bytes, at + 4)?) << 32)
 }
@@ -132,6 +141,6 @@ fn text_at(bytes: &[u8], at: u32) -> Result<&str> {
     let text = bytes.get(at as usize..).and_then(|text| text.split(|&byte| byte == 0).next());
     match text.and_then(|text| std::str::from_utf8(text).ok()) {
         Some(text) => Ok(text),
-        None => fail!(InvalidKernel, "the cubin has no name at {at}"),
+        None => Err(bad("a name is not there")),
     }
 }

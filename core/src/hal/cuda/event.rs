@@ -156,7 +156,7 @@ impl Shared {
         let event = self.new_event(0)?;
         let made = self
             // SAFETY: an event and a stream of this device.
-            .at_once("taking a time", |stream| unsafe { (self.api().event_record)(event, stream) })
+            .at_once("taking a time", &|stream| unsafe { (self.api().event_record)(event, stream) })
             .and_then(|()| base.as_ref().map_or(Ok(0), |base| self.since(base, event)));
         let nanoseconds = match made {
             Ok(nanoseconds) => nanoseconds,

@@ -105,7 +105,7 @@ impl Device for CudaDevice {
         let buffer = self.buffer(bytes)?;
         if bytes > 0 {
             let (api, address) = (self.shared.api(), buffer.memory.address);
-            self.shared.at_once("clearing memory", |stream| {
+            self.shared.at_once("clearing memory", &|stream| {
                 // SAFETY: whole words of an allocation that nothing uses; it is waited for.
                 unsafe { (api.set_words)(address, 0, bytes.div_ceil(4), stream) }
             })?;

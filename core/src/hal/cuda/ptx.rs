@@ -2,7 +2,6 @@
 
 use super::user::{Entry, MOST_PARAMETERS};
 use crate::error::{Error, Result, Status};
-use std::fmt::Arguments;
 
 /// The kernels of a text, in its order. `invalid_kernel` names the line.
 pub fn entries(text: &str) -> Result<Vec<Entry>> {
@@ -11,12 +10,12 @@ pub fn entries(text: &str) -> Result<Vec<Entry>> {
     let version = reader.some("a version")?;
     let numbers = |(major, minor): (&str, &str)| number(major).is_some() && number(minor).is_some();
     if !version.split_once('.').is_some_and(numbers) {
-        return reader.fail(format_args!("'{version}' is no version"));
+        return Err(reader.wrong(version, "a version"));
     }
     reader.expect(".target")?;
     let target = reader.some("a target")?;
     if !target.starts_with("sm_") {
-        return reader.fail(format_args!("the target must be an architecture as sm_70, and is '{target}'"));
+        return Err(reader.wrong(target, "an architecture as sm_70"));
     }
     let mut entries = Vec::new();
     let mut wide = false;
@@ -28,12 +27,12 @@ pub fn entries(text: &str) -> Result<Vec<Entry>> {
                 wide = true;
             }
             "{" | "(" | "[" => reader.skip(token)?,
-            "}" | ")" | "]" => return reader.fail(format_args!("'{token}' closes nothing")),
+            "}" | ")" | "]" => return Err(reader.wrong(token, "what it closes")),
             _ => {}
         }
     }
     if !wide {
-        return reader.fail(format_args!("there is no '.address_size 64'"));
+        return Err(reader.bad("there is no '.address_size 64'"));
     }
     Ok(entries)
 }
@@ -45,8 +44,28 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn fail<T>(&self, what: Arguments<'_>) -> Result<T> {
-        Err(Error::formatted(Status::InvalidKernel, format_args!("PTX, line {}: {what}", self.line)))
+    /// Something that should not be there.
+    #[cold]
+    #[inline(never)]
+    fn wrong(&self, token: &str, wanted: &str) -> Error {
+        let line = self.line;
+        match token {
+            "" => Error::formatted(
+                Status::InvalidKernel,
+                format_args!("PTX, line {line}: the text ends where {wanted} should be"),
+            ),
+            _ => Error::formatted(
+                Status::InvalidKernel,
+                format_args!("PTX, line {line}: '{token}' where {wanted} should be"),
+            ),
+        }
+    }
+
+    /// Something else that is not as it should be.
+    #[cold]
+    #[inline(never)]
+    fn bad(&self, what: &str) -> Error {
+        Error::formatted(Status::InvalidKernel, format_args!("PTX, line {}: {what}", self.line))
     }
 
     /// Takes so many bytes, which end at a character's end.
@@ -58,6 +77,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next word, text in quotes or character; `None` at the end.
+    #[inline(never)]
     fn next(&mut self) -> Result<Option<&'a str>> {
         loop {
             let bytes = self.text.as_bytes();
@@ -74,35 +94,36 @@ impl<'a> Reader<'a> {
                 }
                 b'/' if bytes.starts_with(b"/*") => {
                     let Some(end) = self.text.find("*/") else {
-                        return self.fail(format_args!("a comment does not end"));
+                        return Err(self.bad("a comment does not end"));
                     };
                     self.take(end + 2);
                     continue;
                 }
                 b'"' => match bytes[1..].iter().position(|&byte| matches!(byte, b'"' | b'\n')) {
                     Some(end) if bytes[end + 1] == b'"' => end + 2,
-                    _ => return self.fail(format_args!("a text in quotes does not end")),
+                    _ => return Err(self.bad("a text in quotes does not end")),
                 },
                 _ if is_word(first) => bytes.iter().position(|&byte| !is_word(byte)).unwrap_or(bytes.len()),
                 0x21..=0x7e => 1,
-                _ => return self.fail(format_args!("a character of code {first:#04x}")),
+                _ => return Err(self.bad("a character that PTX has not")),
             };
             return Ok(Some(self.take(length)));
         }
     }
 
     /// The next word, which must be there.
+    #[inline(never)]
     fn some(&mut self, what: &str) -> Result<&'a str> {
         match self.next()? {
             Some(token) => Ok(token),
-            None => self.fail(format_args!("the text ends where {what} should be")),
+            None => Err(self.wrong("", what)),
         }
     }
 
     fn expect(&mut self, wanted: &str) -> Result<()> {
         match self.some(wanted)? {
             token if token == wanted => Ok(()),
-            token => self.fail(format_args!("'{token}' where '{wanted}' should be")),
+            token => Err(self.wrong(token, wanted)),
         }
     }
 
@@ -110,14 +131,14 @@ impl<'a> Reader<'a> {
         let token = self.some(what)?;
         match number(token) {
             Some(number) => Ok(number),
-            None => self.fail(format_args!("'{token}' where {what} should be")),
+            None => Err(self.wrong(token, what)),
         }
     }
 
     fn name(&mut self) -> Result<&'a str> {
         let token = self.some("a name")?;
         if !is_name(token) {
-            return self.fail(format_args!("'{token}' where a name should be"));
+            return Err(self.wrong(token, "a name"));
         }
         Ok(token)
     }
@@ -130,12 +151,17 @@ impl<'a> Reader<'a> {
             match token {
                 "{" | "(" | "[" => open.push(token),
                 "}" | ")" | "]" => {
-                    if !matches!((last, token), ("{", "}") | ("(", ")") | ("[", "]")) {
-                        return self.fail(format_args!("'{token}' closes a '{last}'"));
+                    let closes = match last {
+                        "{" => "}",
+                        "(" => ")",
+                        _ => "]",
+                    };
+                    if token != closes {
+                        return Err(self.wrong(token, closes));
                     }
                     open.pop();
                 }
-                ".entry" => return self.fail(format_args!("a kernel in what '{last}' opens")),
+                ".entry" => return Err(self.wrong(token, "a closing bracket")),
                 _ => {}
             }
         }
@@ -168,7 +194,7 @@ impl<'a> Reader<'a> {
                     token = self.some("'{'")?;
                     while let Some(value) = number(token) {
                         if axis == 3 {
-                            return self.fail(format_args!("{directive} has more than three numbers"));
+                            return Err(self.wrong(token, "no fourth number"));
                         }
                         size[axis] = value;
                         axis += 1;
@@ -178,18 +204,18 @@ impl<'a> Reader<'a> {
                         }
                         token = self.some("a number")?;
                         if number(token).is_none() {
-                            return self.fail(format_args!("'{token}' where a number should be"));
+                            return Err(self.wrong(token, "a number"));
                         }
                     }
                     if matches!(directive, ".reqntid" | ".maxntid") {
                         if axis == 0 || size.contains(&0) {
-                            return self.fail(format_args!("{directive} has no number of threads"));
+                            return Err(self.wrong(directive, "a number of threads"));
                         }
                         let place = if directive == ".reqntid" { &mut entry.required } else { &mut entry.most };
                         *place = Some(size);
                     }
                 }
-                _ => return self.fail(format_args!("'{token}' where the body of {} should be", entry.name)),
+                _ => return Err(self.wrong(token, "a kernel's body")),
             }
         }
     }
@@ -200,7 +226,7 @@ impl<'a> Reader<'a> {
         let mut end = 0;
         while token != ")" {
             if token != ".param" {
-                return self.fail(format_args!("'{token}' where '.param' should be"));
+                return Err(self.wrong(token, ".param"));
             }
             let (mut size, mut align) = (0, 1);
             let name = loop {
@@ -210,7 +236,7 @@ impl<'a> Reader<'a> {
                     ".ptr" if size > 0 => {}
                     _ if word.starts_with('.') && size == 0 => {
                         let Some(bytes) = bytes_of(word) else {
-                            return self.fail(format_args!("a parameter of type '{word}'"));
+                            return Err(self.wrong(word, "a parameter's type"));
                         };
                         size = bytes;
                         align = align.max(bytes);
@@ -231,7 +257,7 @@ impl<'a> Reader<'a> {
                 }
             };
             if size == 0 || !is_name(name) {
-                return self.fail(format_args!("'{name}' where a parameter's type and name should be"));
+                return Err(self.wrong(name, "a parameter's type and name"));
             }
             token = self.some("')'")?;
             if token == "[" {
@@ -243,16 +269,16 @@ impl<'a> Reader<'a> {
             let offset = usize::next_multiple_of(end, align);
             end = offset.saturating_add(size);
             if size == 0 || end > MOST_PARAMETERS {
-                return self.fail(format_args!("{name} has {size} bytes; parameters have 1 to {MOST_PARAMETERS}"));
+                return Err(self.bad("a parameter has no bytes, or all together more than 32764"));
             }
             entry.parameters.push((offset, size));
             if token == "," {
                 token = self.some("a parameter")?;
                 if token == ")" {
-                    return self.fail(format_args!("')' where '.param' should be"));
+                    return Err(self.wrong(token, ".param"));
                 }
             } else if token != ")" {
-                return self.fail(format_args!("'{token}' where ',' or ')' should be"));
+                return Err(self.wrong(token, "',' or ')'"));
             }
         }
         Ok(())
@@ -261,7 +287,7 @@ impl<'a> Reader<'a> {
     fn alignment(&mut self) -> Result<usize> {
         let align = self.number("an alignment")? as usize;
         if !align.is_power_of_two() || align > MOST_PARAMETERS {
-            return self.fail(format_args!("an alignment of {align}"));
+            return Err(self.bad("an alignment that is no power of two"));
         }
         Ok(align)
     }

@@ -108,18 +108,16 @@ impl CudaStream {
             ptr::null_mut(),
         ];
         let ([x, y, z], [a, b, c]) = (grid, block);
-        let shared = self.shared.clone();
-        let _entered = shared.enter()?;
+        let _entered = self.shared.enter()?;
         // SAFETY: the caller vouches for the function; the parameters are copied before it returns.
         let result = unsafe {
             let none = ptr::null_mut();
-            (shared.api().launch)(function, x, y, z, a, b, c, shared_bytes, self.stream, none, extra.as_mut_ptr())
+            (self.shared.api().launch)(function, x, y, z, a, b, c, shared_bytes, self.stream, none, extra.as_mut_ptr())
         };
         self.issued(result, "launching a kernel")
     }
 
     /// The result of handing something to the stream: what was taken, the next event is behind.
-    #[inline]
     pub(super) fn issued(&mut self, result: i32, doing: &str) -> Result<()> {
         self.shared.check(result, doing)?;
         self.batch().count += 1;
@@ -138,13 +136,12 @@ impl CudaStream {
         if self.open.count == 0 {
             return Ok(());
         }
-        let shared = self.shared.clone();
-        let _entered = shared.enter()?;
+        let _entered = self.shared.enter()?;
         while let Some(fault) = self.open.faults.first().cloned() {
-            self.open.fetch(&shared, self.stream, fault)?;
+            self.open.fetch(&self.shared, self.stream, fault)?;
             self.open.faults.remove(0);
         }
-        let mark = Mark::record(&shared, self.stream)?;
+        let mark = Mark::record(&self.shared, self.stream)?;
         self.last = Some(mark.clone());
         let next = self.idle.pop().unwrap_or_default();
         self.in_flight.push_back((mark, std::mem::replace(&mut self.open, next)));
@@ -195,11 +192,10 @@ impl CudaStream {
 
     /// Enqueues zeros for whole words: `bytes` is rounded up to four, which an allocation always has.
     fn zero(&mut self, memory: &Arc<Allocation>, offset: usize, bytes: usize) -> Result<()> {
-        let shared = self.shared.clone();
-        let _entered = shared.enter()?;
+        let _entered = self.shared.enter()?;
         // SAFETY: inside the allocation, which is kept.
         let result =
-            unsafe { (shared.api().set_words)(memory.address + offset as u64, 0, bytes.div_ceil(4), self.stream) };
+            unsafe { (self.shared.api().set_words)(memory.address + offset as u64, 0, bytes.div_ceil(4), self.stream) };
         self.issued(result, "clearing memory")?;
         self.keep_memory(memory);
         Ok(())
@@ -259,11 +255,10 @@ impl Stream for CudaStream {
         if bytes == 0 {
             return self.shared.usable();
         }
-        let shared = self.shared.clone();
-        let _entered = shared.enter()?;
+        let _entered = self.shared.enter()?;
         let (x, y) = (source.address + a as u64, target.address + b as u64);
         // SAFETY: both parts are inside their allocations, which are kept.
-        let result = unsafe { (shared.api().copy_on_device)(y, x, bytes, self.stream) };
+        let result = unsafe { (self.shared.api().copy_on_device)(y, x, bytes, self.stream) };
         self.issued(result, "copying")?;
         self.keep_memory(source);
         self.keep_memory(target);

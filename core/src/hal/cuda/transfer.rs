@@ -21,8 +21,7 @@ fn piece(bytes: usize) -> usize {
 impl CudaStream {
     /// Enqueues the copying of host bytes to memory; they are the caller's again when it returns.
     pub(super) fn send(&mut self, memory: &Arc<Allocation>, offset: usize, bytes: &[u8]) -> Result<()> {
-        let shared = self.shared.clone();
-        let _entered = shared.enter()?;
+        let _entered = self.shared.enter()?;
         let mut under_way: VecDeque<Arc<Mark>> = VecDeque::new();
         let size = piece(bytes.len());
         for (i, piece) in bytes.chunks(size).enumerate() {
@@ -32,12 +31,12 @@ impl CudaStream {
                 oldest.wait_for(u64::MAX)?;
                 self.reap()?;
             }
-            let staging = Allocation::new(&shared, piece.len(), Space::Host)?;
+            let staging = Allocation::new(&self.shared, piece.len(), Space::Host)?;
             let to = memory.address + (offset + i * size) as u64;
             // SAFETY: new pinned memory of at least as many bytes, and a part of the allocation; both are kept.
             let result = unsafe {
                 staging.host().copy_from_nonoverlapping(piece.as_ptr(), piece.len());
-                (shared.api().copy_to_device)(to, staging.host().cast(), piece.len(), self.stream)
+                (self.shared.api().copy_to_device)(to, staging.host().cast(), piece.len(), self.stream)
             };
             self.issued(result, "copying from the host")?;
             self.keep_memory(memory);
@@ -52,8 +51,7 @@ impl CudaStream {
 
     /// Copies from memory to the host, behind everything enqueued, and waits for it.
     pub(super) fn bring(&mut self, memory: &Arc<Allocation>, offset: usize, into: &mut [u8]) -> Result<()> {
-        let shared = self.shared.clone();
-        let _entered = shared.enter()?;
+        let _entered = self.shared.enter()?;
         let mut under_way: VecDeque<Pending> = VecDeque::new();
         let (size, total) = (piece(into.len()), into.len());
         let (mut asked, mut arrived) = (0, 0);
@@ -77,13 +75,12 @@ impl CudaStream {
 
     /// Begins to bring part of a buffer to the host.
     pub(super) fn fetch(&mut self, memory: &Arc<Allocation>, offset: usize, bytes: usize) -> Result<Pending> {
-        let shared = self.shared.clone();
-        let _entered = shared.enter()?;
-        let staging = Allocation::new(&shared, bytes, Space::Host)?;
+        let _entered = self.shared.enter()?;
+        let staging = Allocation::new(&self.shared, bytes, Space::Host)?;
         if bytes > 0 {
             let from = memory.address + offset as u64;
             // SAFETY: both parts are inside their allocations, which are kept.
-            let result = unsafe { (shared.api().copy_to_host)(staging.host().cast(), from, bytes, self.stream) };
+            let result = unsafe { (self.shared.api().copy_to_host)(staging.host().cast(), from, bytes, self.stream) };
             self.issued(result, "copying to the host")?;
             self.keep_memory(memory);
             self.keep(staging.clone());

@@ -4,13 +4,11 @@
 //! are its push constants, each at its own offset.
 
 use super::api::{Handle, code};
-use super::memory::Allocation;
 use super::shared::Shared;
 use super::stream::{CudaStream, of_device};
 use super::{cubin, ptx};
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::{Kernel, KernelSource, Parameter, Slice, check_slice};
-use smallvec::{SmallVec, smallvec};
 use std::any::Any;
 use std::ffi::{CStr, CString, c_void};
 use std::ptr;
@@ -75,7 +73,7 @@ impl UserKernel {
             entry = choose(&entries.collect::<Vec<_>>(), source.entry)?.clone();
         }
         let function = module.function(&entry.name)?;
-        if !source.code.is_ascii_text() {
+        if source.code.starts_with(ELF) || entries.is_none() {
             match shared.parameters_of(function)? {
                 Some(parameters) => entry.parameters = parameters,
                 None if entries.is_none() => fail!(
@@ -120,8 +118,7 @@ impl UserKernel {
                 fail!(InvalidArgument, "kernel '{name}': {groups:?} workgroups; each axis must be 1 to {most}");
             }
         }
-        let mut memories: SmallVec<[Arc<Allocation>; 8]> = SmallVec::new();
-        let mut block: SmallVec<[u8; 128]> = smallvec![0; at + bytes];
+        let mut block = vec![0; at + bytes];
         for (i, buffer) in buffers.iter().enumerate() {
             check_slice("dispatch", buffer.buffer.size(), buffer.offset, buffer.bytes)?;
             if !buffer.offset.is_multiple_of(ALIGN) {
@@ -131,34 +128,19 @@ impl UserKernel {
                     "kernel '{name}', buffer {i}: offset {offset}; it must be a multiple of {ALIGN}"
                 );
             }
-            let memory = of_device(buffer.buffer, &shared)?;
-            let address = memory.address + buffer.offset as u64;
+            let address = stream.keep_memory(of_device(buffer.buffer, &shared)?) + buffer.offset as u64;
             block[8 * i..8 * i + 8].copy_from_slice(&address.to_ne_bytes());
-            memories.push(memory.clone());
         }
         block[*at..].copy_from_slice(push);
+        stream.keep(self.0.clone());
         // SAFETY: a function of this device with parameters of that many bytes; module and memory are kept. What the kernel does
         // with its buffers is its author's.
-        unsafe { stream.launch(*function, groups, *workgroup, 0, &block)? };
-        stream.keep(self.0.clone());
-        memories.iter().for_each(|memory| {
-            stream.keep_memory(memory);
-        });
-        Ok(())
+        unsafe { stream.launch(*function, groups, *workgroup, 0, &block) }
     }
 }
 
-/// What a module is.
-trait Text {
-    fn is_ascii_text(&self) -> bool;
-}
-
-impl Text for [u8] {
-    fn is_ascii_text(&self) -> bool {
-        !self.starts_with(b"\x7fELF") && !self.starts_with(&FATBIN)
-    }
-}
-
+/// A cubin's first bytes.
+const ELF: &[u8] = b"\x7fELF";
 /// A fatbin's first bytes.
 const FATBIN: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
 
@@ -171,7 +153,7 @@ fn look(module: &[u8]) -> Result<Option<Vec<Entry>>> {
             "the module is SPIR-V, which a Vulkan device takes: open 'vulkan'; CUDA takes PTX, cubin or fatbin"
         );
     }
-    if module.starts_with(b"\x7fELF") {
+    if module.starts_with(ELF) {
         return cubin::entries(module).map(Some);
     }
     if module.starts_with(&FATBIN) {
