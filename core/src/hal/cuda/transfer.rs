@@ -5,7 +5,6 @@ use super::memory::{Allocation, Space};
 use super::stream::CudaStream;
 use crate::error::{Result, fail};
 use crate::hal::{Download, Event};
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Bytes of pinned memory that one copy takes at a time, at most.
@@ -22,13 +21,12 @@ impl CudaStream {
     /// Enqueues the copying of host bytes to memory; they are the caller's again when it returns.
     pub(super) fn send(&mut self, memory: &Arc<Allocation>, offset: usize, bytes: &[u8]) -> Result<()> {
         let _entered = self.shared.enter()?;
-        let mut under_way: VecDeque<Arc<Mark>> = VecDeque::new();
+        let mut under_way: [Option<Arc<Mark>>; PIECES] = Default::default();
         let size = piece(bytes.len());
         for (i, piece) in bytes.chunks(size).enumerate() {
-            if under_way.len() == PIECES
-                && let Some(oldest) = under_way.pop_front()
-            {
-                oldest.wait_for(u64::MAX)?;
+            let oldest = &mut under_way[i % PIECES];
+            if let Some(mark) = oldest.take() {
+                mark.wait_for(u64::MAX)?;
                 self.reap()?;
             }
             let staging = Allocation::new(&self.shared, piece.len(), Space::Host)?;
@@ -43,7 +41,7 @@ impl CudaStream {
             self.keep(staging);
             self.close_if_full()?;
             if bytes.len() > size {
-                under_way.push_back(self.point()?);
+                *oldest = Some(self.point()?);
             }
         }
         Ok(())
@@ -52,23 +50,24 @@ impl CudaStream {
     /// Copies from memory to the host, behind everything enqueued, and waits for it.
     pub(super) fn bring(&mut self, memory: &Arc<Allocation>, offset: usize, into: &mut [u8]) -> Result<()> {
         let _entered = self.shared.enter()?;
-        let mut under_way: VecDeque<Pending> = VecDeque::new();
-        let (size, total) = (piece(into.len()), into.len());
-        let (mut asked, mut arrived) = (0, 0);
-        while arrived < total {
-            while asked < total && under_way.len() < PIECES {
-                let bytes = size.min(total - asked);
-                under_way.push_back(self.fetch(memory, offset + asked, bytes)?);
-                asked += bytes;
+        let mut under_way: [Option<Pending>; PIECES] = Default::default();
+        let size = piece(into.len());
+        let count = into.len().div_ceil(size);
+        for i in 0..count + PIECES {
+            let oldest = &mut under_way[i % PIECES];
+            if let Some(pending) = oldest.take() {
+                pending.mark.wait_for(u64::MAX)?;
+                self.reap()?;
+                // What is read may be the result of wrong data: then that is the answer, and nothing is copied.
+                self.take_failure()?;
+                let start = (i - PIECES) * size;
+                let bytes = pending.bytes;
+                pending.finish(&mut into[start..start + bytes])?;
             }
-            let Some(oldest) = under_way.pop_front() else { break };
-            oldest.mark.wait_for(u64::MAX)?;
-            self.reap()?;
-            // What is read may be the result of wrong data: then that is the answer, and nothing is copied.
-            self.take_failure()?;
-            let part = arrived..arrived + oldest.bytes;
-            arrived = part.end;
-            oldest.finish(&mut into[part])?;
+            if i < count {
+                let start = i * size;
+                *oldest = Some(self.fetch(memory, offset + start, size.min(into.len() - start))?);
+            }
         }
         Ok(())
     }

@@ -165,7 +165,7 @@ fn modules_that_are_refused() {
         (".version eight\n", "'eight' where a version"),
         (".version 8.0\n.target texmode_unified\n", "line 2"),
         (".version 8.0\n.target sm_70\n.address_size 32\n", "line 3"),
-        (".version 8.0\n.target sm_70\n.entry f() { ret; }", "no '.address_size 64'"),
+        (".version 8.0\n.target sm_70\n.entry f() { ret; }", "where .address_size 64"),
     ];
     for (text, part) in malformed {
         let error = of(text);
@@ -175,7 +175,7 @@ fn modules_that_are_refused() {
     for (text, part) in [
         (".entry", "line 4: the text ends"),
         (".entry 7f() { ret; }", "'7f' where a name"),
-        (".entry f(.param .u64 a) {\n ret;", "line 5: the text ends where a closing bracket"),
+        (".entry f(.param .u64 a) {\n ret;", "line 5: the text ends where } should"),
         (".entry f(.param .u64 a) { ret; ) }", "')' where } should"),
         ("}\n", "'}' where what it closes"),
         (".entry f(.param .u64 a,\n) { ret; }", "line 5"),
@@ -183,7 +183,7 @@ fn modules_that_are_refused() {
         (".entry f(.reg .u64 a) { ret; }", "'.reg' where .param"),
         (".entry f(.param .texref a) { ret; }", "'.texref' where a parameter's type"),
         (".entry f(.param a) { ret; }", "'a' where a parameter's type"),
-        (".entry f(.param .u64) { ret; }", "')' where a parameter's type"),
+        (".entry f(.param .u64) { ret; }", "')' where a parameter's name"),
         (".entry f(.param .align 3 .b8 a[8]) { ret; }", "power of two"),
         (".entry f(.param .b8 a[0]) { ret; }", "no bytes"),
         (".entry f(.param .b8 a[40000]) { ret; }", "no bytes, or"),
@@ -193,7 +193,7 @@ fn modules_that_are_refused() {
         (".entry f() .maxntid 1,2,3,4 { ret; }", "no fourth"),
         (".entry f() .maxntid 1, { ret; }", "'{' where a number"),
         (".entry f() ret;", "'ret' where a kernel's body"),
-        (".entry f() { .entry g() { ret; } }", "'.entry' where a closing"),
+        (".entry f() { .entry g() { ret; } }", "'.entry' where }"),
         ("/* no end", "comment does not end"),
         (".file 1 \"no end\n", "quotes does not end"),
         ("\u{7f}", "has not"),
