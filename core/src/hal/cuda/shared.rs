@@ -52,16 +52,7 @@ impl Shared {
     pub fn open(physical: &Physical) -> Result<Shared> {
         let Physical { driver, info, handle, capability, .. } = physical;
         if *capability < LEAST {
-            fail!(
-                Unsupported,
-                "{} ({}) has compute capability {}.{}; adead needs {}.{}",
-                info.id,
-                info.name,
-                capability / 10,
-                capability % 10,
-                LEAST / 10,
-                LEAST % 10
-            );
+            fail!(Unsupported, "{} ({}) is {}; adead needs sm_{LEAST} or later", info.id, info.name, info.arch);
         }
         let mut context = ptr::null_mut();
         // SAFETY: a device of this driver; the context is released when this is dropped.

@@ -20,7 +20,7 @@ pub const MOST_PARAMETERS: usize = 32_764;
 const ALIGN: usize = 16;
 
 /// A kernel as its module tells of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Entry {
     pub name: String,
     /// Offset and bytes of each parameter.
@@ -62,25 +62,19 @@ impl UserKernel {
         if !source.constants.is_empty() {
             fail!(InvalidArgument, "a CUDA kernel has no specialization constants: got {}", source.constants.len());
         }
-        let mut entry = match &entries {
-            Some(entries) => choose(entries, source.entry)?.clone(),
-            None => Entry::default(),
-        };
+        let entry = entries.map(|entries| choose(entries, source.entry)).transpose()?;
         let _entered = shared.enter()?;
         let module = Module::load(shared, source.code)?;
-        if entries.is_none() {
-            let entries = module.names()?.into_iter().map(|name| Entry { name, ..Entry::default() });
-            entry = choose(&entries.collect::<Vec<_>>(), source.entry)?.clone();
-        }
+        let fatbin = entry.is_none();
+        let mut entry = match entry {
+            Some(entry) => entry,
+            None => choose(module.entries()?, source.entry)?,
+        };
         let function = module.function(&entry.name)?;
-        if source.code.starts_with(ELF) || entries.is_none() {
+        if fatbin || source.code.starts_with(ELF) {
             match shared.parameters_of(function)? {
                 Some(parameters) => entry.parameters = parameters,
-                None if entries.is_none() => fail!(
-                    Unsupported,
-                    "{}'s driver is older than CUDA 12.4 and does not tell what a fatbin's kernels take: load the cubin or PTX",
-                    shared.id()
-                ),
+                None if fatbin => return Err(shared.too_old()),
                 None => {}
             }
         }
@@ -157,37 +151,35 @@ fn look(module: &[u8]) -> Result<Option<Vec<Entry>>> {
         return cubin::entries(module).map(Some);
     }
     if module.starts_with(&FATBIN) {
-        // Version, bytes of this header, bytes behind it.
-        let size = module.get(8..16).and_then(|size| size.try_into().ok()).map(u64::from_le_bytes);
-        let header = module.get(6..8).and_then(|size| size.try_into().ok()).map(u16::from_le_bytes);
-        let whole = size
-            .zip(header)
-            .is_some_and(|(size, header)| header >= 16 && size.saturating_add(header.into()) <= module.len() as u64);
-        if !whole {
-            fail!(InvalidKernel, "the fatbin is cut off: it has {} bytes", module.len());
+        if !cubin::is_whole(module) {
+            return Err(cubin::bad("it is cut off"));
         }
         return Ok(None);
     }
     let text = module.strip_suffix(&[0]).unwrap_or(module);
     match std::str::from_utf8(text) {
         Ok(text) => ptx::entries(text).map(Some),
-        Err(_) => fail!(InvalidKernel, "the module is neither PTX nor a cubin nor a fatbin"),
+        Err(_) => Err(cubin::bad("it is neither PTX nor a cubin nor a fatbin")),
     }
 }
 
 /// The kernel of that name; without one the first.
-fn choose<'a>(entries: &'a [Entry], name: Option<&str>) -> Result<&'a Entry> {
-    let found = match name {
-        Some(name) => entries.iter().find(|entry| entry.name == name),
-        None => entries.first(),
-    };
+fn choose(mut entries: Vec<Entry>, name: Option<&str>) -> Result<Entry> {
+    if entries.is_empty() {
+        return Err(cubin::bad("it has no kernel"));
+    }
+    let found = name.map_or(Some(0), |name| entries.iter().position(|entry| entry.name == name));
     match (found, name) {
-        (Some(entry), _) => Ok(entry),
-        (None, Some(name)) => {
+        (Some(found), _) => Ok(entries.swap_remove(found)),
+        (None, name) => {
             let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
-            fail!(InvalidArgument, "the module has no kernel '{name}': it has {}", names.join(", "))
+            fail!(
+                InvalidArgument,
+                "the module has no kernel '{}': it has {}",
+                name.unwrap_or_default(),
+                names.join(", ")
+            )
         }
-        (None, None) => fail!(InvalidKernel, "the module has no kernel"),
     }
 }
 
@@ -267,17 +259,13 @@ impl Module {
         Ok(function)
     }
 
-    /// The names of its kernels, where the driver tells.
-    fn names(&self) -> Result<Vec<String>> {
+    /// Its kernels by name, where the driver tells.
+    fn entries(&self) -> Result<Vec<Entry>> {
         let api = self.shared.api();
         let (Some(count), Some(functions), Some(name)) =
             (api.module_function_count, api.module_functions, api.function_name)
         else {
-            fail!(
-                Unsupported,
-                "{}'s driver is older than CUDA 12.4 and does not tell a fatbin's kernels: load the cubin or PTX",
-                self.shared.id()
-            );
+            return Err(self.shared.too_old());
         };
         let mut number = 0;
         // SAFETY: it writes a number.
@@ -286,7 +274,7 @@ impl Module {
         // SAFETY: the list has room for that many.
         let result = unsafe { functions(list.as_mut_ptr(), number, self.handle) };
         self.shared.check(result, "listing a module's kernels")?;
-        let mut names = Vec::new();
+        let mut entries = Vec::new();
         for function in list {
             let mut text = ptr::null();
             // SAFETY: a function of the module; it writes the address of a text that ends with zero and lives as long.
@@ -294,14 +282,22 @@ impl Module {
             self.shared.check(result, "asking for a kernel's name")?;
             if !text.is_null() {
                 // SAFETY: as above.
-                names.push(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned());
+                let name = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
+                entries.push(Entry { name, ..Entry::default() });
             }
         }
-        Ok(names)
+        Ok(entries)
     }
 }
 
 impl Shared {
+    /// What a fatbin gets from a driver that does not tell what is in one.
+    #[cold]
+    fn too_old(&self) -> Error {
+        let text = format!("{}'s driver is older than CUDA 12.4: it takes PTX and cubins, not fatbins", self.id());
+        Error::new(Status::Unsupported, text)
+    }
+
     /// Offsets and bytes of a function's parameters, where the driver tells.
     fn parameters_of(&self, function: Handle) -> Result<Option<Vec<(usize, usize)>>> {
         let Some(info) = self.api().function_parameter else { return Ok(None) };

@@ -197,8 +197,8 @@ fn modules_that_are_refused() {
         ("/* no end", "comment does not end"),
         (".file 1 \"no end\n", "quotes does not end"),
         ("\u{7f}", "has not"),
-        (".global .u32 x;", "the module has no kernel"),
-        (".entry f() ;", "the module has no kernel"),
+        (".global .u32 x;", "it has no kernel"),
+        (".entry f() ;", "it has no kernel"),
     ] {
         let error = of(&format!("{head}{text}"));
         assert_eq!(error.status(), Status::InvalidKernel, "{text:?}");
