@@ -8,7 +8,7 @@ pub fn entries(text: &str) -> Result<Vec<Entry>> {
     let mut reader = Reader { text, line: 1, malformed: "" };
     reader.expect(".version")?;
     let version = reader.next();
-    if !version.split_once('.').is_some_and(|(major, minor)| number(major).and(number(minor)).is_some()) {
+    if version.split_once('.').and_then(|(major, minor)| number(major).and(number(minor))).is_none() {
         return Err(reader.wrong(version, "a version"));
     }
     reader.expect(".target")?;
