@@ -112,7 +112,8 @@ impl CudaStream {
         // SAFETY: the caller vouches for the function; the parameters are copied before it returns.
         let result = unsafe {
             let none = ptr::null_mut();
-            (self.shared.api().launch)(function, x, y, z, a, b, c, shared_bytes, self.stream, none, extra.as_mut_ptr())
+            let extra = if bytes == 0 { none } else { extra.as_mut_ptr() };
+            (self.shared.api().launch)(function, x, y, z, a, b, c, shared_bytes, self.stream, none, extra)
         };
         self.issued(result, "launching a kernel")
     }

@@ -386,15 +386,18 @@ functions! {
         let bytes = layout.last().map_or(0, |&(at, size)| at + size);
         let threads = [x, y, z, a, b, c].iter().map(|&n| u64::from(n)).product();
         let block = [a, b, c].iter().map(|&n| u64::from(n)).product::<u64>();
-        if threads == 0 || block > 1024 || y > 65_535 || z > 65_535 || !given.is_null() || extra.is_null() {
+        if threads == 0 || block > 1024 || y > 65_535 || z > 65_535 || !given.is_null() || extra.is_null() != (bytes == 0) {
             return Err(code::INVALID_VALUE);
         }
-        let extra = slice::from_raw_parts(extra, 5);
-        let size = extra[3].cast::<usize>().read();
-        if (extra[0].addr(), extra[2].addr(), extra[4].addr()) != (1, 2, 0) || size != bytes {
-            return Err(code::INVALID_VALUE);
+        let mut parameters = Vec::new();
+        if bytes > 0 {
+            let extra = slice::from_raw_parts(extra, 5);
+            let size = extra[3].cast::<usize>().read();
+            if (extra[0].addr(), extra[2].addr(), extra[4].addr()) != (1, 2, 0) || size != bytes {
+                return Err(code::INVALID_VALUE);
+            }
+            parameters.extend_from_slice(slice::from_raw_parts(extra[1].cast::<u8>(), size));
         }
-        let parameters = slice::from_raw_parts(extra[1].cast::<u8>(), size).to_vec();
         s.enqueue(stream, Work::Kernel { module, name, parameters, threads })?;
     }
     graph_instantiate(s, out: *mut Handle, graph: Handle, _flags: u64) {
