@@ -62,16 +62,26 @@ impl Mark {
         Arc::ptr_eq(&self.shared, shared)
     }
 
+    /// Asks the driver, whose context is current.
+    fn query(&self) -> Result<bool> {
+        // SAFETY: an event of this device.
+        let done = self.shared.is_done(unsafe { (self.shared.api().event_query)(self.event) })?;
+        if done {
+            self.done.store(true, Relaxed);
+        }
+        Ok(done)
+    }
+
     /// Waits for it, at most so many nanoseconds; whether it was reached.
     pub fn wait_for(&self, nanoseconds: u64) -> Result<bool> {
-        if self.is_done()? {
+        if self.done.load(Relaxed) {
             return Ok(true);
         }
         let _entered = self.shared.enter()?;
         let (start, most) = (Instant::now(), Duration::from_nanos(nanoseconds));
         loop {
             for _ in 0..16 {
-                if self.is_done()? {
+                if self.query()? {
                     return Ok(true);
                 }
                 std::hint::spin_loop();
@@ -101,12 +111,7 @@ impl Event for Mark {
             return Ok(true);
         }
         let _entered = self.shared.enter()?;
-        // SAFETY: an event of this device.
-        let done = self.shared.is_done(unsafe { (self.shared.api().event_query)(self.event) })?;
-        if done {
-            self.done.store(true, Relaxed);
-        }
-        Ok(done)
+        self.query()
     }
 
     fn wait(&self, nanoseconds: u64) -> Result<()> {
@@ -156,7 +161,7 @@ impl Shared {
         let event = self.new_event(0)?;
         let made = self
             // SAFETY: an event and a stream of this device.
-            .at_once("taking a time", |stream| unsafe { (self.api().event_record)(event, stream) })
+            .at_once("taking a time", &|stream| unsafe { (self.api().event_record)(event, stream) })
             .and_then(|()| base.as_ref().map_or(Ok(0), |base| self.since(base, event)));
         let nanoseconds = match made {
             Ok(nanoseconds) => nanoseconds,

@@ -18,6 +18,7 @@ mod shared;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod transfer;
 mod user;
 
 use super::{Buffer, Device, DeviceInfo, Kernel, KernelSource, MemoryUse, Stream};
@@ -105,7 +106,7 @@ impl Device for CudaDevice {
         let buffer = self.buffer(bytes)?;
         if bytes > 0 {
             let (api, address) = (self.shared.api(), buffer.memory.address);
-            self.shared.at_once("clearing memory", |stream| {
+            self.shared.at_once("clearing memory", &|stream| {
                 // SAFETY: whole words of an allocation that nothing uses; it is waited for.
                 unsafe { (api.set_words)(address, 0, bytes.div_ceil(4), stream) }
             })?;

@@ -1,6 +1,6 @@
 //! The GPUs that the driver has and what they can do.
 
-use super::api::{Driver, attribute, code};
+use super::api::{Api, Driver, attribute, code};
 use crate::error::{Result, fail};
 use crate::hal::{ContractLevel, DeviceInfo, DeviceKind};
 use std::ffi::{CStr, c_char};
@@ -52,12 +52,7 @@ impl Physical {
             ((api.device_memory)(&mut memory, handle), (api.device_uuid)(&mut uuid, handle) == code::SUCCESS)
         };
         driver.check(result, &id, "asking for its memory")?;
-        let get = |what: i32| {
-            let mut value = 0;
-            // SAFETY: it writes a number.
-            let known = unsafe { (api.device_attribute)(&mut value, what, handle) } == code::SUCCESS;
-            if known { value.max(0) as u32 } else { 0 }
-        };
+        let get = |what: i32| attribute_of(api, handle, what);
         let (major, minor) = (get(attribute::MAJOR), get(attribute::MINOR));
         let info = DeviceInfo {
             id,
@@ -83,6 +78,15 @@ impl Physical {
             shared_memory: [get(attribute::SHARED_MEMORY), get(attribute::SHARED_MEMORY_OPTIN)],
         })
     }
+}
+
+/// An attribute of a device, 0 where the driver does not know it.
+#[inline(never)]
+fn attribute_of(api: &Api, device: i32, what: i32) -> u32 {
+    let mut value = 0;
+    // SAFETY: it writes a number.
+    let known = unsafe { (api.device_attribute)(&mut value, what, device) } == code::SUCCESS;
+    if known { value.max(0) as u32 } else { 0 }
 }
 
 /// Text in a fixed array, up to its zero.

@@ -2,51 +2,58 @@
 
 use super::user::{Entry, MOST_PARAMETERS};
 use crate::error::{Error, Result, Status};
-use std::fmt::Arguments;
 
 /// The kernels of a text, in its order. `invalid_kernel` names the line.
 pub fn entries(text: &str) -> Result<Vec<Entry>> {
-    let mut reader = Reader { text, line: 1 };
+    let mut reader = Reader { text, line: 1, malformed: "" };
     reader.expect(".version")?;
-    let version = reader.some("a version")?;
-    let numbers = |(major, minor): (&str, &str)| number(major).is_some() && number(minor).is_some();
-    if !version.split_once('.').is_some_and(numbers) {
-        return reader.fail(format_args!("'{version}' is no version"));
+    let version = reader.next();
+    if version.split_once('.').and_then(|(major, minor)| number(major).and(number(minor))).is_none() {
+        return Err(reader.wrong(version, "a version"));
     }
     reader.expect(".target")?;
-    let target = reader.some("a target")?;
+    let target = reader.next();
     if !target.starts_with("sm_") {
-        return reader.fail(format_args!("the target must be an architecture as sm_70, and is '{target}'"));
+        return Err(reader.wrong(target, "an architecture as sm_70"));
     }
     let mut entries = Vec::new();
     let mut wide = false;
-    while let Some(token) = reader.next()? {
-        match token {
+    loop {
+        match reader.next() {
             ".entry" => entries.extend(reader.entry()?),
             ".address_size" => {
                 reader.expect("64")?;
                 wide = true;
             }
-            "{" | "(" | "[" => reader.skip(token)?,
-            "}" | ")" | "]" => return reader.fail(format_args!("'{token}' closes nothing")),
+            open @ ("{" | "(" | "[") => reader.skip(open)?,
+            close @ ("}" | ")" | "]") => return Err(reader.wrong(close, "what it closes")),
+            "" if wide && reader.malformed.is_empty() => return Ok(entries),
+            "" => return Err(reader.wrong("", ".address_size 64")),
             _ => {}
         }
     }
-    if !wide {
-        return reader.fail(format_args!("there is no '.address_size 64'"));
-    }
-    Ok(entries)
 }
 
 /// A text with what was read of it cut off.
 struct Reader<'a> {
     text: &'a str,
     line: usize,
+    /// What is wrong with what comes now, if it is no word at all.
+    malformed: &'static str,
 }
 
 impl<'a> Reader<'a> {
-    fn fail<T>(&self, what: Arguments<'_>) -> Result<T> {
-        Err(Error::formatted(Status::InvalidKernel, format_args!("PTX, line {}: {what}", self.line)))
+    /// Something that should not be there.
+    #[cold]
+    #[inline(never)]
+    fn wrong(&self, token: &str, wanted: &str) -> Error {
+        let line = self.line;
+        let text = match (token, self.malformed) {
+            ("", "") => format!("PTX, line {line}: the text ends where {wanted} should be"),
+            ("", malformed) => format!("PTX, line {line}: {malformed}"),
+            _ => format!("PTX, line {line}: '{token}' where {wanted} should be"),
+        };
+        Error::new(Status::InvalidKernel, text)
     }
 
     /// Takes so many bytes, which end at a character's end.
@@ -57,85 +64,63 @@ impl<'a> Reader<'a> {
         taken
     }
 
-    /// The next word, text in quotes or character; `None` at the end.
-    fn next(&mut self) -> Result<Option<&'a str>> {
+    /// The next word, text in quotes or character; nothing at the end, and where there is none of these.
+    #[inline(never)]
+    fn next(&mut self) -> &'a str {
         loop {
             let bytes = self.text.as_bytes();
-            let Some(&first) = bytes.first() else { return Ok(None) };
-            let length = match first {
-                b' ' | b'\t' | b'\r' | b'\n' | 0x0b | 0x0c => {
-                    self.take(1);
-                    continue;
+            let Some(&first) = bytes.first() else { return "" };
+            let end = |found: Option<usize>| found.unwrap_or(bytes.len());
+            if bytes.starts_with(b"//") {
+                self.take(end(bytes.iter().position(|&byte| byte == b'\n')));
+            } else if bytes.starts_with(b"/*") {
+                let Some(end) = self.text.find("*/") else {
+                    self.malformed = "a comment does not end";
+                    return "";
+                };
+                self.take(end + 2);
+            } else if first.is_ascii_whitespace() || first == 0x0b {
+                self.take(1);
+            } else if first == b'"' {
+                match bytes[1..].iter().position(|&byte| matches!(byte, b'"' | b'\n')) {
+                    Some(end) if bytes[end + 1] == b'"' => return self.take(end + 2),
+                    _ => self.malformed = "a text in quotes does not end",
                 }
-                b'/' if bytes.starts_with(b"//") => {
-                    let end = bytes.iter().position(|&byte| byte == b'\n');
-                    self.take(end.unwrap_or(bytes.len()));
-                    continue;
-                }
-                b'/' if bytes.starts_with(b"/*") => {
-                    let Some(end) = self.text.find("*/") else {
-                        return self.fail(format_args!("a comment does not end"));
-                    };
-                    self.take(end + 2);
-                    continue;
-                }
-                b'"' => match bytes[1..].iter().position(|&byte| matches!(byte, b'"' | b'\n')) {
-                    Some(end) if bytes[end + 1] == b'"' => end + 2,
-                    _ => return self.fail(format_args!("a text in quotes does not end")),
-                },
-                _ if is_word(first) => bytes.iter().position(|&byte| !is_word(byte)).unwrap_or(bytes.len()),
-                0x21..=0x7e => 1,
-                _ => return self.fail(format_args!("a character of code {first:#04x}")),
-            };
-            return Ok(Some(self.take(length)));
-        }
-    }
-
-    /// The next word, which must be there.
-    fn some(&mut self, what: &str) -> Result<&'a str> {
-        match self.next()? {
-            Some(token) => Ok(token),
-            None => self.fail(format_args!("the text ends where {what} should be")),
+                return "";
+            } else if is_word(first) {
+                return self.take(end(bytes.iter().position(|&byte| !is_word(byte))));
+            } else if first.is_ascii_graphic() {
+                return self.take(1);
+            } else {
+                self.malformed = "a character that PTX has not";
+                return "";
+            }
         }
     }
 
     fn expect(&mut self, wanted: &str) -> Result<()> {
-        match self.some(wanted)? {
-            token if token == wanted => Ok(()),
-            token => self.fail(format_args!("'{token}' where '{wanted}' should be")),
-        }
+        let token = self.next();
+        if token == wanted { Ok(()) } else { Err(self.wrong(token, wanted)) }
     }
 
     fn number(&mut self, what: &str) -> Result<u32> {
-        let token = self.some(what)?;
-        match number(token) {
-            Some(number) => Ok(number),
-            None => self.fail(format_args!("'{token}' where {what} should be")),
-        }
-    }
-
-    fn name(&mut self) -> Result<&'a str> {
-        let token = self.some("a name")?;
-        if !is_name(token) {
-            return self.fail(format_args!("'{token}' where a name should be"));
-        }
-        Ok(token)
+        let token = self.next();
+        number(token).ok_or_else(|| self.wrong(token, what))
     }
 
     /// Skips to what closes a bracket.
     fn skip(&mut self, open: &'a str) -> Result<()> {
         let mut open = vec![open];
         while let Some(&last) = open.last() {
-            let token = self.some("a closing bracket")?;
-            match token {
-                "{" | "(" | "[" => open.push(token),
-                "}" | ")" | "]" => {
-                    if !matches!((last, token), ("{", "}") | ("(", ")") | ("[", "]")) {
-                        return self.fail(format_args!("'{token}' closes a '{last}'"));
-                    }
-                    open.pop();
-                }
-                ".entry" => return self.fail(format_args!("a kernel in what '{last}' opens")),
+            let closes = match last {
+                "{" => "}",
+                "(" => ")",
+                _ => "]",
+            };
+            match self.next() {
+                token @ ("{" | "(" | "[") => open.push(token),
+                token if token == closes => drop(open.pop()),
+                token @ ("}" | ")" | "]" | ".entry" | "") => return Err(self.wrong(token, closes)),
                 _ => {}
             }
         }
@@ -144,124 +129,120 @@ impl<'a> Reader<'a> {
 
     /// A kernel, behind `.entry`; nothing where it is only declared.
     fn entry(&mut self) -> Result<Option<Entry>> {
-        let mut entry = Entry { name: self.name()?.into(), ..Entry::default() };
-        let mut token = self.some("'{'")?;
+        let name = self.next();
+        if !is_name(name) {
+            return Err(self.wrong(name, "a name"));
+        }
+        let mut entry = Entry { name: name.into(), ..Entry::default() };
+        let mut token = self.next();
         if token == "(" {
-            self.parameters(&mut entry)?;
-            token = self.some("'{'")?;
+            self.parameters(&mut entry.parameters)?;
+            token = self.next();
         }
         loop {
-            match token {
+            let directive = token;
+            match directive {
                 "{" => {
-                    self.skip(token)?;
+                    self.skip(directive)?;
                     return Ok(Some(entry));
                 }
                 ";" => return Ok(None),
                 ".pragma" => {
-                    while self.some("';'")? != ";" {}
-                    token = self.some("'{'")?;
+                    while !matches!(self.next(), ";" | "") {}
+                    token = self.next();
+                    continue;
                 }
-                _ if token.starts_with('.') => {
-                    let mut size = [1; 3];
-                    let directive = token;
-                    let mut axis = 0;
-                    token = self.some("'{'")?;
-                    while let Some(value) = number(token) {
-                        if axis == 3 {
-                            return self.fail(format_args!("{directive} has more than three numbers"));
-                        }
-                        size[axis] = value;
-                        axis += 1;
-                        token = self.some("'{'")?;
-                        if token != "," {
-                            break;
-                        }
-                        token = self.some("a number")?;
-                        if number(token).is_none() {
-                            return self.fail(format_args!("'{token}' where a number should be"));
-                        }
-                    }
-                    if matches!(directive, ".reqntid" | ".maxntid") {
-                        if axis == 0 || size.contains(&0) {
-                            return self.fail(format_args!("{directive} has no number of threads"));
-                        }
-                        let place = if directive == ".reqntid" { &mut entry.required } else { &mut entry.most };
-                        *place = Some(size);
-                    }
-                }
-                _ => return self.fail(format_args!("'{token}' where the body of {} should be", entry.name)),
+                _ if !directive.starts_with('.') => return Err(self.wrong(directive, "a kernel's body")),
+                _ => {}
             }
+            let (mut size, mut axis) = ([1; 3], 0);
+            token = self.next();
+            while let Some(value) = number(token) {
+                if axis == 3 {
+                    return Err(self.wrong(token, "no fourth number"));
+                }
+                size[axis] = value;
+                axis += 1;
+                token = self.next();
+                if token != "," {
+                    break;
+                }
+                token = self.next();
+                if number(token).is_none() {
+                    return Err(self.wrong(token, "a number"));
+                }
+            }
+            let place = match directive {
+                ".reqntid" => &mut entry.required,
+                ".maxntid" => &mut entry.most,
+                _ => continue,
+            };
+            if axis == 0 || size.contains(&0) {
+                return Err(self.wrong(directive, "a number of threads"));
+            }
+            *place = Some(size);
         }
     }
 
     /// The parameters of a kernel, behind `(`.
-    fn parameters(&mut self, entry: &mut Entry) -> Result<()> {
-        let mut token = self.some("a parameter")?;
-        let mut end = 0;
-        while token != ")" {
+    fn parameters(&mut self, list: &mut Vec<(usize, usize)>) -> Result<()> {
+        let (mut token, mut end) = (self.next(), 0usize);
+        if token == ")" {
+            return Ok(());
+        }
+        loop {
             if token != ".param" {
-                return self.fail(format_args!("'{token}' where '.param' should be"));
+                return Err(self.wrong(token, ".param"));
             }
-            let (mut size, mut align) = (0, 1);
-            let name = loop {
-                let word = self.some("a parameter's name")?;
-                match word {
-                    ".align" => align = self.alignment()?,
-                    ".ptr" if size > 0 => {}
-                    _ if word.starts_with('.') && size == 0 => {
-                        let Some(bytes) = bytes_of(word) else {
-                            return self.fail(format_args!("a parameter of type '{word}'"));
-                        };
-                        size = bytes;
-                        align = align.max(bytes);
-                    }
-                    _ => break word,
-                }
-                // The alignment behind .ptr is that of what it points to.
-                if word == ".ptr" {
-                    let mut word = self.some("a parameter's name")?;
-                    if matches!(word, ".global" | ".const" | ".shared" | ".local") {
-                        word = self.some("a parameter's name")?;
-                    }
-                    if word == ".align" {
-                        self.alignment()?;
-                        word = self.some("a parameter's name")?;
-                    }
-                    break word;
-                }
-            };
-            if size == 0 || !is_name(name) {
-                return self.fail(format_args!("'{name}' where a parameter's type and name should be"));
+            token = self.next();
+            let mut align = 1;
+            if token == ".align" {
+                align = self.alignment()?;
+                token = self.next();
             }
-            token = self.some("')'")?;
+            let Some(mut size) = bytes_of(token) else { return Err(self.wrong(token, "a parameter's type")) };
+            align = align.max(size);
+            token = self.next();
+            // What it points to, and how that is aligned.
+            if token == ".ptr" {
+                token = self.next();
+                if matches!(token, ".global" | ".const" | ".shared" | ".local") {
+                    token = self.next();
+                }
+                if token == ".align" {
+                    self.alignment()?;
+                    token = self.next();
+                }
+            }
+            if !is_name(token) {
+                return Err(self.wrong(token, "a parameter's name"));
+            }
+            token = self.next();
             if token == "[" {
-                let count = self.number("an array's length")? as usize;
+                size = size.saturating_mul(self.number("an array's length")? as usize);
                 self.expect("]")?;
-                size = size.saturating_mul(count);
-                token = self.some("')'")?;
+                token = self.next();
             }
-            let offset = usize::next_multiple_of(end, align);
+            let offset = end.next_multiple_of(align);
             end = offset.saturating_add(size);
             if size == 0 || end > MOST_PARAMETERS {
-                return self.fail(format_args!("{name} has {size} bytes; parameters have 1 to {MOST_PARAMETERS}"));
+                self.malformed = "a parameter has no bytes, or all together more than 32764";
+                return Err(self.wrong("", ""));
             }
-            entry.parameters.push((offset, size));
-            if token == "," {
-                token = self.some("a parameter")?;
-                if token == ")" {
-                    return self.fail(format_args!("')' where '.param' should be"));
-                }
-            } else if token != ")" {
-                return self.fail(format_args!("'{token}' where ',' or ')' should be"));
+            list.push((offset, size));
+            match token {
+                "," => token = self.next(),
+                ")" => return Ok(()),
+                _ => return Err(self.wrong(token, "',' or ')'")),
             }
         }
-        Ok(())
     }
 
     fn alignment(&mut self) -> Result<usize> {
         let align = self.number("an alignment")? as usize;
         if !align.is_power_of_two() || align > MOST_PARAMETERS {
-            return self.fail(format_args!("an alignment of {align}"));
+            self.malformed = "an alignment that is no power of two";
+            return Err(self.wrong("", ""));
         }
         Ok(align)
     }
@@ -277,24 +258,31 @@ fn is_name(token: &str) -> bool {
 }
 
 /// A whole number as PTX has them.
+#[inline(never)]
 fn number(token: &str) -> Option<u32> {
-    let digits = token.strip_suffix('U').unwrap_or(token);
-    match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
-        Some(hex) if !hex.starts_with('+') => u32::from_str_radix(hex, 16).ok(),
-        _ if digits.starts_with('+') => None,
-        _ if digits.len() > 1 && digits.starts_with('0') => u32::from_str_radix(digits, 8).ok(),
-        _ => digits.parse().ok(),
-    }
+    let token = token.strip_suffix('U').unwrap_or(token);
+    let (digits, radix) = match token.as_bytes() {
+        [b'0', b'x' | b'X', ..] => (&token[2..], 16),
+        [b'0', _, ..] => (token, 8),
+        _ => (token, 10),
+    };
+    // A sign is none of its digits.
+    if digits.starts_with('+') { None } else { u32::from_str_radix(digits, radix).ok() }
 }
 
-/// The bytes of a type.
+/// The bytes of a type: of as many bits.
 fn bytes_of(kind: &str) -> Option<usize> {
-    Some(match kind {
-        ".b8" | ".u8" | ".s8" => 1,
-        ".b16" | ".u16" | ".s16" | ".f16" | ".bf16" => 2,
-        ".b32" | ".u32" | ".s32" | ".f32" | ".f16x2" | ".bf16x2" => 4,
-        ".b64" | ".u64" | ".s64" | ".f64" => 8,
-        ".b128" => 16,
-        _ => return None,
-    })
+    let kind = kind.strip_prefix('.')?;
+    if kind == "f16x2" || kind == "bf16x2" {
+        return Some(4);
+    }
+    let bits = kind.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+    let exists = match &kind[..kind.len() - bits.len()] {
+        "b" => matches!(bits, "8" | "16" | "32" | "64" | "128"),
+        "u" | "s" => matches!(bits, "8" | "16" | "32" | "64"),
+        "f" => matches!(bits, "16" | "32" | "64"),
+        "bf" => bits == "16",
+        _ => false,
+    };
+    if exists { number(bits).map(|bits| bits as usize / 8) } else { None }
 }

@@ -31,16 +31,22 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 /// While it is there, the device's context is this thread's current one.
-pub struct Entered<'a>(Option<&'a Shared>);
+pub struct Entered(Option<&'static Api>);
 
-impl Drop for Entered<'_> {
+impl Drop for Entered {
+    #[inline]
     fn drop(&mut self) {
-        if let Some(shared) = self.0 {
-            let mut ours = ptr::null_mut();
-            // SAFETY: ours was pushed, so what was current before is below it.
-            let _ = unsafe { (shared.api().context_pop)(&mut ours) };
+        if let Some(api) = self.0 {
+            leave(api);
         }
     }
+}
+
+#[inline(never)]
+fn leave(api: &Api) {
+    let mut ours = ptr::null_mut();
+    // SAFETY: ours was pushed, so what was current before is below it.
+    let _ = unsafe { (api.context_pop)(&mut ours) };
 }
 
 impl Shared {
@@ -48,16 +54,7 @@ impl Shared {
     pub fn open(physical: &Physical) -> Result<Shared> {
         let Physical { driver, info, handle, capability, .. } = physical;
         if *capability < LEAST {
-            fail!(
-                Unsupported,
-                "{} ({}) has compute capability {}.{}; adead needs {}.{}",
-                info.id,
-                info.name,
-                capability / 10,
-                capability % 10,
-                LEAST / 10,
-                LEAST % 10
-            );
+            fail!(Unsupported, "{} ({}) is {}; adead needs sm_{LEAST} or later", info.id, info.name, info.arch);
         }
         let mut context = ptr::null_mut();
         // SAFETY: a device of this driver; the context is released when this is dropped.
@@ -98,32 +95,32 @@ impl Shared {
     }
 
     /// Makes its context current, if it can be used here and now.
-    #[inline]
-    pub fn enter(&self) -> Result<Entered<'_>> {
+    #[inline(never)]
+    pub fn enter(&self) -> Result<Entered> {
         self.usable()?;
         self.make_current()
     }
 
     /// Makes its context current for giving something back, which even a lost device is asked to; `None` where there is no driver.
-    pub fn enter_to_destroy(&self) -> Option<Entered<'_>> {
+    #[inline(never)]
+    pub fn enter_to_destroy(&self) -> Option<Entered> {
         if !self.is_here() {
             return None;
         }
         self.make_current().or_else(|_| self.push()).ok()
     }
 
-    #[inline]
-    fn make_current(&self) -> Result<Entered<'_>> {
+    fn make_current(&self) -> Result<Entered> {
         let mut current = ptr::null_mut();
         // SAFETY: it writes a handle.
         self.check(unsafe { (self.api().context_current)(&mut current) }, "asking for the context")?;
         if current == self.context { Ok(Entered(None)) } else { self.push() }
     }
 
-    fn push(&self) -> Result<Entered<'_>> {
+    fn push(&self) -> Result<Entered> {
         // SAFETY: a context that is retained.
         self.check(unsafe { (self.api().context_push)(self.context) }, "making the context current")?;
-        Ok(Entered(Some(self)))
+        Ok(Entered(Some(self.api())))
     }
 
     /// A stream that does not wait for the default stream's work.
@@ -138,12 +135,18 @@ impl Shared {
     }
 
     /// Does something with a stream that nobody else uses, and waits for it.
-    pub fn at_once(&self, doing: &str, work: impl FnOnce(Handle) -> i32) -> Result<()> {
+    pub fn at_once(&self, doing: &str, work: &dyn Fn(Handle) -> i32) -> Result<()> {
         let _entered = self.enter()?;
         let own = self.own();
         self.check(work(*own), doing)?;
         // SAFETY: a stream of this device.
-        self.check(unsafe { (self.api().stream_synchronize)(*own) }, doing)
+        let wait = || unsafe { (self.api().stream_synchronize)(*own) };
+        let result = wait();
+        if result != code::SUCCESS {
+            // What the work uses is given back after an error: the driver is asked once more.
+            let _ = wait();
+        }
+        self.check(result, doing)
     }
 
     /// Bytes of the device's memory that the driver says are free.
@@ -156,7 +159,7 @@ impl Shared {
     }
 
     /// An error unless the device can be used here and now.
-    #[inline]
+    #[inline(never)]
     pub fn usable(&self) -> Result<()> {
         if self.lost.load(Relaxed) {
             return Err(self.lost());
@@ -183,7 +186,6 @@ impl Shared {
     }
 
     /// Whether something is done, by the result of asking for it.
-    #[inline]
     pub fn is_done(&self, result: i32) -> Result<bool> {
         match result {
             code::NOT_READY => Ok(false),
@@ -252,9 +254,7 @@ impl Drop for Shared {
         }
         // What it was counted from has an event.
         let base = self.base.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(base) = base {
-            self.destroy_event(base.event);
-        }
+        self.drop_base(base);
         let events = std::mem::take(self.events.get_mut().unwrap_or_else(PoisonError::into_inner));
         events.into_iter().for_each(|event| self.destroy_event(event));
         if let Some(_entered) = self.enter_to_destroy() {

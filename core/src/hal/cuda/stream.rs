@@ -20,19 +20,14 @@ use std::sync::Arc;
 
 /// Commands after which a batch ends.
 const FULL: u32 = 64;
-/// Bytes of the device's memory after which it does too, that they may be used again soon.
-const FULL_BYTES: usize = 256 << 20;
+/// The part of the device's memory after whose use it does too, that what is dropped may be used again soon.
+const FULL_PART: u64 = 16;
 /// Batches under way; the next one waits for the oldest.
 const IN_FLIGHT: usize = 32;
-/// Bytes of pinned memory that one copy takes at a time, at most.
-const PIECE: usize = 8 << 20;
-/// Pieces of a long copy that are under way.
-const PIECES: usize = 3;
-
 /// A stream of a device.
 pub struct CudaStream {
     pub shared: Arc<Shared>,
-    stream: Handle,
+    pub(super) stream: Handle,
     /// What is enqueued with no event behind it yet.
     open: Batch,
     /// Set while recording: what is recorded so far.
@@ -115,19 +110,18 @@ impl CudaStream {
             ptr::null_mut(),
         ];
         let ([x, y, z], [a, b, c]) = (grid, block);
-        let shared = self.shared.clone();
-        let _entered = shared.enter()?;
+        let _entered = self.shared.enter()?;
         // SAFETY: the caller vouches for the function; the parameters are copied before it returns.
         let result = unsafe {
             let none = ptr::null_mut();
-            (shared.api().launch)(function, x, y, z, a, b, c, shared_bytes, self.stream, none, extra.as_mut_ptr())
+            let extra = if bytes == 0 { none } else { extra.as_mut_ptr() };
+            (self.shared.api().launch)(function, x, y, z, a, b, c, shared_bytes, self.stream, none, extra)
         };
         self.issued(result, "launching a kernel")
     }
 
     /// The result of handing something to the stream: what was taken, the next event is behind.
-    #[inline]
-    fn issued(&mut self, result: i32, doing: &str) -> Result<()> {
+    pub(super) fn issued(&mut self, result: i32, doing: &str) -> Result<()> {
         self.shared.check(result, doing)?;
         self.batch().count += 1;
         Ok(())
@@ -135,7 +129,8 @@ impl CudaStream {
 
     /// Ends the batch if it is enough: behind each command.
     pub fn close_if_full(&mut self) -> Result<()> {
-        let full = self.open.count >= FULL || self.open.bytes >= FULL_BYTES;
+        let most = self.shared.physical.info.memory / FULL_PART;
+        let full = self.open.count >= FULL || self.open.bytes as u64 > most;
         if full && self.recording.is_none() { self.close() } else { Ok(()) }
     }
 
@@ -144,13 +139,12 @@ impl CudaStream {
         if self.open.count == 0 {
             return Ok(());
         }
-        let shared = self.shared.clone();
-        let _entered = shared.enter()?;
+        let _entered = self.shared.enter()?;
         while let Some(fault) = self.open.faults.first().cloned() {
-            self.open.fetch(&shared, self.stream, fault)?;
+            self.open.fetch(&self.shared, self.stream, fault)?;
             self.open.faults.remove(0);
         }
-        let mark = Mark::record(&shared, self.stream)?;
+        let mark = Mark::record(&self.shared, self.stream)?;
         self.last = Some(mark.clone());
         let next = self.idle.pop().unwrap_or_default();
         self.in_flight.push_back((mark, std::mem::replace(&mut self.open, next)));
@@ -163,7 +157,7 @@ impl CudaStream {
     }
 
     /// Lets go of what is done.
-    fn reap(&mut self) -> Result<()> {
+    pub(super) fn reap(&mut self) -> Result<()> {
         while let Some((mark, _)) = self.in_flight.front()
             && mark.is_done()?
             && let Some((_, mut batch)) = self.in_flight.pop_front()
@@ -177,8 +171,13 @@ impl CudaStream {
         Ok(())
     }
 
+    /// The first error that the device found in what is done.
+    pub(super) fn take_failure(&mut self) -> Result<()> {
+        std::mem::replace(&mut self.failure, Ok(()))
+    }
+
     /// The point after everything enqueued.
-    fn point(&mut self) -> Result<Arc<Mark>> {
+    pub(super) fn point(&mut self) -> Result<Arc<Mark>> {
         if self.recording.is_some() {
             fail!(InvalidArgument, "a stream that records has nothing to wait for: finish the recording first");
         }
@@ -196,36 +195,14 @@ impl CudaStream {
 
     /// Enqueues zeros for whole words: `bytes` is rounded up to four, which an allocation always has.
     fn zero(&mut self, memory: &Arc<Allocation>, offset: usize, bytes: usize) -> Result<()> {
-        let shared = self.shared.clone();
-        let _entered = shared.enter()?;
+        let _entered = self.shared.enter()?;
         // SAFETY: inside the allocation, which is kept.
         let result =
-            unsafe { (shared.api().set_words)(memory.address + offset as u64, 0, bytes.div_ceil(4), self.stream) };
+            unsafe { (self.shared.api().set_words)(memory.address + offset as u64, 0, bytes.div_ceil(4), self.stream) };
         self.issued(result, "clearing memory")?;
         self.keep_memory(memory);
         Ok(())
     }
-
-    /// Begins to bring part of a buffer to the host.
-    fn fetch(&mut self, memory: &Arc<Allocation>, offset: usize, bytes: usize) -> Result<Pending> {
-        let shared = self.shared.clone();
-        let _entered = shared.enter()?;
-        let staging = Allocation::new(&shared, bytes, Space::Host)?;
-        if bytes > 0 {
-            let from = memory.address + offset as u64;
-            // SAFETY: both parts are inside their allocations, which are kept.
-            let result = unsafe { (shared.api().copy_to_host)(staging.host().cast(), from, bytes, self.stream) };
-            self.issued(result, "copying to the host")?;
-            self.keep_memory(memory);
-            self.keep(staging.clone());
-        }
-        Ok(Pending { staging, mark: self.point()?, bytes })
-    }
-}
-
-/// The bytes of a piece of a copy of so many: enough pieces that the device copies one while the host copies another.
-fn piece(bytes: usize) -> usize {
-    (bytes / 4).next_multiple_of(1 << 20).clamp(1 << 20, PIECE)
 }
 
 impl Stream for CudaStream {
@@ -252,33 +229,7 @@ impl Stream for CudaStream {
         self.not_while_recording("a write from the host")?;
         check_slice("write", to.size(), offset, bytes.len())?;
         let memory = of_device(to, &self.shared)?.clone();
-        let shared = self.shared.clone();
-        let _entered = shared.enter()?;
-        let mut under_way: VecDeque<Arc<Mark>> = VecDeque::new();
-        let size = piece(bytes.len());
-        for (i, piece) in bytes.chunks(size).enumerate() {
-            if under_way.len() == PIECES
-                && let Some(oldest) = under_way.pop_front()
-            {
-                oldest.wait_for(u64::MAX)?;
-                self.reap()?;
-            }
-            let staging = Allocation::new(&shared, piece.len(), Space::Host)?;
-            let to = memory.address + (offset + i * size) as u64;
-            // SAFETY: new pinned memory of at least as many bytes, and a part of the allocation; both are kept.
-            let result = unsafe {
-                staging.host().copy_from_nonoverlapping(piece.as_ptr(), piece.len());
-                (shared.api().copy_to_device)(to, staging.host().cast(), piece.len(), self.stream)
-            };
-            self.issued(result, "copying from the host")?;
-            self.keep_memory(&memory);
-            self.keep(staging);
-            self.close_if_full()?;
-            if bytes.len() > size {
-                under_way.push_back(self.point()?);
-            }
-        }
-        Ok(())
+        self.send(&memory, offset, bytes)
     }
 
     fn read(&mut self, from: &dyn Buffer, offset: usize, into: &mut [u8]) -> Result<()> {
@@ -288,27 +239,7 @@ impl Stream for CudaStream {
             return self.synchronize();
         }
         let memory = of_device(from, &self.shared)?.clone();
-        let shared = self.shared.clone();
-        let _entered = shared.enter()?;
-        let mut under_way: VecDeque<Pending> = VecDeque::new();
-        let (size, total) = (piece(into.len()), into.len());
-        let (mut asked, mut arrived) = (0, 0);
-        while arrived < total {
-            while asked < total && under_way.len() < PIECES {
-                let bytes = size.min(total - asked);
-                under_way.push_back(self.fetch(&memory, offset + asked, bytes)?);
-                asked += bytes;
-            }
-            let Some(oldest) = under_way.pop_front() else { break };
-            oldest.mark.wait_for(u64::MAX)?;
-            self.reap()?;
-            // What is read may be the result of wrong data: then that is the answer, and nothing is copied.
-            std::mem::replace(&mut self.failure, Ok(()))?;
-            let part = arrived..arrived + oldest.bytes;
-            arrived = part.end;
-            oldest.finish(&mut into[part])?;
-        }
-        Ok(())
+        self.bring(&memory, offset, into)
     }
 
     fn download(&mut self, from: Slice<'_>) -> Result<Box<dyn Download>> {
@@ -329,11 +260,10 @@ impl Stream for CudaStream {
         if bytes == 0 {
             return self.shared.usable();
         }
-        let shared = self.shared.clone();
-        let _entered = shared.enter()?;
+        let _entered = self.shared.enter()?;
         let (x, y) = (source.address + a as u64, target.address + b as u64);
         // SAFETY: both parts are inside their allocations, which are kept.
-        let result = unsafe { (shared.api().copy_on_device)(y, x, bytes, self.stream) };
+        let result = unsafe { (self.shared.api().copy_on_device)(y, x, bytes, self.stream) };
         self.issued(result, "copying")?;
         self.keep_memory(source);
         self.keep_memory(target);
@@ -419,7 +349,7 @@ impl Stream for CudaStream {
     fn synchronize(&mut self) -> Result<()> {
         self.point()?.wait_for(u64::MAX)?;
         self.reap()?;
-        std::mem::replace(&mut self.failure, Ok(()))
+        self.take_failure()
     }
 
     fn is_idle(&mut self) -> Result<bool> {
@@ -451,38 +381,5 @@ pub fn of_device<'a>(buffer: &'a dyn Buffer, shared: &Arc<Shared>) -> Result<&'a
     match buffer.as_any().downcast_ref::<CudaBuffer>() {
         Some(buffer) if buffer.memory.is_of(shared) => Ok(&buffer.memory),
         _ => fail!(InvalidArgument, "a buffer is on {}, not on {}", buffer.device_name(), shared.id()),
-    }
-}
-
-/// Bytes on their way to the host.
-struct Pending {
-    staging: Arc<Allocation>,
-    mark: Arc<Mark>,
-    bytes: usize,
-}
-
-impl Pending {
-    fn finish(self, into: &mut [u8]) -> Result<()> {
-        self.mark.wait_for(u64::MAX)?;
-        // SAFETY: the device has written that many bytes of the pinned memory, and nobody else has it.
-        unsafe { into.as_mut_ptr().copy_from_nonoverlapping(self.staging.host(), self.bytes) };
-        Ok(())
-    }
-}
-
-impl Download for Pending {
-    fn size(&self) -> usize {
-        self.bytes
-    }
-
-    fn is_done(&self) -> Result<bool> {
-        self.mark.is_done()
-    }
-
-    fn take(self: Box<Self>, into: &mut [u8]) -> Result<()> {
-        if into.len() != self.bytes {
-            fail!(InvalidArgument, "the download has {} bytes and the place for it {}", self.bytes, into.len());
-        }
-        self.finish(into)
     }
 }

@@ -4,13 +4,11 @@
 //! are its push constants, each at its own offset.
 
 use super::api::{Handle, code};
-use super::memory::Allocation;
 use super::shared::Shared;
 use super::stream::{CudaStream, of_device};
 use super::{cubin, ptx};
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::{Kernel, KernelSource, Parameter, Slice, check_slice};
-use smallvec::{SmallVec, smallvec};
 use std::any::Any;
 use std::ffi::{CStr, CString, c_void};
 use std::ptr;
@@ -22,7 +20,7 @@ pub const MOST_PARAMETERS: usize = 32_764;
 const ALIGN: usize = 16;
 
 /// A kernel as its module tells of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Entry {
     pub name: String,
     /// Offset and bytes of each parameter.
@@ -64,25 +62,19 @@ impl UserKernel {
         if !source.constants.is_empty() {
             fail!(InvalidArgument, "a CUDA kernel has no specialization constants: got {}", source.constants.len());
         }
-        let mut entry = match &entries {
-            Some(entries) => choose(entries, source.entry)?.clone(),
-            None => Entry::default(),
-        };
+        let entry = entries.map(|entries| choose(entries, source.entry)).transpose()?;
         let _entered = shared.enter()?;
         let module = Module::load(shared, source.code)?;
-        if entries.is_none() {
-            let entries = module.names()?.into_iter().map(|name| Entry { name, ..Entry::default() });
-            entry = choose(&entries.collect::<Vec<_>>(), source.entry)?.clone();
-        }
+        let fatbin = entry.is_none();
+        let mut entry = match entry {
+            Some(entry) => entry,
+            None => choose(module.entries()?, source.entry)?,
+        };
         let function = module.function(&entry.name)?;
-        if !source.code.is_ascii_text() {
+        if fatbin || source.code.starts_with(ELF) {
             match shared.parameters_of(function)? {
                 Some(parameters) => entry.parameters = parameters,
-                None if entries.is_none() => fail!(
-                    Unsupported,
-                    "{}'s driver is older than CUDA 12.4 and does not tell what a fatbin's kernels take: load the cubin or PTX",
-                    shared.id()
-                ),
+                None if fatbin => return Err(shared.too_old()),
                 None => {}
             }
         }
@@ -120,8 +112,7 @@ impl UserKernel {
                 fail!(InvalidArgument, "kernel '{name}': {groups:?} workgroups; each axis must be 1 to {most}");
             }
         }
-        let mut memories: SmallVec<[Arc<Allocation>; 8]> = SmallVec::new();
-        let mut block: SmallVec<[u8; 128]> = smallvec![0; at + bytes];
+        let mut block = vec![0; at + bytes];
         for (i, buffer) in buffers.iter().enumerate() {
             check_slice("dispatch", buffer.buffer.size(), buffer.offset, buffer.bytes)?;
             if !buffer.offset.is_multiple_of(ALIGN) {
@@ -131,34 +122,19 @@ impl UserKernel {
                     "kernel '{name}', buffer {i}: offset {offset}; it must be a multiple of {ALIGN}"
                 );
             }
-            let memory = of_device(buffer.buffer, &shared)?;
-            let address = memory.address + buffer.offset as u64;
+            let address = stream.keep_memory(of_device(buffer.buffer, &shared)?) + buffer.offset as u64;
             block[8 * i..8 * i + 8].copy_from_slice(&address.to_ne_bytes());
-            memories.push(memory.clone());
         }
         block[*at..].copy_from_slice(push);
+        stream.keep(self.0.clone());
         // SAFETY: a function of this device with parameters of that many bytes; module and memory are kept. What the kernel does
         // with its buffers is its author's.
-        unsafe { stream.launch(*function, groups, *workgroup, 0, &block)? };
-        stream.keep(self.0.clone());
-        memories.iter().for_each(|memory| {
-            stream.keep_memory(memory);
-        });
-        Ok(())
+        unsafe { stream.launch(*function, groups, *workgroup, 0, &block) }
     }
 }
 
-/// What a module is.
-trait Text {
-    fn is_ascii_text(&self) -> bool;
-}
-
-impl Text for [u8] {
-    fn is_ascii_text(&self) -> bool {
-        !self.starts_with(b"\x7fELF") && !self.starts_with(&FATBIN)
-    }
-}
-
+/// A cubin's first bytes.
+const ELF: &[u8] = b"\x7fELF";
 /// A fatbin's first bytes.
 const FATBIN: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
 
@@ -171,41 +147,39 @@ fn look(module: &[u8]) -> Result<Option<Vec<Entry>>> {
             "the module is SPIR-V, which a Vulkan device takes: open 'vulkan'; CUDA takes PTX, cubin or fatbin"
         );
     }
-    if module.starts_with(b"\x7fELF") {
+    if module.starts_with(ELF) {
         return cubin::entries(module).map(Some);
     }
     if module.starts_with(&FATBIN) {
-        // Version, bytes of this header, bytes behind it.
-        let size = module.get(8..16).and_then(|size| size.try_into().ok()).map(u64::from_le_bytes);
-        let header = module.get(6..8).and_then(|size| size.try_into().ok()).map(u16::from_le_bytes);
-        let whole = size
-            .zip(header)
-            .is_some_and(|(size, header)| header >= 16 && size.saturating_add(header.into()) <= module.len() as u64);
-        if !whole {
-            fail!(InvalidKernel, "the fatbin is cut off: it has {} bytes", module.len());
+        if !cubin::is_whole(module) {
+            return Err(cubin::bad("it is cut off"));
         }
         return Ok(None);
     }
     let text = module.strip_suffix(&[0]).unwrap_or(module);
     match std::str::from_utf8(text) {
         Ok(text) => ptx::entries(text).map(Some),
-        Err(_) => fail!(InvalidKernel, "the module is neither PTX nor a cubin nor a fatbin"),
+        Err(_) => Err(cubin::bad("it is neither PTX nor a cubin nor a fatbin")),
     }
 }
 
 /// The kernel of that name; without one the first.
-fn choose<'a>(entries: &'a [Entry], name: Option<&str>) -> Result<&'a Entry> {
-    let found = match name {
-        Some(name) => entries.iter().find(|entry| entry.name == name),
-        None => entries.first(),
-    };
+fn choose(mut entries: Vec<Entry>, name: Option<&str>) -> Result<Entry> {
+    if entries.is_empty() {
+        return Err(cubin::bad("it has no kernel"));
+    }
+    let found = name.map_or(Some(0), |name| entries.iter().position(|entry| entry.name == name));
     match (found, name) {
-        (Some(entry), _) => Ok(entry),
-        (None, Some(name)) => {
+        (Some(found), _) => Ok(entries.swap_remove(found)),
+        (None, name) => {
             let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
-            fail!(InvalidArgument, "the module has no kernel '{name}': it has {}", names.join(", "))
+            fail!(
+                InvalidArgument,
+                "the module has no kernel '{}': it has {}",
+                name.unwrap_or_default(),
+                names.join(", ")
+            )
         }
-        (None, None) => fail!(InvalidKernel, "the module has no kernel"),
     }
 }
 
@@ -285,17 +259,13 @@ impl Module {
         Ok(function)
     }
 
-    /// The names of its kernels, where the driver tells.
-    fn names(&self) -> Result<Vec<String>> {
+    /// Its kernels by name, where the driver tells.
+    fn entries(&self) -> Result<Vec<Entry>> {
         let api = self.shared.api();
         let (Some(count), Some(functions), Some(name)) =
             (api.module_function_count, api.module_functions, api.function_name)
         else {
-            fail!(
-                Unsupported,
-                "{}'s driver is older than CUDA 12.4 and does not tell a fatbin's kernels: load the cubin or PTX",
-                self.shared.id()
-            );
+            return Err(self.shared.too_old());
         };
         let mut number = 0;
         // SAFETY: it writes a number.
@@ -304,7 +274,7 @@ impl Module {
         // SAFETY: the list has room for that many.
         let result = unsafe { functions(list.as_mut_ptr(), number, self.handle) };
         self.shared.check(result, "listing a module's kernels")?;
-        let mut names = Vec::new();
+        let mut entries = Vec::new();
         for function in list {
             let mut text = ptr::null();
             // SAFETY: a function of the module; it writes the address of a text that ends with zero and lives as long.
@@ -312,14 +282,22 @@ impl Module {
             self.shared.check(result, "asking for a kernel's name")?;
             if !text.is_null() {
                 // SAFETY: as above.
-                names.push(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned());
+                let name = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
+                entries.push(Entry { name, ..Entry::default() });
             }
         }
-        Ok(names)
+        Ok(entries)
     }
 }
 
 impl Shared {
+    /// What a fatbin gets from a driver that does not tell what is in one.
+    #[cold]
+    fn too_old(&self) -> Error {
+        let text = format!("{}'s driver is older than CUDA 12.4: it takes PTX and cubins, not fatbins", self.id());
+        Error::new(Status::Unsupported, text)
+    }
+
     /// Offsets and bytes of a function's parameters, where the driver tells.
     fn parameters_of(&self, function: Handle) -> Result<Option<Vec<(usize, usize)>>> {
         let Some(info) = self.api().function_parameter else { return Ok(None) };

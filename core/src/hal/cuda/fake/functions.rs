@@ -19,6 +19,10 @@ fn call(name: &'static str, work: impl FnOnce(&mut State) -> Result<(), i32>) ->
         } else {
             fault.times -= 1;
             let result = fault.result;
+            if name == "capture_end" {
+                // However it ends, it ends.
+                state.streams.values_mut().for_each(|stream| stream.captured = None);
+            }
             if let (Ok(device), 700..=719) = (device, result) {
                 state.devices[device].broken = result;
             }
@@ -54,7 +58,10 @@ const CAPTURE_UNSUPPORTED: i32 = 900;
 impl State {
     fn stream(&mut self, stream: Handle) -> Result<&mut Stream, i32> {
         let current = self.current()?;
-        self.streams.get_mut(&id(stream)).filter(|stream| stream.device == current).ok_or(INVALID_HANDLE)
+        self.streams
+            .get_mut(&id(stream))
+            .filter(|stream| stream.device == current && !stream.orphan)
+            .ok_or(INVALID_HANDLE)
     }
 
     /// Puts work into a stream, or into what it captures.
@@ -250,13 +257,19 @@ functions! {
     }
     stream_create(s, out: *mut Handle, _flags: c_uint, _priority: c_int) {
         let (device, id) = (s.current()?, s.id());
-        s.streams.insert(id, Stream { device, queue: Default::default(), captured: None });
+        s.streams.insert(id, Stream { device, queue: Default::default(), captured: None, orphan: false });
         out.write(handle(id));
     }
     stream_destroy(s, stream: Handle) {
-        s.stream(stream)?;
-        s.drain(id(stream));
-        s.streams.remove(&id(stream));
+        let own = s.stream(stream)?;
+        own.orphan = true;
+        let (captures, idle) = (own.captured.is_some(), own.queue.is_empty());
+        if captures {
+            s.violation("a stream is destroyed while it captures".into());
+        }
+        if idle {
+            s.streams.remove(&id(stream));
+        }
     }
     stream_query(s, stream: Handle) {
         s.not_captured(stream)?;
@@ -373,15 +386,18 @@ functions! {
         let bytes = layout.last().map_or(0, |&(at, size)| at + size);
         let threads = [x, y, z, a, b, c].iter().map(|&n| u64::from(n)).product();
         let block = [a, b, c].iter().map(|&n| u64::from(n)).product::<u64>();
-        if threads == 0 || block > 1024 || y > 65_535 || z > 65_535 || !given.is_null() || extra.is_null() {
+        if threads == 0 || block > 1024 || y > 65_535 || z > 65_535 || !given.is_null() || extra.is_null() != (bytes == 0) {
             return Err(code::INVALID_VALUE);
         }
-        let extra = slice::from_raw_parts(extra, 5);
-        let size = extra[3].cast::<usize>().read();
-        if (extra[0].addr(), extra[2].addr(), extra[4].addr()) != (1, 2, 0) || size != bytes {
-            return Err(code::INVALID_VALUE);
+        let mut parameters = Vec::new();
+        if bytes > 0 {
+            let extra = slice::from_raw_parts(extra, 5);
+            let size = extra[3].cast::<usize>().read();
+            if (extra[0].addr(), extra[2].addr(), extra[4].addr()) != (1, 2, 0) || size != bytes {
+                return Err(code::INVALID_VALUE);
+            }
+            parameters.extend_from_slice(slice::from_raw_parts(extra[1].cast::<u8>(), size));
         }
-        let parameters = slice::from_raw_parts(extra[1].cast::<u8>(), size).to_vec();
         s.enqueue(stream, Work::Kernel { module, name, parameters, threads })?;
     }
     graph_instantiate(s, out: *mut Handle, graph: Handle, _flags: u64) {

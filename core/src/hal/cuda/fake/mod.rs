@@ -66,6 +66,8 @@ struct Stream {
     queue: VecDeque<Item>,
     /// Set while capturing.
     captured: Option<Vec<Work>>,
+    /// Destroyed with work under way, which goes on.
+    orphan: bool,
 }
 
 #[derive(Default)]
@@ -171,7 +173,8 @@ impl Fake {
         self.ask(|state| {
             let retained: usize = state.devices.iter().map(|device| device.retained).sum();
             let graphs = state.graphs.len() + state.launchable.len();
-            state.blocks.len() + state.streams.len() + state.events.len() + state.modules.len() + graphs + retained
+            let streams = state.streams.values().filter(|stream| !stream.orphan).count();
+            state.blocks.len() + streams + state.events.len() + state.modules.len() + graphs + retained
         })
     }
 
@@ -266,11 +269,12 @@ impl State {
         let blocks: Vec<u64> =
             self.blocks.iter().filter(|(_, block)| block.device == device).map(|(&at, _)| at).collect();
         let count = |of: usize| usize::from(of == device);
-        let left: usize = self.streams.values().map(|stream| count(stream.device)).sum::<usize>()
-            + self.events.values().map(|event| count(event.device)).sum::<usize>()
-            + self.modules.values().map(|module| count(module.device)).sum::<usize>()
-            + self.graphs.values().chain(self.launchable.values()).map(|graph| count(graph.0)).sum::<usize>()
-            + blocks.len();
+        let left: usize =
+            self.streams.values().filter(|stream| !stream.orphan).map(|stream| count(stream.device)).sum::<usize>()
+                + self.events.values().map(|event| count(event.device)).sum::<usize>()
+                + self.modules.values().map(|module| count(module.device)).sum::<usize>()
+                + self.graphs.values().chain(self.launchable.values()).map(|graph| count(graph.0)).sum::<usize>()
+                + blocks.len();
         if left > 0 && self.devices[device].broken == 0 {
             self.violation(format!("{left} things are left in the context of device {device}"));
         }

@@ -1,0 +1,286 @@
+//! Order, recordings, faults, contexts, and every function failing.
+
+use super::*;
+
+#[test]
+fn recordings() {
+    let fake = Fake::new(&[Card::default()]);
+    let device = open(&fake);
+    let mut stream = device.clone().stream().unwrap();
+    let (buffer, copy) = (upload(&device, &mut *stream, &[1, 10, 100]), device.allocate(12).unwrap());
+    let bump = device.kernel(&entry("bump")).unwrap();
+    stream.start_recording().unwrap();
+    stream.dispatch(&*bump, &[whole(&*buffer)], &bump_by(2, 5), [1, 1, 1]).unwrap();
+    stream.copy(whole(&*buffer), whole(&*copy)).unwrap();
+    let mut byte = [0];
+    let refused = [
+        stream.read(&*buffer, 0, &mut byte),
+        stream.write(&*buffer, 0, &byte),
+        stream.synchronize(),
+        stream.event().map(drop),
+        stream.timestamp().map(drop),
+        stream.start_recording(),
+        stream.download(whole(&*buffer)).map(drop),
+    ];
+    for (i, refused) in refused.into_iter().enumerate() {
+        assert_eq!(status(refused), Some(Status::InvalidArgument), "refusal {i}");
+    }
+    let recording = stream.finish_recording().unwrap();
+    assert_eq!(status(stream.finish_recording()), Some(Status::InvalidArgument));
+    assert_eq!(words(&mut *stream, &*copy), [0; 3], "recording runs nothing");
+    for _ in 0..100 {
+        stream.replay(&*recording).unwrap();
+    }
+    assert_eq!(words(&mut *stream, &*copy), [501, 510, 100]);
+    let mut other = device.clone().stream().unwrap();
+    other.replay(&*recording).unwrap();
+    // Its memory and kernel live as long as it and its work.
+    drop((recording, bump, buffer));
+    assert_eq!(words(&mut *other, &*copy), [506, 515, 100]);
+    // One that is never finished, and one that the driver spoils.
+    other.start_recording().unwrap();
+    other.clear(whole(&*copy)).unwrap();
+    drop(other);
+    fake.fail("capture_end", 0, 1, 901);
+    stream.start_recording().unwrap();
+    stream.clear(whole(&*copy)).unwrap();
+    assert_eq!(status(stream.finish_recording()), Some(Status::Internal));
+    drop((stream, copy));
+    clean(&fake, device);
+}
+
+/// What the words of a fault say.
+fn explain(words: [u32; 4]) -> Error {
+    Error::new(Status::InvalidArgument, format!("{words:?} is wrong"))
+}
+
+#[test]
+fn faults_that_kernels_find() {
+    let fake = Fake::new(&[Card::default()]);
+    let device = open(&fake);
+    let source = entry("complain");
+    let module = UserKernel::new(&device.shared, &KernelSource { workgroup: Some([1, 1, 1]), ..source }).unwrap();
+    let mut stream = CudaStream::new(&device.shared).unwrap();
+    // The kernel's own buffer is four words of the stream's.
+    let complain = |stream: &mut CudaStream, word: u32| -> Result<()> {
+        let words = stream.fault_words(explain)?;
+        let parameters = [&words.to_ne_bytes()[..], &word.to_ne_bytes()].concat();
+        // SAFETY: a function with a pointer and a word.
+        unsafe { stream.launch(module.function(), [1, 1, 1], [1, 1, 1], 0, &parameters)? };
+        stream.close_if_full()
+    };
+    complain(&mut stream, 0).unwrap();
+    stream.synchronize().unwrap();
+    // The first of several, once.
+    for word in [0, 7, 8, 0] {
+        complain(&mut stream, word).unwrap();
+    }
+    let error = stream.synchronize().unwrap_err();
+    assert_eq!(error.message(), "[7, 1, 2, 3] is wrong");
+    stream.synchronize().unwrap();
+    // More than a batch of them.
+    for i in 0..200 {
+        complain(&mut stream, if i == 150 { 150 } else { 0 }).unwrap();
+    }
+    assert_eq!(stream.synchronize().unwrap_err().message(), "[150, 1, 2, 3] is wrong");
+    // What is read may come of wrong data: then nothing is.
+    let buffer = device.allocate(4).unwrap();
+    complain(&mut stream, 9).unwrap();
+    let mut bytes = [0xaa; 4];
+    assert_eq!(status(stream.read(&*buffer, 0, &mut bytes)), Some(Status::InvalidArgument));
+    assert_eq!(bytes, [0xaa; 4]);
+    stream.read(&*buffer, 0, &mut bytes).unwrap();
+    assert_eq!(bytes, [0; 4]);
+    // Each replay finds its own, in whichever stream.
+    stream.start_recording().unwrap();
+    complain(&mut stream, 0).unwrap();
+    complain(&mut stream, 5).unwrap();
+    let recording = stream.finish_recording().unwrap();
+    stream.synchronize().unwrap();
+    let mut other = CudaStream::new(&device.shared).unwrap();
+    for stream in [&mut stream, &mut other] {
+        for _ in 0..2 {
+            stream.replay(&*recording).unwrap();
+            assert_eq!(stream.synchronize().unwrap_err().message(), "[5, 1, 2, 3] is wrong");
+            stream.synchronize().unwrap();
+        }
+    }
+    drop((stream, other, recording, buffer, module));
+    clean(&fake, device);
+}
+
+#[test]
+fn events_order_streams_and_memory_outlives_its_work() {
+    let fake = Fake::new(&[Card::default()]);
+    let device = open(&fake);
+    let (mut a, mut b) = (device.clone().stream().unwrap(), device.clone().stream().unwrap());
+    let bump = device.kernel(&entry("bump")).unwrap();
+    let result = device.allocate(400).unwrap();
+    {
+        let buffer = upload(&device, &mut *a, &[3; 100]);
+        for _ in 0..300 {
+            a.dispatch(&*bump, &[whole(&*buffer)], &bump_by(100, 1), [1, 1, 1]).unwrap();
+        }
+        let event = a.event().unwrap();
+        assert!(!event.is_done().unwrap());
+        assert_eq!(status(event.wait(0)), Some(Status::NotReady));
+        assert!(!a.is_idle().unwrap());
+        b.wait(&*event).unwrap();
+        b.copy(whole(&*buffer), whole(&*result)).unwrap();
+    }
+    // What was dropped is not given to others before its work is done.
+    let others: Vec<_> = (0..50).map(|i| upload(&device, &mut *b, &[i; 100])).collect();
+    let mut bytes = [0; 400];
+    let download = b.download(whole(&*result)).unwrap();
+    b.clear(whole(&*result)).unwrap();
+    assert!(!download.is_done().unwrap());
+    download.take(&mut bytes).unwrap();
+    assert_eq!(bytes, *[303u32.to_ne_bytes(); 100].as_flattened());
+    assert_eq!(words(&mut *b, &*others[49]), [49; 100]);
+    assert!(a.is_idle().unwrap() && b.is_idle().unwrap());
+    b.flush().unwrap();
+    // A time is not there before the device comes to it.
+    a.clear(whole(&*result)).unwrap();
+    let time = a.timestamp().unwrap();
+    assert_eq!(status(time.nanoseconds()), Some(Status::NotReady));
+    a.synchronize().unwrap();
+    assert!(time.nanoseconds().unwrap() > 0);
+    // Of two openings.
+    let second = open(&fake);
+    let mut foreign = second.clone().stream().unwrap();
+    let event = foreign.event().unwrap();
+    assert_eq!(status(a.wait(&*event)), Some(Status::InvalidArgument));
+    assert_eq!(status(foreign.clear(whole(&*result))), Some(Status::InvalidArgument));
+    assert_eq!(status(foreign.dispatch(&*bump, &[], &[], [1, 1, 1])), Some(Status::InvalidArgument));
+    drop((foreign, event, time, others, result, bump, a, b, second));
+    clean(&fake, device);
+}
+
+#[test]
+fn the_current_context_is_whose_it_was() {
+    let fake = Fake::new(&[Card::default(), Card::default()]);
+    let (first, second) = (open(&fake), Arc::new(CudaDevice::open(1, &fake.opening()).unwrap()));
+    let api = &fake.driver().api;
+    let current = || {
+        let mut context = std::ptr::null_mut();
+        // SAFETY: it writes a handle.
+        unsafe { (api.context_current)(&mut context) };
+        context
+    };
+    let entered = second.shared.enter().unwrap();
+    let before = current();
+    assert!(!before.is_null());
+    let (mut a, mut b) = (first.clone().stream().unwrap(), second.clone().stream().unwrap());
+    let (x, y) = (upload(&first, &mut *a, &[1, 2]), upload(&second, &mut *b, &[3, 4]));
+    assert_eq!((words(&mut *a, &*x), words(&mut *b, &*y)), (vec![1, 2], vec![3, 4]));
+    let pushes = fake.calls("context_push");
+    b.clear(whole(&*y)).unwrap();
+    assert_eq!((fake.calls("context_push"), current()), (pushes, before), "its own context was there");
+    assert_eq!(status(a.copy(whole(&*y), whole(&*x))), Some(Status::InvalidArgument));
+    drop((x, y, a, b, entered));
+    assert!(current().is_null());
+    // Several threads, none of which has a context.
+    std::thread::scope(|scope| {
+        for i in 0..4 {
+            let (first, second) = (&first, &second);
+            scope.spawn(move || {
+                for device in [first, second].repeat(5) {
+                    let mut stream = device.clone().stream().unwrap();
+                    let buffer = upload(device, &mut *stream, &[i; 1000]);
+                    assert_eq!(words(&mut *stream, &*buffer), [i; 1000]);
+                }
+            });
+        }
+    });
+    drop(second);
+    clean(&fake, first);
+}
+
+/// Something of everything.
+fn everything(fake: &Fake) -> Result<()> {
+    let device = Arc::new(CudaDevice::open(0, &fake.opening())?);
+    let (mut a, mut b) = (device.clone().stream()?, device.clone().stream()?);
+    let (x, y) = (device.allocate(4096)?, device.allocate_unset(9 << 20)?);
+    let bump = device.kernel(&entry("bump"))?;
+    a.write(&*x, 0, &[1; 4096])?;
+    a.write(&*y, 0, &vec![2; 9 << 20])?;
+    a.dispatch(&*bump, &[whole(&*x)], &bump_by(10, 1), [1, 1, 1])?;
+    let event = a.event()?;
+    b.wait(&*event)?;
+    let begin = b.timestamp()?;
+    let download = b.download(whole(&*x))?;
+    b.start_recording()?;
+    b.copy(whole(&*x), Slice { bytes: 4096, ..whole(&*y) })?;
+    b.dispatch(&*bump, &[whole(&*x)], &bump_by(10, 1), [1, 1, 1])?;
+    let recording = b.finish_recording()?;
+    b.replay(&*recording)?;
+    b.clear(whole(&*x))?;
+    let mut bytes = vec![0; 9 << 20];
+    b.read(&*y, 0, &mut bytes)?;
+    assert_eq!((bytes[0], bytes[4], bytes[40], bytes[4096]), (2, 2, 1, 2));
+    download.take(&mut bytes[..4096])?;
+    assert_eq!((bytes[0], bytes[40]), (2, 1));
+    assert!(begin.nanoseconds()? > 0);
+    a.synchronize()?;
+    b.flush()?;
+    b.synchronize()?;
+    event.wait(1)?;
+    device.trim();
+    Ok(())
+}
+
+#[test]
+fn every_function_may_fail_at_any_time() {
+    let fake = Fake::new(&[Card::default()]);
+    everything(&fake).unwrap();
+    assert_eq!((fake.violations(), fake.live()), (Vec::new(), 0));
+    let mut failed = 0;
+    for function in [
+        "device_count",
+        "device_get",
+        "device_memory",
+        "context_retain",
+        "context_current",
+        "memory_allocate",
+        "host_allocate",
+        "copy_to_device",
+        "copy_to_host",
+        "copy_on_device",
+        "set_words",
+        "stream_create",
+        "stream_synchronize",
+        "stream_wait",
+        "capture_begin",
+        "capture_end",
+        "event_create",
+        "event_record",
+        "event_query",
+        "event_synchronize",
+        "event_elapsed",
+        "module_load",
+        "module_function",
+        "function_attribute",
+        "launch",
+        "graph_instantiate",
+        "graph_launch",
+    ] {
+        let before = fake.calls(function);
+        everything(&fake).unwrap();
+        let calls = fake.calls(function) - before;
+        for after in (0..calls).step_by(1 + calls / 12) {
+            for result in [1, 2, 719, 999] {
+                fake.fail(function, after, 1, result);
+                let outcome = everything(&fake);
+                fake.heal();
+                failed += usize::from(outcome.is_err());
+                let lost = outcome.is_err_and(|error| error.status() == Status::DeviceLost);
+                let context = function.starts_with("context") || function.starts_with("device");
+                assert!(lost || result != 719 || context, "{function} after {after} calls");
+                let what = format!("{function} after {after} calls gives {result}");
+                assert_eq!((fake.violations(), fake.live()), (Vec::new(), 0), "{what}");
+                everything(&fake).unwrap_or_else(|error| panic!("{what}, and then {error}"));
+            }
+        }
+    }
+    assert!(failed > 200, "{failed}");
+}
