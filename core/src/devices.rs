@@ -160,13 +160,17 @@ pub(crate) fn choose(device: &str, config: &Config) -> Result<Vec<DeviceInfo>> {
         let mut all = gpus(config).unwrap_or_default();
         all.retain(|info| info.kind != DeviceKind::Software);
         // What CUDA has too is taken through CUDA.
-        let known: Vec<_> = all.iter().filter(|info| info.id.starts_with("cuda:")).filter_map(|info| info.uuid).collect();
+        let known: Vec<_> =
+            all.iter().filter(|info| info.id.starts_with("cuda:")).filter_map(|info| info.uuid).collect();
         all.retain(|info| info.id.starts_with("cuda:") || info.uuid.is_none_or(|uuid| !known.contains(&uuid)));
         return Ok(all);
     }
     let backend = device.split(':').next().unwrap_or_default();
     if backend == "hybrid" {
-        fail!(BackendUnavailable, "'{device}': this version has no hybrid backend; use 'auto', 'cuda', 'vulkan' or 'cpu'");
+        fail!(
+            BackendUnavailable,
+            "'{device}': this version has no hybrid backend; use 'auto', 'cuda', 'vulkan' or 'cpu'"
+        );
     }
     let all = match gpus(config) {
         Ok(all) => all,

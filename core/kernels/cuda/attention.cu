@@ -19,9 +19,11 @@ struct Attention {
     // lead: what to add to a query's number for `queries` more than the keys that it sees.
     uint lead, tiles, columns, axes, mask_row, mask_column;
     float scale;
+    // Elements from one row to the next of q and k, and of v, multiples of 4, and they lie at multiples of 16 bytes.
+    uint pitch, value_pitch;
 };
 
-// Bits of `has`: operands and the result are read and written in vectors; some keys of a block are not seen; there is a mask; each
+// Bits of `has`: the result is written in vectors; some keys of a block are not seen; there is a mask; each
 // block of threads computes one block of keys and stores it.
 const uint VECTORS = 1, HIDDEN = 8, MASK = 16, SPLIT = 32;
 const uint ALL = 0xffffffffu;
@@ -31,19 +33,17 @@ const uint CHUNK = 64, PITCH = CHUNK + 4;
 // Keys whose weights are in shared memory at a time.
 const uint HALF = 32, WEIGHTS = HALF + 4;
 
-// 16 bytes from global to shared memory, of which so many are there, the rest zeros; wherever they lie if not in vectors.
-INLINE void bring(float *to, const float *from, const uint there, const bool vectors) {
-    if (vectors) {
+// Four numbers from global to shared memory, of which so many are there, the rest zeros.
+INLINE void bring(float *to, const float *from, const uint there) {
 #if __CUDA_ARCH__ >= 800
-        uint at = static_cast<uint>(__cvta_generic_to_shared(to));
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(there > 0 ? 16 : 0));
-        return;
-#endif
-    }
+    uint at = static_cast<uint>(__cvta_generic_to_shared(to));
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(4 * there));
+#else
 #pragma unroll
     for (uint e = 0; e < 4; e++) {
         to[e] = e < there ? from[e] : 0.0f;
     }
+#endif
 }
 
 INLINE void commit() {
@@ -62,14 +62,14 @@ INLINE void arrived() {
 
 // ROWS rows of COLUMNS, from row `first` of `extent` and column `start` of `width` on, zeros outside.
 template <uint ROWS, uint COLUMNS, uint THREADS>
-INLINE void bring_rows(float *to, const uint pitch, const float *from, const uint first, const uint extent, const uint start,
-    const uint width, const bool vectors) {
-#pragma unroll 1
+INLINE void bring_rows(float *to, const uint to_pitch, const float *from, const uint pitch, const uint first, const uint extent,
+    const uint start, const uint width) {
+#pragma unroll 2
     for (uint i = threadIdx.x; i < ROWS * COLUMNS / 4; i += THREADS) {
         uint row = i / (COLUMNS / 4), column = i % (COLUMNS / 4) * 4;
         bool inside = first + row < extent && start + column < width;
-        const float *at = inside ? from + size_t(first + row) * width + start + column : from;
-        bring(to + row * pitch + column, at, inside ? min(width - start - column, 4u) : 0, vectors);
+        const float *at = inside ? from + size_t(first + row) * pitch + start + column : from;
+        bring(to + row * to_pitch + column, at, inside ? min(width - start - column, 4u) : 0);
     }
 }
 
@@ -135,14 +135,14 @@ INLINE void attention(const Attention &p, const uint has, const Table &t) {
     float *of_v = of_k + 2 * KEYS * PITCH;
     float *of_w = of_v + KEYS * DV;
     float *of_q = of_w + WARPS * OWN * WEIGHTS;
-    const bool vectors = (has & VECTORS) != 0, split = (has & SPLIT) != 0;
+    const bool split = (has & SPLIT) != 0;
 
     uint first_column = blockIdx.x % p.columns * DV, tile = blockIdx.x / p.columns, head = tile / p.tiles;
     // What takes longest begins first.
     uint first = (p.tiles - 1 - tile % p.tiles) * BQ;
     uint kv = head / p.heads * p.kv_heads + head % p.heads / (p.heads / p.kv_heads);
-    const float *q = p.q + size_t(head) * p.queries * p.width, *k = p.k + size_t(kv) * p.keys * p.width;
-    const float *v = p.v + size_t(kv) * p.keys * p.value_width, *mask = p.mask;
+    const float *q = p.q + size_t(head) * p.queries * p.pitch, *k = p.k + size_t(kv) * p.keys * p.pitch;
+    const float *v = p.v + size_t(kv) * p.keys * p.value_pitch + first_column, *mask = p.mask;
     if (has & MASK) {
         for (uint i = 0, rest = head; i < p.axes; i++) {
             uint length = t.words[2 * i];
@@ -163,16 +163,16 @@ INLINE void attention(const Attention &p, const uint has, const Table &t) {
         }
     }
     for (uint i = 0; i < chunks; i++) {
-        bring_rows<BQ, CHUNK, THREADS>(of_q + i * CHUNK, q_pitch, q, first, p.queries, i * CHUNK, p.width, vectors);
+        bring_rows<BQ, CHUNK, THREADS>(of_q + i * CHUNK, q_pitch, q, p.pitch, first, p.queries, i * CHUNK, p.width);
     }
     if (begin < end && chunks > 0) {
-        bring_rows<KEYS, CHUNK, THREADS>(of_k, PITCH, k, begin, p.keys, 0, p.width, vectors);
+        bring_rows<KEYS, CHUNK, THREADS>(of_k, PITCH, k, p.pitch, begin, p.keys, 0, p.width);
     }
     commit();
     uint current = 0;
 #pragma unroll 1
     for (uint block = begin; block < end; block += KEYS) {
-        bring_rows<KEYS, DV, THREADS>(of_v, DV, v + first_column, block, p.keys, 0, p.value_width, vectors);
+        bring_rows<KEYS, DV, THREADS>(of_v, DV, v, p.value_pitch, block, p.keys, 0, p.value_width - first_column);
         commit();
         float scores[TQ][8], totals[WIDE ? TQ : 1][8];
 #pragma unroll
@@ -192,7 +192,7 @@ INLINE void attention(const Attention &p, const uint has, const Table &t) {
             uint next = last ? block + KEYS : block;
             if (next < end) {
                 uint start = last ? 0 : (chunk + 1) * CHUNK;
-                bring_rows<KEYS, CHUNK, THREADS>(of_k + (1 - current) * KEYS * PITCH, PITCH, k, next, p.keys, start, p.width, vectors);
+                bring_rows<KEYS, CHUNK, THREADS>(of_k + (1 - current) * KEYS * PITCH, PITCH, k, p.pitch, next, p.keys, start, p.width);
             }
             commit();
             // What was just begun may be under way still, and with the first chunk the values too.

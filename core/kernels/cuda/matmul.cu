@@ -16,13 +16,15 @@ struct Product {
     uint m, n, k, batches, tiles_m, tiles_n;
     uint axes, a_step, b_step, c_step, c_row, c_column;
     float alpha, beta;
+    // Elements from one row to the next of a and b, multiples of 4, and they lie at multiples of 16 bytes.
+    uint a_pitch, b_pitch;
 };
 
 const uint K_BLOCK = 256;
 // Rows of tiles that are computed together, for the sake of the caches.
 const uint BAND = 8;
 // Bits of `has`.
-const uint A_ALONG_K = 1, B_ALONG_K = 2, A_VECTORS = 4, B_VECTORS = 8, Y_VECTORS = 16;
+const uint A_ALONG_K = 1, B_ALONG_K = 2, A_VECTORS = 4, Y_VECTORS = 16;
 const uint HAS_C = 128, HAS_BIAS = 256, RELU = 512;
 // Each block of threads computes one K block and stores it.
 const uint SPLIT = 4096;
@@ -52,10 +54,11 @@ struct Operand {
     static const uint STRIDE = EDGE + 4;
 
     const float *from;
-    uint extent, first, k;
-    bool along_k, vectors;
+    uint pitch, extent, first, k;
+    bool along_k;
     float4 moved[SHARE];
 
+    // Starts a step on its way, zeros outside.
     INLINE void fetch(float *to, const uint start) {
 #pragma unroll
         for (uint i = 0; i < SHARE; i++) {
@@ -65,57 +68,39 @@ struct Operand {
             }
             if (along_k) {
                 uint outer = first + v / (BK / 4), inner = start + v % (BK / 4) * 4;
-                const float *at = from + size_t(outer) * k + inner;
                 float4 x = make_float4(0, 0, 0, 0);
-                if (outer < extent) {
-                    if (vectors) {
-                        if (inner < k) {
-                            x = *reinterpret_cast<const float4 *>(at);
-                        }
-                    } else {
-                        x.x = inner < k ? at[0] : 0.0f;
-                        x.y = inner + 1 < k ? at[1] : 0.0f;
-                        x.z = inner + 2 < k ? at[2] : 0.0f;
-                        x.w = inner + 3 < k ? at[3] : 0.0f;
-                    }
+                if (outer < extent && inner < k) {
+                    x = *reinterpret_cast<const float4 *>(from + size_t(outer) * pitch + inner);
+                    // What fills a row up is anything.
+                    x.y = inner + 1 < k ? x.y : 0.0f;
+                    x.z = inner + 2 < k ? x.z : 0.0f;
+                    x.w = inner + 3 < k ? x.w : 0.0f;
                 }
                 moved[i] = x;
             } else {
                 uint row = v / (EDGE / 4), column = v % (EDGE / 4) * 4, inner = start + row, outer = first + column;
-                const float *at = from + size_t(inner) * extent + outer;
-                if (vectors) {
-                    bool there = inner < k && outer < extent;
-                    copy_async(to + row * STRIDE + column, there ? at : from, there);
-                } else {
-                    float4 x = make_float4(0, 0, 0, 0);
-                    if (inner < k) {
-                        x.x = outer < extent ? at[0] : 0.0f;
-                        x.y = outer + 1 < extent ? at[1] : 0.0f;
-                        x.z = outer + 2 < extent ? at[2] : 0.0f;
-                        x.w = outer + 3 < extent ? at[3] : 0.0f;
-                    }
-                    moved[i] = x;
-                }
+                bool there = inner < k && outer < extent;
+                copy_async(to + row * STRIDE + column, there ? from + size_t(inner) * pitch + outer : from, there);
             }
         }
     }
 
+    // Puts what came through registers into shared memory.
     INLINE void stage(float *to) {
+        if (!along_k) {
+            return;
+        }
 #pragma unroll
         for (uint i = 0; i < SHARE; i++) {
             uint v = i * THREADS + threadIdx.x;
             if (VECTORS % THREADS != 0 && v >= VECTORS) {
                 break;
             }
-            if (along_k) {
-                uint outer = v / (BK / 4), inner = v % (BK / 4) * 4;
-                to[inner * STRIDE + outer] = moved[i].x;
-                to[(inner + 1) * STRIDE + outer] = moved[i].y;
-                to[(inner + 2) * STRIDE + outer] = moved[i].z;
-                to[(inner + 3) * STRIDE + outer] = moved[i].w;
-            } else if (!vectors) {
-                *reinterpret_cast<float4 *>(to + v / (EDGE / 4) * STRIDE + v % (EDGE / 4) * 4) = moved[i];
-            }
+            uint outer = v / (BK / 4), inner = v % (BK / 4) * 4;
+            to[inner * STRIDE + outer] = moved[i].x;
+            to[(inner + 1) * STRIDE + outer] = moved[i].y;
+            to[(inner + 2) * STRIDE + outer] = moved[i].z;
+            to[(inner + 3) * STRIDE + outer] = moved[i].w;
         }
     }
 };
@@ -176,8 +161,8 @@ INLINE void product(const Product &p, const uint has, const Table &t) {
         c_at += size_t(here) * t.words[4 * i + 3];
         rest /= length;
     }
-    A a = {p.a + a_at + size_t(rest) * p.a_step, p.m, first_row, p.k, (has & A_ALONG_K) != 0, (has & A_VECTORS) != 0};
-    B b = {p.b + b_at + size_t(rest) * p.b_step, p.n, first_column, p.k, (has & B_ALONG_K) != 0, (has & B_VECTORS) != 0};
+    A a = {p.a + a_at + size_t(rest) * p.a_step, p.a_pitch, p.m, first_row, p.k, (has & A_ALONG_K) != 0};
+    B b = {p.b + b_at + size_t(rest) * p.b_step, p.b_pitch, p.n, first_column, p.k, (has & B_ALONG_K) != 0};
     const float *c = p.c + c_at + size_t(rest) * p.c_step;
 
     uint warp = threadIdx.x / 32, lane = threadIdx.x % 32;

@@ -212,6 +212,7 @@ impl Limits {
             threads: physical.threads,
             units: physical.info.units as u32,
             iterations: u32::MAX,
+            pitched: true,
             tiles: &TILES,
             narrow,
             attention,

@@ -1,6 +1,6 @@
 //! attention.
 
-use super::Call;
+use super::{Call, moves};
 use super::{Encoder, Kernels, Push};
 use crate::contract::{K_BLOCK, KEY_BLOCK};
 use crate::error::{Result, fail};
@@ -30,7 +30,7 @@ const MOST_LINES: u32 = 1 << 30;
 const MOST_STORED: u64 = 1 << 28;
 
 /// `attention` of the op table.
-pub fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
+pub(super) fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let plan = AttentionPlan::new(call.views)?;
     let (mut heads, mut queries, mut causal) = (plan.heads as u32, plan.queries as u32, call.attrs.causal);
     let (batches, kv_heads) = (plan.batches as u32, plan.kv_heads as u32);
@@ -81,8 +81,18 @@ pub fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
             table = encoder.parameters(&words)?;
         }
     }
-    let [q, k, v, y] = [call.address(0), call.address(1), call.address(2), call.output.address];
-    let vectors = (q | k | v | y).is_multiple_of(16) && (width | value_width).is_multiple_of(4);
+    let [mut q, mut k, mut v, y] = [call.address(0), call.address(1), call.address(2), call.output.address];
+    let mut pitches = [width, value_width];
+    if limits.pitched {
+        let of_keys = batches as u64 * kv_heads as u64 * keys as u64;
+        q = in_rows(encoder, q, rows as u64, width)?;
+        k = in_rows(encoder, k, of_keys, width)?;
+        v = in_rows(encoder, v, of_keys, value_width)?;
+        pitches = pitches.map(|row| row.next_multiple_of(4));
+    }
+    // Where operands were copied, it is the result that matters.
+    let read = limits.pitched || ((q | k | v).is_multiple_of(16) && width.is_multiple_of(4));
+    let vectors = read && y.is_multiple_of(16) && value_width.is_multiple_of(4);
     let hidden = causal || !keys.is_multiple_of(KEY_BLOCK as u32);
     let has = [vectors, !width.is_multiple_of(16), width > K_BLOCK as u32, hidden, mask.is_some()];
     let has = has.iter().rev().fold(0, |bits, &has| bits << 1 | u32::from(has));
@@ -105,7 +115,12 @@ pub fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
         mask_row,
         mask_column,
     ];
-    let push = words.iter().fold(push, |push, &word| push.word(word)).float(plan.scale(call.attrs));
+    let push = words
+        .iter()
+        .fold(push, |push, &word| push.word(word))
+        .float(plan.scale(call.attrs))
+        .word(pitches[0])
+        .word(pitches[1]);
     // Without keys there is nothing to merge, and results are zeros.
     if keys > 0 {
         let stage = if split { BLOCKS } else { WHOLE };
@@ -118,6 +133,18 @@ pub fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
         encoder.dispatch(Kernels::Attention, &[MERGING, 64, 4, MERGE, has], &push, [groups as u32, 1, 1])?;
     }
     Ok(())
+}
+
+/// Rows where they can be read by fours: a copy, unless they lie so already.
+fn in_rows(encoder: &mut dyn Encoder, address: u64, rows: u64, row: u32) -> Result<u64> {
+    let pitch = row.next_multiple_of(4);
+    if (row == pitch && address.is_multiple_of(16)) || rows == 0 || row == 0 {
+        return Ok(address);
+    }
+    let (of_row, of_copy) = (4 * row as u64, 4 * pitch as u64);
+    let copy = encoder.scratch(rows * of_copy)?;
+    moves::copy(encoder, address, copy, of_row, &[(rows, of_row, of_copy)])?;
+    Ok(copy)
 }
 
 /// No fewer than the iterations of all loops in a thread of `attention.comp` for a block of keys, none of them unrolled.

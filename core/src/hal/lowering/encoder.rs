@@ -39,6 +39,8 @@ pub struct Limits {
     pub units: u32,
     /// Loop iterations that a thread may run.
     pub iterations: u32,
+    /// Whether products and attention want their operands' rows at multiples of 16 bytes.
+    pub pitched: bool,
     /// Tiles of matrix products.
     pub tiles: &'static [Cost],
     /// The tile for a product whose A has few rows, at most 32: so many, B's columns, and whether B's elements follow each other

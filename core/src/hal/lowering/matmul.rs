@@ -1,7 +1,7 @@
 //! matmul, dot and ffn.
 
 use super::tiles::{Sizes, Tile, choose};
-use super::{Call, elementwise};
+use super::{Call, elementwise, moves};
 use super::{Encoder, Kernels, Push};
 use crate::contract::{Activation, K_BLOCK};
 use crate::error::{Error, Result, Status, fail};
@@ -40,6 +40,8 @@ struct Product {
     alpha: f32,
     beta: f32,
     activation: Activation,
+    /// Elements from one row to the next of A and B as they lie in memory.
+    pitches: [u32; 2],
 }
 
 /// `matmul` of the op table.
@@ -90,6 +92,7 @@ pub fn matmul(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
         alpha: attrs.alpha,
         beta: attrs.beta,
         activation: attrs.activation.unwrap_or(Activation::None),
+        pitches: [if attrs.trans_a { sizes.m } else { sizes.k }, if attrs.trans_b { sizes.k } else { sizes.n }],
     };
     product.encode(encoder)
 }
@@ -163,23 +166,51 @@ impl Product {
             alpha: 1.0,
             beta: 0.0,
             activation: Activation::None,
+            pitches: [k, n],
         }
     }
 
     /// Enqueues it. The result has elements.
-    fn encode(self, encoder: &mut dyn Encoder) -> Result<()> {
+    fn encode(mut self, encoder: &mut dyn Encoder) -> Result<()> {
         let Product { sizes: Sizes { m, n, k, batches, .. }, y, activation, .. } = self;
         if m == 1 && n == 1 && batches == 1 && k > 0 {
             self.vectors(encoder)?;
         } else if k == 0 {
             self.merge(encoder, 0)?;
         } else {
+            if encoder.limits().pitched {
+                self.a = self.in_rows(encoder, 0, self.a)?;
+                self.b = self.in_rows(encoder, 1, self.b)?;
+            }
             self.tiles(encoder)?;
         }
         match activation {
             Activation::None | Activation::Relu => Ok(()),
             _ => elementwise::activate(encoder, activation, y, batches * m * n),
         }
+    }
+
+    /// An operand where its rows can be read by fours: a copy, unless it lies so already.
+    fn in_rows(&mut self, encoder: &mut dyn Encoder, operand: usize, address: u64) -> Result<u64> {
+        let Sizes { m, n, k, .. } = self.sizes;
+        let (row, size) = (self.pitches[operand], if operand == 0 { m * k } else { k * n });
+        let pitch = row.next_multiple_of(4);
+        if row == pitch && address.is_multiple_of(16) {
+            return Ok(address);
+        }
+        self.pitches[operand] = pitch;
+        let (rows, mut matrices) = (size / row, 1);
+        for axis in &mut self.axes {
+            if axis[1 + operand] > 0 {
+                matrices *= axis[0];
+                axis[1 + operand] = axis[1 + operand] / size * rows * pitch;
+            }
+        }
+        let rows = matrices as u64 * rows as u64;
+        let (of_row, of_copy) = (4 * row as u64, 4 * pitch as u64);
+        let copy = encoder.scratch(rows * of_copy)?;
+        moves::copy(encoder, address, copy, of_row, &[(rows, of_row, of_copy)])?;
+        Ok(copy)
     }
 
     fn tiles(&self, encoder: &mut dyn Encoder) -> Result<()> {
@@ -277,6 +308,7 @@ impl Product {
         let [_, a_step, b_step, c_step] = self.axes.last().copied().unwrap_or_default();
         let inner = self.axes.len().saturating_sub(1) as u32;
         let words = [m, n, k, batches, tiles[0], tiles[1], inner, a_step, b_step, c_step, self.c_row, self.c_column];
-        words.iter().fold(push, |push, &word| push.word(word)).float(self.alpha).float(self.beta)
+        let push = words.iter().fold(push, |push, &word| push.word(word)).float(self.alpha).float(self.beta);
+        push.word(self.pitches[0]).word(self.pitches[1])
     }
 }

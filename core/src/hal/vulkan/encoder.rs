@@ -59,6 +59,7 @@ impl Limits {
             threads: physical.limits.max_compute_work_group_invocations,
             units: if physical.units > 0 { physical.units as u32 } else { 32 },
             iterations: physical.iterations,
+            pitched: false,
             tiles: &TILES,
             narrow,
             attention,
