@@ -32,6 +32,8 @@ const uint KEYS = 64, K_BLOCK = 256;
 const uint CHUNK = 64, PITCH = CHUNK + 4;
 // Keys whose weights are in shared memory at a time.
 const uint HALF = 32, WEIGHTS = HALF + 4;
+// Steps of four in an unrolled loop.
+const uint TWO = UNROLLED > 2 ? 2 : 1;
 
 // Four numbers from global to shared memory, of which so many are there, the rest zeros.
 INLINE void bring(float *to, const float *from, const uint there) {
@@ -65,10 +67,10 @@ template <uint ROWS, uint COLUMNS, uint THREADS>
 INLINE void bring_rows(float *to, const uint to_pitch, const float *from, const uint pitch, const uint first, const uint extent,
     const uint start, const uint width) {
 #pragma unroll 2
-    for (uint i = threadIdx.x; i < ROWS * COLUMNS / 4; i += THREADS) {
+    for (uint i = this_thread(); i < ROWS * COLUMNS / 4; i += THREADS) {
         uint row = i / (COLUMNS / 4), column = i % (COLUMNS / 4) * 4;
         bool inside = first + row < extent && start + column < width;
-        const float *at = inside ? from + size_t(first + row) * pitch + start + column : from;
+        const float *at = inside ? from + ((first + row) * pitch + start + column) : from;
         bring(to + row * to_pitch + column, at, inside ? min(width - start - column, 4u) : 0);
     }
 }
@@ -203,7 +205,7 @@ INLINE void attention(const Attention &p, const uint has, const Table &t) {
             }
             __syncthreads();
             const float *keys = of_k + current * KEYS * PITCH + eighth * PITCH, *queries = of_q + own * q_pitch + chunk * CHUNK;
-#pragma unroll (UNROLLED / 8)
+#pragma unroll TWO
             for (uint d = 0; d < CHUNK; d += 4) {
                 float4 key[8], query[TQ];
 #pragma unroll
@@ -316,7 +318,7 @@ INLINE void attention(const Attention &p, const uint has, const Table &t) {
             }
             __syncwarp();
             const float *values = of_v + half * HALF * DV + eighth * 4;
-#pragma unroll (UNROLLED / 8)
+#pragma unroll TWO
             for (uint key = 0; key < HALF; key += 4) {
                 float4 w[TQ];
 #pragma unroll

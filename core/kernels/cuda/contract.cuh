@@ -44,6 +44,16 @@ INLINE float total(const float x) {
     return bits(x) == SIGN ? 0.0f : canonical(x);
 }
 
+// The thread's number, of which compilers don't know that it stays: what follows from it is computed where it is used, not kept in
+// registers over loops.
+INLINE uint this_thread() {
+    uint t = threadIdx.x;
+#ifdef __CUDA_ARCH__
+    asm volatile("" : "+r"(t));
+#endif
+    return t;
+}
+
 // The multiply-add of M: a·b + c rounded once, subnormals read as zeros, a result below 2⁻¹²⁶ a zero.
 INLINE float fmaz(const float a, const float b, const float c) {
 #ifdef __CUDA_ARCH__

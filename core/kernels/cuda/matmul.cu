@@ -60,9 +60,10 @@ struct Operand {
 
     // Starts a step on its way, zeros outside.
     INLINE void fetch(float *to, const uint start) {
+        uint t = this_thread();
 #pragma unroll
         for (uint i = 0; i < SHARE; i++) {
-            uint v = i * THREADS + threadIdx.x;
+            uint v = i * THREADS + t;
             if (VECTORS % THREADS != 0 && v >= VECTORS) {
                 break;
             }
@@ -70,7 +71,7 @@ struct Operand {
                 uint outer = first + v / (BK / 4), inner = start + v % (BK / 4) * 4;
                 float4 x = make_float4(0, 0, 0, 0);
                 if (outer < extent && inner < k) {
-                    x = *reinterpret_cast<const float4 *>(from + size_t(outer) * pitch + inner);
+                    x = *reinterpret_cast<const float4 *>(from + (outer * pitch + inner));
                     // What fills a row up is anything.
                     x.y = inner + 1 < k ? x.y : 0.0f;
                     x.z = inner + 2 < k ? x.z : 0.0f;
@@ -80,7 +81,7 @@ struct Operand {
             } else {
                 uint row = v / (EDGE / 4), column = v % (EDGE / 4) * 4, inner = start + row, outer = first + column;
                 bool there = inner < k && outer < extent;
-                copy_async(to + row * STRIDE + column, there ? from + size_t(inner) * pitch + outer : from, there);
+                copy_async(to + row * STRIDE + column, there ? from + (inner * pitch + outer) : from, there);
             }
         }
     }
@@ -90,9 +91,10 @@ struct Operand {
         if (!along_k) {
             return;
         }
+        uint t = this_thread();
 #pragma unroll
         for (uint i = 0; i < SHARE; i++) {
-            uint v = i * THREADS + threadIdx.x;
+            uint v = i * THREADS + t;
             if (VECTORS % THREADS != 0 && v >= VECTORS) {
                 break;
             }
@@ -321,10 +323,10 @@ extern "C" __global__ void __launch_bounds__(64) matmul_vectors(const Product p,
     }
 
 KERNEL(matmul_256x128, 16, 8, 4, 8, 4, 2, 16, 1)
-KERNEL(matmul_128x128, 8, 8, 4, 8, 4, 2, 16, 2)
+KERNEL(matmul_128x128, 8, 8, 4, 8, 4, 2, 8, 2)
 KERNEL(matmul_64x64, 8, 4, 4, 8, 2, 2, 16, 4)
 KERNEL(matmul_32x32, 4, 4, 4, 8, 2, 1, 16, 8)
 KERNEL(matmul_16x128, 4, 4, 4, 8, 1, 4, 16, 4)
 KERNEL(matmul_128x16, 4, 4, 8, 4, 4, 1, 16, 4)
-KERNEL(matmul_4x256, 4, 4, 1, 32, 1, 2, 16, 8)
-KERNEL(matmul_256x4, 4, 4, 32, 1, 2, 1, 16, 8)
+KERNEL(matmul_4x256, 4, 4, 1, 32, 1, 2, 8, 8)
+KERNEL(matmul_256x4, 4, 4, 32, 1, 2, 1, 8, 8)
