@@ -1,5 +1,6 @@
 //! Calls on this machine's first GPU, software or not, compared with the scalar references, bit for bit.
 
+use adead_core::hal::cuda::{self, CudaDevice};
 use adead_core::hal::vulkan::{Opening, VulkanDevice};
 use adead_core::hal::{Device, Stream};
 use adead_core::{Attrs, Command, Meta, Op, Status, Tensor, View, ViewMut, reference};
@@ -15,11 +16,15 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// Nothing, and why, where there is no device.
+    /// Nothing, and why, where there is no device. `ADEAD_TEST_BACKEND=cuda` takes CUDA's first one.
     pub fn open() -> Option<Gpu> {
-        match VulkanDevice::open(0, &Opening::default()) {
+        let by_cuda = std::env::var("ADEAD_TEST_BACKEND").is_ok_and(|backend| backend == "cuda");
+        let opened = match by_cuda {
+            true => CudaDevice::open(0, &cuda::Opening::default()).map(|device| Arc::new(device) as Arc<dyn Device>),
+            false => VulkanDevice::open(0, &Opening::default()).map(|device| Arc::new(device) as Arc<dyn Device>),
+        };
+        match opened {
             Ok(device) => {
-                let device: Arc<dyn Device> = Arc::new(device);
                 let stream = device.clone().stream().unwrap();
                 Some(Gpu { device, stream })
             }

@@ -69,6 +69,15 @@ pub(super) fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()
         fail!(Unsupported, "attention: {queries} queries and {keys} keys; Vulkan kernels take up to {MOST_LINES}");
     }
     let lead = keys + if causal { 1 } else { queries };
+    let [mut q, mut k, mut v, y] = [call.address(0), call.address(1), call.address(2), call.output.address];
+    let mut pitches = [width, value_width];
+    if limits.pitched {
+        let of_keys = batches as u64 * kv_heads as u64 * keys as u64;
+        q = in_rows(encoder, q, rows as u64, width)?;
+        k = in_rows(encoder, k, of_keys, width)?;
+        v = in_rows(encoder, v, of_keys, value_width)?;
+        pitches = pitches.map(|row| row.next_multiple_of(4));
+    }
     let mut table = 0;
     let (mut axes, mut mask_row, mut mask_column) = (0, 0, 0);
     if let Some(mask) = mask {
@@ -80,15 +89,6 @@ pub(super) fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()
         if axes > 0 {
             table = encoder.parameters(&words)?;
         }
-    }
-    let [mut q, mut k, mut v, y] = [call.address(0), call.address(1), call.address(2), call.output.address];
-    let mut pitches = [width, value_width];
-    if limits.pitched {
-        let of_keys = batches as u64 * kv_heads as u64 * keys as u64;
-        q = in_rows(encoder, q, rows as u64, width)?;
-        k = in_rows(encoder, k, of_keys, width)?;
-        v = in_rows(encoder, v, of_keys, value_width)?;
-        pitches = pitches.map(|row| row.next_multiple_of(4));
     }
     // Where operands were copied, it is the result that matters.
     let read = limits.pitched || ((q | k | v).is_multiple_of(16) && width.is_multiple_of(4));

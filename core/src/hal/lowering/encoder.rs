@@ -65,7 +65,7 @@ pub trait Encoder {
     /// Device memory for intermediate values until the work is done: an address, a multiple of 256.
     fn scratch(&mut self, bytes: u64) -> Result<u64>;
 
-    /// The address of a copy of these words, for parameters that don't fit in push constants.
+    /// The address of a copy of these words, for parameters of the next dispatch that don't fit in push constants.
     fn parameters(&mut self, words: &[u32]) -> Result<u64>;
 
     /// The address of four words, zero before the command runs: where a kernel that finds wrong data says so. If the first is
