@@ -187,6 +187,11 @@ impl Fake {
         self.ask(|state| state.blocks.len())
     }
 
+    /// Bytes of pinned memory that are there.
+    pub fn pinned(&self) -> usize {
+        self.ask(|state| state.blocks.values().filter(|block| block.host).map(|block| block.bytes).sum())
+    }
+
     /// What was done that the real driver would not forgive.
     pub fn violations(&self) -> Vec<String> {
         self.ask(|state| state.violations.clone())
