@@ -101,11 +101,14 @@ impl UserKernel {
         if !Arc::ptr_eq(&module.shared, &shared) {
             fail!(InvalidArgument, "kernel '{name}' was built on another opening of {}", shared.id());
         }
-        if buffers.len() != parameters.len() {
-            fail!(InvalidArgument, "kernel '{name}' takes {} buffers and got {}", parameters.len(), buffers.len());
-        }
-        if push.len() != *bytes {
-            fail!(InvalidArgument, "kernel '{name}' takes {bytes} bytes of push constants and got {}", push.len());
+        if (buffers.len(), push.len()) != (parameters.len(), *bytes) {
+            fail!(
+                InvalidArgument,
+                "kernel '{name}' takes {} buffers and {bytes} bytes of push constants, and got {} and {}",
+                parameters.len(),
+                buffers.len(),
+                push.len()
+            );
         }
         for (&count, &most) in groups.iter().zip(&shared.physical.grid) {
             if count == 0 || count > most {
@@ -198,16 +201,13 @@ fn workgroup(shared: &Shared, entry: &Entry, asked: Option<[u32; 3]>, function: 
             "kernel '{name}' does not say how many threads a workgroup has (.reqntid, .maxntid): give it a workgroup"
         );
     };
-    if let Some(most) = entry.most.filter(|&most| product(size) > product(most)) {
-        fail!(Unsupported, "kernel '{name}': workgroups of {size:?}; it was built for up to {} threads", product(most));
-    }
     let physical = &shared.physical;
     // CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: with its registers and shared memory on this device.
     let mut threads = 0;
     // SAFETY: a function of this device; it writes a number.
     let result = unsafe { (shared.api().function_attribute)(&mut threads, 0, function) };
     shared.check(result, "asking what a kernel takes")?;
-    let most = u64::from(physical.threads).min(threads.max(0) as u64);
+    let most = u64::from(physical.threads).min(threads.max(0) as u64).min(entry.most.map_or(u64::MAX, product));
     if product(size) > most || size.contains(&0) || size.iter().zip(physical.block).any(|(&n, most)| n > most) {
         let by_axis = physical.block;
         fail!(

@@ -102,6 +102,8 @@ struct State {
     violations: Vec<String>,
 }
 
+/// Those that were made: a driver stays, as a real one does.
+static DRIVERS: Mutex<Vec<&'static Driver>> = Mutex::new(Vec::new());
 static TURN: Mutex<()> = Mutex::new(());
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 
@@ -131,7 +133,9 @@ impl Fake {
         let mut api = functions::TABLE;
         change(&mut api);
         let driver = Driver::start(api).expect("the driver of a test starts");
-        Fake { driver: Box::leak(Box::new(driver)), _turn: turn }
+        let driver: &'static Driver = Box::leak(Box::new(driver));
+        DRIVERS.lock().unwrap_or_else(PoisonError::into_inner).push(driver);
+        Fake { driver, _turn: turn }
     }
 
     /// The driver.
@@ -181,6 +185,11 @@ impl Fake {
     /// Blocks of memory that are there, of devices or pinned.
     pub fn blocks(&self) -> usize {
         self.ask(|state| state.blocks.len())
+    }
+
+    /// Bytes of pinned memory that are there.
+    pub fn pinned(&self) -> usize {
+        self.ask(|state| state.blocks.values().filter(|block| block.host).map(|block| block.bytes).sum())
     }
 
     /// What was done that the real driver would not forgive.

@@ -253,3 +253,19 @@ fn thousands_of_buffers_take_few_blocks_and_leave_none() {
     drop(stream);
     clean(&fake, device);
 }
+
+#[test]
+fn long_copies_take_few_pieces_of_pinned_memory() {
+    let fake = Fake::new(&[Card::default()]);
+    let device = open(&fake);
+    let mut stream = device.clone().stream().unwrap();
+    let mut bytes: Vec<u8> = (0..100usize << 20).map(|i| (i % 251) as u8).collect();
+    let buffer = device.allocate_unset(bytes.len()).unwrap();
+    stream.write(&*buffer, 0, &bytes).unwrap();
+    bytes.fill(0);
+    stream.read(&*buffer, 0, &mut bytes).unwrap();
+    assert!(bytes.iter().enumerate().all(|(i, &byte)| byte == (i % 251) as u8));
+    assert!(fake.pinned() <= 56 << 20, "{} bytes", fake.pinned());
+    drop((buffer, stream));
+    clean(&fake, device);
+}
