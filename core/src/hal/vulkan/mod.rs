@@ -7,6 +7,7 @@ mod api;
 mod encoder;
 mod kernels;
 mod memory;
+mod packing;
 mod physical;
 mod pipelines;
 mod probe;
