@@ -14,7 +14,7 @@ use std::{env, fs};
 /// The modules, in the order of `Shader`.
 const MODULES: [&str; 6] = ["attention", "elementwise", "lines", "matmul", "moves", "probe"];
 
-/// What an instruction's words are, by its opcode. A wrong answer costs bytes and nothing else.
+/// What an instruction's words are, by its opcode. A wrong answer costs bytes, or ends the build.
 fn class(opcode: u32) -> u32 {
     let operands = match opcode {
         43 => LITERALS,

@@ -84,11 +84,6 @@ impl Encoder<'_> {
         Ok(address)
     }
 
-    /// Keeps memory until the work is done.
-    pub fn keep(&mut self, memory: impl IntoIterator<Item = Arc<Allocation>>) {
-        memory.into_iter().for_each(|memory| self.recorder.keep(memory));
-    }
-
     /// Enqueues a kernel behind everything encoded before, with its specialization constants (from id 10 on), its push
     /// constants and its workgroups.
     pub fn dispatch(&mut self, shader: Shader, constants: &[u32], push: &[u32], groups: [u32; 3]) -> Result<()> {
