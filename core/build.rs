@@ -3,6 +3,10 @@
 //! Words of a kind go into streams of their own, ids as differences: most ids are close to the last one that was defined, and
 //! functions that modules share look alike then. A stream has a number's lowest seven bits in one part, the others in another.
 
+#[path = "src/hal/vulkan/packing.rs"]
+mod packing;
+
+use packing::*;
 use std::collections::HashMap;
 use std::path::Path;
 use std::{env, fs};
@@ -10,25 +14,7 @@ use std::{env, fs};
 /// The modules, in the order of `Shader`.
 const MODULES: [&str; 6] = ["attention", "elementwise", "lines", "matmul", "moves", "probe"];
 
-// Streams.
-const CLASS: usize = 0;
-const OPCODE: usize = 1;
-const LENGTH: usize = 2;
-const TYPE: usize = 3;
-const RESULT: usize = 4;
-const ID: usize = 5;
-const NUMBER: usize = 6;
-const LITERAL: usize = 7;
-const STREAMS: usize = 8;
-
-// Bits of an opcode's class.
-const HAS_TYPE: u32 = 1;
-const HAS_RESULT: u32 = 2;
-/// What operands are.
-const NUMBERS: u32 = 4;
-const LITERALS: u32 = 8;
-
-/// What an instruction's words are, by its opcode. A wrong answer costs bytes and nothing else.
+/// What an instruction's words are, by its opcode. A wrong answer costs bytes, or ends the build.
 fn class(opcode: u32) -> u32 {
     let operands = match opcode {
         43 => LITERALS,

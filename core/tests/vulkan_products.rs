@@ -4,7 +4,7 @@
 mod draws;
 mod on_gpu;
 
-use adead_core::{Attrs, DType, Op, Tensor};
+use adead_core::{Attrs, DType, Meta, Op, Shape, Status, Tensor};
 use draws::{Random, draw};
 use on_gpu::Gpu;
 
@@ -178,5 +178,18 @@ fn long_chains() {
         let operands = [q, kv, kv].map(|dims| Some(r.float(DType::F32, &dims)));
         let attrs = Attrs { causal: queries > 3, ..Attrs::default() };
         gpu.check("many keys", Op::Attention, &attrs, &operands, &[0]);
+    }
+}
+
+/// A vector too long for lavapipe's driver is refused there; elsewhere its product is right.
+#[test]
+fn a_vector_too_long_is_refused() {
+    let Some(mut gpu) = Gpu::open() else { return };
+    let x = Tensor::new(&vec![0.5f32; 3_000_000], &[3_000_000]).unwrap();
+    let operands = [Some(x.clone()), Some(x)];
+    let meta = Meta::new(DType::F32, Shape::new(&[]).unwrap());
+    match gpu.run(Op::Dot, &Attrs::default(), &operands, &meta, &[0]) {
+        Ok(_) => gpu.check("3 million", Op::Dot, &Attrs::default(), &operands, &[0]),
+        Err(error) => assert_eq!(error.status(), Status::Unsupported, "{error}"),
     }
 }

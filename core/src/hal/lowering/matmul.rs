@@ -104,7 +104,7 @@ fn in_vectors(address: u64, side: u32) -> bool {
 
 #[cold]
 fn too_long(k: u32) -> Error {
-    let text = format!("matmul: chains of {k} are longer than this device's driver lets a kernel run its loops");
+    let text = format!("products of {k} terms are longer than this device's driver lets a kernel run its loops");
     Error::new(Status::Unsupported, text)
 }
 
@@ -258,8 +258,8 @@ impl Product {
         let vectors = batches * m * n.div_ceil(4);
         // So many that there is work for all; the other threads of a workgroup fetch further blocks for them.
         let limits = encoder.limits();
-        // A block is fetched and added to four results.
-        if k.div_ceil(K_BLOCK as u32) > limits.iterations / 6 {
+        // A block is fetched and added to four results: 25 iterations for four blocks, and some.
+        if k.div_ceil(K_BLOCK as u32) > limits.iterations / 8 {
             return Err(too_long(k));
         }
         let threads = MERGING.min(limits.threads);

@@ -80,7 +80,11 @@ pub fn along(
         (arguments.n, arguments.blocks, arguments.units) = (n as u32, blocks, units);
         let contiguous = inner == 1 && (outer == 1 || n.is_multiple_of(4));
         let vector = u32::from(contiguous && aligned(&[arguments.x]));
-        let vectors = [1, 4, 8][usize::from(n > 32) + usize::from(n > 256)];
+        let vectors = match n {
+            0..=32 => 1,
+            33..=256 => 4,
+            _ => 8,
+        };
         let mut action = 0;
         let last = blocks == 1;
         if last {

@@ -101,11 +101,6 @@ impl VulkanEncoder<'_> {
             }
         }
     }
-
-    /// Keeps memory until the work is done.
-    pub fn keep(&mut self, memory: impl IntoIterator<Item = Arc<Allocation>>) {
-        memory.into_iter().for_each(|memory| self.recorder.keep(memory));
-    }
 }
 
 impl Encoder for VulkanEncoder<'_> {

@@ -6,6 +6,7 @@
 mod api;
 mod encoder;
 mod memory;
+mod packing;
 mod physical;
 mod pipelines;
 mod probe;

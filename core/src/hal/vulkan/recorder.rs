@@ -39,8 +39,6 @@ unsafe impl Sync for Recorder {}
 pub enum Kind {
     /// A dispatch.
     Kernel,
-    /// One that reads uniform buffers, for which drivers empty caches of constants.
-    Uniform,
     /// A copy or a fill.
     Copy,
     /// The taking of a time, which sees nothing and is seen by nobody, and comes behind everything.
@@ -52,7 +50,7 @@ const ALL: vk::PipelineStageFlags = vk::PipelineStageFlags::ALL_COMMANDS;
 impl Kind {
     fn stage(self) -> vk::PipelineStageFlags {
         match self {
-            Kind::Kernel | Kind::Uniform => vk::PipelineStageFlags::COMPUTE_SHADER,
+            Kind::Kernel => vk::PipelineStageFlags::COMPUTE_SHADER,
             Kind::Copy => vk::PipelineStageFlags::TRANSFER,
             Kind::Time => ALL,
         }
@@ -60,8 +58,7 @@ impl Kind {
 
     fn reads(self) -> vk::AccessFlags {
         match self {
-            Kind::Kernel => vk::AccessFlags::SHADER_READ,
-            Kind::Uniform => vk::AccessFlags::SHADER_READ | vk::AccessFlags::UNIFORM_READ,
+            Kind::Kernel => vk::AccessFlags::SHADER_READ | vk::AccessFlags::UNIFORM_READ,
             Kind::Copy => vk::AccessFlags::TRANSFER_READ,
             Kind::Time => vk::AccessFlags::MEMORY_READ,
         }
@@ -69,7 +66,7 @@ impl Kind {
 
     fn writes(self) -> vk::AccessFlags {
         match self {
-            Kind::Kernel | Kind::Uniform => vk::AccessFlags::SHADER_WRITE,
+            Kind::Kernel => vk::AccessFlags::SHADER_WRITE,
             Kind::Copy => vk::AccessFlags::TRANSFER_WRITE,
             // Behind it, everything before it.
             Kind::Time => vk::AccessFlags::MEMORY_WRITE,

@@ -1,5 +1,6 @@
 //! The operations' kernels in SPIR-V, as `ci/kernels` compiles them from `core/kernels/vulkan`.
 
+use super::packing::*;
 use crate::error::{Error, Result, Status};
 use crate::hal::lowering::Kernels;
 use miniz_oxide::inflate::decompress_to_vec;
@@ -17,29 +18,15 @@ pub fn code(kernels: Kernels) -> Result<&'static [u32]> {
     }
 }
 
-// What `core/build.rs` says of streams and classes.
-const CLASS: usize = 0;
-const OPCODE: usize = 1;
-const LENGTH: usize = 2;
-const TYPE: usize = 3;
-const RESULT: usize = 4;
-const ID: usize = 5;
-const NUMBER: usize = 6;
-const LITERAL: usize = 7;
-const HAS_TYPE: u32 = 1;
-const HAS_RESULT: u32 = 2;
-const NUMBERS: u32 = 4;
-const LITERALS: u32 = 8;
-
 /// More than there are opcodes in use.
 const OPCODES: usize = 1 << 13;
 
 /// The streams' parts, each from where it is to be read on.
-struct Unpacker([(Vec<u8>, usize); 16]);
+struct Unpacker([(Vec<u8>, usize); 2 * STREAMS]);
 
 impl Unpacker {
     fn new(mut packed: &[u8]) -> Option<Unpacker> {
-        let mut parts: [(Vec<u8>, usize); 16] = Default::default();
+        let mut parts: [(Vec<u8>, usize); 2 * STREAMS] = Default::default();
         for (part, _) in &mut parts {
             let (length, rest) = packed.split_first_chunk()?;
             let (own, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;

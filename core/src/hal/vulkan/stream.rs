@@ -10,9 +10,9 @@ use super::shared::{Lane, Shared};
 use super::timeline::{Point, Taken, Timeline};
 use super::user::UserKernel;
 use super::{VulkanBuffer, VulkanRecording};
-use crate::command::Command;
+use crate::command::{Command, Place};
 use crate::error::{Result, fail};
-use crate::hal::lowering;
+use crate::hal::lowering::{self, Encoder};
 use crate::hal::{Buffer, Download, Event, Kernel, Recording, Slice, Stream, Timestamp, check_slice};
 use ash::vk;
 use std::collections::VecDeque;
@@ -319,14 +319,15 @@ impl Stream for VulkanStream {
         if to.bytes != bytes || (Arc::ptr_eq(source, target) && a < b + bytes && b < a + bytes && bytes > 0) {
             fail!(InvalidArgument, "copy: {bytes} bytes at {a} to {} at {b}: sizes differ or parts overlap", to.bytes);
         }
-        let (source, target) = (source.clone(), target.clone());
-        let (x, y) = (source.address + a as u64, target.address + b as u64);
-        if bytes >= BY_KERNEL && (x | y | bytes as u64).is_multiple_of(16) {
+        let aligned = (source.address | target.address).is_multiple_of(16) && (a | b | bytes).is_multiple_of(16);
+        if bytes >= BY_KERNEL && aligned {
             return self.encode(|encoder| {
-                encoder.keep([source, target]);
+                let x = encoder.address(Place::Buffer(from.buffer, a))?;
+                let y = encoder.address(Place::Buffer(to.buffer, b))?;
                 lowering::copy_bytes(encoder, x, y, bytes as u64)
             });
         }
+        let (source, target) = (source.clone(), target.clone());
         self.enqueue(Lane::Compute, |recorder| {
             recorder.copy(&source, a, &target, b, bytes);
             Ok(())

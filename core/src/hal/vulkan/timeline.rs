@@ -97,7 +97,7 @@ impl Timeline {
     }
 }
 
-/// How long a wait looks out before it sleeps. Waking a virtual machine's processor was seen to take up to half a millisecond.
+/// How long a wait looks out before it sleeps. With 200 µs, calls of 150 µs on an H200 took up to 450 µs more at times.
 const LOOK_OUT: Duration = Duration::from_millis(2);
 
 impl Drop for Timeline {

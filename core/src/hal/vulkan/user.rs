@@ -198,8 +198,7 @@ impl UserKernel {
                 _ => {}
             }
         }
-        let uniform = inner.kinds.contains(&vk::DescriptorType::UNIFORM_BUFFER);
-        recorder.barrier(if uniform { Kind::Uniform } else { Kind::Kernel });
+        recorder.barrier(Kind::Kernel);
         recorder.bind(inner.pipeline);
         if !push.is_empty() {
             recorder.push(inner.layout, push);
