@@ -29,80 +29,79 @@ const uint HAS_C = 128, HAS_BIAS = 256, RELU = 512;
 // Each block of threads computes one K block and stores it.
 const uint SPLIT = 4096;
 
-// 16 bytes from global to shared memory, or zeros.
-INLINE void copy_async(float *to, const float *from, const bool there) {
+// So many elements, 1 or 4, from global to shared memory, of which the first `there` are read; the others become zeros.
+template <uint ELEMENTS>
+INLINE void copy_async(float *to, const float *from, const uint there) {
 #if __CUDA_ARCH__ >= 800
     uint at = static_cast<uint>(__cvta_generic_to_shared(to));
-    int bytes = there ? 16 : 0;
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(bytes));
+    if (ELEMENTS == 4) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(4 * there));
+    } else {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(at), "l"(from), "r"(4 * there));
+    }
 #else
-    *reinterpret_cast<float4 *>(to) = there ? *reinterpret_cast<const float4 *>(from) : make_float4(0, 0, 0, 0);
+#pragma unroll
+    for (uint e = 0; e < ELEMENTS; e++) {
+        to[e] = e < there ? from[e] : 0.0f;
+    }
 #endif
 }
 
-INLINE void wait_for_copies() {
+// What was begun since is one group.
+INLINE void end_group() {
 #if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_all;" ::: "memory");
+    asm volatile("cp.async.commit_group;");
 #endif
 }
 
-// One operand's way into shared memory: EDGE of the tile's rows or columns, BK of k, THREADS threads.
-template <uint EDGE, uint BK, uint THREADS>
+// Waits until all but the last `N` groups have arrived.
+template <uint N>
+INLINE void arrived() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+#endif
+}
+
+// One operand's way into shared memory: EDGE of the tile's rows or columns, BK of k, THREADS threads. There, lines are along k
+// (LINES), or rows of one k each. Behind the last row or column others are read again, as nobody takes the results; behind the last k
+// are zeros.
+template <uint EDGE, uint BK, uint THREADS, bool LINES>
 struct Operand {
-    static const uint VECTORS = EDGE * BK / 4, SHARE = (VECTORS + THREADS - 1) / THREADS;
-    // Rows of k are apart by so much that what is turned round meets few conflicts of banks.
-    static const uint STRIDE = EDGE + 4;
+    static const uint PITCH = (LINES ? BK : EDGE) + 4, SIZE = (LINES ? EDGE : BK) * PITCH;
 
     const float *from;
     uint pitch, extent, first, k;
     bool along_k;
-    float4 moved[SHARE];
 
-    // Starts a step on its way, zeros outside.
-    INLINE void fetch(float *to, const uint start) {
+    // Neighbouring threads copy neighbours of global memory, in vectors where they stay neighbours.
+    template <bool ALONG_K>
+    INLINE void copy(float *to, const uint start) const {
+        const uint ELEMENTS = LINES == ALONG_K ? 4 : 1, ACROSS = (ALONG_K ? BK : EDGE) / ELEMENTS;
+        const uint SHARE = (EDGE * BK / ELEMENTS + THREADS - 1) / THREADS;
         uint t = this_thread();
+        if (EDGE * BK / ELEMENTS < THREADS && t >= EDGE * BK / ELEMENTS) {
+            return;
+        }
 #pragma unroll
         for (uint i = 0; i < SHARE; i++) {
-            uint v = i * THREADS + t;
-            if (VECTORS % THREADS != 0 && v >= VECTORS) {
-                break;
-            }
-            if (along_k) {
-                uint outer = first + v / (BK / 4), inner = start + v % (BK / 4) * 4;
-                float4 x = make_float4(0, 0, 0, 0);
-                if (outer < extent && inner < k) {
-                    x = *reinterpret_cast<const float4 *>(from + (outer * pitch + inner));
-                    // What fills a row up is anything.
-                    x.y = inner + 1 < k ? x.y : 0.0f;
-                    x.z = inner + 2 < k ? x.z : 0.0f;
-                    x.w = inner + 3 < k ? x.w : 0.0f;
-                }
-                moved[i] = x;
-            } else {
-                uint row = v / (EDGE / 4), column = v % (EDGE / 4) * 4, inner = start + row, outer = first + column;
-                bool there = inner < k && outer < extent;
-                copy_async(to + row * STRIDE + column, there ? from + (inner * pitch + outer) : from, there);
-            }
+            uint x = (ACROSS > THREADS ? i * THREADS % ACROSS + t : t % ACROSS) * ELEMENTS;
+            uint y = ACROSS > THREADS ? i * THREADS / ACROSS : t / ACROSS + i * (THREADS / ACROSS);
+            uint inner = ALONG_K ? x : y, outer = ALONG_K ? y : x, at = start + inner;
+            uint there = at < k ? (ALONG_K ? min(k - at, ELEMENTS) : ELEMENTS) : 0;
+            // What lies beyond is there to be read, but not taken.
+            uint other = min(first + outer, ALONG_K ? extent - 1 : pitch - ELEMENTS);
+            at = at < k ? at : 0;
+            const float *here = from + (ALONG_K ? size_t(other) * pitch + at : size_t(at) * pitch + other);
+            copy_async<ELEMENTS>(to + (LINES ? outer * PITCH + inner : inner * PITCH + outer), here, there);
         }
     }
 
-    // Puts what came through registers into shared memory.
-    INLINE void stage(float *to) {
-        if (!along_k) {
-            return;
-        }
-        uint t = this_thread();
-#pragma unroll
-        for (uint i = 0; i < SHARE; i++) {
-            uint v = i * THREADS + t;
-            if (VECTORS % THREADS != 0 && v >= VECTORS) {
-                break;
-            }
-            uint outer = v / (BK / 4), inner = v % (BK / 4) * 4;
-            to[inner * STRIDE + outer] = moved[i].x;
-            to[(inner + 1) * STRIDE + outer] = moved[i].y;
-            to[(inner + 2) * STRIDE + outer] = moved[i].z;
-            to[(inner + 3) * STRIDE + outer] = moved[i].w;
+    // Starts a step on its way.
+    INLINE void fetch(float *to, const uint start) const {
+        if (along_k) {
+            copy<true>(to, start);
+        } else {
+            copy<false>(to, start);
         }
     }
 };
@@ -136,18 +135,18 @@ INLINE void finish(const Product &p, const uint has, const float4 t, const uint 
     }
 }
 
-// LM × LN threads of a warp, WM × WN warps.
-template <uint TM, uint TN, uint LM, uint LN, uint WM, uint WN, uint BK>
+// LM × LN threads of a warp, WM × WN warps; STEPS steps are in shared memory at a time.
+template <uint TM, uint TN, uint LM, uint LN, uint WM, uint WN, uint BK, uint STEPS>
 INLINE void product(const Product &p, const uint has, const Table &t) {
     const uint BM = TM * LM * WM, BN = TN * LN * WN, THREADS = 32 * WM * WN, RESULTS = TM * TN / 4;
-    typedef Operand<BM, BK, THREADS> A;
-    typedef Operand<BN, BK, THREADS> B;
-    const uint STEP = BK * (A::STRIDE + B::STRIDE);
+    typedef Operand<BM, BK, THREADS, true> A;
+    typedef Operand<BN, BK, THREADS, false> B;
+    const uint STEP = A::SIZE + B::SIZE;
 #ifdef __CUDA_ARCH__
     extern __shared__ float4 pool[];
 #endif
     float *steps = reinterpret_cast<float *>(pool);
-    float4 *held = pool + 2 * STEP / 4 + threadIdx.x;
+    float4 *held = pool + STEPS * STEP / 4 + threadIdx.x;
 
     uint tiles = p.tiles_m * p.tiles_n, batch = blockIdx.x / tiles, tile = blockIdx.x % tiles;
     uint band = tile / (BAND * p.tiles_n) * BAND, high = min(p.tiles_m - band, BAND);
@@ -156,6 +155,7 @@ INLINE void product(const Product &p, const uint has, const Table &t) {
     bool split = (has & SPLIT) != 0;
     size_t a_at = 0, b_at = 0, c_at = 0;
     uint rest = batch;
+#pragma unroll 1
     for (uint i = 0; i < p.axes; i++) {
         uint length = t.words[4 * i], here = rest % length;
         a_at += size_t(here) * t.words[4 * i + 1];
@@ -163,12 +163,12 @@ INLINE void product(const Product &p, const uint has, const Table &t) {
         c_at += size_t(here) * t.words[4 * i + 3];
         rest /= length;
     }
-    A a = {p.a + a_at + size_t(rest) * p.a_step, p.a_pitch, p.m, first_row, p.k, (has & A_ALONG_K) != 0};
-    B b = {p.b + b_at + size_t(rest) * p.b_step, p.b_pitch, p.n, first_column, p.k, (has & B_ALONG_K) != 0};
+    const A a = {p.a + a_at + size_t(rest) * p.a_step, p.a_pitch, p.m, first_row, p.k, (has & A_ALONG_K) != 0};
+    const B b = {p.b + b_at + size_t(rest) * p.b_step, p.b_pitch, p.n, first_column, p.k, (has & B_ALONG_K) != 0};
     const float *c = p.c + c_at + size_t(rest) * p.c_step;
 
     uint warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    uint row = warp / WN * (TM * LM) + lane / LN * 4, column = warp % WN * (TN * LN) + lane % LN * 4;
+    uint row = warp / WN * (TM * LM) + lane % LM, column = warp % WN * (TN * LN) + lane / LM * 4;
     float chains[TM][TN];
 #pragma unroll
     for (uint i = 0; i < TM; i++) {
@@ -178,72 +178,73 @@ INLINE void product(const Product &p, const uint has, const Table &t) {
         }
     }
     uint begin = split ? blockIdx.y * K_BLOCK : 0, end = split ? min(p.k, begin + K_BLOCK) : p.k;
-    float *now = steps, *next = steps + STEP;
-    // One round more than there are steps: the first only fetches, so that this code is there once.
-    uint start = begin;
+    // What comes next, and where to; how many rounds only fetch, so that this code is there once; where the step is that is multiplied.
+    uint coming = begin, slot = 0, early = STEPS - 1, now = 0;
 #pragma unroll 1
-    for (bool ready = false; ; ready = true) {
-        uint coming = ready ? start + BK : start;
-        bool more = coming < end;
-        if (more) {
-            a.fetch(next, coming);
-            b.fetch(next + BK * A::STRIDE, coming);
+    for (uint start = begin; start < end;) {
+        if (early == 0) {
+            arrived<STEPS - 2>();
+            // All have their part of it, and nobody reads any more what is written over now.
+            __syncthreads();
         }
-        if (ready) {
-            const float *own_a = now + row, *own_b = now + BK * A::STRIDE + column;
+        if (coming < end) {
+            a.fetch(steps + slot, coming);
+            b.fetch(steps + slot + A::SIZE, coming);
+        }
+        end_group();
+        coming += BK;
+        slot = slot == (STEPS - 1) * STEP ? 0 : slot + STEP;
+        if (early > 0) {
+            early--;
+            continue;
+        }
+        const float *own_a = steps + now + row * A::PITCH, *own_b = steps + now + A::SIZE + column;
+        now = now == (STEPS - 1) * STEP ? 0 : now + STEP;
 #pragma unroll UNROLLED
-            for (uint q = 0; q < BK; q++) {
-                float left[TM], right[TN];
+        for (uint q = 0; q < BK; q += 4) {
+            float right[4][TN];
 #pragma unroll
-                for (uint i = 0; i < TM / 4; i++) {
-                    float4 v = *reinterpret_cast<const float4 *>(own_a + q * A::STRIDE + i * 4 * LM);
-                    left[4 * i] = v.x, left[4 * i + 1] = v.y, left[4 * i + 2] = v.z, left[4 * i + 3] = v.w;
-                }
+            for (uint e = 0; e < 4; e++) {
 #pragma unroll
                 for (uint j = 0; j < TN / 4; j++) {
-                    float4 v = *reinterpret_cast<const float4 *>(own_b + q * B::STRIDE + j * 4 * LN);
-                    right[4 * j] = v.x, right[4 * j + 1] = v.y, right[4 * j + 2] = v.z, right[4 * j + 3] = v.w;
+                    float4 v = *reinterpret_cast<const float4 *>(own_b + (q + e) * B::PITCH + j * 4 * LN);
+                    right[e][4 * j] = v.x, right[e][4 * j + 1] = v.y, right[e][4 * j + 2] = v.z, right[e][4 * j + 3] = v.w;
                 }
+            }
 #pragma unroll
-                for (uint i = 0; i < TM; i++) {
+            for (uint i = 0; i < TM; i++) {
+                float4 v = *reinterpret_cast<const float4 *>(own_a + i * LM * A::PITCH + q);
+                float left[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+                for (uint e = 0; e < 4; e++) {
 #pragma unroll
                     for (uint j = 0; j < TN; j++) {
                         // There and back, so that neighbours have an operand in common, which then needs no read from the registers.
-                        uint to = i % 2 == 0 ? j : TN - 1 - j;
-                        chains[i][to] = fmaz(left[i], right[to], chains[i][to]);
+                        uint to = e % 2 == 0 ? j : TN - 1 - j;
+                        chains[i][to] = fmaz(left[e], right[e][to], chains[i][to]);
                     }
                 }
             }
-            if (!more || (start + BK) % K_BLOCK == 0) {
-                // The end of a block: its chains go into the totals. Of one block alone they are what is wanted.
-                bool first = start - begin < K_BLOCK, alone = first && !more;
+        }
+        start += BK;
+        if (start >= end || start % K_BLOCK == 0) {
+            // The end of a block: its chains go into the totals. Of one block alone they are what is wanted.
+            bool first = start - begin <= K_BLOCK, alone = first && start >= end;
 #pragma unroll
-                for (uint i = 0; i < RESULTS; i++) {
-                    float4 t = first ? make_float4(0, 0, 0, 0) : held[i * THREADS];
-                    float *chain = &chains[i / (TN / 4)][i % (TN / 4) * 4];
-                    t.x = alone ? chain[0] : fmaz(chain[0], 1.0f, t.x), t.y = alone ? chain[1] : fmaz(chain[1], 1.0f, t.y);
-                    t.z = alone ? chain[2] : fmaz(chain[2], 1.0f, t.z), t.w = alone ? chain[3] : fmaz(chain[3], 1.0f, t.w);
-                    held[i * THREADS] = t;
-                    chain[0] = chain[1] = chain[2] = chain[3] = 0.0f;
-                }
+            for (uint i = 0; i < RESULTS; i++) {
+                float4 t = first ? make_float4(0, 0, 0, 0) : held[i * THREADS];
+                float *chain = &chains[i / (TN / 4)][i % (TN / 4) * 4];
+                t.x = alone ? chain[0] : fmaz(chain[0], 1.0f, t.x), t.y = alone ? chain[1] : fmaz(chain[1], 1.0f, t.y);
+                t.z = alone ? chain[2] : fmaz(chain[2], 1.0f, t.z), t.w = alone ? chain[3] : fmaz(chain[3], 1.0f, t.w);
+                held[i * THREADS] = t;
+                chain[0] = chain[1] = chain[2] = chain[3] = 0.0f;
             }
-            start = coming;
         }
-        if (!more) {
-            break;
-        }
-        a.stage(next);
-        b.stage(next + BK * A::STRIDE);
-        wait_for_copies();
-        __syncthreads();
-        float *other = now;
-        now = next;
-        next = other;
     }
 #pragma unroll 1
     for (uint i = 0; i < RESULTS; i++) {
         uint of_row = i / (TN / 4);
-        uint r = first_row + row + of_row / 4 * 4 * LM + of_row % 4, at = first_column + column + i % (TN / 4) * 4 * LN;
+        uint r = first_row + row + of_row * LM, at = first_column + column + i % (TN / 4) * 4 * LN;
         if (r >= p.m || at >= p.n) {
             continue;
         }
