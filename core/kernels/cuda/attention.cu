@@ -1,11 +1,13 @@
 // Scaled dot-product attention by blocks of 64 keys.
 //
-// A block of threads has the query rows of one tile of a head and goes through the keys' blocks. Eight neighbouring lanes have TQ
-// rows: of a block's scores 8 keys each, of its results DV / 8 columns each. So what a row needs of its other keys comes by
-// shuffles, and only weights pass through shared memory, within a warp.
+// A block of threads has the query rows of one tile of a head and goes through the keys' blocks. Of a warp's threads, eight share TQ
+// rows: of a block's scores they have 8 keys each, of its results DV / 8 columns each. So what a row needs of its other keys comes
+// by shuffles, and only weights pass through shared memory, within a warp. There everything lies as products want it: neighbours
+// along the rows, keys or columns that a thread has, so that an operand and its chains are in different banks of registers.
 //
 // Stored blocks, where each block of threads computes one block of keys, are merged by a kernel of its own.
 #include "glsl.cuh"
+#include "memory.cuh"
 
 // What lowering says of attention, as its push constants.
 struct Attention {
@@ -28,56 +30,66 @@ struct Attention {
 const uint VECTORS = 1, HIDDEN = 8, MASK = 16, SPLIT = 32;
 const uint ALL = 0xffffffffu;
 const uint KEYS = 64, K_BLOCK = 256;
-// Columns of q and k in shared memory at a time; rows there are apart by four more, so that eight of them meet no bank twice.
-const uint CHUNK = 64, PITCH = CHUNK + 4;
-// Keys whose weights are in shared memory at a time.
-const uint HALF = 32, WEIGHTS = HALF + 4;
-// Steps of four in an unrolled loop.
-const uint TWO = UNROLLED > 2 ? 2 : 1;
+// Columns of q and k in shared memory at a time, where keys that follow each other lie side by side.
+const uint CHUNK = 64, PITCH = KEYS + 4;
+// Turns of an unrolled loop.
+const uint EIGHT = UNROLLED > 8 ? 8 : UNROLLED;
 
-// Four numbers from global to shared memory, of which so many are there, the rest zeros.
-INLINE void bring(float *to, const float *from, const uint there) {
-#if __CUDA_ARCH__ >= 800
-    uint at = static_cast<uint>(__cvta_generic_to_shared(to));
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(4 * there));
-#else
+// ROWS rows of CHUNK columns, turned round: column `d` goes to line `d`. Rows behind the last one are the last one again, as nobody
+// takes what comes of them; columns from `width` on are zeros.
+template <uint ROWS, uint WARPS>
+INLINE void bring_turned(float *to, const float *from, const uint pitch, const uint first, const uint extent, const uint start,
+    const uint width) {
+    // A warp takes eight columns of four rows at a time: no two of its threads write to one bank.
+    const uint EACH = 8 / WARPS;
+    uint t = this_thread(), d = t / 32 * 8 + t % 8, row = t / 8 % 4;
+    to += d * (ROWS + 4) + row;
+    uint there[EACH];
+    const float *columns[EACH];
 #pragma unroll
-    for (uint e = 0; e < 4; e++) {
-        to[e] = e < there ? from[e] : 0.0f;
+    for (uint n = 0; n < EACH; n++) {
+        uint column = start + d + n * 8 * WARPS;
+        there[n] = column < width ? 1 : 0;
+        columns[n] = from + (column < width ? column : 0);
     }
-#endif
-}
-
-INLINE void commit() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;");
-#endif
-}
-
-// Waits until all but the last `N` groups have arrived.
-template <uint N>
-INLINE void arrived() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
-#endif
-}
-
-// ROWS rows of COLUMNS, from row `first` of `extent` and column `start` of `width` on, zeros outside.
-template <uint ROWS, uint COLUMNS, uint THREADS>
-INLINE void bring_rows(float *to, const uint to_pitch, const float *from, const uint pitch, const uint first, const uint extent,
-    const uint start, const uint width) {
-#pragma unroll 2
-    for (uint i = this_thread(); i < ROWS * COLUMNS / 4; i += THREADS) {
-        uint row = i / (COLUMNS / 4), column = i % (COLUMNS / 4) * 4;
-        bool inside = first + row < extent && start + column < width;
-        const float *at = inside ? from + ((first + row) * pitch + start + column) : from;
-        bring(to + row * to_pitch + column, at, inside ? min(width - start - column, 4u) : 0);
+#pragma unroll EIGHT
+    for (uint i = 0; i < ROWS / 4; i++) {
+        uint line = min(first + row + 4 * i, extent - 1);
+#pragma unroll
+        for (uint n = 0; n < EACH; n++) {
+            copy_async<1>(to + n * 8 * WARPS * (ROWS + 4) + 4 * i, row_of(columns[n], line, pitch), there[n]);
+        }
     }
+}
+
+// The values of KEYS keys, COLUMNS from the first on, of which there are `width`: zeros behind the last.
+template <uint COLUMNS, uint THREADS>
+INLINE void bring_values(float *to, const float *from, const uint pitch, const uint first, const uint extent, const uint width) {
+    const uint ACROSS = COLUMNS / 4, ROWS = THREADS / ACROSS;
+    uint t = this_thread(), column = t % ACROSS * 4, row = t / ACROSS, some = column < width ? min(width - column, 4u) : 0;
+    to += row * COLUMNS + column;
+    from += some > 0 ? column : 0;
+#pragma unroll EIGHT
+    for (uint i = 0; i < KEYS / ROWS; i++) {
+        uint key = first + row + i * ROWS;
+        copy_async<4>(to + i * ROWS * COLUMNS, row_of(from, min(key, extent - 1), pitch), key < extent ? some : 0);
+    }
+}
+
+// The greater of both, NaN where x is.
+INLINE float at_least(const float x, const float low) {
+#if __CUDA_ARCH__ >= 800
+    float r;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(x), "f"(low));
+    return r;
+#else
+    return x < low ? low : x;
+#endif
 }
 
 // e^x for x ≤ 0, scaled so that it is rounded once.
 INLINE float weight(const float x) {
-    vec3 core = exp_core(x < -105.0f ? -105.0f : x);
+    vec3 core = exp_core(at_least(x, -105.0f));
     float y = core.y + core.x;
     y = y + 1.0f;
     return (y * __int_as_float((__float_as_int(core.z) + 159) << 23)) * 2.3283064e-10f;
@@ -116,66 +128,129 @@ INLINE void finish(const Attention &p, const uint has, const float4 x, const flo
     }
 }
 
+// Multiprocessors of the GPU, or a few more.
+INLINE uint multiprocessors() {
+#ifdef __CUDA_ARCH__
+    uint n;
+    asm("mov.u32 %0, %%nsmid;" : "=r"(n));
+    return n;
+#else
+    return 1;
+#endif
+}
+
 // The keys that a query sees.
 INLINE uint visible(const Attention &p, const uint has, const uint query) {
     return has & HIDDEN ? min(p.keys, max(query + p.lead, p.queries) - p.queries) : p.keys;
 }
 
-INLINE float part(const float4 &v, const uint e) {
-    return e == 0 ? v.x : e == 1 ? v.y : e == 2 ? v.z : v.w;
+INLINE void take(float *to, const float *from) {
+    float4 v = *reinterpret_cast<const float4 *>(from);
+    to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
+}
+
+// The products of TQ rows' and N columns' numbers are added to their chains, there and back: neighbours have an operand in common,
+// which then needs no read from the registers. (Which order meets fewer conflicts of their banks was found by counting.)
+template <uint TQ, uint N>
+INLINE void multiply(float (&chains)[TQ][N], const float (&left)[TQ], const float (&right)[N]) {
+    const uint OUTER = TQ == 8 ? TQ : N, INNER = TQ == 8 ? N : TQ;
+#pragma unroll
+    for (uint x = 0; x < OUTER; x++) {
+#pragma unroll
+        for (uint y = 0; y < INNER; y++) {
+            uint to = x % 2 == 0 ? y : INNER - 1 - y, j = TQ == 8 ? x : to, i = TQ == 8 ? to : x;
+            chains[j][i] = fmaz(left[j], right[i], chains[j][i]);
+        }
+    }
+}
+
+// Adds up what lanes of one group have of ROWS rows' 32 lanes of SUM, four each, and leaves each of them with the sum of one row: half
+// of the rows go to the neighbour for half of the others.
+template <uint STEP, uint ROWS>
+INLINE float row_sum(float (&lanes)[ROWS][4]) {
+    if constexpr (STEP < 4) {
+        return (lanes[0][0] + lanes[0][2]) + (lanes[0][1] + lanes[0][3]);
+    } else if constexpr (ROWS == 1) {
+#pragma unroll
+        for (uint e = 0; e < 4; e++) {
+            lanes[0][e] = lanes[0][e] + __shfl_xor_sync(ALL, lanes[0][e], STEP);
+        }
+        return row_sum<STEP / 2>(lanes);
+    } else {
+        bool upper = (threadIdx.x & STEP) != 0;
+        float kept[ROWS / 2][4];
+#pragma unroll
+        for (uint j = 0; j < ROWS / 2; j++) {
+#pragma unroll
+            for (uint e = 0; e < 4; e++) {
+                float low = lanes[j][e], high = lanes[j + ROWS / 2][e];
+                kept[j][e] = (upper ? high : low) + __shfl_xor_sync(ALL, upper ? low : high, STEP);
+            }
+        }
+        return row_sum<STEP / 2>(kept);
+    }
 }
 
 // WARPS warps of 4·TQ query rows, DV columns of the values; WIDE: the width may be more than a K block.
 template <uint TQ, uint DV, uint WARPS, bool WIDE>
 INLINE void attention(const Attention &p, const uint has, const Table &t) {
-    const uint THREADS = 32 * WARPS, BQ = 4 * TQ * WARPS, OD = DV / 8, OWN = 4 * TQ;
+    const uint THREADS = 32 * WARPS, BQ = 4 * TQ * WARPS, OD = DV / 8, OWN = 4 * TQ, Q_PITCH = BQ + 4, W_PITCH = OWN + 4;
 #ifdef __CUDA_ARCH__
     extern __shared__ float4 pool[];
 #endif
-    const uint q_pitch = (p.width + CHUNK - 1) / CHUNK * CHUNK + 4, chunks = q_pitch / CHUNK;
+    const uint chunks = (p.width + CHUNK - 1) / CHUNK;
     float *of_k = reinterpret_cast<float *>(pool);
-    float *of_v = of_k + 2 * KEYS * PITCH;
+    float *of_v = of_k + CHUNK * PITCH;
     float *of_w = of_v + KEYS * DV;
-    float *of_q = of_w + WARPS * OWN * WEIGHTS;
+    float *of_q = of_w + WARPS * KEYS * W_PITCH;
     const bool split = (has & SPLIT) != 0;
 
-    uint first_column = blockIdx.x % p.columns * DV, tile = blockIdx.x / p.columns, head = tile / p.tiles;
-    // What takes longest begins first.
-    uint first = (p.tiles - 1 - tile % p.tiles) * BQ;
+    uint first_column = blockIdx.x % p.columns * DV, index = blockIdx.x / p.columns, heads = p.rows / p.queries;
+    uint tile = index % p.tiles, head = index / p.tiles;
+    if (p.lead != p.keys + p.queries) {
+        // What takes longest begins first; where all run at once, two blocks of a multiprocessor take as long as other two.
+        uint count = gridDim.x / p.columns, half = (count + 1) / 2;
+        index = index < half || count > 2 * multiprocessors() ? index : count - 1 - (index - half);
+        tile = p.tiles - 1 - index / heads;
+        head = index % heads;
+    }
+    uint first = tile * BQ;
     uint kv = head / p.heads * p.kv_heads + head % p.heads / (p.heads / p.kv_heads);
     const float *q = p.q + size_t(head) * p.queries * p.pitch, *k = p.k + size_t(kv) * p.keys * p.pitch;
     const float *v = p.v + size_t(kv) * p.keys * p.value_pitch + first_column, *mask = p.mask;
     if (has & MASK) {
+#pragma unroll 1
         for (uint i = 0, rest = head; i < p.axes; i++) {
             uint length = t.words[2 * i];
             mask += size_t(rest % length) * t.words[2 * i + 1];
             rest /= length;
         }
     }
-    uint lane = threadIdx.x % 32, warp = threadIdx.x / 32, own = warp * OWN + lane / 8 * TQ, eighth = lane % 8;
+    // A thread's rows are fours, 16 apart; its keys and columns are fours, 32 apart.
+    uint lane = threadIdx.x % 32, warp = threadIdx.x / 32, eighth = lane / 4, own = warp * OWN + lane % 4 * 4;
     uint begin = split ? blockIdx.y * KEYS : 0, end = split ? begin + KEYS : visible(p, has, min(first + BQ, p.queries) - 1);
-    float results[TQ][OD], m[TQ], l[TQ];
+    // Of MAX and SUM it has one row's: lanes that differ in `eighth` alone have the others'.
+    float results[TQ][OD], m = of_bits(INFINITY | SIGN), l = 0.0f;
+    const uint mine = eighth / (8 / TQ);
 #pragma unroll
     for (uint j = 0; j < TQ; j++) {
-        m[j] = of_bits(INFINITY | SIGN);
-        l[j] = 0.0f;
 #pragma unroll
         for (uint c = 0; c < OD; c++) {
             results[j][c] = 0.0f;
         }
     }
+#pragma unroll 1
     for (uint i = 0; i < chunks; i++) {
-        bring_rows<BQ, CHUNK, THREADS>(of_q + i * CHUNK, q_pitch, q, p.pitch, first, p.queries, i * CHUNK, p.width);
+        bring_turned<BQ, WARPS>(of_q + i * CHUNK * Q_PITCH, q, p.pitch, first, p.queries, i * CHUNK, p.width);
     }
     if (begin < end && chunks > 0) {
-        bring_rows<KEYS, CHUNK, THREADS>(of_k, PITCH, k, p.pitch, begin, p.keys, 0, p.width);
+        bring_turned<KEYS, WARPS>(of_k, k, p.pitch, begin, p.keys, 0, p.width);
     }
-    commit();
-    uint current = 0;
+    end_group();
 #pragma unroll 1
     for (uint block = begin; block < end; block += KEYS) {
-        bring_rows<KEYS, DV, THREADS>(of_v, DV, v, p.value_pitch, block, p.keys, 0, p.value_width - first_column);
-        commit();
+        bring_values<DV, THREADS>(of_v, v, p.value_pitch, block, p.keys, p.value_width - first_column);
+        end_group();
         float scores[TQ][8], totals[WIDE ? TQ : 1][8];
 #pragma unroll
         for (uint j = 0; j < TQ; j++) {
@@ -189,45 +264,26 @@ INLINE void attention(const Attention &p, const uint has, const Table &t) {
         }
 #pragma unroll 1
         for (uint chunk = 0; chunk < chunks; chunk++) {
-            // The next chunk, of this block or the next one, is on its way while this one is multiplied.
-            bool last = chunk + 1 == chunks;
-            uint next = last ? block + KEYS : block;
-            if (next < end) {
-                uint start = last ? 0 : (chunk + 1) * CHUNK;
-                bring_rows<KEYS, CHUNK, THREADS>(of_k + (1 - current) * KEYS * PITCH, PITCH, k, p.pitch, next, p.keys, start, p.width);
-            }
-            commit();
-            // What was just begun may be under way still, and with the first chunk the values too.
+            // The values, which were begun last, may be under way still.
             if (chunk == 0) {
-                arrived<2>();
-            } else {
                 arrived<1>();
+            } else {
+                arrived<0>();
             }
             __syncthreads();
-            const float *keys = of_k + current * KEYS * PITCH + eighth * PITCH, *queries = of_q + own * q_pitch + chunk * CHUNK;
-#pragma unroll TWO
-            for (uint d = 0; d < CHUNK; d += 4) {
-                float4 key[8], query[TQ];
+            const float *keys = of_k + eighth * 4, *queries = of_q + chunk * CHUNK * Q_PITCH + own;
+#pragma unroll EIGHT
+            for (uint d = 0; d < CHUNK; d++) {
+                float left[TQ], right[8];
 #pragma unroll
-                for (uint i = 0; i < 8; i++) {
-                    key[i] = *reinterpret_cast<const float4 *>(keys + 8 * i * PITCH + d);
+                for (uint j = 0; j < TQ; j += 4) {
+                    take(left + j, queries + d * Q_PITCH + 4 * j);
                 }
-#pragma unroll
-                for (uint j = 0; j < TQ; j++) {
-                    query[j] = *reinterpret_cast<const float4 *>(queries + j * q_pitch + d);
-                }
-#pragma unroll
-                for (uint e = 0; e < 4; e++) {
-#pragma unroll
-                    for (uint j = 0; j < TQ; j++) {
-#pragma unroll
-                        for (uint i = 0; i < 8; i++) {
-                            uint to = j % 2 == 0 ? i : 7 - i;
-                            scores[j][to] = fmaz(part(key[to], e), part(query[j], e), scores[j][to]);
-                        }
-                    }
-                }
+                take(right, keys + d * PITCH);
+                take(right + 4, keys + d * PITCH + 32);
+                multiply(scores, left, right);
             }
+            const bool last = chunk + 1 == chunks;
             if (WIDE && ((chunk + 1) * CHUNK % K_BLOCK == 0 || last)) {
 #pragma unroll
                 for (uint j = 0; j < TQ; j++) {
@@ -239,62 +295,77 @@ INLINE void attention(const Attention &p, const uint has, const Table &t) {
                     }
                 }
             }
-            if (last) {
-                arrived<1>();
+            // Nobody reads any more what is written over: the next chunk, of this block or the next one, is on its way while weights are
+            // made of the last one.
+            __syncthreads();
+            uint next = last ? block + KEYS : block;
+            if (next < end) {
+                bring_turned<KEYS, WARPS>(of_k, k, p.pitch, next, p.keys, last ? 0 : (chunk + 1) * CHUNK, p.width);
             }
-            // Nobody writes over what another still reads, and all have the values.
-            __syncthreads();
-            current = 1 - current;
-        }
-        if (chunks == 0) {
-            arrived<0>();
-            __syncthreads();
+            end_group();
         }
 
-        // Scores, their MAX, weights and their SUM: of a row's 64, eight lanes have eight each.
-        float2 factors[TQ];
+        // Scores, their MAX, weights and their SUM.
 #pragma unroll
         for (uint j = 0; j < TQ; j++) {
-            uint query = first + own + j, limit = visible(p, has, query);
-            float highest = of_bits(INFINITY | SIGN);
 #pragma unroll
             for (uint i = 0; i < 8; i++) {
-                uint key = block + eighth + 8 * i;
-                float x = scores[j][i] * p.scale;
-                if (has & MASK) {
-                    uint row = min(query, p.queries - 1), column = min(key, p.keys - 1);
-                    x = x + mask[size_t(row) * p.mask_row + size_t(column) * p.mask_column];
+                scores[j][i] = scores[j][i] * p.scale;
+            }
+        }
+        if (has & MASK) {
+#pragma unroll
+            for (uint j = 0; j < TQ; j++) {
+                const float *row = mask + size_t(min(first + own + j % 4 + j / 4 * 16, p.queries - 1)) * p.mask_row;
+#pragma unroll
+                for (uint i = 0; i < 8; i++) {
+                    uint key = min(block + eighth * 4 + i % 4 + i / 4 * 32, p.keys - 1);
+                    scores[j][i] = scores[j][i] + row[size_t(key) * p.mask_column];
                 }
-                x = !(has & HIDDEN) || key < limit ? x : of_bits(INFINITY | SIGN);
-                scores[j][i] = x;
-                highest = x > highest ? x : highest;
+            }
+        }
+        if ((has & HIDDEN) && block + KEYS > visible(p, has, first)) {
+#pragma unroll
+            for (uint j = 0; j < TQ; j++) {
+                uint limit = visible(p, has, first + own + j % 4 + j / 4 * 16);
+#pragma unroll
+                for (uint i = 0; i < 8; i++) {
+                    scores[j][i] = block + eighth * 4 + i % 4 + i / 4 * 32 < limit ? scores[j][i] : of_bits(INFINITY | SIGN);
+                }
+            }
+        }
+        float lanes[TQ][4], highest = 0.0f;
+#pragma unroll
+        for (uint j = 0; j < TQ; j++) {
+            float most = of_bits(INFINITY | SIGN);
+#pragma unroll
+            for (uint i = 0; i < 8; i++) {
+                most = fmaxf(most, scores[j][i]);
             }
 #pragma unroll
-            for (uint step = 4; step > 0; step /= 2) {
-                float other = __shfl_xor_sync(ALL, highest, step);
-                highest = other > highest ? other : highest;
+            for (uint step = 16; step >= 4; step /= 2) {
+                most = fmaxf(most, __shfl_xor_sync(ALL, most, step));
             }
+            highest = mine == j ? most : highest;
             // Where there is no live key, a NaN must show.
-            float from = highest == of_bits(INFINITY | SIGN) ? 0.0f : highest, lanes[4];
+            float from = most == of_bits(INFINITY | SIGN) ? 0.0f : most;
 #pragma unroll
             for (uint i = 0; i < 8; i++) {
                 scores[j][i] = weight(scores[j][i] - from);
             }
 #pragma unroll
             for (uint i = 0; i < 4; i++) {
-                lanes[i] = scores[j][i] + scores[j][i + 4];
+                lanes[j][i] = scores[j][i] + scores[j][i + 4];
             }
-            float sum = (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
-#pragma unroll
-            for (uint step = 4; step > 0; step /= 2) {
-                sum = sum + __shfl_xor_sync(ALL, sum, step);
-            }
-            if (split) {
-                m[j] = highest;
-                l[j] = sum;
-            } else {
-                factors[j] = merged(m[j], l[j], highest, sum);
-            }
+        }
+        float sum = row_sum<16>(lanes);
+        // What is stored is a block's own.
+        float2 factors = make_float2(0, 1);
+        if (split) {
+            m = highest;
+            l = sum;
+        } else {
+            factors = merged(m, l, highest, sum);
         }
 
         float chains[TQ][OD];
@@ -305,61 +376,55 @@ INLINE void attention(const Attention &p, const uint has, const Table &t) {
                 chains[j][c] = 0.0f;
             }
         }
-        float *weights = of_w + own * WEIGHTS;
+        float *weights = of_w + warp * KEYS * W_PITCH + own % OWN;
 #pragma unroll
-        for (uint half = 0; half < 2; half++) {
-            __syncwarp();
+        for (uint i = 0; i < 8; i++) {
 #pragma unroll
-            for (uint j = 0; j < TQ; j++) {
-#pragma unroll
-                for (uint i = 0; i < 4; i++) {
-                    weights[j * WEIGHTS + eighth + 8 * i] = scores[j][4 * half + i];
-                }
+            for (uint j = 0; j < TQ; j += 4) {
+                *reinterpret_cast<float4 *>(weights + (eighth * 4 + i % 4 + i / 4 * 32) * W_PITCH + 4 * j) =
+                    make_float4(scores[j][i], scores[j + 1][i], scores[j + 2][i], scores[j + 3][i]);
             }
-            __syncwarp();
-            const float *values = of_v + half * HALF * DV + eighth * 4;
-#pragma unroll TWO
-            for (uint key = 0; key < HALF; key += 4) {
-                float4 w[TQ];
+        }
+        // All have the values; the keys, which were begun last, may be under way still.
+        if (chunks > 0) {
+            arrived<1>();
+        } else {
+            arrived<0>();
+        }
+        __syncthreads();
+        const float *values = of_v + eighth * 4;
+#pragma unroll EIGHT
+        for (uint key = 0; key < KEYS; key++) {
+            float left[TQ], right[OD];
 #pragma unroll
-                for (uint j = 0; j < TQ; j++) {
-                    w[j] = *reinterpret_cast<const float4 *>(weights + j * WEIGHTS + key);
-                }
-#pragma unroll
-                for (uint e = 0; e < 4; e++) {
-                    float value[OD];
-#pragma unroll
-                    for (uint c = 0; c < OD / 4; c++) {
-                        float4 x = *reinterpret_cast<const float4 *>(values + (key + e) * DV + c * 32);
-                        value[4 * c] = x.x, value[4 * c + 1] = x.y, value[4 * c + 2] = x.z, value[4 * c + 3] = x.w;
-                    }
-#pragma unroll
-                    for (uint j = 0; j < TQ; j++) {
-#pragma unroll
-                        for (uint c = 0; c < OD; c++) {
-                            uint to = j % 2 == 0 ? c : OD - 1 - c;
-                            chains[j][to] = fmaz(part(w[j], e), value[to], chains[j][to]);
-                        }
-                    }
-                }
+            for (uint j = 0; j < TQ; j += 4) {
+                take(left + j, weights + key * W_PITCH + 4 * j);
             }
+#pragma unroll
+            for (uint c = 0; c < OD; c += 4) {
+                take(right + c, values + key * DV + 8 * c);
+            }
+            multiply(chains, left, right);
         }
 #pragma unroll
         for (uint j = 0; j < TQ; j++) {
+            uint from = lane % 4 + j * (8 / TQ) * 4;
+            float2 f = make_float2(__shfl_sync(ALL, factors.x, from), __shfl_sync(ALL, factors.y, from));
 #pragma unroll
             for (uint c = 0; c < OD; c++) {
                 // −0 becomes +0.
                 float chain = chains[j][c] + 0.0f;
-                results[j][c] = split ? chain : merged_result(results[j][c], chain, factors[j]);
+                results[j][c] = merged_result(results[j][c], chain, f);
             }
         }
         // The values are read by all before the next ones come.
         __syncthreads();
     }
     arrived<0>();
-    // Results leave through shared memory, where the keys were, so that the code that finishes them is there once.
+    // Results leave through shared memory, where keys and values were, so that the code that finishes them is there once.
     __syncthreads();
     float4 *leaving = reinterpret_cast<float4 *>(pool) + threadIdx.x;
+    float2 *states = reinterpret_cast<float2 *>(of_w) + threadIdx.x;
 #pragma unroll
     for (uint j = 0; j < TQ; j++) {
 #pragma unroll
@@ -367,18 +432,15 @@ INLINE void attention(const Attention &p, const uint has, const Table &t) {
             leaving[(j * (OD / 4) + c) * THREADS] =
                 make_float4(results[j][4 * c], results[j][4 * c + 1], results[j][4 * c + 2], results[j][4 * c + 3]);
         }
-    }
-    float2 *states = reinterpret_cast<float2 *>(of_v) + threadIdx.x;
-#pragma unroll
-    for (uint j = 0; j < TQ; j++) {
-        states[j * THREADS] = make_float2(m[j], l[j]);
+        uint from = lane % 4 + j * (8 / TQ) * 4;
+        states[j * THREADS] = make_float2(__shfl_sync(ALL, m, from), __shfl_sync(ALL, l, from));
     }
     uint across = (p.value_width + 3) / 4;
 #pragma unroll 1
     for (uint i = 0; i < TQ * OD / 4; i++) {
-        uint j = i / (OD / 4), query = first + own + j, column = first_column + i % (OD / 4) * 32 + eighth * 4;
+        uint j = i / (OD / 4), query = first + own + j % 4 + j / 4 * 16, column = first_column + i % (OD / 4) * 32 + eighth * 4;
         if (query >= p.queries) {
-            break;
+            continue;
         }
         uint row = head * p.queries + query;
         float2 state = states[j * THREADS];
@@ -422,6 +484,9 @@ extern "C" __global__ void __launch_bounds__(64) attention_merge(const Attention
         attention<TQ, DV, WARPS, WIDE>(p, has, t); \
     }
 
+#ifndef PORTABLE
 KERNEL(attention_64, 8, 64, 4, false, 2)
 KERNEL(attention_128, 4, 128, 4, false, 2)
+#endif
+KERNEL(attention_64_few, 4, 64, 4, false, 3)
 KERNEL(attention_few, 4, 64, 1, true, 1)

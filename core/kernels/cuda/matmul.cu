@@ -3,7 +3,7 @@
 // A block of threads computes a tile of BM × BN, its threads TM × TN each, in steps of BK along k: while one step is multiplied
 // from shared memory, the next one is on its way there. Every K block of 256 is a chain of its own; totals of several wait in
 // shared memory, where there is room for them, so that registers have the chains alone.
-#include "contract.cuh"
+#include "memory.cuh"
 
 // What lowering says of a product, as its push constants.
 struct Product {
@@ -21,6 +21,8 @@ struct Product {
 };
 
 const uint K_BLOCK = 256;
+// Rows of B that are on their way at a time to those that read it as it lies.
+const uint SIXTEEN = UNROLLED;
 // Rows of tiles that are computed together, for the sake of the caches.
 const uint BAND = 8;
 // Bits of `has`.
@@ -29,82 +31,114 @@ const uint HAS_C = 128, HAS_BIAS = 256, RELU = 512;
 // Each block of threads computes one K block and stores it.
 const uint SPLIT = 4096;
 
-// So many elements, 1 or 4, from global to shared memory, of which the first `there` are read; the others become zeros.
-template <uint ELEMENTS>
-INLINE void copy_async(float *to, const float *from, const uint there) {
-#if __CUDA_ARCH__ >= 800
-    uint at = static_cast<uint>(__cvta_generic_to_shared(to));
-    if (ELEMENTS == 4) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(4 * there));
-    } else {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(at), "l"(from), "r"(4 * there));
-    }
-#else
-#pragma unroll
-    for (uint e = 0; e < ELEMENTS; e++) {
-        to[e] = e < there ? from[e] : 0.0f;
-    }
-#endif
-}
-
-// What was begun since is one group.
-INLINE void end_group() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;");
-#endif
-}
-
-// Waits until all but the last `N` groups have arrived.
-template <uint N>
-INLINE void arrived() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
-#endif
-}
-
-// One operand's way into shared memory: EDGE of the tile's rows or columns, BK of k, THREADS threads. There, lines are along k
-// (LINES), or rows of one k each. Behind the last row or column others are read again, as nobody takes the results; behind the last k
-// are zeros.
-template <uint EDGE, uint BK, uint THREADS, bool LINES>
+// One operand's way into shared memory, where every row has one k: EDGE of the tile's rows or columns, BK of k, THREADS threads.
+// Behind the last row or column others are read again, as nobody takes the results; behind the last k are zeros. What lies along k
+// is turned round on its way: through registers (THROUGH), or element by element, which takes more instructions.
+template <uint EDGE, uint BK, uint THREADS, bool THROUGH>
 struct Operand {
-    static const uint PITCH = (LINES ? BK : EDGE) + 4, SIZE = (LINES ? EDGE : BK) * PITCH;
+    // Rows are apart by so much that what is turned round meets few conflicts of banks.
+    static const uint PITCH = EDGE + 4, SIZE = BK * PITCH;
+    static const uint VECTORS = EDGE * BK / 4, SHARE = (VECTORS + THREADS - 1) / THREADS;
 
     const float *from;
     uint pitch, extent, first, k;
     bool along_k;
+    float4 moved[THROUGH ? SHARE : 1];
 
-    // Neighbouring threads copy neighbours of global memory, in vectors where they stay neighbours.
-    template <bool ALONG_K>
-    INLINE void copy(float *to, const uint start) const {
-        const uint ELEMENTS = LINES == ALONG_K ? 4 : 1, ACROSS = (ALONG_K ? BK : EDGE) / ELEMENTS;
-        const uint SHARE = (EDGE * BK / ELEMENTS + THREADS - 1) / THREADS;
+    // Starts a step on its way.
+    INLINE void fetch(float *to, const uint start) {
         uint t = this_thread();
-        if (EDGE * BK / ELEMENTS < THREADS && t >= EDGE * BK / ELEMENTS) {
-            return;
-        }
+        if (!along_k) {
+            if (VECTORS < THREADS && t >= VECTORS) {
+                return;
+            }
+            const uint ACROSS = EDGE / 4, ROWS = THREADS > ACROSS ? THREADS / ACROSS : 1;
+            uint inner = start + (THREADS > ACROSS ? t / ACROSS : 0);
+            const float *column = from + min(first + t % ACROSS * 4, pitch - 4);
+            to += (THREADS > ACROSS ? t / ACROSS : 0) * PITCH + t % ACROSS * 4;
 #pragma unroll
-        for (uint i = 0; i < SHARE; i++) {
-            uint x = (ACROSS > THREADS ? i * THREADS % ACROSS + t : t % ACROSS) * ELEMENTS;
-            uint y = ACROSS > THREADS ? i * THREADS / ACROSS : t / ACROSS + i * (THREADS / ACROSS);
-            uint inner = ALONG_K ? x : y, outer = ALONG_K ? y : x, at = start + inner;
-            uint there = at < k ? (ALONG_K ? min(k - at, ELEMENTS) : ELEMENTS) : 0;
-            // What lies beyond is there to be read, but not taken.
-            uint other = min(first + outer, ALONG_K ? extent - 1 : pitch - ELEMENTS);
-            at = at < k ? at : 0;
-            const float *here = from + (ALONG_K ? size_t(other) * pitch + at : size_t(at) * pitch + other);
-            copy_async<ELEMENTS>(to + (LINES ? outer * PITCH + inner : inner * PITCH + outer), here, there);
+            for (uint i = 0; i < SHARE; i++) {
+                uint at = inner + i * ROWS;
+                copy_async<4>(to + i * ROWS * PITCH, row_of(column, min(at, k - 1), pitch), at < k ? 4 : 0);
+            }
+        } else if (THROUGH) {
+            const uint ACROSS = BK / 4, ROWS = THREADS / ACROSS;
+            const float *line = from + min(start + t % ACROSS * 4, pitch - 4);
+            uint outer = first + t / ACROSS;
+#pragma unroll
+            for (uint i = 0; i < SHARE; i++) {
+                moved[THROUGH ? i : 0] = read_global(row_of(line, min(outer + i * ROWS, extent - 1), pitch));
+            }
+        } else {
+            const uint ROWS = THREADS / BK, EACH = (EDGE + ROWS - 1) / ROWS;
+            uint inner = start + t % BK, outer = first + t / BK;
+            if (EDGE < ROWS && t / BK >= EDGE) {
+                return;
+            }
+            const float *line = from + min(inner, k - 1);
+            to += t % BK * PITCH + t / BK;
+#pragma unroll
+            for (uint i = 0; i < EACH; i++) {
+                copy_async<1>(to + i * ROWS, row_of(line, min(outer + i * ROWS, extent - 1), pitch), inner < k ? 1 : 0);
+            }
         }
     }
 
-    // Starts a step on its way.
-    INLINE void fetch(float *to, const uint start) const {
-        if (along_k) {
-            copy<true>(to, start);
-        } else {
-            copy<false>(to, start);
+    // Puts what came through registers into shared memory.
+    INLINE void stage(float *to, const uint start) {
+        if (!THROUGH || !along_k) {
+            return;
+        }
+        uint t = this_thread();
+        if (VECTORS < THREADS && t >= VECTORS) {
+            return;
+        }
+        const uint ACROSS = BK / 4, ROWS = THREADS / ACROSS;
+        uint inner = t % ACROSS * 4, beyond = start + inner;
+        to += inner * PITCH + t / ACROSS;
+#pragma unroll
+        for (uint i = 0; i < SHARE; i++) {
+            float4 x = moved[THROUGH ? i : 0];
+            if (start + BK > k) {
+                x.x = beyond < k ? x.x : 0.0f, x.y = beyond + 1 < k ? x.y : 0.0f;
+                x.z = beyond + 2 < k ? x.z : 0.0f, x.w = beyond + 3 < k ? x.w : 0.0f;
+            }
+            float *here = to + i * ROWS;
+            here[0] = x.x, here[PITCH] = x.y, here[2 * PITCH] = x.z, here[3 * PITCH] = x.w;
         }
     }
 };
+
+// Where a batch's matrices begin.
+struct Starts {
+    size_t a, b, c;
+};
+
+INLINE Starts starts(const Product &p, const uint batch, const Table &t) {
+    Starts at = {0, 0, 0};
+    uint rest = batch;
+#pragma unroll 1
+    for (uint i = 0; i < p.axes; i++) {
+        uint length = t.words[4 * i], here = rest % length;
+        at.a += size_t(here) * t.words[4 * i + 1];
+        at.b += size_t(here) * t.words[4 * i + 2];
+        at.c += size_t(here) * t.words[4 * i + 3];
+        rest /= length;
+    }
+    at.a += size_t(rest) * p.a_step;
+    at.b += size_t(rest) * p.b_step;
+    at.c += size_t(rest) * p.c_step;
+    return at;
+}
+
+// Four rows of one k by four columns.
+INLINE void by_rows(float (&chains)[4][4], const float4 left, const float4 right) {
+    const float rows[4] = {left.x, left.y, left.z, left.w}, columns[4] = {right.x, right.y, right.z, right.w};
+#pragma unroll
+    for (uint i = 0; i < 16; i++) {
+        chains[i / 4][i % 4] = fmaz(rows[i / 4], columns[i % 4], chains[i / 4][i % 4]);
+    }
+}
 
 // Four results of a row, from totals.
 INLINE void finish(const Product &p, const uint has, const float4 t, const uint batch, const uint row, const uint column,
@@ -135,10 +169,10 @@ INLINE void finish(const Product &p, const uint has, const float4 t, const uint 
     }
 }
 
-// LM × LN threads of a warp, WM × WN warps; STEPS steps are in shared memory at a time.
-template <uint TM, uint TN, uint LM, uint LN, uint WM, uint WN, uint BK, uint STEPS>
+// LM × LN threads of a warp, WM × WN warps; two steps of BK are in shared memory at a time.
+template <uint TM, uint TN, uint LM, uint LN, uint WM, uint WN, uint BK>
 INLINE void product(const Product &p, const uint has, const Table &t) {
-    const uint BM = TM * LM * WM, BN = TN * LN * WN, THREADS = 32 * WM * WN, RESULTS = TM * TN / 4;
+    const uint BM = TM * LM * WM, BN = TN * LN * WN, THREADS = 32 * WM * WN, RESULTS = TM * TN / 2, EACH = TM < 4 ? TM : 4;
     typedef Operand<BM, BK, THREADS, true> A;
     typedef Operand<BN, BK, THREADS, false> B;
     const uint STEP = A::SIZE + B::SIZE;
@@ -146,29 +180,21 @@ INLINE void product(const Product &p, const uint has, const Table &t) {
     extern __shared__ float4 pool[];
 #endif
     float *steps = reinterpret_cast<float *>(pool);
-    float4 *held = pool + STEPS * STEP / 4 + threadIdx.x;
+    // Of two columns the second one first: so chains lie in the other bank of registers than the operand that is read along with them.
+    float2 *held = reinterpret_cast<float2 *>(pool + 2 * STEP / 4) + threadIdx.x;
 
     uint tiles = p.tiles_m * p.tiles_n, batch = blockIdx.x / tiles, tile = blockIdx.x % tiles;
     uint band = tile / (BAND * p.tiles_n) * BAND, high = min(p.tiles_m - band, BAND);
     tile %= BAND * p.tiles_n;
     uint first_row = (band + tile % high) * BM, first_column = tile / high * BN;
     bool split = (has & SPLIT) != 0;
-    size_t a_at = 0, b_at = 0, c_at = 0;
-    uint rest = batch;
-#pragma unroll 1
-    for (uint i = 0; i < p.axes; i++) {
-        uint length = t.words[4 * i], here = rest % length;
-        a_at += size_t(here) * t.words[4 * i + 1];
-        b_at += size_t(here) * t.words[4 * i + 2];
-        c_at += size_t(here) * t.words[4 * i + 3];
-        rest /= length;
-    }
-    const A a = {p.a + a_at + size_t(rest) * p.a_step, p.a_pitch, p.m, first_row, p.k, (has & A_ALONG_K) != 0};
-    const B b = {p.b + b_at + size_t(rest) * p.b_step, p.b_pitch, p.n, first_column, p.k, (has & B_ALONG_K) != 0};
-    const float *c = p.c + c_at + size_t(rest) * p.c_step;
+    Starts at = starts(p, batch, t);
+    A a = {kept(p.a + at.a), p.a_pitch, p.m, first_row, p.k, (has & A_ALONG_K) != 0};
+    B b = {kept(p.b + at.b), p.b_pitch, p.n, first_column, p.k, (has & B_ALONG_K) != 0};
+    const float *c = p.c + at.c;
 
     uint warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    uint row = warp / WN * (TM * LM) + lane % LM, column = warp % WN * (TN * LN) + lane / LM * 4;
+    uint row = warp / WN * (TM * LM) + lane % LM * EACH, column = warp % WN * (TN * LN) + lane / LM * 4;
     float chains[TM][TN];
 #pragma unroll
     for (uint i = 0; i < TM; i++) {
@@ -178,77 +204,80 @@ INLINE void product(const Product &p, const uint has, const Table &t) {
         }
     }
     uint begin = split ? blockIdx.y * K_BLOCK : 0, end = split ? min(p.k, begin + K_BLOCK) : p.k;
-    // What comes next, and where to; how many rounds only fetch, so that this code is there once; where the step is that is multiplied.
-    uint coming = begin, slot = 0, early = STEPS - 1, now = 0;
+    // Where the next step goes, and where the one is that is multiplied.
+    float *next = steps, *now = steps;
+    // One round more than there are steps: the first only fetches, so that this code is there once.
+    bool ready = false;
 #pragma unroll 1
     for (uint start = begin; start < end;) {
-        if (early == 0) {
-            arrived<STEPS - 2>();
-            // All have their part of it, and nobody reads any more what is written over now.
-            __syncthreads();
-        }
+        uint coming = ready ? start + BK : start;
         if (coming < end) {
-            a.fetch(steps + slot, coming);
-            b.fetch(steps + slot + A::SIZE, coming);
+            a.fetch(next, coming);
+            b.fetch(next + A::SIZE, coming);
         }
         end_group();
-        coming += BK;
-        slot = slot == (STEPS - 1) * STEP ? 0 : slot + STEP;
-        if (early > 0) {
-            early--;
-            continue;
-        }
-        const float *own_a = steps + now + row * A::PITCH, *own_b = steps + now + A::SIZE + column;
-        now = now == (STEPS - 1) * STEP ? 0 : now + STEP;
+        if (ready) {
+            const float *own_a = now + row, *own_b = now + A::SIZE + column;
 #pragma unroll UNROLLED
-        for (uint q = 0; q < BK; q += 4) {
-            float right[4][TN];
+            for (uint q = 0; q < BK; q++) {
+                float left[TM], right[TN];
+                if (TM == 2) {
+                    float2 v = *reinterpret_cast<const float2 *>(own_a + q * A::PITCH);
+                    left[0] = v.x, left[1] = v.y;
+                }
 #pragma unroll
-            for (uint e = 0; e < 4; e++) {
+                for (uint i = 0; i + 3 < TM; i += 4) {
+                    float4 v = *reinterpret_cast<const float4 *>(own_a + q * A::PITCH + i * LM);
+                    left[i] = v.x, left[i + 1] = v.y, left[i + 2] = v.z, left[i + 3] = v.w;
+                }
 #pragma unroll
                 for (uint j = 0; j < TN / 4; j++) {
-                    float4 v = *reinterpret_cast<const float4 *>(own_b + (q + e) * B::PITCH + j * 4 * LN);
-                    right[e][4 * j] = v.x, right[e][4 * j + 1] = v.y, right[e][4 * j + 2] = v.z, right[e][4 * j + 3] = v.w;
+                    float4 v = *reinterpret_cast<const float4 *>(own_b + q * B::PITCH + j * 4 * LN);
+                    right[4 * j] = v.x, right[4 * j + 1] = v.y, right[4 * j + 2] = v.z, right[4 * j + 3] = v.w;
                 }
-            }
 #pragma unroll
-            for (uint i = 0; i < TM; i++) {
-                float4 v = *reinterpret_cast<const float4 *>(own_a + i * LM * A::PITCH + q);
-                float left[4] = {v.x, v.y, v.z, v.w};
-#pragma unroll
-                for (uint e = 0; e < 4; e++) {
+                for (uint i = 0; i < TM; i++) {
 #pragma unroll
                     for (uint j = 0; j < TN; j++) {
-                        // There and back, so that neighbours have an operand in common, which then needs no read from the registers.
-                        uint to = e % 2 == 0 ? j : TN - 1 - j;
-                        chains[i][to] = fmaz(left[e], right[e][to], chains[i][to]);
+                        // There and back: neighbours have an operand in common, which then needs no read from the registers.
+                        uint to = i % 2 == 0 ? j : TN - 1 - j;
+                        chains[i][to] = fmaz(left[i], right[to], chains[i][to]);
                     }
                 }
             }
-        }
-        start += BK;
-        if (start >= end || start % K_BLOCK == 0) {
-            // The end of a block: its chains go into the totals. Of one block alone they are what is wanted.
-            bool first = start - begin <= K_BLOCK, alone = first && start >= end;
+            start += BK;
+            if (start >= end || start % K_BLOCK == 0) {
+                // The end of a block: its chains go into the totals. Of one block alone they are what is wanted.
+                bool first = start - begin <= K_BLOCK, alone = first && start >= end;
 #pragma unroll
-            for (uint i = 0; i < RESULTS; i++) {
-                float4 t = first ? make_float4(0, 0, 0, 0) : held[i * THREADS];
-                float *chain = &chains[i / (TN / 4)][i % (TN / 4) * 4];
-                t.x = alone ? chain[0] : fmaz(chain[0], 1.0f, t.x), t.y = alone ? chain[1] : fmaz(chain[1], 1.0f, t.y);
-                t.z = alone ? chain[2] : fmaz(chain[2], 1.0f, t.z), t.w = alone ? chain[3] : fmaz(chain[3], 1.0f, t.w);
-                held[i * THREADS] = t;
-                chain[0] = chain[1] = chain[2] = chain[3] = 0.0f;
+                for (uint i = 0; i < RESULTS; i++) {
+                    float2 t = first ? make_float2(0, 0) : held[i * THREADS];
+                    float *chain = &chains[i / (TN / 2)][i % (TN / 2) * 2];
+                    t.x = alone ? chain[1] : fmaz(chain[1], 1.0f, t.x), t.y = alone ? chain[0] : fmaz(chain[0], 1.0f, t.y);
+                    held[i * THREADS] = t;
+                    chain[0] = chain[1] = 0.0f;
+                }
             }
         }
+        if (coming < end) {
+            a.stage(next, coming);
+            arrived<0>();
+        }
+        // All have their part of the next step, and nobody reads any more what is written over after it.
+        __syncthreads();
+        ready = true;
+        now = next;
+        next = next == steps ? steps + STEP : steps;
     }
 #pragma unroll 1
-    for (uint i = 0; i < RESULTS; i++) {
+    for (uint i = 0; i < RESULTS / 2; i++) {
         uint of_row = i / (TN / 4);
-        uint r = first_row + row + of_row * LM, at = first_column + column + i % (TN / 4) * 4 * LN;
+        uint r = first_row + row + of_row / EACH * EACH * LM + of_row % EACH, at = first_column + column + i % (TN / 4) * 4 * LN;
         if (r >= p.m || at >= p.n) {
             continue;
         }
-        float4 v = held[i * THREADS];
+        float2 low = held[2 * i * THREADS], high = held[(2 * i + 1) * THREADS];
+        float4 v = make_float4(low.y, low.x, high.y, high.x);
         if (split) {
             size_t row_at = (size_t(blockIdx.y) * p.batches + batch) * p.m + r;
             *reinterpret_cast<float4 *>(p.blocks + row_at * ((p.n + 3) & ~3u) + at) = v;
@@ -287,14 +316,8 @@ extern "C" __global__ void __launch_bounds__(256) matmul_merge(const Product p, 
     if (lane > 0 || group >= groups) {
         return;
     }
-    uint row = group / vectors, batch = row / p.m, rest = batch;
-    size_t c_at = 0;
-    for (uint i = 0; i < p.axes; i++) {
-        uint length = table.words[4 * i];
-        c_at += size_t(rest % length) * table.words[4 * i + 3];
-        rest /= length;
-    }
-    finish(p, has, t, batch, row % p.m, group % vectors * 4, p.c + c_at + size_t(rest) * p.c_step);
+    uint row = group / vectors, batch = row / p.m;
+    finish(p, has, t, batch, row % p.m, group % vectors * 4, p.c + starts(p, batch, table).c);
 }
 
 // Blocks of the product of two vectors, one for each thread.
@@ -318,16 +341,83 @@ extern "C" __global__ void __launch_bounds__(64) matmul_vectors(const Product p,
     reinterpret_cast<float4 *>(p.blocks)[block] = make_float4(chain, 0, 0, 0);
 }
 
+#ifndef PORTABLE
+// At most four rows, where B's rows lie as they are read: a thread has four columns, and nothing of B passes through shared memory.
+extern "C" __global__ void __launch_bounds__(64) matmul_4x256(const Product p, const uint has, const uint, TABLE t) {
+#ifdef __CUDA_ARCH__
+    __shared__ float4 pool[K_BLOCK];
+#endif
+    uint batch = blockIdx.x / p.tiles_n, column = (blockIdx.x % p.tiles_n * 64 + threadIdx.x) * 4;
+    Starts at = starts(p, batch, t);
+    const float *a = p.a + at.a, *b = row_of(p.b + at.b + min(column, p.b_pitch - 4), 0, p.b_pitch);
+    bool split = (has & SPLIT) != 0;
+    uint begin = split ? blockIdx.y * K_BLOCK : 0, end = split ? min(p.k, begin + K_BLOCK) : p.k;
+    float totals[4][4], chains[4][4];
+#pragma unroll 1
+    for (uint start = begin; start < end; start += K_BLOCK) {
+        uint count = min(end - start, K_BLOCK);
+        __syncthreads();
+#pragma unroll 1
+        for (uint i = threadIdx.x; i < 4 * count; i += 64) {
+            uint row = has & A_ALONG_K ? i / count : i % 4, inner = has & A_ALONG_K ? i % count : i / 4;
+            size_t from = has & A_ALONG_K ? size_t(row) * p.a_pitch + start + inner : size_t(start + inner) * p.a_pitch + row;
+            reinterpret_cast<float *>(pool)[4 * inner + row] = row < p.m ? a[from] : 0.0f;
+        }
+        __syncthreads();
+        const float *from = row_of(b, start, p.b_pitch);
+#pragma unroll
+        for (uint i = 0; i < 16; i++) {
+            chains[i / 4][i % 4] = 0.0f;
+        }
+        uint q = 0;
+#pragma unroll 1
+        for (; q + SIXTEEN <= count; q += SIXTEEN) {
+            float4 right[SIXTEEN];
+#pragma unroll
+            for (uint i = 0; i < SIXTEEN; i++) {
+                right[i] = read_global(row_of(from, q + i, p.b_pitch));
+            }
+#pragma unroll
+            for (uint i = 0; i < SIXTEEN; i++) {
+                by_rows(chains, pool[q + i], right[i]);
+            }
+        }
+#pragma unroll 1
+        for (; q < count; q++) {
+            by_rows(chains, pool[q], read_global(row_of(from, q, p.b_pitch)));
+        }
+#pragma unroll
+        for (uint i = 0; i < 16; i++) {
+            float chain = chains[i / 4][i % 4], &sum = totals[i / 4][i % 4];
+            sum = start == begin ? (start + K_BLOCK >= end ? chain : fmaz(chain, 1.0f, 0.0f)) : fmaz(chain, 1.0f, sum);
+        }
+    }
+    if (column >= p.n) {
+        return;
+    }
+#pragma unroll
+    for (uint row = 0; row < 4; row++) {
+        if (row >= p.m) {
+            break;
+        }
+        float4 x = make_float4(totals[row][0], totals[row][1], totals[row][2], totals[row][3]);
+        if (split) {
+            *reinterpret_cast<float4 *>(p.blocks + ((size_t(blockIdx.y) * p.batches + batch) * p.m + row) * ((p.n + 3) & ~3u) + column) = x;
+        } else {
+            finish(p, has, x, batch, row, column, p.c + at.c);
+        }
+    }
+}
+#endif
+
 #define KERNEL(NAME, TM, TN, LM, LN, WM, WN, BK, LEAST) \
     extern "C" __global__ void __launch_bounds__(32 * WM * WN, LEAST) NAME(const Product p, const uint has, const uint, TABLE t) { \
         product<TM, TN, LM, LN, WM, WN, BK>(p, has, t); \
     }
 
-KERNEL(matmul_256x128, 16, 8, 4, 8, 4, 2, 16, 1)
-KERNEL(matmul_128x128, 8, 8, 4, 8, 4, 2, 8, 2)
-KERNEL(matmul_64x64, 8, 4, 4, 8, 2, 2, 16, 4)
-KERNEL(matmul_32x32, 4, 4, 4, 8, 2, 1, 16, 8)
-KERNEL(matmul_16x128, 4, 4, 4, 8, 1, 4, 16, 4)
-KERNEL(matmul_128x16, 4, 4, 8, 4, 4, 1, 16, 4)
-KERNEL(matmul_4x256, 4, 4, 1, 32, 1, 2, 8, 8)
-KERNEL(matmul_256x4, 4, 4, 32, 1, 2, 1, 8, 8)
+#ifndef PORTABLE
+KERNEL(matmul_128x128, 8, 8, 8, 4, 2, 4, 16, 2)
+KERNEL(matmul_32x64, 4, 4, 8, 4, 1, 4, 32, 4)
+#endif
+KERNEL(matmul_64x64, 8, 4, 8, 4, 1, 4, 32, 4)
+KERNEL(matmul_16x32, 2, 4, 8, 4, 1, 2, 64, 4)

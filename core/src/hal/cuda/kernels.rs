@@ -4,7 +4,7 @@ use super::api::Handle;
 use super::shared::Shared;
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::lowering::attention::Tile as AttentionTile;
-use crate::hal::lowering::tiles::{Cost, Tile, tile};
+use crate::hal::lowering::tiles::{Cost, Sizes, Tile, tile};
 use crate::hal::lowering::{Kernels, Limits};
 use miniz_oxide::inflate::decompress_to_vec;
 use std::ffi::CStr;
@@ -42,31 +42,29 @@ const MERGE: u32 = 2;
 /// Threads of the kernels that have no choice.
 const THREADS: u32 = 256;
 
-/// As fast as they are beside each other on an H200, in the words of `lowering::tiles`: an estimate from what registers and shared
-/// memory let run at a time.
+/// Tiles of products, as fast as they were beside each other on an H200, in the words of `lowering::tiles`.
 const TILES: [Cost; 4] = [
-    Cost { tile: held(256, [256, 128], [16, 8]), alone: 150.0, shared: 150.0, slots: 1 },
-    Cost { tile: held(256, [128, 128], [8, 8]), alone: 92.0, shared: 84.0, slots: 2 },
-    Cost { tile: held(128, [64, 64], [8, 4]), alone: 40.0, shared: 24.0, slots: 4 },
-    Cost { tile: held(64, [32, 32], [4, 4]), alone: 25.0, shared: 9.3, slots: 6 },
+    Cost { tile: held(256, [128, 128], [8, 8], 16), alone: 110.0, shared: 95.0, slots: 2 },
+    Cost { tile: held(128, [64, 64], [8, 4], 32), alone: 38.0, shared: 33.0, slots: 4 },
+    Cost { tile: held(128, [32, 64], [4, 4], 32), alone: 31.0, shared: 21.8, slots: 4 },
+    Cost { tile: held(64, [16, 32], [2, 4], 64), alone: 17.0, shared: 8.8, slots: 4 },
 ];
 
-const fn held(threads: u32, [bm, bn]: [u32; 2], own: [u32; 2]) -> Tile {
-    let steps = 4 * 2 * STEP * (bm + bn);
-    Tile { held: shared_of(bm, bn) - steps, ..tile(threads, [bm, bn], own, STEP, 2) }
+/// Those that there is PTX of.
+const PORTABLE: [Cost; 2] = [
+    Cost { tile: held(128, [64, 64], [8, 4], 32), alone: 38.0, shared: 33.0, slots: 4 },
+    Cost { tile: held(64, [16, 32], [2, 4], 64), alone: 17.0, shared: 8.8, slots: 4 },
+];
+
+const fn held(threads: u32, [bm, bn]: [u32; 2], own: [u32; 2], bk: u32) -> Tile {
+    let steps = 4 * 2 * bk * (bm + bn);
+    Tile { held: shared_of(bm, bn, bk) - steps, ..tile(threads, [bm, bn], own, bk, 2) }
 }
 
-/// Of products with few rows.
-fn narrow(short: u32, _long: u32, _along_k: bool) -> Tile {
-    match short {
-        0..=4 => held(64, [4, 256], [4, 4]),
-        5..=16 => held(128, [16, 128], [4, 4]),
-        _ => held(64, [32, 32], [4, 4]),
-    }
+/// Of products with at most four rows, where B is read as it lies.
+fn narrow(sizes: &Sizes) -> Option<Tile> {
+    (sizes.m <= 4 && !sizes.trans_b).then(|| tile(64, [4, 256], [4, 4], 1, 2))
 }
-
-/// Steps along k that are in shared memory at a time.
-const STEP: u32 = 16;
 
 impl Launch {
     /// The function for a dispatch of a family with these constants.
@@ -112,7 +110,7 @@ impl Launch {
                 launch.take(constants);
             }
             Kernels::Matmul => {
-                let &[threads, bm, bn, _, _, _, stage, own, has] = constants else {
+                let &[threads, bm, bn, _, _, bk, stage, own, has] = constants else {
                     fail!(Internal, "a product has {} constants", constants.len());
                 };
                 let mut has = has;
@@ -123,29 +121,23 @@ impl Launch {
                 };
                 if stage <= SPLIT {
                     has |= stage << 12;
-                    launch.shared_bytes = shared_of(bm, bn);
+                    launch.shared_bytes = if bm == 4 { 0 } else { shared_of(bm, bn, bk) };
                 }
                 launch.take(&[has, own]);
             }
             Kernels::Attention => {
-                let &[threads, columns, _, stage, has] = constants else {
+                let &[threads, columns, of_thread, stage, has] = constants else {
                     fail!(Internal, "attention has {} constants", constants.len());
                 };
-                (launch.name, launch.threads) = match (stage, threads, columns) {
+                (launch.name, launch.threads) = match (stage, threads, columns, of_thread) {
                     (2, ..) => (c"attention_merge", 64),
-                    (_, 32, _) => (c"attention_few", 32),
-                    (_, _, 64) => (c"attention_64", 128),
-                    _ => (c"attention_128", 128),
+                    (_, 32, ..) => (c"attention_few", 32),
+                    (_, _, 128, _) => (c"attention_128", 128),
+                    (_, _, _, 8) => (c"attention_64", 128),
+                    _ => (c"attention_64_few", 128),
                 };
                 if stage <= SPLIT {
-                    let queries = if threads == 32 {
-                        16
-                    } else if columns == 64 {
-                        128
-                    } else {
-                        64
-                    };
-                    launch.shared_bytes = attention_bytes(queries, columns, threads, push[WIDTH]);
+                    launch.shared_bytes = attention_bytes(columns, threads, of_thread, push[WIDTH]);
                 }
                 launch.take(&[has | stage << 5]);
             }
@@ -167,14 +159,11 @@ fn too_many() -> Error {
 
 fn product(bm: u32, bn: u32) -> Result<&'static CStr> {
     Ok(match (bm, bn) {
-        (256, 128) => c"matmul_256x128",
         (128, 128) => c"matmul_128x128",
         (64, 64) => c"matmul_64x64",
-        (32, 32) => c"matmul_32x32",
-        (16, 128) => c"matmul_16x128",
-        (128, 16) => c"matmul_128x16",
+        (32, 64) => c"matmul_32x64",
+        (16, 32) => c"matmul_16x32",
         (4, 256) => c"matmul_4x256",
-        (256, 4) => c"matmul_256x4",
         _ => fail!(Internal, "no kernel has tiles of {bm} by {bn}"),
     })
 }
@@ -182,40 +171,54 @@ fn product(bm: u32, bn: u32) -> Result<&'static CStr> {
 /// Which word of attention's push constants is the width.
 const WIDTH: usize = 17;
 
-/// Bytes of shared memory of attention's block: two chunks of keys, values, weights, queries.
-fn attention_bytes(queries: u32, columns: u32, threads: u32, width: u32) -> u32 {
-    let of_thread = queries / (threads / 8);
-    let weights = threads / 32 * 4 * of_thread * 36;
-    4 * (2 * 64 * 68 + 64 * columns + weights + queries * (width.next_multiple_of(64) + 4))
+/// Bytes of shared memory of attention's block: a chunk of keys, values, weights, queries; rows are apart by four more.
+fn attention_bytes(columns: u32, threads: u32, of_thread: u32, width: u32) -> u32 {
+    let warps = threads / 32;
+    let weights = warps * 64 * (4 * of_thread + 4);
+    4 * (64 * 68 + 64 * columns + weights + width.next_multiple_of(64) * (4 * of_thread * warps + 4))
 }
 
-/// Of attention.
-fn attention(limits: &Limits, queries: u32, width: u32, value_width: u32) -> AttentionTile {
-    let (own, columns) = if value_width <= 64 { (128, 64) } else { (64, 128) };
-    if queries <= 16 || width > 256 || attention_bytes(own, columns, 128, width) > limits.shared_memory {
+/// Of attention: tiles for GPUs that there is machine code for.
+fn attention(limits: &Limits, heads: u64, queries: u32, width: u32, value_width: u32) -> AttentionTile {
+    let (mut of_thread, columns) = if value_width <= 64 { (8, 64) } else { (4, 128) };
+    // Twice as many of half the rows are faster where multiprocessors would not have two blocks each.
+    if of_thread == 8 && heads * queries.div_ceil(128) as u64 <= 2 * limits.units as u64 {
+        of_thread = 4;
+    }
+    attention_tile(limits, queries, width, columns, of_thread)
+}
+
+/// Of attention: tiles for others.
+fn portable_attention(limits: &Limits, _: u64, queries: u32, width: u32, _: u32) -> AttentionTile {
+    attention_tile(limits, queries, width, 64, 4)
+}
+
+fn attention_tile(limits: &Limits, queries: u32, width: u32, columns: u32, of_thread: u32) -> AttentionTile {
+    if queries <= 16 || width > 256 || attention_bytes(columns, 128, of_thread, width) > limits.shared_memory {
         return AttentionTile { threads: 32, queries: 16, columns: 64, of_thread: 4 };
     }
-    AttentionTile { threads: 128, queries: own, columns, of_thread: own / 16 }
+    AttentionTile { threads: 128, queries: 16 * of_thread, columns, of_thread }
 }
 
 /// Bytes of shared memory of a product's block: two steps of both operands, whose rows are apart by four more, and the totals.
-const fn shared_of(bm: u32, bn: u32) -> u32 {
-    4 * (2 * STEP * (bm + 4 + bn + 4) + bm * bn)
+const fn shared_of(bm: u32, bn: u32, bk: u32) -> u32 {
+    4 * (2 * bk * (bm + 4 + bn + 4) + bm * bn)
 }
 
 impl Limits {
     /// Those of a GPU.
     pub(super) fn of_cuda(shared: &Shared) -> Limits {
         let physical = &shared.physical;
+        let native = native(physical.capability);
         Limits {
             shared_memory: physical.shared_memory[1].max(physical.shared_memory[0]),
             threads: physical.threads,
             units: physical.info.units as u32,
             iterations: u32::MAX,
             pitched: true,
-            tiles: &TILES,
-            narrow,
-            attention,
+            tiles: if native { &TILES } else { &PORTABLE },
+            narrow: if native { narrow } else { |_| None },
+            attention: if native { attention } else { portable_attention },
         }
     }
 }
@@ -237,9 +240,7 @@ fn image(kernels: Kernels, capability: u32) -> Result<Vec<u8>> {
         Kernels::Matmul => packed!("matmul"),
         Kernels::Moves | Kernels::Probe => packed!("moves"),
     };
-    // Machine code runs on later GPUs of the same major version.
-    let native = capability / 10 == CAPABILITY / 10 && capability >= CAPABILITY;
-    match decompress_to_vec(if native { code } else { ptx }) {
+    match decompress_to_vec(if native(capability) { code } else { ptx }) {
         Ok(mut bytes) => {
             // A text ends with zero.
             bytes.push(0);
@@ -251,6 +252,11 @@ fn image(kernels: Kernels, capability: u32) -> Result<Vec<u8>> {
 
 /// The compute capability that there is machine code for: 9.0.
 const CAPABILITY: u32 = 90;
+
+/// Whether a GPU runs the machine code, as later ones of the same major version do.
+fn native(capability: u32) -> bool {
+    capability / 10 == CAPABILITY / 10 && capability >= CAPABILITY
+}
 
 impl Modules {
     /// None loaded.

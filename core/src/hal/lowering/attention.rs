@@ -45,7 +45,7 @@ pub(super) fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()
 
     let limits = encoder.limits();
     let Tile { threads, queries: of_tile, columns, of_thread } =
-        (limits.attention)(&limits, queries, width, value_width);
+        (limits.attention)(&limits, batches as u64 * heads as u64, queries, width, value_width);
     let (tiles, parts) = (queries.div_ceil(of_tile), value_width.div_ceil(columns));
     let groups = batches as u64 * heads as u64 * tiles as u64 * parts as u64;
     if groups > i32::MAX as u64 {

@@ -1,7 +1,7 @@
 //! What a backend offers to the operations: kernels by family, memory for them, and their limits.
 
 use super::attention;
-use super::tiles::{Cost, Tile};
+use super::tiles::{Cost, Sizes, Tile};
 use crate::command::Place;
 use crate::error::{Error, Result};
 
@@ -43,11 +43,10 @@ pub struct Limits {
     pub pitched: bool,
     /// Tiles of matrix products.
     pub tiles: &'static [Cost],
-    /// The tile for a product whose A has few rows, at most 32: so many, B's columns, and whether B's elements follow each other
-    /// along k. B is what takes time.
-    pub narrow: fn(u32, u32, bool) -> Tile,
-    /// The tile of attention for so many queries of a head, their width and the values'.
-    pub attention: fn(&Limits, u32, u32, u32) -> attention::Tile,
+    /// The tile for a product of few rows or columns, where it is not one of the others.
+    pub narrow: fn(&Sizes) -> Option<Tile>,
+    /// The tile of attention for so many heads, each with so many queries, their width and the values'.
+    pub attention: fn(&Limits, u64, u32, u32, u32) -> attention::Tile,
 }
 
 /// Makes an error of the four words in which a kernel said what is wrong with its data.

@@ -84,18 +84,13 @@ pub struct Sizes {
 
 /// The tile for a product on a device, and whether each K block is computed by itself, to be merged later.
 pub fn choose(sizes: Sizes, limits: &Limits) -> (Tile, bool) {
-    let Sizes { m, n, k, batches, trans_a, trans_b } = sizes;
+    let Sizes { m, n, k, batches, .. } = sizes;
     let blocks = (k as u64).div_ceil(K_BLOCK as u64);
     let stored = 4 * blocks * batches as u64 * m as u64 * n.next_multiple_of(4) as u64;
     let unlimited = limits.iterations == u32::MAX;
     let may_split = blocks > 1 && blocks <= 0xffff && (stored <= MOST_STORED || !unlimited);
     let units = limits.units as u64;
-    if m.min(n) <= 32 {
-        // (These fit on every device there is.)
-        let tile = match m <= n {
-            true => (limits.narrow)(m, n, trans_b),
-            false => mirrored((limits.narrow)(n, m, !trans_a)),
-        };
+    if let Some(tile) = (limits.narrow)(&sizes) {
         let few = tile.count(m, n) * (batches as u64) < 4 * units && stored <= MOST_STORED;
         return (tile, may_split && (few || !tile.reaches(k, limits)));
     }
@@ -128,7 +123,7 @@ pub fn choose(sizes: Sizes, limits: &Limits) -> (Tile, bool) {
 }
 
 /// A tile of the mirrored product.
-fn mirrored(tile: Tile) -> Tile {
+pub fn mirrored(tile: Tile) -> Tile {
     let Tile { bm, bn, tm, tn, .. } = tile;
     Tile { bm: bn, bn: bm, tm: tn, tn: tm, ..tile }
 }
@@ -144,13 +139,14 @@ mod tests {
         Cost { tile: tile(64, [32, 32], [4, 4], 32, 1), alone: 25.0, shared: 9.3, slots: 6 },
     ];
 
-    fn attention(_: &Limits, _: u32, _: u32, _: u32) -> crate::hal::lowering::attention::Tile {
+    fn attention(_: &Limits, _: u64, _: u32, _: u32, _: u32) -> crate::hal::lowering::attention::Tile {
         unreachable!("products have none")
     }
 
-    fn narrow(short: u32, _: u32, _: bool) -> Tile {
-        let own = short.next_multiple_of(8);
-        tile(64, [own, 128], [own.min(8), 4], 16, 1)
+    fn narrow(sizes: &Sizes) -> Option<Tile> {
+        let own = sizes.m.min(sizes.n).next_multiple_of(8);
+        let tile = tile(64, [own, 128], [own.min(8), 4], 16, 1);
+        (own <= 32).then(|| if sizes.m <= sizes.n { tile } else { mirrored(tile) })
     }
 
     fn h200() -> Limits {

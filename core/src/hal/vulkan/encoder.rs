@@ -7,7 +7,7 @@ use super::stream::of_device;
 use crate::command::Place;
 use crate::error::{Result, fail};
 use crate::hal::lowering::attention::Tile as AttentionTile;
-use crate::hal::lowering::tiles::{Cost, Tile, tile};
+use crate::hal::lowering::tiles::{Cost, Sizes, Tile, mirrored, tile};
 use crate::hal::lowering::{Encoder, Explain, Kernels, Limits, PUSH_BYTES, Push};
 use ash::vk;
 use smallvec::SmallVec;
@@ -22,8 +22,19 @@ const TILES: [Cost; 5] = [
     Cost { tile: tile(64, [32, 32], [4, 4], 32, 1), alone: 25.0, shared: 9.3, slots: 6 },
 ];
 
-/// Of products with few rows.
-fn narrow(short: u32, long: u32, along_k: bool) -> Tile {
+/// Of products with few rows or columns.
+fn narrow(sizes: &Sizes) -> Option<Tile> {
+    let &Sizes { m, n, trans_a, trans_b, .. } = sizes;
+    match (m.min(n), m <= n) {
+        (33.., _) => None,
+        // B is what takes time, or A.
+        (_, true) => Some(along(m, n, trans_b)),
+        (_, false) => Some(mirrored(along(n, m, !trans_a))),
+    }
+}
+
+/// The tile for few rows, and whether the other operand's elements follow each other along k.
+fn along(short: u32, long: u32, along_k: bool) -> Tile {
     let (threads, [own, other], [t_own, t_other], buffers) = match short {
         // Threads read their own columns, or rows; four of them suffice for a workgroup that shares.
         0..=4 if along_k || long <= 128 => (32, [4, 128], [4, 4], 1),
@@ -36,7 +47,7 @@ fn narrow(short: u32, long: u32, along_k: bool) -> Tile {
 }
 
 /// Of attention: two threads for a query, and values in so many columns at a time.
-fn attention(limits: &Limits, queries: u32, _width: u32, value_width: u32) -> AttentionTile {
+fn attention(limits: &Limits, _heads: u64, queries: u32, _width: u32, value_width: u32) -> AttentionTile {
     let threads = match (queries, limits.shared_memory) {
         (0..=16, _) | (_, ..24576) => 32,
         (17..=32, _) => 64,

@@ -1,0 +1,67 @@
+// How kernels move numbers from global to shared memory while they compute, and addresses that take few instructions.
+#pragma once
+#include "contract.cuh"
+
+// So many numbers, 1 or 4, from global to shared memory, of which the first `there` are read; the others become zeros. They arrive
+// later, where the GPU can do that.
+template <uint NUMBERS>
+INLINE void copy_async(float *to, const float *from, const uint there) {
+#if __CUDA_ARCH__ >= 800
+    uint at = static_cast<uint>(__cvta_generic_to_shared(to));
+    if (NUMBERS == 4) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(4 * there));
+    } else {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(at), "l"(from), "r"(4 * there));
+    }
+#else
+#pragma unroll
+    for (uint e = 0; e < NUMBERS; e++) {
+        to[e] = e < there ? from[e] : 0.0f;
+    }
+#endif
+}
+
+// What was begun since is one group.
+INLINE void end_group() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;");
+#endif
+}
+
+// Waits until all but the last `N` groups have arrived.
+template <uint N>
+INLINE void arrived() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+#endif
+}
+
+// Four numbers of global memory.
+INLINE float4 read_global(const float *at) {
+#ifdef __CUDA_ARCH__
+    float4 v;
+    asm volatile("ld.global.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "l"(at));
+    return v;
+#else
+    return *reinterpret_cast<const float4 *>(at);
+#endif
+}
+
+// So many rows of `pitch` numbers further, in one instruction. A row's bytes are fewer than 2³².
+INLINE const float *row_of(const float *first, const uint row, const uint pitch) {
+#ifdef __CUDA_ARCH__
+    const float *at;
+    asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(at) : "r"(row), "r"(4 * pitch), "l"(first));
+    return at;
+#else
+    return first + size_t(row) * pitch;
+#endif
+}
+
+// An address of which compilers don't know how it was made: else they make it again wherever it is used.
+INLINE const float *kept(const float *at) {
+#ifdef __CUDA_ARCH__
+    asm volatile("" : "+l"(at));
+#endif
+    return at;
+}
