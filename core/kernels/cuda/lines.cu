@@ -33,7 +33,7 @@ struct Choice {
     uint blocks, rows, steps, affine;
 };
 
-const uint SUM = 0, MAX = 1, ARGMAX = 2, SOFTMAX = 3, LAYERNORM = 4, RMSNORM = 5;
+const uint SUM = 0, MAX = 1, ARGMAX = 2, LAYERNORM = 4;
 const uint ALL = 0xffffffffu;
 // Elements of a line that a thread has at a time: in PTX for other GPUs one, for its size.
 #ifdef PORTABLE

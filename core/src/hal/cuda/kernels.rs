@@ -69,8 +69,14 @@ fn narrow(short: u32, _long: u32, _along_k: bool) -> Tile {
 const STEP: u32 = 16;
 
 impl Launch {
-    /// The function for a dispatch of a family with these constants.
-    pub fn plan(kernels: Kernels, constants: &[u32], push: &[u32], groups: [u32; 3]) -> Result<Launch> {
+    /// The function for a dispatch of a family with these constants, on a GPU of this compute capability.
+    pub fn plan(
+        kernels: Kernels,
+        constants: &[u32],
+        push: &[u32],
+        groups: [u32; 3],
+        capability: u32,
+    ) -> Result<Launch> {
         let mut launch = Launch { name: c"", threads: THREADS, shared_bytes: 0, groups, words: ([0; 12], 0) };
         match kernels {
             Kernels::Elementwise => {
@@ -92,16 +98,15 @@ impl Launch {
                 let [function, size, _, _, whole, across, _, _, _, _, steps, ..] = constants else {
                     fail!(Internal, "a reduction has {} constants", constants.len());
                 };
-                let held = *whole == 1 && *steps == 32;
+                // In registers, which PTX leaves out.
+                let held = *whole == 1 && *steps == 32 && is_native(capability);
                 (launch.name, launch.threads) = match (function, held) {
                     (0..=2, _) if *across == 0 => (c"reduce_along", THREADS),
                     (0..=2, _) => (c"reduce_across", THREADS),
                     (3, true) => (c"softmax_whole", *size),
                     (3, false) => (c"softmax_rows", *size),
-                    (4, true) => (c"layernorm_whole", *size),
-                    (4, false) => (c"layernorm_rows", *size),
-                    (_, true) => (c"rmsnorm_whole", *size),
-                    (_, false) => (c"rmsnorm_rows", *size),
+                    (_, true) => (c"norm_whole", *size),
+                    (_, false) => (c"norm_rows", *size),
                 };
                 if *function <= 2 && *across == 0 {
                     // A warp for each of the 32 blocks that a workgroup has elsewhere.
@@ -231,9 +236,7 @@ fn image(kernels: Kernels, capability: u32) -> Result<&'static [u8]> {
             (&BYTES, PACKED, ENDS)
         }};
     }
-    // Machine code runs on later GPUs of the same major version.
-    let native = capability / 10 == CAPABILITY / 10 && capability >= CAPABILITY;
-    let (bytes, packed, ends) = if native { images!("machine") } else { images!("ptx") };
+    let (bytes, packed, ends) = if is_native(capability) { images!("machine") } else { images!("ptx") };
     let family = kernels as usize;
     let from = if family == 0 { 0 } else { ends.get(family - 1).copied().unwrap_or(usize::MAX) };
     let to = ends.get(family).copied().unwrap_or(0);
@@ -245,6 +248,11 @@ fn image(kernels: Kernels, capability: u32) -> Result<&'static [u8]> {
 
 /// The compute capability that there is machine code for: 9.0.
 const CAPABILITY: u32 = 90;
+
+/// Whether a GPU runs it: those of the same major version do.
+fn is_native(capability: u32) -> bool {
+    capability / 10 == CAPABILITY / 10 && capability >= CAPABILITY
+}
 
 impl Modules {
     /// None loaded.
