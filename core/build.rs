@@ -1,13 +1,16 @@
-//! Packs the operations' Vulkan kernels for the library, into a sixth of their size; `src/hal/vulkan/shaders.rs` unpacks them.
+//! Packs the operations' kernels for the library; `src/hal/lzma.rs` unpacks them, `src/hal/vulkan/shaders.rs` what is in Vulkan's.
 //!
-//! Words of a kind go into streams of their own, ids as differences: most ids are close to the last one that was defined, and
+//! CUDA's are one text and one file of machine code for each family: those of a kind follow each other, so that what they share is
+//! there once. Vulkan's become a seventh of their size: words of a kind go into streams of their own, ids as differences: most ids are close to the last one that was defined, and
 //! functions that modules share look alike then. A stream has a number's lowest seven bits in one part, the others in another.
 
 #[path = "src/hal/vulkan/packing.rs"]
 mod packing;
 
+use lzma_rust2::{EncodeMode, LzmaOptions, LzmaWriter, MfType};
 use packing::*;
 use std::collections::HashMap;
+use std::io::Write;
 use std::path::Path;
 use std::{env, fs};
 
@@ -97,25 +100,48 @@ fn main() {
         let words = bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().expect("four bytes")));
         streams.module(&words.collect::<Vec<_>>(), &mut seen);
     }
-    let mut packed = Vec::new();
-    for part in streams.0.iter().flatten() {
-        let part = miniz_oxide::deflate::compress_to_vec(part, 10);
-        packed.extend((part.len() as u32).to_le_bytes());
-        packed.extend(part);
-    }
-    fs::write(Path::new(&out).join("kernels.packed"), packed).expect("OUT_DIR is writable");
+    let parts: Vec<_> = streams.0.into_iter().flatten().collect();
+    let mut bytes: Vec<_> = parts.iter().flat_map(|part| (part.len() as u32).to_le_bytes()).collect();
+    parts.iter().for_each(|part| bytes.extend(part));
+    write(Path::new(&out), "vulkan", &bytes, [0, 0, 0]);
     cuda(Path::new(&out));
 }
 
-/// CUDA's, one by one.
+/// CUDA's families, in the order of `Kernels`.
 fn cuda(out: &Path) {
     let folder = Path::new("kernels/cuda/generated");
     println!("cargo:rerun-if-changed={}", folder.display());
-    for entry in fs::read_dir(folder).expect("the kernels are there") {
-        let path = entry.expect("the folder can be read").path();
-        let packed = miniz_oxide::deflate::compress_to_vec(&fs::read(&path).expect("a kernel can be read"), 10);
-        let mut name = path.file_name().expect("it is a file").to_owned();
-        name.push(".packed");
-        fs::write(out.join(name), packed).expect("OUT_DIR is writable");
+    // What repeats in machine code are instructions, of 16 bytes; a text ends with zero.
+    for (kind, ending, align, parameters) in [("machine", "sm_90.cubin", 16, [0, 0, 4]), ("ptx", "ptx", 1, [2, 0, 0])] {
+        let (mut bytes, mut ends) = (Vec::new(), String::new());
+        for family in &MODULES[..5] {
+            bytes.extend(fs::read(folder.join(format!("{family}.{ending}"))).expect("a kernel can be read"));
+            bytes.push(0);
+            bytes.resize(bytes.len().next_multiple_of(align), 0);
+            ends += &format!("{},", bytes.len());
+        }
+        write(out, kind, &bytes, parameters);
+        fs::write(out.join(kind).with_extension("ends"), format!("[{ends}]")).expect("OUT_DIR is writable");
     }
+}
+
+/// Writes them packed; lc, lp and pb are LZMA's parameters.
+fn write(out: &Path, name: &str, bytes: &[u8], [lc, lp, pb]: [u32; 3]) {
+    let options = LzmaOptions {
+        dict_size: bytes.len().next_power_of_two().max(1 << 16) as u32,
+        lc,
+        lp,
+        pb,
+        mode: EncodeMode::Normal,
+        nice_len: LzmaOptions::NICE_LEN_MAX,
+        mf: MfType::Bt4,
+        depth_limit: 1000,
+        preset_dict: None,
+    };
+    let mut packed = vec![options.get_props()];
+    packed.extend((bytes.len() as u32).to_le_bytes());
+    let mut writer = LzmaWriter::new_no_header(packed, &options, false).expect("the parameters are LZMA's");
+    writer.write_all(bytes).expect("there is memory");
+    let packed = writer.finish().expect("there is memory");
+    fs::write(out.join(name).with_extension("packed"), packed).expect("OUT_DIR is writable");
 }

@@ -9,10 +9,10 @@ bool run_lines(const char *name, const char *parameters, const unsigned *g, cons
     if (!strcmp(name, "reduce_along")) return call(reduce_along, parameters, grid, block), true;
     if (!strcmp(name, "reduce_across")) return call(reduce_across, parameters, grid, block), true;
     if (!strcmp(name, "softmax_rows")) return call(softmax_rows, parameters, grid, block), true;
+    if (!strcmp(name, "norm_rows")) return call(norm_rows, parameters, grid, block), true;
+#ifndef PORTABLE
     if (!strcmp(name, "softmax_whole")) return call(softmax_whole, parameters, grid, block), true;
-    if (!strcmp(name, "layernorm_rows")) return call(layernorm_rows, parameters, grid, block), true;
-    if (!strcmp(name, "layernorm_whole")) return call(layernorm_whole, parameters, grid, block), true;
-    if (!strcmp(name, "rmsnorm_rows")) return call(rmsnorm_rows, parameters, grid, block), true;
-    if (!strcmp(name, "rmsnorm_whole")) return call(rmsnorm_whole, parameters, grid, block), true;
+    if (!strcmp(name, "norm_whole")) return call(norm_whole, parameters, grid, block), true;
+#endif
     return false;
 }

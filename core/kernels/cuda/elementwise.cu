@@ -45,98 +45,178 @@ INLINE uint3 locate(const Arguments &s, const Choice &c, const Table &t, const u
     return place;
 }
 
-// Four elements: one vector, one element four times, or wherever they are.
+// Elements that a thread has at a time, of its four: in PTX for other GPUs one, for its size.
+#ifdef PORTABLE
+const uint WIDE = 1;
+#else
+const uint WIDE = 4;
+#endif
+
+// Its elements: one vector, one element four times, or wherever they are.
 INLINE void fetch(float *v, const float *from, const uint *index, const bool whole, const uint step) {
-    if (whole && step == 1) {
+    if (WIDE == 4 && whole && step == 1) {
         float4 x = *reinterpret_cast<const float4 *>(from + index[0]);
         v[0] = x.x, v[1] = x.y, v[2] = x.z, v[3] = x.w;
         return;
     }
 #pragma unroll
-    for (uint k = 0; k < 4; k++) {
+    for (uint k = 0; k < WIDE; k++) {
         v[k] = from[index[whole ? 0 : k]];
     }
 }
 
 #define EACH(EXPRESSION) \
-    _Pragma("unroll") for (uint k = 0; k < 4; k++) { \
+    _Pragma("unroll") for (uint k = 0; k < WIDE; k++) { \
         float x = v[k]; \
         v[k] = (EXPRESSION); \
-    } \
-    break
+    }
 
-extern "C" __global__ void __launch_bounds__(256) elementwise(const Arguments s, const Choice c, TABLE t) {
-    uint i = blockIdx.x * 1024;
-    bool whole = c.vector == 1 && s.n - i >= 1024;
+// The same by turns, for what is long and yet faster than memory: it is there once.
+#define BY_TURNS(EXPRESSION) \
+    _Pragma("unroll 1") for (uint turn = 0; turn < WIDE; turn++) { \
+        float x = v[0]; \
+        shift(v); \
+        v[WIDE - 1] = (EXPRESSION); \
+    }
+
+template <class T>
+INLINE void shift(T (&of)[WIDE]) {
+#pragma unroll
+    for (uint k = 1; k < WIDE; k++) {
+        of[k - 1] = of[k];
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256, 8) elementwise(const Arguments s, const Choice c, TABLE t) {
+    uint i = blockIdx.x * 1024, function = c.function;
+    bool whole = WIDE == 4 && c.vector == 1 && s.n - i >= 1024;
     i += threadIdx.x * (whole ? 4 : 1);
-    uint of_x[4], of_p[4], of_g[4];
-#pragma unroll
-    for (uint k = 0; k < 4; k++) {
-        if (k == 0 || !whole) {
-            uint3 place = locate(s, c, t, min(i + 256 * k, s.n - 1));
-            of_x[k] = place.x, of_p[k] = place.y, of_g[k] = place.z;
+#pragma unroll 1
+    for (uint turn = 0; turn < 4; turn += WIDE, i += 256 * WIDE) {
+        if (WIDE == 1 && i >= s.n) {
+            return;
         }
-    }
-    float v[4], a[4], b[4], g[4], h[4];
-    fetch(v, s.x, of_x, whole, c.x_step);
-    if (c.function >= 14) {
-        fetch(a, s.p, of_p, whole, c.p_step);
-    }
-    if (c.function == 18 || c.function == 19) {
-        fetch(b, s.q, of_p, whole, c.p_step);
-    }
-    if (c.affine & 1) {
-        fetch(g, s.gamma, of_g, whole, 1);
-    }
-    if (c.affine & 2) {
-        fetch(h, s.beta, of_g, whole, 1);
-    }
-    switch (c.function) {
-    case 1: EACH(function_relu(x));
-    case 2: EACH(function_sigmoid(x));
-    case 3: EACH(function_tanh(x));
-    case 4: EACH(activate(4, x));
-    case 5: EACH(activate(5, x));
-    case 6: EACH(activate(6, x));
-    case 7: EACH(x * s.value);
-    case 8: EACH(of_bits(bits(x) ^ SIGN));
-    case 9: EACH(of_bits(bits(x) & MAGNITUDE));
-    case 10: EACH(function_exp(x));
-    case 11: EACH(function_log(x));
-    case 12: EACH(root(x));
-    case 13: EACH(function_rsqrt(x));
-    case 14: EACH(x + a[k]);
-    case 15: EACH(x - a[k]);
-    case 16: EACH(x * a[k]);
-    case 17: EACH(divide(x, a[k]));
-    case 18: EACH(divide(function_exp(x - a[k]), b[k]));
-    case 19: EACH((x - a[k]) * b[k]);
-    case 20: EACH(x * a[k]);
-    }
-    if (c.affine & 1) {
+        uint3 place = locate(s, c, t, min(i, s.n - 1));
+        uint of_x[WIDE] = {place.x}, of_p[WIDE] = {place.y}, of_g[WIDE] = {place.z};
+        if (!whole) {
+            // The others come from behind, so that this is there once.
+#pragma unroll 1
+            for (uint k = 1; k < WIDE; k++) {
 #pragma unroll
-        for (uint k = 0; k < 4; k++) {
-            v[k] = v[k] * g[k];
+                for (uint l = 1; l + 1 < WIDE; l++) {
+                    of_x[l] = of_x[l + 1], of_p[l] = of_p[l + 1], of_g[l] = of_g[l + 1];
+                }
+                place = locate(s, c, t, min(i + 256 * k, s.n - 1));
+                of_x[WIDE - 1] = place.x, of_p[WIDE - 1] = place.y, of_g[WIDE - 1] = place.z;
+            }
         }
-    }
-    if (c.affine & 2) {
-#pragma unroll
-        for (uint k = 0; k < 4; k++) {
-            v[k] = v[k] + h[k];
+        // x; the second operand, or what is divided by; the other one.
+        float v[WIDE], a[WIDE], b[WIDE];
+        fetch(v, s.x, of_x, whole, c.x_step);
+        if (function >= 14) {
+            fetch(a, s.p, of_p, whole, c.p_step);
         }
-    }
+        if (function == 18 || function == 19) {
+            fetch(b, s.q, of_p, whole, c.p_step);
+        }
+        // What is long is there once, whatever goes before and behind it.
+        switch (function) {
+        case 1:
+            EACH(function_relu(x));
+            break;
+        case 3:
+            EACH(function_tanh(x));
+            break;
+        case 5:
+            EACH(activate(5, x));
+            break;
+        case 2:
+        case 4:
+        case 6:
+            // As `activate`.
 #pragma unroll
-    for (uint k = 0; k < 4; k++) {
-        v[k] = canonical(v[k]);
-    }
-    if (whole) {
-        *reinterpret_cast<float4 *>(s.y + i) = make_float4(v[0], v[1], v[2], v[3]);
-        return;
-    }
+            for (uint k = 0; k < WIDE; k++) {
+                a[k] = v[k];
+            }
+            if (function == 4) {
+                EACH(x * ((x * x) * 0.071354814f + 1.5957692f));
+            }
+            EACH(function_sigmoid(x));
+            if (function != 2) {
+                EACH(a[k] * x);
+            }
+            break;
+        case 7:
+            EACH(x * s.value);
+            break;
+        case 8:
+            EACH(of_bits(bits(x) ^ SIGN));
+            break;
+        case 9:
+            EACH(of_bits(bits(x) & MAGNITUDE));
+            break;
+        case 11:
+            BY_TURNS(function_log(x));
+            break;
+        case 12:
+        case 13:
+            BY_TURNS(root(x));
+            break;
+        case 14:
+            EACH(x + a[k]);
+            break;
+        case 15:
+        case 18:
+            EACH(x - a[k]);
+            break;
+        case 16:
+            EACH(x * a[k]);
+            break;
+        case 19:
+        case 20: {
+            float g[WIDE], h[WIDE];
+            if (c.affine & 1) {
+                fetch(g, s.gamma, of_g, whole, 1);
+            }
+            if (c.affine & 2) {
+                fetch(h, s.beta, of_g, whole, 1);
+            }
+            EACH(function == 19 ? (x - a[k]) * b[k] : x * a[k]);
+            if (c.affine & 1) {
+                EACH(x * g[k]);
+            }
+            if (c.affine & 2) {
+                EACH(x + h[k]);
+            }
+        }
+        }
+        if (function == 10 || function == 18) {
+            BY_TURNS(function_exp(x));
+        }
+        if (function == 13 || function == 17 || function == 18) {
 #pragma unroll
-    for (uint k = 0; k < 4; k++) {
-        if (i + 256 * k < s.n) {
-            s.y[i + 256 * k] = v[k];
+            for (uint k = 0; k < WIDE; k++) {
+                b[k] = function == 13 ? v[k] : function == 17 ? a[k] : b[k];
+                v[k] = function == 13 ? 1.0f : v[k];
+            }
+#pragma unroll 1
+            for (uint k = 0; k < WIDE; k++) {
+                float y = divide(v[0], b[0]);
+                shift(v);
+                shift(b);
+                v[WIDE - 1] = y;
+            }
+        }
+        EACH(canonical(x));
+        if (whole) {
+            *reinterpret_cast<float4 *>(s.y + i) = make_float4(v[0], v[WIDE > 1], v[WIDE / 2], v[WIDE - 1]);
+            return;
+        }
+#pragma unroll
+        for (uint k = 0; k < WIDE; k++) {
+            if (i + 256 * k < s.n) {
+                s.y[i + 256 * k] = v[k];
+            }
         }
     }
 }

@@ -33,8 +33,14 @@ struct Choice {
     uint blocks, rows, steps, affine;
 };
 
-const uint SUM = 0, MAX = 1, ARGMAX = 2, SOFTMAX = 3, LAYERNORM = 4, RMSNORM = 5;
+const uint SUM = 0, MAX = 1, ARGMAX = 2, LAYERNORM = 4;
 const uint ALL = 0xffffffffu;
+// Elements of a line that a thread has at a time: in PTX for other GPUs one, for its size.
+#ifdef PORTABLE
+const uint WIDE = 1;
+#else
+const uint WIDE = 4;
+#endif
 
 // SUM's tree over 32 lanes, for every one of them: both of two lanes add the same two numbers.
 INLINE float tree(float v) {
@@ -43,17 +49,6 @@ INLINE float tree(float v) {
         v = v + __shfl_xor_sync(ALL, v, step);
     }
     return total(v);
-}
-
-INLINE float mapped(const uint map, const float x, const float stat) {
-    if (map == 0) {
-        return x;
-    }
-    if (map == 3) {
-        return x * x;
-    }
-    float u = x - stat;
-    return map == 1 ? function_exp(u) : u * u;
 }
 
 INLINE float finished(const Arguments &s, const uint finish, float sum) {
@@ -66,64 +61,106 @@ INLINE float finished(const Arguments &s, const uint finish, float sum) {
     return canonical(sum);
 }
 
-// A warp takes a block of 1024 along contiguous lines; a lane takes four neighbouring lanes' elements by turns, so that they are
-// read in vectors, and lanes exchange them: lane l of SUM has the elements l, l + 32, l + 64 …
+// What has been seen of a line.
+struct Seen {
+    float sum;
+    // The greatest element's key, and which it is.
+    int best;
+    uint found;
+
+    INLINE void take(const int key, const uint index) {
+        if (key > best || (key == best && index < found)) {
+            best = key;
+            found = index;
+        }
+    }
+};
+
+// A lane of SUM, in its order, or the greatest of its elements: those at i, i + 32, i + 64 … below size, `apart` from each other.
+INLINE void scan(Seen &seen, const Choice &c, const float *from, const uint i, const uint size, const size_t apart, const float stat) {
+#pragma unroll 1
+    for (uint first = i; first < size; first += 32 * WIDE) {
+        float v[WIDE];
+#pragma unroll
+        for (uint k = 0; k < WIDE; k++) {
+            uint index = first + 32 * k;
+            v[k] = index < size ? from[index * apart] : 0.0f;
+        }
+        if (c.function != SUM) {
+#pragma unroll
+            for (uint k = 0; k < WIDE; k++) {
+                uint index = first + 32 * k;
+                if (index < size) {
+                    seen.take(max_key(v[k]), index);
+                }
+            }
+            continue;
+        }
+        if (c.map == 1 || c.map == 2) {
+#pragma unroll
+            for (uint k = 0; k < WIDE; k++) {
+                v[k] = v[k] - stat;
+            }
+        }
+        if (c.map == 1) {
+#pragma unroll
+            for (uint k = 0; k < WIDE; k++) {
+                v[k] = function_exp(v[k]);
+            }
+        } else if (c.map != 0) {
+#pragma unroll
+            for (uint k = 0; k < WIDE; k++) {
+                v[k] = v[k] * v[k];
+            }
+        }
+#pragma unroll
+        for (uint k = 0; k < WIDE; k++) {
+            seen.sum = first + 32 * k < size ? seen.sum + v[k] : seen.sum;
+        }
+    }
+}
+
+// Stores the greatest of a line's block: `first` is its first element, `at` where that lies if it is of other maxima.
+INLINE void store_best(const Arguments &s, const Choice &c, const uint unit, const Seen &seen, const uint first, const size_t at) {
+    if (c.function == MAX || c.finish == 0) {
+        s.y[unit] = canonical(max_of_key(seen.best));
+    }
+    if (c.function == ARGMAX) {
+        uint index = c.map == 1 ? reinterpret_cast<const uint *>(s.p)[at] : first + seen.found;
+        if (c.finish == 2) {
+            reinterpret_cast<uint2 *>(s.y)[unit] = make_uint2(index, 0);
+        } else {
+            reinterpret_cast<uint *>(c.finish == 0 ? s.q : s.y)[unit] = index;
+        }
+    }
+}
+
+// A warp takes a block of 1024 along contiguous lines, a lane of it a lane of SUM.
 extern "C" __global__ void __launch_bounds__(256) reduce_along(const Arguments s, const Choice c, TABLE) {
     uint unit = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (unit >= s.units) {
         return;
     }
-    uint line = unit / s.blocks, block = (unit - line * s.blocks) * 1024, size = min(s.n - block, 1024u);
-    const float *from = s.x + size_t(line) * s.n + block;
+    uint line = unit / s.blocks, block = (unit - line * s.blocks) * 1024;
+    size_t base = size_t(line) * s.n + block;
     float stat = c.function == SUM && (c.map == 1 || c.map == 2) ? s.p[line] : 0.0f;
-    float sum = 0.0f;
-    int best = int(SIGN);
-    uint found = 0;
-#pragma unroll 4
-    for (uint i = lane; i < size; i += 32) {
-        float x = from[i];
-        if (c.function == SUM) {
-            sum = sum + mapped(c.map, x, stat);
-        } else {
-            int key = max_key(x);
-            if (key > best) {
-                best = key;
-                found = i;
-            }
-        }
-    }
+    Seen seen = {0.0f, int(SIGN), 0};
+    scan(seen, c, s.x + base, lane, min(s.n - block, 1024u), 1, stat);
     if (c.function == SUM) {
-        sum = tree(sum);
+        float sum = tree(seen.sum);
         if (lane == 0) {
             s.y[unit] = finished(s, c.finish, sum);
         }
         return;
     }
     // The first of the greatest.
-#pragma unroll
+#pragma unroll 1
     for (uint step = 16; step > 0; step /= 2) {
-        int key = __shfl_xor_sync(ALL, best, step);
-        uint index = __shfl_xor_sync(ALL, found, step);
-        if (key > best || (key == best && index < found)) {
-            best = key;
-            found = index;
-        }
+        int key = __shfl_xor_sync(ALL, seen.best, step);
+        seen.take(key, __shfl_xor_sync(ALL, seen.found, step));
     }
-    if (lane > 0) {
-        return;
-    }
-    if (c.function == MAX || c.finish == 0) {
-        s.y[unit] = canonical(max_of_key(best));
-    }
-    if (c.function == ARGMAX) {
-        uint index = c.map == 1 ? reinterpret_cast<const uint *>(s.p)[size_t(line) * s.n + block + found] : block + found;
-        if (c.finish == 0) {
-            reinterpret_cast<uint *>(s.q)[unit] = index;
-        } else if (c.finish == 1) {
-            reinterpret_cast<uint *>(s.y)[unit] = index;
-        } else {
-            reinterpret_cast<uint2 *>(s.y)[unit] = make_uint2(index, 0);
-        }
+    if (lane == 0) {
+        store_best(s, c, unit, seen, block, base + seen.found);
     }
 }
 
@@ -143,33 +180,21 @@ extern "C" __global__ void __launch_bounds__(256) reduce_across(const Arguments 
     bool there = unit < s.units;
     uint rest = unit / s.inner, column = unit - rest * s.inner, outer = rest / s.blocks, block = (rest - outer * s.blocks) * 1024;
     uint size = there ? min(s.n - block, 1024u) : 0;
-    const float *from = s.x + (size_t(outer) * s.n + block) * s.inner + column;
+    size_t base = (size_t(outer) * s.n + block) * s.inner + column;
     float stat = there && c.function == SUM && (c.map == 1 || c.map == 2) ? s.p[outer * s.inner + column] : 0.0f;
-    int best = int(SIGN);
-    uint found = 0;
+    Seen seen = {0.0f, int(SIGN), 0};
 #pragma unroll 1
     for (uint lane = t / 32; lane < 32; lane += 8) {
-        float sum = 0.0f;
-#pragma unroll 4
-        for (uint i = lane; i < size; i += 32) {
-            float x = from[size_t(i) * s.inner];
-            if (c.function == SUM) {
-                sum = sum + mapped(c.map, x, stat);
-            } else {
-                int key = max_key(x);
-                if (key > best || (key == best && i < found)) {
-                    best = key;
-                    found = i;
-                }
-            }
-        }
-        sums[lane][own] = sum;
+        seen.sum = 0.0f;
+        scan(seen, c, s.x + base, lane, size, s.inner, stat);
+        sums[lane][own] = seen.sum;
     }
-    keys[t / 32][own] = best;
-    places[t / 32][own] = found;
+    keys[t / 32][own] = seen.best;
+    places[t / 32][own] = seen.found;
     __syncthreads();
     if (c.function == SUM) {
         // A warp adds up the lanes of four lines.
+#pragma unroll 1
         for (uint k = 0; k < 4; k++) {
             uint line = t / 32 * 4 + k;
             float sum = tree(sums[own][line]);
@@ -182,28 +207,11 @@ extern "C" __global__ void __launch_bounds__(256) reduce_across(const Arguments 
     if (t >= 32 || !there) {
         return;
     }
+#pragma unroll 1
     for (uint k = 1; k < 8; k++) {
-        int key = keys[k][own];
-        uint index = places[k][own];
-        if (key > best || (key == best && index < found)) {
-            best = key;
-            found = index;
-        }
+        seen.take(keys[k][own], places[k][own]);
     }
-    if (c.function == MAX || c.finish == 0) {
-        s.y[unit] = canonical(max_of_key(best));
-    }
-    if (c.function == ARGMAX) {
-        const uint *indices = reinterpret_cast<const uint *>(s.p);
-        uint index = c.map == 1 ? indices[(size_t(outer) * s.n + block + found) * s.inner + column] : block + found;
-        if (c.finish == 0) {
-            reinterpret_cast<uint *>(s.q)[unit] = index;
-        } else if (c.finish == 1) {
-            reinterpret_cast<uint *>(s.y)[unit] = index;
-        } else {
-            reinterpret_cast<uint2 *>(s.y)[unit] = make_uint2(index, 0);
-        }
-    }
+    store_best(s, c, unit, seen, block, base + size_t(seen.found) * s.inner);
 }
 
 // SUM of the row's lanes, for every one of its threads.
@@ -223,20 +231,19 @@ INLINE float row_sum(const float v, const uint blocks, float *of_blocks) {
 }
 
 // A warp takes a block of 1024 of a row: WHOLE ones in registers, others in shared memory, so that loops over it are short.
-template <uint FUNCTION, bool WHOLE>
+template <bool SOFT, bool WHOLE>
 INLINE void normalise(const Arguments &s, const Choice &c) {
-    const uint MOST = 32, UNROLL = WHOLE ? 32 : 4;
+    // All of a lane's elements, or those that it has at a time.
+    const uint MOST = 32, GROUP = WHOLE ? MOST : WIDE;
 #ifdef __CUDA_ARCH__
     __shared__ float of_blocks[32];
     extern __shared__ float pool[];
     float *own = pool + threadIdx.x;
-    const uint apart = blockDim.x;
 #else
     float *of_blocks = reinterpret_cast<float *>(pool), *own = of_blocks + 64 + threadIdx.x;
-    const uint apart = blockDim.x;
 #endif
-    float v[WHOLE ? MOST : 1];
-#define AT(k) (*(WHOLE ? &v[WHOLE ? (k) : 0] : own + (k) * apart))
+    const uint apart = blockDim.x;
+    float v[GROUP];
     uint lane = threadIdx.x % 32, warp = threadIdx.x / 32, slot = warp / c.blocks;
     uint row = blockIdx.x * c.rows + slot, column = (warp - slot * c.blocks) * 1024 + lane;
     // Rows behind the last one are the last one again.
@@ -245,23 +252,28 @@ INLINE void normalise(const Arguments &s, const Choice &c) {
     const float *from = s.x + base;
     float *to = s.y + base;
     float sum = 0.0f, middle = 0.0f, most = of_bits(INFINITY | SIGN);
-#pragma unroll UNROLL
-    for (uint k = 0; k < mine; k++) {
-        AT(k) = from[32 * k];
-    }
-#pragma unroll UNROLL
-    for (uint k = 0; k < mine; k++) {
-        float u = AT(k);
-        if (FUNCTION == SOFTMAX) {
-            // A NaN that is passed over, or the other zero, changes nothing: the sum is NaN then, and e^±0 is 1.
-            most = u > most ? u : most;
-        } else {
-            sum = sum + (FUNCTION == LAYERNORM ? u : u * u);
+#define GROUPS _Pragma("unroll 1") for (uint first = 0; first < mine; first += GROUP)
+#define EACH _Pragma("unroll") for (uint k = 0; k < GROUP; k++) if (WHOLE || first + k < mine)
+    GROUPS {
+        EACH {
+            v[k] = from[32 * (first + k)];
+        }
+        EACH {
+            float u = v[k];
+            if (!WHOLE) {
+                own[(first + k) * apart] = u;
+            }
+            if (SOFT) {
+                // A NaN that is passed over, or the other zero, changes nothing: the sum is NaN then, and e^±0 is 1.
+                most = u > most ? u : most;
+            } else {
+                sum = sum + u;
+            }
         }
     }
-    if (FUNCTION == SOFTMAX) {
+    if (SOFT) {
         int best = max_key(most);
-#pragma unroll
+#pragma unroll 1
         for (uint step = 16; step > 0; step /= 2) {
             best = max(best, __shfl_xor_sync(ALL, best, step));
         }
@@ -270,78 +282,82 @@ INLINE void normalise(const Arguments &s, const Choice &c) {
                 of_blocks[warp] = __int_as_float(best);
             }
             __syncthreads();
+#pragma unroll 1
             for (uint k = 0; k < c.blocks; k++) {
                 best = max(best, __float_as_int(of_blocks[slot * c.blocks + k]));
             }
         }
         middle = max_of_key(best);
-    } else {
-        sum = row_sum(sum, c.blocks, of_blocks) / s.value;
-        middle = sum;
+    } else if (c.function == LAYERNORM) {
+        middle = row_sum(sum, c.blocks, of_blocks) / s.value;
     }
-    if (FUNCTION != RMSNORM) {
-        sum = 0.0f;
-#pragma unroll UNROLL
-        for (uint k = 0; k < mine; k++) {
-            float u = AT(k) - middle;
-            u = FUNCTION == SOFTMAX ? function_exp(u) : u;
-            AT(k) = u;
-            sum = sum + (FUNCTION == SOFTMAX ? u : u * u);
-        }
-        sum = row_sum(sum, c.blocks, of_blocks);
-        if (FUNCTION == LAYERNORM) {
-            sum = sum / s.value;
+    // rmsnorm's middle is 0, which changes nothing.
+    sum = 0.0f;
+    GROUPS {
+        EACH {
+            float u = (WHOLE ? v[k] : own[(first + k) * apart]) - middle;
+            u = SOFT ? function_exp(u) : u;
+            if (WHOLE) {
+                v[k] = u;
+            } else {
+                own[(first + k) * apart] = u;
+            }
+            sum = sum + (SOFT ? u : u * u);
         }
     }
+    sum = row_sum(sum, c.blocks, of_blocks);
     if (row >= s.units) {
         return;
     }
-    if (FUNCTION == SOFTMAX) {
+    if (SOFT) {
         // Numbers from 0 to 1 are divided by one from 1 to n: most need no other check (as in contract.glsl, Markstein).
         bool quick = sum < 4294967296.0f && (bits(sum) & 0x7fffffu) != 0x7fffffu;
         float y_sum = 1.0f / sum;
         uint slow = 0;
-#pragma unroll UNROLL
-        for (uint k = 0; k < mine; k++) {
-            // From 2⁻⁶³ on, and 0.
-            float u = AT(k), q = u * y_sum;
-            bool fits = quick && (u >= 1.0842021724855044e-19f || bits(u) == 0);
-            q = fmaf(fmaf(-sum, q, u), y_sum, q);
-            q = fmaf(fmaf(-sum, q, u), y_sum, q);
-            slow |= uint(!fits) << k;
-            to[32 * k] = canonical(fits ? q : u);
+        GROUPS {
+            EACH {
+                // From 2⁻⁶³ on, and 0.
+                float u = WHOLE ? v[k] : own[(first + k) * apart], q = u * y_sum;
+                bool fits = quick && (u >= 1.0842021724855044e-19f || bits(u) == 0);
+                q = fmaf(fmaf(-sum, q, u), y_sum, q);
+                q = fmaf(fmaf(-sum, q, u), y_sum, q);
+                slow |= uint(!fits) << (first + k);
+                to[32 * (first + k)] = canonical(fits ? q : u);
+            }
         }
+#pragma unroll 1
         for (; slow != 0; slow &= slow - 1) {
             uint k = __ffs(slow) - 1;
             to[32 * k] = canonical(to[32 * k] / sum);
         }
         return;
     }
-    float factor = function_rsqrt(sum + s.eps);
-#pragma unroll UNROLL
-    for (uint k = 0; k < mine; k++) {
-        float u = AT(k) * factor;
-        if (c.affine & 1) {
-            u = u * s.gamma[column + 32 * k];
+    float factor = function_rsqrt(sum / s.value + s.eps);
+    const float *gamma = s.gamma + column, *beta = s.beta + column;
+    GROUPS {
+        EACH {
+            float u = (WHOLE ? v[k] : own[(first + k) * apart]) * factor;
+            if (c.affine & 1) {
+                u = u * gamma[32 * (first + k)];
+            }
+            if (c.affine & 2) {
+                u = u + beta[32 * (first + k)];
+            }
+            to[32 * (first + k)] = canonical(u);
         }
-        if (c.affine & 2) {
-            u = u + s.beta[column + 32 * k];
-        }
-        to[32 * k] = canonical(u);
     }
-#undef AT
+#undef GROUPS
+#undef EACH
 }
 
-#define ROWS(NAME, FUNCTION, WHOLE) \
+#define ROWS(NAME, SOFT, WHOLE) \
     extern "C" __global__ void __launch_bounds__(512) NAME(const Arguments s, const Choice c, TABLE) { \
-        normalise<FUNCTION, WHOLE>(s, c); \
+        normalise<SOFT, WHOLE>(s, c); \
     }
 
-ROWS(softmax_rows, SOFTMAX, false)
-ROWS(layernorm_rows, LAYERNORM, false)
-ROWS(rmsnorm_rows, RMSNORM, false)
+ROWS(softmax_rows, true, false)
+ROWS(norm_rows, false, false)
 #ifndef PORTABLE
-ROWS(softmax_whole, SOFTMAX, true)
-ROWS(layernorm_whole, LAYERNORM, true)
-ROWS(rmsnorm_whole, RMSNORM, true)
+ROWS(softmax_whole, true, true)
+ROWS(norm_whole, false, true)
 #endif

@@ -37,6 +37,13 @@ const uint F32 = 0, F16 = 1, BF16 = 2, I32 = 3, I64 = 4, U32 = 5;
 // Ids that a block of threads checks.
 const uint CHECKED = 16384;
 
+// Units that a thread has at a time, of its four: in PTX for other GPUs one, for its size.
+#ifdef PORTABLE
+const uint WIDE = 1;
+#else
+const uint WIDE = 4;
+#endif
+
 INLINE ulong64 id(const Arguments &s, const uint kind, const uint i) {
     if (kind == I64) {
         return static_cast<const ulong64 *>(s.ids)[i];
@@ -59,6 +66,7 @@ extern "C" __global__ void __launch_bounds__(256) check(const Arguments s, const
     __syncthreads();
     uint first = blockIdx.x * CHECKED, found = 0;
     uint end = c.function == COLLECT ? s.n : min(s.n - first, CHECKED) + first;
+#pragma unroll WIDE
     for (uint i = first + threadIdx.x; i < end; i += 256) {
         found = max(found, c.function == COLLECT ? static_cast<const uint *>(s.x)[i] : id(s, c.kind, i) >= s.rows ? ~i : 0);
     }
@@ -78,62 +86,107 @@ extern "C" __global__ void __launch_bounds__(256) check(const Arguments s, const
     }
 }
 
-// Rows are found by strides, or by ids.
-template <class UNIT>
-INLINE void copy_units(const Arguments &s, const Choice &c, const Table &t) {
-    uint first = blockIdx.x * 1024 + threadIdx.x;
-    UNIT v[4];
-    size_t to[4];
+template <class T>
+INLINE void shift(T (&of)[WIDE], const T last) {
 #pragma unroll
-    for (uint k = 0; k < 4; k++) {
-        uint i = min(first + 256 * k, s.n - 1), row = i / s.inner, column = i - row * s.inner;
-        size_t from = column;
-        to[k] = column;
-        if (c.function == GATHER) {
-            from += size_t(id(s, c.kind, row)) * s.inner;
-            to[k] = i;
-        } else {
-#pragma unroll 1
-            for (uint d = 0; d < s.rank; d++) {
-                uint size = t.words[3 * d], rest = row / size;
-                from += size_t(row - rest * size) * t.words[3 * d + 1];
-                to[k] += size_t(row - rest * size) * t.words[3 * d + 2];
-                row = rest;
-            }
-        }
-        v[k] = static_cast<const UNIT *>(s.x)[from];
+    for (uint k = 1; k < WIDE; k++) {
+        of[k - 1] = of[k];
+    }
+    of[WIDE - 1] = last;
+}
+
+template <class UNIT>
+INLINE void copy_units(const Arguments &s, const uint first, const size_t (&from)[WIDE], const size_t (&to)[WIDE]) {
+    UNIT v[WIDE];
+#pragma unroll
+    for (uint k = 0; k < WIDE; k++) {
+        v[k] = static_cast<const UNIT *>(s.x)[from[k]];
     }
 #pragma unroll
-    for (uint k = 0; k < 4; k++) {
+    for (uint k = 0; k < WIDE; k++) {
         if (first + 256 * k < s.n) {
             static_cast<UNIT *>(s.y)[to[k]] = v[k];
         }
     }
 }
 
+// Rows are found by strides, or by ids.
 extern "C" __global__ void __launch_bounds__(256) copy(const Arguments s, const Choice c, TABLE t) {
     if (c.function == GATHER && *s.flag != 0) {
         return;
     }
-    switch (c.bytes) {
-    case 2: copy_units<unsigned short>(s, c, t); break;
-    case 4: copy_units<uint>(s, c, t); break;
-    default: copy_units<uint4>(s, c, t);
+    uint first = blockIdx.x * 1024 + threadIdx.x;
+#pragma unroll 1
+    for (uint turn = 0; turn < 4; turn += WIDE, first += 256 * WIDE) {
+        size_t from[WIDE], to[WIDE];
+#pragma unroll 1
+        for (uint k = 0; k < WIDE; k++) {
+            uint i = min(first + 256 * k, s.n - 1), row = i / s.inner, column = i - row * s.inner;
+            size_t of_x = column, of_y = column;
+            if (c.function == GATHER) {
+                of_x += size_t(id(s, c.kind, row)) * s.inner;
+                of_y = i;
+            } else {
+#pragma unroll 1
+                for (uint d = 0; d < s.rank; d++) {
+                    uint size = t.words[3 * d], rest = row / size;
+                    of_x += size_t(row - rest * size) * t.words[3 * d + 1];
+                    of_y += size_t(row - rest * size) * t.words[3 * d + 2];
+                    row = rest;
+                }
+            }
+            shift(from, of_x);
+            shift(to, of_y);
+        }
+        if (c.bytes == 2) {
+            copy_units<unsigned short>(s, first, from, to);
+        } else if (c.bytes == 4) {
+            copy_units<uint>(s, first, from, to);
+        } else {
+            copy_units<uint4>(s, first, from, to);
+        }
     }
 }
 
-// Two axes exchanged, by squares of 32 × 32 through shared memory: y[i][j] = x[j][i], for each index of the axes around them.
+// A square of 32 × 32 through shared memory.
 template <class UNIT>
-INLINE void exchange(const Arguments &s, const Table &t) {
+INLINE void exchange(const Arguments &s, const size_t of_x, const size_t of_y, const uint i0, const uint j0) {
 #ifdef __CUDA_ARCH__
     __shared__ UNIT square[32][33];
 #else
     UNIT (&square)[32][33] = *reinterpret_cast<UNIT (*)[32][33]>(pool);
 #endif
     uint column = threadIdx.x % 32, row = threadIdx.x / 32;
-    uint rest = blockIdx.x / s.n_squares, j0 = (blockIdx.x - rest * s.n_squares) * 32;
+    const UNIT *x = static_cast<const UNIT *>(s.x) + of_x;
+    UNIT *y = static_cast<UNIT *>(s.y) + of_y;
+    // Behind the last row is that again: nothing waits for what is there.
+#pragma unroll 1
+    for (uint turn = 0; turn < 4; turn += WIDE) {
+        UNIT v[WIDE];
+#pragma unroll
+        for (uint k = 0; k < WIDE; k++) {
+            v[k] = x[size_t(min(j0 + row + 8 * (turn + k), s.n - 1)) * s.x_row];
+        }
+#pragma unroll
+        for (uint k = 0; k < WIDE; k++) {
+            square[row + 8 * (turn + k)][column] = v[k];
+        }
+    }
+    __syncthreads();
+#pragma unroll WIDE
+    for (uint k = 0; k < 4; k++) {
+        uint i = row + 8 * k;
+        if (i0 + i < s.m && j0 + column < s.n) {
+            y[size_t(i0 + i) * s.y_row] = square[column][i];
+        }
+    }
+}
+
+// Two axes exchanged: y[i][j] = x[j][i], for each index of the axes around them.
+extern "C" __global__ void __launch_bounds__(256) transpose(const Arguments s, const Choice c, TABLE t) {
+    uint column = threadIdx.x % 32, rest = blockIdx.x / s.n_squares, j0 = (blockIdx.x - rest * s.n_squares) * 32;
     uint other = rest / s.m_squares, i0 = (rest - other * s.m_squares) * 32;
-    size_t of_x = 0, of_y = 0;
+    size_t of_x = min(i0 + column, s.m - 1), of_y = j0 + column;
 #pragma unroll 1
     for (uint d = 0; d < s.rank; d++) {
         uint size = t.words[3 * d], next = other / size;
@@ -141,28 +194,12 @@ INLINE void exchange(const Arguments &s, const Table &t) {
         of_y += size_t(other - next * size) * t.words[3 * d + 2];
         other = next;
     }
-    const UNIT *x = static_cast<const UNIT *>(s.x) + of_x + i0 + column;
-    UNIT *y = static_cast<UNIT *>(s.y) + of_y + j0 + column;
-#pragma unroll
-    for (uint j = row; j < 32; j += 8) {
-        if (i0 + column < s.m && j0 + j < s.n) {
-            square[j][column] = x[size_t(j0 + j) * s.x_row];
-        }
-    }
-    __syncthreads();
-#pragma unroll
-    for (uint i = row; i < 32; i += 8) {
-        if (i0 + i < s.m && j0 + column < s.n) {
-            y[size_t(i0 + i) * s.y_row] = square[column][i];
-        }
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(256) transpose(const Arguments s, const Choice c, TABLE t) {
-    switch (c.bytes) {
-    case 2: exchange<unsigned short>(s, t); break;
-    case 4: exchange<uint>(s, t); break;
-    default: exchange<ulong64>(s, t);
+    if (c.bytes == 2) {
+        exchange<unsigned short>(s, of_x, of_y, i0, j0);
+    } else if (c.bytes == 4) {
+        exchange<uint>(s, of_x, of_y, i0, j0);
+    } else {
+        exchange<ulong64>(s, of_x, of_y, i0, j0);
     }
 }
 
@@ -193,27 +230,42 @@ INLINE ulong64 convert(const uint from, const uint to, const ulong64 v) {
 
 extern "C" __global__ void __launch_bounds__(256) cast(const Arguments s, const Choice c, TABLE t) {
     uint first = blockIdx.x * 1024 + threadIdx.x;
-#pragma unroll
-    for (uint k = 0; k < 4; k++) {
-        uint i = first + 256 * k;
-        if (i >= s.n) {
+    bool short_from = c.from == F16 || c.from == BF16, short_to = c.to == F16 || c.to == BF16;
+#pragma unroll 1
+    for (uint turn = 0; turn < 4; turn += WIDE, first += 256 * WIDE) {
+        if (first >= s.n) {
             return;
         }
-        ulong64 v;
-        if (c.from == F16 || c.from == BF16) {
-            v = static_cast<const unsigned short *>(s.x)[i];
-        } else if (c.from == I64) {
-            v = static_cast<const ulong64 *>(s.x)[i];
-        } else {
-            v = static_cast<const uint *>(s.x)[i];
+        ulong64 v[WIDE];
+#pragma unroll
+        for (uint k = 0; k < WIDE; k++) {
+            uint i = min(first + 256 * k, s.n - 1);
+            if (short_from) {
+                v[k] = static_cast<const unsigned short *>(s.x)[i];
+            } else if (c.from == I64) {
+                v[k] = static_cast<const ulong64 *>(s.x)[i];
+            } else {
+                v[k] = static_cast<const uint *>(s.x)[i];
+            }
         }
-        v = convert(c.from, c.to, v);
-        if (c.to == F16 || c.to == BF16) {
-            static_cast<unsigned short *>(s.y)[i] = (unsigned short)(v);
-        } else if (c.to == I64) {
-            static_cast<ulong64 *>(s.y)[i] = v;
-        } else {
-            static_cast<uint *>(s.y)[i] = uint(v);
+        // One after the other, so that this is there once.
+#pragma unroll 1
+        for (uint k = 0; k < WIDE; k++) {
+            shift(v, convert(c.from, c.to, v[0]));
+        }
+#pragma unroll
+        for (uint k = 0; k < WIDE; k++) {
+            uint i = first + 256 * k;
+            if (i >= s.n) {
+                return;
+            }
+            if (short_to) {
+                static_cast<unsigned short *>(s.y)[i] = (unsigned short)(v[k]);
+            } else if (c.to == I64) {
+                static_cast<ulong64 *>(s.y)[i] = v[k];
+            } else {
+                static_cast<uint *>(s.y)[i] = uint(v[k]);
+            }
         }
     }
 }

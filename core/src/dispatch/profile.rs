@@ -4,6 +4,7 @@ use crate::error::{Result, fail};
 use crate::hal::cpu::{CpuDevice, Isa};
 use crate::hal::{DeviceInfo, DeviceKind};
 use crate::hardware;
+use crate::number::Shortest;
 use crate::ops::Family;
 use std::fmt;
 
@@ -277,7 +278,9 @@ impl DeviceProfile {
     /// Every figure is one that can be computed with.
     pub(super) fn check(&self) -> Result<()> {
         match check(&self.figures()) {
-            Some((name, value)) => fail!(InvalidArgument, "{name} of {} is {value}, which is out of range", self.id),
+            Some((name, value)) => {
+                fail!(InvalidArgument, "{name} of {} is {}, which is out of range", self.id, Shortest(value))
+            }
             None => Ok(()),
         }
     }

@@ -9,6 +9,7 @@ pub mod cpu;
 pub mod cts;
 pub mod cuda;
 pub(crate) mod lowering;
+mod lzma;
 pub mod spirv;
 pub mod vulkan;
 

@@ -65,8 +65,8 @@ impl Encoder for CudaEncoder<'_> {
 
     fn dispatch(&mut self, kernels: Kernels, constants: &[u32], push: &[u32], groups: [u32; 3]) -> Result<()> {
         debug_assert!(push.len() * 4 <= PUSH_BYTES && groups.iter().all(|&n| n > 0), "{push:?} {groups:?}");
-        let launch = Launch::plan(kernels, constants, push, groups)?;
         let shared = &self.stream.shared;
+        let launch = Launch::plan(kernels, constants, push, groups, shared.physical.capability)?;
         let function = shared.modules.function(shared, kernels, launch.name)?;
         let table = std::mem::take(&mut self.table);
         self.steps.push(Step { function, launch, push: Push::of(push), table });

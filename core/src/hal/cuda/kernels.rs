@@ -6,10 +6,10 @@ use crate::error::{Error, Result, Status, fail};
 use crate::hal::lowering::attention::Tile as AttentionTile;
 use crate::hal::lowering::tiles::{Cost, Sizes, Tile, tile};
 use crate::hal::lowering::{Kernels, Limits};
-use miniz_oxide::inflate::decompress_to_vec;
+use crate::hal::lzma::unpack;
 use std::ffi::CStr;
 use std::ptr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The families' modules for one device, loaded when first used, and the functions that were asked for.
 pub struct Modules {
@@ -67,8 +67,14 @@ fn narrow(sizes: &Sizes) -> Option<Tile> {
 }
 
 impl Launch {
-    /// The function for a dispatch of a family with these constants.
-    pub fn plan(kernels: Kernels, constants: &[u32], push: &[u32], groups: [u32; 3]) -> Result<Launch> {
+    /// The function for a dispatch of a family with these constants, on a GPU of this compute capability.
+    pub fn plan(
+        kernels: Kernels,
+        constants: &[u32],
+        push: &[u32],
+        groups: [u32; 3],
+        capability: u32,
+    ) -> Result<Launch> {
         let mut launch = Launch { name: c"", threads: THREADS, shared_bytes: 0, groups, words: ([0; 12], 0) };
         match kernels {
             Kernels::Elementwise => {
@@ -90,16 +96,15 @@ impl Launch {
                 let [function, size, _, _, whole, across, _, _, _, _, steps, ..] = constants else {
                     fail!(Internal, "a reduction has {} constants", constants.len());
                 };
-                let held = *whole == 1 && *steps == 32;
+                // In registers, which PTX leaves out.
+                let held = *whole == 1 && *steps == 32 && is_native(capability);
                 (launch.name, launch.threads) = match (function, held) {
                     (0..=2, _) if *across == 0 => (c"reduce_along", THREADS),
                     (0..=2, _) => (c"reduce_across", THREADS),
                     (3, true) => (c"softmax_whole", *size),
                     (3, false) => (c"softmax_rows", *size),
-                    (4, true) => (c"layernorm_whole", *size),
-                    (4, false) => (c"layernorm_rows", *size),
-                    (_, true) => (c"rmsnorm_whole", *size),
-                    (_, false) => (c"rmsnorm_rows", *size),
+                    (_, true) => (c"norm_whole", *size),
+                    (_, false) => (c"norm_rows", *size),
                 };
                 if *function <= 2 && *across == 0 {
                     // A warp for each of the 32 blocks that a workgroup has elsewhere.
@@ -209,7 +214,7 @@ impl Limits {
     /// Those of a GPU.
     pub(super) fn of_cuda(shared: &Shared) -> Limits {
         let physical = &shared.physical;
-        let native = native(physical.capability);
+        let native = is_native(physical.capability);
         Limits {
             shared_memory: physical.shared_memory[1].max(physical.shared_memory[0]),
             threads: physical.threads,
@@ -224,37 +229,31 @@ impl Limits {
 }
 
 /// What a family's kernels are for a GPU: machine code for its architecture, else PTX, which its driver compiles.
-fn image(kernels: Kernels, capability: u32) -> Result<Vec<u8>> {
-    macro_rules! packed {
-        ($name:literal) => {
-            [
-                include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".sm_90.cubin.packed")).as_slice(),
-                include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".ptx.packed")).as_slice(),
-            ]
-        };
+fn image(kernels: Kernels, capability: u32) -> Result<&'static [u8]> {
+    macro_rules! images {
+        ($kind:literal) => {{
+            // All families', behind each other as `core/build.rs` packs them, and where each ends.
+            static BYTES: OnceLock<Option<Vec<u8>>> = OnceLock::new();
+            const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/", $kind, ".packed"));
+            const ENDS: [usize; Kernels::COUNT - 1] = include!(concat!(env!("OUT_DIR"), "/", $kind, ".ends"));
+            (&BYTES, PACKED, ENDS)
+        }};
     }
-    let [code, ptx] = match kernels {
-        Kernels::Attention => packed!("attention"),
-        Kernels::Elementwise => packed!("elementwise"),
-        Kernels::Lines => packed!("lines"),
-        Kernels::Matmul => packed!("matmul"),
-        Kernels::Moves | Kernels::Probe => packed!("moves"),
-    };
-    match decompress_to_vec(if native(capability) { code } else { ptx }) {
-        Ok(mut bytes) => {
-            // A text ends with zero.
-            bytes.push(0);
-            Ok(bytes)
-        }
-        Err(_) => fail!(Internal, "the kernels in this library are damaged"),
+    let (bytes, packed, ends) = if is_native(capability) { images!("machine") } else { images!("ptx") };
+    let family = kernels as usize;
+    let from = if family == 0 { 0 } else { ends.get(family - 1).copied().unwrap_or(usize::MAX) };
+    let to = ends.get(family).copied().unwrap_or(0);
+    match bytes.get_or_init(|| unpack(packed)).as_ref().and_then(|bytes| bytes.get(from..to)) {
+        Some(image) => Ok(image),
+        None => fail!(Internal, "the kernels in this library are damaged"),
     }
 }
 
 /// The compute capability that there is machine code for: 9.0.
 const CAPABILITY: u32 = 90;
 
-/// Whether a GPU runs the machine code, as later ones of the same major version do.
-fn native(capability: u32) -> bool {
+/// Whether a GPU runs it: those of the same major version do.
+fn is_native(capability: u32) -> bool {
     capability / 10 == CAPABILITY / 10 && capability >= CAPABILITY
 }
 
@@ -319,3 +318,28 @@ impl Modules {
 // CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
 const STATIC_SHARED_MEMORY: i32 = 1;
 const DYNAMIC_SHARED_MEMORY: i32 = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_unpacked_is_what_was_compiled() {
+        for (kernels, family) in [
+            (Kernels::Attention, "attention"),
+            (Kernels::Elementwise, "elementwise"),
+            (Kernels::Lines, "lines"),
+            (Kernels::Matmul, "matmul"),
+            (Kernels::Moves, "moves"),
+        ] {
+            for (capability, ending) in [(90, "sm_90.cubin"), (70, "ptx"), (89, "ptx"), (120, "ptx")] {
+                let path = format!("{}/kernels/cuda/generated/{family}.{ending}", env!("CARGO_MANIFEST_DIR"));
+                let image = image(kernels, capability).unwrap();
+                // And zeros.
+                let rest = image.strip_prefix(std::fs::read(path).unwrap().as_slice()).unwrap();
+                assert!((1..=16).contains(&rest.len()) && rest.iter().all(|&byte| byte == 0), "{family}.{ending}");
+            }
+        }
+        assert!(image(Kernels::Probe, 90).is_err());
+    }
+}

@@ -3,11 +3,11 @@
 use super::packing::*;
 use crate::error::{Error, Result, Status};
 use crate::hal::lowering::Kernels;
-use miniz_oxide::inflate::decompress_to_vec;
+use crate::hal::lzma::unpack;
 use std::sync::OnceLock;
 
 /// All modules, as `core/build.rs` packs them.
-const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels.packed"));
+const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/vulkan.packed"));
 
 /// The words of a family's module.
 pub fn code(kernels: Kernels) -> Result<&'static [u32]> {
@@ -21,25 +21,24 @@ pub fn code(kernels: Kernels) -> Result<&'static [u32]> {
 /// More than there are opcodes in use.
 const OPCODES: usize = 1 << 13;
 
-/// The streams' parts, each from where it is to be read on.
-struct Unpacker([(Vec<u8>, usize); 2 * STREAMS]);
+/// The streams' parts behind each other, and where each is to be read on.
+struct Unpacker(Vec<u8>, [usize; 2 * STREAMS]);
 
 impl Unpacker {
-    fn new(mut packed: &[u8]) -> Option<Unpacker> {
-        let mut parts: [(Vec<u8>, usize); 2 * STREAMS] = Default::default();
-        for (part, _) in &mut parts {
-            let (length, rest) = packed.split_first_chunk()?;
-            let (own, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-            *part = decompress_to_vec(own).ok()?;
-            packed = rest;
+    fn new(packed: &[u8]) -> Option<Unpacker> {
+        let bytes = unpack(packed)?;
+        let (mut from, mut at) = ([0; 2 * STREAMS], 8 * STREAMS);
+        for (from, length) in from.iter_mut().zip(bytes.chunks_exact(4)) {
+            *from = at;
+            at += u32::from_le_bytes([length[0], length[1], length[2], length[3]]) as usize;
         }
-        Some(Unpacker(parts))
+        (at == bytes.len()).then_some(Unpacker(bytes, from))
     }
 
     fn byte(&mut self, part: usize) -> Option<u8> {
-        let (bytes, at) = &mut self.0[part];
+        let at = self.1.get_mut(part)?;
         *at += 1;
-        bytes.get(*at - 1).copied()
+        self.0.get(*at - 1).copied()
     }
 
     /// A number: seven bits from the stream's first part, and while there are more, from the second.
