@@ -160,7 +160,7 @@ Result cuModuleGetFunction(Handle *f, Handle, const char *name) {
     if (found == kernels().end()) return NOT_FOUND;
     return *f = reinterpret_cast<Handle>(found->second), OK;
 }
-Result cuFuncGetAttribute(int *v, int, Handle) { return *v = 0, OK; }
+Result cuFuncGetAttribute(int *v, int what, Handle) { return *v = what == 0 ? 1024 : 0, OK; }
 Result cuFuncSetAttribute(Handle, int, int) { return OK; }
 Result cuLaunchKernel(Handle f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
                       Handle s, void **, void **extra) {
