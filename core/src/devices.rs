@@ -193,8 +193,10 @@ pub(crate) fn choose(device: &str, config: &Config) -> Result<Vec<DeviceInfo>> {
         Some(info) => Ok(vec![info.clone()]),
         None if matches!(backend, "cuda" | "vulkan") => {
             let listed = if backend == "cuda" { cuda::enumerate() } else { vulkan::enumerate() };
-            let why = listed.err().map(|error| format!(" ({})", error.message())).unwrap_or_default();
-            fail!(BackendUnavailable, "there is no '{device}' on this machine{why}: it has {}", ids())
+            match listed {
+                Ok(_) => fail!(BackendUnavailable, "there is no '{device}' on this machine: it has {}", ids()),
+                Err(error) => fail!(BackendUnavailable, "{}; this machine has {}", error.message(), ids()),
+            }
         }
         None => fail!(
             InvalidArgument,
