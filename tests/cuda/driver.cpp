@@ -1,9 +1,11 @@
 // A driver of CUDA on the host: memory is the host's, streams do at once what they are given, and kernels run as emulator.h has
 // it. For testing adead's CUDA backend where there is no GPU; libcuda.so.1 to whoever loads it. What a module is made of does not
-// matter: a kernel is the one of that name here.
+// matter: a kernel is the one of that name here. Kernels that ran are added to the file that ADEAD_TEST_LAUNCHED names, one a line.
 #include "emulator.h"
+#include <cstdio>
 #include <ctime>
 #include <mutex>
+#include <set>
 #include <vector>
 
 typedef int Result;
@@ -16,6 +18,19 @@ static std::mutex lock;
 static size_t used;
 static int context;
 static thread_local std::vector<Handle> current;
+
+// What ran, and what it is told at the end.
+struct Launched {
+    std::set<Kernel> all;
+    ~Launched() {
+        const char *path = getenv("ADEAD_TEST_LAUNCHED");
+        FILE *file = path ? fopen(path, "a") : nullptr;
+        for (auto &kernel : kernels())
+            if (file && all.count(kernel.second)) fprintf(file, "%s\n", kernel.first.c_str());
+        if (file) fclose(file);
+    }
+};
+static Launched launched;
 
 struct Stream { std::vector<std::function<Result()>> *captured = nullptr; };
 struct Event { double time = -1; };
@@ -168,6 +183,10 @@ Result cuLaunchKernel(Handle f, unsigned gx, unsigned gy, unsigned gz, unsigned 
     size_t bytes = *static_cast<size_t *>(extra[3]);
     std::vector<uint64_t> parameters(bytes / 8 + 32);
     memcpy(parameters.data(), extra[1], bytes);
+    {
+        LOCKED;
+        launched.all.insert(reinterpret_cast<Kernel>(f));
+    }
     return enqueue(s, [=] {
         reinterpret_cast<Kernel>(f)(reinterpret_cast<const char *>(parameters.data()), {gx, gy, gz}, {bx, by, bz}, shared);
         return OK;

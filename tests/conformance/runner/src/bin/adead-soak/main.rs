@@ -18,13 +18,16 @@ mod work;
 use adead_core::{Gpu, Status};
 use memory::Growth;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use work::{COUNT, Fault, KINDS, Worker};
 
 /// A thread without a result for so long hangs; a large kernel in software takes seconds.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How often memory is looked at.
+const LOOKS: u32 = 5;
 
 /// The command line.
 struct Arguments {
@@ -40,6 +43,10 @@ pub struct Shared {
     pub gpu: Gpu,
     /// Set when time is over, and by a thread that fails.
     pub over: AtomicBool,
+    /// Set while threads are to rest.
+    pub pause: AtomicBool,
+    /// How many do.
+    pub resting: AtomicUsize,
     /// What was done, by kind.
     pub done: [AtomicU64; COUNT],
 }
@@ -97,9 +104,15 @@ fn run(arguments: &Arguments, gpu: Gpu) -> Result<(), String> {
     let info = gpu.device_info().clone();
     let Arguments { time, threads, seed, .. } = *arguments;
     println!("{} ({}): {threads} threads for {} s, seed {seed}", info.id, info.name, time.as_secs());
-    let shared = Shared { gpu, over: AtomicBool::new(false), done: [const { AtomicU64::new(0) }; COUNT] };
+    let shared = Shared {
+        gpu,
+        over: AtomicBool::new(false),
+        pause: AtomicBool::new(false),
+        resting: AtomicUsize::new(0),
+        done: [const { AtomicU64::new(0) }; COUNT],
+    };
     let ticks: Vec<AtomicU64> = (0..threads).map(|_| AtomicU64::new(0)).collect();
-    let mut growth = Growth::new(time);
+    let mut growth = Growth::default();
     let outcome = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads)
             .map(|i| {
@@ -127,39 +140,58 @@ fn run(arguments: &Arguments, gpu: Gpu) -> Result<(), String> {
     if let Some(none) = (0..COUNT).find(|&kind| shared.done[kind].load(Relaxed) == 0) {
         return Err(format!("there was no time for {}", KINDS[none]));
     }
-    growth.judge()?;
-    shared.gpu.wait().map_err(|error| error.to_string())?;
-    let left = shared.gpu.memory().map_err(|error| error.to_string())?;
-    if left.allocations > 0 || left.used > 0 {
-        return Err(format!("memory is still in use: {left:?}"));
-    }
+    memory::none_in_use(&shared.gpu)?;
+    growth.judge(time)?;
     println!("{}: every result equals the CPU's; all memory went back", info.id);
     Ok(())
 }
 
-/// Says every ten seconds what was done, until time is over or a thread gives up. A thread that hangs ends the process.
+/// Says every ten seconds what was done, and looks at memory, until time is over or a thread gives up.
 fn watch(shared: &Shared, time: Duration, ticks: &[AtomicU64], growth: &mut Growth) -> Result<(), String> {
     let begin = Instant::now();
-    let mut said = 0;
+    let (mut said, mut looks) = (0, 1);
     let mut last: Vec<_> = ticks.iter().map(|_| (0, begin)).collect();
     while begin.elapsed() < time && !shared.over.load(Relaxed) {
-        sleep(Duration::from_millis(100));
-        for (i, (tick, last)) in ticks.iter().zip(&mut last).enumerate() {
-            let now = tick.load(Relaxed);
-            if now != last.0 {
-                *last = (now, Instant::now());
-            } else if last.1.elapsed() > PATIENCE {
-                println!("FAILED: thread {i} hangs: nothing for {} s after step {now}", PATIENCE.as_secs());
-                std::process::exit(1);
-            }
+        sleep(Duration::from_millis(5));
+        watch_ticks(ticks, &mut last);
+        if begin.elapsed() > time * looks / LOOKS {
+            looks += 1;
+            rest(shared, ticks, &mut last, growth)?;
         }
-        growth.look(begin.elapsed(), &shared.gpu)?;
         if begin.elapsed().as_secs() / 10 > said {
             said = begin.elapsed().as_secs() / 10;
-            println!("{} s: {}; {}", said * 10, counts(shared), growth.now());
+            println!("{} s: {}; {}", said * 10, counts(shared), memory::now(&shared.gpu));
         }
     }
     Ok(())
+}
+
+/// Has all threads rest while memory is looked at.
+fn rest(shared: &Shared, ticks: &[AtomicU64], last: &mut [(u64, Instant)], growth: &mut Growth) -> Result<(), String> {
+    shared.pause.store(true, SeqCst);
+    while shared.resting.load(SeqCst) < ticks.len() {
+        if shared.over.load(Relaxed) {
+            return Ok(());
+        }
+        sleep(Duration::from_millis(1));
+        watch_ticks(ticks, last);
+    }
+    let looked = growth.look(&shared.gpu);
+    shared.pause.store(false, SeqCst);
+    looked
+}
+
+/// Ends the process where a thread hangs: it can't be ended alone.
+fn watch_ticks(ticks: &[AtomicU64], last: &mut [(u64, Instant)]) {
+    for (i, (tick, last)) in ticks.iter().zip(last).enumerate() {
+        let now = tick.load(Relaxed);
+        if now != last.0 {
+            *last = (now, Instant::now());
+        } else if last.1.elapsed() > PATIENCE {
+            println!("FAILED: thread {i} hangs: nothing for {} s after step {now}", PATIENCE.as_secs());
+            std::process::exit(1);
+        }
+    }
 }
 
 fn counts(shared: &Shared) -> String {

@@ -1,61 +1,74 @@
-//! Whether memory grows: the process's and the device's, compared between an early and a late part of the time.
+//! Whether memory grows. Now and then all threads rest and everything idle goes back: what is then left is compared.
 
 use adead_core::Gpu;
 use std::time::Duration;
 
-/// Shorter runs say nothing about growth: pools, caches and compiled kernels still come.
+/// Shorter runs say nothing about growth: kernels are still compiled when they are first used.
 const SHORTEST: Duration = Duration::from_secs(60);
-/// What may come late: another size of a pool's block, a thread's arena.
-const SLACK: u64 = 256 << 20;
+/// What may come late: code that is loaded when it is first used, pages of the allocator that are in part in use.
+const SLACK: u64 = 64 << 20;
 
-/// The most that was seen in the second fifth of the time and in the last.
+/// What was left each time.
+#[derive(Default)]
 pub struct Growth {
-    time: Duration,
-    early: [u64; 2],
-    late: [u64; 2],
-    now: [u64; 2],
-    used: u64,
+    left: Vec<[u64; 2]>,
 }
 
 const WHAT: [&str; 2] = ["the process's memory", "memory taken from the driver"];
 
 impl Growth {
-    pub fn new(time: Duration) -> Growth {
-        Growth { time, early: [0; 2], late: [0; 2], now: [0; 2], used: 0 }
-    }
-
-    pub fn look(&mut self, at: Duration, gpu: &Gpu) -> Result<(), String> {
-        let device = gpu.memory().map_err(|error| error.to_string())?;
-        self.now = [resident(), device.held];
-        self.used = device.used;
-        let most = match at.as_secs_f64() / self.time.as_secs_f64() {
-            0.2..0.4 => &mut self.early,
-            0.8.. => &mut self.late,
-            _ => return Ok(()),
-        };
-        for (most, now) in most.iter_mut().zip(self.now) {
-            *most = now.max(*most);
-        }
+    /// While every thread rests, with nothing under way.
+    pub fn look(&mut self, gpu: &Gpu) -> Result<(), String> {
+        none_in_use(gpu)?;
+        gpu.trim();
+        give_back();
+        let memory = gpu.memory().map_err(|error| error.to_string())?;
+        self.left.push([resident(), memory.held]);
         Ok(())
     }
 
-    pub fn now(&self) -> String {
-        let [resident, held] = self.now.map(|bytes| bytes >> 20);
-        format!("process {resident} MiB, device {} MiB of {held}", self.used >> 20)
-    }
-
-    pub fn judge(&self) -> Result<(), String> {
-        if self.time < SHORTEST {
-            println!("memory: too short a time to say whether it grows");
-            return Ok(());
-        }
-        for ((what, early), late) in WHAT.iter().zip(self.early).zip(self.late) {
-            println!("{what}: at most {} MiB early, {} MiB late", early >> 20, late >> 20);
-            if late > early + early / 4 + SLACK {
+    /// Compares the last time with the second, after a run of that time: at the first not everything was used yet.
+    pub fn judge(&self, time: Duration) -> Result<(), String> {
+        for (i, what) in WHAT.iter().enumerate() {
+            let all: Vec<u64> = self.left.iter().map(|left| left[i]).collect();
+            let text: Vec<String> = all.iter().map(|bytes| format!("{}", bytes >> 20)).collect();
+            println!("{what} when nothing is in use, in MiB: {}", text.join(", "));
+            if let (Some(&early), Some(&late)) = (all.get(1), all.last())
+                && time >= SHORTEST
+                && late > early + early / 8 + SLACK
+            {
                 return Err(format!("{what} grows: from {early} to {late} bytes"));
             }
         }
         Ok(())
+    }
+}
+
+/// With nothing under way no memory is in use.
+pub fn none_in_use(gpu: &Gpu) -> Result<(), String> {
+    gpu.wait().map_err(|error| error.to_string())?;
+    let memory = gpu.memory().map_err(|error| error.to_string())?;
+    if memory.allocations > 0 || memory.used > 0 {
+        return Err(format!("memory is in use while nothing is: {memory:?}"));
+    }
+    Ok(())
+}
+
+/// What there is now.
+pub fn now(gpu: &Gpu) -> String {
+    let memory = gpu.memory().unwrap_or_default();
+    format!("process {} MiB, device {} MiB of {}", resident() >> 20, memory.used >> 20, memory.held >> 20)
+}
+
+/// Has the C library give back what it keeps.
+fn give_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        unsafe extern "C" {
+            fn malloc_trim(pad: usize) -> i32;
+        }
+        // SAFETY: it may be called at any time.
+        unsafe { malloc_trim(0) };
     }
 }
 

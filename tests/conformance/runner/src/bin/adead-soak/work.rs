@@ -5,7 +5,9 @@ use crate::draws::{Random, draw, plain};
 use adead_core::gpu::{Buffer, Download, Kernel, Operand, Stream};
 use adead_core::{Attrs, Context, DType, Error, Meta, Op, Result, Shape, Status, Tensor};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::thread::sleep;
+use std::time::Duration;
 
 /// What there is to do.
 pub const KINDS: [&str; COUNT] =
@@ -70,6 +72,9 @@ impl<'a> Worker<'a> {
     /// Until the time is over; `tick` counts.
     pub fn run(&mut self, tick: &AtomicU64) -> Outcome {
         while !self.shared.over.load(Relaxed) {
+            if self.shared.pause.load(SeqCst) {
+                self.rest()?;
+            }
             let step = tick.fetch_add(1, Relaxed);
             // Operations are most of it; the first steps are one of each.
             let kind = if step < COUNT as u64 { step as usize } else { self.r.below(2 * COUNT).saturating_sub(COUNT) };
@@ -91,11 +96,27 @@ impl<'a> Worker<'a> {
                 self.settle()?;
             }
         }
+        self.finish()
+    }
+
+    /// Until nothing is under way.
+    fn finish(&mut self) -> Outcome {
         while !self.awaited.is_empty() {
             self.settle()?;
         }
         self.stream.synchronize()?;
         Ok(self.other.synchronize()?)
+    }
+
+    /// While threads are to rest.
+    fn rest(&mut self) -> Outcome {
+        self.finish()?;
+        self.shared.resting.fetch_add(1, SeqCst);
+        while self.shared.pause.load(SeqCst) && !self.shared.over.load(Relaxed) {
+            sleep(Duration::from_millis(1));
+        }
+        self.shared.resting.fetch_sub(1, SeqCst);
+        Ok(())
     }
 
     /// Waits for the eldest result and compares it.
