@@ -858,6 +858,39 @@ adead_status adead_kernel_load_spirv_bytes(const adead_context *context,
                                            size_t bytes,
                                            adead_kernel **out);
 
+/// A kernel from a PTX file, its first: its leading 64-bit parameters are buffers, the rest push constants. `io` if the
+/// file can't be read, `invalid_kernel` if it is malformed or the driver refuses it, `unsupported` if it needs what the
+/// device or its driver has not; and on a Vulkan device, with the CUDA device that is the same GPU.
+ADEAD_API adead_status adead_kernel_load_ptx(const adead_context *context, const char *path, adead_kernel **out);
+
+/// A kernel from the `bytes` bytes of PTX at `data`, with or without a zero at the end: the one called `entry`, or with
+/// NULL the first, with workgroups of `workgroup[0]`*`workgroup[1]`*`workgroup[2]` threads, or with NULL of as many as it
+/// says. `invalid_argument` for an entry point that it does not have, or for threads that it does not take or that
+/// nobody says.
+ADEAD_API
+adead_status adead_kernel_load_ptx_bytes(const adead_context *context,
+                                         const void *data,
+                                         size_t bytes,
+                                         const char *entry,
+                                         const uint32_t *workgroup,
+                                         adead_kernel **out);
+
+/// `adead_kernel_load_ptx` from a cubin, which is machine code for one architecture, or a fatbin, which may have code for
+/// several and PTX. `unsupported` where none of it is for the device; a fatbin also needs a driver of CUDA 12.4.
+ADEAD_API
+adead_status adead_kernel_load_cubin(const adead_context *context,
+                                     const char *path,
+                                     adead_kernel **out);
+
+/// `adead_kernel_load_ptx_bytes` from a cubin or fatbin.
+ADEAD_API
+adead_status adead_kernel_load_cubin_bytes(const adead_context *context,
+                                           const void *data,
+                                           size_t bytes,
+                                           const char *entry,
+                                           const uint32_t *workgroup,
+                                           adead_kernel **out);
+
 /// The module of a kernel as another kernel: with another entry point (NULL: "main", else its first), and with `count`
 /// specialization constants set. `invalid_argument` for an entry point or a constant that it does not have.
 ADEAD_API

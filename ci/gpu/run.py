@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Tests and measures adead on this machine's GPUs; writes report.json and report.txt. Part of a bundle of ci/gpu-pack.
 
-    ./run                      everything
+    ./run                      everything but the next two
+    ./run --sanitizer          every CUDA kernel under compute-sanitizer's four tools
+    ./run --soak 10            several threads keep the device at work for so many minutes
     ./run --quick              less of everything
-    ./run --conformance        one part, or several: --conformance --tests --examples --bench
+    ./run --conformance        one part, or several: --conformance --tests --examples --bench --sanitizer --soak
 
-The exit status is 0 only if everything that ran passed. What is left out is named with its reason. Needs Python 3.9 and
-nothing else; PyTorch, where it is there and sees the GPU, is measured beside adead.
+What there is through CUDA and through Vulkan is tested and measured through both. The exit status is 0 only if everything
+that ran passed. What is left out is named with its reason. Needs Python 3.9 and nothing else; PyTorch, where it is there
+and sees the GPU, is measured beside adead.
 """
 
 import argparse
@@ -27,19 +30,26 @@ import machine  # noqa: E402
 
 BUNDLE = Path(__file__).resolve().parent
 PARTS = ["conformance", "tests", "examples", "bench"]
+# Where CUDA's tools are beside the path.
+CUDA_TOOLS = ["/usr/local/cuda/bin", "/usr/local/cuda/compute-sanitizer", "/opt/nvidia/compute-sanitizer"]
+SANITIZERS = ["memcheck", "racecheck", "initcheck", "synccheck"]
 
 
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for part in PARTS:
         parser.add_argument(f"--{part}", action="store_true", help=f"only this part ({part}), and others so named")
+    parser.add_argument("--sanitizer", action="store_true", help="CUDA's kernels under compute-sanitizer")
+    parser.add_argument("--soak", type=float, nargs="?", const=10, metavar="MINUTES", help="adead-soak (default: 10 minutes)")
+    parser.add_argument("--calls", type=int, default=200, help="random calls of each operation (default: 200)")
     parser.add_argument("--quick", action="store_true", help="GPU tests only, fewer sizes, less time for each")
     parser.add_argument("--no-peers", action="store_true", help="PyTorch is not measured")
     parser.add_argument("--python", help="a Python that has PyTorch (default: the first that has)")
     parser.add_argument("--out", type=Path, default=Path("."), help="where the reports go (default: this folder)")
     parser.add_argument("--limit", type=int, default=300, metavar="SECONDS", help="of one step (default: 300)")
     args = parser.parse_args()
-    args.parts = [part for part in PARTS if getattr(args, part)] or PARTS
+    named = [part for part in [*PARTS, "sanitizer", "soak"] if getattr(args, part) not in (None, False)]
+    args.parts = named or PARTS
     return args
 
 
@@ -51,9 +61,11 @@ class Report:
         self.steps = []
         self.log = (args.out / "log.txt").open("w")
 
-    def step(self, part, name, command, environment=None, check=None):
-        """Runs a command. It fails with a status but 0 and 77, when it takes too long, or where `check` finds a fault."""
+    def step(self, part, name, command, environment=None, check=None, limit=None, live=False):
+        """Runs a command. It fails with a status but 0 and 77, when it takes too long, or where `check` finds a fault. `live`
+        shows what it prints at once."""
         begin = time.monotonic()
+        limit = limit or self.args.limit
         self.log.write(f"\n==== {part}: {name}\n$ {' '.join(map(str, command))}\n")
         self.log.flush()
         with tempfile.TemporaryFile("w+", errors="replace") as printed:
@@ -61,7 +73,9 @@ class Report:
                                        stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.STDOUT,
                                        start_new_session=True)  # fmt: skip
             try:
-                status = process.wait(self.args.limit)
+                if live:
+                    follow(process, printed, begin + limit)
+                status = process.wait(max(0, begin + limit - time.monotonic()))
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
@@ -73,7 +87,7 @@ class Report:
         skips = sorted(set(re.findall(r"skipped: (.*)", text)))
         found = {"part": part, "name": name, "result": "passed", "seconds": round(time.monotonic() - begin, 1)}
         if status is None:
-            found |= {"result": "failed", "why": f"it took more than {self.args.limit} s"}
+            found |= {"result": "failed", "why": f"it took more than {limit:.0f} s"}
         elif status == 77:
             found |= {"result": "skipped", "why": (skips or lines[-1:] or ["it does not say why"])[0]}
         elif status != 0:
@@ -84,6 +98,9 @@ class Report:
         counted = [line for line in lines if re.search(r"^test result: | ran, \d+ failed", line)]
         if counted:
             found["counts"] = counted[-1].split("; finished")[0]
+        calls = {op: int(n) for n, op in re.findall(r"(\d+) random calls of (\w+) equal", text)}
+        if calls:
+            found["random_calls"] = calls
         if skips and status != 77:
             found["left_out"] = skips
         if found["result"] == "failed":
@@ -107,6 +124,18 @@ class Report:
         return all(step["result"] != "failed" for step in self.steps)
 
 
+def follow(process, printed, end):
+    """Shows what a process prints into a file, until it or its time ends."""
+    done = False
+    # Opened anew: the process's own place in it stays.
+    with open(f"/proc/self/fd/{printed.fileno()}", errors="replace") as file:
+        while not done:
+            done = process.poll() is not None or time.monotonic() > end
+            for line in file:
+                print(f"    {line}", end="", flush=True)
+            time.sleep(0 if done else 0.5)
+
+
 def one_line(step):
     text = f"{step['result']:<8} {step['part']}: {step['name']}"
     if "seconds" in step:
@@ -114,6 +143,9 @@ def one_line(step):
     for key in ("counts", "why"):
         if key in step:
             text += f": {step[key]}"
+    if "random_calls" in step:
+        counts = sorted(set(step["random_calls"].values()))
+        text += f"; random calls of each of {len(step['random_calls'])} operations: {' to '.join(map(str, counts))}"
     if "left_out" in step:
         text += f"; left out: {'; '.join(step['left_out'])}"
     return text
@@ -129,8 +161,18 @@ def devices(environment):
 
 
 def finds_gpu(environment):
-    """Whether a GPU that is no program is found."""
-    return any(device["kind"] not in ("cpu", "software") for device in devices(environment)[0])
+    """Whether a GPU that is no program is found through Vulkan."""
+    found = devices(environment)[0]
+    return any(device["id"].startswith("vulkan:") and device["kind"] != "software" for device in found)
+
+
+def by_backend(found):
+    """The first GPU of each backend, CUDA's before Vulkan's; programs that play one only where there is no other."""
+    gpus = [device for device in found if device["kind"] != "cpu"]
+    first = {}
+    for device in [gpu for gpu in gpus if gpu["kind"] != "software"] or gpus:
+        first.setdefault(device["id"].split(":")[0], device)
+    return first
 
 
 def conformance(report, found):
@@ -145,7 +187,7 @@ def conformance(report, found):
                 report.step("conformance", f"{device['id']}, adead verify", verify)
 
 
-def tests(report, manifest, gpu):
+def tests(report, manifest, backends):
     for test in manifest["tests"]:
         if report.args.quick and not test["gpu"]:
             report.skip("tests", test["name"], "it has nothing to do with GPUs, and this is --quick")
@@ -155,17 +197,70 @@ def tests(report, manifest, gpu):
             command += ["--nocapture", *(word for name in test["skip"] for word in ("--skip", name))]
 
         def complete(text):
-            return "with a GPU here nothing may be left out" if gpu and "skipped: " in text else None
+            # A reason begins with the backend that is not there; where it does not, that is Vulkan.
+            lines = re.findall(r"skipped: (?:(cuda|vulkan): )?", text)
+            left_out = {backend or "vulkan" for backend in lines} & set(backends)
+            return f"with {' and '.join(sorted(left_out))} here nothing may be left out" if left_out else None
 
-        report.step("tests", test["name"], command, check=complete if test["gpu"] else None)
+        check = complete if test["gpu"] else None
+        for backend in backends if test["every_backend"] else [None]:
+            name, environment = test["name"], None
+            if backend:
+                name += f" through {backend}"
+                environment = report.environment | {"ADEAD_TEST_BACKEND": backend}
+                if not report.args.quick:
+                    environment |= {"ADEAD_TEST_CALLS": str(report.args.calls)}
+            report.step("tests", name, command, environment=environment, check=check)
+        if test["every_backend"] and not backends:
+            report.skip("tests", test["name"], "no GPU")
 
 
-def examples(report, manifest, gpu):
+def examples(report, manifest, backends):
     for example in manifest["examples"]:
-        if example["gpu"] and not gpu:
-            report.skip("examples", example["name"], "no GPU")
+        if example["backend"] and example["backend"] not in backends:
+            report.skip("examples", example["name"], f"no GPU through {example['backend']}")
         else:
             report.step("examples", example["name"], [BUNDLE / example["file"], *example["arguments"]])
+
+
+def sanitizer(report, backends):
+    """Every kernel under each of compute-sanitizer's tools: the conformance cases launch all of them."""
+    path = os.pathsep.join([report.environment.get("PATH", ""), *CUDA_TOOLS])
+    tool = shutil.which("compute-sanitizer", path=path)
+    if "cuda" not in backends or not tool:
+        report.skip("sanitizer", "compute-sanitizer", "no GPU through CUDA" if tool else "it is not installed")
+        return
+    few = report.environment | {"ADEAD_TEST_BACKEND": "cuda", "ADEAD_TEST_CALLS": "2" if report.args.quick else "6"}
+    random = ["--exact", "--nocapture"]
+    work = {
+        "adead verify": [BUNDLE / "bin/adead", "verify", "--device", backends["cuda"]["id"]],
+        "random calls": [BUNDLE / "tests/adead-core-gpu_operations",
+                         "every_operation_equals_its_reference_on_random_calls", *random],
+        "random products": [BUNDLE / "tests/adead-core-gpu_products",
+                            "every_product_equals_its_reference_on_random_calls", *random],
+    }  # fmt: skip
+
+    def clean(text):
+        summaries = re.findall(r"========= (?:ERROR|RACECHECK) SUMMARY: (\d+) (?:error|hazard)", text)
+        if not summaries:
+            return "it gives no summary"
+        return f"{', '.join(summaries)} errors" if any(map(int, summaries)) else None
+
+    for kind in SANITIZERS:
+        for name, command in work.items():
+            watched = [tool, "--tool", kind, "--error-exitcode", "9", "--print-limit", "20", *command]
+            report.step("sanitizer", f"{kind}: {name}", watched, environment=few, check=clean, limit=150)
+
+
+def soak(report, backends):
+    """Several threads at work on the preferred GPU."""
+    minutes = report.args.soak
+    if not backends:
+        report.skip("soak", "adead-soak", "no GPU")
+        return
+    device = next(iter(backends.values()))["id"]
+    command = [BUNDLE / "bin/adead-soak", "--device", device, "--seconds", str(round(60 * minutes))]
+    report.step("soak", f"{minutes:g} minutes on {device}", command, limit=60 * minutes + 180, live=True)
 
 
 def torch_python(report, environment):
@@ -183,31 +278,39 @@ def torch_python(report, environment):
     return None, "; ".join(why) or f"there is no {' or '.join(wanted)}"
 
 
-def bench(report, found, plain):
-    """gpu-bench on the best GPU, PyTorch beside it, and the comparison. The text of that."""
-    gpus = [device for device in found if device["id"] != "cpu"]
-    if not gpus:
+def bench(report, backends, plain):
+    """gpu-bench through each backend, PyTorch beside it, and the comparisons. The text of those."""
+    if not backends:
         report.skip("bench", "gpu-bench", "no GPU")
         return ""
     out = report.args.out
-    mine, theirs = out / "bench-adead.json", out / "bench-torch.json"
     quick = ["--quick"] if report.args.quick else []
-    report.step("bench", f"adead on {gpus[0]['name']}",
-                [BUNDLE / "bin/gpu-bench", "--device", gpus[0]["id"], "--json", mine, *quick])  # fmt: skip
-    if not mine.exists():
+    measured = {}
+    for backend, device in backends.items():
+        mine = out / f"bench-{backend}.json"
+        report.step("bench", f"adead on {device['id']} ({device['name']})",
+                    [BUNDLE / "bin/gpu-bench", "--device", device["id"], "--json", mine, *quick])  # fmt: skip
+        if mine.exists():
+            measured[backend] = mine
+    if not measured:
         return ""
-    peers = []
+    theirs, peers = out / "bench-torch.json", []
     python, why = (None, "--no-peers") if report.args.no_peers else torch_python(report, plain)
     if python:
-        # With the machine's own libraries, as its users have it.
-        report.step("bench", "PyTorch", [python, BUNDLE / "benches/gpu_peers.py", "--items", mine, "--json", theirs, *quick],
+        # With the machine's own libraries, as its users have it. The items are the same through every backend.
+        items = next(iter(measured.values()))
+        report.step("bench", "PyTorch", [python, BUNDLE / "benches/gpu_peers.py", "--items", items, "--json", theirs, *quick],
                     environment=plain)  # fmt: skip
         peers = [theirs] if theirs.exists() else []
     else:
         report.skip("bench", "PyTorch", why)
-    table = out / "bench.md"
-    report.step("bench", "comparison", [machine.PYTHON, BUNDLE / "benches/gpu_compare.py", mine, *peers, "--out", table])
-    return table.read_text() if table.exists() else ""
+    text = ""
+    for backend, mine in measured.items():
+        table = out / f"bench-{backend}.md"
+        command = [machine.PYTHON, BUNDLE / "benches/gpu_compare.py", mine, *peers, "--out", table]
+        report.step("bench", f"comparison, {backend}", command)
+        text += f"# {backends[backend]['id']}\n\n{table.read_text()}\n" if table.exists() else ""
+    return text
 
 
 def text_report(results, table):
@@ -246,21 +349,25 @@ def main():
         environment, notes = machine.vulkan(BUNDLE, Path(scratch), environment, finds_gpu)
         report = Report(args, environment)
         found, why = devices(environment)
-        gpu = any(device["id"] != "cpu" for device in found)
+        backends = by_backend(found)
         if not found:
             report.fail("devices", "gpu-bench --devices", why)
-        elif not gpu:
+        elif not backends:
             report.fail("devices", "a GPU", why or "there is none")
         report.step("devices", "adead info", [BUNDLE / "bin/adead", "info"])
         table = ""
         if found and "conformance" in args.parts:
             conformance(report, found)
         if "tests" in args.parts:
-            tests(report, manifest, gpu)
+            tests(report, manifest, backends)
         if "examples" in args.parts:
-            examples(report, manifest, gpu)
+            examples(report, manifest, backends)
+        if "sanitizer" in args.parts:
+            sanitizer(report, backends)
+        if "soak" in args.parts:
+            soak(report, backends)
         if "bench" in args.parts:
-            table = bench(report, found, plain)
+            table = bench(report, backends, plain)
     results = {
         "schema": 1,
         "date": datetime.date.today().isoformat(),

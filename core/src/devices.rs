@@ -137,18 +137,23 @@ pub fn gpus(config: &Config) -> Result<Vec<DeviceInfo>> {
         return Ok(Vec::new());
     }
     let (by_cuda, by_vulkan) = (cuda::enumerate(), vulkan::enumerate());
-    let mut all = match (by_cuda, by_vulkan) {
-        (Err(_), by_vulkan) => by_vulkan?,
-        (Ok(mut all), by_vulkan) => {
-            all.extend(by_vulkan.unwrap_or_default());
-            all
-        }
-    };
+    if let (Err(cuda), Err(vulkan)) = (&by_cuda, &by_vulkan) {
+        fail!(BackendUnavailable, "{}; {}", cuda.message(), vulkan.message());
+    }
+    let mut all = by_cuda.unwrap_or_default();
+    all.extend(by_vulkan.unwrap_or_default());
     if let Some(visible) = &config.visible_devices {
         let wanted: Vec<&str> = visible.split(',').map(str::trim_ascii).collect();
         all.retain(|info| wanted.iter().any(|name| means(name, info)));
     }
     Ok(all)
+}
+
+/// The same GPU through another backend, by its UUID: `vulkan:0` of a device that is also `cuda:0`.
+pub(crate) fn same_through(backend: &str, info: &DeviceInfo) -> Option<String> {
+    let all = gpus(&Config::load().ok()?).ok()?;
+    let uuid = Some(info.uuid?);
+    all.into_iter().find(|other| other.uuid == uuid && other.id.starts_with(backend)).map(|other| other.id)
 }
 
 /// The GPUs that a context takes for `device`: all but programs for `auto`, else the one that it names.
@@ -187,7 +192,11 @@ pub(crate) fn choose(device: &str, config: &Config) -> Result<Vec<DeviceInfo>> {
     match all.iter().find(|info| means(device, info)) {
         Some(info) => Ok(vec![info.clone()]),
         None if matches!(backend, "cuda" | "vulkan") => {
-            fail!(BackendUnavailable, "there is no '{device}' on this machine: it has {}", ids())
+            let listed = if backend == "cuda" { cuda::enumerate() } else { vulkan::enumerate() };
+            match listed {
+                Ok(_) => fail!(BackendUnavailable, "there is no '{device}' on this machine: it has {}", ids()),
+                Err(error) => fail!(BackendUnavailable, "{}; this machine has {}", error.message(), ids()),
+            }
         }
         None => fail!(
             InvalidArgument,

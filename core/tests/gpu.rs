@@ -1,15 +1,21 @@
-//! Buffers, users' kernels, streams and events, on the machine's first GPU (a software one too). Without a GPU every test says so
-//! and passes.
+//! Buffers, users' kernels, streams and events, on the machine's first GPU (a software one too), through Vulkan or what
+//! `ADEAD_TEST_BACKEND` says. Without a GPU every test says so and passes.
 
-use adead_core::gpu::{Buffer, Operand, PipelineOptions};
+use adead_core::config::Config;
+use adead_core::devices::gpus;
+use adead_core::gpu::{Buffer, Kernel, Operand, PipelineOptions};
 use adead_core::{Attrs, Context, DType, Gpu, Meta, Op, Shape, Status};
 use std::path::Path;
 
+fn backend() -> String {
+    std::env::var("ADEAD_TEST_BACKEND").unwrap_or("vulkan".into())
+}
+
 fn gpu() -> Option<Gpu> {
-    match Gpu::new() {
+    match Gpu::open(&backend()) {
         Ok(gpu) => Some(gpu),
         Err(error) if error.status() == Status::BackendUnavailable => {
-            println!("skipped: {error}");
+            println!("skipped: {}: {error}", backend());
             None
         }
         Err(error) => panic!("{error}"),
@@ -22,6 +28,15 @@ fn example(name: &str) -> std::path::PathBuf {
     if folder.exists() { folder.join(name) } else { Path::new("examples/kernels").join(name) }
 }
 
+/// c = a + b, in what the device takes.
+fn vecadd(gpu: &Gpu) -> Kernel {
+    let kernel = match &*backend() {
+        "cuda" => gpu.load_ptx(example("vecadd.ptx")),
+        _ => gpu.load_spirv(example("vecadd.spv")),
+    };
+    kernel.unwrap()
+}
+
 fn status<T>(result: adead_core::Result<T>) -> Option<Status> {
     result.err().map(|error| error.status())
 }
@@ -29,7 +44,7 @@ fn status<T>(result: adead_core::Result<T>) -> Option<Status> {
 #[test]
 fn vectors_are_added() {
     let Some(gpu) = gpu() else { return };
-    let kernel = gpu.load_spirv(example("vecadd.spv")).unwrap();
+    let kernel = vecadd(&gpu);
     let n = 1000;
     let a: Vec<f32> = (0..n).map(|i| i as f32).collect();
     let b: Vec<f32> = (0..n).map(|i| (i * i) as f32).collect();
@@ -43,7 +58,7 @@ fn vectors_are_added() {
 
     // Everything that does not fit is refused, and changes nothing.
     let small = gpu.buffer_zeroed(4).unwrap();
-    let other = Gpu::new().unwrap().buffer_zeroed(4 * n).unwrap();
+    let other = Gpu::open(&backend()).unwrap().buffer_zeroed(4 * n).unwrap();
     let call = |buffers: &[&Buffer], push: &[u8], groups| status(gpu.dispatch_with(&kernel, buffers, push, groups));
     assert_eq!(call(&[&x, &y], &push, [groups, 1, 1]), Some(Status::InvalidArgument), "a buffer is missing");
     assert_eq!(call(&[&x, &y, &z, &small], &push, [groups, 1, 1]), Some(Status::InvalidArgument), "one too many");
@@ -62,29 +77,83 @@ fn vectors_are_added() {
 #[test]
 fn kernels_that_are_none_are_refused() {
     let Some(gpu) = gpu() else { return };
-    assert_eq!(status(gpu.load_spirv("no such file.spv")), Some(Status::Io));
-    assert_eq!(status(gpu.load_spirv_bytes(&[])), Some(Status::InvalidKernel));
-    let good = std::fs::read(example("matmul.spv")).unwrap();
-    for cut in (0..good.len()).step_by(44) {
-        assert_eq!(status(gpu.load_spirv_bytes(&good[..cut])), Some(Status::InvalidKernel), "cut to {cut} bytes");
+    let spirv = std::fs::read(example("matmul.spv")).unwrap();
+    let ptx = std::fs::read(example("vecadd.ptx")).unwrap();
+    let options = PipelineOptions::default;
+    if backend() == "cuda" {
+        assert_eq!(status(gpu.load_ptx("no such file.ptx")), Some(Status::Io));
+        for none in [&[][..], b"\x7fELF", b"int main() {}", &[0xff; 100], &0xba55_ed50_u32.to_le_bytes()] {
+            assert_eq!(status(gpu.load_ptx_bytes(none)), Some(Status::InvalidKernel), "{none:?}");
+            assert_eq!(status(gpu.load_cubin_bytes(none)), Some(Status::InvalidKernel), "{none:?}");
+        }
+        let end = ptx.iter().rposition(|&byte| byte == b'}').unwrap();
+        for cut in (0..end).step_by(44) {
+            assert_eq!(status(gpu.load_ptx_bytes(&ptx[..cut])), Some(Status::InvalidKernel), "cut to {cut} bytes");
+        }
+        let kernel = gpu.load_ptx_bytes(&ptx).unwrap();
+        assert_eq!((kernel.name(), kernel.push_bytes(), kernel.workgroup()), ("vecadd", 4, [256, 1, 1]));
+        let small = gpu.create_pipeline(&kernel, &options().entry("vecadd").workgroup([64, 1, 1])).unwrap();
+        assert_eq!(small.workgroup(), [64, 1, 1]);
+        assert_eq!(status(gpu.load_ptx_with(&ptx, &options().workgroup([512, 1, 1]))), Some(Status::Unsupported));
+        assert_eq!(status(gpu.create_pipeline(&kernel, &options().entry("nobody"))), Some(Status::InvalidArgument));
+        assert_eq!(status(gpu.create_pipeline(&kernel, &options().constant(0, 1))), Some(Status::InvalidArgument));
+    } else {
+        assert_eq!(status(gpu.load_spirv("no such file.spv")), Some(Status::Io));
+        assert_eq!(status(gpu.load_spirv_bytes(&[])), Some(Status::InvalidKernel));
+        assert_eq!(status(gpu.load_spirv_bytes(&ptx)), Some(Status::InvalidKernel));
+        for cut in (0..spirv.len()).step_by(44) {
+            assert_eq!(status(gpu.load_spirv_bytes(&spirv[..cut])), Some(Status::InvalidKernel), "cut to {cut} bytes");
+        }
+        let kernel = gpu.load_spirv_bytes(&spirv).unwrap();
+        assert_eq!(status(gpu.create_pipeline(&kernel, &options().entry("nobody"))), Some(Status::InvalidArgument));
+        assert_eq!(status(gpu.create_pipeline(&kernel, &options().constant(77, 1))), Some(Status::InvalidArgument));
+        assert_eq!(gpu.create_pipeline(&kernel, &options().entry("main")).unwrap().name(), "main");
     }
-    let kernel = gpu.load_spirv_bytes(&good).unwrap();
-    let options = |entry: Option<&str>| PipelineOptions { entry: entry.map(Into::into), ..PipelineOptions::default() };
-    assert_eq!(status(gpu.create_pipeline(&kernel, &options(Some("nobody")))), Some(Status::InvalidArgument));
-    assert_eq!(status(gpu.create_pipeline(&kernel, &options(None).constant(77, 1))), Some(Status::InvalidArgument));
-    assert_eq!(gpu.create_pipeline(&kernel, &options(Some("main"))).unwrap().name(), "main");
     // On the processor there are buffers and no kernels.
     let cpu = Context::open("cpu").unwrap();
     assert_eq!(cpu.buffer(&[1.0f32, 2.0]).unwrap().to_vec::<f32>().unwrap(), [1.0, 2.0]);
-    let error = cpu.load_spirv_bytes(&good).unwrap_err();
-    assert_eq!(error.status(), Status::Unsupported);
-    assert!(error.message().contains("vulkan"), "{error}");
+    for error in [cpu.load_spirv_bytes(&spirv).unwrap_err(), cpu.load_ptx_bytes(&ptx).unwrap_err()] {
+        assert_eq!(error.status(), Status::Unsupported);
+        assert!(error.message().contains("vulkan"), "{error}");
+    }
+}
+
+/// What another backend takes is refused with the device to open, or with that it is not there.
+#[test]
+fn modules_of_the_other_backend() {
+    let Some(gpu) = gpu() else { return };
+    let spirv = std::fs::read(example("matmul.spv")).unwrap();
+    let ptx = std::fs::read(example("vecadd.ptx")).unwrap();
+    let other = if backend() == "cuda" { "vulkan" } else { "cuda" };
+    let errors = match other {
+        "vulkan" => vec![
+            gpu.load_spirv_bytes(&spirv).unwrap_err(),
+            gpu.load_spirv_bytes(&ptx).unwrap_err(),
+            gpu.load_ptx_bytes(&spirv).unwrap_err(),
+        ],
+        _ => vec![
+            gpu.load_ptx_bytes(&ptx).unwrap_err(),
+            gpu.load_ptx_bytes(&spirv).unwrap_err(),
+            gpu.load_cubin_bytes(b"\x7fELF").unwrap_err(),
+        ],
+    };
+    let uuid = gpu.device_info().uuid;
+    let same =
+        gpus(&Config::default()).unwrap().into_iter().find(|info| info.uuid == uuid && info.id.starts_with(other));
+    let named = match same {
+        Some(info) => format!("open '{}'", info.id),
+        None => format!("not there through {other}"),
+    };
+    for error in errors {
+        assert_eq!(error.status(), Status::Unsupported, "{error}");
+        assert!(error.message().contains(&named), "{error}");
+    }
 }
 
 #[test]
 fn streams_are_ordered_by_events() {
     let Some(gpu) = gpu() else { return };
-    let kernel = gpu.load_spirv(example("vecadd.spv")).unwrap();
+    let kernel = vecadd(&gpu);
     let n = 4096usize;
     let push: Vec<u8> = if kernel.push_bytes() > 0 { (n as u32).to_ne_bytes().to_vec() } else { Vec::new() };
     let groups = [(n as u32).div_ceil(kernel.workgroup()[0]), 1, 1];
@@ -144,7 +213,7 @@ fn operations_run_on_buffers() {
 #[test]
 fn thousands_of_buffers_and_many_threads() {
     let Some(gpu) = gpu() else { return };
-    let kernel = gpu.load_spirv(example("vecadd.spv")).unwrap();
+    let kernel = vecadd(&gpu);
     let push: Vec<u8> = if kernel.push_bytes() > 0 { 64u32.to_ne_bytes().to_vec() } else { Vec::new() };
     let groups = [64u32.div_ceil(kernel.workgroup()[0]), 1, 1];
     std::thread::scope(|scope| {

@@ -41,7 +41,7 @@ fn has_gpu() -> bool {
     match Context::open("vulkan") {
         Ok(_) => true,
         Err(error) if error.status() == Status::BackendUnavailable => {
-            println!("skipped: {error}");
+            println!("skipped: vulkan: {error}");
             false
         }
         Err(error) => panic!("{error}"),

@@ -1,10 +1,12 @@
 /* Adds two vectors on the best GPU with a kernel of one's own, and checks every sum.
  *
- *   vecadd_demo [KERNEL]      KERNEL is examples/kernels/vecadd.spv; its source lies beside it
+ *   vecadd_demo [KERNEL]      KERNEL is examples/kernels/vecadd.spv, through Vulkan, or vecadd.ptx, through CUDA; their
+ *                             sources lie beside them
  */
 #include <adead.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { N = 4 << 20, BYTES = N * 4 };
 
@@ -16,6 +18,7 @@ static void check(adead_status status) {
 
 int main(int argc, char **argv) {
   const char *path = argc > 1 ? argv[1] : "examples/kernels/vecadd.spv";
+  const int ptx = strlen(path) > 4 && strcmp(path + strlen(path) - 4, ".ptx") == 0;
   const uint32_t n = N, groups[3] = {(N + 255) / 256, 1, 1};
   float *a = malloc(BYTES), *b = malloc(BYTES), *c = malloc(BYTES);
   adead_context *gpu = NULL;
@@ -32,14 +35,14 @@ int main(int argc, char **argv) {
     b[i] = (float)(N - i) / 7;
   }
 
-  if (adead_context_open("vulkan", NULL, &gpu)) {
+  if (adead_context_open(ptx ? "cuda" : "vulkan", NULL, &gpu)) {
     fprintf(stderr, "vecadd_demo: no GPU to run on: %s\n", adead_last_error());
     return 1;
   }
   info.struct_size = sizeof info;
   check(adead_context_device_info(gpu, &info));
 
-  check(adead_kernel_load_spirv(gpu, path, &kernel));
+  check(ptx ? adead_kernel_load_ptx(gpu, path, &kernel) : adead_kernel_load_spirv(gpu, path, &kernel));
   check(adead_buffer_create(gpu, a, BYTES, &buffers[0]));
   check(adead_buffer_create(gpu, b, BYTES, &buffers[1]));
   check(adead_buffer_create(gpu, NULL, BYTES, &buffers[2]));

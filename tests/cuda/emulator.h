@@ -1,19 +1,17 @@
-// Runs CUDA sources on the host, block by block, a fiber for each thread: to test kernels where there is no GPU.
+// What CUDA sources need to run on the host, block by block, a fiber for each thread: to test kernels where there is no GPU.
+// Needs x86-64 with FMA3.
 #pragma once
-#include <ucontext.h>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <initializer_list>
+#include <map>
+#include <string>
 #include <tuple>
 #include <type_traits>
-#include <vector>
-#include <xmmintrin.h>
-#include <immintrin.h>
-// A unit's own: each has its threads.
-namespace {
+
 #define __device__
 #define __host__
 #define __global__
@@ -22,96 +20,118 @@ namespace {
 #define __launch_bounds__(...)
 #define __shared__
 #define __align__(n) alignas(n)
+
 struct dim3u { unsigned x, y, z; };
-static dim3u threadIdx, blockIdx, blockDim, gridDim;
 struct alignas(16) float4 { float x, y, z, w; };
 struct alignas(8) float2 { float x, y; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
 struct alignas(8) uint2 { unsigned x, y; };
+struct uint3 { unsigned x, y, z; };
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+inline float2 make_float2(float x, float y) { return {x, y}; }
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+inline uint3 make_uint3(unsigned x, unsigned y, unsigned z) { return {x, y, z}; }
 inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
+
+// The block that a thread of the host runs, and the kernel's thread in it that has its turn.
+struct Barrier { unsigned arrived, generation; };
+struct Block {
+    dim3u thread, index, size, grid;
+    unsigned current, live, live_of_warp[32], exchanged[1024];
+    Barrier whole, of_warp[32];
+    float4 *shared;
+};
+// Of the thread that runs: kernels ask for it in their inner loops.
+extern __thread Block *running __attribute__((tls_model("initial-exec")));
+#define threadIdx (running->thread)
+#define blockIdx (running->index)
+#define blockDim (running->size)
+#define gridDim (running->grid)
+// The shared memory of every kernel.
+#define pool (running->shared)
+
+// Lets the block's other threads go on until all that live have come here.
+void meet(Barrier &barrier, const unsigned &members);
+// Runs a grid; a block has that many bytes of shared memory, or 48 KiB.
+void launch(dim3u grid, dim3u block, size_t shared, const std::function<void()> &kernel);
+
+inline void __syncthreads() { meet(running->whole, running->live); }
+inline void __syncwarp(unsigned = 0) {
+    unsigned warp = running->current / 32;
+    meet(running->of_warp[warp], running->live_of_warp[warp]);
+}
+template <class T> T exchange(T value, unsigned from) {
+    static_assert(sizeof value == 4, "shuffles are of words");
+    unsigned own = running->current;
+    memcpy(&running->exchanged[own], &value, 4);
+    __syncwarp();
+    memcpy(&value, &running->exchanged[from], 4);
+    __syncwarp();
+    return value;
+}
+template <class T> T __shfl_xor_sync(unsigned, T value, unsigned mask) { return exchange(value, running->current ^ mask); }
+template <class T> T __shfl_sync(unsigned, T value, unsigned lane) {
+    return exchange(value, running->current / 32 * 32 + lane % 32);
+}
+
 inline float __uint_as_float(unsigned u) { float f; memcpy(&f, &u, 4); return f; }
 inline unsigned __float_as_uint(float f) { unsigned u; memcpy(&u, &f, 4); return u; }
-inline int __float_as_int(float f) { int u; memcpy(&u, &f, 4); return u; }
-inline float __int_as_float(int u) { float f; memcpy(&f, &u, 4); return f; }
-inline float2 make_float2(float x, float y) { return {x, y}; }
+inline int __float_as_int(float f) { int i; memcpy(&i, &f, 4); return i; }
+inline float __int_as_float(int i) { float f; memcpy(&f, &i, 4); return f; }
 inline float __fsqrt_rn(float x) { return sqrtf(x); }
 inline int __clz(int x) { return x ? __builtin_clz(x) : 32; }
 inline int __ffs(int x) { return __builtin_ffs(x); }
-inline float host_fmaz(float a, float b, float c) {
-    unsigned old = _mm_getcsr();
-    _mm_setcsr(0x1f80 | 0x8040);
-    volatile float r = _mm_cvtss_f32(_mm_fmadd_ss(_mm_set_ss(a), _mm_set_ss(b), _mm_set_ss(c)));
-    _mm_setcsr(old);
-    return r;
-}
-static float4 pool[1 << 16];
-static ucontext_t scheduler;
-static std::vector<ucontext_t> fibers;
-static std::vector<char> done;
-static unsigned current;
-static std::function<void()> body;
-struct Barrier { unsigned arrived, generation; };
-static Barrier whole, of_warp[32];
-static unsigned live, live_of_warp[32];
-static unsigned exchanged[1024];
-inline void yield_() { swapcontext(&fibers[current], &scheduler); }
-inline void meet(Barrier &b, unsigned &n) {
-    unsigned own = b.generation;
-    b.arrived++;
-    while (b.generation == own) {
-        if (b.arrived >= n) { b.arrived = 0; b.generation++; break; }
-        yield_();
-    }
-}
-inline void __syncthreads() { meet(whole, live); }
-inline void __syncwarp(unsigned = 0) { unsigned w = current / 32; meet(of_warp[w], live_of_warp[w]); }
-template <class T> inline T __shfl_xor_sync(unsigned, T v, unsigned mask) {
-    unsigned t = current; memcpy(&exchanged[t], &v, 4); __syncwarp();
-    T r; memcpy(&r, &exchanged[t ^ mask], 4); __syncwarp(); return r;
-}
-template <class T> inline T __shfl_sync(unsigned, T v, unsigned lane) {
-    unsigned t = current; memcpy(&exchanged[t], &v, 4); __syncwarp();
-    T r; memcpy(&r, &exchanged[t / 32 * 32 + lane % 32], 4); __syncwarp(); return r;
-}
 inline int max(int a, int b) { return a > b ? a : b; }
-inline int __float2int_rz(float x) { return x != x ? 0 : x >= 2147483648.0f ? INT32_MAX : x <= -2147483648.0f ? INT32_MIN : int(x); }
-inline unsigned __float2uint_rz(float x) { return !(x > 0) ? 0 : x >= 4294967296.0f ? UINT32_MAX : unsigned(x); }
-inline long long __float2ll_rz(float x) { return x != x ? INT64_MIN : x >= 9223372036854775808.0f ? INT64_MAX : x <= -9223372036854775808.0f ? INT64_MIN : (long long)(x); }
-inline float __ll2float_rn(long long x) { return float(x); }
-inline int atomicMax(int *p, int v) { int o = *p; if (v > o) *p = v; return o; }
-inline unsigned atomicMax(unsigned *p, unsigned v) { unsigned o = *p; if (v > o) *p = v; return o; }
-struct uint3 { unsigned x, y, z; };
-inline uint3 make_uint3(unsigned x, unsigned y, unsigned z) { return {x, y, z}; }
-inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
 inline unsigned max(unsigned a, unsigned b) { return a > b ? a : b; }
-static void entry() { body(); done[current] = 1; live--; live_of_warp[current / 32]--; swapcontext(&fibers[current], &scheduler); }
-inline void launch(dim3u grid, dim3u block, std::function<void()> f) {
-    static std::vector<std::vector<char>> stacks;
-    unsigned n = block.x * block.y * block.z;
-    while (stacks.size() < n) stacks.emplace_back(1 << 16);
-    body = f; gridDim = grid; blockDim = block;
-    fibers.resize(n); done.assign(n, 0);
-    for (blockIdx.z = 0; blockIdx.z < grid.z; blockIdx.z++)
-    for (blockIdx.y = 0; blockIdx.y < grid.y; blockIdx.y++)
-    for (blockIdx.x = 0; blockIdx.x < grid.x; blockIdx.x++) {
-        memset(pool, 0xee, sizeof pool);
-        std::fill(done.begin(), done.end(), 0);
-        live = n; whole = {}; for (unsigned w = 0; w < 32; w++) { of_warp[w] = {}; live_of_warp[w] = n > w * 32 ? (n - w * 32 < 32 ? n - w * 32 : 32) : 0; }
-        for (unsigned t = 0; t < n; t++) {
-            getcontext(&fibers[t]);
-            fibers[t].uc_stack.ss_sp = stacks[t].data(); fibers[t].uc_stack.ss_size = stacks[t].size();
-            fibers[t].uc_link = nullptr; makecontext(&fibers[t], entry, 0);
-        }
-        for (unsigned left = n; left;) {
-            left = 0;
-            for (unsigned t = 0; t < n; t++) if (!done[t]) {
-                current = t; threadIdx = {t % block.x, t / block.x % block.y, t / block.x / block.y};
-                swapcontext(&scheduler, &fibers[t]);
-                left += !done[t];
-            }
-        }
-    }
+inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
+inline int __float2int_rz(float x) {
+    return x != x ? 0 : x >= 2147483648.0f ? INT32_MAX : x <= -2147483648.0f ? INT32_MIN : int(x);
 }
+inline unsigned __float2uint_rz(float x) { return !(x > 0) ? 0 : x >= 4294967296.0f ? UINT32_MAX : unsigned(x); }
+inline long long __float2ll_rz(float x) {
+    return x != x || x <= -9223372036854775808.0f ? INT64_MIN : x >= 9223372036854775808.0f ? INT64_MAX : (long long)x;
 }
+inline float __ll2float_rn(long long x) { return float(x); }
+template <class T> T atomicMax(T *place, T value) {
+    T old = __atomic_load_n(place, __ATOMIC_RELAXED);
+    while (old < value && !__atomic_compare_exchange_n(place, &old, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+    return old;
+}
+
+// fma.rn.ftz: subnormal operands and results are zeros. Where none is near, that is the processor's fma as it stands.
+inline float host_fmaz(float a, float b, float c) {
+    float result = __builtin_fmaf(a, b, c);
+    // Without the sign and less one, zero is the largest: what is less than the second is subnormal, or may have been rounded up.
+    auto beyond = [](float x, unsigned least) { return 2 * __float_as_uint(x) - 1 >= least; };
+    const unsigned normal = 0x00ffffff;
+    if (__builtin_expect(beyond(a, normal) & beyond(b, normal) & beyond(c, normal) & beyond(result, normal + 1), 1))
+        return result;
+    const unsigned flushing = 0x1f80 | 0x8040, usual = 0x1f80;
+    asm volatile("vldmxcsr %3\n\tvfmadd213ss %2, %1, %0\n\tvldmxcsr %4"
+                 : "+x"(a) : "x"(b), "x"(c), "m"(flushing), "m"(usual));
+    return a;
+}
+
+// A kernel, called with parameters as they lie in memory, each at a multiple of its alignment.
+typedef void (*Kernel)(const char *parameters, dim3u grid, dim3u block, size_t shared);
+
+template <class T> T taken(const char *&from) {
+    const size_t align = alignof(T) > 8 ? 8 : alignof(T);
+    from = reinterpret_cast<const char *>((reinterpret_cast<uintptr_t>(from) + align - 1) / align * align);
+    T value;
+    memcpy(&value, from, sizeof value);
+    from += sizeof value;
+    return value;
+}
+template <class... A>
+void call(void (*kernel)(A...), const char *parameters, dim3u grid, dim3u block, size_t shared) {
+    std::tuple<std::remove_const_t<A>...> arguments{taken<std::remove_const_t<A>>(parameters)...};
+    launch(grid, block, shared, [&] { std::apply(kernel, arguments); });
+}
+
+// The kernels by name: each unit adds its own.
+std::map<std::string, Kernel> &kernels();
+struct Unit {
+    Unit(std::initializer_list<std::pair<const std::string, Kernel>> list) { kernels().insert(list); }
+};
+#define ENTRY(NAME) {#NAME, [](const char *p, dim3u g, dim3u b, size_t s) { call(NAME, p, g, b, s); }}

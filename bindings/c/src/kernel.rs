@@ -1,4 +1,4 @@
-//! Kernels of the caller's, from SPIR-V.
+//! Kernels of the caller's, from SPIR-V for Vulkan's devices, from PTX and machine code for CUDA's.
 
 use crate::buffer::adead_buffer;
 use crate::context::adead_context;
@@ -146,6 +146,79 @@ pub unsafe extern "C" fn adead_kernel_load_spirv_bytes(
         out.give(handle(context.0.load_spirv_bytes(code)?));
         Ok(())
     })
+}
+
+/// A kernel from a PTX file, its first: its leading 64-bit parameters are buffers, the rest push constants. `io` if the
+/// file can't be read, `invalid_kernel` if it is malformed or the driver refuses it, `unsupported` if it needs what the
+/// device or its driver has not; and on a Vulkan device, with the CUDA device that is the same GPU.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_kernel_load_ptx(
+    context: *const adead_context,
+    path: *const c_char,
+    out: *mut *mut adead_kernel,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (context, path, out) =
+            unsafe { (reference(context, "context")?, text(path, "path")?, Out::new(out, "out")?) };
+        out.give(handle(context.0.load_ptx(path)?));
+        Ok(())
+    })
+}
+
+/// A kernel from the `bytes` bytes of PTX at `data`, with or without a zero at the end: the one called `entry`, or with
+/// NULL the first, with workgroups of `workgroup[0]`·`workgroup[1]`·`workgroup[2]` threads, or with NULL of as many as it
+/// says. `invalid_argument` for an entry point that it does not have, or for threads that it does not take or that
+/// nobody says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_kernel_load_ptx_bytes(
+    context: *const adead_context,
+    data: *const c_void,
+    bytes: usize,
+    entry: *const c_char,
+    workgroup: *const u32,
+    out: *mut *mut adead_kernel,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (context, code, entry, out) = unsafe {
+            let (context, code) = (reference(context, "context")?, array(data.cast::<u8>(), bytes, "data")?);
+            (context, code, optional_text(entry, "entry")?, Out::new(out, "out")?)
+        };
+        let mut options = PipelineOptions { entry: entry.map(Into::into), ..PipelineOptions::default() };
+        if !workgroup.is_null() {
+            // SAFETY: the caller vouches for three values.
+            options.workgroup = Some(unsafe { workgroup.cast::<[u32; 3]>().read() });
+        }
+        out.give(handle(context.0.load_ptx_with(code, &options)?));
+        Ok(())
+    })
+}
+
+/// `adead_kernel_load_ptx` from a cubin, which is machine code for one architecture, or a fatbin, which may have code for
+/// several and PTX. `unsupported` where none of it is for the device; a fatbin also needs a driver of CUDA 12.4.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_kernel_load_cubin(
+    context: *const adead_context,
+    path: *const c_char,
+    out: *mut *mut adead_kernel,
+) -> adead_status {
+    // SAFETY: passed on.
+    unsafe { adead_kernel_load_ptx(context, path, out) }
+}
+
+/// `adead_kernel_load_ptx_bytes` from a cubin or fatbin.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_kernel_load_cubin_bytes(
+    context: *const adead_context,
+    data: *const c_void,
+    bytes: usize,
+    entry: *const c_char,
+    workgroup: *const u32,
+    out: *mut *mut adead_kernel,
+) -> adead_status {
+    // SAFETY: passed on.
+    unsafe { adead_kernel_load_ptx_bytes(context, data, bytes, entry, workgroup, out) }
 }
 
 /// The module of a kernel as another kernel: with another entry point (NULL: "main", else its first), and with `count`

@@ -1,7 +1,9 @@
 //! Adds two vectors on the best GPU with a kernel of one's own, and checks every sum.
 //!
-//! `cargo run --release -p adead --example vecadd_demo [KERNEL]`: `examples/kernels/vecadd.spv`, whose source lies beside it.
+//! `cargo run --release -p adead --example vecadd_demo [KERNEL]`: `examples/kernels/vecadd.spv`, through Vulkan, or
+//! `examples/kernels/vecadd.ptx`, through CUDA; their sources lie beside them.
 
+use adead::gpu::Kernel;
 use adead::{Gpu, Result};
 use std::process::ExitCode;
 
@@ -9,14 +11,17 @@ const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/kernel
 const N: usize = 4 << 20;
 
 fn main() -> ExitCode {
-    let gpu = match Gpu::new() {
+    let path = std::env::args().nth(1).unwrap_or(KERNEL.into());
+    let ptx = path.ends_with(".ptx");
+    let gpu = match if ptx { Gpu::open("cuda") } else { Gpu::new() } {
         Ok(gpu) => gpu,
         Err(error) => {
             eprintln!("vecadd_demo: no GPU to run on: {error}");
             return ExitCode::FAILURE;
         }
     };
-    match run(&gpu) {
+    let kernel = if ptx { gpu.load_ptx(path) } else { gpu.load_spirv(path) };
+    match kernel.and_then(|kernel| run(&gpu, &kernel)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -26,22 +31,20 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(gpu: &Gpu) -> Result<bool> {
-    let path = std::env::args().nth(1).unwrap_or(KERNEL.into());
-    let kernel = gpu.load_spirv(path)?;
+fn run(gpu: &Gpu, kernel: &Kernel) -> Result<bool> {
     let x: Vec<f32> = (0..N).map(|i| i as f32 / 3.0).collect();
     let y: Vec<f32> = (0..N).map(|i| (N - i) as f32 / 7.0).collect();
     let (a, b, c) = (gpu.buffer(&x)?, gpu.buffer(&y)?, gpu.buffer_zeroed(N * 4)?);
     let (push, groups) = ((N as u32).to_ne_bytes(), [N.div_ceil(256) as u32, 1, 1]);
 
     // Once to warm up: drivers finish compiling when a kernel first runs.
-    gpu.dispatch_with(&kernel, &[&a, &b, &c], &push, groups)?;
+    gpu.dispatch_with(kernel, &[&a, &b, &c], &push, groups)?;
     gpu.wait()?;
 
     // A stream of one's own, to take the time.
     let mut stream = gpu.stream()?;
     let begin = stream.timestamp()?;
-    stream.dispatch(&kernel, &[&a, &b, &c], &push, groups)?;
+    stream.dispatch(kernel, &[&a, &b, &c], &push, groups)?;
     let end = stream.timestamp()?;
     stream.synchronize()?;
     let ns = end.since(&begin)? as f64;

@@ -1,14 +1,15 @@
 //! Kernels of the user's.
 
 use super::{Buffer, same};
-use crate::devices::Opened;
-use crate::error::{Result, fail};
-use crate::hal::{self, KernelSource, Parameter, Slice};
+use crate::devices::{Opened, same_through};
+use crate::error::{Error, Result, Status, fail};
+use crate::hal::{self, DeviceInfo, KernelSource, Parameter, Slice};
 use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
 
-/// How to make a kernel of a module; `Default` is the entry point `main`, else its first, with every constant at its default.
+/// How to make a kernel of a module; `Default` is the entry point `main` of SPIR-V, else its first, with every constant at its
+/// default.
 #[derive(Clone, Debug, Default)]
 pub struct PipelineOptions {
     /// The entry point.
@@ -25,6 +26,52 @@ impl PipelineOptions {
         self.constants.push((id, value));
         self
     }
+
+    /// With another entry point.
+    pub fn entry(mut self, name: impl Into<String>) -> PipelineOptions {
+        self.entry = Some(name.into());
+        self
+    }
+
+    /// With so many threads of a workgroup.
+    pub fn workgroup(mut self, threads: [u32; 3]) -> PipelineOptions {
+        self.workgroup = Some(threads);
+        self
+    }
+}
+
+/// What a module is written in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Language {
+    Spirv,
+    /// PTX, cubins and fatbins.
+    Cuda,
+}
+
+impl Language {
+    fn of(code: &[u8]) -> Language {
+        let spirv = 0x0723_0203_u32;
+        let is_spirv = code.starts_with(&spirv.to_le_bytes()) || code.starts_with(&spirv.to_be_bytes());
+        if is_spirv { Language::Spirv } else { Language::Cuda }
+    }
+
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Language::Spirv => ("SPIR-V", "vulkan"),
+            Language::Cuda => ("PTX, cubins and fatbins", "cuda"),
+        }
+    }
+}
+
+/// `unsupported`, with the device that takes such a module.
+#[cold]
+fn not_here(info: &DeviceInfo, language: Language) -> Error {
+    let (what, backend) = language.words();
+    let there = match same_through(backend, info) {
+        Some(id) => format!("open '{id}', which is the same GPU"),
+        None => format!("this GPU is not there through {backend}"),
+    };
+    Error::new(Status::Unsupported, format!("{} takes no {what}: {there}", info.id))
 }
 
 /// A kernel, compiled for a device. Clones share it.
@@ -36,7 +83,23 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    pub(super) fn new(opened: Arc<Opened>, code: Arc<[u8]>, options: &PipelineOptions) -> Result<Kernel> {
+    pub(super) fn new(
+        opened: Arc<Opened>,
+        code: Arc<[u8]>,
+        options: &PipelineOptions,
+        said: Language,
+    ) -> Result<Kernel> {
+        let info = opened.device.info();
+        let takes = match info.id.split(':').next() {
+            Some("vulkan") => Some(Language::Spirv),
+            Some("cuda") => Some(Language::Cuda),
+            _ => None,
+        };
+        // What else is no SPIR-V, Vulkan's own check says.
+        let is = if takes == Some(Language::Cuda) { Language::of(&code) } else { said };
+        if let Some(other) = [said, is].into_iter().find(|&language| takes.is_some_and(|takes| takes != language)) {
+            return Err(not_here(info, other));
+        }
         let PipelineOptions { entry, constants, workgroup } = options;
         let source = KernelSource { code: &code, entry: entry.as_deref(), constants, workgroup: *workgroup };
         let built = opened.device.kernel(&source)?;
@@ -44,7 +107,7 @@ impl Kernel {
     }
 
     pub(super) fn again(&self, opened: Arc<Opened>, options: &PipelineOptions) -> Result<Kernel> {
-        Kernel::new(opened, self.code.clone(), options)
+        Kernel::new(opened, self.code.clone(), options, Language::of(&self.code))
     }
 
     /// The entry point.

@@ -8,6 +8,7 @@ mod kernel;
 mod stream;
 
 pub use buffer::{Buffer, Operand};
+use kernel::Language;
 pub use kernel::{Kernel, PipelineOptions};
 pub use stream::{Download, Event, Fence, Recording, Stream, Timestamp};
 
@@ -33,7 +34,7 @@ impl Gpu {
         Gpu::open("vulkan")
     }
 
-    /// Opens a GPU by `vulkan:0`, a part of its name or its UUID.
+    /// Opens a GPU by `cuda:0`, `vulkan:0`, a part of its name or its UUID.
     pub fn open(device: &str) -> Result<Gpu> {
         if matches!(device, "auto" | "cpu") {
             return Err(no_gpu(&format!("'{device}' names none")));
@@ -78,7 +79,7 @@ impl Context {
 
     /// A kernel from a SPIR-V file, with the entry point called `main`, else its first, and every specialization constant at its
     /// default. `io` if the file can't be read, `invalid_kernel` if it is malformed or the driver refuses it, `unsupported` if
-    /// it needs what the device has not.
+    /// it needs what the device has not; and on a CUDA device, with the Vulkan device that is the same GPU.
     pub fn load_spirv(&self, path: impl AsRef<Path>) -> Result<Kernel> {
         self.load_spirv_bytes(&read(path.as_ref())?)
     }
@@ -90,10 +91,43 @@ impl Context {
 
     /// A kernel from a SPIR-V module in memory, with another entry point, with specialization constants.
     pub fn load_spirv_with(&self, code: &[u8], options: &PipelineOptions) -> Result<Kernel> {
-        Kernel::new(self.working()?.clone(), code.into(), options)
+        Kernel::new(self.working()?.clone(), code.into(), options, Language::Spirv)
     }
 
-    /// The same module as another kernel: with another entry point, with other specialization constants.
+    /// A kernel from a PTX file, its first: its leading 64-bit parameters are buffers, the rest push constants. `io` if the file
+    /// can't be read, `invalid_kernel` if it is malformed or the driver refuses it, `unsupported` if it needs what the device or
+    /// its driver has not; and on a Vulkan device, with the CUDA device that is the same GPU.
+    pub fn load_ptx(&self, path: impl AsRef<Path>) -> Result<Kernel> {
+        self.load_ptx_bytes(&read(path.as_ref())?)
+    }
+
+    /// A kernel from PTX in memory, with or without a zero at its end.
+    pub fn load_ptx_bytes(&self, code: &[u8]) -> Result<Kernel> {
+        self.load_ptx_with(code, &PipelineOptions::default())
+    }
+
+    /// A kernel from PTX in memory, of another name, with workgroups of a size that it leaves open.
+    pub fn load_ptx_with(&self, code: &[u8], options: &PipelineOptions) -> Result<Kernel> {
+        Kernel::new(self.working()?.clone(), code.into(), options, Language::Cuda)
+    }
+
+    /// As [`Context::load_ptx`], from a cubin, which is machine code for one architecture, or a fatbin, which may have code for
+    /// several and PTX. `unsupported` where none of it is for the device; a fatbin also needs a driver of CUDA 12.4.
+    pub fn load_cubin(&self, path: impl AsRef<Path>) -> Result<Kernel> {
+        self.load_cubin_bytes(&read(path.as_ref())?)
+    }
+
+    /// A kernel from a cubin or fatbin in memory.
+    pub fn load_cubin_bytes(&self, code: &[u8]) -> Result<Kernel> {
+        self.load_cubin_with(code, &PipelineOptions::default())
+    }
+
+    /// A kernel from a cubin or fatbin in memory, of another name, with workgroups of a size that it leaves open.
+    pub fn load_cubin_with(&self, code: &[u8], options: &PipelineOptions) -> Result<Kernel> {
+        self.load_ptx_with(code, options)
+    }
+
+    /// The same module as another kernel: with another entry point, with other specialization constants or another workgroup.
     pub fn create_pipeline(&self, kernel: &Kernel, options: &PipelineOptions) -> Result<Kernel> {
         kernel.again(self.working()?.clone(), options)
     }

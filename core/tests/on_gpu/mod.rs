@@ -1,13 +1,23 @@
-//! Calls on this machine's first GPU, software or not, compared with the scalar references, bit for bit.
+//! Calls on this machine's first GPU, software or not, compared with the scalar references, bit for bit. `ADEAD_TEST_BACKEND`
+//! says through what: `vulkan`, or `cuda`. `ADEAD_TEST_CALLS` says how many random calls of each operation there are.
 
+use crate::draws::{Random, draw};
 use adead_core::hal::cuda::{self, CudaDevice};
 use adead_core::hal::vulkan::{Opening, VulkanDevice};
 use adead_core::hal::{Device, Stream};
-use adead_core::{Attrs, Command, Meta, Op, Status, Tensor, View, ViewMut, reference};
+use adead_core::{Attrs, Command, DType, Meta, Op, Status, Tensor, View, ViewMut, reference};
 use std::sync::Arc;
 
 /// Bytes around a result that must stay as they are.
 const MARGIN: usize = 64;
+
+/// Operations of chains.
+pub const PRODUCTS: [Op; 4] = [Op::Matmul, Op::Dot, Op::Ffn, Op::Attention];
+
+/// A variable of the environment, or what it stands for where it is not set.
+fn variable(name: &str, usual: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| usual.into())
+}
 
 /// A device and a stream on it.
 pub struct Gpu {
@@ -16,12 +26,13 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// Nothing, and why, where there is no device. `ADEAD_TEST_BACKEND=cuda` takes CUDA's first one.
+    /// Nothing, and why, where there is no device.
     pub fn open() -> Option<Gpu> {
-        let by_cuda = std::env::var("ADEAD_TEST_BACKEND").is_ok_and(|backend| backend == "cuda");
-        let opened = match by_cuda {
-            true => CudaDevice::open(0, &cuda::Opening::default()).map(|device| Arc::new(device) as Arc<dyn Device>),
-            false => VulkanDevice::open(0, &Opening::default()).map(|device| Arc::new(device) as Arc<dyn Device>),
+        let backend = variable("ADEAD_TEST_BACKEND", "vulkan");
+        let opened = match &*backend {
+            "cuda" => CudaDevice::open(0, &cuda::Opening::default()).map(|device| Arc::new(device) as Arc<dyn Device>),
+            "vulkan" => VulkanDevice::open(0, &Opening::default()).map(|device| Arc::new(device) as Arc<dyn Device>),
+            other => panic!("ADEAD_TEST_BACKEND is '{other}'; it must be 'cuda' or 'vulkan'"),
         };
         match opened {
             Ok(device) => {
@@ -29,10 +40,27 @@ impl Gpu {
                 Some(Gpu { device, stream })
             }
             Err(error) if error.status() == Status::BackendUnavailable => {
-                println!("skipped: {error}");
+                println!("skipped: {backend}: {error}");
                 None
             }
             Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// As many random calls of each operation as `ADEAD_TEST_CALLS` says, else so many.
+    pub fn random_calls(&mut self, ops: &[Op], usual: usize) {
+        let calls = variable("ADEAD_TEST_CALLS", &usual.to_string());
+        let Ok(calls) = calls.parse::<u64>() else { panic!("ADEAD_TEST_CALLS is '{calls}', which is no number") };
+        for &op in ops {
+            for seed in 0..calls {
+                let mut r = Random(seed << 8 | op as u64);
+                let dtype = [DType::F32, DType::F32, DType::F16, DType::BF16][r.below(4)];
+                let (attrs, operands) = draw(op, dtype, &mut r);
+                // Half of the time on a multiple of 16 bytes, else wherever.
+                let shifts: Vec<usize> = (0..6).map(|_| if seed % 2 == 0 { 0 } else { r.below(9) }).collect();
+                self.check(&format!("seed {seed} {dtype}"), op, &attrs, &operands, &shifts);
+            }
+            println!("{}: {calls} random calls of {op} equal the reference", self.device.info().id);
         }
     }
 

@@ -15,7 +15,7 @@ fn device(opening: &Opening) -> Option<Arc<VulkanDevice>> {
     match VulkanDevice::open(0, opening) {
         Ok(device) => Some(Arc::new(device)),
         Err(error) if error.status() == Status::BackendUnavailable => {
-            println!("skipped: {error}");
+            println!("skipped: vulkan: {error}");
             None
         }
         Err(error) => panic!("{error}"),

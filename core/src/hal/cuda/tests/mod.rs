@@ -63,6 +63,18 @@ fn words(stream: &mut dyn Stream, buffer: &dyn Buffer) -> Vec<u32> {
     bytes.chunks_exact(4).map(|word| u32::from_ne_bytes(word.try_into().unwrap())).collect()
 }
 
+/// All of the suite on this machine's GPU, or the driver on the host that tests/cuda makes: a driver in host memory has no kernels.
+#[test]
+fn conformance_of_this_machine() {
+    let device = match CudaDevice::open(0, &Opening::default()) {
+        Ok(device) => Arc::new(device),
+        Err(error) if error.status() == Status::BackendUnavailable => return println!("skipped: cuda: {error}"),
+        Err(error) => panic!("{error}"),
+    };
+    crate::hal::cts::run(device.clone());
+    assert_eq!(device.live(), 0, "memory that is still in use");
+}
+
 #[test]
 fn conformance() {
     let fake = Fake::new(&[Card::default()]);

@@ -1,28 +1,19 @@
-//! Every operation on this machine's first GPU, software or not, against the scalar references, bit for bit. Without Vulkan nothing
-//! is tested.
+//! Every operation but products on this machine's first GPU, software or not, against the scalar references, bit for bit. Without
+//! one nothing is tested.
 
 mod draws;
 mod on_gpu;
 
-use adead_core::{Attrs, Axis, DType, Family, MAX_RANK, Meta, Op, Permutation, Shape, Tensor, contract, reference};
-use draws::{Random, draw, plain};
+use adead_core::{Attrs, Axis, DType, MAX_RANK, Meta, Op, Permutation, Shape, Tensor, contract, reference};
+use draws::{Random, plain};
 use on_gpu::Gpu;
 
+/// Products are in gpu_products.rs.
 #[test]
 fn every_operation_equals_its_reference_on_random_calls() {
     let Some(mut gpu) = Gpu::open() else { return };
-    for &op in Op::ALL {
-        // Products have many kernels, each to be compiled, which takes long in software.
-        let products = matches!(op.family(), Family::Matmul | Family::Attention) || op == Op::Dot;
-        for seed in 0..if products { 12 } else { 48u64 } {
-            let mut r = Random(seed << 8 | op as u64);
-            let dtype = [DType::F32, DType::F32, DType::F16, DType::BF16][r.below(4)];
-            let (attrs, operands) = draw(op, dtype, &mut r);
-            // Half of the time on a multiple of 16 bytes, else wherever.
-            let shifts: Vec<usize> = (0..5).map(|_| if seed % 2 == 0 { 0 } else { r.below(9) }).collect();
-            gpu.check(&format!("seed {seed} {dtype}"), op, &attrs, &operands, &shifts);
-        }
-    }
+    let others: Vec<Op> = Op::ALL.iter().copied().filter(|op| !on_gpu::PRODUCTS.contains(op)).collect();
+    gpu.random_calls(&others, 48);
 }
 
 /// Lines longer than a workgroup holds, longer than one block of SUM, longer than a block of blocks; along and across.

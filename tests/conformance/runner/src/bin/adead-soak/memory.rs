@@ -1,0 +1,81 @@
+//! Whether memory grows. Now and then all threads rest and everything idle goes back: what is then left is compared.
+
+use adead_core::Gpu;
+use std::time::Duration;
+
+/// Shorter runs say nothing about growth: kernels are still compiled when they are first used.
+const SHORTEST: Duration = Duration::from_secs(60);
+/// What may come late: code that is loaded when it is first used, pages of the allocator that are in part in use.
+const SLACK: u64 = 64 << 20;
+
+/// What was left each time.
+#[derive(Default)]
+pub struct Growth {
+    left: Vec<[u64; 2]>,
+}
+
+const WHAT: [&str; 2] = ["the process's memory", "memory taken from the driver"];
+
+impl Growth {
+    /// While every thread rests, with nothing under way.
+    pub fn look(&mut self, gpu: &Gpu) -> Result<(), String> {
+        none_in_use(gpu)?;
+        gpu.trim();
+        give_back();
+        let memory = gpu.memory().map_err(|error| error.to_string())?;
+        self.left.push([resident(), memory.held]);
+        Ok(())
+    }
+
+    /// Compares the last time with the second, after a run of that time: at the first not everything was used yet.
+    pub fn judge(&self, time: Duration) -> Result<(), String> {
+        for (i, what) in WHAT.iter().enumerate() {
+            let all: Vec<u64> = self.left.iter().map(|left| left[i]).collect();
+            let text: Vec<String> = all.iter().map(|bytes| format!("{}", bytes >> 20)).collect();
+            println!("{what} when nothing is in use, in MiB: {}", text.join(", "));
+            if let (Some(&early), Some(&late)) = (all.get(1), all.last())
+                && time >= SHORTEST
+                && late > early + early / 8 + SLACK
+            {
+                return Err(format!("{what} grows: from {early} to {late} bytes"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// With nothing under way no memory is in use.
+pub fn none_in_use(gpu: &Gpu) -> Result<(), String> {
+    gpu.wait().map_err(|error| error.to_string())?;
+    let memory = gpu.memory().map_err(|error| error.to_string())?;
+    if memory.allocations > 0 || memory.used > 0 {
+        return Err(format!("memory is in use while nothing is: {memory:?}"));
+    }
+    Ok(())
+}
+
+/// What there is now.
+pub fn now(gpu: &Gpu) -> String {
+    let memory = gpu.memory().unwrap_or_default();
+    format!("process {} MiB, device {} MiB of {}", resident() >> 20, memory.used >> 20, memory.held >> 20)
+}
+
+/// Has the C library give back what it keeps.
+fn give_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        unsafe extern "C" {
+            fn malloc_trim(pad: usize) -> i32;
+        }
+        // SAFETY: it may be called at any time.
+        unsafe { malloc_trim(0) };
+    }
+}
+
+/// Bytes of the process in memory, 0 where the system does not tell.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) << 10
+}

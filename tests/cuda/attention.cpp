@@ -1,0 +1,9 @@
+#include "emulator.h"
+
+namespace {
+#include "attention.cu"
+
+const Unit unit{
+    ENTRY(attention_merge), ENTRY(attention_64), ENTRY(attention_64_few), ENTRY(attention_128), ENTRY(attention_few),
+};
+}

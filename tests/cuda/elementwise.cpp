@@ -1,0 +1,9 @@
+#include "emulator.h"
+
+namespace {
+#include "elementwise.cu"
+
+const Unit unit{
+    ENTRY(elementwise),
+};
+}

@@ -1,0 +1,9 @@
+#include "emulator.h"
+
+namespace {
+#include "moves.cu"
+
+const Unit unit{
+    ENTRY(check), ENTRY(copy), ENTRY(transpose), ENTRY(cast),
+};
+}
