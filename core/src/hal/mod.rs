@@ -11,6 +11,10 @@ pub mod cuda;
 pub(crate) mod lowering;
 pub mod spirv;
 pub mod vulkan;
+mod workers;
+
+pub use workers::Workers;
+pub(crate) use workers::copy;
 
 use crate::command::Command;
 use crate::error::{Result, fail};

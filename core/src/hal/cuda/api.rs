@@ -164,7 +164,7 @@ impl Driver {
                 failed => failed,
             }
         };
-        let driver = Driver { api, version, process: std::process::id() };
+        let driver = Driver { api, version, process: crate::process::id() };
         match result {
             code::SUCCESS => Ok(driver),
             _ => fail!(BackendUnavailable, "the NVIDIA driver does not start ({})", driver.name(result)),
@@ -186,7 +186,7 @@ impl Driver {
     /// Whether this is the process that started it. A child that was forked has none of the driver's threads and mappings: there
     /// it is never called.
     pub fn is_here(&self) -> bool {
-        self.process == std::process::id()
+        self.process == crate::process::id()
     }
 
     /// A result as ours. What can be said only of a device is said by it.

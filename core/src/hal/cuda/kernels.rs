@@ -25,6 +25,9 @@ struct Loaded {
 // SAFETY: handles that any thread may use.
 unsafe impl Send for Loaded {}
 
+/// Constants that a kernel has at most.
+pub const CONSTANTS: usize = 12;
+
 /// How a kernel is launched.
 pub struct Launch {
     pub name: &'static CStr,
@@ -32,7 +35,7 @@ pub struct Launch {
     pub shared_bytes: u32,
     pub groups: [u32; 3],
     /// What follows the push constants.
-    pub words: ([u32; 12], usize),
+    pub words: ([u32; CONSTANTS], usize),
 }
 
 // Values of the kernels' constants: what lowering gives as a family's first constants.
@@ -71,7 +74,7 @@ const STEP: u32 = 16;
 impl Launch {
     /// The function for a dispatch of a family with these constants.
     pub fn plan(kernels: Kernels, constants: &[u32], push: &[u32], groups: [u32; 3]) -> Result<Launch> {
-        let mut launch = Launch { name: c"", threads: THREADS, shared_bytes: 0, groups, words: ([0; 12], 0) };
+        let mut launch = Launch { name: c"", threads: THREADS, shared_bytes: 0, groups, words: ([0; CONSTANTS], 0) };
         match kernels {
             Kernels::Elementwise => {
                 launch.name = c"elementwise";

@@ -145,7 +145,7 @@ impl Fake {
 
     /// How to open its devices.
     pub fn opening(&self) -> super::Opening {
-        super::Opening { driver: Some(self.driver) }
+        super::Opening { driver: Some(self.driver), ..super::Opening::default() }
     }
 
     fn ask<R>(&self, ask: impl FnOnce(&mut State) -> R) -> R {
