@@ -291,8 +291,7 @@ impl Stream for CudaStream {
         if self.recording.is_some() {
             return Ok(());
         }
-        // Windows' driver collects work until it is asked.
-        if cfg!(windows) { self.is_through().map(|_| ()) } else { self.shared.usable() }
+        if self.shared.physical.driver.collects { self.is_through().map(|_| ()) } else { self.shared.usable() }
     }
 
     fn synchronize(&mut self) -> Result<()> {

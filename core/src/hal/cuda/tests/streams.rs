@@ -246,6 +246,25 @@ fn what_one_call_asks_of_the_driver() {
 }
 
 #[test]
+fn a_driver_that_collects_work_is_asked() {
+    for collects in [false, true] {
+        let fake = Fake::of(&[Card::default()], |_| {}, collects);
+        let device = open(&fake);
+        let mut stream = device.clone().stream().unwrap();
+        let buffer = upload(&device, &mut *stream, &[5; 16]);
+        stream.flush().unwrap();
+        assert_eq!(fake.calls("stream_query"), usize::from(collects));
+        assert_eq!(words(&mut *stream, &*buffer), [5; 16]);
+        // With nothing enqueued there is nothing to ask.
+        let calls = fake.all_calls();
+        stream.flush().unwrap();
+        assert_eq!(fake.all_calls(), calls);
+        drop((buffer, stream));
+        clean(&fake, device);
+    }
+}
+
+#[test]
 fn long_waits_sleep() {
     const NOT_READY: i32 = 600;
     let fake = Fake::new(&[Card::default()]);

@@ -23,12 +23,12 @@ fn long_copies_take_few_pieces_of_pinned_memory() {
         let fake = Fake::new(&[Card::default()]);
         let device = workers.as_ref().map_or_else(|| open(&fake), |workers| open_with(&fake, workers));
         let mut stream = device.clone().stream().unwrap();
-        let mut bytes = pattern(100 << 20, 0);
+        let mut bytes = pattern(48 << 20, 0);
         let buffer = device.allocate_unset(bytes.len()).unwrap();
         stream.write(&*buffer, 0, &bytes).unwrap();
         bytes.fill(0);
         stream.read(&*buffer, 0, &mut bytes).unwrap();
-        assert!(bytes == pattern(100 << 20, 0));
+        assert!(bytes == pattern(48 << 20, 0));
         assert!(fake.pinned() <= 32 << 20, "{} bytes", fake.pinned());
         drop((buffer, stream));
         clean(&fake, device);
