@@ -137,8 +137,9 @@ impl Fake {
         *state() = Some(State { devices: cards.iter().map(device).collect(), next: 1, ..State::default() });
         let mut api = functions::TABLE;
         change(&mut api);
-        let driver = Driver::start(api).expect("the driver of a test starts");
-        let driver: &'static Driver = Box::leak(Box::new(Driver { collects, ..driver }));
+        let mut driver = Driver::start(api).expect("the driver of a test starts");
+        driver.collects = collects;
+        let driver: &'static Driver = Box::leak(Box::new(driver));
         DRIVERS.lock().unwrap_or_else(PoisonError::into_inner).push(driver);
         Fake { driver, _turn: turn }
     }
