@@ -93,13 +93,14 @@ def operations(pairs, group, peer):
 
 
 def latency(pairs, peer):
-    head = ["", "adead, until done", "host only"] + (["PyTorch, until done", "host only"] if peer else [])
+    kinds = {"completion": "until done", "host": "host only", "enqueued": "host, many in a row"}
+    head = [""] + [f"{who}, {kind}" for who in ("adead", "PyTorch")[: 2 if peer else 1] for kind in kinds.values()]
     cells = [head]
     for mine, theirs in pairs:
         if mine["group"] == "latency" and "seconds" in mine:
             row = [mine["name"]]
             for entry in (mine, theirs) if peer else (mine,):
-                for kind in ("completion", "host"):
+                for kind in kinds:
                     time = seconds(entry, kind)
                     row.append("" if time is None else f"{time * 1e6:.1f}")
             cells.append(row)

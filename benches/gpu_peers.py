@@ -26,6 +26,8 @@ ALIGN = 256  # bytes, of an operand's place in the pool
 COLD = 256 << 20  # bytes: more than any cache of today's GPUs
 SETS = 256  # of operands, taken in turn
 SUBMISSIONS = 16
+BURST = 1000  # small pieces of work in a row
+CHAIN = 10  # operations of a recorded chain
 TOLERANCE = 1e-4  # of the largest value: a guard against comparing different computations, not a test
 MASK = (1 << 64) - 1
 
@@ -113,9 +115,9 @@ class Bench:
         self.synchronize()
         return time.perf_counter() - begin
 
-    def on_host(self, work):
+    def on_host(self, work, calls=SUBMISSIONS):
         begin = time.perf_counter()
-        for _ in range(SUBMISSIONS):
+        for _ in range(calls):
             work()
         seconds = time.perf_counter() - begin
         self.synchronize()
@@ -204,18 +206,18 @@ class Bench:
         x = torch.full((1024,), -0.5, device=self.device)
         y, b = torch.zeros_like(x), torch.full_like(x, 2.0)
         least = self.least * 3
-        found = {}
+        found, calls = {}, BURST
         if name.startswith("10 x"):
             if not self.cuda:
                 return None
 
             def chain():
-                for _ in range(5):
+                for _ in range(CHAIN // 2):
                     torch.clamp_min(x, 0, out=y)
                     torch.clamp_min(y, 0, out=x)
 
             graph = self.recorded(chain)
-            work = graph.replay
+            work, calls = graph.replay, BURST // CHAIN
             found["hot"] = times(self.samples(lambda: self.on_device(self.ballast.zero_, graph)), 1)
         elif name.startswith("relu"):
 
@@ -230,11 +232,12 @@ class Bench:
         self.synchronize()
         found["completion"] = times(self.samples(lambda: self.completion(work), least), 1)
         found["host"] = times(self.samples(lambda: self.on_host(work), least), SUBMISSIONS)
+        found["enqueued"] = times(self.samples(lambda: self.on_host(work, calls), least), calls)
         return found
 
     def transfer(self, item):
-        kind, size = item["name"].split()[:2]
-        bytes_ = int(size) << 20
+        kind, size, unit = item["name"].split()[:3]
+        bytes_ = int(size) << {"KiB": 10, "MiB": 20}[unit]
         device = torch.zeros(bytes_, dtype=torch.uint8, device=self.device)
         host = torch.full((bytes_,), 7, dtype=torch.uint8)
         if kind == "copy":

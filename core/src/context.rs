@@ -55,11 +55,11 @@ impl Context {
             "auto" if config.use_gpu == Some(false) => "cpu",
             device => device,
         };
-        let cpu = CpuDevice::open(options.isa.or(config.isa), options.threads.or(config.threads))?;
+        let cpu = Arc::new(CpuDevice::open(options.isa.or(config.isa), options.threads.or(config.threads))?);
         let machine = calibration::machine(cpu.info());
         let profile = calibration::profile(config, &machine, || DeviceProfile::of_cpu(&cpu));
         let gpus: Arc<[Slot]> =
-            devices::choose(device, config)?.into_iter().map(|info| Slot::new(info, config)).collect();
+            devices::choose(device, config)?.into_iter().map(|info| Slot::new(info, config, cpu.clone())).collect();
         let of_gpu = |slot: &Slot| calibration::profile(config, &machine, || DeviceProfile::of_gpu(slot.info()));
         let profiles = std::iter::once(profile).chain(gpus.iter().map(of_gpu)).take(Places::MAX_DEVICES).collect();
         let dispatcher = AutoDispatcher::new(profiles)?;
@@ -74,7 +74,7 @@ impl Context {
             // A device that was asked for and can't be used is an error now.
             gpus.iter().try_for_each(|slot| slot.opened().map(|_| ()))?;
         }
-        Ok(Context { cpu: Arc::new(cpu), gpus, dispatcher: Arc::new(dispatcher), host })
+        Ok(Context { cpu, gpus, dispatcher: Arc::new(dispatcher), host })
     }
 
     /// What its device is: the one that it was opened on; the CPU of one that chooses.

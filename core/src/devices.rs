@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::cuda::{self, CudaDevice};
 use crate::hal::vulkan::{self, Opening, VulkanDevice};
-use crate::hal::{Buffer, Device, DeviceInfo, DeviceKind, Stream};
+use crate::hal::{Buffer, Device, DeviceInfo, DeviceKind, Stream, Workers};
 use std::slice;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -90,11 +90,13 @@ pub(crate) struct Slot {
     info: DeviceInfo,
     opened: OnceLock<Result<Arc<Opened>>>,
     cache: Option<std::path::PathBuf>,
+    workers: Arc<dyn Workers>,
 }
 
 impl Slot {
-    pub fn new(info: DeviceInfo, config: &Config) -> Slot {
-        Slot { info, opened: OnceLock::new(), cache: config.cache_folder() }
+    /// One whose copies from and to the host `workers` help with.
+    pub fn new(info: DeviceInfo, config: &Config, workers: Arc<dyn Workers>) -> Slot {
+        Slot { info, opened: OnceLock::new(), cache: config.cache_folder(), workers }
     }
 
     /// What it is: with its contract level once it was opened.
@@ -121,10 +123,11 @@ impl Slot {
     fn open(&self) -> Result<Arc<Opened>> {
         let (backend, number) = self.info.id.split_once(':').unwrap_or_default();
         let Ok(number) = number.parse() else { fail!(Internal, "'{}' has no number", self.info.id) };
+        let workers = Some(self.workers.clone());
         if backend == "cuda" {
-            return Opened::new(Arc::new(CudaDevice::open(number, &cuda::Opening::default())?));
+            return Opened::new(Arc::new(CudaDevice::open(number, &cuda::Opening::with(workers))?));
         }
-        let opening = Opening::cached(self.cache.clone());
+        let opening = Opening::with(self.cache.clone(), workers);
         Opened::new(Arc::new(VulkanDevice::open(number, &opening)?))
     }
 }

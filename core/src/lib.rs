@@ -22,6 +22,7 @@ mod error;
 mod files;
 mod number;
 mod ops;
+mod process;
 mod shape;
 mod tensor;
 

@@ -140,7 +140,7 @@ fn print(entry: Option<&Value>) {
     let Some(entry) = entry else { return };
     let mut line = format!("{:<34}", entry["name"].as_str().unwrap_or_default());
     let (flops, bytes) = (entry["flops"].as_f64().unwrap_or(0.0), entry["bytes"].as_f64().unwrap_or(0.0));
-    for kind in ["hot", "cold", "queued", "completion", "host"] {
+    for kind in ["hot", "cold", "queued", "completion", "host", "enqueued"] {
         if let Some(seconds) = entry["seconds"][kind]["median"].as_f64() {
             line += &format!(" {kind} {:.1} µs", seconds * 1e6);
             if kind == "hot" || (kind == "completion" && entry["group"] == "transfer") {

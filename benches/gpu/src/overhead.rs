@@ -6,13 +6,22 @@ use adead_core::{Attrs, Context, DType, Meta, Op, Result, Shape};
 use serde_json::{Map, Value, json};
 use std::time::{Duration, Instant};
 
-const KERNEL: &[u8] = include_bytes!("../../../examples/kernels/vecadd.spv");
+/// A kernel of the user's, for Vulkan and for CUDA.
+const SPIRV: &[u8] = include_bytes!("../../../examples/kernels/vecadd.spv");
+const PTX: &[u8] = include_bytes!("../../../examples/kernels/vecadd.ptx");
 /// Elements of a small piece of work.
 const SMALL: usize = 1024;
 /// Small kernels in a chain.
 const CHAIN: usize = 10;
 /// Submissions that are timed together: fewer than a stream keeps under way, so that none waits for another.
 const SUBMISSIONS: usize = 16;
+/// Small pieces of work that are enqueued in a row, without a word to the device between them: no more than drivers take before
+/// they wait for it.
+const BURST: usize = 1000;
+
+/// What copies from and to the host move.
+const SIZES: [(&str, usize); 4] =
+    [("64 KiB", 64 << 10), ("1 MiB", 1 << 20), ("16 MiB", 16 << 20), ("256 MiB", 256 << 20)];
 
 /// What is measured without being an operation of the table.
 pub fn measure(ctx: &Context, quick: bool, hardware: bool) -> Vec<Value> {
@@ -23,14 +32,15 @@ pub fn measure(ctx: &Context, quick: bool, hardware: bool) -> Vec<Value> {
         entry("vecadd 1024, user's kernel", "latency", 0.0, users(ctx, effort)),
         entry("10 x relu 1024, recorded", "latency", 0.0, chain(ctx, effort)),
     ];
-    let sizes: &[usize] = if quick || !hardware { &[16] } else { &[1, 16, 256] };
+    let sizes = if quick || !hardware { &SIZES[2..3] } else { &SIZES[..] };
     let effort = Effort { time: effort.time, least: 5 };
-    for &megabytes in sizes {
-        let bytes = megabytes << 20;
-        found.push(entry(&format!("upload {megabytes} MiB"), "transfer", bytes as f64, upload(ctx, effort, bytes)));
-        found.push(entry(&format!("download {megabytes} MiB"), "transfer", bytes as f64, download(ctx, effort, bytes)));
-        let copied = 2.0 * bytes as f64;
-        found.push(entry(&format!("copy {megabytes} MiB on the device"), "transfer", copied, copy(ctx, effort, bytes)));
+    for &(size, bytes) in sizes {
+        found.push(entry(&format!("upload {size}"), "transfer", bytes as f64, upload(ctx, effort, bytes)));
+        found.push(entry(&format!("download {size}"), "transfer", bytes as f64, download(ctx, effort, bytes)));
+        if bytes >= 1 << 20 {
+            let copied = 2.0 * bytes as f64;
+            found.push(entry(&format!("copy {size} on the device"), "transfer", copied, copy(ctx, effort, bytes)));
+        }
     }
     found
 }
@@ -63,16 +73,31 @@ fn on_host(stream: &mut Stream, work: &mut dyn FnMut(&mut Stream) -> Result<()>)
     Ok(seconds)
 }
 
+/// Seconds of the host's clock that so many calls take of the host in a row.
+fn in_a_row(stream: &mut Stream, calls: usize, work: &mut dyn FnMut(&mut Stream) -> Result<()>) -> Result<f64> {
+    let begin = Instant::now();
+    (0..calls).try_for_each(|_| work(stream))?;
+    let seconds = begin.elapsed().as_secs_f64();
+    stream.synchronize()?;
+    Ok(seconds)
+}
+
+/// The times of small work: until it is done, and of the host alone.
+fn times(stream: &mut Stream, effort: Effort, calls: usize, work: &mut dyn FnMut(&mut Stream) -> Result<()>) -> Found {
+    completion(stream, work)?;
+    Ok(vec![
+        ("completion", Times::of(effort.samples(|| completion(stream, work))?, 1)),
+        ("host", Times::of(effort.samples(|| on_host(stream, work))?, SUBMISSIONS)),
+        ("enqueued", Times::of(effort.samples(|| in_a_row(stream, calls, work))?, calls)),
+    ])
+}
+
 /// One small operation.
 fn small(ctx: &Context, effort: Effort) -> Found {
     let (mut stream, x, y) = (ctx.stream()?, ctx.buffer(&[-0.5f32; SMALL])?, ctx.buffer_zeroed(4 * SMALL)?);
     let meta = Meta::new(DType::F32, Shape::new(&[SMALL])?);
     let mut run = |stream: &mut Stream| relu(stream, &x, &y, &meta);
-    completion(&mut stream, &mut run)?;
-    Ok(vec![
-        ("completion", Times::of(effort.samples(|| completion(&mut stream, &mut run))?, 1)),
-        ("host", Times::of(effort.samples(|| on_host(&mut stream, &mut run))?, SUBMISSIONS)),
-    ])
+    times(&mut stream, effort, BURST, &mut run)
 }
 
 fn relu(stream: &mut Stream, x: &Buffer, y: &Buffer, meta: &Meta) -> Result<()> {
@@ -82,18 +107,15 @@ fn relu(stream: &mut Stream, x: &Buffer, y: &Buffer, meta: &Meta) -> Result<()> 
 
 /// One small kernel of the user's.
 fn users(ctx: &Context, effort: Effort) -> Found {
-    let kernel = ctx.load_spirv_bytes(KERNEL)?;
+    let module = if ctx.device_info().id.starts_with("cuda") { PTX } else { SPIRV };
+    let kernel = ctx.load_spirv_bytes(module)?;
     let mut stream = ctx.stream()?;
     let (a, b) = (ctx.buffer(&[1.5f32; SMALL])?, ctx.buffer(&[2.0f32; SMALL])?);
     let c = ctx.buffer_zeroed(4 * SMALL)?;
     let groups = [(SMALL as u32).div_ceil(kernel.workgroup()[0]), 1, 1];
     let push = (SMALL as u32).to_ne_bytes();
     let mut run = |stream: &mut Stream| stream.dispatch(&kernel, &[&a, &b, &c], &push, groups);
-    completion(&mut stream, &mut run)?;
-    Ok(vec![
-        ("completion", Times::of(effort.samples(|| completion(&mut stream, &mut run))?, 1)),
-        ("host", Times::of(effort.samples(|| on_host(&mut stream, &mut run))?, SUBMISSIONS)),
-    ])
+    times(&mut stream, effort, BURST, &mut run)
 }
 
 /// A recorded chain of small kernels, each on the result of the one before.
@@ -106,12 +128,9 @@ fn chain(ctx: &Context, effort: Effort) -> Found {
     })?;
     let mut run = |stream: &mut Stream| stream.replay(&recording);
     let mut before = |stream: &mut Stream| occupy(stream, &ballast);
-    completion(&mut stream, &mut run)?;
-    Ok(vec![
-        ("completion", Times::of(effort.samples(|| completion(&mut stream, &mut run))?, 1)),
-        ("host", Times::of(effort.samples(|| on_host(&mut stream, &mut run))?, SUBMISSIONS)),
-        ("hot", Times::of(effort.samples(|| on_device(&mut stream, &mut before, &recording))?, 1)),
-    ])
+    let mut found = times(&mut stream, effort, BURST / CHAIN, &mut run)?;
+    found.push(("hot", Times::of(effort.samples(|| on_device(&mut stream, &mut before, &recording))?, 1)));
+    Ok(found)
 }
 
 /// From ordinary memory of the host's.

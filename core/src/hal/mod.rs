@@ -12,6 +12,10 @@ pub(crate) mod lowering;
 mod lzma;
 pub mod spirv;
 pub mod vulkan;
+mod workers;
+
+pub use workers::Workers;
+pub(crate) use workers::copy;
 
 use crate::command::Command;
 use crate::error::{Result, fail};

@@ -15,7 +15,7 @@ pub use memory::{ALIGNMENT, HostBuffer};
 pub use packed::Packed;
 pub use pool::{Pool, default_threads};
 
-use super::{Buffer, ContractLevel, Device, DeviceInfo, DeviceKind, Kernel, KernelSource, MemoryUse, Stream};
+use super::{Buffer, ContractLevel, Device, DeviceInfo, DeviceKind, Kernel, KernelSource, MemoryUse, Stream, Workers};
 use crate::command::{Command, View};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
@@ -142,6 +142,12 @@ impl Device for CpuDevice {
 
     fn trim(&self) {
         CpuDevice::trim(self);
+    }
+}
+
+impl Workers for CpuDevice {
+    fn run(&self, tasks: usize, task: &(dyn Fn(usize) + Sync)) {
+        self.pool.run(tasks, &|number, _| task(number));
     }
 }
 

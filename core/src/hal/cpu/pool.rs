@@ -185,7 +185,7 @@ impl Shared {
 impl Pool {
     /// A pool of that many threads, the caller included. Workers start with the first job that wants them.
     pub fn new(threads: usize) -> Pool {
-        Pool { threads: threads.max(1), shared: AtomicPtr::new(Shared::new(std::process::id())) }
+        Pool { threads: threads.max(1), shared: AtomicPtr::new(Shared::new(crate::process::id())) }
     }
 
     /// How many threads work together.
@@ -250,7 +250,7 @@ impl Pool {
         // SAFETY: freed only when the pool is dropped.
         let shared = unsafe { &*self.shared.load(Ordering::Acquire) };
         // In a forked child there is none, and the lock may be held by a thread that isn't there.
-        if shared.process != std::process::id() {
+        if shared.process != crate::process::id() {
             return;
         }
         let mut state = lock(&shared.state);
@@ -269,7 +269,7 @@ impl Pool {
     /// What the workers of this process share. A forked child gets it anew: the parent's workers don't exist there, and
     /// a lock may be held by one of them for ever.
     fn shared(&self) -> &Arc<Shared> {
-        let process = std::process::id();
+        let process = crate::process::id();
         let before = self.shared.load(Ordering::Acquire);
         // SAFETY: freed only when the pool is dropped.
         let shared = unsafe { &*before };
@@ -314,7 +314,7 @@ impl Drop for Pool {
         self.trim();
         // SAFETY: it is from `Box::into_raw`, and this was its owner.
         let shared = unsafe { Box::from_raw(*self.shared.get_mut()) };
-        if shared.process != std::process::id() {
+        if shared.process != crate::process::id() {
             // The parent's, of whose threads and locks nothing is known here.
             std::mem::forget(shared);
         }

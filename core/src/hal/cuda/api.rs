@@ -150,6 +150,8 @@ pub struct Driver {
     pub api: Api,
     /// 1000 times the major version of CUDA that it has and 10 times the minor.
     pub version: i32,
+    /// Whether it collects work until it is asked about it: Windows' does, which WSL has too.
+    pub collects: bool,
     process: u32,
 }
 
@@ -164,7 +166,8 @@ impl Driver {
                 failed => failed,
             }
         };
-        let driver = Driver { api, version, process: std::process::id() };
+        let collects = cfg!(windows) || std::path::Path::new("/dev/dxg").exists();
+        let driver = Driver { api, version, collects, process: crate::process::id() };
         match result {
             code::SUCCESS => Ok(driver),
             _ => fail!(BackendUnavailable, "the NVIDIA driver does not start ({})", driver.name(result)),
@@ -186,7 +189,7 @@ impl Driver {
     /// Whether this is the process that started it. A child that was forked has none of the driver's threads and mappings: there
     /// it is never called.
     pub fn is_here(&self) -> bool {
-        self.process == std::process::id()
+        self.process == crate::process::id()
     }
 
     /// A result as ours. What can be said only of a device is said by it.

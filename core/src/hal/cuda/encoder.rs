@@ -1,10 +1,11 @@
 //! How an operation puts its kernels into a stream.
 
-use super::kernels::Launch;
+use super::kernels::{CONSTANTS, Launch};
+use super::shared::Entered;
 use super::stream::{CudaStream, of_device};
 use crate::command::Place;
 use crate::error::{Result, fail};
-use crate::hal::lowering::{Encoder, Explain, Kernels, Limits, PUSH_BYTES, Push};
+use crate::hal::lowering::{Encoder, Explain, Kernels, Limits, PUSH_BYTES};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -16,16 +17,19 @@ pub struct CudaEncoder<'a> {
     table: SmallVec<[u32; TABLE]>,
 }
 
-/// A kernel with its parameters.
+/// A kernel with its parameters: push constants, to a multiple of eight bytes, as structures of addresses are; its own constants;
+/// the table.
 struct Step {
     function: super::api::Handle,
     launch: Launch,
-    push: Push,
-    table: SmallVec<[u32; TABLE]>,
+    words: [u32; MOST],
+    count: usize,
 }
 
 /// Words of the table that every kernel has among its parameters.
 const TABLE: usize = 32;
+/// Words of parameters that a kernel has at most.
+const MOST: usize = PUSH_BYTES / 4 + CONSTANTS + TABLE;
 
 impl CudaEncoder<'_> {
     /// One that writes to a stream.
@@ -34,21 +38,13 @@ impl CudaEncoder<'_> {
     }
 
     /// Launches what was encoded.
-    pub fn commit(self) -> Result<()> {
-        let CudaEncoder { stream, steps, .. } = self;
-        for Step { function, launch, push, table } in steps {
-            // Push constants, to a multiple of eight bytes, as structures of addresses are; the constants; the table.
-            let mut words: SmallVec<[u32; 96]> = SmallVec::from_slice(&push);
-            words.resize(push.len().next_multiple_of(2), 0);
-            words.extend_from_slice(&launch.words.0[..launch.words.1]);
-            let end = words.len() + TABLE;
-            words.extend_from_slice(&table);
-            words.resize(end, 0);
+    pub fn commit(&mut self, entered: &Entered) -> Result<()> {
+        for Step { function, launch, words, count } in &self.steps {
             // SAFETY: words are readable as their bytes.
-            let bytes = unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), 4 * words.len()) };
+            let bytes = unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), 4 * count) };
             let block = [launch.threads, 1, 1];
             // SAFETY: a function of ours with these parameters; what they name is kept by the stream.
-            unsafe { stream.launch(function, launch.groups, block, launch.shared_bytes, bytes) }?;
+            unsafe { self.stream.launch(*function, launch.groups, block, launch.shared_bytes, bytes, entered) }?;
         }
         Ok(())
     }
@@ -65,11 +61,17 @@ impl Encoder for CudaEncoder<'_> {
 
     fn dispatch(&mut self, kernels: Kernels, constants: &[u32], push: &[u32], groups: [u32; 3]) -> Result<()> {
         debug_assert!(push.len() * 4 <= PUSH_BYTES && groups.iter().all(|&n| n > 0), "{push:?} {groups:?}");
-        let shared = &self.stream.shared;
-        let launch = Launch::plan(kernels, constants, push, groups, shared.physical.capability)?;
-        let function = shared.modules.function(shared, kernels, launch.name)?;
-        let table = std::mem::take(&mut self.table);
-        self.steps.push(Step { function, launch, push: Push::of(push), table });
+        let launch = Launch::plan(kernels, constants, push, groups, self.stream.shared.physical.capability)?;
+        let function = self.stream.function(kernels, launch.name)?;
+        let own = &launch.words.0[..launch.words.1];
+        let at = push.len().next_multiple_of(2);
+        let count = at + own.len() + TABLE;
+        let mut words = [0; MOST];
+        words[..push.len()].copy_from_slice(push);
+        words[at..at + own.len()].copy_from_slice(own);
+        words[at + own.len()..][..self.table.len()].copy_from_slice(&self.table);
+        self.table.clear();
+        self.steps.push(Step { function, launch, words, count });
         Ok(())
     }
 

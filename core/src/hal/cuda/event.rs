@@ -1,7 +1,7 @@
 //! Events: points that streams reach, and times that the device takes.
 
 use super::api::Handle;
-use super::shared::Shared;
+use super::shared::{Entered, Shared};
 use crate::error::{Result, fail};
 use crate::hal::{Event, Timestamp};
 use std::any::Any;
@@ -27,7 +27,7 @@ unsafe impl Sync for Mark {}
 
 /// How long a wait looks out before it sleeps: being woken takes longer than most small kernels, in a virtual machine up to half a
 /// millisecond.
-const LOOK_OUT: Duration = Duration::from_millis(2);
+pub const LOOK_OUT: Duration = Duration::from_millis(2);
 /// How often a wait with a limit, which CUDA does not have, asks after that.
 const AGAIN: Duration = Duration::from_micros(100);
 
@@ -41,8 +41,7 @@ impl Mark {
     }
 
     /// The point behind everything that a stream has.
-    pub fn record(shared: &Arc<Shared>, stream: Handle) -> Result<Arc<Mark>> {
-        let _entered = shared.enter()?;
+    pub fn record(shared: &Arc<Shared>, stream: Handle, _: &Entered) -> Result<Arc<Mark>> {
         let mark = Mark { shared: shared.clone(), event: shared.take_event()?, done: AtomicBool::new(false) };
         // SAFETY: an event and a stream of this device.
         shared.check(unsafe { (shared.api().event_record)(mark.event, stream) }, "recording an event")?;
@@ -67,9 +66,36 @@ impl Mark {
         // SAFETY: an event of this device.
         let done = self.shared.is_done(unsafe { (self.shared.api().event_query)(self.event) })?;
         if done {
-            self.done.store(true, Relaxed);
+            self.was_reached();
         }
         Ok(done)
+    }
+
+    /// Whether it was.
+    pub fn is_reached(&self) -> Result<bool> {
+        if self.done.load(Relaxed) {
+            return Ok(true);
+        }
+        let _entered = self.shared.enter()?;
+        self.query()
+    }
+
+    /// What came behind it is done.
+    pub fn was_reached(&self) {
+        self.done.store(true, Relaxed);
+    }
+
+    /// Waits for it asleep.
+    pub fn sleep(&self) -> Result<()> {
+        if self.done.load(Relaxed) {
+            return Ok(());
+        }
+        let _entered = self.shared.enter()?;
+        // SAFETY: an event of this device.
+        let result = unsafe { (self.shared.api().event_synchronize)(self.event) };
+        self.shared.check(result, "waiting for the device")?;
+        self.was_reached();
+        Ok(())
     }
 
     /// Waits for it, at most so many nanoseconds; whether it was reached.
@@ -94,11 +120,7 @@ impl Mark {
                 continue;
             }
             if nanoseconds == u64::MAX {
-                // SAFETY: an event of this device.
-                let result = unsafe { (self.shared.api().event_synchronize)(self.event) };
-                self.shared.check(result, "waiting for the device")?;
-                self.done.store(true, Relaxed);
-                return Ok(true);
+                return self.sleep().map(|()| true);
             }
             sleep(AGAIN.min(most - waited));
         }
@@ -107,11 +129,7 @@ impl Mark {
 
 impl Event for Mark {
     fn is_done(&self) -> Result<bool> {
-        if self.done.load(Relaxed) {
-            return Ok(true);
-        }
-        let _entered = self.shared.enter()?;
-        self.query()
+        self.is_reached()
     }
 
     fn wait(&self, nanoseconds: u64) -> Result<()> {

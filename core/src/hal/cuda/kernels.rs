@@ -25,6 +25,9 @@ struct Loaded {
 // SAFETY: handles that any thread may use.
 unsafe impl Send for Loaded {}
 
+/// Constants that a kernel has at most.
+pub const CONSTANTS: usize = 12;
+
 /// How a kernel is launched.
 pub struct Launch {
     pub name: &'static CStr,
@@ -32,7 +35,7 @@ pub struct Launch {
     pub shared_bytes: u32,
     pub groups: [u32; 3],
     /// What follows the push constants.
-    pub words: ([u32; 12], usize),
+    pub words: ([u32; CONSTANTS], usize),
 }
 
 // Values of the kernels' constants: what lowering gives as a family's first constants.
@@ -75,7 +78,7 @@ impl Launch {
         groups: [u32; 3],
         capability: u32,
     ) -> Result<Launch> {
-        let mut launch = Launch { name: c"", threads: THREADS, shared_bytes: 0, groups, words: ([0; 12], 0) };
+        let mut launch = Launch { name: c"", threads: THREADS, shared_bytes: 0, groups, words: ([0; CONSTANTS], 0) };
         match kernels {
             Kernels::Elementwise => {
                 launch.name = c"elementwise";

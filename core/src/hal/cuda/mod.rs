@@ -9,6 +9,7 @@ mod encoder;
 mod event;
 #[cfg(any(test, feature = "cts"))]
 pub mod fake;
+mod flow;
 mod kernels;
 mod memory;
 mod physical;
@@ -21,7 +22,7 @@ mod tests;
 mod transfer;
 mod user;
 
-use super::{Buffer, Device, DeviceInfo, Kernel, KernelSource, MemoryUse, Stream};
+use super::{Buffer, Device, DeviceInfo, Kernel, KernelSource, MemoryUse, Stream, Workers};
 use crate::error::{Result, fail};
 use api::Driver;
 use memory::{Allocation, Space};
@@ -40,12 +41,20 @@ pub struct CudaDevice {
 /// How to open a device.
 #[derive(Default)]
 pub struct Opening {
+    /// Help with copies from and to the host.
+    pub workers: Option<Arc<dyn Workers>>,
     /// Uses this driver: a test's.
     #[cfg(any(test, feature = "cts"))]
     pub(crate) driver: Option<&'static Driver>,
 }
 
 impl Opening {
+    /// With threads that help.
+    #[allow(clippy::needless_update, reason = "there are more fields in tests")]
+    pub fn with(workers: Option<Arc<dyn Workers>>) -> Opening {
+        Opening { workers, ..Opening::default() }
+    }
+
     fn driver(&self) -> Result<&'static Driver> {
         #[cfg(any(test, feature = "cts"))]
         if let Some(driver) = self.driver {
@@ -68,7 +77,7 @@ impl CudaDevice {
         let Some(physical) = all.get(number) else {
             fail!(BackendUnavailable, "there is no cuda:{number}: this machine has {} of them", all.len());
         };
-        Ok(CudaDevice { shared: Arc::new(Shared::open(physical)?) })
+        Ok(CudaDevice { shared: Arc::new(Shared::open(physical, opening)?) })
     }
 
     /// Where it is: domain, bus, device and function, as `0000:65:00.0`.

@@ -56,7 +56,13 @@ pub fn abandon(shared: &Shared, stream: Handle) {
 impl Graph {
     /// What a stream captured, with what it uses.
     pub fn finish(shared: &Arc<Shared>, stream: Handle, batch: Batch) -> Result<Graph> {
-        let _entered = shared.enter()?;
+        let _entered = match shared.enter() {
+            Ok(entered) => entered,
+            Err(error) => {
+                abandon(shared, stream);
+                return Err(error);
+            }
+        };
         let (captured, result) = end(shared, stream);
         let mut graph = ptr::null_mut();
         let made = shared.check(result, "ending a recording").and_then(|()| {

@@ -1,11 +1,13 @@
 //! What everything of one opened device shares: its context, functions, memory. It goes when the last of them does.
 
+use super::Opening;
 use super::api::{Api, Driver, Handle, code};
 use super::event::{Base, Mark};
 use super::kernels::Modules;
 use super::memory::Memory;
 use super::physical::{LEAST, Physical};
 use crate::error::{Error, Result, Status, fail};
+use crate::hal::{Workers, copy};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,6 +24,7 @@ pub struct Shared {
     pub events: Mutex<Vec<Handle>>,
     /// What times are counted from.
     pub base: Mutex<Option<Arc<Base>>>,
+    workers: Option<Arc<dyn Workers>>,
     lost: AtomicBool,
 }
 
@@ -51,7 +54,7 @@ fn leave(api: &Api) {
 
 impl Shared {
     /// Opens a device. `unsupported` says what it lacks.
-    pub fn open(physical: &Physical) -> Result<Shared> {
+    pub fn open(physical: &Physical, opening: &Opening) -> Result<Shared> {
         let Physical { driver, info, handle, capability, .. } = physical;
         if *capability < LEAST {
             fail!(Unsupported, "{} ({}) is {}; adead needs sm_{LEAST} or later", info.id, info.name, info.arch);
@@ -68,6 +71,7 @@ impl Shared {
             own: Mutex::new(ptr::null_mut()),
             events: Mutex::new(Vec::new()),
             base: Mutex::new(None),
+            workers: opening.workers.clone(),
             lost: AtomicBool::new(false),
         };
         let own = shared.new_stream()?;
@@ -147,6 +151,15 @@ impl Shared {
             let _ = wait();
         }
         self.check(result, doing)
+    }
+
+    /// Copies between host memory and pinned memory, with all threads.
+    ///
+    /// # Safety
+    /// As [`copy`].
+    pub unsafe fn copy(&self, from: &[u8], to: *mut u8) {
+        // SAFETY: as the caller says.
+        unsafe { copy(self.workers.as_deref(), from, to) };
     }
 
     /// Bytes of the device's memory that the driver says are free.

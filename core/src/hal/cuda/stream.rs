@@ -1,4 +1,4 @@
-//! A stream: work goes to the driver at once. What it uses is kept in batches, with an event behind each.
+//! A stream: work goes to the driver at once. What it uses is kept in batches.
 
 use super::CudaBuffer;
 use super::api::Handle;
@@ -7,39 +7,38 @@ use super::encoder::CudaEncoder;
 use super::event::{Mark, Taken};
 use super::memory::{Allocation, Space};
 use super::recording::{self, CudaRecording, Graph};
-use super::shared::Shared;
+use super::shared::{Entered, Shared};
 use super::user::UserKernel;
 use crate::command::Command;
 use crate::error::{Result, fail};
-use crate::hal::lowering::{self, Explain};
+use crate::hal::lowering::{self, Explain, Kernels};
 use crate::hal::{Buffer, Download, Event, Kernel, Recording, Slice, Stream, Timestamp, check_slice};
 use std::collections::VecDeque;
-use std::ffi::c_void;
+use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 use std::sync::Arc;
 
-/// Commands after which a batch ends.
-const FULL: u32 = 64;
-/// The part of the device's memory after whose use it does too, that what is dropped may be used again soon.
-const FULL_PART: u64 = 16;
-/// Batches under way; the next one waits for the oldest.
-const IN_FLIGHT: usize = 32;
+/// How many functions a stream remembers.
+const KNOWN: usize = 16;
+
 /// A stream of a device.
 pub struct CudaStream {
     pub shared: Arc<Shared>,
     pub(super) stream: Handle,
     /// What is enqueued with no event behind it yet.
-    open: Batch,
+    pub(super) open: Batch,
     /// Set while recording: what is recorded so far.
-    recording: Option<Batch>,
+    pub(super) recording: Option<Batch>,
     /// The last event, while `open` is empty the point of the stream.
-    last: Option<Arc<Mark>>,
-    in_flight: VecDeque<(Arc<Mark>, Batch)>,
-    idle: Vec<Batch>,
-    failure: Result<()>,
+    pub(super) last: Option<Arc<Mark>>,
+    pub(super) in_flight: VecDeque<(Arc<Mark>, Batch)>,
+    pub(super) idle: Vec<Batch>,
+    pub(super) failure: Result<()>,
+    /// Functions that it launched, by their names' addresses.
+    known: [(*const c_char, Handle); KNOWN],
 }
 
-// SAFETY: a handle that any thread may use.
+// SAFETY: handles that any thread may use, and addresses of constants.
 unsafe impl Send for CudaStream {}
 
 impl CudaStream {
@@ -54,11 +53,8 @@ impl CudaStream {
             in_flight: VecDeque::new(),
             idle: Vec::new(),
             failure: Ok(()),
+            known: [(ptr::null(), ptr::null_mut()); KNOWN],
         })
-    }
-
-    fn batch(&mut self) -> &mut Batch {
-        self.recording.as_mut().unwrap_or(&mut self.open)
     }
 
     /// Keeps something until what is enqueued up to the next command is done.
@@ -88,6 +84,18 @@ impl CudaStream {
         Ok(address)
     }
 
+    /// A function of the operations' kernels. Those launched lately are found without a lock, which other streams' threads take.
+    pub fn function(&mut self, kernels: Kernels, name: &'static CStr) -> Result<Handle> {
+        let at = (name.as_ptr().addr() as u32).wrapping_mul(0x9e37_79b1) as usize >> (32 - KNOWN.ilog2());
+        let (known, function) = self.known[at];
+        if ptr::eq(known, name.as_ptr()) {
+            return Ok(function);
+        }
+        let function = self.shared.modules.function(&self.shared, kernels, name)?;
+        self.known[at] = (name.as_ptr(), function);
+        Ok(function)
+    }
+
     /// Launches a function with its parameters as it has them in memory, at their own offsets.
     ///
     /// # Safety
@@ -99,6 +107,7 @@ impl CudaStream {
         block: [u32; 3],
         shared_bytes: u32,
         parameters: &[u8],
+        _: &Entered,
     ) -> Result<()> {
         let mut bytes = parameters.len();
         // CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END.
@@ -110,7 +119,6 @@ impl CudaStream {
             ptr::null_mut(),
         ];
         let ([x, y, z], [a, b, c]) = (grid, block);
-        let _entered = self.shared.enter()?;
         // SAFETY: the caller vouches for the function; the parameters are copied before it returns.
         let result = unsafe {
             let none = ptr::null_mut();
@@ -125,65 +133,6 @@ impl CudaStream {
         self.shared.check(result, doing)?;
         self.batch().count += 1;
         Ok(())
-    }
-
-    /// Ends the batch if it is enough: behind each command.
-    pub fn close_if_full(&mut self) -> Result<()> {
-        let most = self.shared.physical.info.memory / FULL_PART;
-        let full = self.open.count >= FULL || self.open.bytes as u64 > most;
-        if full && self.recording.is_none() { self.close() } else { Ok(()) }
-    }
-
-    /// Puts an event behind what is enqueued.
-    fn close(&mut self) -> Result<()> {
-        if self.open.count == 0 {
-            return Ok(());
-        }
-        let _entered = self.shared.enter()?;
-        while let Some(fault) = self.open.faults.first().cloned() {
-            self.open.fetch(&self.shared, self.stream, fault)?;
-            self.open.faults.remove(0);
-        }
-        let mark = Mark::record(&self.shared, self.stream)?;
-        self.last = Some(mark.clone());
-        let next = self.idle.pop().unwrap_or_default();
-        self.in_flight.push_back((mark, std::mem::replace(&mut self.open, next)));
-        self.reap()?;
-        while self.in_flight.len() > IN_FLIGHT {
-            self.in_flight[0].0.wait_for(u64::MAX)?;
-            self.reap()?;
-        }
-        Ok(())
-    }
-
-    /// Lets go of what is done.
-    pub(super) fn reap(&mut self) -> Result<()> {
-        while let Some((mark, _)) = self.in_flight.front()
-            && mark.is_done()?
-            && let Some((_, mut batch)) = self.in_flight.pop_front()
-        {
-            let found = batch.finish();
-            self.idle.push(batch);
-            if self.failure.is_ok() {
-                self.failure = found;
-            }
-        }
-        Ok(())
-    }
-
-    /// The first error that the device found in what is done.
-    pub(super) fn take_failure(&mut self) -> Result<()> {
-        std::mem::replace(&mut self.failure, Ok(()))
-    }
-
-    /// The point after everything enqueued.
-    pub(super) fn point(&mut self) -> Result<Arc<Mark>> {
-        if self.recording.is_some() {
-            fail!(InvalidArgument, "a stream that records has nothing to wait for: finish the recording first");
-        }
-        self.shared.usable()?;
-        self.close()?;
-        Ok(self.last.get_or_insert_with(|| Mark::reached(&self.shared)).clone())
     }
 
     fn not_while_recording(&self, what: &str) -> Result<()> {
@@ -207,11 +156,11 @@ impl CudaStream {
 
 impl Stream for CudaStream {
     fn submit(&mut self, commands: &mut [Command<'_>]) -> Result<()> {
-        self.shared.usable()?;
+        let entered = self.shared.enter()?;
         for command in commands {
             let mut encoder = CudaEncoder::new(self);
             lowering::encode(&mut encoder, command)?;
-            encoder.commit()?;
+            encoder.commit(&entered)?;
             self.close_if_full()?;
         }
         Ok(())
@@ -339,21 +288,19 @@ impl Stream for CudaStream {
     }
 
     fn flush(&mut self) -> Result<()> {
-        if self.recording.is_some() || self.open.count == 0 {
+        if self.recording.is_some() {
             return Ok(());
         }
-        // Windows' driver collects work until it is asked.
-        self.point().and_then(|mark| mark.is_done()).map(|_| ())
+        if self.shared.physical.driver.collects { self.is_through().map(|_| ()) } else { self.shared.usable() }
     }
 
     fn synchronize(&mut self) -> Result<()> {
-        self.point()?.wait_for(u64::MAX)?;
-        self.reap()?;
+        self.finish()?;
         self.take_failure()
     }
 
     fn is_idle(&mut self) -> Result<bool> {
-        self.point()?.is_done()
+        self.is_through()
     }
 }
 
@@ -363,7 +310,7 @@ impl Drop for CudaStream {
             recording::abandon(&self.shared, self.stream);
         }
         // What its work uses must stay until the device is done with it, whatever can still be asked.
-        let done = self.point().and_then(|mark| mark.wait_for(u64::MAX));
+        let done = self.finish();
         let Some(_entered) = self.shared.enter_to_destroy() else { return };
         let api = self.shared.api();
         // SAFETY: a stream of this device that nobody else has.

@@ -2,19 +2,24 @@
 
 use super::event::Mark;
 use super::memory::{Allocation, Space};
+use super::shared::Shared;
 use super::stream::CudaStream;
 use crate::error::{Result, fail};
 use crate::hal::{Download, Event};
+use std::slice;
 use std::sync::Arc;
 
 /// Bytes of pinned memory that one copy takes at a time, at most.
-const PIECE: usize = 8 << 20;
-/// Pieces of a long copy that are under way.
-const PIECES: usize = 3;
+const PIECE: usize = 4 << 20;
+/// Bytes that are not worth cutting.
+const LEAST: usize = 512 << 10;
+/// Pieces of a long copy that are under way: together they stay in the processor's last cache.
+const PIECES: usize = 4;
 
-/// The bytes of a piece of a copy of so many: enough pieces that the device copies one while the host copies another.
+/// The bytes of a piece of a copy of so many: enough pieces that the device copies one while the host copies another, and that
+/// the first and the last one, beside which nothing is copied, are short.
 fn piece(bytes: usize) -> usize {
-    (bytes / 4).next_multiple_of(1 << 20).clamp(1 << 20, PIECE)
+    (bytes / 8).next_multiple_of(LEAST / 2).clamp(LEAST, PIECE)
 }
 
 impl CudaStream {
@@ -33,7 +38,7 @@ impl CudaStream {
             let to = memory.address + (offset + i * size) as u64;
             // SAFETY: new pinned memory of at least as many bytes, and a part of the allocation; both are kept.
             let result = unsafe {
-                staging.host().copy_from_nonoverlapping(piece.as_ptr(), piece.len());
+                self.shared.copy(piece, staging.host());
                 (self.shared.api().copy_to_device)(to, staging.host().cast(), piece.len(), self.stream)
             };
             self.issued(result, "copying from the host")?;
@@ -50,8 +55,16 @@ impl CudaStream {
     /// Copies from memory to the host, behind everything enqueued, and waits for it.
     pub(super) fn bring(&mut self, memory: &Arc<Allocation>, offset: usize, into: &mut [u8]) -> Result<()> {
         let _entered = self.shared.enter()?;
-        let mut under_way: [Option<Pending>; PIECES] = Default::default();
         let size = piece(into.len());
+        if into.len() <= size {
+            let staging = self.fetch_piece(memory, offset, into.len())?;
+            self.finish()?;
+            self.take_failure()?;
+            // SAFETY: the device has written that many bytes of the pinned memory, and nobody else has it.
+            unsafe { self.shared.copy(slice::from_raw_parts(staging.host(), into.len()), into.as_mut_ptr()) };
+            return Ok(());
+        }
+        let mut under_way: [Option<Pending>; PIECES] = Default::default();
         let count = into.len().div_ceil(size);
         for i in 0..count + PIECES {
             let oldest = &mut under_way[i % PIECES];
@@ -74,6 +87,12 @@ impl CudaStream {
 
     /// Begins to bring part of a buffer to the host.
     pub(super) fn fetch(&mut self, memory: &Arc<Allocation>, offset: usize, bytes: usize) -> Result<Pending> {
+        let staging = self.fetch_piece(memory, offset, bytes)?;
+        Ok(Pending { shared: self.shared.clone(), staging, mark: self.point()?, bytes })
+    }
+
+    /// Enqueues a copy of part of a buffer to pinned memory.
+    fn fetch_piece(&mut self, memory: &Arc<Allocation>, offset: usize, bytes: usize) -> Result<Arc<Allocation>> {
         let _entered = self.shared.enter()?;
         let staging = Allocation::new(&self.shared, bytes, Space::Host)?;
         if bytes > 0 {
@@ -84,12 +103,13 @@ impl CudaStream {
             self.keep_memory(memory);
             self.keep(staging.clone());
         }
-        Ok(Pending { staging, mark: self.point()?, bytes })
+        Ok(staging)
     }
 }
 
 /// Bytes on their way to the host.
 pub struct Pending {
+    shared: Arc<Shared>,
     staging: Arc<Allocation>,
     mark: Arc<Mark>,
     bytes: usize,
@@ -99,7 +119,7 @@ impl Pending {
     fn finish(self, into: &mut [u8]) -> Result<()> {
         self.mark.wait_for(u64::MAX)?;
         // SAFETY: the device has written that many bytes of the pinned memory, and nobody else has it.
-        unsafe { into.as_mut_ptr().copy_from_nonoverlapping(self.staging.host(), self.bytes) };
+        unsafe { self.shared.copy(slice::from_raw_parts(self.staging.host(), self.bytes), into.as_mut_ptr()) };
         Ok(())
     }
 }

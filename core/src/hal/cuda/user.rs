@@ -9,6 +9,7 @@ use super::stream::{CudaStream, of_device};
 use super::{cubin, ptx};
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::{Kernel, KernelSource, Parameter, Slice, check_slice};
+use smallvec::SmallVec;
 use std::any::Any;
 use std::ffi::{CStr, CString, c_void};
 use std::ptr;
@@ -115,7 +116,8 @@ impl UserKernel {
                 fail!(InvalidArgument, "kernel '{name}': {groups:?} workgroups; each axis must be 1 to {most}");
             }
         }
-        let mut block = vec![0; at + bytes];
+        let entered = shared.enter()?;
+        let mut block = SmallVec::<[u8; 256]>::from_elem(0, at + bytes);
         for (i, buffer) in buffers.iter().enumerate() {
             check_slice("dispatch", buffer.buffer.size(), buffer.offset, buffer.bytes)?;
             if !buffer.offset.is_multiple_of(ALIGN) {
@@ -132,7 +134,7 @@ impl UserKernel {
         stream.keep(self.0.clone());
         // SAFETY: a function of this device with parameters of that many bytes; module and memory are kept. What the kernel does
         // with its buffers is its author's.
-        unsafe { stream.launch(*function, groups, *workgroup, 0, &block) }
+        unsafe { stream.launch(*function, groups, *workgroup, 0, &block, &entered) }
     }
 }
 

@@ -141,7 +141,7 @@ const LOADERS: &[&str] = if cfg!(windows) {
 pub fn instance() -> Result<&'static Instance> {
     static INSTANCE: OnceLock<Result<Instance>> = OnceLock::new();
     match INSTANCE.get_or_init(|| open(LOADERS)) {
-        Ok(instance) if instance.process == std::process::id() => Ok(instance),
+        Ok(instance) if instance.process == crate::process::id() => Ok(instance),
         Ok(_) => {
             fail!(BackendUnavailable, "this process was forked from one that uses Vulkan, so it has none: fork first")
         }
@@ -195,7 +195,7 @@ pub(super) fn open(names: &[&str]) -> Result<Instance> {
     }
     // SAFETY: functions of this instance, typed as the specification has them.
     let api = unsafe { InstanceApi::load(&|name| get(handle, name.as_ptr())) }?;
-    Ok(Instance { handle, api, process: std::process::id() })
+    Ok(Instance { handle, api, process: crate::process::id() })
 }
 
 /// Text in a fixed array, up to its zero.

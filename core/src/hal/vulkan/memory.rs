@@ -36,7 +36,7 @@ pub struct Memory {
 
 /// A part of a block, given back when dropped.
 pub struct Allocation {
-    shared: Arc<Shared>,
+    pub shared: Arc<Shared>,
     space: Space,
     part: Part,
     pub buffer: vk::Buffer,

@@ -6,12 +6,12 @@ use super::physical::{Physical, compute_family, memory_types, transfer_family};
 use super::pipelines::Pipelines;
 use super::probe::Modes;
 use crate::error::{Error, Result, Status, fail};
-use crate::hal::{ContractLevel, DeviceInfo};
+use crate::hal::{ContractLevel, DeviceInfo, Workers, copy};
 use ash::vk;
 use std::path::PathBuf;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Which of the device's queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,7 @@ pub struct Shared {
     pub modes: Modes,
     /// The second one only where the device has a family for it.
     queues: Vec<Queue>,
+    workers: Option<Arc<dyn Workers>>,
     lost: AtomicBool,
     /// The process that opened it: a child of it has the handles and not the driver's threads.
     process: u32,
@@ -50,6 +51,8 @@ pub struct Shared {
 pub struct Opening {
     /// Where the pipeline cache is kept; `None` keeps none.
     pub cache: Option<PathBuf>,
+    /// Help with copies from and to the host.
+    pub workers: Option<Arc<dyn Workers>>,
     /// Changes functions before they are used: a test's faults.
     #[cfg(any(test, feature = "cts"))]
     pub faults: Option<fn(&mut DeviceApi)>,
@@ -59,10 +62,10 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// With a folder for the pipeline cache.
+    /// With a folder for the pipeline cache, and threads that help.
     #[allow(clippy::needless_update, reason = "there are more fields in tests")]
-    pub fn cached(cache: Option<PathBuf>) -> Opening {
-        Opening { cache, ..Opening::default() }
+    pub fn with(cache: Option<PathBuf>, workers: Option<Arc<dyn Workers>>) -> Opening {
+        Opening { cache, workers, ..Opening::default() }
     }
 }
 
@@ -130,9 +133,19 @@ impl Shared {
             pipelines,
             modes: Modes::default(),
             queues,
+            workers: opening.workers.clone(),
             lost: AtomicBool::new(false),
-            process: std::process::id(),
+            process: crate::process::id(),
         })
+    }
+
+    /// Copies between host memory and memory that the device sees, with all threads.
+    ///
+    /// # Safety
+    /// As [`copy`].
+    pub unsafe fn copy(&self, from: &[u8], to: *mut u8) {
+        // SAFETY: as the caller says.
+        unsafe { copy(self.workers.as_deref(), from, to) };
     }
 
     /// What a device is, its contract level still to be found.
@@ -174,7 +187,7 @@ impl Shared {
 
     /// Waits until the device does nothing, whatever state it is in. In a forked child there is no driver to ask.
     pub fn quiet(&self) {
-        if self.process == std::process::id() {
+        if self.process == crate::process::id() {
             let held: Vec<_> =
                 self.queues.iter().map(|queue| queue.handle.lock().unwrap_or_else(PoisonError::into_inner)).collect();
             // SAFETY: no thread hands work to a queue meanwhile.
@@ -202,7 +215,7 @@ impl Shared {
     /// Whether this is the process that opened it. A child that was forked has the handles and not the driver behind them: there
     /// nothing is destroyed.
     pub fn is_here(&self) -> bool {
-        self.process == std::process::id()
+        self.process == crate::process::id()
     }
 
     /// A result of the driver's as ours; a lost device stays lost.

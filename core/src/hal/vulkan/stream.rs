@@ -16,6 +16,7 @@ use crate::hal::lowering::{self, Encoder};
 use crate::hal::{Buffer, Download, Event, Kernel, Recording, Slice, Stream, Timestamp, check_slice};
 use ash::vk;
 use std::collections::VecDeque;
+use std::slice;
 use std::sync::Arc;
 
 /// Commands after which a busy device gets the next command buffer.
@@ -261,7 +262,7 @@ impl Stream for VulkanStream {
             }
             let staging = Allocation::new(&self.shared, piece.len(), Space::Host)?;
             // SAFETY: new mapped memory of at least as many bytes.
-            unsafe { staging.mapped.copy_from_nonoverlapping(piece.as_ptr(), piece.len()) };
+            unsafe { self.shared.copy(piece, staging.mapped) };
             self.enqueue(lane, |recorder| {
                 recorder.copy(&staging, 0, &memory, offset + i * PIECE, piece.len());
                 Ok(())
@@ -447,7 +448,7 @@ impl Pending {
     fn finish(self, into: &mut [u8]) -> Result<()> {
         self.point.wait(u64::MAX)?;
         // SAFETY: the device has written that many bytes of the mapped memory, and nobody else has it.
-        unsafe { into.as_mut_ptr().copy_from_nonoverlapping(self.staging.mapped, self.bytes) };
+        unsafe { self.staging.shared.copy(slice::from_raw_parts(self.staging.mapped, self.bytes), into.as_mut_ptr()) };
         Ok(())
     }
 }

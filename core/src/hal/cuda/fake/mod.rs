@@ -127,12 +127,18 @@ impl Fake {
 
     /// A driver whose table is changed.
     pub fn with(cards: &[Card], change: impl FnOnce(&mut Api)) -> Fake {
+        Fake::of(cards, change, false)
+    }
+
+    /// A driver that collects work until it is asked, as on Windows, or never does.
+    pub fn of(cards: &[Card], change: impl FnOnce(&mut Api), collects: bool) -> Fake {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let device = |&card: &Card| Device { card, used: 0, retained: 0, broken: 0 };
         *state() = Some(State { devices: cards.iter().map(device).collect(), next: 1, ..State::default() });
         let mut api = functions::TABLE;
         change(&mut api);
-        let driver = Driver::start(api).expect("the driver of a test starts");
+        let mut driver = Driver::start(api).expect("the driver of a test starts");
+        driver.collects = collects;
         let driver: &'static Driver = Box::leak(Box::new(driver));
         DRIVERS.lock().unwrap_or_else(PoisonError::into_inner).push(driver);
         Fake { driver, _turn: turn }
@@ -145,7 +151,7 @@ impl Fake {
 
     /// How to open its devices.
     pub fn opening(&self) -> super::Opening {
-        super::Opening { driver: Some(self.driver) }
+        super::Opening { driver: Some(self.driver), ..super::Opening::default() }
     }
 
     fn ask<R>(&self, ask: impl FnOnce(&mut State) -> R) -> R {

@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// One for users to read.
+const EXAMPLE: &str = include_str!("../../../../../examples/kernels/vecadd.ptx");
+
 #[test]
 fn users_kernels() {
     let fake = Fake::new(&[Card::default()]);
@@ -23,7 +26,7 @@ fn users_kernels() {
     // And so may its buffers, whoever takes their place.
     let sums = {
         let (fives, sums) = (upload(&device, &mut *stream, &[5f32.to_bits(); 1000]), device.allocate(4000).unwrap());
-        let vecadd = device.kernel(&source(VECADD)).unwrap();
+        let vecadd = device.kernel(&source(EXAMPLE)).unwrap();
         // Nothing but the kernel uses them.
         stream.synchronize().unwrap();
         stream.dispatch(&*vecadd, &[whole(&*fives), whole(&*fives), whole(&*sums)], &n, groups).unwrap();

@@ -12,9 +12,11 @@ unsafe extern "C" {
 #[test]
 fn a_child_never_calls_the_driver() {
     let fake = Fake::new(&[Card::default()]);
-    let device = open(&fake);
+    // It has the workers alone: a child that drops it drops them, which are not there.
+    let device = transfers::open_with(&fake, &transfers::threads(3));
     let mut stream = device.clone().stream().unwrap();
     let buffer = device.allocate(1 << 20).unwrap();
+    stream.write(&*buffer, 0, &vec![0; 1 << 20]).unwrap();
     let bump = device.kernel(&entry("bump")).unwrap();
     stream.dispatch(&*bump, &[whole(&*buffer)], &bump_by(100, 1), [2, 1, 1]).unwrap();
     let event = stream.event().unwrap();

@@ -1,6 +1,7 @@
 //! Order, recordings, faults, contexts, and every function failing.
 
 use super::*;
+use crate::hal::cpu::CpuDevice;
 
 #[test]
 fn recordings() {
@@ -65,8 +66,9 @@ fn faults_that_kernels_find() {
     let complain = |stream: &mut CudaStream, word: u32| -> Result<()> {
         let words = stream.fault_words(explain)?;
         let parameters = [&words.to_ne_bytes()[..], &word.to_ne_bytes()].concat();
+        let entered = stream.shared.enter()?;
         // SAFETY: a function with a pointer and a word.
-        unsafe { stream.launch(module.function(), [1, 1, 1], [1, 1, 1], 0, &parameters)? };
+        unsafe { stream.launch(module.function(), [1, 1, 1], [1, 1, 1], 0, &parameters, &entered)? };
         stream.close_if_full()
     };
     complain(&mut stream, 0).unwrap();
@@ -196,9 +198,115 @@ fn the_current_context_is_whose_it_was() {
     clean(&fake, first);
 }
 
+#[test]
+fn what_one_call_asks_of_the_driver() {
+    let fake = Fake::new(&[Card::default()]);
+    let device = open(&fake);
+    let mut stream = device.clone().stream().unwrap();
+    let bump = device.kernel(&entry("bump")).unwrap();
+    let buffer = upload(&device, &mut *stream, &[0; 16]);
+    let run = |stream: &mut dyn Stream| {
+        stream.dispatch(&*bump, &[whole(&*buffer)], &bump_by(16, 1), [1, 1, 1]).unwrap();
+    };
+    stream.synchronize().unwrap();
+    // The context is pushed and popped once; nothing else is asked, flushing included.
+    let before = fake.all_calls();
+    (0..50).for_each(|_| run(&mut *stream));
+    stream.flush().unwrap();
+    assert_eq!((fake.all_calls() - before, fake.calls("event_record")), (4 * 50, 0));
+    // Not even that where it is current.
+    let entered = device.shared.enter().unwrap();
+    let before = fake.all_calls();
+    run(&mut *stream);
+    assert_eq!(fake.all_calls() - before, 2);
+    drop(entered);
+    // Who waits for all of it needs no event; who wants a point gets one.
+    stream.synchronize().unwrap();
+    assert_eq!(fake.calls("event_record"), 0);
+    assert!(stream.is_idle().unwrap());
+    run(&mut *stream);
+    let event = stream.event().unwrap();
+    assert_eq!((fake.calls("event_record"), event.is_done().unwrap()), (1, false));
+    // Once the stream is through, so is what came before, without asking.
+    stream.synchronize().unwrap();
+    let before = fake.all_calls();
+    event.wait(0).unwrap();
+    assert!(event.is_done().unwrap() && stream.is_idle().unwrap() && stream.event().unwrap().is_done().unwrap());
+    assert_eq!(fake.all_calls(), before);
+    // A recording is one call of the driver's for each replay.
+    stream.start_recording().unwrap();
+    (0..5).for_each(|_| run(&mut *stream));
+    let recording = stream.finish_recording().unwrap();
+    let before = fake.all_calls();
+    (0..10).for_each(|_| stream.replay(&*recording).unwrap());
+    assert_eq!((fake.all_calls() - before, fake.calls("graph_launch")), (4 * 10, 10));
+    assert_eq!(words(&mut *stream, &*buffer), [50 + 1 + 1 + 50; 16]);
+    drop((event, recording, bump, buffer, stream));
+    clean(&fake, device);
+}
+
+#[test]
+fn a_driver_that_collects_work_is_asked() {
+    for collects in [false, true] {
+        let fake = Fake::of(&[Card::default()], |_| {}, collects);
+        let device = open(&fake);
+        let mut stream = device.clone().stream().unwrap();
+        let buffer = upload(&device, &mut *stream, &[5; 16]);
+        stream.flush().unwrap();
+        assert_eq!(fake.calls("stream_query"), usize::from(collects));
+        assert_eq!(words(&mut *stream, &*buffer), [5; 16]);
+        // With nothing enqueued there is nothing to ask.
+        let calls = fake.all_calls();
+        stream.flush().unwrap();
+        assert_eq!(fake.all_calls(), calls);
+        drop((buffer, stream));
+        clean(&fake, device);
+    }
+}
+
+#[test]
+fn long_waits_sleep() {
+    const NOT_READY: i32 = 600;
+    let fake = Fake::new(&[Card::default()]);
+    let device = open(&fake);
+    let mut stream = device.clone().stream().unwrap();
+    let buffer = device.allocate(1 << 16).unwrap();
+    for round in 0..3 {
+        // However often it is asked, the stream is not through: an event behind it is slept for.
+        fake.fail("stream_query", 0, usize::MAX, NOT_READY);
+        let sleeps = fake.calls("event_synchronize");
+        stream.write(&*buffer, 0, &[round; 1000]).unwrap();
+        stream.synchronize().unwrap();
+        assert_eq!(fake.calls("event_synchronize"), sleeps + 1);
+        assert_eq!(device.live(), 1, "what the work used went back");
+        // Reading waits in the same way.
+        let mut bytes = [0; 1000];
+        stream.read(&*buffer, 0, &mut bytes).unwrap();
+        assert_eq!(bytes, [round; 1000]);
+        // The sleep fails too: the work stays and can be waited for again.
+        fake.fail("event_synchronize", 0, 1, 1);
+        stream.clear(whole(&*buffer)).unwrap();
+        assert_eq!(status(stream.synchronize()), Some(Status::Internal));
+        fake.heal();
+        stream.synchronize().unwrap();
+        assert_eq!(words(&mut *stream, &*buffer), vec![0; 1 << 14]);
+    }
+    // An event that is not reached for long is slept for as well.
+    fake.fail("event_query", 0, usize::MAX, NOT_READY);
+    stream.clear(whole(&*buffer)).unwrap();
+    let event = stream.event().unwrap();
+    let sleeps = fake.calls("event_synchronize");
+    event.wait(u64::MAX).unwrap();
+    assert_eq!((fake.calls("event_synchronize"), event.is_done().unwrap()), (sleeps + 1, true));
+    fake.heal();
+    drop((event, buffer, stream));
+    clean(&fake, device);
+}
+
 /// Something of everything.
-fn everything(fake: &Fake) -> Result<()> {
-    let device = Arc::new(CudaDevice::open(0, &fake.opening())?);
+fn everything(fake: &Fake, workers: &Arc<CpuDevice>) -> Result<()> {
+    let opening = Opening { workers: Some(workers.clone()), ..fake.opening() };
+    let device = Arc::new(CudaDevice::open(0, &opening)?);
     let (mut a, mut b) = (device.clone().stream()?, device.clone().stream()?);
     let (x, y) = (device.allocate(4096)?, device.allocate_unset(9 << 20)?);
     let bump = device.kernel(&entry("bump"))?;
@@ -231,8 +339,8 @@ fn everything(fake: &Fake) -> Result<()> {
 
 #[test]
 fn every_function_may_fail_at_any_time() {
-    let fake = Fake::new(&[Card::default()]);
-    everything(&fake).unwrap();
+    let (fake, workers) = (Fake::new(&[Card::default()]), transfers::threads(2));
+    everything(&fake, &workers).unwrap();
     assert_eq!((fake.violations(), fake.live()), (Vec::new(), 0));
     let mut failed = 0;
     for function in [
@@ -249,6 +357,7 @@ fn every_function_may_fail_at_any_time() {
         "set_words",
         "stream_create",
         "stream_synchronize",
+        "stream_query",
         "stream_wait",
         "capture_begin",
         "capture_end",
@@ -265,12 +374,12 @@ fn every_function_may_fail_at_any_time() {
         "graph_launch",
     ] {
         let before = fake.calls(function);
-        everything(&fake).unwrap();
+        everything(&fake, &workers).unwrap();
         let calls = fake.calls(function) - before;
         for after in (0..calls).step_by(1 + calls / 12) {
             for result in [1, 2, 719, 999] {
                 fake.fail(function, after, 1, result);
-                let outcome = everything(&fake);
+                let outcome = everything(&fake, &workers);
                 fake.heal();
                 failed += usize::from(outcome.is_err());
                 let lost = outcome.is_err_and(|error| error.status() == Status::DeviceLost);
@@ -278,7 +387,7 @@ fn every_function_may_fail_at_any_time() {
                 assert!(lost || result != 719 || context, "{function} after {after} calls");
                 let what = format!("{function} after {after} calls gives {result}");
                 assert_eq!((fake.violations(), fake.live()), (Vec::new(), 0), "{what}");
-                everything(&fake).unwrap_or_else(|error| panic!("{what}, and then {error}"));
+                everything(&fake, &workers).unwrap_or_else(|error| panic!("{what}, and then {error}"));
             }
         }
     }
