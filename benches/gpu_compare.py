@@ -19,6 +19,7 @@ SCHEMA = 1
 GROUPS = {
     "matmul": ("Matrix products (M×K×N)", "TFLOP/s", "flops", 1e12),
     "attention": ("Attention (batch×heads×length×width)", "TFLOP/s", "flops", 1e12),
+    "mlp": ("Feed-forward blocks (rows×width×hidden×width)", "TFLOP/s", "flops", 1e12),
     "memory": ("Over memory (rows×columns)", "GB/s, read and written", "bytes", 1e9),
 }
 

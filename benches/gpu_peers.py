@@ -82,6 +82,7 @@ def operation(item):
         "add": lambda x, out: torch.add(*x, out=out),
         "sum": lambda x, out: torch.sum(x[0]) if axis is None else torch.sum(x[0], axis, out=out),
         "transpose": lambda x, out: out.copy_(x[0].t()),
+        "ffn": lambda x, out: torch.addmm(x[4], torch.relu_(torch.addmm(x[2], x[0], x[1])), x[3], out=out),
     }
     return calls[item["op"]]
 

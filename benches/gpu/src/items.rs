@@ -71,6 +71,21 @@ fn matmul(m: usize, k: usize, n: usize, quick: bool) -> Item {
     }
 }
 
+/// `relu(x·w1 + b1)·w2 + b2`.
+fn mlp(rows: usize, width: usize, hidden: usize) -> Item {
+    Item {
+        name: format!("mlp {rows}x{width}x{hidden}x{width}"),
+        group: "mlp",
+        op: Op::Ffn,
+        attrs: Attrs::default(),
+        shapes: vec![vec![rows, width], vec![width, hidden], vec![hidden], vec![hidden, width], vec![width]],
+        output: vec![rows, width],
+        flops: 4.0 * (rows * width) as f64 * hidden as f64,
+        bytes: 4.0 * (2 * rows * width + 2 * width * hidden + width + hidden) as f64,
+        quick: rows == 32,
+    }
+}
+
 fn attention([batch, heads, length, width]: [usize; 4], causal: bool, quick: bool) -> Item {
     let shape = vec![batch, heads, length, width];
     // A causal query sees half of the keys on average: counted as all, as is usual, it would look twice as fast.
@@ -159,6 +174,9 @@ pub fn all() -> Vec<Item> {
     }
     for op in [Op::Softmax, Op::Layernorm] {
         items.push(memory(op, 64, 128_256, false));
+    }
+    for rows in [1, 32, 1024] {
+        items.push(mlp(rows, 512, 2048));
     }
     items
 }

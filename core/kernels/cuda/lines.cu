@@ -61,6 +61,13 @@ INLINE float finished(const Arguments &s, const uint finish, float sum) {
     return canonical(sum);
 }
 
+// Whether sums of whole blocks have code of their own.
+#ifdef PORTABLE
+const bool WHOLE_BLOCKS = false;
+#else
+const bool WHOLE_BLOCKS = true;
+#endif
+
 // What has been seen of a line.
 struct Seen {
     float sum;
@@ -145,7 +152,21 @@ extern "C" __global__ void __launch_bounds__(256) reduce_along(const Arguments s
     size_t base = size_t(line) * s.n + block;
     float stat = c.function == SUM && (c.map == 1 || c.map == 2) ? s.p[line] : 0.0f;
     Seen seen = {0.0f, int(SIGN), 0};
-    scan(seen, c, s.x + base, lane, min(s.n - block, 1024u), 1, stat);
+    uint size = min(s.n - block, 1024u);
+    if (WHOLE_BLOCKS && c.function == SUM && c.map == 0 && size == 1024) {
+        // All of it is on its way at once.
+        float v[32];
+#pragma unroll
+        for (uint k = 0; k < 32; k++) {
+            v[k] = s.x[base + lane + 32 * k];
+        }
+#pragma unroll
+        for (uint k = 0; k < 32; k++) {
+            seen.sum = seen.sum + v[k];
+        }
+    } else {
+        scan(seen, c, s.x + base, lane, size, 1, stat);
+    }
     if (c.function == SUM) {
         float sum = tree(seen.sum);
         if (lane == 0) {
