@@ -169,6 +169,17 @@ static void kernels(const adead_context *context) {
   FAILS(adead_kernel_load_spirv_bytes(context, NULL, 64, &none), ADEAD_INVALID_ARGUMENT, "data is NULL");
   FAILS(adead_kernel_load_spirv_bytes(NULL, code, 64, &none), ADEAD_INVALID_ARGUMENT, "context is NULL");
   FAILS(adead_kernel_load_spirv_bytes(context, code, 64, NULL), ADEAD_INVALID_ARGUMENT, "out is NULL");
+  /* What CUDA takes is refused with the device to open, or with that it is not there. */
+  snprintf(path, sizeof path, "%s/vecadd.ptx", KERNELS);
+  FAILS(adead_kernel_load_ptx(context, path, &none), ADEAD_UNSUPPORTED, "cuda");
+  FAILS(adead_kernel_load_cubin(context, path, &none), ADEAD_UNSUPPORTED, "cuda");
+  FAILS(adead_kernel_load_ptx_bytes(context, code, 64, NULL, NULL, &none), ADEAD_UNSUPPORTED, "cuda");
+  FAILS(adead_kernel_load_cubin_bytes(context, code, 64, NULL, NULL, &none), ADEAD_UNSUPPORTED, "cuda");
+  FAILS(adead_kernel_load_ptx(context, "nowhere.ptx", &none), ADEAD_IO, "nowhere.ptx");
+  FAILS(adead_kernel_load_ptx(context, NULL, &none), ADEAD_INVALID_ARGUMENT, "path is NULL");
+  FAILS(adead_kernel_load_ptx_bytes(context, NULL, 64, NULL, NULL, &none), ADEAD_INVALID_ARGUMENT, "data is NULL");
+  FAILS(adead_kernel_load_ptx_bytes(context, code, 64, "\xff", NULL, &none), ADEAD_INVALID_ARGUMENT, "entry");
+  FAILS(adead_kernel_load_ptx_bytes(context, code, 64, NULL, NULL, NULL), ADEAD_INVALID_ARGUMENT, "out is NULL");
   CHECK(none == other);
   adead_kernel_destroy(other);
   adead_kernel_destroy(reduce);
