@@ -124,6 +124,7 @@ static void buffers(const adead_context *context) {
 }
 
 static void kernels(const adead_context *context) {
+  char path[1024];
   adead_kernel *vecadd = kernel(context, "vecadd"), *reduce = kernel(context, "reduce"), *other = NULL, *none;
   adead_kernel_details details;
   adead_parameter parameter;
