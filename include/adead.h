@@ -437,6 +437,9 @@ typedef struct {
   char vendor[32];
   /// Its driver, with the version; "" for a processor.
   char driver[128];
+  /// Where it is on the PCI bus: domain, bus, device and function, as "0000:65:00.0"; "" for a processor, and where the
+  /// driver does not tell.
+  char bus[32];
 } adead_device_info;
 
 /// A device's memory, in bytes. The caller sets `struct_size`.
@@ -759,9 +762,8 @@ adead_status adead_vulkan_compute(const char *shader,
 /// Looks at the machine: processor, memory, GPUs and the mode that suits it. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_hardware_report(adead_hardware *out);
 
-/// Opens a device by name: "auto", "cpu", "vulkan" (the best GPU), "vulkan:1", a part of a GPU's name, or its UUID
-/// ("cuda:1" ... are `backend_unavailable` in this version). NULL is what `ADEAD_DEVICE` names, else what adead.toml does,
-/// else "auto". `opts` may be NULL.
+/// Opens a device by name: "auto", "cpu", "cuda" and "vulkan" (the best GPU of each), "cuda:1", "vulkan:1", a part of a
+/// GPU's name, or its UUID. NULL is what `ADEAD_DEVICE` names, else what adead.toml does, else "auto". `opts` may be NULL.
 ADEAD_API
 adead_status adead_context_open(const char *device,
                                 const adead_context_options *opts,
@@ -783,12 +785,23 @@ ADEAD_API adead_status adead_context_device_count(const adead_context *context, 
 /// What device `index` of those that the context can use is. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_context_device_at(const adead_context *context, size_t index, adead_device_info *out);
 
-/// How many GPUs this machine has, of those that `ADEAD_VISIBLE_DEVICES` leaves; 0 without a driver.
+/// How many GPUs this machine has, of those that `ADEAD_VISIBLE_DEVICES` leaves; 0 without a driver. One that there is
+/// through CUDA and Vulkan is one.
 ADEAD_API adead_status adead_gpu_count(size_t *out);
 
-/// What GPU `index` is: the preferred one is 0, software ones come last. It is not opened, and its contract level says
-/// `ADEAD_CONTRACT_EMULATED` as long as nobody has looked how it computes. The caller sets `out->struct_size`.
-ADEAD_API adead_status adead_gpu_info(size_t index, adead_device_info *out);
+/// What GPU `index` is: the preferred one is 0, software ones come last. It is not opened, and the contract level of one
+/// through Vulkan says `ADEAD_CONTRACT_EMULATED` as long as nobody has looked how it computes. The caller sets
+/// `out->struct_size`.
+ADEAD_API
+adead_status adead_gpu_info(size_t index,
+                            adead_device_info *out);
+
+/// Through how many backends there is GPU `index`: 2 where CUDA and Vulkan have it.
+ADEAD_API adead_status adead_gpu_backend_count(size_t index, size_t *out);
+
+/// What GPU `index` is through its backend `backend`, the preferred one, which `adead_gpu_info` tells of, being 0. The
+/// caller sets `out->struct_size`.
+ADEAD_API adead_status adead_gpu_backend_info(size_t index, size_t backend, adead_device_info *out);
 
 /// The memory of the context's GPU, or of the host where it has none. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_memory(const adead_context *context, adead_memory_use *out);

@@ -9,18 +9,21 @@ use adead::{Context, contract};
 use serde_json::{Value, json};
 use std::env::consts::{ARCH, OS};
 
-/// A GPU of the machine, opened for its contract level and its memory; or why it can't be used.
-struct Gpu {
+/// A GPU through one of its backends, opened for its contract level and its memory; or why it can't be used.
+struct Backend {
     info: DeviceInfo,
     memory: adead::Result<MemoryUse>,
 }
 
-impl Gpu {
-    fn look(info: &DeviceInfo) -> Gpu {
+/// A GPU of the machine through each of its backends, the preferred one first.
+struct Gpu(Vec<Backend>);
+
+impl Backend {
+    fn look(info: &DeviceInfo) -> Backend {
         let opened = Context::open(&info.id).and_then(|ctx| Ok((ctx.device_info().clone(), ctx.memory()?)));
         match opened {
-            Ok((info, memory)) => Gpu { info, memory: Ok(memory) },
-            Err(error) => Gpu { info: info.clone(), memory: Err(error) },
+            Ok((info, memory)) => Backend { info, memory: Ok(memory) },
+            Err(error) => Backend { info: info.clone(), memory: Err(error) },
         }
     }
 
@@ -36,17 +39,43 @@ impl Gpu {
         json
     }
 
-    fn rows(&self) -> Vec<(&'static str, String)> {
-        let DeviceInfo { id, name, vendor, kind, arch, driver, uuid, .. } = &self.info;
-        let (free, level) = match &self.memory {
-            Ok(memory) => (format!(", {} free", bytes(memory.free)), format!("contract {}", self.info.contract.name())),
-            Err(error) => (String::new(), format!("refused: {error}")),
+    /// How it keeps the contract, what its kernels are built for, its driver.
+    fn text(&self) -> String {
+        let DeviceInfo { contract, arch, driver, .. } = &self.info;
+        let level = match &self.memory {
+            Ok(_) => format!("contract {}", contract.name()),
+            Err(error) => format!("refused: {error}"),
         };
+        format!("{level}, {arch}, driver {driver}")
+    }
+}
+
+impl Gpu {
+    fn look(gpu: &hardware::Gpu) -> Gpu {
+        Gpu(gpu.backends().map(Backend::look).collect())
+    }
+
+    /// As the preferred backend has it, with all of them.
+    fn to_json(&self) -> Value {
+        let backends: Vec<Value> = self.0.iter().map(Backend::to_json).collect();
+        let mut json = backends.first().cloned().unwrap_or_default();
+        json["backends"] = backends.into();
+        json
+    }
+
+    fn rows(&self) -> Vec<(&'static str, String)> {
+        let Some(first) = self.0.first() else { return Vec::new() };
+        let DeviceInfo { id, name, vendor, kind, memory, uuid, .. } = &first.info;
+        let free = first.memory.as_ref().map(|memory| format!(", {} free", bytes(memory.free))).unwrap_or_default();
         let uuid = uuid.as_ref().map(|uuid| format!(", uuid {}", self::uuid(uuid))).unwrap_or_default();
-        vec![
-            ("gpu", format!("{id}: {name} ({vendor}, {}), {}{free}", kind.name(), bytes(self.info.memory))),
-            ("", format!("{level}, {arch}, driver {driver}{uuid}")),
-        ]
+        let bus = self.0.iter().find_map(|backend| backend.info.bus.as_ref());
+        let bus = bus.map(|bus| format!(", PCI {bus}")).unwrap_or_default();
+        let mut rows = vec![
+            ("gpu", format!("{id}: {name} ({vendor}, {}), {}{free}", kind.name(), bytes(*memory))),
+            ("", format!("{}{uuid}{bus}", first.text())),
+        ];
+        rows.extend(self.0[1..].iter().map(|other| ("", format!("also {}: {}", other.info.id, other.text()))));
+        rows
     }
 }
 
@@ -80,6 +109,7 @@ pub fn device_json(device: &DeviceInfo) -> Value {
         "vendor": device.vendor,
         "driver": device.driver,
         "uuid": device.uuid.as_ref().map(uuid),
+        "bus": device.bus,
     })
 }
 

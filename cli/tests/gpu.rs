@@ -22,21 +22,34 @@ fn info_lists_every_gpu() {
     let gpus = found["gpus"].as_array().unwrap();
     assert!(!gpus.is_empty());
     let text = good(&["info"]);
-    for (i, gpu) in gpus.iter().enumerate() {
-        assert_eq!(gpu["id"], format!("vulkan:{i}"));
+    let mut seen = Vec::new();
+    for gpu in gpus {
+        let id = gpu["id"].as_str().unwrap();
+        let backends = gpu["backends"].as_array().unwrap();
         assert!(["discrete", "integrated", "virtual", "software"].contains(&gpu["kind"].as_str().unwrap()));
-        assert!(["native", "emulated", "refused"].contains(&gpu["contract_level"].as_str().unwrap()));
-        assert_eq!(gpu["contract_level"] == "refused", gpu["refused"].is_string());
         assert!(gpu["memory"].as_u64().unwrap() > 0 && !gpu["driver"].as_str().unwrap().is_empty());
         let uuid = gpu["uuid"].as_str().unwrap();
         assert_eq!(uuid.split('-').map(str::len).collect::<Vec<_>>(), [8, 4, 4, 4, 12]);
-        assert!(text.contains(&format!("gpu          vulkan:{i}: ")) && text.contains(uuid), "{text}");
-        if gpu["contract_level"] != "refused" {
-            // By its number, by its UUID and by its name.
-            for name in [format!("vulkan:{i}"), uuid.to_uppercase()] {
-                let opened = json(&["info", "--json", "--device", &name]);
-                assert_eq!(opened["devices"][1]["uuid"], uuid, "{name}");
+        assert!(text.contains(&format!("gpu          {id}: ")) && text.contains(uuid), "{text}");
+        assert_eq!(backends[0]["id"], id);
+        for backend in backends {
+            let id = backend["id"].as_str().unwrap();
+            assert!(!seen.contains(&id) && backend["uuid"] == uuid && text.contains(&format!(" {id}: ")), "{text}");
+            seen.push(id);
+            assert!(["native", "emulated", "refused"].contains(&backend["contract_level"].as_str().unwrap()));
+            assert_eq!(backend["contract_level"] == "refused", backend["refused"].is_string());
+            if backend["contract_level"] != "refused" {
+                let opened = json(&["info", "--json", "--device", id]);
+                assert_eq!(
+                    (&opened["devices"][1]["id"], &opened["devices"][1]["uuid"]),
+                    (&backend["id"], &gpu["uuid"])
+                );
             }
+        }
+        if gpu["contract_level"] != "refused" {
+            // By its UUID and by its name it is what is preferred.
+            let opened = json(&["info", "--json", "--device", &uuid.to_uppercase()]);
+            assert_eq!(opened["devices"][1]["id"], id);
             let named = json(&["info", "--json", "--device", gpu["name"].as_str().unwrap()]);
             assert_eq!(named["devices"][1]["name"], gpu["name"]);
         }

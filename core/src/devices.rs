@@ -195,11 +195,14 @@ pub(crate) fn choose(device: &str, config: &Config) -> Result<Vec<DeviceInfo>> {
     match all.iter().find(|info| means(device, info)) {
         Some(info) => Ok(vec![info.clone()]),
         None if matches!(backend, "cuda" | "vulkan") => {
-            let listed = if backend == "cuda" { cuda::enumerate() } else { vulkan::enumerate() };
-            match listed {
-                Ok(_) => fail!(BackendUnavailable, "there is no '{device}' on this machine: it has {}", ids()),
-                Err(error) => fail!(BackendUnavailable, "{}; this machine has {}", error.message(), ids()),
-            }
+            // Nothing is loaded to say why where it was left out.
+            let listed = match backend {
+                _ if config.visible_devices.is_some() => Ok(Vec::new()),
+                "cuda" => cuda::enumerate(),
+                _ => vulkan::enumerate(),
+            };
+            let why = listed.err().map(|error| format!(": {}", error.message())).unwrap_or_default();
+            fail!(BackendUnavailable, "there is no '{device}' on this machine{why}; it has {}", ids())
         }
         None => fail!(
             InvalidArgument,
@@ -247,6 +250,7 @@ mod tests {
             vendor: "NVIDIA".into(),
             driver: String::new(),
             uuid: Some([uuid; 16]),
+            bus: None,
         }
     }
 
@@ -274,7 +278,7 @@ mod tests {
         let config = Config::default();
         assert!(choose("cpu", &config).unwrap().is_empty());
         let refused = |name| choose(name, &config).unwrap_err().status();
-        assert_eq!(refused("cuda:0"), Status::BackendUnavailable);
+        assert_eq!(refused("cuda:99"), Status::BackendUnavailable);
         assert_eq!(refused("hybrid"), Status::BackendUnavailable);
         assert_eq!(refused("vulkan:99"), Status::BackendUnavailable);
         assert_eq!(refused("quantum"), Status::InvalidArgument);

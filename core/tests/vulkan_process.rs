@@ -306,7 +306,7 @@ fn there_is_no_gpu(why: &str) {
     let ctx = Context::auto().unwrap();
     let x = Tensor::new(&[1.0f32, -2.0], &[2]).unwrap();
     assert_eq!(ctx.relu(&x).unwrap().as_slice::<f32>().unwrap(), [1.0, 0.0]);
-    assert_eq!(ctx.devices().len(), 1);
+    assert!(ctx.devices().iter().all(|info| !info.id.starts_with("vulkan:")));
 }
 
 /// Both names of the variable: loaders before 1.3.207 know only the second.

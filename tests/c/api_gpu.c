@@ -9,7 +9,7 @@
 enum { N = 1000, BYTES = N * 4 };
 
 static void devices(const adead_context *context) {
-  size_t count = 0, i;
+  size_t count = 0, backends, i, j, found = 0;
   adead_device_info info, own;
   adead_hardware hardware;
   adead_memory_use memory;
@@ -23,9 +23,25 @@ static void devices(const adead_context *context) {
     memset(&info, 0x55, sizeof info);
     info.struct_size = sizeof info;
     OK(adead_gpu_info(i, &info));
-    CHECK(!strncmp(info.id, "vulkan:", 7) && strlen(info.name) > 0);
-    if (!strcmp(info.id, own.id)) CHECK(!memcmp(info.uuid, own.uuid, 16) && !strcmp(info.name, own.name));
+    CHECK(strchr(info.id, ':') && strlen(info.name) > 0);
+    OK(adead_gpu_backend_count(i, &backends));
+    CHECK(backends >= 1);
+    for (j = 0; j < backends; j++) {
+      adead_device_info through;
+      through.struct_size = sizeof through;
+      OK(adead_gpu_backend_info(i, j, &through));
+      CHECK(j > 0 || !strcmp(through.id, info.id));
+      CHECK(j == 0 || (strcmp(through.id, info.id) && !memcmp(through.uuid, info.uuid, 16)));
+      if (!strcmp(through.id, own.id)) {
+        found++;
+        CHECK(!memcmp(through.uuid, own.uuid, 16) && !strcmp(through.name, own.name) && !strcmp(through.bus, own.bus));
+      }
+    }
+    FAILS(adead_gpu_backend_info(i, backends, &info), ADEAD_INVALID_ARGUMENT, "backend is ");
   }
+  CHECK(found == 1);
+  FAILS(adead_gpu_backend_count(count, &backends), ADEAD_INVALID_ARGUMENT, "there are ");
+  FAILS(adead_gpu_backend_count(0, NULL), ADEAD_INVALID_ARGUMENT, "out is NULL");
   hardware.struct_size = sizeof hardware;
   OK(adead_hardware_report(&hardware));
   CHECK(hardware.gpu_count == count);
@@ -108,6 +124,7 @@ static void buffers(const adead_context *context) {
 }
 
 static void kernels(const adead_context *context) {
+  char path[1024];
   adead_kernel *vecadd = kernel(context, "vecadd"), *reduce = kernel(context, "reduce"), *other = NULL, *none;
   adead_kernel_details details;
   adead_parameter parameter;
@@ -153,6 +170,17 @@ static void kernels(const adead_context *context) {
   FAILS(adead_kernel_load_spirv_bytes(context, NULL, 64, &none), ADEAD_INVALID_ARGUMENT, "data is NULL");
   FAILS(adead_kernel_load_spirv_bytes(NULL, code, 64, &none), ADEAD_INVALID_ARGUMENT, "context is NULL");
   FAILS(adead_kernel_load_spirv_bytes(context, code, 64, NULL), ADEAD_INVALID_ARGUMENT, "out is NULL");
+  /* What CUDA takes is refused with the device to open, or with that it is not there. */
+  snprintf(path, sizeof path, "%s/vecadd.ptx", KERNELS);
+  FAILS(adead_kernel_load_ptx(context, path, &none), ADEAD_UNSUPPORTED, "cuda");
+  FAILS(adead_kernel_load_cubin(context, path, &none), ADEAD_UNSUPPORTED, "cuda");
+  FAILS(adead_kernel_load_ptx_bytes(context, code, 64, NULL, NULL, &none), ADEAD_UNSUPPORTED, "cuda");
+  FAILS(adead_kernel_load_cubin_bytes(context, code, 64, NULL, NULL, &none), ADEAD_UNSUPPORTED, "cuda");
+  FAILS(adead_kernel_load_ptx(context, "nowhere.ptx", &none), ADEAD_IO, "nowhere.ptx");
+  FAILS(adead_kernel_load_ptx(context, NULL, &none), ADEAD_INVALID_ARGUMENT, "path is NULL");
+  FAILS(adead_kernel_load_ptx_bytes(context, NULL, 64, NULL, NULL, &none), ADEAD_INVALID_ARGUMENT, "data is NULL");
+  FAILS(adead_kernel_load_ptx_bytes(context, code, 64, "\xff", NULL, &none), ADEAD_INVALID_ARGUMENT, "entry");
+  FAILS(adead_kernel_load_ptx_bytes(context, code, 64, NULL, NULL, NULL), ADEAD_INVALID_ARGUMENT, "out is NULL");
   CHECK(none == other);
   adead_kernel_destroy(other);
   adead_kernel_destroy(reduce);

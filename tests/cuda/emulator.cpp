@@ -62,8 +62,8 @@ void entry() {
 
 void run_block(Host &h, unsigned threads, size_t shared) {
     Block &b = h.block;
-    // What a kernel has not written is no number that it could go on with.
-    memset(static_cast<void *>(b.shared), 0xee, shared);
+    // What a kernel has not written is a NaN.
+    memset(static_cast<void *>(b.shared), 0xff, shared);
     b.live = threads;
     b.whole = {};
     for (unsigned warp = 0; warp < 32; warp++) {

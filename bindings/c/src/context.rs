@@ -60,6 +60,9 @@ pub struct adead_device_info {
     pub vendor: [c_char; 32],
     /// Its driver, with the version; "" for a processor.
     pub driver: [c_char; 128],
+    /// Where it is on the PCI bus: domain, bus, device and function, as "0000:65:00.0"; "" for a processor, and where the
+    /// driver does not tell.
+    pub bus: [c_char; 32],
 }
 
 // SAFETY: as asked.
@@ -82,12 +85,12 @@ pub(crate) fn device_info(struct_size: usize, info: &DeviceInfo) -> adead_device
         uuid: info.uuid.unwrap_or_default(),
         vendor: fixed(&info.vendor),
         driver: fixed(&info.driver),
+        bus: fixed(info.bus.as_deref().unwrap_or_default()),
     }
 }
 
-/// Opens a device by name: "auto", "cpu", "vulkan" (the best GPU), "vulkan:1", a part of a GPU's name, or its UUID
-/// ("cuda:1" … are `backend_unavailable` in this version). NULL is what `ADEAD_DEVICE` names, else what adead.toml does,
-/// else "auto". `opts` may be NULL.
+/// Opens a device by name: "auto", "cpu", "cuda" and "vulkan" (the best GPU of each), "cuda:1", "vulkan:1", a part of a
+/// GPU's name, or its UUID. NULL is what `ADEAD_DEVICE` names, else what adead.toml does, else "auto". `opts` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_context_open(
     device: *const c_char,

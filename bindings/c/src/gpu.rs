@@ -6,7 +6,8 @@ use crate::kernel::{Call, adead_kernel};
 use crate::pointers::{Growing, Out, fail, reference, report};
 use crate::status::{adead_status, guard};
 use adead_core::config::Config;
-use adead_core::hal::{DeviceInfo, MemoryUse};
+use adead_core::hal::MemoryUse;
+use adead_core::hardware::Gpu;
 use adead_core::{Result, Status, devices};
 use std::ffi::c_void;
 use std::ptr::null;
@@ -40,14 +41,15 @@ unsafe impl Growing for adead_memory_use {
 
 /// Every GPU that may be used.
 #[inline(never)]
-fn gpus() -> Result<Vec<DeviceInfo>> {
+fn gpus() -> Result<Vec<Gpu>> {
     match devices::gpus(&Config::load()?) {
         Err(error) if error.status() == Status::BackendUnavailable => Ok(Vec::new()),
-        gpus => gpus,
+        gpus => Ok(Gpu::join(gpus?)),
     }
 }
 
-/// How many GPUs this machine has, of those that `ADEAD_VISIBLE_DEVICES` leaves; 0 without a driver.
+/// How many GPUs this machine has, of those that `ADEAD_VISIBLE_DEVICES` leaves; 0 without a driver. One that there is
+/// through CUDA and Vulkan is one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_gpu_count(out: *mut usize) -> adead_status {
     guard(|| {
@@ -58,16 +60,50 @@ pub unsafe extern "C" fn adead_gpu_count(out: *mut usize) -> adead_status {
     })
 }
 
-/// What GPU `index` is: the preferred one is 0, software ones come last. It is not opened, and its contract level says
-/// `ADEAD_CONTRACT_EMULATED` as long as nobody has looked how it computes. The caller sets `out->struct_size`.
+/// What GPU `index` is: the preferred one is 0, software ones come last. It is not opened, and the contract level of one
+/// through Vulkan says `ADEAD_CONTRACT_EMULATED` as long as nobody has looked how it computes. The caller sets
+/// `out->struct_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_gpu_info(index: usize, out: *mut adead_device_info) -> adead_status {
+    // SAFETY: passed on.
+    unsafe { adead_gpu_backend_info(index, 0, out) }
+}
+
+/// Through how many backends there is GPU `index`: 2 where CUDA and Vulkan have it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_gpu_backend_count(index: usize, out: *mut usize) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let out = unsafe { Out::new(out, "out") }?;
+        out.write(gpu(index)?.backends().count());
+        Ok(())
+    })
+}
+
+/// GPU `index`.
+fn gpu(index: usize) -> Result<Gpu> {
+    let mut gpus = gpus()?;
+    if index >= gpus.len() {
+        fail!(InvalidArgument, "index is {index}; there are {} GPUs", gpus.len());
+    }
+    Ok(gpus.swap_remove(index))
+}
+
+/// What GPU `index` is through its backend `backend`, the preferred one, which `adead_gpu_info` tells of, being 0. The
+/// caller sets `out->struct_size`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_gpu_backend_info(
+    index: usize,
+    backend: usize,
+    out: *mut adead_device_info,
+) -> adead_status {
     guard(|| {
         let make = |struct_size| {
-            let gpus = gpus()?;
-            match gpus.get(index) {
+            let gpu = gpu(index)?;
+            let mut backends = gpu.backends();
+            match backends.nth(backend) {
                 Some(info) => Ok(device_info(struct_size, info)),
-                None => fail!(InvalidArgument, "index is {index}; there are {} GPUs", gpus.len()),
+                None => fail!(InvalidArgument, "backend is {backend}; the GPU has {}", gpu.others.len() + 1),
             }
         };
         // SAFETY: the caller vouches for the pointer.

@@ -93,6 +93,9 @@ pub struct DeviceInfo {
     pub driver: String,
     /// What names this very device among all, as the driver has it; `None` for a processor.
     pub uuid: Option<[u8; 16]>,
+    /// Where it is on the PCI bus: domain, bus, device and function, as `0000:65:00.0`; `None` for a processor, and where the
+    /// driver does not tell.
+    pub bus: Option<String>,
 }
 
 /// A device's memory, in bytes.

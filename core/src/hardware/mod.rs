@@ -11,6 +11,7 @@ pub use ram::Memory;
 use crate::config::Config;
 use crate::devices;
 use crate::hal::{DeviceInfo, DeviceKind};
+use std::ops::Deref;
 use std::sync::OnceLock;
 
 /// A report on the machine.
@@ -21,10 +22,52 @@ pub struct Hardware {
     /// Host memory, as this process may use it.
     pub memory: Memory,
     /// The GPUs that `ADEAD_VISIBLE_DEVICES` leaves, the preferred one first; none without a driver. They were not opened:
-    /// their contract level says [`Emulated`](crate::hal::ContractLevel::Emulated).
-    pub gpus: Vec<DeviceInfo>,
+    /// the contract level of those through Vulkan says [`Emulated`](crate::hal::ContractLevel::Emulated).
+    pub gpus: Vec<Gpu>,
     /// The mode that suits the machine.
     pub recommended: Mode,
+}
+
+/// A GPU, with every way to it.
+#[derive(Clone, Debug)]
+pub struct Gpu {
+    /// What it is through the backend that is preferred.
+    pub info: DeviceInfo,
+    /// The same GPU, by its UUID, through other backends: `vulkan:0` of what is `cuda:0` too.
+    pub others: Vec<DeviceInfo>,
+}
+
+impl Gpu {
+    /// What it is through each backend, the preferred one first.
+    pub fn backends(&self) -> impl Iterator<Item = &DeviceInfo> {
+        std::iter::once(&self.info).chain(&self.others)
+    }
+
+    /// Devices of all backends as the GPUs that they are, in their order. No backend has one GPU twice.
+    pub fn join(devices: Vec<DeviceInfo>) -> Vec<Gpu> {
+        let backend = |info: &DeviceInfo| info.id.split(':').next().unwrap_or_default().to_string();
+        let mut gpus: Vec<Gpu> = Vec::new();
+        for info in devices {
+            let same = |gpu: &&mut Gpu| {
+                info.uuid.is_some()
+                    && gpu.info.uuid == info.uuid
+                    && gpu.backends().all(|other| backend(other) != backend(&info))
+            };
+            match gpus.iter_mut().find(same) {
+                Some(gpu) => gpu.others.push(info),
+                None => gpus.push(Gpu { info, others: Vec::new() }),
+            }
+        }
+        gpus
+    }
+}
+
+impl Deref for Gpu {
+    type Target = DeviceInfo;
+
+    fn deref(&self) -> &DeviceInfo {
+        &self.info
+    }
 }
 
 /// Where work should run.
@@ -63,13 +106,13 @@ impl Mode {
 
 /// Looks at the machine.
 pub fn detect() -> Hardware {
-    let gpus = devices::gpus(&Config::load().unwrap_or_default()).unwrap_or_default();
+    let gpus = Gpu::join(devices::gpus(&Config::load().unwrap_or_default()).unwrap_or_default());
     let recommended = Mode::for_gpu_memory(largest(&gpus));
     Hardware { cpu: cpu().clone(), memory: memory(), gpus, recommended }
 }
 
 /// The memory of the largest GPU; a program that plays one is none.
-fn largest(gpus: &[DeviceInfo]) -> Option<u64> {
+fn largest(gpus: &[Gpu]) -> Option<u64> {
     gpus.iter().filter(|gpu| gpu.kind != DeviceKind::Software).map(|gpu| gpu.memory).max()
 }
 
@@ -107,8 +150,17 @@ mod tests {
 
     #[test]
     fn the_largest_gpu_counts_and_programs_do_not() {
-        let gpu = |kind, memory| DeviceInfo {
-            id: "vulkan:0".into(),
+        let gpu = |kind, memory| Gpu { info: info("vulkan:0", kind, memory, None), others: Vec::new() };
+        let (discrete, integrated) = (gpu(DeviceKind::Discrete, 3), gpu(DeviceKind::Integrated, 5));
+        let software = gpu(DeviceKind::Software, 9);
+        assert_eq!(largest(&[]), None);
+        assert_eq!(largest(std::slice::from_ref(&software)), None);
+        assert_eq!(largest(&[discrete, integrated, software]), Some(5));
+    }
+
+    fn info(id: &str, kind: DeviceKind, memory: u64, uuid: Option<[u8; 16]>) -> DeviceInfo {
+        DeviceInfo {
+            id: id.into(),
             name: "a GPU".into(),
             contract: crate::hal::ContractLevel::Native,
             arch: "vulkan 1.3".into(),
@@ -117,13 +169,30 @@ mod tests {
             kind,
             vendor: String::new(),
             driver: String::new(),
-            uuid: None,
-        };
-        let (discrete, integrated) = (gpu(DeviceKind::Discrete, 3), gpu(DeviceKind::Integrated, 5));
-        let software = gpu(DeviceKind::Software, 9);
-        assert_eq!(largest(&[]), None);
-        assert_eq!(largest(std::slice::from_ref(&software)), None);
-        assert_eq!(largest(&[discrete, integrated, software]), Some(5));
+            uuid,
+            bus: None,
+        }
+    }
+
+    #[test]
+    fn a_gpu_of_two_backends_is_one() {
+        let of = |id, uuid: u8| info(id, DeviceKind::Discrete, 1, (uuid > 0).then_some([uuid; 16]));
+        let gpus = Gpu::join(vec![
+            of("cuda:0", 7),
+            of("cuda:1", 8),
+            of("vulkan:0", 8),
+            of("vulkan:1", 9),
+            of("vulkan:2", 7),
+            of("vulkan:3", 7),
+            of("vulkan:4", 0),
+            of("cuda:2", 0),
+        ]);
+        let ids: Vec<String> =
+            gpus.iter().map(|gpu| gpu.backends().map(|info| info.id.as_str()).collect::<Vec<_>>().join(" ")).collect();
+        let expected = ["cuda:0 vulkan:2", "cuda:1 vulkan:0", "vulkan:1", "vulkan:3", "vulkan:4", "cuda:2"];
+        assert_eq!(ids, expected);
+        // What it is, is what the preferred backend says.
+        assert_eq!((&*gpus[1].id, gpus[1].others.len()), ("cuda:1", 1));
     }
 
     #[test]

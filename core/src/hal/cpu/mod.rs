@@ -67,6 +67,7 @@ impl CpuDevice {
             vendor: hardware::cpu().vendor.clone(),
             driver: String::new(),
             uuid: None,
+            bus: None,
         };
         let second = hardware::cpu().caches.iter().find(|cache| cache.level == 2);
         let cache = second.map_or(TYPICAL_CACHE, |cache| cache.size);

@@ -80,11 +80,6 @@ impl CudaDevice {
         Ok(CudaDevice { shared: Arc::new(Shared::open(physical, opening)?) })
     }
 
-    /// Where it is: domain, bus, device and function, as `0000:65:00.0`.
-    pub fn bus(&self) -> &str {
-        &self.shared.physical.bus
-    }
-
     /// Allocations of every kind that are in use: none when nothing of the device is.
     #[cfg(any(test, feature = "cts"))]
     pub fn live(&self) -> usize {

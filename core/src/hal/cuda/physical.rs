@@ -13,8 +13,6 @@ pub struct Physical {
     pub handle: i32,
     /// Compute capability: 9.0 is 90.
     pub capability: u32,
-    /// Where it is: domain, bus, device and function, as `0000:65:00.0`.
-    pub bus: String,
     /// Threads of a block.
     pub threads: u32,
     /// Threads of a block by axis.
@@ -45,11 +43,11 @@ impl Physical {
         let (mut handle, mut memory, mut uuid) = (0, 0usize, [0; 16]);
         let (mut name, mut bus) = ([0 as c_char; 128], [0 as c_char; 32]);
         // SAFETY: each writes one value, or a text into an array of the size that it is told.
-        let (result, has_uuid) = unsafe {
+        let (result, has_uuid, has_bus) = unsafe {
             driver.check((api.device_get)(&mut handle, index), &id, "finding it")?;
             let _ = (api.device_name)(name.as_mut_ptr(), name.len() as i32, handle);
-            let _ = (api.device_bus)(bus.as_mut_ptr(), bus.len() as i32, handle);
-            ((api.device_memory)(&mut memory, handle), (api.device_uuid)(&mut uuid, handle) == code::SUCCESS)
+            let has_bus = (api.device_bus)(bus.as_mut_ptr(), bus.len() as i32, handle) == code::SUCCESS;
+            ((api.device_memory)(&mut memory, handle), (api.device_uuid)(&mut uuid, handle) == code::SUCCESS, has_bus)
         };
         driver.check(result, &id, "asking for its memory")?;
         let get = |what: i32| attribute_of(api, handle, what);
@@ -65,13 +63,13 @@ impl Physical {
             vendor: "NVIDIA".into(),
             driver: format!("CUDA {}.{}", driver.version / 1000, driver.version % 1000 / 10),
             uuid: has_uuid.then_some(uuid),
+            bus: has_bus.then(|| text(&mut bus).to_ascii_lowercase()),
         };
         Ok(Physical {
             driver,
             info,
             handle,
             capability: major * 10 + minor,
-            bus: text(&mut bus).to_ascii_lowercase(),
             threads: get(attribute::MAX_THREADS),
             block: attribute::MAX_BLOCK.map(get),
             grid: attribute::MAX_GRID.map(get),

@@ -15,6 +15,8 @@ pub struct Physical {
     pub driver: String,
     pub kind: DeviceKind,
     pub uuid: [u8; 16],
+    /// As PCI's tools write it, where the driver tells.
+    pub bus: Option<String>,
     /// As Vulkan packs it.
     pub api_version: u32,
     /// Bytes of the largest heap that is the device's own.
@@ -89,6 +91,7 @@ impl Physical {
         };
 
         let mut sm = vk::PhysicalDeviceShaderSMBuiltinsPropertiesNV::default();
+        let mut pci = vk::PhysicalDevicePCIBusInfoPropertiesEXT::default();
         let mut maintenance3 = vk::PhysicalDeviceMaintenance3Properties::default();
         let mut subgroup = vk::PhysicalDeviceSubgroupProperties::default();
         let mut driver = vk::PhysicalDeviceDriverProperties::default();
@@ -100,6 +103,10 @@ impl Physical {
             .push_next(&mut ids);
         if offers(vk::NV_SHADER_SM_BUILTINS_NAME) {
             properties = properties.push_next(&mut sm);
+        }
+        let has_bus = offers(vk::EXT_PCI_BUS_INFO_NAME);
+        if has_bus {
+            properties = properties.push_next(&mut pci);
         }
         // SAFETY: a chain of structures that the device knows; they live until it returns.
         unsafe { (api.properties)(handle, &mut properties) };
@@ -146,6 +153,9 @@ impl Physical {
                 _ => DeviceKind::Virtual,
             },
             uuid: ids.device_uuid,
+            bus: has_bus.then(|| {
+                format!("{:04x}:{:02x}:{:02x}.{:x}", pci.pci_domain, pci.pci_bus, pci.pci_device, pci.pci_function)
+            }),
             api_version: properties.api_version,
             memory: heaps(instance, handle, false).0,
             units: (sm.shader_sm_count) as usize,

@@ -162,6 +162,7 @@ impl Shared {
             vendor: physical.vendor.clone(),
             driver: physical.driver.clone(),
             uuid: Some(physical.uuid),
+            bus: physical.bus.clone(),
         }
     }
 

@@ -151,7 +151,7 @@ fn devices() {
     assert_eq!((info[0].kind, info[2].kind), (DeviceKind::Discrete, DeviceKind::Integrated));
     assert_eq!((&*info[1].name, &*info[1].vendor, &*info[1].driver), ("Fake 1", "NVIDIA", "CUDA 12.4"));
     assert_eq!((info[2].memory, info[2].units, info[2].uuid), (4 << 30, 132, Some([3; 16])));
-    assert_eq!(&*all[1].bus, "0000:3c:00.0");
+    assert_eq!(info[1].bus.as_deref(), Some("0000:3c:00.0"));
     let error = CudaDevice::open(1, &fake.opening()).err().unwrap();
     assert_eq!(error.status(), Status::Unsupported);
     assert!(error.message().contains("sm_61") && error.message().contains("sm_70"), "{error}");
