@@ -40,7 +40,7 @@ pub struct Cache {
 impl Cpu {
     /// Looks at this machine's processor.
     pub fn detect() -> Cpu {
-        let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
+        let threads = super::available_threads();
         let mut cpu = Cpu::from_kernel(&|path| fs::read_to_string(path).ok(), threads);
         cpu.features = features();
         cpu.ask_processor();

@@ -3,10 +3,13 @@
 #[cfg(any(test, not(any(target_arch = "x86_64", target_arch = "x86"))))]
 mod arm;
 mod cpu;
+mod groups;
 mod ram;
+mod threads;
 
 pub use cpu::{Cache, Cpu};
 pub use ram::Memory;
+pub(crate) use threads::available as available_threads;
 
 use crate::config::Config;
 use crate::devices;

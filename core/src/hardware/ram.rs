@@ -1,7 +1,8 @@
 //! Host memory, within the limits of the control groups that this process is in.
 
+use super::groups;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Bytes of host memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,47 +17,32 @@ impl Memory {
     /// Looks at this machine's memory.
     pub fn detect() -> Memory {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-        Memory::of(&read("/proc/meminfo"), &read("/proc/self/cgroup"), Path::new("/sys/fs/cgroup"))
+        Memory::of(&read("/proc/meminfo"), &read(groups::OWN), Path::new(groups::ROOT))
     }
 
     /// From the text of /proc/meminfo, that of /proc/self/cgroup, and where control groups are mounted.
     fn of(info: &str, groups: &str, root: &Path) -> Memory {
         let mut memory = Memory { total: field(info, "MemTotal"), available: field(info, "MemAvailable") };
-        for line in groups.lines() {
-            let mut parts = line.splitn(3, ':');
-            let (Some(_), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next()) else { continue };
-            // Version 2 has one hierarchy without a name, version 1 one for each controller.
-            let files = match controllers {
-                "" => (root.to_path_buf(), &VERSION_2),
-                _ if controllers.split(',').any(|name| name == "memory") => (root.join("memory"), &VERSION_1),
-                _ => continue,
-            };
-            memory.limit(files, path);
-        }
+        groups::visit(groups, root, "memory", &mut |folder, first| {
+            memory.limit(folder, if first { &VERSION_1 } else { &VERSION_2 });
+        });
+        memory.available = memory.available.min(memory.total);
         memory
     }
 
-    /// Lowers it to what a group and those above it leave. In a container the group's own path is often not mounted; what
-    /// is mounted as the root then is the group.
-    fn limit(&mut self, (root, files): (PathBuf, &Files), path: &str) {
-        let mut folder = root.join(path.trim_start_matches('/'));
-        while folder.starts_with(&root) {
-            let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
-            let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
-            // "max", or more than there is, is no limit.
-            if let Some(limit) = number(files.limit).filter(|&limit| limit < u64::MAX / 2) {
-                self.total = self.total.min(limit);
-                // The kernel drops pages of files that nobody used lately before it refuses memory.
-                let stat = read("memory.stat").unwrap_or_default();
-                let dropped = stat.lines().find_map(|line| line.strip_prefix(files.inactive)?.trim().parse().ok());
-                let used = number(files.usage).unwrap_or(0).saturating_sub(dropped.unwrap_or(0));
-                self.available = self.available.min(limit.saturating_sub(used));
-            }
-            if !folder.pop() {
-                break;
-            }
+    /// Lowers it to what a group leaves.
+    fn limit(&mut self, folder: &Path, files: &Files) {
+        let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
+        let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
+        // "max", or more than there is, is no limit.
+        if let Some(limit) = number(files.limit).filter(|&limit| limit < u64::MAX / 2) {
+            self.total = self.total.min(limit);
+            // The kernel drops pages of files that nobody used lately before it refuses memory.
+            let stat = read("memory.stat").unwrap_or_default();
+            let dropped = stat.lines().find_map(|line| line.strip_prefix(files.inactive)?.trim().parse().ok());
+            let used = number(files.usage).unwrap_or(0).saturating_sub(dropped.unwrap_or(0));
+            self.available = self.available.min(limit.saturating_sub(used));
         }
-        self.available = self.available.min(self.total);
     }
 }
 
@@ -82,6 +68,7 @@ fn field(info: &str, name: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
 
     const INFO: &str = "MemTotal:       1000 kB\nMemFree: 1 kB\nMemAvailable:   800 kB\n";
 

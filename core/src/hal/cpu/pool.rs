@@ -9,6 +9,7 @@
 //! more of the process's pool threads are awake than there are processors to run them.
 
 use super::fpenv::default_environment;
+use crate::hardware::available_threads;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
@@ -140,7 +141,7 @@ impl Shared {
     fn new(process: u32) -> *mut Arc<Shared> {
         Box::into_raw(Box::new(Arc::new(Shared {
             process,
-            processors: std::thread::available_parallelism().map_or(1, |n| n.get() as isize),
+            processors: available_threads() as isize,
             state: Mutex::default(),
             work: Condvar::new(),
             left: Condvar::new(),
@@ -376,7 +377,7 @@ pub fn default_threads() -> crate::error::Result<usize> {
             Ok(threads @ 1..=1024) => Ok(threads),
             _ => crate::error::fail!(InvalidArgument, "ADEAD_NUM_THREADS is '{text}'; it must be 1 to 1024"),
         },
-        _ => Ok(std::thread::available_parallelism().map_or(1, |threads| threads.get())),
+        _ => Ok(available_threads()),
     }
 }
 
