@@ -104,7 +104,9 @@ fn main() {
     let mut bytes: Vec<_> = parts.iter().flat_map(|part| (part.len() as u32).to_le_bytes()).collect();
     parts.iter().for_each(|part| bytes.extend(part));
     write(Path::new(&out), "vulkan", &bytes, [0, 0, 0]);
-    cuda(Path::new(&out));
+    if env::var_os("CARGO_FEATURE_CUDA").is_some() {
+        cuda(Path::new(&out));
+    }
 }
 
 /// CUDA's families, in the order of `Kernels`.

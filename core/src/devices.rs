@@ -3,6 +3,7 @@
 use crate::command::{Command, Inputs, Place, View, ViewMut};
 use crate::config::Config;
 use crate::error::{Error, Result, Status, fail};
+#[cfg(feature = "cuda")]
 use crate::hal::cuda::{self, CudaDevice};
 use crate::hal::vulkan::{self, Opening, VulkanDevice};
 use crate::hal::{Buffer, Device, DeviceInfo, DeviceKind, Stream, Workers};
@@ -121,10 +122,11 @@ impl Slot {
     }
 
     fn open(&self) -> Result<Arc<Opened>> {
-        let (backend, number) = self.info.id.split_once(':').unwrap_or_default();
+        let (_backend, number) = self.info.id.split_once(':').unwrap_or_default();
         let Ok(number) = number.parse() else { fail!(Internal, "'{}' has no number", self.info.id) };
         let workers = Some(self.workers.clone());
-        if backend == "cuda" {
+        #[cfg(feature = "cuda")]
+        if _backend == "cuda" {
             return Opened::new(Arc::new(CudaDevice::open(number, &cuda::Opening::with(workers))?));
         }
         let opening = Opening::with(self.cache.clone(), workers);
@@ -139,7 +141,7 @@ pub fn gpus(config: &Config) -> Result<Vec<DeviceInfo>> {
     if config.visible_devices.as_deref() == Some("none") {
         return Ok(Vec::new());
     }
-    let (by_cuda, by_vulkan) = (cuda::enumerate(), vulkan::enumerate());
+    let (by_cuda, by_vulkan) = (by_cuda(), vulkan::enumerate());
     if let (Err(cuda), Err(vulkan)) = (&by_cuda, &by_vulkan) {
         fail!(BackendUnavailable, "{}; {}", cuda.message(), vulkan.message());
     }
@@ -150,6 +152,18 @@ pub fn gpus(config: &Config) -> Result<Vec<DeviceInfo>> {
         all.retain(|info| wanted.iter().any(|name| means(name, info)));
     }
     Ok(all)
+}
+
+/// What CUDA's driver lists.
+#[cfg(feature = "cuda")]
+fn by_cuda() -> Result<Vec<DeviceInfo>> {
+    cuda::enumerate()
+}
+
+/// Nothing, and why.
+#[cfg(not(feature = "cuda"))]
+fn by_cuda() -> Result<Vec<DeviceInfo>> {
+    fail!(BackendUnavailable, "this build has no CUDA backend")
 }
 
 /// The same GPU through another backend, by its UUID: `vulkan:0` of a device that is also `cuda:0`.
@@ -198,7 +212,7 @@ pub(crate) fn choose(device: &str, config: &Config) -> Result<Vec<DeviceInfo>> {
             // Nothing is loaded to say why where it was left out.
             let listed = match backend {
                 _ if config.visible_devices.is_some() => Ok(Vec::new()),
-                "cuda" => cuda::enumerate(),
+                "cuda" => by_cuda(),
                 _ => vulkan::enumerate(),
             };
             let why = listed.err().map(|error| format!(": {}", error.message())).unwrap_or_default();

@@ -7,6 +7,7 @@
 pub mod cpu;
 #[cfg(any(test, feature = "cts"))]
 pub mod cts;
+#[cfg(feature = "cuda")]
 pub mod cuda;
 pub(crate) mod lowering;
 mod lzma;
