@@ -60,6 +60,9 @@ def attention(suite):
     case("large_2x8x33x200x80", qkv("f32", (2, 8), 33, 200, 80, kv_lead=(2, 2)))
     case("large_1x700x64", qkv("f32", (), 1, 700, 64))
     case("decode_8x1x333x64_causal", qkv("f32", (8,), 1, 333, 64, kv_lead=(2,)), causal=1)
+    # More blocks of queries than large GPUs have multiprocessors, twice.
+    case("many_300x17x70x8_causal", qkv("f32", (300,), 17, 70, 8, kv_lead=(100,)), causal=1)
+    case("many_280x20x130x64", qkv("f32", (280,), 20, 130, 64, kv_lead=(10,)))
     for e in (3, 5):
         case(f"sharp{e}", qkv("f32", (2,), 5, 200, 16, e=e))
     # zero sizes
