@@ -185,3 +185,16 @@ fn a_vector_too_long_is_refused() {
         Err(error) => assert_eq!(error.status(), Status::Unsupported, "{error}"),
     }
 }
+
+/// Heads so wide that a multiprocessor's shared memory does not hold a tile of queries are refused; elsewhere the result is right.
+#[test]
+fn heads_too_wide_are_refused() {
+    let Some(mut gpu) = Gpu::open() else { return };
+    let mut r = Random(17);
+    let operands = [[2, 3, 3000], [2, 5, 3000], [2, 5, 8]].map(|dims| Some(r.float(DType::F32, &dims)));
+    let meta = Meta::new(DType::F32, Shape::new(&[2, 3, 8]).unwrap());
+    match gpu.run(Op::Attention, &Attrs::default(), &operands, &meta, &[0]) {
+        Ok(_) => gpu.check("3000 wide", Op::Attention, &Attrs::default(), &operands, &[0]),
+        Err(error) => assert_eq!(error.status(), Status::Unsupported, "{error}"),
+    }
+}

@@ -62,6 +62,10 @@ impl Encoder for CudaEncoder<'_> {
     fn dispatch(&mut self, kernels: Kernels, constants: &[u32], push: &[u32], groups: [u32; 3]) -> Result<()> {
         debug_assert!(push.len() * 4 <= PUSH_BYTES && groups.iter().all(|&n| n > 0), "{push:?} {groups:?}");
         let launch = Launch::plan(kernels, constants, push, groups, self.stream.shared.physical.capability)?;
+        let (needed, most) = (launch.shared_bytes, self.limits().shared_memory);
+        if needed > most {
+            fail!(Unsupported, "operands so wide need {needed} bytes of shared memory; the device has {most}");
+        }
         let function = self.stream.function(kernels, launch.name)?;
         let own = &launch.words.0[..launch.words.1];
         let at = push.len().next_multiple_of(2);
