@@ -14,7 +14,7 @@ from pathlib import Path
 from report import LEVEL, bullets, markdown, number, update
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-BEGIN, END = "<!-- benches/gpu_compare.py: begin -->", "<!-- benches/gpu_compare.py: end -->"
+BEGIN, END = "<!-- benches/gpu_compare.py {}: begin -->", "<!-- benches/gpu_compare.py {}: end -->"  # of a backend
 SCHEMA = 1
 GROUPS = {
     "matmul": ("Matrix products (M×K×N)", "TFLOP/s", "flops", 1e12),
@@ -199,7 +199,8 @@ def main():
     if args.out:
         args.out.write_text(text)
     if args.update_docs:
-        update(DOCS / "performance.md", text, BEGIN, END)
+        backend = adead["device"]["id"].split(":")[0]
+        update(DOCS / "performance.md", text, BEGIN.format(backend), END.format(backend))
     print(text)
 
 
