@@ -194,11 +194,7 @@ pub(crate) fn choose(device: &str, config: &Config) -> Result<Vec<DeviceInfo>> {
             "'{device}': this version has no hybrid backend; use 'auto', 'cuda', 'vulkan' or 'cpu'"
         );
     }
-    let all = match gpus(config) {
-        Ok(all) => all,
-        Err(error) if matches!(backend, "cuda" | "vulkan") => return Err(error),
-        Err(_) => Vec::new(),
-    };
+    let all = gpus(config).unwrap_or_default();
     let ids = || match all.iter().map(|info| format!("{} ({})", info.id, info.name)).collect::<Vec<_>>() {
         none if none.is_empty() => match &config.visible_devices {
             Some(visible) => format!("no GPU that ADEAD_VISIBLE_DEVICES ('{visible}') leaves"),

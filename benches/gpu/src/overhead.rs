@@ -107,8 +107,10 @@ fn relu(stream: &mut Stream, x: &Buffer, y: &Buffer, meta: &Meta) -> Result<()> 
 
 /// One small kernel of the user's.
 fn users(ctx: &Context, effort: Effort) -> Found {
-    let module = if ctx.device_info().id.starts_with("cuda") { PTX } else { SPIRV };
-    let kernel = ctx.load_spirv_bytes(module)?;
+    let kernel = match ctx.device_info().id.starts_with("cuda") {
+        true => ctx.load_ptx_bytes(PTX)?,
+        false => ctx.load_spirv_bytes(SPIRV)?,
+    };
     let mut stream = ctx.stream()?;
     let (a, b) = (ctx.buffer(&[1.5f32; SMALL])?, ctx.buffer(&[2.0f32; SMALL])?);
     let c = ctx.buffer_zeroed(4 * SMALL)?;

@@ -21,8 +21,6 @@ struct Product {
 };
 
 const uint K_BLOCK = 256;
-// Rows of B that are on their way at a time to those that read it as it lies.
-const uint SIXTEEN = UNROLLED;
 // Rows of tiles that are computed together, for the sake of the caches.
 const uint BAND = 8;
 // Bits of `has`.
@@ -129,15 +127,6 @@ INLINE Starts starts(const Product &p, const uint batch, const Table &t) {
     at.b += size_t(rest) * p.b_step;
     at.c += size_t(rest) * p.c_step;
     return at;
-}
-
-// Four rows of one k by four columns.
-INLINE void by_rows(float (&chains)[4][4], const float4 left, const float4 right) {
-    const float rows[4] = {left.x, left.y, left.z, left.w}, columns[4] = {right.x, right.y, right.z, right.w};
-#pragma unroll
-    for (uint i = 0; i < 16; i++) {
-        chains[i / 4][i % 4] = fmaz(rows[i / 4], columns[i % 4], chains[i / 4][i % 4]);
-    }
 }
 
 // Four results of a row, from totals.
@@ -342,70 +331,70 @@ extern "C" __global__ void __launch_bounds__(64) matmul_vectors(const Product p,
 }
 
 #ifndef PORTABLE
-// At most four rows, where B's rows lie as they are read: a thread has four columns, and nothing of B passes through shared memory.
-extern "C" __global__ void __launch_bounds__(64) matmul_4x256(const Product p, const uint has, const uint, TABLE t) {
+// At most four rows, where B's rows lie as they are read: a thread has a column, and nothing of B passes through shared memory.
+extern "C" __global__ void __launch_bounds__(128) matmul_4x128(const Product p, const uint has, const uint, TABLE t) {
+    // Rows of B that are on their way at a time.
+    const uint MANY = 64;
 #ifdef __CUDA_ARCH__
     __shared__ float4 pool[K_BLOCK];
 #endif
-    uint batch = blockIdx.x / p.tiles_n, column = (blockIdx.x % p.tiles_n * 64 + threadIdx.x) * 4;
+    float *shared = reinterpret_cast<float *>(pool);
+    uint batch = blockIdx.x / p.tiles_n, first = blockIdx.x % p.tiles_n * 128, column = min(first + threadIdx.x, p.n - 1);
     Starts at = starts(p, batch, t);
-    const float *a = p.a + at.a, *b = row_of(p.b + at.b + min(column, p.b_pitch - 4), 0, p.b_pitch);
+    const float *a = p.a + at.a, *b = kept(p.b + at.b + column);
     bool split = (has & SPLIT) != 0;
     uint begin = split ? blockIdx.y * K_BLOCK : 0, end = split ? min(p.k, begin + K_BLOCK) : p.k;
-    float totals[4][4], chains[4][4];
+    float totals[4];
 #pragma unroll 1
     for (uint start = begin; start < end; start += K_BLOCK) {
         uint count = min(end - start, K_BLOCK);
         __syncthreads();
 #pragma unroll 1
-        for (uint i = threadIdx.x; i < 4 * count; i += 64) {
+        for (uint i = threadIdx.x; i < 4 * count; i += 128) {
             uint row = has & A_ALONG_K ? i / count : i % 4, inner = has & A_ALONG_K ? i % count : i / 4;
             size_t from = has & A_ALONG_K ? size_t(row) * p.a_pitch + start + inner : size_t(start + inner) * p.a_pitch + row;
-            reinterpret_cast<float *>(pool)[4 * inner + row] = row < p.m ? a[from] : 0.0f;
+            shared[4 * inner + row] = row < p.m ? a[from] : 0.0f;
         }
         __syncthreads();
-        const float *from = row_of(b, start, p.b_pitch);
-#pragma unroll
-        for (uint i = 0; i < 16; i++) {
-            chains[i / 4][i % 4] = 0.0f;
-        }
-        uint q = 0;
+        float chains[4] = {0, 0, 0, 0}, right[MANY];
 #pragma unroll 1
-        for (; q + SIXTEEN <= count; q += SIXTEEN) {
-            float4 right[SIXTEEN];
+        for (uint q = 0; q < count; q += MANY) {
 #pragma unroll
-            for (uint i = 0; i < SIXTEEN; i++) {
-                right[i] = read_global(row_of(from, q + i, p.b_pitch));
+            for (uint i = 0; i < MANY; i++) {
+                right[i] = read_one(row_of(b, start + min(q + i, count - 1), p.b_pitch));
             }
 #pragma unroll
-            for (uint i = 0; i < SIXTEEN; i++) {
-                by_rows(chains, pool[q + i], right[i]);
+            for (uint i = 0; i < MANY; i++) {
+                // Behind the last k nothing changes.
+                float4 left = pool[min(q + i, count - 1)];
+                bool there = q + i < count;
+                chains[0] = there ? fmaz(left.x, right[i], chains[0]) : chains[0];
+                chains[1] = there ? fmaz(left.y, right[i], chains[1]) : chains[1];
+                chains[2] = there ? fmaz(left.z, right[i], chains[2]) : chains[2];
+                chains[3] = there ? fmaz(left.w, right[i], chains[3]) : chains[3];
             }
         }
-#pragma unroll 1
-        for (; q < count; q++) {
-            by_rows(chains, pool[q], read_global(row_of(from, q, p.b_pitch)));
-        }
 #pragma unroll
-        for (uint i = 0; i < 16; i++) {
-            float chain = chains[i / 4][i % 4], &sum = totals[i / 4][i % 4];
-            sum = start == begin ? (start + K_BLOCK >= end ? chain : fmaz(chain, 1.0f, 0.0f)) : fmaz(chain, 1.0f, sum);
+        for (uint i = 0; i < 4; i++) {
+            totals[i] = start > begin ? fmaz(chains[i], 1.0f, totals[i]) : start + K_BLOCK < end ? fmaz(chains[i], 1.0f, 0.0f) : chains[i];
         }
     }
-    if (column >= p.n) {
+    // Four columns of a row for each thread.
+    __syncthreads();
+#pragma unroll
+    for (uint i = 0; i < 4; i++) {
+        shared[128 * i + threadIdx.x] = totals[i];
+    }
+    __syncthreads();
+    uint row = threadIdx.x / 32, own = first + threadIdx.x % 32 * 4;
+    if (row >= p.m || own >= p.n) {
         return;
     }
-#pragma unroll
-    for (uint row = 0; row < 4; row++) {
-        if (row >= p.m) {
-            break;
-        }
-        float4 x = make_float4(totals[row][0], totals[row][1], totals[row][2], totals[row][3]);
-        if (split) {
-            *reinterpret_cast<float4 *>(p.blocks + ((size_t(blockIdx.y) * p.batches + batch) * p.m + row) * ((p.n + 3) & ~3u) + column) = x;
-        } else {
-            finish(p, has, x, batch, row, column, p.c + at.c);
-        }
+    float4 x = pool[threadIdx.x];
+    if (split) {
+        *reinterpret_cast<float4 *>(p.blocks + ((size_t(blockIdx.y) * p.batches + batch) * p.m + row) * ((p.n + 3) & ~3u) + own) = x;
+    } else {
+        finish(p, has, x, batch, row, own, p.c + at.c);
     }
 }
 #endif

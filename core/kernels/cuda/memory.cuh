@@ -47,6 +47,17 @@ INLINE float4 read_global(const float *at) {
 #endif
 }
 
+// A number of global memory: read here, not where it is used.
+INLINE float read_one(const float *at) {
+#ifdef __CUDA_ARCH__
+    float v;
+    asm volatile("ld.global.f32 %0, [%1];" : "=f"(v) : "l"(at));
+    return v;
+#else
+    return *at;
+#endif
+}
+
 // So many rows of `pitch` numbers further, in one instruction. A row's bytes are fewer than 2³².
 INLINE const float *row_of(const float *first, const uint row, const uint pitch) {
 #ifdef __CUDA_ARCH__

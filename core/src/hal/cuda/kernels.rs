@@ -3,6 +3,7 @@
 use super::api::Handle;
 use super::shared::Shared;
 use crate::error::{Error, Result, Status, fail};
+use crate::hal::cpu::default_environment;
 use crate::hal::lowering::attention::Tile as AttentionTile;
 use crate::hal::lowering::tiles::{Cost, Sizes, Tile, tile};
 use crate::hal::lowering::{Kernels, Limits};
@@ -66,7 +67,7 @@ const fn held(threads: u32, [bm, bn]: [u32; 2], own: [u32; 2], bk: u32) -> Tile 
 
 /// Of products with at most four rows, where B is read as it lies.
 fn narrow(sizes: &Sizes) -> Option<Tile> {
-    (sizes.m <= 4 && !sizes.trans_b).then(|| tile(64, [4, 256], [4, 4], 1, 2))
+    (sizes.m <= 4 && !sizes.trans_b).then(|| tile(128, [4, 128], [4, 1], 1, 2))
 }
 
 impl Launch {
@@ -171,7 +172,7 @@ fn product(bm: u32, bn: u32) -> Result<&'static CStr> {
         (64, 64) => c"matmul_64x64",
         (32, 64) => c"matmul_32x64",
         (16, 32) => c"matmul_16x32",
-        (4, 256) => c"matmul_4x256",
+        (4, 128) => c"matmul_4x128",
         _ => fail!(Internal, "no kernel has tiles of {bm} by {bn}"),
     })
 }
@@ -280,9 +281,9 @@ impl Modules {
                 let image = image(kernels, shared.physical.capability)?;
                 let mut module = ptr::null_mut();
                 // SAFETY: an image of ours, which lives until it returns.
-                let result = unsafe {
+                let result = default_environment(|| unsafe {
                     (api.module_load)(&mut module, image.as_ptr().cast(), 0, ptr::null_mut(), ptr::null_mut())
-                };
+                });
                 shared.check(result, "loading the operations' kernels")?;
                 loaded.modules[kernels as usize] = Some(module);
                 module

@@ -24,6 +24,7 @@ mod user;
 
 use super::{Buffer, Device, DeviceInfo, Kernel, KernelSource, MemoryUse, Stream, Workers};
 use crate::error::{Result, fail};
+use crate::hal::cpu::default_environment;
 use api::Driver;
 use memory::{Allocation, Space};
 use shared::Shared;
@@ -67,17 +68,21 @@ impl Opening {
 /// What the GPUs of this machine are, in the driver's order: their position is their number. `backend_unavailable` where there is
 /// no driver or it has no device. A device that lacks what is needed is among them, and opening it says what.
 pub fn enumerate() -> Result<Vec<DeviceInfo>> {
-    Ok(physical::enumerate(api::driver()?)?.into_iter().map(|physical| physical.info).collect())
+    // Drivers compute, and would not expect a caller's traps.
+    let all = default_environment(|| physical::enumerate(api::driver()?))?;
+    Ok(all.into_iter().map(|physical| physical.info).collect())
 }
 
 impl CudaDevice {
     /// Opens the GPU of that number.
     pub fn open(number: usize, opening: &Opening) -> Result<CudaDevice> {
-        let all = physical::enumerate(opening.driver()?)?;
-        let Some(physical) = all.get(number) else {
-            fail!(BackendUnavailable, "there is no cuda:{number}: this machine has {} of them", all.len());
-        };
-        Ok(CudaDevice { shared: Arc::new(Shared::open(physical, opening)?) })
+        default_environment(|| {
+            let all = physical::enumerate(opening.driver()?)?;
+            let Some(physical) = all.get(number) else {
+                fail!(BackendUnavailable, "there is no cuda:{number}: this machine has {} of them", all.len());
+            };
+            Ok(CudaDevice { shared: Arc::new(Shared::open(physical, opening)?) })
+        })
     }
 
     /// Allocations of every kind that are in use: none when nothing of the device is.

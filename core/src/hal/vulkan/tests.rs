@@ -3,7 +3,7 @@
 use super::api::DeviceApi;
 use super::*;
 use crate::error::Status;
-use crate::hal::KernelSource;
+use crate::hal::{KernelSource, Slice};
 use ash::vk;
 use std::fs;
 use std::path::PathBuf;
@@ -106,12 +106,16 @@ fn a_lost_device_stays_lost() {
     for (inject, left) in cases {
         let Some(device) = device(&Opening { faults: Some(inject), ..Opening::default() }) else { return };
         let mut stream = device.clone().stream().unwrap();
-        let buffer = device.allocate(1 << 16).unwrap();
+        let (buffer, other) = (device.allocate(1 << 25).unwrap(), device.allocate(1 << 25).unwrap());
         stream.write(&*buffer, 0, &[1; 1000]).unwrap();
         stream.synchronize().unwrap();
         left.store(1, SeqCst);
-        let lost =
-            (0..10_000).find_map(|_| stream.write(&*buffer, 0, &[2; 1000]).and_then(|()| stream.synchronize()).err());
+        // More and more work, until it takes so long that the driver is asked to wait.
+        let whole = |buffer| Slice { buffer, offset: 0, bytes: 1 << 25 };
+        let lost = (0..14).find_map(|more| {
+            let copied = (0..1 << more).try_for_each(|_| stream.copy(whole(&*buffer), whole(&*other)));
+            copied.and_then(|()| stream.synchronize()).err()
+        });
         assert_eq!(lost.map(|error| error.status()), Some(Status::DeviceLost));
         // From here on everything says so, though the driver would answer.
         left.store(0, SeqCst);
@@ -119,7 +123,7 @@ fn a_lost_device_stays_lost() {
         assert_eq!(status(stream.read(&*buffer, 0, &mut byte)), Some(Status::DeviceLost));
         assert_eq!(status(device.allocate(16)), Some(Status::DeviceLost));
         assert_eq!(status(device.clone().stream()), Some(Status::DeviceLost));
-        drop((buffer, stream));
+        drop((buffer, other, stream));
         assert_eq!(device.live(), 0);
         // Another opening of it is another device, and the processor works on.
         let again = self::device(&Opening::default()).unwrap();
