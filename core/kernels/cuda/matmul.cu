@@ -363,6 +363,8 @@ extern "C" __global__ void __launch_bounds__(128) matmul_4x128(const Product p, 
             for (uint i = 0; i < MANY; i++) {
                 right[i] = read_one(row_of(b, start + min(q + i, count - 1), p.b_pitch));
             }
+            // Compilers don't bring back together what must be apart.
+            __syncthreads();
 #pragma unroll
             for (uint i = 0; i < MANY; i++) {
                 // Behind the last k nothing changes.
