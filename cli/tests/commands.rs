@@ -34,7 +34,8 @@ fn info_of_a_device_that_is_not_there_tells_the_rest() {
     assert_eq!(ended.code, 15);
     assert!(ended.out.contains("processor ") && !ended.out.contains("device "), "{ended:?}");
     assert!(
-        ended.err.starts_with("adead: error: there is no 'cuda' on this machine: ") && ended.err.ends_with("(backend_unavailable)\n"),
+        ended.err.starts_with("adead: error: there is no 'cuda' on this machine: ")
+            && ended.err.ends_with("(backend_unavailable)\n"),
         "{ended:?}"
     );
 }
