@@ -355,16 +355,23 @@ INLINE void normalise(const Arguments &s, const Choice &c) {
     }
     float factor = function_rsqrt(sum / s.value + s.eps);
     const float *gamma = s.gamma + column, *beta = s.beta + column;
+    // One after the other, so that what they read is on its way together.
     GROUPS {
         EACH {
-            float u = (WHOLE ? v[k] : own[(first + k) * apart]) * factor;
-            if (c.affine & 1) {
-                u = u * gamma[32 * (first + k)];
+            v[k] = (WHOLE ? v[k] : own[(first + k) * apart]) * factor;
+        }
+        if (c.affine & 1) {
+            EACH {
+                v[k] = v[k] * gamma[32 * (first + k)];
             }
-            if (c.affine & 2) {
-                u = u + beta[32 * (first + k)];
+        }
+        if (c.affine & 2) {
+            EACH {
+                v[k] = v[k] + beta[32 * (first + k)];
             }
-            to[32 * (first + k)] = canonical(u);
+        }
+        EACH {
+            to[32 * (first + k)] = canonical(v[k]);
         }
     }
 #undef GROUPS
