@@ -52,20 +52,42 @@ struct Operand {
             }
             const uint ACROSS = EDGE / 4, ROWS = THREADS > ACROSS ? THREADS / ACROSS : 1;
             uint inner = start + (THREADS > ACROSS ? t / ACROSS : 0);
-            const float *column = from + min(first + t % ACROSS * 4, pitch - 4);
+            // What fills a row up is not read.
+            uint outer = first + t % ACROSS * 4, some = outer < extent ? min(extent - outer, 4u) : 0;
+            const float *column = from + (outer < extent ? outer : 0);
             to += (THREADS > ACROSS ? t / ACROSS : 0) * PITCH + t % ACROSS * 4;
 #pragma unroll
             for (uint i = 0; i < SHARE; i++) {
                 uint at = inner + i * ROWS;
-                copy_async<4>(to + i * ROWS * PITCH, row_of(column, min(at, k - 1), pitch), at < k ? 4 : 0);
+                copy_async<4>(to + i * ROWS * PITCH, row_of(column, min(at, k - 1), pitch), at < k ? some : 0);
             }
         } else if (THROUGH) {
             const uint ACROSS = BK / 4, ROWS = THREADS / ACROSS;
-            const float *line = from + min(start + t % ACROSS * 4, pitch - 4);
-            uint outer = first + t / ACROSS;
+            uint inner = start + t % ACROSS * 4, outer = first + t / ACROSS;
+            if (start + BK <= k) {
 #pragma unroll
-            for (uint i = 0; i < SHARE; i++) {
-                moved[THROUGH ? i : 0] = read_global(row_of(line, min(outer + i * ROWS, extent - 1), pitch));
+                for (uint i = 0; i < SHARE; i++) {
+                    moved[THROUGH ? i : 0] = read_global(row_of(from + inner, min(outer + i * ROWS, extent - 1), pitch));
+                }
+            } else {
+#pragma unroll
+                for (uint i = 0; i < SHARE; i++) {
+                    const float *line = row_of(from, min(outer + i * ROWS, extent - 1), pitch);
+                    float4 x = make_float4(0, 0, 0, 0);
+                    if (inner < k) {
+                        x.x = line[inner];
+                    }
+                    if (inner + 1 < k) {
+                        x.y = line[inner + 1];
+                    }
+                    if (inner + 2 < k) {
+                        x.z = line[inner + 2];
+                    }
+                    if (inner + 3 < k) {
+                        x.w = line[inner + 3];
+                    }
+                    moved[THROUGH ? i : 0] = x;
+                }
             }
         } else {
             const uint ROWS = THREADS / BK, EACH = (EDGE + ROWS - 1) / ROWS;
@@ -83,7 +105,7 @@ struct Operand {
     }
 
     // Puts what came through registers into shared memory.
-    INLINE void stage(float *to, const uint start) {
+    INLINE void stage(float *to) {
         if (!THROUGH || !along_k) {
             return;
         }
@@ -92,15 +114,11 @@ struct Operand {
             return;
         }
         const uint ACROSS = BK / 4, ROWS = THREADS / ACROSS;
-        uint inner = t % ACROSS * 4, beyond = start + inner;
+        uint inner = t % ACROSS * 4;
         to += inner * PITCH + t / ACROSS;
 #pragma unroll
         for (uint i = 0; i < SHARE; i++) {
             float4 x = moved[THROUGH ? i : 0];
-            if (start + BK > k) {
-                x.x = beyond < k ? x.x : 0.0f, x.y = beyond + 1 < k ? x.y : 0.0f;
-                x.z = beyond + 2 < k ? x.z : 0.0f, x.w = beyond + 3 < k ? x.w : 0.0f;
-            }
             float *here = to + i * ROWS;
             here[0] = x.x, here[PITCH] = x.y, here[2 * PITCH] = x.z, here[3 * PITCH] = x.w;
         }
@@ -249,7 +267,7 @@ INLINE void product(const Product &p, const uint has, const Table &t) {
             }
         }
         if (coming < end) {
-            a.stage(next, coming);
+            a.stage(next);
             arrived<0>();
         }
         // All have their part of the next step, and nobody reads any more what is written over after it.

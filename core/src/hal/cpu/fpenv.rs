@@ -12,6 +12,19 @@ pub fn default_environment<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
+/// The default environment, until this is dropped.
+pub struct DefaultEnvironment {
+    _restore: arch::Restore,
+}
+
+impl DefaultEnvironment {
+    /// Sets it where it is not.
+    #[inline(always)]
+    pub fn enter() -> DefaultEnvironment {
+        DefaultEnvironment { _restore: arch::Restore::set_if_needed(arch::DEFAULT) }
+    }
+}
+
 /// Runs `f` with subnormals flushed on input and output: the M environment.
 #[inline(never)]
 pub fn flushing<R>(f: impl FnOnce() -> R) -> R {

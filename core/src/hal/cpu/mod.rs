@@ -9,7 +9,7 @@ mod pool;
 mod simd;
 mod stream;
 
-pub(crate) use fpenv::default_environment;
+pub(crate) use fpenv::{DefaultEnvironment, default_environment};
 pub use isa::Isa;
 pub use memory::{ALIGNMENT, HostBuffer};
 pub use packed::Packed;

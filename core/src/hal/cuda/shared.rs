@@ -7,6 +7,7 @@ use super::kernels::Modules;
 use super::memory::Memory;
 use super::physical::{LEAST, Physical};
 use crate::error::{Error, Result, Status, fail};
+use crate::hal::cpu::DefaultEnvironment;
 use crate::hal::{Workers, copy};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -34,12 +35,16 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 /// While it is there, the device's context is this thread's current one.
-pub struct Entered(Option<&'static Api>);
+pub struct Entered {
+    pushed: Option<&'static Api>,
+    /// Drivers compute, and don't expect a caller's traps.
+    _environment: DefaultEnvironment,
+}
 
 impl Drop for Entered {
     #[inline]
     fn drop(&mut self) {
-        if let Some(api) = self.0 {
+        if let Some(api) = self.pushed {
             leave(api);
         }
     }
@@ -111,20 +116,30 @@ impl Shared {
         if !self.is_here() {
             return None;
         }
-        self.make_current().or_else(|_| self.push()).ok()
+        self.make_current()
+            .or_else(|_| {
+                let mut entered = Entered { pushed: None, _environment: DefaultEnvironment::enter() };
+                self.push(&mut entered).map(|()| entered)
+            })
+            .ok()
     }
 
     fn make_current(&self) -> Result<Entered> {
+        let mut entered = Entered { pushed: None, _environment: DefaultEnvironment::enter() };
         let mut current = ptr::null_mut();
         // SAFETY: it writes a handle.
         self.check(unsafe { (self.api().context_current)(&mut current) }, "asking for the context")?;
-        if current == self.context { Ok(Entered(None)) } else { self.push() }
+        if current != self.context {
+            self.push(&mut entered)?;
+        }
+        Ok(entered)
     }
 
-    fn push(&self) -> Result<Entered> {
+    fn push(&self, entered: &mut Entered) -> Result<()> {
         // SAFETY: a context that is retained.
         self.check(unsafe { (self.api().context_push)(self.context) }, "making the context current")?;
-        Ok(Entered(Some(self.api())))
+        entered.pushed = Some(self.api());
+        Ok(())
     }
 
     /// A stream that does not wait for the default stream's work.
@@ -262,6 +277,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        let _environment = DefaultEnvironment::enter();
         if !self.is_here() {
             return;
         }

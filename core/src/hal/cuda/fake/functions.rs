@@ -7,11 +7,28 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::{null, without_provenance_mut};
 use std::slice;
 
+/// Whether nearest even, gradual underflow and no traps are set, as compiled code expects.
+#[cfg(target_arch = "x86_64")]
+fn default_environment() -> bool {
+    let mut mxcsr = 0u32;
+    // SAFETY: stores MXCSR to four bytes that are there.
+    unsafe { std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut mxcsr, options(nostack, preserves_flags)) };
+    mxcsr & !0x3f == 0x1f80
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn default_environment() -> bool {
+    true
+}
+
 /// Calls a function of the driver unless a fault comes first.
 fn call(name: &'static str, work: impl FnOnce(&mut State) -> Result<(), i32>) -> c_int {
     let mut state = state();
     let Some(state) = state.as_mut() else { return 4 };
     *state.calls.entry(name).or_default() += 1;
+    if !default_environment() {
+        state.violation(format!("{name} is called in another floating-point environment"));
+    }
     let device = state.current();
     if let Some(fault) = state.faults.iter_mut().find(|fault| fault.function == name && fault.times > 0) {
         if fault.after > 0 {

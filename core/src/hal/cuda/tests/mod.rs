@@ -64,6 +64,32 @@ fn words(stream: &mut dyn Stream, buffer: &dyn Buffer) -> Vec<u32> {
     bytes.chunks_exact(4).map(|word| u32::from_ne_bytes(word.try_into().unwrap())).collect()
 }
 
+/// Whatever a host sets for itself: a driver that divides by zero would end it.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_driver_is_called_in_the_default_floating_point_environment() {
+    /// Division by zero traps, subnormals are flushed.
+    fn set(mxcsr: u32) {
+        // SAFETY: a value of MXCSR without reserved bits; nothing here computes until it is put back.
+        unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const mxcsr, options(nostack, preserves_flags)) };
+    }
+    let fake = Fake::new(&[Card::default()]);
+    set(0x1f80 & !0x200 | 0x8040);
+    let device = open(&fake);
+    let mut stream = device.clone().stream().unwrap();
+    let buffer = device.allocate(1 << 20).unwrap();
+    stream.write(&*buffer, 0, &[1; 1 << 20]).unwrap();
+    let kernel = device.clone().kernel(&entry("bump")).unwrap();
+    stream.dispatch(&*kernel, &[whole(&*buffer)], &[0; 16], [1; 3]).unwrap();
+    stream.synchronize().unwrap();
+    assert_eq!(words(&mut *stream, &*buffer).len(), 1 << 18);
+    drop((kernel, buffer, stream));
+    let live = device.live();
+    drop(device);
+    set(0x1f80);
+    assert_eq!((live, fake.violations()), (0, Vec::new()));
+}
+
 /// All of the suite on this machine's GPU, or the driver on the host that tests/cuda makes: a driver in host memory has no kernels.
 #[test]
 fn conformance_of_this_machine() {
