@@ -9,7 +9,9 @@ mod pool;
 mod simd;
 mod stream;
 
-pub(crate) use fpenv::{DefaultEnvironment, default_environment};
+#[cfg(feature = "cuda")]
+pub(crate) use fpenv::DefaultEnvironment;
+pub(crate) use fpenv::default_environment;
 pub use isa::Isa;
 pub use memory::{ALIGNMENT, HostBuffer};
 pub use packed::Packed;
