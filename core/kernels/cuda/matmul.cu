@@ -30,7 +30,7 @@ const uint HAS_C = 128, HAS_BIAS = 256, RELU = 512;
 const uint SPLIT = 4096;
 
 // One operand's way into shared memory, where every row has one k: EDGE of the tile's rows or columns, BK of k, THREADS threads.
-// Behind the last row or column others are read again, as nobody takes the results; behind the last k are zeros. What lies along k
+// Behind the last k are zeros; behind the last row or column are zeros, or others again, as nobody takes the results. What lies along k
 // is turned round on its way: through registers (THROUGH), or element by element, which takes more instructions.
 template <uint EDGE, uint BK, uint THREADS, bool THROUGH>
 struct Operand {

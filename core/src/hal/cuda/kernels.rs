@@ -3,7 +3,6 @@
 use super::api::Handle;
 use super::shared::Shared;
 use crate::error::{Error, Result, Status, fail};
-use crate::hal::cpu::default_environment;
 use crate::hal::lowering::attention::Tile as AttentionTile;
 use crate::hal::lowering::tiles::{Cost, Sizes, Tile, tile};
 use crate::hal::lowering::{Kernels, Limits};
@@ -46,19 +45,20 @@ const MERGE: u32 = 2;
 /// Threads of the kernels that have no choice.
 const THREADS: u32 = 256;
 
+/// Tiles of products that there is PTX of, too.
+const MIDDLE: Cost = Cost { tile: held(128, [64, 64], [8, 4], 32), alone: 38.0, shared: 33.0, slots: 4 };
+const LEAST: Cost = Cost { tile: held(64, [16, 32], [2, 4], 64), alone: 17.0, shared: 8.8, slots: 4 };
+
 /// Tiles of products, as fast as they were beside each other on an H200, in the words of `lowering::tiles`.
 const TILES: [Cost; 4] = [
     Cost { tile: held(256, [128, 128], [8, 8], 16), alone: 110.0, shared: 95.0, slots: 2 },
-    Cost { tile: held(128, [64, 64], [8, 4], 32), alone: 38.0, shared: 33.0, slots: 4 },
+    MIDDLE,
     Cost { tile: held(128, [32, 64], [4, 4], 32), alone: 31.0, shared: 21.8, slots: 4 },
-    Cost { tile: held(64, [16, 32], [2, 4], 64), alone: 17.0, shared: 8.8, slots: 4 },
+    LEAST,
 ];
 
-/// Those that there is PTX of.
-const PORTABLE: [Cost; 2] = [
-    Cost { tile: held(128, [64, 64], [8, 4], 32), alone: 38.0, shared: 33.0, slots: 4 },
-    Cost { tile: held(64, [16, 32], [2, 4], 64), alone: 17.0, shared: 8.8, slots: 4 },
-];
+/// Those of GPUs that there is no machine code for.
+const PORTABLE: [Cost; 2] = [MIDDLE, LEAST];
 
 const fn held(threads: u32, [bm, bn]: [u32; 2], own: [u32; 2], bk: u32) -> Tile {
     let steps = 4 * 2 * bk * (bm + bn);
@@ -281,9 +281,9 @@ impl Modules {
                 let image = image(kernels, shared.physical.capability)?;
                 let mut module = ptr::null_mut();
                 // SAFETY: an image of ours, which lives until it returns.
-                let result = default_environment(|| unsafe {
+                let result = unsafe {
                     (api.module_load)(&mut module, image.as_ptr().cast(), 0, ptr::null_mut(), ptr::null_mut())
-                });
+                };
                 shared.check(result, "loading the operations' kernels")?;
                 loaded.modules[kernels as usize] = Some(module);
                 module

@@ -8,7 +8,6 @@ use super::shared::Shared;
 use super::stream::{CudaStream, of_device};
 use super::{cubin, ptx};
 use crate::error::{Error, Result, Status, fail};
-use crate::hal::cpu::default_environment;
 use crate::hal::{Kernel, KernelSource, Parameter, Slice, check_slice};
 use smallvec::SmallVec;
 use std::any::Any;
@@ -232,10 +231,10 @@ impl Module {
         let mut values = [log.as_mut_ptr().cast::<c_void>(), ptr::without_provenance_mut(log.len() - 1)];
         let mut handle = ptr::null_mut();
         // SAFETY: a module that is whole as far as can be seen; options and values are as many, and live until it returns.
-        let result = default_environment(|| unsafe {
+        let result = unsafe {
             let image = image.as_ptr().cast();
             (shared.api().module_load)(&mut handle, image, 2, options.as_mut_ptr(), values.as_mut_ptr())
-        });
+        };
         let status = match result {
             code::SUCCESS => return Ok(Module { shared: shared.clone(), handle }),
             code::INVALID_IMAGE | code::INVALID_PTX | code::INVALID_SOURCE | code::FILE_NOT_FOUND => {

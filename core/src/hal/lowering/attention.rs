@@ -1,6 +1,6 @@
 //! attention.
 
-use super::{Call, moves};
+use super::{Call, moves, pitch_of};
 use super::{Encoder, Kernels, Push};
 use crate::contract::{K_BLOCK, KEY_BLOCK};
 use crate::error::{Result, fail};
@@ -66,7 +66,7 @@ pub(super) fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()
     let scratch = if split { encoder.scratch(stored)? } else { 0 };
 
     if keys.max(queries) > MOST_LINES {
-        fail!(Unsupported, "attention: {queries} queries and {keys} keys; Vulkan kernels take up to {MOST_LINES}");
+        fail!(Unsupported, "attention: {queries} queries and {keys} keys; GPU kernels take up to {MOST_LINES}");
     }
     let lead = keys + if causal { 1 } else { queries };
     let [mut q, mut k, mut v, y] = [call.address(0), call.address(1), call.address(2), call.output.address];
@@ -76,7 +76,7 @@ pub(super) fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()
         q = in_rows(encoder, q, rows as u64, width)?;
         k = in_rows(encoder, k, of_keys, width)?;
         v = in_rows(encoder, v, of_keys, value_width)?;
-        pitches = pitches.map(|row| row.next_multiple_of(4));
+        pitches = [pitch_of(width)?, pitch_of(value_width)?];
     }
     let mut table = 0;
     let (mut axes, mut mask_row, mut mask_column) = (0, 0, 0);
@@ -137,7 +137,7 @@ pub(super) fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()
 
 /// Rows where they can be read by fours: a copy, unless they lie so already.
 fn in_rows(encoder: &mut dyn Encoder, address: u64, rows: u64, row: u32) -> Result<u64> {
-    let pitch = row.next_multiple_of(4);
+    let pitch = pitch_of(row)?;
     if (row == pitch && address.is_multiple_of(16)) || rows == 0 || row == 0 {
         return Ok(address);
     }

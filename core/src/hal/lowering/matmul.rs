@@ -1,7 +1,7 @@
 //! matmul, dot and ffn.
 
 use super::tiles::{Sizes, Tile, choose};
-use super::{Call, elementwise, moves};
+use super::{Call, elementwise, moves, pitch_of};
 use super::{Encoder, Kernels, Push};
 use crate::contract::{Activation, K_BLOCK};
 use crate::error::{Error, Result, Status, fail};
@@ -194,7 +194,7 @@ impl Product {
     fn in_rows(&mut self, encoder: &mut dyn Encoder, operand: usize, address: u64) -> Result<u64> {
         let Sizes { m, n, k, .. } = self.sizes;
         let (row, size) = (self.pitches[operand], if operand == 0 { m * k } else { k * n });
-        let pitch = row.next_multiple_of(4);
+        let pitch = pitch_of(row)?;
         if row == pitch && address.is_multiple_of(16) {
             return Ok(address);
         }

@@ -74,6 +74,14 @@ impl<'a> Call<'a> {
     }
 }
 
+/// Elements from one row to the next where rows are read by fours; kernels count a row's bytes in 32 bits.
+fn pitch_of(row: u32) -> Result<u32> {
+    match row.checked_next_multiple_of(4) {
+        Some(pitch) if pitch < 1 << 30 => Ok(pitch),
+        _ => fail!(Unsupported, "rows of {row} elements; this device's kernels take fewer than {}", (1u32 << 30) - 3),
+    }
+}
+
 /// Encodes a command, all of whose operands are on the device.
 pub fn encode(encoder: &mut dyn Encoder, command: &Command<'_>) -> Result<()> {
     let Command { op, attrs, inputs: views, output } = command;
@@ -89,7 +97,7 @@ pub fn encode(encoder: &mut dyn Encoder, command: &Command<'_>) -> Result<()> {
     for operand in call.inputs.iter().flatten().chain([&output]) {
         let n = operand.shape.elements();
         if n > MOST {
-            fail!(Unsupported, "{op}: an operand has {n} elements; Vulkan kernels take up to {MOST}");
+            fail!(Unsupported, "{op}: an operand has {n} elements; GPU kernels take up to {MOST}");
         }
     }
     // Embedding still has ids to check.
@@ -156,5 +164,21 @@ fn run(encoder: &mut dyn Encoder, op: Op, call: &Call<'_>) -> Result<()> {
         Op::Transpose => moves::transpose(encoder, call),
         Op::Concat => moves::concat(encoder, call),
         Op::Cast => cast::cast(encoder, call),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pitch_of;
+    use crate::error::Status;
+
+    #[test]
+    fn a_row_whose_bytes_need_more_than_32_bits_is_refused() {
+        for (row, pitch) in [(0, 0), (1, 4), (4, 4), (1021, 1024), ((1 << 30) - 4, (1 << 30) - 4)] {
+            assert_eq!(pitch_of(row).unwrap(), pitch);
+        }
+        for row in [(1 << 30) - 3, 1 << 30, u32::MAX] {
+            assert_eq!(pitch_of(row).unwrap_err().status(), Status::Unsupported, "{row}");
+        }
     }
 }

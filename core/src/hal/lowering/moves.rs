@@ -66,7 +66,7 @@ fn unit(everything: u64) -> u32 {
 /// Units of a result, which kernels must be able to count.
 fn count(units: u64) -> Result<u32> {
     if units > MOST as u64 {
-        fail!(Unsupported, "a move of {units} units; Vulkan kernels take up to {MOST}");
+        fail!(Unsupported, "a move of {units} units; GPU kernels take up to {MOST}");
     }
     Ok(units as u32)
 }
