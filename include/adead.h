@@ -190,6 +190,14 @@ enum {
   ADEAD_GELU_TANH = 1
 };
 
+// adead_priority: whose work begins first.
+enum {
+  /// As most streams.
+  ADEAD_PRIORITY_NORMAL = 0,
+  /// Before the others: short work whose result is waited for, beside work that takes long.
+  ADEAD_PRIORITY_HIGH = 1
+};
+
 // adead_contract_level: how a device keeps the arithmetic contract.
 enum {
   /// Its own instructions have the contract's bits.
@@ -501,6 +509,9 @@ typedef struct {
   int32_t reserved;
 } adead_parameter;
 
+/// Whose work begins first, one of `ADEAD_PRIORITY_...`.
+typedef int32_t adead_priority;
+
 /// An operation, one of `ADEAD_OP_...`.
 typedef int32_t adead_op;
 
@@ -789,6 +800,11 @@ ADEAD_API adead_status adead_context_device_at(const adead_context *context, siz
 /// through CUDA and Vulkan is one.
 ADEAD_API adead_status adead_gpu_count(size_t *out);
 
+/// Opens the best GPU, as "vulkan" does: one of its own memory before one in the processor, and a software one only where
+/// there is no other. `backend_unavailable` says why there is none.
+ADEAD_API
+adead_status adead_gpu_open(adead_context **out);
+
 /// What GPU `index` is: the preferred one is 0, software ones come last. It is not opened, and the contract level of one
 /// through Vulkan says `ADEAD_CONTRACT_EMULATED` as long as nobody has looked how it computes. The caller sets
 /// `out->struct_size`.
@@ -963,6 +979,13 @@ ADEAD_API void adead_recording_destroy(adead_recording *recording);
 
 /// A stream on the context's device.
 ADEAD_API adead_status adead_stream_create(const adead_context *context, adead_stream **out);
+
+/// A stream on the context's device with a priority: on an NVIDIA GPU through CUDA the work of `ADEAD_PRIORITY_HIGH` begins
+/// before that of other streams where both wait; elsewhere it is an ordinary stream.
+ADEAD_API
+adead_status adead_stream_create_with(const adead_context *context,
+                                      adead_priority priority,
+                                      adead_stream **out);
 
 /// Waits for what the stream was given and gives it up; NULL is fine.
 ADEAD_API void adead_stream_destroy(adead_stream *stream);

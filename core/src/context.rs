@@ -6,7 +6,7 @@ use crate::devices::{self, Opened, Slot};
 use crate::dispatch::{AutoDispatcher, DeviceProfile, Explanation, Places, Task, Why, calibration};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
-use crate::hal::cpu::{CpuDevice, Isa, Packed};
+use crate::hal::cpu::{CpuDevice, DefaultEnvironment, Isa, Packed};
 use crate::hal::{Device, DeviceInfo};
 use crate::ops::{Attrs, Family, Op};
 use crate::tensor::Tensor;
@@ -51,6 +51,7 @@ impl Context {
     /// A device by name, else the one that the configuration names; with options, and where they say nothing, with the
     /// configuration's.
     pub fn configured(device: Option<&str>, options: &ContextOptions, config: &Config) -> Result<Context> {
+        let _environment = DefaultEnvironment::enter();
         let device = match device.unwrap_or(config.device_name()) {
             "auto" if config.use_gpu == Some(false) => "cpu",
             device => device,
@@ -110,6 +111,7 @@ impl Context {
     /// begun and end. For a program that computes now and then; the next call takes both anew, which costs some 100 µs.
     /// May be called while others compute.
     pub fn trim(&self) {
+        let _environment = DefaultEnvironment::enter();
         self.cpu.trim();
         self.gpus.iter().filter_map(Slot::if_opened).for_each(|gpu| gpu.device.trim());
     }
@@ -143,12 +145,17 @@ impl Context {
 
     #[inline(never)]
     fn execute_among(&self, command: &mut Command<'_>) -> Result<()> {
+        // Costs are computed.
+        let _environment = DefaultEnvironment::enter();
         if let Some(id) = devices::place_of(command) {
             let slot = self.gpus.iter().find(|slot| slot.info().id == id);
             let Some(slot) = slot else {
                 fail!(InvalidArgument, "an operand is on {id}, which is not of this context")
             };
             return slot.opened()?.execute(command);
+        }
+        if self.dispatcher.done_before_others_begin(command) {
+            return self.cpu.execute(command);
         }
         // Packed operands are in the layout of the CPU's kernels.
         let packed = command.inputs.iter().flatten().any(|view| matches!(view.place(), Place::Packed(_)));

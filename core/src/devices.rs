@@ -3,6 +3,7 @@
 use crate::command::{Command, Inputs, Place, View, ViewMut};
 use crate::config::Config;
 use crate::error::{Error, Result, Status, fail};
+use crate::hal::cpu::DefaultEnvironment;
 #[cfg(feature = "cuda")]
 use crate::hal::cuda::{self, CudaDevice};
 use crate::hal::vulkan::{self, Opening, VulkanDevice};
@@ -22,8 +23,10 @@ impl Opened {
         Ok(Arc::new(Opened { device, stream }))
     }
 
-    /// Something with the stream, which is one thread's at a time.
+    /// Something with the stream, which is one thread's at a time. Drivers compute: they must not meet the host's floating-point modes
+    /// and traps.
     pub fn with<R>(&self, work: impl FnOnce(&mut dyn Stream) -> Result<R>) -> Result<R> {
+        let _environment = DefaultEnvironment::enter();
         work(&mut **self.stream.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -122,6 +125,7 @@ impl Slot {
     }
 
     fn open(&self) -> Result<Arc<Opened>> {
+        let _environment = DefaultEnvironment::enter();
         let (_backend, number) = self.info.id.split_once(':').unwrap_or_default();
         let Ok(number) = number.parse() else { fail!(Internal, "'{}' has no number", self.info.id) };
         let workers = Some(self.workers.clone());
@@ -141,6 +145,7 @@ pub fn gpus(config: &Config) -> Result<Vec<DeviceInfo>> {
     if config.visible_devices.as_deref() == Some("none") {
         return Ok(Vec::new());
     }
+    let _environment = DefaultEnvironment::enter();
     let (by_cuda, by_vulkan) = (by_cuda(), vulkan::enumerate());
     if let (Err(cuda), Err(vulkan)) = (&by_cuda, &by_vulkan) {
         fail!(BackendUnavailable, "{}; {}", cuda.message(), vulkan.message());

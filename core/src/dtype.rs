@@ -6,11 +6,12 @@ use std::fmt;
 /// The type of a tensor's elements.
 ///
 /// `f32` is computed in; `f16` and `bf16` are storage (widened exactly, computed in f32, narrowed to nearest even);
-/// `i32`, `i64` and `u32` hold ids and indices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// `i32`, `i64` and `u32` hold ids and indices. Where a language may leave it out, it is f32.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum DType {
     /// IEEE-754 binary32.
+    #[default]
     F32 = 0,
     /// IEEE-754 binary16, storage only.
     F16 = 1,

@@ -6,6 +6,7 @@ use adead_core::devices::gpus;
 use adead_core::gpu::{Buffer, Kernel, Operand, PipelineOptions};
 use adead_core::{Attrs, Context, DType, Gpu, Meta, Op, Shape, Status};
 use std::path::Path;
+use std::sync::Arc;
 
 fn backend() -> String {
     std::env::var("ADEAD_TEST_BACKEND").unwrap_or("vulkan".into())
@@ -238,4 +239,119 @@ fn thousands_of_buffers_and_many_threads() {
     });
     gpu.wait().unwrap();
     assert_eq!(gpu.memory().unwrap().allocations, 0, "{:?}", gpu.memory());
+}
+
+/// A host that rounds upwards, flushes, and has every floating-point exception trap.
+#[cfg(target_arch = "x86_64")]
+fn in_a_mode_of_its_own<R>(work: impl FnOnce() -> R) -> R {
+    use std::arch::asm;
+    let (mode, usual) = (0xc040u32, 0x1f80u32);
+    // SAFETY: MXCSR's reserved bits are clear; nothing is computed here until it is as before.
+    unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const mode) };
+    let result = work();
+    let mut after = 0u32;
+    // SAFETY: as above.
+    unsafe { asm!("stmxcsr [{}]", "ldmxcsr [{}]", in(reg) &raw mut after, in(reg) &raw const usual) };
+    // The low bits say what happened.
+    assert_eq!(after & !0x3f, mode, "the mode was left alone");
+    result
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn what_the_host_does_with_floats_is_its_own_business() {
+    let Some(gpu) = gpu() else { return };
+    let (rows, n) = (37, 41);
+    let values: Vec<f32> = (0..rows * n).map(|i| (i as f32 - 700.0) * 1e-3).collect();
+    let x = adead_core::Tensor::new(&values, &[rows, n]).unwrap();
+    let auto = Context::auto().unwrap();
+    let work = |gpu: &Gpu| -> adead_core::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        // One chooses among its devices, the other has one.
+        for context in [&auto, &**gpu] {
+            let sum = context.softmax(&context.add(&x, &x)?, -1)?;
+            bytes.extend_from_slice(sum.bytes());
+        }
+        let kernel = vecadd(gpu);
+        let mut stream = gpu.stream()?;
+        let (a, b) = (gpu.buffer(&values)?, gpu.buffer_zeroed(x.bytes().len())?);
+        stream.upload(&a, 0, x.bytes())?;
+        stream.copy((&a, 0), (&b, 0), x.bytes().len())?;
+        let groups = (values.len() as u32).div_ceil(kernel.workgroup()[0]);
+        stream.dispatch(
+            &kernel,
+            &[&a, &b, &b],
+            &(values.len() as u32).to_ne_bytes()[..kernel.push_bytes()],
+            [groups, 1, 1],
+        )?;
+        bytes.extend(stream.download(&b, 0, x.bytes().len())?.to_bytes()?);
+        stream.synchronize()?;
+        Ok(bytes)
+    };
+    let expected = work(&gpu).unwrap();
+    // As much of it as can be anew: what a driver does when something is used for the first time, it does in that mode.
+    let (again, explained) = in_a_mode_of_its_own(|| {
+        let gpu = Gpu::open(&backend());
+        let explained = auto.explain(Op::Add, &Attrs::default(), &[Some(&x), Some(&x)]).map(|_| ());
+        (gpu.and_then(|gpu| work(&gpu)), explained)
+    });
+    explained.unwrap();
+    assert!(again.unwrap() == expected);
+}
+
+#[test]
+fn buffers_over_memory_of_others() {
+    let Some(gpu) = gpu() else { return };
+    let owned = gpu.buffer(&[1.0f32, -2.0, 3.0, -4.0, 5.0]).unwrap();
+    let memory = owned.memory().unwrap();
+    let (id, owner) = (gpu.device_info().id.clone(), Arc::new(()));
+    let over = |device: &str, address: u64, bytes: usize| {
+        let kept = Box::new((memory.clone(), owner.clone()));
+        // SAFETY: the memory of a buffer of that device, which is kept with the owner; one place at a time uses it. What
+        // is not there is refused before it is used.
+        unsafe { gpu.buffer_over(device, address, bytes, kept) }
+    };
+    let Some(address) = memory.device_address() else {
+        assert_eq!(status(over(&id, 4096, 20)), Some(Status::Unsupported), "Vulkan's addresses are its own");
+        assert_eq!(Arc::strong_count(&owner), 1, "what is refused is given back");
+        return;
+    };
+    gpu.wait_for_others().unwrap();
+    assert_eq!(status(over("cuda:99", address, 20)), Some(Status::InvalidArgument), "another device's");
+    assert_eq!(status(over(&id, address + 4, 16)), Some(Status::InvalidArgument), "not aligned");
+    assert_eq!(Arc::strong_count(&owner), 1, "what is refused is given back");
+
+    let shared = over(&id, address, 20).unwrap();
+    assert_eq!(shared.to_vec::<f32>().unwrap(), [1.0, -2.0, 3.0, -4.0, 5.0]);
+    shared.write(4, &[7.0f32]).unwrap();
+    assert_eq!(owned.to_vec::<f32>().unwrap()[1], 7.0);
+    let result = gpu.buffer_zeroed(20).unwrap();
+    let meta = Meta::new(DType::F32, Shape::new(&[5]).unwrap());
+    let mut stream = gpu.stream().unwrap();
+    let operand = |buffer| Operand { buffer, offset: 0, meta: &meta };
+    stream.run(Op::Neg, &Attrs::default(), &[Some(operand(&shared))], operand(&result)).unwrap();
+    // Work keeps it.
+    drop(shared);
+    stream.synchronize().unwrap();
+    assert_eq!(result.to_vec::<f32>().unwrap(), [-1.0, -7.0, -3.0, 4.0, -5.0]);
+    drop(stream);
+    assert_eq!(Arc::strong_count(&owner), 1, "nothing uses it any more");
+
+    // Of 18 bytes the last word is not all theirs.
+    let odd = over(&id, address, 18).unwrap();
+    let mut stream = gpu.stream().unwrap();
+    assert_eq!(status(stream.clear(&odd, 0, 18)), Some(Status::InvalidArgument));
+    stream.clear(&odd, 0, 16).unwrap();
+    stream.synchronize().unwrap();
+    assert_eq!(owned.to_vec::<f32>().unwrap(), [0.0, 0.0, 0.0, 0.0, 5.0]);
+}
+
+#[test]
+fn buffers_become_tensors() {
+    let Some(gpu) = gpu() else { return };
+    let buffer = gpu.buffer(&[1i32, 2, 3, 4]).unwrap();
+    let meta = Meta::new(DType::I32, Shape::new(&[1, 3]).unwrap());
+    let tensor = buffer.to_tensor(4, &meta).unwrap();
+    assert_eq!((tensor.dims(), tensor.to_vec::<i32>().unwrap()), (&[1, 3][..], vec![2, 3, 4]));
+    assert_eq!(status(buffer.to_tensor(8, &meta)), Some(Status::InvalidArgument));
 }

@@ -62,6 +62,19 @@ static void devices(const adead_context *context) {
   FAILS(adead_memory(context, NULL), ADEAD_INVALID_ARGUMENT, "out is NULL");
 }
 
+/* The best GPU, without its name: the same device. */
+static void best(const adead_context *context) {
+  adead_context *opened = NULL;
+  adead_device_info info, own;
+  info.struct_size = own.struct_size = sizeof own;
+  OK(adead_gpu_open(&opened));
+  OK(adead_context_device_info(opened, &info));
+  OK(adead_context_device_info(context, &own));
+  CHECK(!strcmp(info.id, own.id));
+  adead_context_destroy(opened);
+  FAILS(adead_gpu_open(NULL), ADEAD_INVALID_ARGUMENT, "out is NULL");
+}
+
 static void buffers(const adead_context *context) {
   const unsigned char data[10] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, zeros[10] = {0};
   unsigned char changed[10] = {1, 2, 3, 77, 78, 6, 7, 8, 9, 10}, part[4] = {0}, two[2] = {77, 78};
@@ -371,6 +384,7 @@ int main(void) {
   hidden();
   context = open_gpu();
   devices(context);
+  best(context);
   buffers(context);
   kernels(context);
   modules(context);

@@ -12,7 +12,7 @@ static float x[N], y[N], sums[N];
 
 static adead_stream *stream(const adead_context *context) {
   adead_stream *made = NULL;
-  OK(adead_stream_create(context, &made));
+  OK(adead_stream_create_with(context, ADEAD_PRIORITY_HIGH, &made));
   return made;
 }
 
@@ -213,6 +213,7 @@ static void misuse(const adead_context *context, const adead_context *another) {
   int32_t done = 9;
   FAILS(adead_stream_create(NULL, &none), ADEAD_INVALID_ARGUMENT, "context is NULL");
   FAILS(adead_stream_create(context, NULL), ADEAD_INVALID_ARGUMENT, "out is NULL");
+  FAILS(adead_stream_create_with(context, 2, &none), ADEAD_INVALID_ARGUMENT, "priority is 2; it must be one of ADEAD_PRIORITY_");
   FAILS(adead_stream_upload(NULL, a, 0, x, 16), ADEAD_INVALID_ARGUMENT, "stream is NULL");
   FAILS(adead_stream_upload(it, NULL, 0, x, 16), ADEAD_INVALID_ARGUMENT, "buffer is NULL");
   FAILS(adead_stream_upload(it, a, 0, NULL, 16), ADEAD_INVALID_ARGUMENT, "data is NULL");

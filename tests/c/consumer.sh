@@ -47,6 +47,8 @@ pkg-config --modversion adead
 eval "cc $source/tests/c/consumer/main.c -o '$work/with_pkg_config' $(flags --cflags --libs)"
 needs_library "$work/with_pkg_config"
 LD_LIBRARY_PATH="$prefix/lib" "$work/with_pkg_config"
+eval "c++ -std=c++17 $source/tests/c/consumer/wrapper.cpp -o '$work/wrapper' $(flags --cflags --libs)"
+LD_LIBRARY_PATH="$prefix/lib" "$work/wrapper"
 rm "$prefix/lib/"libadead.so*
 eval "cc $source/tests/c/consumer/main.c -o '$work/with_pkg_config_static' $(flags --static --cflags --libs)"
 "$work/with_pkg_config_static"

@@ -60,6 +60,18 @@ pub unsafe extern "C" fn adead_gpu_count(out: *mut usize) -> adead_status {
     })
 }
 
+/// Opens the best GPU, as "vulkan" does: one of its own memory before one in the processor, and a software one only where
+/// there is no other. `backend_unavailable` says why there is none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_gpu_open(out: *mut *mut adead_context) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let out = unsafe { Out::new(out, "out") }?;
+        out.give(adead_context(adead_core::Gpu::new()?.context().clone()));
+        Ok(())
+    })
+}
+
 /// What GPU `index` is: the preferred one is 0, software ones come last. It is not opened, and the contract level of one
 /// through Vulkan says `ADEAD_CONTRACT_EMULATED` as long as nobody has looked how it computes. The caller sets
 /// `out->struct_size`.

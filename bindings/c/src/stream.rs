@@ -8,7 +8,7 @@ use crate::op::{adead_attrs, adead_op, operation};
 use crate::pointers::{Out, array, dimensions, exclusive, fail, reference};
 use crate::status::{adead_status, guard, guard_destroy};
 use crate::tensor::{adead_dtype, dtype};
-use adead_core::gpu::{Operand, Stream};
+use adead_core::gpu::{Operand, Priority, Stream};
 use adead_core::{Attrs, Meta, Result, Shape};
 use std::ffi::c_void;
 
@@ -58,6 +58,29 @@ pub unsafe extern "C" fn adead_stream_create(
         // SAFETY: the caller vouches for the pointers.
         let (context, out) = unsafe { (reference(context, "context")?, Out::new(out, "out")?) };
         out.give(adead_stream(context.0.stream()?));
+        Ok(())
+    })
+}
+
+/// Whose work begins first, one of `ADEAD_PRIORITY_…`.
+pub type adead_priority = i32;
+
+/// A stream on the context's device with a priority: on an NVIDIA GPU through CUDA the work of `ADEAD_PRIORITY_HIGH` begins
+/// before that of other streams where both wait; elsewhere it is an ordinary stream.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_stream_create_with(
+    context: *const adead_context,
+    priority: adead_priority,
+    out: *mut *mut adead_stream,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (context, out) = unsafe { (reference(context, "context")?, Out::new(out, "out")?) };
+        let known = [Priority::Normal, Priority::High].into_iter().find(|&known| known as adead_priority == priority);
+        let Some(priority) = known else {
+            fail!(InvalidArgument, "priority is {priority}; it must be one of ADEAD_PRIORITY_…");
+        };
+        out.give(adead_stream(context.0.stream_with(priority)?));
         Ok(())
     })
 }

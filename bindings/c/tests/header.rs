@@ -2,7 +2,7 @@
 
 use adead_c::{ADEAD_BACKEND_AUTO, ADEAD_BACKEND_CPU, ADEAD_BACKEND_CUDA, ADEAD_BACKEND_VULKAN};
 use adead_core::contract::{Activation, GeluForm};
-use adead_core::hal::{ContractLevel, DeviceKind};
+use adead_core::hal::{ContractLevel, DeviceKind, Priority};
 use adead_core::hardware::Mode;
 use adead_core::program::{Direction, Format, RunOptions};
 use adead_core::{Attrs, DType, Family, Op, Status};
@@ -119,6 +119,9 @@ fn all_constants() -> String {
         &[GeluForm::Erf, GeluForm::Tanh],
         |form| form as i64,
     );
+    to.push_str("// adead_priority: whose work begins first.\n");
+    let priorities = [Priority::Normal, Priority::High];
+    constants(to, "ADEAD_PRIORITY", &enum_text("hal/mod.rs", "Priority"), &priorities, |priority| priority as i64);
     to.push_str("// adead_contract_level: how a device keeps the arithmetic contract.\n");
     let levels = [ContractLevel::Native, ContractLevel::Emulated];
     constants(to, "ADEAD_CONTRACT", &enum_text("hal/mod.rs", "ContractLevel"), &levels, |level| level as i64);

@@ -2,10 +2,10 @@
 
 pub use adead_core::contract::{self, Activation, GeluForm};
 pub use adead_core::{
-    AttentionOptions, Attrs, Axis, Command, Context, ContextOptions, Cost, DType, Element, Error, Gpu, MatmulOptions,
-    Meta, Op, Packed, Permutation, Result, Shape, Status, Tensor, VERSION, View, ViewMut,
+    AttentionOptions, Attrs, Axis, Command, Context, ContextOptions, Cost, DType, Element, Error, Gpu, MAX_RANK,
+    MatmulOptions, Meta, Op, OpInfo, Packed, Permutation, Result, Shape, Status, Tensor, VERSION, View, ViewMut,
 };
-pub use adead_core::{config, gpu, hardware, layout, memory, program};
+pub use adead_core::{config, files, gpu, hardware, layout, memory, program};
 
 /// Which device an operation runs on, and why: `docs/dispatch.md`.
 pub mod dispatch {
@@ -17,7 +17,7 @@ pub mod dispatch {
 pub mod device {
     pub use adead_core::devices::gpus;
     pub use adead_core::hal::cpu::Isa;
-    pub use adead_core::hal::{ContractLevel, DeviceInfo, DeviceKind, MemoryUse, Parameter};
+    pub use adead_core::hal::{Buffer, ContractLevel, DeviceInfo, DeviceKind, MemoryUse, Parameter};
 }
 
 /// What a SPIR-V module says of itself, without a device: entry points, buffers, push constants, specialization constants.

@@ -52,7 +52,7 @@ struct Operand {
             }
             const uint ACROSS = EDGE / 4, ROWS = THREADS > ACROSS ? THREADS / ACROSS : 1;
             uint inner = start + (THREADS > ACROSS ? t / ACROSS : 0);
-            // What fills a row up is not read.
+            // What fills a row up is not asked for; machine code reads all 16 bytes nevertheless, so it is there and set.
             uint outer = first + t % ACROSS * 4, some = outer < extent ? min(extent - outer, 4u) : 0;
             const float *column = from + (outer < extent ? outer : 0);
             to += (THREADS > ACROSS ? t / ACROSS : 0) * PITCH + t % ACROSS * 4;

@@ -2,8 +2,8 @@
 #pragma once
 #include "contract.cuh"
 
-// So many numbers, 1 or 4, from global to shared memory, of which the first `there` are read; the others become zeros. They arrive
-// later, where the GPU can do that.
+// So many numbers, 1 or 4, from global to shared memory, of which the first `there` are asked for. The others must be readable all
+// the same unless `there` is 0, as ptxas reads all or none. They arrive later, where the GPU can do that.
 template <uint NUMBERS>
 INLINE void copy_async(float *to, const float *from, const uint there) {
 #if __CUDA_ARCH__ >= 800

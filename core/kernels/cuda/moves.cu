@@ -16,7 +16,7 @@ struct Arguments {
     // Where wrong ids are said: the complement of the first one's position, the id in two words, the table's rows.
     uint *fault;
     uint rank;
-    // transpose: i is below m and j below n. Else n units, ids or elements.
+    // transpose: i is below m and j below n. Else n units, ids or elements; copy: of a row, m units are x's, and then the last again.
     uint m, n;
     // transpose: squares along both; elements between neighbours along j of x and along i of y.
     uint m_squares, n_squares, x_row, y_row;
@@ -122,9 +122,9 @@ extern "C" __global__ void __launch_bounds__(256) copy(const Arguments s, const 
 #pragma unroll 1
         for (uint k = 0; k < WIDE; k++) {
             uint i = min(first + 256 * k, s.n - 1), row = i / s.inner, column = i - row * s.inner;
-            size_t of_x = column, of_y = column;
+            size_t of_x = min(column, s.m - 1), of_y = column;
             if (c.function == GATHER) {
-                of_x += size_t(id(s, c.kind, row)) * s.inner;
+                of_x = column + size_t(id(s, c.kind, row)) * s.inner;
                 of_y = i;
             } else {
 #pragma unroll 1

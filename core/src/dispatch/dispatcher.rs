@@ -8,6 +8,7 @@ use super::explain::Explanation;
 use super::profile::{DeviceProfile, Kind};
 use crate::command::{Command, Place};
 use crate::error::{Result, fail};
+use crate::hal::cpu::DefaultEnvironment;
 use crate::ops::Family;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -20,6 +21,8 @@ pub struct AutoDispatcher {
     steps: [Vec<AtomicU64>; Family::COUNT],
     thresholds: [AtomicUsize; Family::COUNT],
     forced: AtomicUsize,
+    /// What the other devices but the first take at least, whatever there is to do.
+    others_ns: f64,
     /// Held while something is set.
     setting: Mutex<()>,
 }
@@ -67,11 +70,13 @@ impl AutoDispatcher {
         }
         // Launches and threads that wake make costs cross more than once; alone, a device needs one step.
         let words = 3 * profiles.len() - 2;
+        let others_ns = profiles[1..].iter().map(|profile| profile.launch_ns).fold(f64::INFINITY, f64::min);
         let dispatcher = AutoDispatcher {
             profiles,
             steps: std::array::from_fn(|_| (0..words).map(|_| AtomicU64::new(NO_LIMIT << 8)).collect()),
             thresholds: std::array::from_fn(|_| AtomicUsize::new(NONE)),
             forced: AtomicUsize::new(NONE),
+            others_ns,
             setting: Mutex::new(()),
         };
         Family::ALL.into_iter().for_each(|family| dispatcher.compute_steps(family));
@@ -122,6 +127,19 @@ impl AutoDispatcher {
         if self.profiles.len() == 1 { self.only() } else { self.choose_task(&self.task(command)) }
     }
 
+    /// Whether the first device has done a command on host memory before any other would have begun: it is chosen then, and no
+    /// task needs to be made and priced to find that out.
+    #[inline]
+    pub(crate) fn done_before_others_begin(&self, command: &Command<'_>) -> bool {
+        let (host, family) = (&self.profiles[0], command.op.family());
+        if host.kind != Kind::Cpu || self.forced().is_some() || self.threshold(family).is_some() {
+            return false;
+        }
+        let cost = command.op.info().cost(&command.attrs, command.inputs, command.output.meta());
+        let fits = host.memory == 0 || cost.bytes <= host.memory as f64;
+        fits && host.launch_ns + host.compute_ns(family, &cost) <= self.others_ns
+    }
+
     /// The device for a task, and why.
     pub fn choose_task(&self, task: &Task) -> Decision {
         if let Some(device) = self.forced() {
@@ -157,6 +175,7 @@ impl AutoDispatcher {
 
     /// The same for a task.
     pub fn explain_task(&self, task: &Task) -> Explanation<'_> {
+        let _environment = DefaultEnvironment::enter();
         Explanation::new(self, task, self.choose_task(task))
     }
 
@@ -271,6 +290,7 @@ impl AutoDispatcher {
 
     /// Computes the steps of a family anew.
     fn compute_steps(&self, family: Family) {
+        let _environment = DefaultEnvironment::enter();
         let limit = self.thresholds[family as usize].load(Relaxed);
         let words = &self.steps[family as usize];
         let mut next = 0;

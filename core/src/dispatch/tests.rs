@@ -315,6 +315,31 @@ fn the_chosen_device_is_never_dearer_than_another() {
 }
 
 #[test]
+fn what_is_done_before_others_begin_is_the_hosts() {
+    let (mut draw, mut known) = (Draw(7), [0, 0]);
+    let attrs = Attrs::default();
+    for round in 0..3000 {
+        let machine = draw.machine(1 + round % 3);
+        let (n, op) = (draw.between(0, 9) as usize, [Op::Matmul, Op::Relu, Op::Add][round % 3]);
+        let dims = Shape::new(&[n, n]).unwrap();
+        let (meta, values) = (Meta::new(DType::F32, dims), vec![0f32; n * n]);
+        let x = Some(View::f32(&values, &meta).unwrap());
+        let (inputs, mut result) = ([x, x], vec![0f32; n * n]);
+        let inputs = if op == Op::Relu { &inputs[..1] } else { &inputs[..] };
+        let command = Command::new(op, attrs, inputs, ViewMut::f32(&mut result, &meta).unwrap()).unwrap();
+        let done = machine.done_before_others_begin(&command);
+        known[usize::from(done)] += 1;
+        assert!(!done || machine.choose(&command).device == 0, "{op} of {n}");
+        machine.force(Some(&machine.profiles()[1].id)).unwrap();
+        assert!(!machine.done_before_others_begin(&command), "what is forced is obeyed");
+        machine.force(None).unwrap();
+        machine.set_threshold(op.family(), Some(1));
+        assert!(!machine.done_before_others_begin(&command), "a threshold is obeyed");
+    }
+    assert!(known.iter().all(|&n| n > 300), "{known:?}");
+}
+
+#[test]
 fn what_one_thread_sets_others_may_read_meanwhile() {
     let machine = machine();
     std::thread::scope(|scope| {

@@ -3,8 +3,9 @@
 use crate::command::Meta;
 use crate::devices::Opened;
 use crate::error::{Result, fail};
+use crate::hal::cpu::DefaultEnvironment;
 use crate::hal::{self, DeviceInfo};
-use crate::tensor::Element;
+use crate::tensor::{Element, Tensor};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -28,9 +29,14 @@ pub struct Operand<'a> {
 
 impl Buffer {
     pub(super) fn new(opened: &Arc<Opened>, bytes: usize, zeroed: bool) -> Result<Buffer> {
+        let _environment = DefaultEnvironment::enter();
         let device = &opened.device;
         let memory = if zeroed { device.allocate(bytes)? } else { device.allocate_unset(bytes)? };
         Ok(Buffer { opened: opened.clone(), memory: RwLock::new(Some(memory)), bytes })
+    }
+
+    pub(super) fn over(opened: &Arc<Opened>, memory: Arc<dyn hal::Buffer>, bytes: usize) -> Buffer {
+        Buffer { opened: opened.clone(), memory: RwLock::new(Some(memory)), bytes }
     }
 
     /// Bytes.
@@ -81,6 +87,15 @@ impl Buffer {
     pub fn read_bytes(&self, offset: usize, into: &mut [u8]) -> Result<()> {
         let memory = self.memory()?;
         self.opened.with(|stream| stream.read(&*memory, offset, into))
+    }
+
+    /// Part of it as a tensor, from a byte offset on. `invalid_argument` if there is less or it was freed.
+    pub fn to_tensor(&self, offset: usize, meta: &Meta) -> Result<Tensor> {
+        Tensor::filled(meta, |to| {
+            // SAFETY: the new tensor's memory, which nobody else has; it is written before it is read.
+            let into = unsafe { std::slice::from_raw_parts_mut(to.host()?, meta.bytes()) };
+            self.read_bytes(offset, into)
+        })
     }
 
     /// All of it as values. `invalid_argument` if its size is no multiple of theirs.

@@ -3,6 +3,7 @@
 use super::{Buffer, same};
 use crate::devices::{Opened, same_through};
 use crate::error::{Error, Result, Status, fail};
+use crate::hal::cpu::DefaultEnvironment;
 use crate::hal::{self, DeviceInfo, KernelSource, Parameter, Slice};
 use smallvec::SmallVec;
 use std::fmt;
@@ -102,6 +103,7 @@ impl Kernel {
         }
         let PipelineOptions { entry, constants, workgroup } = options;
         let source = KernelSource { code: &code, entry: entry.as_deref(), constants, workgroup: *workgroup };
+        let _environment = DefaultEnvironment::enter();
         let built = opened.device.kernel(&source)?;
         Ok(Kernel { opened, code, built })
     }

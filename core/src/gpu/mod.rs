@@ -14,9 +14,11 @@ pub use stream::{Download, Event, Fence, Recording, Stream, Timestamp};
 
 use crate::context::{Context, ContextOptions};
 use crate::devices::{Opened, no_gpu};
-use crate::error::Result;
+use crate::error::{Result, fail};
 use crate::files::read;
 use crate::hal::MemoryUse;
+pub use crate::hal::Priority;
+use crate::hal::cpu::DefaultEnvironment;
 use crate::program::Program;
 use crate::tensor::Element;
 use std::ops::Deref;
@@ -75,6 +77,35 @@ impl Context {
     /// A buffer of so many bytes, zeroed.
     pub fn buffer_zeroed(&self, bytes: usize) -> Result<Buffer> {
         Buffer::new(self.working()?, bytes, true)
+    }
+
+    /// A buffer over CUDA memory that somebody else has, without a copy; its address is a multiple of 16. `device` is the id of
+    /// the CUDA device that it is on. `owner` is dropped when neither the buffer nor work uses the memory any more. What CUDA's
+    /// default stream was given before is done when it returns. `invalid_argument` if the context's GPU is another,
+    /// `unsupported` if it is not a CUDA device.
+    ///
+    /// # Safety
+    /// So many bytes are there on that device until `owner` is dropped, and whoever else uses them orders that use.
+    pub unsafe fn buffer_over(
+        &self,
+        device: &str,
+        address: u64,
+        bytes: usize,
+        owner: Box<dyn Send + Sync>,
+    ) -> Result<Buffer> {
+        let opened = self.working()?;
+        let own = &opened.device.info().id;
+        if device != own {
+            fail!(InvalidArgument, "the memory is on {device} and the context on {own}: open '{device}'");
+        }
+        // SAFETY: passed on.
+        Ok(Buffer::over(opened, unsafe { opened.device.over(address, bytes, owner) }?, bytes))
+    }
+
+    /// Waits for what others, who share memory of this context, gave CUDA's default stream; on other devices there is nothing
+    /// to wait for.
+    pub fn wait_for_others(&self) -> Result<()> {
+        self.working()?.device.wait_for_others()
     }
 
     /// A kernel from a SPIR-V file, with the entry point called `main`, else its first, and every specialization constant at its
@@ -166,11 +197,18 @@ impl Context {
 
     /// A stream of its own.
     pub fn stream(&self) -> Result<Stream> {
-        Stream::new(self.working()?.clone())
+        self.stream_with(Priority::Normal)
+    }
+
+    /// A stream of its own with that priority: on an NVIDIA GPU through CUDA the work of [`Priority::High`] begins before that of
+    /// other streams; elsewhere it is an ordinary stream.
+    pub fn stream_with(&self, priority: Priority) -> Result<Stream> {
+        Stream::new(self.working()?.clone(), priority)
     }
 
     /// The memory of the context's GPU, or of the host where it has none.
     pub fn memory(&self) -> Result<MemoryUse> {
+        let _environment = DefaultEnvironment::enter();
         Ok(self.working()?.device.memory())
     }
 }

@@ -4,9 +4,11 @@ use super::{Buffer, Kernel, Operand, same};
 use crate::command::{Command, Inputs, View, ViewMut};
 use crate::devices::Opened;
 use crate::error::{Result, fail};
-use crate::hal::{self, Slice};
+use crate::hal::cpu::DefaultEnvironment;
+use crate::hal::{self, Priority, Slice};
 use crate::ops::{Attrs, Op};
 use smallvec::SmallVec;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,9 +18,35 @@ pub struct Stream {
     stream: Box<dyn hal::Stream>,
 }
 
+/// A device's stream in the default floating-point environment.
+struct Entered<'a> {
+    stream: &'a mut dyn hal::Stream,
+    _environment: DefaultEnvironment,
+}
+
+impl<'a> Deref for Entered<'a> {
+    type Target = dyn hal::Stream + 'a;
+
+    fn deref(&self) -> &Self::Target {
+        self.stream
+    }
+}
+
+impl DerefMut for Entered<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.stream
+    }
+}
+
 impl Stream {
-    pub(super) fn new(opened: Arc<Opened>) -> Result<Stream> {
-        Ok(Stream { stream: opened.device.clone().stream()?, opened })
+    pub(super) fn new(opened: Arc<Opened>, priority: Priority) -> Result<Stream> {
+        let _environment = DefaultEnvironment::enter();
+        Ok(Stream { stream: opened.device.clone().stream_with(priority)?, opened })
+    }
+
+    /// The device's stream: drivers compute, and must not meet the host's floating-point modes and traps.
+    fn stream(&mut self) -> Entered<'_> {
+        Entered { stream: &mut *self.stream, _environment: DefaultEnvironment::enter() }
     }
 
     fn memory(&self, buffer: &Buffer) -> Result<Arc<dyn hal::Buffer>> {
@@ -32,31 +60,31 @@ impl Stream {
     /// Enqueues a copy of host bytes to a buffer from a byte offset on; the bytes are the caller's again when it returns.
     pub fn upload(&mut self, buffer: &Buffer, offset: usize, bytes: &[u8]) -> Result<()> {
         let memory = self.memory(buffer)?;
-        self.stream.write(&*memory, offset, bytes)
+        self.stream().write(&*memory, offset, bytes)
     }
 
     /// Enqueues a copy of part of a buffer to the host.
     pub fn download(&mut self, buffer: &Buffer, offset: usize, bytes: usize) -> Result<Download> {
         let memory = self.memory(buffer)?;
-        Ok(Download(self.stream.download(Slice { buffer: &*memory, offset, bytes })?))
+        Ok(Download(self.stream().download(Slice { buffer: &*memory, offset, bytes })?))
     }
 
     /// Enqueues a copy of so many bytes between buffers, given with their byte offsets.
     pub fn copy(&mut self, from: (&Buffer, usize), to: (&Buffer, usize), bytes: usize) -> Result<()> {
         let (source, target) = (self.memory(from.0)?, self.memory(to.0)?);
         let slice = |buffer, offset| Slice { buffer, offset, bytes };
-        self.stream.copy(slice(&*source, from.1), slice(&*target, to.1))
+        self.stream().copy(slice(&*source, from.1), slice(&*target, to.1))
     }
 
     /// Enqueues the zeroing of part of a buffer.
     pub fn clear(&mut self, buffer: &Buffer, offset: usize, bytes: usize) -> Result<()> {
         let memory = self.memory(buffer)?;
-        self.stream.clear(Slice { buffer: &*memory, offset, bytes })
+        self.stream().clear(Slice { buffer: &*memory, offset, bytes })
     }
 
     /// Enqueues a kernel; see [`Context::dispatch_with`](crate::Context::dispatch_with).
     pub fn dispatch(&mut self, kernel: &Kernel, buffers: &[&Buffer], push: &[u8], groups: [u32; 3]) -> Result<()> {
-        kernel.dispatch(&mut *self.stream, buffers, push, groups)
+        kernel.dispatch(&mut *self.stream(), buffers, push, groups)
     }
 
     /// Enqueues an operation on buffers. Operands are in its order, `None` where an optional one is left out; the output's
@@ -79,22 +107,22 @@ impl Stream {
         }
         let memory = self.memory(output.buffer)?;
         let output = ViewMut::buffer(&*memory, output.offset, output.meta)?;
-        self.stream.submit(&mut [Command::new(op, *attrs, &views, output)?])
+        self.stream().submit(&mut [Command::new(op, *attrs, &views, output)?])
     }
 
     /// The point after everything enqueued.
     pub fn event(&mut self) -> Result<Event> {
-        Ok(Event::new(self.stream.event()?))
+        Ok(Event::new(self.stream().event()?))
     }
 
     /// Everything enqueued from now on waits for an event of this device.
     pub fn wait_for(&mut self, event: &Event) -> Result<()> {
-        self.stream.wait(&*event.0)
+        self.stream().wait(&*event.0)
     }
 
     /// Enqueues the taking of a time.
     pub fn timestamp(&mut self) -> Result<Timestamp> {
-        Ok(Timestamp(self.stream.timestamp()?))
+        Ok(Timestamp(self.stream().timestamp()?))
     }
 
     /// Records what `work` enqueues instead of running it. Uploads, downloads and events can't be recorded.
@@ -109,33 +137,33 @@ impl Stream {
     /// From here to [`Stream::finish_recording`], what is enqueued is recorded: [`Stream::record`] for callers that have no
     /// closure to give. `invalid_argument` while recording already, `unsupported` on the CPU.
     pub fn start_recording(&mut self) -> Result<()> {
-        self.stream.start_recording()
+        self.stream().start_recording()
     }
 
     /// What was recorded. `invalid_argument` unless the stream is recording.
     pub fn finish_recording(&mut self) -> Result<Recording> {
-        Ok(Recording(self.stream.finish_recording()?))
+        Ok(Recording(self.stream().finish_recording()?))
     }
 
     /// Enqueues a recording.
     pub fn replay(&mut self, recording: &Recording) -> Result<()> {
-        self.stream.replay(&*recording.0)
+        self.stream().replay(&*recording.0)
     }
 
     /// Hands what was enqueued to the device now, without waiting. Work begins by itself; this only spares it a wait behind
     /// what is under way.
     pub fn flush(&mut self) -> Result<()> {
-        self.stream.flush()
+        self.stream().flush()
     }
 
     /// Waits until everything enqueued has finished.
     pub fn synchronize(&mut self) -> Result<()> {
-        self.stream.synchronize()
+        self.stream().synchronize()
     }
 
     /// Whether everything enqueued has finished.
     pub fn query(&mut self) -> Result<bool> {
-        self.stream.is_idle()
+        self.stream().is_idle()
     }
 }
 
@@ -153,16 +181,19 @@ impl Event {
 
     /// Whether the stream has come there.
     pub fn is_done(&self) -> Result<bool> {
+        let _environment = DefaultEnvironment::enter();
         self.0.is_done()
     }
 
     /// Waits until it has.
     pub fn wait(&self) -> Result<()> {
+        let _environment = DefaultEnvironment::enter();
         self.0.wait(u64::MAX)
     }
 
     /// Waits at most so long; `not_ready` if that did not suffice.
     pub fn wait_for(&self, most: Duration) -> Result<()> {
+        let _environment = DefaultEnvironment::enter();
         self.0.wait(most.as_nanos().try_into().unwrap_or(u64::MAX))
     }
 }
@@ -178,11 +209,13 @@ impl Download {
 
     /// Whether they have arrived.
     pub fn is_done(&self) -> Result<bool> {
+        let _environment = DefaultEnvironment::enter();
         self.0.is_done()
     }
 
     /// Waits for them and copies them; `into` has as many bytes.
     pub fn take(self, into: &mut [u8]) -> Result<()> {
+        let _environment = DefaultEnvironment::enter();
         self.0.take(into)
     }
 
@@ -201,6 +234,7 @@ pub struct Timestamp(Arc<dyn hal::Timestamp>);
 impl Timestamp {
     /// Nanoseconds since an earlier one of the same device; `not_ready` before both were taken.
     pub fn since(&self, earlier: &Timestamp) -> Result<u64> {
+        let _environment = DefaultEnvironment::enter();
         Ok(self.0.nanoseconds()?.saturating_sub(earlier.0.nanoseconds()?))
     }
 }

@@ -151,6 +151,16 @@ pub struct Slice<'a> {
     pub bytes: usize,
 }
 
+/// Whose work begins first where a device has work of several streams to begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Priority {
+    /// As most streams.
+    #[default]
+    Normal,
+    /// Before the others: short work whose result is waited for, beside work that takes long.
+    High,
+}
+
 /// A device. Shareable between threads.
 pub trait Device: Send + Sync {
     /// What it is.
@@ -165,8 +175,29 @@ pub trait Device: Send + Sync {
     /// Memory on it with whatever was there before: for what is written before it is read.
     fn allocate_unset(&self, bytes: usize) -> Result<Arc<dyn Buffer>>;
 
+    /// Memory of this device that somebody else has, as a buffer: CUDA's by its address, which is a multiple of 16. `owner` is
+    /// dropped when neither the buffer nor work uses it any more. What CUDA's default stream was given before is done when it
+    /// returns. `unsupported` where the device has no addresses to share.
+    ///
+    /// # Safety
+    /// So many bytes are there on this device until `owner` is dropped.
+    unsafe fn over(&self, _address: u64, _bytes: usize, _owner: Box<dyn Send + Sync>) -> Result<Arc<dyn Buffer>> {
+        fail!(Unsupported, "{} has no buffers over others' memory", self.info().id)
+    }
+
+    /// Waits for what others gave the device's default stream, CUDA's: before memory that they used is used again.
+    fn wait_for_others(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// A queue of work. Belongs to one thread at a time.
-    fn stream(self: Arc<Self>) -> Result<Box<dyn Stream>>;
+    fn stream(self: Arc<Self>) -> Result<Box<dyn Stream>> {
+        self.stream_with(Priority::Normal)
+    }
+
+    /// A queue of work whose kernels begin before those of others where both wait. A device without priorities takes it for an
+    /// ordinary one: only when work is done may differ.
+    fn stream_with(self: Arc<Self>, priority: Priority) -> Result<Box<dyn Stream>>;
 
     /// Builds a user's kernel. `invalid_kernel` for a module that is malformed or refused by the driver, `unsupported` where it
     /// asks for what the device has not.
@@ -186,6 +217,11 @@ pub trait Buffer: Send + Sync {
 
     /// Its first byte, where the host can address it.
     fn host_pointer(&self) -> Option<NonNull<u8>>;
+
+    /// Its first byte, where kernels of others on the same device can address it: CUDA's.
+    fn device_address(&self) -> Option<u64> {
+        None
+    }
 
     /// Itself, for its own backend.
     fn as_any(&self) -> &dyn Any;

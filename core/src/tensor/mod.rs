@@ -6,7 +6,7 @@ use crate::command::{Meta, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::hal::cpu::HostBuffer;
-use crate::shape::Shape;
+use crate::shape::{MAX_RANK, Shape};
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -51,9 +51,27 @@ struct Value {
 /// Whose memory it is.
 enum Storage {
     Own(HostBuffer),
-    /// That of the tensor that it is a reshape of; never itself a reshape.
-    Of(Tensor),
+    Of(Origin),
 }
+
+/// Memory that is not the tensor's own.
+enum Origin {
+    /// That of the tensor that it is a reshape of; never itself a reshape.
+    Tensor(Tensor),
+    /// Somebody else's.
+    Foreign(Box<Foreign>),
+}
+
+/// Somebody else's memory, with what keeps it.
+struct Foreign {
+    start: NonNull<u8>,
+    _owner: Box<dyn Send + Sync>,
+}
+
+// SAFETY: it is only read, and whoever made it vouched that nobody writes to it.
+unsafe impl Send for Foreign {}
+// SAFETY: the same.
+unsafe impl Sync for Foreign {}
 
 impl Tensor {
     /// A tensor of a slice's values: `Tensor::new(&[1.0f32, 2.0], &[2])`. `shape_mismatch` if the lengths differ.
@@ -99,7 +117,8 @@ impl Tensor {
     fn pointer(&self) -> NonNull<u8> {
         match &self.0.storage {
             Storage::Own(buffer) => buffer.pointer(),
-            Storage::Of(origin) => origin.pointer(),
+            Storage::Of(Origin::Tensor(origin)) => origin.pointer(),
+            Storage::Of(Origin::Foreign(foreign)) => foreign.start,
         }
     }
 
@@ -134,10 +153,42 @@ impl Tensor {
             );
         }
         let origin = match &self.0.storage {
-            Storage::Own(_) => self,
-            Storage::Of(origin) => origin,
+            Storage::Of(Origin::Tensor(origin)) => origin,
+            _ => self,
         };
-        Ok(Tensor::place(&Meta::new(self.dtype(), shape), Storage::Of(origin.clone())))
+        Ok(Tensor::place(&Meta::new(self.dtype(), shape), Storage::Of(Origin::Tensor(origin.clone()))))
+    }
+
+    /// `count` entries of the first axis from `first` on, without a copy. `shape_mismatch` for a scalar, `invalid_argument`
+    /// beyond the end.
+    pub fn rows(&self, first: usize, count: usize) -> Result<Tensor> {
+        let mut dims = [0; MAX_RANK];
+        let dims = &mut dims[..self.dims().len()];
+        dims.copy_from_slice(self.dims());
+        let Some(rows) = dims.first_mut() else { fail!(ShapeMismatch, "a scalar has no rows") };
+        if first > *rows || count > *rows - first {
+            fail!(InvalidArgument, "there are no {count} rows from {first} on in {}", self.0.meta.shape);
+        }
+        let all = std::mem::replace(rows, count);
+        let meta = Meta::new(self.dtype(), Shape::new(dims)?);
+        let skipped = self.0.meta.bytes().checked_div(all).unwrap_or(0) * first;
+        // SAFETY: `skipped` bytes and those of `count` rows are inside the tensor, which is kept and never written.
+        unsafe { Tensor::foreign(self.pointer().add(skipped), &meta, Box::new(self.clone())) }
+    }
+
+    /// A tensor in somebody else's memory, without a copy; `owner` is dropped with the last of its clones.
+    /// `invalid_argument` unless the memory is aligned for the dtype.
+    ///
+    /// # Safety
+    /// `start` points to `meta.bytes()` initialised bytes, which stay until `owner` is dropped and which nobody writes
+    /// while a clone is there.
+    pub unsafe fn foreign(start: NonNull<u8>, meta: &Meta, owner: Box<dyn Send + Sync>) -> Result<Tensor> {
+        let size = meta.dtype.size();
+        if !start.as_ptr().addr().is_multiple_of(size) {
+            fail!(InvalidArgument, "memory at {start:p} is not aligned for {}'s {size} bytes", meta.dtype);
+        }
+        let foreign = Box::new(Foreign { start, _owner: owner });
+        Ok(Tensor::place(meta, Storage::Of(Origin::Foreign(foreign))))
     }
 
     /// The dimensions.
@@ -201,5 +252,46 @@ impl fmt::Debug for Tensor {
             write!(f, ", {shown:?}{}", if values.len() > shown.len() { " …" } else { "" })?;
         }
         f.write_str(")")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Status;
+
+    #[test]
+    fn rows_share_the_storage() {
+        let all = Tensor::new(&[1i32, 2, 3, 4, 5, 6], &[3, 2]).unwrap();
+        let rows = all.rows(1, 2).unwrap();
+        assert_eq!((rows.dims(), rows.as_slice::<i32>().unwrap()), (&[2, 2][..], &[3, 4, 5, 6][..]));
+        assert_eq!(rows.bytes().as_ptr(), all.bytes()[8..].as_ptr());
+        drop(all);
+        assert_eq!(rows.rows(1, 1).unwrap().reshape(&[2]).unwrap().to_vec::<i32>().unwrap(), [5, 6]);
+        assert!(rows.rows(2, 0).unwrap().is_empty());
+        let status = |result: Result<Tensor>| result.err().map(|error| error.status());
+        assert_eq!(status(rows.rows(2, 1)), Some(Status::InvalidArgument));
+        assert_eq!(status(rows.rows(usize::MAX, 2)), Some(Status::InvalidArgument));
+        assert_eq!(status(Tensor::new(&[1.0f32], &[]).unwrap().rows(0, 1)), Some(Status::ShapeMismatch));
+        let none = Tensor::zeros(DType::F32, &[0, 3]).unwrap();
+        assert_eq!(none.rows(0, 0).unwrap().dims(), [0, 3]);
+    }
+
+    #[test]
+    fn foreign_memory_is_kept_until_the_last_clone_is_gone() {
+        let values: Arc<[f32]> = vec![1.0, 2.0, 3.0].into();
+        let start = NonNull::from(&*values).cast::<u8>();
+        let meta = |n| Meta::new(DType::F32, Shape::new(&[n]).unwrap());
+        // SAFETY: the values are there as long as the Arc is, and nobody writes them.
+        let tensor = unsafe { Tensor::foreign(start, &meta(3), Box::new(values.clone())) }.unwrap();
+        let (clone, reshaped) = (tensor.clone(), tensor.reshape(&[3, 1]).unwrap());
+        assert_eq!(tensor.bytes().as_ptr(), start.as_ptr());
+        drop((tensor, clone));
+        assert_eq!((Arc::strong_count(&values), reshaped.to_vec::<f32>().unwrap()), (2, vec![1.0, 2.0, 3.0]));
+        drop(reshaped);
+        assert_eq!(Arc::strong_count(&values), 1);
+        // SAFETY: inside the values; it is refused before anything is read.
+        let askew = unsafe { Tensor::foreign(start.add(1), &meta(1), Box::new(())) };
+        assert_eq!(askew.err().map(|error| error.status()), Some(Status::InvalidArgument));
     }
 }

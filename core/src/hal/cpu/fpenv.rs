@@ -13,12 +13,10 @@ pub fn default_environment<R>(f: impl FnOnce() -> R) -> R {
 }
 
 /// The default environment, until this is dropped.
-#[cfg(feature = "cuda")]
 pub struct DefaultEnvironment {
     _restore: arch::Restore,
 }
 
-#[cfg(feature = "cuda")]
 impl DefaultEnvironment {
     /// Sets it where it is not.
     #[inline(always)]

@@ -9,7 +9,6 @@ mod pool;
 mod simd;
 mod stream;
 
-#[cfg(feature = "cuda")]
 pub(crate) use fpenv::DefaultEnvironment;
 pub(crate) use fpenv::default_environment;
 pub use isa::Isa;
@@ -17,7 +16,9 @@ pub use memory::{ALIGNMENT, HostBuffer};
 pub use packed::Packed;
 pub use pool::{Pool, default_threads};
 
-use super::{Buffer, ContractLevel, Device, DeviceInfo, DeviceKind, Kernel, KernelSource, MemoryUse, Stream, Workers};
+use super::{
+    Buffer, ContractLevel, Device, DeviceInfo, DeviceKind, Kernel, KernelSource, MemoryUse, Priority, Stream, Workers,
+};
 use crate::command::{Command, View};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
@@ -135,7 +136,7 @@ impl Device for CpuDevice {
         MemoryUse { total: memory.total, free: memory.available, ..MemoryUse::default() }
     }
 
-    fn stream(self: Arc<Self>) -> Result<Box<dyn Stream>> {
+    fn stream_with(self: Arc<Self>, _: Priority) -> Result<Box<dyn Stream>> {
         Ok(Box::new(CpuStream::new(self)))
     }
 

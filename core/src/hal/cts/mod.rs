@@ -2,7 +2,7 @@
 //!
 //! A backend's tests open the device and call [`run`]. A new trait method gets its check here, once for all devices.
 
-use super::{Buffer, Device, DeviceKind, Slice, Stream};
+use super::{Buffer, Device, DeviceKind, Priority, Slice, Stream};
 use crate::command::{Command, Inputs, Meta, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::{Result, Status};
@@ -301,7 +301,7 @@ fn recordings(device: &Arc<dyn Device>) -> Result<()> {
     }
     stream.synchronize()?;
     assert_eq!(download(device, &*buffer)?, bytes([4096.0, -12288.0]));
-    let mut other = device.clone().stream()?;
+    let mut other = device.clone().stream_with(Priority::High)?;
     other.replay(&*recording)?;
     drop(recording);
     other.synchronize()?;

@@ -2,7 +2,7 @@
 
 use super::api::code;
 use super::shared::Shared;
-use crate::error::{Error, Result, Status};
+use crate::error::{Error, Result, Status, fail};
 use crate::memory::pool::{Part, Pool};
 use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,13 +21,20 @@ pub struct Memory {
     pools: [Mutex<Pool<u64>>; 2],
 }
 
-/// A part of a block, given back when dropped.
+/// A part of a block, given back when dropped; or somebody else's memory.
 pub struct Allocation {
     shared: Arc<Shared>,
     space: Space,
-    part: Part,
+    whose: Whose,
     /// What a kernel's pointer is.
     pub address: u64,
+}
+
+/// Who has the memory.
+enum Whose {
+    Pool(Part),
+    /// Its owner, which is dropped with the allocation, and its bytes.
+    Other(usize, #[allow(dead_code, reason = "it is only dropped")] Box<dyn Send + Sync>),
 }
 
 impl Memory {
@@ -94,7 +101,29 @@ impl Allocation {
         let Some(&block) = pool.block(part.block) else {
             return Err(Error::new(Status::Internal, "a part of no block"));
         };
-        Ok(Arc::new(Allocation { shared: shared.clone(), space, part, address: block + part.offset as u64 }))
+        let address = block + part.offset as u64;
+        Ok(Arc::new(Allocation { shared: shared.clone(), space, whose: Whose::Pool(part), address }))
+    }
+
+    /// Memory of the device that somebody else has. `invalid_argument` unless it is as aligned as kernels expect.
+    pub fn over(
+        shared: &Arc<Shared>,
+        address: u64,
+        bytes: usize,
+        owner: Box<dyn Send + Sync>,
+    ) -> Result<Arc<Allocation>> {
+        if !address.is_multiple_of(16) {
+            fail!(
+                InvalidArgument,
+                "memory at {address:#x} can't be a buffer: they begin at multiples of 16; copy it first"
+            );
+        }
+        Ok(Arc::new(Allocation {
+            shared: shared.clone(),
+            space: Space::Local,
+            whose: Whose::Other(bytes, owner),
+            address,
+        }))
     }
 
     /// Where the host has pinned memory.
@@ -110,14 +139,18 @@ impl Allocation {
 
     /// The bytes that it occupies.
     pub fn bytes(&self) -> usize {
-        self.part.bytes
+        match self.whose {
+            Whose::Pool(part) => part.bytes,
+            Whose::Other(bytes, _) => bytes,
+        }
     }
 }
 
 impl Drop for Allocation {
     fn drop(&mut self) {
+        let Whose::Pool(part) = self.whose else { return };
         let mut pool = self.shared.memory.pool(self.space);
-        pool.free(self.part);
+        pool.free(part);
         // What grew for a moment goes back; the rest is kept for the next request.
         let keep = (pool.used() / 2).max(KEEP_IDLE);
         let blocks = if pool.held() > pool.used() + 2 * keep { pool.trim(keep) } else { Vec::new() };

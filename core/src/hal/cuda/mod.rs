@@ -22,7 +22,7 @@ mod tests;
 mod transfer;
 mod user;
 
-use super::{Buffer, Device, DeviceInfo, Kernel, KernelSource, MemoryUse, Stream, Workers};
+use super::{Buffer, Device, DeviceInfo, Kernel, KernelSource, MemoryUse, Priority, Stream, Workers};
 use crate::error::{Result, fail};
 use crate::hal::cpu::default_environment;
 use api::Driver;
@@ -127,8 +127,18 @@ impl Device for CudaDevice {
         Ok(Arc::new(self.buffer(bytes)?))
     }
 
-    fn stream(self: Arc<Self>) -> Result<Box<dyn Stream>> {
-        Ok(Box::new(CudaStream::new(&self.shared)?))
+    unsafe fn over(&self, address: u64, bytes: usize, owner: Box<dyn Send + Sync>) -> Result<Arc<dyn Buffer>> {
+        let memory = Allocation::over(&self.shared, address, bytes, owner)?;
+        self.shared.wait_for_default()?;
+        Ok(Arc::new(CudaBuffer { memory, shared: self.shared.clone(), bytes }))
+    }
+
+    fn wait_for_others(&self) -> Result<()> {
+        self.shared.wait_for_default()
+    }
+
+    fn stream_with(self: Arc<Self>, priority: Priority) -> Result<Box<dyn Stream>> {
+        Ok(Box::new(CudaStream::new(&self.shared, priority)?))
     }
 
     fn kernel(&self, source: &KernelSource<'_>) -> Result<Arc<dyn Kernel>> {
@@ -158,6 +168,10 @@ impl Buffer for CudaBuffer {
 
     fn host_pointer(&self) -> Option<NonNull<u8>> {
         None
+    }
+
+    fn device_address(&self) -> Option<u64> {
+        Some(self.memory.address)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -8,7 +8,7 @@ use super::memory::Memory;
 use super::physical::{LEAST, Physical};
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::cpu::DefaultEnvironment;
-use crate::hal::{Workers, copy};
+use crate::hal::{Priority, Workers, copy};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -79,7 +79,7 @@ impl Shared {
             workers: opening.workers.clone(),
             lost: AtomicBool::new(false),
         };
-        let own = shared.new_stream()?;
+        let own = shared.new_stream(Priority::Normal)?;
         *shared.own() = own;
         Ok(shared)
     }
@@ -143,12 +143,15 @@ impl Shared {
     }
 
     /// A stream that does not wait for the default stream's work.
-    pub fn new_stream(&self) -> Result<Handle> {
+    pub fn new_stream(&self, priority: Priority) -> Result<Handle> {
         const NON_BLOCKING: u32 = 1;
+        // The least number is the highest; the driver takes the nearest that it has.
+        const HIGHEST: i32 = -100;
+        let priority = if priority == Priority::High { HIGHEST } else { 0 };
         let _entered = self.enter()?;
         let mut stream = ptr::null_mut();
         // SAFETY: it writes a handle.
-        let result = unsafe { (self.api().stream_create)(&mut stream, NON_BLOCKING, 0) };
+        let result = unsafe { (self.api().stream_create)(&mut stream, NON_BLOCKING, priority) };
         self.check(result, "making a stream")?;
         Ok(stream)
     }
@@ -166,6 +169,15 @@ impl Shared {
             let _ = wait();
         }
         self.check(result, doing)
+    }
+
+    /// Waits for CUDA's default stream, which others give work to.
+    pub fn wait_for_default(&self) -> Result<()> {
+        // CU_STREAM_LEGACY.
+        let stream: Handle = ptr::without_provenance_mut(1);
+        let _entered = self.enter()?;
+        // SAFETY: a stream that every context has.
+        self.check(unsafe { (self.api().stream_synchronize)(stream) }, "waiting for the default stream")
     }
 
     /// Copies between host memory and pinned memory, with all threads.

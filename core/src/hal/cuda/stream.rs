@@ -12,7 +12,7 @@ use super::user::UserKernel;
 use crate::command::Command;
 use crate::error::{Result, fail};
 use crate::hal::lowering::{self, Explain, Kernels};
-use crate::hal::{Buffer, Download, Event, Kernel, Recording, Slice, Stream, Timestamp, check_slice};
+use crate::hal::{Buffer, Download, Event, Kernel, Priority, Recording, Slice, Stream, Timestamp, check_slice};
 use std::collections::VecDeque;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
@@ -43,9 +43,9 @@ unsafe impl Send for CudaStream {}
 
 impl CudaStream {
     /// A stream without work.
-    pub fn new(shared: &Arc<Shared>) -> Result<CudaStream> {
+    pub fn new(shared: &Arc<Shared>, priority: Priority) -> Result<CudaStream> {
         Ok(CudaStream {
-            stream: shared.new_stream()?,
+            stream: shared.new_stream(priority)?,
             shared: shared.clone(),
             open: Batch::default(),
             recording: None,
@@ -222,10 +222,12 @@ impl Stream for CudaStream {
     fn clear(&mut self, to: Slice<'_>) -> Result<()> {
         check_slice("clear", to.buffer.size(), to.offset, to.bytes)?;
         let end = to.offset + to.bytes;
-        if !to.offset.is_multiple_of(4) || (!end.is_multiple_of(4) && end != to.buffer.size()) {
+        let memory = of_device(to.buffer, &self.shared)?.clone();
+        // Behind the end of a buffer of its own there is the rest of a word.
+        let to_end = end == to.buffer.size() && end.next_multiple_of(4) <= memory.bytes();
+        if !to.offset.is_multiple_of(4) || !(end.is_multiple_of(4) || to_end) {
             fail!(InvalidArgument, "clear: {} bytes at {} are not whole 4-byte words", to.bytes, to.offset);
         }
-        let memory = of_device(to.buffer, &self.shared)?.clone();
         if to.bytes == 0 {
             return self.shared.usable();
         }

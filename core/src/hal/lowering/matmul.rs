@@ -209,7 +209,7 @@ impl Product {
         let rows = matrices as u64 * rows as u64;
         let (of_row, of_copy) = (4 * row as u64, 4 * pitch as u64);
         let copy = encoder.scratch(rows * of_copy)?;
-        moves::copy(encoder, address, copy, of_row, &[(rows, of_row, of_copy)])?;
+        moves::copy_rows(encoder, address, copy, rows, of_row, of_copy)?;
         Ok(copy)
     }
 

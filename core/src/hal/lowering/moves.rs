@@ -73,11 +73,23 @@ fn count(units: u64) -> Result<u32> {
 
 /// Copies `bytes` contiguous bytes for every index of the axes, which are given from the last to the first.
 pub fn copy(encoder: &mut dyn Encoder, x: u64, y: u64, bytes: u64, axes: &[Axis]) -> Result<()> {
-    let everything = axes.iter().fold(x | y | bytes, |all, &(_, of_x, of_y)| all | of_x | of_y);
+    copy_filled(encoder, x, y, bytes, bytes, axes)
+}
+
+/// Copies rows of `row` bytes to where they are `pitch` bytes apart. What fills a row up there is its last bytes again: kernels
+/// that read by fours read it, and use nothing of it.
+pub fn copy_rows(encoder: &mut dyn Encoder, x: u64, y: u64, rows: u64, row: u64, pitch: u64) -> Result<()> {
+    copy_filled(encoder, x, y, row, pitch, &[(rows, row, pitch)])
+}
+
+/// `filled` bytes are written of which `bytes` are x's.
+fn copy_filled(encoder: &mut dyn Encoder, x: u64, y: u64, bytes: u64, filled: u64, axes: &[Axis]) -> Result<()> {
+    let everything = axes.iter().fold(x | y | bytes | filled, |all, &(_, of_x, of_y)| all | of_x | of_y);
     let unit = unit(everything);
-    let inner = bytes / unit as u64;
+    let [m, inner] = [bytes, filled].map(|bytes| bytes / unit as u64);
     let n = count(axes.iter().fold(inner, |n, axis| n * axis.0))?;
-    let mut arguments = Arguments { x, y, n, inner: inner as u32, rank: axes.len() as u32, ..Arguments::default() };
+    let (m, inner, rank) = (m as u32, inner as u32, axes.len() as u32);
+    let mut arguments = Arguments { x, y, m, n, inner, rank, ..Arguments::default() };
     arguments.outer = parameters(encoder, axes, unit)?;
     dispatch(encoder, &[COPY, unit, 0], &arguments, n.div_ceil(1024))
 }

@@ -2,6 +2,7 @@
 
 use super::shared::Shared;
 use crate::error::{Error, Result, Status};
+use crate::hal::cpu::DefaultEnvironment;
 use crate::memory::pool::{Part, Pool};
 use ash::vk;
 use std::ptr;
@@ -159,6 +160,7 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
+        let _environment = DefaultEnvironment::enter();
         let mut pool = self.shared.memory.pool(self.space);
         pool.free(self.part);
         // What grew for a moment goes back; the rest is kept for the next request.

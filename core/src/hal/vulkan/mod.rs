@@ -21,7 +21,9 @@ mod user;
 
 pub use shared::Opening;
 
-use super::{Buffer, Device, DeviceInfo, DeviceKind, Kernel, KernelSource, MemoryUse, Recording, Slice, Stream};
+use super::{
+    Buffer, Device, DeviceInfo, DeviceKind, Kernel, KernelSource, MemoryUse, Priority, Recording, Slice, Stream,
+};
 use crate::error::{Result, fail};
 use memory::{Allocation, Space};
 use physical::Physical;
@@ -112,7 +114,7 @@ impl Device for VulkanDevice {
         Ok(Arc::new(self.buffer(bytes)?))
     }
 
-    fn stream(self: Arc<Self>) -> Result<Box<dyn Stream>> {
+    fn stream_with(self: Arc<Self>, _: Priority) -> Result<Box<dyn Stream>> {
         Ok(Box::new(VulkanStream::new(&self.shared)?))
     }
 

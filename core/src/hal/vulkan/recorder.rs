@@ -3,6 +3,7 @@
 use super::memory::{Allocation, Space};
 use super::shared::{Lane, Shared};
 use crate::error::Result;
+use crate::hal::cpu::DefaultEnvironment;
 use crate::hal::lowering::Explain;
 use ash::vk;
 use std::any::Any;
@@ -310,6 +311,7 @@ impl Recorder {
 
 impl Drop for Recorder {
     fn drop(&mut self) {
+        let _environment = DefaultEnvironment::enter();
         if self.shared.is_here() {
             // SAFETY: whoever drops it has waited for its work; the pool takes its buffer along.
             unsafe { (self.shared.api.destroy_command_pool)(self.shared.device, self.pool, ptr::null()) };

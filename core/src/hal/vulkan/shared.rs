@@ -6,6 +6,7 @@ use super::physical::{Physical, compute_family, memory_types, transfer_family};
 use super::pipelines::Pipelines;
 use super::probe::Modes;
 use crate::error::{Error, Result, Status, fail};
+use crate::hal::cpu::DefaultEnvironment;
 use crate::hal::{ContractLevel, DeviceInfo, Workers, copy};
 use ash::vk;
 use std::path::PathBuf;
@@ -249,6 +250,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        let _environment = DefaultEnvironment::enter();
         if !self.is_here() {
             return;
         }

@@ -12,6 +12,7 @@ use super::user::UserKernel;
 use super::{VulkanBuffer, VulkanRecording};
 use crate::command::{Command, Place};
 use crate::error::{Result, fail};
+use crate::hal::cpu::DefaultEnvironment;
 use crate::hal::lowering::{self, Encoder};
 use crate::hal::{Buffer, Download, Event, Kernel, Recording, Slice, Stream, Timestamp, check_slice};
 use ash::vk;
@@ -420,6 +421,7 @@ impl Stream for VulkanStream {
 
 impl Drop for VulkanStream {
     fn drop(&mut self) {
+        let _environment = DefaultEnvironment::enter();
         // Its command buffers and what they use must stay until the device is done with them.
         let done = self.submit_open().and_then(|()| self.timeline.wait(self.last, u64::MAX));
         if done.is_err() {

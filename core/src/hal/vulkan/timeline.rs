@@ -3,6 +3,7 @@
 use super::recorder::{Kind, Recorder};
 use super::shared::{Lane, Shared};
 use crate::error::{Result, fail};
+use crate::hal::cpu::DefaultEnvironment;
 use crate::hal::{DeviceKind, Event, Timestamp};
 use ash::vk;
 use std::any::Any;
@@ -102,7 +103,13 @@ const LOOK_OUT: Duration = Duration::from_millis(2);
 
 impl Drop for Timeline {
     fn drop(&mut self) {
+        let _environment = DefaultEnvironment::enter();
         if self.shared.is_here() {
+            if self.shared.physical.kind == DeviceKind::Software {
+                // Mesa's thread lets go of what a submission waited for only after its end can be seen, and would wait for ever
+                // for the lock of a semaphore that is gone.
+                self.shared.quiet();
+            }
             // SAFETY: submissions that signal or wait for it hold it, so none is under way.
             unsafe { (self.shared.api.destroy_semaphore)(self.shared.device, self.semaphore, ptr::null()) };
         }
@@ -199,6 +206,7 @@ impl Timestamp for Taken {
 
 impl Drop for Query {
     fn drop(&mut self) {
+        let _environment = DefaultEnvironment::enter();
         if self.shared.is_here() {
             // SAFETY: command buffers that use it hold it, so none does any more.
             unsafe { (self.shared.api.destroy_query_pool)(self.shared.device, self.pool, ptr::null()) };

@@ -5,6 +5,7 @@ use super::recorder::{Kind, Recorder};
 use super::shared::Shared;
 use super::stream::of_device;
 use crate::error::{Error, Result, Status, fail};
+use crate::hal::cpu::DefaultEnvironment;
 use crate::hal::spirv::{BindingKind, EntryPoint, Module};
 use crate::hal::{Kernel, KernelSource, Parameter, Slice, check_slice};
 use ash::vk;
@@ -417,6 +418,7 @@ impl Drop for Lent {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        let _environment = DefaultEnvironment::enter();
         let Shared { api, device, .. } = &*self.shared;
         if !self.shared.is_here() {
             return;

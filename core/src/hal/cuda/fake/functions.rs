@@ -272,7 +272,8 @@ functions! {
         }
         s.enqueue(stream, Work::Set { to, word, count: count as u64 })?;
     }
-    stream_create(s, out: *mut Handle, _flags: c_uint, _priority: c_int) {
+    stream_create(s, out: *mut Handle, _flags: c_uint, priority: c_int) {
+        s.priorities.push(priority);
         let (device, id) = (s.current()?, s.id());
         s.streams.insert(id, Stream { device, queue: Default::default(), captured: None, orphan: false });
         out.write(handle(id));

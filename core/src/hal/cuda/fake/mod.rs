@@ -100,6 +100,7 @@ struct State {
     faults: Vec<Fault>,
     calls: BTreeMap<&'static str, usize>,
     violations: Vec<String>,
+    priorities: Vec<i32>,
 }
 
 /// Those that were made: a driver stays, as a real one does.
@@ -171,6 +172,11 @@ impl Fake {
     /// How often a function was called.
     pub fn calls(&self, function: &str) -> usize {
         self.ask(|state| state.calls.get(function).copied().unwrap_or(0))
+    }
+
+    /// What was asked of streams when they were made, the earliest first.
+    pub fn priorities(&self) -> Vec<i32> {
+        self.ask(|state| state.priorities.clone())
     }
 
     /// How often all of them were.

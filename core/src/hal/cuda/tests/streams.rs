@@ -1,6 +1,7 @@
 //! Order, recordings, faults, contexts, and every function failing.
 
 use super::*;
+use crate::hal::Priority;
 use crate::hal::cpu::CpuDevice;
 
 #[test]
@@ -61,7 +62,7 @@ fn faults_that_kernels_find() {
     let device = open(&fake);
     let source = entry("complain");
     let module = UserKernel::new(&device.shared, &KernelSource { workgroup: Some([1, 1, 1]), ..source }).unwrap();
-    let mut stream = CudaStream::new(&device.shared).unwrap();
+    let mut stream = CudaStream::new(&device.shared, Priority::Normal).unwrap();
     // The kernel's own buffer is four words of the stream's.
     let complain = |stream: &mut CudaStream, word: u32| -> Result<()> {
         let words = stream.fault_words(explain)?;
@@ -99,7 +100,7 @@ fn faults_that_kernels_find() {
     complain(&mut stream, 5).unwrap();
     let recording = stream.finish_recording().unwrap();
     stream.synchronize().unwrap();
-    let mut other = CudaStream::new(&device.shared).unwrap();
+    let mut other = CudaStream::new(&device.shared, Priority::Normal).unwrap();
     for stream in [&mut stream, &mut other] {
         for _ in 0..2 {
             stream.replay(&*recording).unwrap();
@@ -392,4 +393,15 @@ fn every_function_may_fail_at_any_time() {
         }
     }
     assert!(failed > 200, "{failed}");
+}
+
+#[test]
+fn streams_have_the_priority_asked_for() {
+    let fake = Fake::new(&[Card::default()]);
+    let device = open(&fake);
+    let before = fake.priorities().len();
+    let _normal = device.clone().stream().unwrap();
+    let _high = device.clone().stream_with(Priority::High).unwrap();
+    // The driver's numbers: less is earlier, 0 the last; what is out of range becomes the nearest.
+    assert!(matches!(fake.priorities()[before..], [0, i32::MIN..=-5]), "{:?}", fake.priorities());
 }

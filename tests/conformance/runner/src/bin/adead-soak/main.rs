@@ -5,6 +5,7 @@
 //! adead-soak --device cuda:0                  ten minutes
 //! adead-soak --device vulkan:0 --seconds 10
 //! adead-soak --device cuda:0 --threads 4 --seed 7
+//! adead-soak --device cuda:0 --only transfers,recordings
 //! ```
 //!
 //! Exits with 77 and the reason where there is no such device.
@@ -35,12 +36,15 @@ struct Arguments {
     time: Duration,
     threads: usize,
     seed: u64,
+    kinds: Vec<usize>,
 }
 
 /// What the threads have in common.
 pub struct Shared {
     /// The device.
     pub gpu: Gpu,
+    /// The kinds of work to do.
+    pub kinds: Vec<usize>,
     /// Set when time is over, and by a thread that fails.
     pub over: AtomicBool,
     /// Set while threads are to rest.
@@ -53,7 +57,13 @@ pub struct Shared {
 
 fn arguments() -> Result<Arguments, String> {
     let mut all = std::env::args().skip(1);
-    let mut arguments = Arguments { device: String::new(), time: Duration::from_secs(600), threads: 6, seed: 0 };
+    let mut arguments = Arguments {
+        device: String::new(),
+        time: Duration::from_secs(600),
+        threads: 6,
+        seed: 0,
+        kinds: (0..COUNT).collect(),
+    };
     while let Some(word) = all.next() {
         let value = all.next().ok_or(format!("{word} needs a value, or there is no such option"))?;
         let number = || value.parse::<u64>().map_err(|_| format!("{word} {value}: no number"));
@@ -63,6 +73,7 @@ fn arguments() -> Result<Arguments, String> {
             "--seconds" => arguments.time = Duration::from_secs(number()?),
             "--threads" => arguments.threads = number()?.clamp(1, 256) as usize,
             "--seed" => arguments.seed = number()?,
+            "--only" => arguments.kinds = value.split(',').map(kind).collect::<Result<_, _>>()?,
             _ => return Err(format!("there is no option '{word}'")),
         }
     }
@@ -70,6 +81,11 @@ fn arguments() -> Result<Arguments, String> {
         return Err("--device is missing, such as --device cuda:0".into());
     }
     Ok(arguments)
+}
+
+fn kind(name: &str) -> Result<usize, String> {
+    let known = KINDS.iter().position(|kind| *kind == name);
+    known.ok_or_else(|| format!("there is no kind of work '{name}', but {}", KINDS.join(", ")))
 }
 
 fn main() -> ExitCode {
@@ -80,6 +96,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    memory::keep_little();
     let gpu = match Gpu::open(&arguments.device) {
         Ok(gpu) => gpu,
         Err(error) if error.status() == Status::BackendUnavailable => {
@@ -103,9 +120,11 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments, gpu: Gpu) -> Result<(), String> {
     let info = gpu.device_info().clone();
     let Arguments { time, threads, seed, .. } = *arguments;
+    let kinds = arguments.kinds.clone();
     println!("{} ({}): {threads} threads for {} s, seed {seed}", info.id, info.name, time.as_secs());
     let shared = Shared {
         gpu,
+        kinds,
         over: AtomicBool::new(false),
         pause: AtomicBool::new(false),
         resting: AtomicUsize::new(0),
@@ -137,8 +156,8 @@ fn run(arguments: &Arguments, gpu: Gpu) -> Result<(), String> {
     });
     outcome?;
     println!("{}", counts(&shared));
-    if let Some(none) = (0..COUNT).find(|&kind| shared.done[kind].load(Relaxed) == 0) {
-        return Err(format!("there was no time for {}", KINDS[none]));
+    if let Some(none) = arguments.kinds.iter().find(|&&kind| shared.done[kind].load(Relaxed) == 0) {
+        return Err(format!("there was no time for {}", KINDS[*none]));
     }
     memory::none_in_use(&shared.gpu)?;
     growth.judge(time)?;
@@ -196,5 +215,5 @@ fn watch_ticks(ticks: &[AtomicU64], last: &mut [(u64, Instant)]) {
 
 fn counts(shared: &Shared) -> String {
     let of = |kind: usize| format!("{} {}", shared.done[kind].load(Relaxed), KINDS[kind]);
-    (0..COUNT).map(of).collect::<Vec<_>>().join(", ")
+    shared.kinds.iter().map(|&kind| of(kind)).collect::<Vec<_>>().join(", ")
 }

@@ -60,6 +60,24 @@ pub fn now(gpu: &Gpu) -> String {
     format!("process {} MiB, device {} MiB of {}", resident() >> 20, memory.used >> 20, memory.held >> 20)
 }
 
+/// Has the C library hand free memory back, so that growth of the process is growth of what is in use: by itself it keeps up to
+/// 32 MiB of each thread's large blocks, in pieces.
+pub fn keep_little() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        unsafe extern "C" {
+            fn mallopt(parameter: i32, value: i32) -> i32;
+        }
+        const M_MMAP_THRESHOLD: i32 = -3;
+        const M_ARENA_MAX: i32 = -8;
+        // SAFETY: both take a number; they are set before there are other threads.
+        unsafe {
+            mallopt(M_ARENA_MAX, 1);
+            mallopt(M_MMAP_THRESHOLD, 256 << 10);
+        }
+    }
+}
+
 /// Has the C library give back what it keeps.
 fn give_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -76,8 +76,10 @@ impl<'a> Worker<'a> {
                 self.rest()?;
             }
             let step = tick.fetch_add(1, Relaxed);
-            // Operations are most of it; the first steps are one of each.
-            let kind = if step < COUNT as u64 { step as usize } else { self.r.below(2 * COUNT).saturating_sub(COUNT) };
+            // The first kind, operations, is most of it; the first steps are one of each.
+            let kinds = &self.shared.kinds;
+            let any = self.r.below(2 * kinds.len()).saturating_sub(kinds.len());
+            let kind = *kinds.get(step as usize).unwrap_or(&kinds[any]);
             self.began = self.r.0;
             let done = match kind {
                 0 => self.operation(),
@@ -111,6 +113,7 @@ impl<'a> Worker<'a> {
     /// While threads are to rest.
     fn rest(&mut self) -> Outcome {
         self.finish()?;
+        self.cpu.trim();
         self.shared.resting.fetch_add(1, SeqCst);
         while self.shared.pause.load(SeqCst) && !self.shared.over.load(Relaxed) {
             sleep(Duration::from_millis(1));

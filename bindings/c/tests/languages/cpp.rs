@@ -1,0 +1,220 @@
+//! C++: enums with their exceptions, one method for each operation, and what its tests need to call them by name.
+
+use super::{Enum, Kind, NOTE, Operation, Write, capital};
+
+/// A name that C++ has a use for itself gets an underscore.
+fn safe(name: &str) -> String {
+    if name == "virtual" { format!("{name}_") } else { name.to_string() }
+}
+
+/// include/adead/enums.hpp.
+pub fn enums(enums: &[Enum]) -> String {
+    let mut text = format!(
+        "// {NOTE}\n#ifndef ADEAD_ENUMS_HPP\n#define ADEAD_ENUMS_HPP\n\n#include <adead/base.hpp>\n\n\
+         namespace adead {{\ninline namespace ADEAD_HPP_MODE {{\n"
+    );
+    let to = &mut text;
+    for found in enums {
+        let (name, prefix) = (found.name(), &found.prefix);
+        writeln!(to, "\n/// {}\nenum class {name} : {} {{", capital(&found.about), found.c_type).unwrap();
+        for (value, about) in &found.values {
+            writeln!(to, "  /// {about}\n  {} = {prefix}{},", safe(value), value.to_uppercase()).unwrap();
+        }
+        writeln!(to, "}};").unwrap();
+        match name.as_str() {
+            // The library has words for these.
+            "Status" | "DType" | "Op" | "Family" => {
+                let function = format!("{}_name", found.c_type);
+                writeln!(to, "\n/// Its name; NULL for a number that is none.").unwrap();
+                writeln!(to, "inline const char *name({name} value) noexcept {{").unwrap();
+                writeln!(to, "  return {function}(static_cast<{}>(value));\n}}", found.c_type).unwrap();
+            }
+            _ => {
+                writeln!(to, "\n/// Its name; NULL for a number that is none.").unwrap();
+                writeln!(to, "constexpr const char *name({name} value) noexcept {{\n  switch (value) {{").unwrap();
+                for (value, _) in &found.values {
+                    writeln!(to, "    case {name}::{}: return \"{value}\";", safe(value)).unwrap();
+                }
+                writeln!(to, "  }}\n  return nullptr;\n}}").unwrap();
+            }
+        }
+    }
+    let statuses = &enums.iter().find(|found| found.c_type == "adead_status").unwrap().values[1..];
+    to.push_str(
+        "\n/// Why a call failed: a status and the library's text. What is thrown is the class of its status, and without\n\
+         /// exceptions this is in a Result.\nclass Error : public std::runtime_error {\n public:\n  \
+         Error(Status status, const char *text) : std::runtime_error(text), status_(status) {}\n  \
+         Status status() const noexcept { return status_; }\n\n private:\n  Status status_;\n};\n",
+    );
+    let class = |name: &str| name.split('_').map(capital).collect::<String>();
+    for (name, about) in statuses {
+        writeln!(to, "\n/// {about}\nclass {} : public Error {{\n public:", class(name)).unwrap();
+        writeln!(to, "  explicit {}(const char *text) : Error(Status::{name}, text) {{}}\n}};", class(name)).unwrap();
+    }
+    to.push_str(
+        "\n#ifndef ADEAD_NO_EXCEPTIONS\nnamespace detail {\n[[noreturn]] inline void raise(adead_status status, \
+         const char *text) {\n  switch (static_cast<Status>(status)) {\n    case Status::ok: break;\n",
+    );
+    for (name, _) in statuses {
+        writeln!(to, "    case Status::{name}: throw {}(text);", class(name)).unwrap();
+    }
+    to.push_str("  }\n  throw Error(static_cast<Status>(status), text);\n}\n}  // namespace detail\n#endif\n");
+    to.push_str("\n}  // namespace ADEAD_HPP_MODE\n}  // namespace adead\n\n#endif\n");
+    text
+}
+
+fn cpp_type(kind: Kind) -> String {
+    match kind {
+        Kind::Flag => "std::optional<bool>".into(),
+        Kind::Number => "std::optional<float>".into(),
+        Kind::Axis => "std::optional<std::int32_t>".into(),
+        Kind::Axes => "Permutation".into(),
+        Kind::Word(name) => format!("std::optional<{name}>"),
+    }
+}
+
+/// The parameters of an operation's method.
+fn parameters(operation: &Operation, default: &str) -> String {
+    let operand = |name: &&str| match operation.repeated {
+        true => format!("Array<std::reference_wrapper<const Tensor>> {name}"),
+        false => format!("const Tensor &{name}"),
+    };
+    let mut all: Vec<String> = operation.required.iter().map(operand).collect();
+    if operation.has_options() {
+        all.push(format!("const {} &options{default}", operation.options()));
+    }
+    all.join(", ")
+}
+
+/// include/adead/operations.hpp.
+pub fn operations(operations: &[Operation]) -> String {
+    let mut text = format!(
+        "// {NOTE}\n#ifndef ADEAD_OPERATIONS_HPP\n#define ADEAD_OPERATIONS_HPP\n\n#include <adead/tensor.hpp>\n\n\
+         namespace adead {{\ninline namespace ADEAD_HPP_MODE {{\n"
+    );
+    let to = &mut text;
+    for operation in operations.iter().filter(|operation| operation.has_options()) {
+        let name = operation.op.name();
+        writeln!(to, "\n/// What {name} may be given besides. What is left out has the core's default.").unwrap();
+        writeln!(to, "struct {} {{", operation.options()).unwrap();
+        for (name, kind) in operation.attributes() {
+            writeln!(to, "  {} {name} = {{}};", cpp_type(kind)).unwrap();
+        }
+        for name in &operation.optional {
+            writeln!(to, "  const Tensor *{name} = nullptr;").unwrap();
+        }
+        writeln!(to, "}};").unwrap();
+    }
+    to.push_str(
+        "\n/// Every operation, as a method of Context: docs/operations.md has shapes, attributes and errors.\n\
+         class Operations {\n public:\n",
+    );
+    for operation in operations {
+        let (name, parameters) = (operation.op.name(), parameters(operation, " = {}"));
+        writeln!(to, "  /// {}\n  Returned<Tensor> {name}({parameters}) const;", operation.about).unwrap();
+    }
+    to.push_str(
+        "\n  /// Any operation: NULL where an optional operand is absent.\n  \
+         Returned<Tensor> run(Op op, Array<const Tensor *> operands, const Attrs &attrs = {}) const {\n    \
+         std::vector<const adead_tensor *> handles;\n    \
+         for (const Tensor *tensor : operands) handles.push_back(detail::raw(tensor));\n    \
+         return run(ADEAD_OK, op, attrs, handles.data(), handles.size());\n  }\n\n protected:\n  \
+         explicit Operations(detail::Shared context) noexcept : context_(std::move(context)) {}\n  \
+         Returned<Tensor> run(adead_status status, Op op, const Attrs &attrs, const adead_tensor *const *operands,\n                       \
+         std::size_t count) const {\n    \
+         adead_tensor *out = nullptr;\n    \
+         if (!status) status = adead_op_run(context_.get(), static_cast<adead_op>(op), operands, count, attrs.get(), &out);\n    \
+         return detail::done(status, Tensor(out, context_));\n  }\n  detail::Shared context_;\n};\n",
+    );
+    for operation in operations {
+        let (name, parameters) = (operation.op.name(), parameters(operation, ""));
+        writeln!(to, "\ninline Returned<Tensor> Operations::{name}({parameters}) const {{").unwrap();
+        let operands = if operation.repeated {
+            let list = operation.required[0];
+            writeln!(to, "  std::vector<const adead_tensor *> operands;").unwrap();
+            writeln!(to, "  for (const Tensor &one : {list}) operands.push_back(detail::raw(&one));").unwrap();
+            "operands.data(), operands.size()".to_string()
+        } else {
+            let one = |(name, optional): (&str, bool)| match optional {
+                true => format!("detail::raw(options.{name})"),
+                false => format!("detail::raw(&{name})"),
+            };
+            let all: Vec<String> = operation.operands().into_iter().map(one).collect();
+            writeln!(to, "  const adead_tensor *operands[] = {{{}}};", all.join(", ")).unwrap();
+            format!("operands, {}", all.len())
+        };
+        let attributes = operation.attributes();
+        let status = if attributes.is_empty() {
+            "ADEAD_OK"
+        } else {
+            writeln!(to, "  Attrs attrs;\n  adead_status status = ADEAD_OK;").unwrap();
+            for (attribute, _) in &attributes {
+                writeln!(to, "  attrs.give(status, Op::{name}, \"{attribute}\", options.{attribute});").unwrap();
+            }
+            "status"
+        };
+        let attrs = if attributes.is_empty() { "{}" } else { "attrs" };
+        writeln!(to, "  return run({status}, Op::{name}, {attrs}, {operands});\n}}").unwrap();
+    }
+    to.push_str("\n}  // namespace ADEAD_HPP_MODE\n}  // namespace adead\n\n#endif\n");
+    text
+}
+
+/// tests/cpp/typed.hpp: a conformance case as a call of its operation's own method.
+pub fn typed(operations: &[Operation]) -> String {
+    let mut text = format!(
+        "// {NOTE}\n#ifndef TYPED_HPP\n#define TYPED_HPP\n\n#include <adead.hpp>\n\n\
+         /// Calls an operation's own method. `in(i)` is operand i, or NULL; `attr(name, to)` sets an attribute that is there.\n\
+         template <class In, class Attr>\n\
+         adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op, std::size_t count, In in, Attr attr) {{\n  \
+         (void)count;\n  (void)attr;\n  switch (op) {{\n"
+    );
+    for operation in operations {
+        let name = operation.op.name();
+        writeln!(text, "    case adead::Op::{name}: {{").unwrap();
+        let mut arguments: Vec<String> = Vec::new();
+        if operation.repeated {
+            writeln!(text, "      std::vector<std::reference_wrapper<const adead::Tensor>> all;").unwrap();
+            writeln!(text, "      for (std::size_t i = 0; i < count; i++) all.push_back(*in(i));").unwrap();
+            arguments.push("all".into());
+        }
+        if operation.has_options() {
+            writeln!(text, "      adead::{} options;", operation.options()).unwrap();
+        }
+        for (attribute, _) in operation.attributes() {
+            writeln!(text, "      attr(\"{attribute}\", options.{attribute});").unwrap();
+        }
+        for (i, (operand, optional)) in operation.operands().into_iter().enumerate() {
+            match optional {
+                true => writeln!(text, "      options.{operand} = in({i});").unwrap(),
+                false if operation.repeated => {}
+                false => arguments.push(format!("*in({i})")),
+            }
+        }
+        if operation.has_options() {
+            arguments.push("options".into());
+        }
+        writeln!(text, "      return context.{name}({});\n    }}", arguments.join(", ")).unwrap();
+    }
+    text.push_str(
+        "  }\n  return context.run(op, {});\n}\n\n\
+         /// Whether an operation's own method can be given these operands: what it requires, and no more than it takes.\n\
+         template <class In>\nbool fits(adead::Op op, std::size_t count, In in) {\n  switch (op) {\n",
+    );
+    for operation in operations {
+        let name = operation.op.name();
+        if operation.repeated {
+            writeln!(text, "    case adead::Op::{name}:").unwrap();
+            writeln!(text, "      for (std::size_t i = 0; i < count; i++) {{\n        if (!in(i)) return false;")
+                .unwrap();
+            writeln!(text, "      }}\n      return true;").unwrap();
+            continue;
+        }
+        let operands = operation.operands();
+        let mut needs = vec![format!("count <= {}", operands.len())];
+        needs.extend(operands.iter().enumerate().filter(|(_, operand)| !operand.1).map(|(i, _)| format!("in({i})")));
+        writeln!(text, "    case adead::Op::{name}: return {};", needs.join(" && ")).unwrap();
+    }
+    text.push_str("  }\n  return false;\n}\n\n#endif\n");
+    text
+}

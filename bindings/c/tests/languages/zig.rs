@@ -1,0 +1,188 @@
+//! Zig: enums with the error set, one method for each operation.
+
+use super::{Enum, Kind, NOTE, Operation, Write, capital};
+
+/// bindings/zig/src/enums.zig.
+pub fn enums(enums: &[Enum]) -> String {
+    let mut text = format!("// {NOTE}\nconst c = @import(\"c\");\n");
+    let to = &mut text;
+    for found in enums {
+        let (name, prefix) = (found.name(), &found.prefix);
+        writeln!(to, "\n/// {}\npub const {name} = enum(c.{}) {{", capital(&found.about), found.c_type).unwrap();
+        for (value, about) in &found.values {
+            writeln!(to, "    /// {about}\n    {value} = c.{prefix}{},", value.to_uppercase()).unwrap();
+        }
+        writeln!(to, "    _,\n}};").unwrap();
+    }
+    let statuses = &enums.iter().find(|found| found.c_type == "adead_status").unwrap().values[1..];
+    let error = |name: &str| name.split('_').map(capital).collect::<String>();
+    writeln!(to, "\n/// Why a call failed: one error for each status. `lastError()` has the text.").unwrap();
+    writeln!(to, "pub const Error = error{{").unwrap();
+    for (name, about) in statuses {
+        writeln!(to, "    /// {about}\n    {},", error(name)).unwrap();
+    }
+    writeln!(to, "}};\n\n/// The error of a status, or nothing.\npub fn check(status: c.adead_status) Error!void {{")
+        .unwrap();
+    writeln!(to, "    return switch (@as(Status, @enumFromInt(status))) {{\n        .ok => {{}},").unwrap();
+    for (name, _) in statuses {
+        writeln!(to, "        .{name} => error.{},", error(name)).unwrap();
+    }
+    writeln!(to, "        // A newer library's: its text says what it is.\n        _ => error.Internal,\n    }};\n}}")
+        .unwrap();
+    writeln!(to, "\n/// The status of an error.\npub fn statusOf(err: Error) Status {{\n    return switch (err) {{")
+        .unwrap();
+    for (name, _) in statuses {
+        writeln!(to, "        error.{} => .{name},", error(name)).unwrap();
+    }
+    writeln!(to, "    }};\n}}").unwrap();
+    defaults(to);
+    text
+}
+
+fn zig_type(kind: Kind) -> String {
+    match kind {
+        Kind::Flag => "?bool".into(),
+        Kind::Number => "?f32".into(),
+        Kind::Axis => "?i32".into(),
+        Kind::Axes => "?[]const i32".into(),
+        Kind::Word(name) => format!("?enums.{name}"),
+    }
+}
+
+/// bindings/zig/src/operations.zig.
+pub fn operations(operations: &[Operation]) -> String {
+    let mut text = format!(
+        "// {NOTE}\n//\n// Every operation, as Context has it: docs/operations.md has shapes, attributes and errors. What an\n\
+         // option leaves null has the core's default.\nconst enums = @import(\"enums.zig\");\n\
+         const Attrs = @import(\"tensor.zig\").Attrs;\nconst Context = @import(\"context.zig\").Context;\n\
+         const Error = enums.Error;\nconst Tensor = @import(\"tensor.zig\").Tensor;\n"
+    );
+    let to = &mut text;
+    for operation in operations.iter().filter(|operation| operation.has_options()) {
+        writeln!(to, "\n/// What {} may be given besides.", operation.op.name()).unwrap();
+        writeln!(to, "pub const {} = struct {{", operation.options()).unwrap();
+        for (name, kind) in operation.attributes() {
+            writeln!(to, "    {name}: {} = null,", zig_type(kind)).unwrap();
+        }
+        for name in &operation.optional {
+            writeln!(to, "    {name}: Tensor = .none,").unwrap();
+        }
+        writeln!(to, "}};").unwrap();
+    }
+    for operation in operations {
+        let name = operation.op.name();
+        let mut parameters = vec!["ctx: Context".to_string()];
+        for operand in &operation.required {
+            parameters.push(format!("{operand}: {}", if operation.repeated { "[]const Tensor" } else { "Tensor" }));
+        }
+        if operation.has_options() {
+            parameters.push(format!("options: {}", operation.options()));
+        }
+        writeln!(to, "\n/// {}\npub fn {name}({}) Error!Tensor {{", operation.about, parameters.join(", ")).unwrap();
+        let attributes = operation.attributes();
+        if !attributes.is_empty() {
+            writeln!(to, "    var attrs: Attrs = .{{}};\n    defer attrs.deinit();").unwrap();
+        }
+        for (attribute, _) in &attributes {
+            writeln!(to, "    try attrs.give(.{name}, \"{attribute}\", options.{attribute});").unwrap();
+        }
+        let one = |(name, optional): (&str, bool)| match optional {
+            true => format!("options.{name}"),
+            false => name.to_string(),
+        };
+        let operands: Vec<String> = operation.operands().into_iter().map(one).collect();
+        let operands = match &operands[..] {
+            [list] if operation.repeated => list.clone(),
+            [one] => format!("&.{{{one}}}"),
+            all => format!("&.{{ {} }}", all.join(", ")),
+        };
+        let attrs = if attributes.is_empty() { ".{}" } else { "attrs" };
+        writeln!(to, "    return ctx.run(.{name}, {operands}, {attrs});\n}}").unwrap();
+    }
+    text
+}
+
+/// bindings/zig/tests/typed.zig: a conformance case as a call of its operation's own method.
+pub fn typed(operations: &[Operation]) -> String {
+    let mut text = format!(
+        "// {NOTE}\nconst adead = @import(\"adead\");\nconst Tensor = adead.Tensor;\n\n\
+         /// Calls an operation's own method with operands that fit; `attrs.take(name, &option)` sets what is there.\n\
+         pub fn typed(ctx: adead.Context, op: adead.Op, operands: []const Tensor, attrs: anytype) adead.Error!Tensor {{\n    \
+         switch (op) {{\n"
+    );
+    for operation in operations {
+        let name = operation.op.name();
+        writeln!(text, "        .{name} => {{").unwrap();
+        if operation.has_options() {
+            writeln!(text, "            var options: adead.operations.{} = .{{}};", operation.options()).unwrap();
+        }
+        for (attribute, _) in operation.attributes() {
+            writeln!(text, "            attrs.take(\"{attribute}\", &options.{attribute});").unwrap();
+        }
+        let mut arguments = Vec::new();
+        for (i, (operand, optional)) in operation.operands().into_iter().enumerate() {
+            match optional {
+                true => {
+                    writeln!(text, "            if (operands.len > {i}) options.{operand} = operands[{i}];").unwrap()
+                }
+                false if operation.repeated => arguments.push("operands".to_string()),
+                false => arguments.push(format!("operands[{i}]")),
+            }
+        }
+        if operation.has_options() {
+            arguments.push("options".into());
+        }
+        writeln!(text, "            return ctx.{name}({});\n        }},", arguments.join(", ")).unwrap();
+    }
+    text.push_str(
+        "        _ => return error.Internal,\n    }\n}\n\n\
+         /// Whether an operation's own method can be given these operands: what it requires, and no more than it takes.\n\
+         pub fn fits(op: adead.Op, operands: []const Tensor) bool {\n    const there = struct {\n        \
+         fn at(all: []const Tensor, i: usize) bool {\n            return i < all.len and all[i].handle != null;\n        \
+         }\n    }.at;\n    return switch (op) {\n",
+    );
+    for operation in operations {
+        let name = operation.op.name();
+        if operation.repeated {
+            writeln!(text, "        .{name} => for (operands) |one| {{").unwrap();
+            writeln!(text, "            if (one.handle == null) break false;\n        }} else true,").unwrap();
+            continue;
+        }
+        let operands = operation.operands();
+        let mut needs = vec![format!("operands.len <= {}", operands.len())];
+        let required = operands.iter().enumerate().filter(|(_, operand)| !operand.1);
+        needs.extend(required.map(|(i, _)| format!("there(operands, {i})")));
+        writeln!(text, "        .{name} => {},", needs.join(" and ")).unwrap();
+    }
+    text.push_str("        _ => false,\n    };\n}\n");
+    text
+}
+
+/// The header's `ADEAD_…_OPTIONS_INIT`, which Zig can't read: the values in the order of the struct's fields.
+fn defaults(to: &mut String) {
+    let header = std::fs::read_to_string(super::root().join("include/adead.h")).unwrap();
+    for line in header.lines().filter(|line| line.starts_with("#define") && line.contains("_OPTIONS_INIT {")) {
+        let (_, values) = line.split_once("{ sizeof(").unwrap();
+        let (c_type, values) = values.split_once("), ").unwrap();
+        let body = header.split_once(&format!("}} {c_type};")).unwrap().0.rsplit_once("typedef struct {").unwrap().1;
+        let fields = body.lines().map(str::trim).filter(|line| line.ends_with(';'));
+        let mut names: Vec<&str> =
+            fields.map(|field| field.trim_end_matches(';').rsplit([' ', '*']).next().unwrap()).collect();
+        assert_eq!(names.remove(0), "struct_size");
+        let values: Vec<&str> = values.trim_end_matches(" }").split(", ").collect();
+        assert_eq!(names.len(), values.len(), "{c_type}");
+        let name = c_type.strip_prefix("adead_").unwrap();
+        writeln!(to, "\n/// The defaults of {c_type}.\npub const {name}: c.{c_type} = .{{").unwrap();
+        writeln!(to, "    .struct_size = @sizeOf(c.{c_type}),").unwrap();
+        for (name, value) in names.iter().zip(values) {
+            let value = value.trim_start_matches("(size_t)").trim_end_matches('f').to_string();
+            let value = match value.as_str() {
+                "NULL" => "null".to_string(),
+                constant if constant.starts_with("ADEAD_") => format!("c.{constant}"),
+                _ => value,
+            };
+            writeln!(to, "    .{name} = {value},").unwrap();
+        }
+        writeln!(to, "}};").unwrap();
+    }
+}

@@ -1,0 +1,63 @@
+// A program that the TypeScript compiler checks, strictly: ci/node-test compiles and runs it.
+
+import {
+  AdeadError,
+  type ArrayOf,
+  Context,
+  DeterministicAllocator,
+  type DType,
+  type Explanation,
+  GPU,
+  Layout,
+  Program,
+  Tensor,
+  hardware,
+  version,
+} from 'adead'
+
+/** The rows' most likely classes. */
+async function classify(context: Context, x: Tensor, weights: Tensor, bias: Tensor): Promise<BigInt64Array> {
+  const hidden: Tensor = await context.matmulAsync(x, weights, { bias, activation: 'gelu_erf' })
+  const probabilities = context.softmax(hidden, { axis: -1 })
+  return context.argmax(probabilities, { axis: -1 }).toArray<'i64'>()
+}
+
+function elements<D extends DType>(tensor: Tensor): ArrayOf<D> {
+  return tensor.toArray<D>()
+}
+
+const context = new Context('cpu', { threads: 2 })
+const x = new Tensor(Float32Array.of(1, 2, 3, 4, 5, 6), [2, 3])
+const weights = new Tensor(Float32Array.of(1, 0, 0, 1, 1, 1), [3, 2])
+const bias = new Tensor(Float32Array.of(0.5, -0.5), [2])
+const halves = new Tensor(Uint16Array.of(0x3c00, 0x4000), [2], 'f16')
+
+classify(context, x, weights, bias).then((classes) => {
+  const first: bigint | undefined = classes[0]
+  console.log(`adead ${version} on ${hardware().cpu.model}: class ${first}`)
+})
+const sums: Float32Array = elements<'f32'>(halves.cast({ dtype: 'f32' }).sum({ axis: 0, keepdim: true }))
+const why: Explanation = context.explain('matmul', [x, weights, null, bias], { activation: 'relu' })
+const program = Program.assemble('.adead 1\ninput a f32[2]\noutput b f32[2]\nb = relu a\nhalt')
+const outcome = program.run(context, { a: new Tensor(Float32Array.of(-1, 1), [2]) }, { parallel: true })
+const tiled: Float32Array = Layout.tiled(2, 3, 2).apply(x.toArray())
+const offset: number = new DeterministicAllocator(64, 16).alloc(100)
+console.log(sums[0], why.device, outcome.outputs.b?.toArray(), tiled.length, offset)
+
+try {
+  new GPU('no such GPU').buffer(64).write(0, Float32Array.of(1))
+} catch (error) {
+  if (!(error instanceof AdeadError)) throw error
+  const code: 'invalid_argument' | 'backend_unavailable' = error.code as 'invalid_argument' | 'backend_unavailable'
+  console.log(code, error.status)
+}
+
+/** What the compiler refuses. */
+export function refused(): void {
+  // @ts-expect-error: an operation that there is not
+  context.run('convolve', [x])
+  // @ts-expect-error: an attribute that softmax has not
+  context.softmax(x, { keepdim: true })
+  // @ts-expect-error: a Uint16Array may be f16 or bf16
+  new Tensor(new Uint16Array(2), [2])
+}

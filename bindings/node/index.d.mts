@@ -1,0 +1,3 @@
+export * from './index.js'
+import * as adead from './index.js'
+export default adead

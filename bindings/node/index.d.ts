@@ -1,0 +1,9 @@
+import type { ContextOperations } from './operations'
+
+export * from './native'
+export * from './operations'
+export * from './tensor'
+
+declare module './native' {
+  interface Context extends ContextOperations {}
+}

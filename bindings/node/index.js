@@ -1,0 +1,71 @@
+'use strict'
+
+// adead for Node.js. The native module has the classes and does the work; here are the methods of the operations, which
+// operations.js lists, the class of errors, and what is public.
+
+const native = require('./load.js')
+const operations = require('./operations.js')(native)
+const { Tensor, methods, statics } = require('./tensor.js')(native)
+
+class AdeadError extends Error {
+  constructor(message, code, status) {
+    super(message)
+    this.code = code
+    this.status = status
+  }
+}
+Object.defineProperty(AdeadError.prototype, 'name', { value: 'AdeadError', configurable: true, writable: true })
+native.setErrorClass(AdeadError)
+
+/** Adds methods to a class, not enumerable, as a class's own are. */
+function extend(target, source) {
+  const properties = Object.getOwnPropertyDescriptors(source)
+  for (const key of Reflect.ownKeys(properties)) properties[key].enumerable = false
+  Object.defineProperties(target, properties)
+}
+
+extend(Tensor.prototype, methods)
+extend(Tensor.prototype, operations.tensor)
+extend(Tensor, statics)
+extend(native.Context.prototype, operations.context)
+
+// A promise rejects with what is wrong with its arguments, instead of throwing it.
+const rejecting = (original) =>
+  async function (...args) {
+    return original.apply(this, args)
+  }
+const { hardware, hardwareAsync, defaultContext, version } = native
+const classes = {
+  Context: native.Context,
+  DeviceBuffer: native.DeviceBuffer,
+  Kernel: native.Kernel,
+  Stream: native.Stream,
+  Event: native.Event,
+  Download: native.Download,
+  Timestamp: native.Timestamp,
+  Recording: native.Recording,
+  Packed: native.Packed,
+  Program: native.Program,
+  Layout: native.Layout,
+  DeterministicAllocator: native.DeterministicAllocator,
+  ArenaAllocator: native.ArenaAllocator,
+}
+for (const { prototype } of Object.values(classes)) {
+  for (const key of Object.getOwnPropertyNames(prototype)) {
+    // Those of the operations are such already.
+    if (!key.endsWith('Async') || key in operations.context) continue
+    extend(prototype, { [key]: rejecting(prototype[key]) })
+  }
+}
+
+class GPU extends native.Context {
+  constructor(device) {
+    super(device, { gpu: true })
+  }
+
+  static openAsync(device) {
+    return super.openAsync(device, { gpu: true })
+  }
+}
+
+module.exports = { ...classes, Tensor, GPU, AdeadError, hardware, hardwareAsync, defaultContext, version: version() }

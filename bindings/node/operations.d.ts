@@ -1,0 +1,822 @@
+// Generated from the op table (ADEAD_BLESS=1 cargo test -p adead-node); not to be edited.
+import type { Tensor } from './tensor'
+
+/** An operation. */
+export type OpName =
+  | 'matmul'
+  | 'dot'
+  | 'add'
+  | 'sub'
+  | 'mul'
+  | 'div'
+  | 'scale'
+  | 'neg'
+  | 'abs'
+  | 'exp'
+  | 'log'
+  | 'sqrt'
+  | 'rsqrt'
+  | 'relu'
+  | 'sigmoid'
+  | 'tanh'
+  | 'gelu'
+  | 'silu'
+  | 'softmax'
+  | 'sum'
+  | 'mean'
+  | 'max'
+  | 'argmax'
+  | 'layernorm'
+  | 'rmsnorm'
+  | 'attention'
+  | 'ffn'
+  | 'embedding'
+  | 'transpose'
+  | 'concat'
+  | 'cast'
+
+/** The type of a tensor's elements. */
+export type DType =
+  | 'f32'
+  | 'f16'
+  | 'bf16'
+  | 'i32'
+  | 'i64'
+  | 'u32'
+
+/** Operations that cost alike. */
+export type Family =
+  | 'matmul'
+  | 'attention'
+  | 'elementwise'
+  | 'function'
+  | 'reduction'
+  | 'move'
+
+/** What follows a matrix product. */
+export type Activation =
+  | 'none'
+  | 'relu'
+  | 'sigmoid'
+  | 'tanh'
+  | 'gelu_tanh'
+  | 'gelu_erf'
+  | 'silu'
+
+/** What went wrong. */
+export type StatusName =
+  | 'invalid_argument'
+  | 'shape_mismatch'
+  | 'dtype_mismatch'
+  | 'out_of_memory'
+  | 'backend_unavailable'
+  | 'device_lost'
+  | 'invalid_kernel'
+  | 'invalid_program'
+  | 'unsupported'
+  | 'not_ready'
+  | 'io'
+  | 'internal'
+
+/** The attributes of every operation. */
+export interface Attributes {
+  activation?: Activation
+  alpha?: number
+  axis?: number | 'all'
+  beta?: number
+  causal?: boolean
+  dtype?: DType
+  eps?: number
+  form?: 'erf' | 'tanh'
+  keepdim?: boolean
+  perm?: number[]
+  scale?: number
+  transA?: boolean
+  transB?: boolean
+}
+
+/** What stops a promise whose work has not begun. */
+export interface Abortable {
+  signal?: AbortSignal
+}
+
+/** Options of `matmul`. */
+export interface MatmulOptions {
+  c?: Tensor | null
+  bias?: Tensor | null
+  transA?: boolean
+  transB?: boolean
+  alpha?: number
+  beta?: number
+  activation?: Activation
+}
+
+/** Options of `scale`. */
+export interface ScaleOptions {
+  alpha?: number
+}
+
+/** Options of `gelu`. */
+export interface GeluOptions {
+  form?: 'erf' | 'tanh'
+}
+
+/** Options of `softmax`. */
+export interface SoftmaxOptions {
+  axis?: number | 'all'
+}
+
+/** Options of `sum`. */
+export interface SumOptions {
+  axis?: number | 'all'
+  keepdim?: boolean
+}
+
+/** Options of `mean`. */
+export interface MeanOptions {
+  axis?: number | 'all'
+  keepdim?: boolean
+}
+
+/** Options of `max`. */
+export interface MaxOptions {
+  axis?: number | 'all'
+  keepdim?: boolean
+}
+
+/** Options of `argmax`. */
+export interface ArgmaxOptions {
+  axis?: number | 'all'
+  keepdim?: boolean
+  dtype?: DType
+}
+
+/** Options of `layernorm`. */
+export interface LayernormOptions {
+  gamma?: Tensor | null
+  beta?: Tensor | null
+  eps?: number
+}
+
+/** Options of `rmsnorm`. */
+export interface RmsnormOptions {
+  gamma?: Tensor | null
+  eps?: number
+}
+
+/** Options of `attention`. */
+export interface AttentionOptions {
+  mask?: Tensor | null
+  causal?: boolean
+  scale?: number
+}
+
+/** Options of `ffn`. */
+export interface FfnOptions {
+  b1?: Tensor | null
+  b2?: Tensor | null
+  activation?: Activation
+}
+
+/** Options of `transpose`. */
+export interface TransposeOptions {
+  perm?: number[]
+}
+
+/** Options of `concat`. */
+export interface ConcatOptions {
+  axis?: number | 'all'
+}
+
+/** Options of `cast`. */
+export interface CastOptions {
+  dtype?: DType
+}
+
+/** The operations of a `Context`. */
+export interface ContextOperations {
+  /**
+   * `alpha·(a·b) + beta·c + bias`, then an activation.
+   *
+   * Operands: a f[…,M,K], b f[…,K,N], c? f broadcast to the result, bias? f[N].
+   * Attributes: transA (0), transB (0), alpha (1), beta (0), activation (none).
+   * Result: f[…,M,N].
+   */
+  matmul(a: Tensor, b: Tensor, options?: MatmulOptions): Tensor
+  /** `matmul` on another thread. */
+  matmulAsync(a: Tensor, b: Tensor, options?: MatmulOptions & Abortable): Promise<Tensor>
+  /**
+   * The inner product of two vectors.
+   *
+   * Operands: a f[K], b f[K].
+   * Attributes: none.
+   * Result: f[].
+   */
+  dot(a: Tensor, b: Tensor): Tensor
+  /** `dot` on another thread. */
+  dotAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * `a + b`.
+   *
+   * Operands: a f, b f.
+   * Attributes: none.
+   * Result: f, NumPy broadcasting.
+   */
+  add(a: Tensor, b: Tensor): Tensor
+  /** `add` on another thread. */
+  addAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * `a − b`.
+   *
+   * Operands: a f, b f.
+   * Attributes: none.
+   * Result: f, NumPy broadcasting.
+   */
+  sub(a: Tensor, b: Tensor): Tensor
+  /** `sub` on another thread. */
+  subAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * `a·b`, element by element.
+   *
+   * Operands: a f, b f.
+   * Attributes: none.
+   * Result: f, NumPy broadcasting.
+   */
+  mul(a: Tensor, b: Tensor): Tensor
+  /** `mul` on another thread. */
+  mulAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * `a / b`.
+   *
+   * Operands: a f, b f.
+   * Attributes: none.
+   * Result: f, NumPy broadcasting.
+   */
+  div(a: Tensor, b: Tensor): Tensor
+  /** `div` on another thread. */
+  divAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * `x·alpha`.
+   *
+   * Operands: x f.
+   * Attributes: alpha (1).
+   * Result: f, same shape.
+   */
+  scale(x: Tensor, options?: ScaleOptions): Tensor
+  /** `scale` on another thread. */
+  scaleAsync(x: Tensor, options?: ScaleOptions & Abortable): Promise<Tensor>
+  /**
+   * `−x`.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  neg(x: Tensor): Tensor
+  /** `neg` on another thread. */
+  negAsync(x: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * `|x|`.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  abs(x: Tensor): Tensor
+  /** `abs` on another thread. */
+  absAsync(x: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * `e^x`.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  exp(x: Tensor): Tensor
+  /** `exp` on another thread. */
+  expAsync(x: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * The natural logarithm.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  log(x: Tensor): Tensor
+  /** `log` on another thread. */
+  logAsync(x: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * The square root.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  sqrt(x: Tensor): Tensor
+  /** `sqrt` on another thread. */
+  sqrtAsync(x: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * `1 / sqrt(x)`.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  rsqrt(x: Tensor): Tensor
+  /** `rsqrt` on another thread. */
+  rsqrtAsync(x: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * `max(x, 0)`.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  relu(x: Tensor): Tensor
+  /** `relu` on another thread. */
+  reluAsync(x: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * `1 / (1 + e^−x)`.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  sigmoid(x: Tensor): Tensor
+  /** `sigmoid` on another thread. */
+  sigmoidAsync(x: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * The hyperbolic tangent.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  tanh(x: Tensor): Tensor
+  /** `tanh` on another thread. */
+  tanhAsync(x: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * The Gaussian error linear unit.
+   *
+   * Operands: x f.
+   * Attributes: form (`erf`; or `tanh`).
+   * Result: f, same shape.
+   */
+  gelu(x: Tensor, options?: GeluOptions): Tensor
+  /** `gelu` on another thread. */
+  geluAsync(x: Tensor, options?: GeluOptions & Abortable): Promise<Tensor>
+  /**
+   * `x·sigmoid(x)`.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  silu(x: Tensor): Tensor
+  /** `silu` on another thread. */
+  siluAsync(x: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * `e^x` over its sum, along an axis.
+   *
+   * Operands: x f, rank ≥ 1.
+   * Attributes: axis (-1).
+   * Result: f, same shape.
+   */
+  softmax(x: Tensor, options?: SoftmaxOptions): Tensor
+  /** `softmax` on another thread. */
+  softmaxAsync(x: Tensor, options?: SoftmaxOptions & Abortable): Promise<Tensor>
+  /**
+   * The sum along an axis or of all.
+   *
+   * Operands: x f.
+   * Attributes: axis (all), keepdim (0).
+   * Result: f.
+   */
+  sum(x: Tensor, options?: SumOptions): Tensor
+  /** `sum` on another thread. */
+  sumAsync(x: Tensor, options?: SumOptions & Abortable): Promise<Tensor>
+  /**
+   * The mean along an axis or of all.
+   *
+   * Operands: x f.
+   * Attributes: axis (all), keepdim (0).
+   * Result: f.
+   */
+  mean(x: Tensor, options?: MeanOptions): Tensor
+  /** `mean` on another thread. */
+  meanAsync(x: Tensor, options?: MeanOptions & Abortable): Promise<Tensor>
+  /**
+   * The maximum along an axis or of all.
+   *
+   * Operands: x f.
+   * Attributes: axis (all), keepdim (0).
+   * Result: f.
+   */
+  max(x: Tensor, options?: MaxOptions): Tensor
+  /** `max` on another thread. */
+  maxAsync(x: Tensor, options?: MaxOptions & Abortable): Promise<Tensor>
+  /**
+   * The lowest index of the maximum.
+   *
+   * Operands: x f.
+   * Attributes: axis (all), keepdim (0), dtype (i64; or i32, u32).
+   * Result: i.
+   */
+  argmax(x: Tensor, options?: ArgmaxOptions): Tensor
+  /** `argmax` on another thread. */
+  argmaxAsync(x: Tensor, options?: ArgmaxOptions & Abortable): Promise<Tensor>
+  /**
+   * Mean and variance normalised over the last axis.
+   *
+   * Operands: x f[…,N], gamma? f[N], beta? f[N].
+   * Attributes: eps (1e-5).
+   * Result: f, same shape.
+   */
+  layernorm(x: Tensor, options?: LayernormOptions): Tensor
+  /** `layernorm` on another thread. */
+  layernormAsync(x: Tensor, options?: LayernormOptions & Abortable): Promise<Tensor>
+  /**
+   * Root mean square normalised over the last axis.
+   *
+   * Operands: x f[…,N], gamma? f[N].
+   * Attributes: eps (1e-5).
+   * Result: f, same shape.
+   */
+  rmsnorm(x: Tensor, options?: RmsnormOptions): Tensor
+  /** `rmsnorm` on another thread. */
+  rmsnormAsync(x: Tensor, options?: RmsnormOptions & Abortable): Promise<Tensor>
+  /**
+   * Softmax-weighted values: scaled dot-product attention.
+   *
+   * Operands: q f[…,Hq,Sq,D], k f[…,Hkv,Sk,D], v f[…,Hkv,Sk,Dv], mask? f broadcast to […,Hq,Sq,Sk].
+   * Attributes: causal (0), scale (0 = 1/sqrt(D)).
+   * Result: f[…,Hq,Sq,Dv].
+   */
+  attention(q: Tensor, k: Tensor, v: Tensor, options?: AttentionOptions): Tensor
+  /** `attention` on another thread. */
+  attentionAsync(q: Tensor, k: Tensor, v: Tensor, options?: AttentionOptions & Abortable): Promise<Tensor>
+  /**
+   * Two matrix products with an activation between them.
+   *
+   * Operands: x f[…,D], w1 f[D,H], b1? f[H], w2 f[H,E], b2? f[E].
+   * Attributes: activation (relu).
+   * Result: f[…,E].
+   */
+  ffn(x: Tensor, w1: Tensor, w2: Tensor, options?: FfnOptions): Tensor
+  /** `ffn` on another thread. */
+  ffnAsync(x: Tensor, w1: Tensor, w2: Tensor, options?: FfnOptions & Abortable): Promise<Tensor>
+  /**
+   * Rows of a table by id.
+   *
+   * Operands: table any[V,…], ids i[…].
+   * Attributes: none.
+   * Result: any[ids…, table's row…].
+   */
+  embedding(table: Tensor, ids: Tensor): Tensor
+  /** `embedding` on another thread. */
+  embeddingAsync(table: Tensor, ids: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * The axes permuted.
+   *
+   * Operands: x any.
+   * Attributes: perm (axes reversed).
+   * Result: any.
+   */
+  transpose(x: Tensor, options?: TransposeOptions): Tensor
+  /** `transpose` on another thread. */
+  transposeAsync(x: Tensor, options?: TransposeOptions & Abortable): Promise<Tensor>
+  /**
+   * Tensors joined along an axis.
+   *
+   * Operands: one or more any, same rank ≥ 1.
+   * Attributes: axis (0).
+   * Result: any.
+   */
+  concat(x: Tensor[], options?: ConcatOptions): Tensor
+  /** `concat` on another thread. */
+  concatAsync(x: Tensor[], options?: ConcatOptions & Abortable): Promise<Tensor>
+  /**
+   * Another element type.
+   *
+   * Operands: x any.
+   * Attributes: dtype (f32).
+   * Result: dtype.
+   */
+  cast(x: Tensor, options?: CastOptions): Tensor
+  /** `cast` on another thread. */
+  castAsync(x: Tensor, options?: CastOptions & Abortable): Promise<Tensor>
+}
+
+/** The operations of a `Tensor`, on the default context. */
+export interface TensorOperations {
+  /**
+   * `alpha·(a·b) + beta·c + bias`, then an activation.
+   *
+   * Operands: a f[…,M,K], b f[…,K,N], c? f broadcast to the result, bias? f[N].
+   * Attributes: transA (0), transB (0), alpha (1), beta (0), activation (none).
+   * Result: f[…,M,N].
+   */
+  matmul(b: Tensor, options?: MatmulOptions): Tensor
+  /** `matmul` on another thread. */
+  matmulAsync(b: Tensor, options?: MatmulOptions & Abortable): Promise<Tensor>
+  /**
+   * The inner product of two vectors.
+   *
+   * Operands: a f[K], b f[K].
+   * Attributes: none.
+   * Result: f[].
+   */
+  dot(b: Tensor): Tensor
+  /** `dot` on another thread. */
+  dotAsync(b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * `a + b`.
+   *
+   * Operands: a f, b f.
+   * Attributes: none.
+   * Result: f, NumPy broadcasting.
+   */
+  add(b: Tensor): Tensor
+  /** `add` on another thread. */
+  addAsync(b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * `a − b`.
+   *
+   * Operands: a f, b f.
+   * Attributes: none.
+   * Result: f, NumPy broadcasting.
+   */
+  sub(b: Tensor): Tensor
+  /** `sub` on another thread. */
+  subAsync(b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * `a·b`, element by element.
+   *
+   * Operands: a f, b f.
+   * Attributes: none.
+   * Result: f, NumPy broadcasting.
+   */
+  mul(b: Tensor): Tensor
+  /** `mul` on another thread. */
+  mulAsync(b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * `a / b`.
+   *
+   * Operands: a f, b f.
+   * Attributes: none.
+   * Result: f, NumPy broadcasting.
+   */
+  div(b: Tensor): Tensor
+  /** `div` on another thread. */
+  divAsync(b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * `x·alpha`.
+   *
+   * Operands: x f.
+   * Attributes: alpha (1).
+   * Result: f, same shape.
+   */
+  scale(options?: ScaleOptions): Tensor
+  /** `scale` on another thread. */
+  scaleAsync(options?: ScaleOptions & Abortable): Promise<Tensor>
+  /**
+   * `−x`.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  neg(): Tensor
+  /** `neg` on another thread. */
+  negAsync(options?: Abortable): Promise<Tensor>
+  /**
+   * `|x|`.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  abs(): Tensor
+  /** `abs` on another thread. */
+  absAsync(options?: Abortable): Promise<Tensor>
+  /**
+   * `e^x`.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  exp(): Tensor
+  /** `exp` on another thread. */
+  expAsync(options?: Abortable): Promise<Tensor>
+  /**
+   * The natural logarithm.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  log(): Tensor
+  /** `log` on another thread. */
+  logAsync(options?: Abortable): Promise<Tensor>
+  /**
+   * The square root.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  sqrt(): Tensor
+  /** `sqrt` on another thread. */
+  sqrtAsync(options?: Abortable): Promise<Tensor>
+  /**
+   * `1 / sqrt(x)`.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  rsqrt(): Tensor
+  /** `rsqrt` on another thread. */
+  rsqrtAsync(options?: Abortable): Promise<Tensor>
+  /**
+   * `max(x, 0)`.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  relu(): Tensor
+  /** `relu` on another thread. */
+  reluAsync(options?: Abortable): Promise<Tensor>
+  /**
+   * `1 / (1 + e^−x)`.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  sigmoid(): Tensor
+  /** `sigmoid` on another thread. */
+  sigmoidAsync(options?: Abortable): Promise<Tensor>
+  /**
+   * The hyperbolic tangent.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  tanh(): Tensor
+  /** `tanh` on another thread. */
+  tanhAsync(options?: Abortable): Promise<Tensor>
+  /**
+   * The Gaussian error linear unit.
+   *
+   * Operands: x f.
+   * Attributes: form (`erf`; or `tanh`).
+   * Result: f, same shape.
+   */
+  gelu(options?: GeluOptions): Tensor
+  /** `gelu` on another thread. */
+  geluAsync(options?: GeluOptions & Abortable): Promise<Tensor>
+  /**
+   * `x·sigmoid(x)`.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  silu(): Tensor
+  /** `silu` on another thread. */
+  siluAsync(options?: Abortable): Promise<Tensor>
+  /**
+   * `e^x` over its sum, along an axis.
+   *
+   * Operands: x f, rank ≥ 1.
+   * Attributes: axis (-1).
+   * Result: f, same shape.
+   */
+  softmax(options?: SoftmaxOptions): Tensor
+  /** `softmax` on another thread. */
+  softmaxAsync(options?: SoftmaxOptions & Abortable): Promise<Tensor>
+  /**
+   * The sum along an axis or of all.
+   *
+   * Operands: x f.
+   * Attributes: axis (all), keepdim (0).
+   * Result: f.
+   */
+  sum(options?: SumOptions): Tensor
+  /** `sum` on another thread. */
+  sumAsync(options?: SumOptions & Abortable): Promise<Tensor>
+  /**
+   * The mean along an axis or of all.
+   *
+   * Operands: x f.
+   * Attributes: axis (all), keepdim (0).
+   * Result: f.
+   */
+  mean(options?: MeanOptions): Tensor
+  /** `mean` on another thread. */
+  meanAsync(options?: MeanOptions & Abortable): Promise<Tensor>
+  /**
+   * The maximum along an axis or of all.
+   *
+   * Operands: x f.
+   * Attributes: axis (all), keepdim (0).
+   * Result: f.
+   */
+  max(options?: MaxOptions): Tensor
+  /** `max` on another thread. */
+  maxAsync(options?: MaxOptions & Abortable): Promise<Tensor>
+  /**
+   * The lowest index of the maximum.
+   *
+   * Operands: x f.
+   * Attributes: axis (all), keepdim (0), dtype (i64; or i32, u32).
+   * Result: i.
+   */
+  argmax(options?: ArgmaxOptions): Tensor
+  /** `argmax` on another thread. */
+  argmaxAsync(options?: ArgmaxOptions & Abortable): Promise<Tensor>
+  /**
+   * Mean and variance normalised over the last axis.
+   *
+   * Operands: x f[…,N], gamma? f[N], beta? f[N].
+   * Attributes: eps (1e-5).
+   * Result: f, same shape.
+   */
+  layernorm(options?: LayernormOptions): Tensor
+  /** `layernorm` on another thread. */
+  layernormAsync(options?: LayernormOptions & Abortable): Promise<Tensor>
+  /**
+   * Root mean square normalised over the last axis.
+   *
+   * Operands: x f[…,N], gamma? f[N].
+   * Attributes: eps (1e-5).
+   * Result: f, same shape.
+   */
+  rmsnorm(options?: RmsnormOptions): Tensor
+  /** `rmsnorm` on another thread. */
+  rmsnormAsync(options?: RmsnormOptions & Abortable): Promise<Tensor>
+  /**
+   * Softmax-weighted values: scaled dot-product attention.
+   *
+   * Operands: q f[…,Hq,Sq,D], k f[…,Hkv,Sk,D], v f[…,Hkv,Sk,Dv], mask? f broadcast to […,Hq,Sq,Sk].
+   * Attributes: causal (0), scale (0 = 1/sqrt(D)).
+   * Result: f[…,Hq,Sq,Dv].
+   */
+  attention(k: Tensor, v: Tensor, options?: AttentionOptions): Tensor
+  /** `attention` on another thread. */
+  attentionAsync(k: Tensor, v: Tensor, options?: AttentionOptions & Abortable): Promise<Tensor>
+  /**
+   * Two matrix products with an activation between them.
+   *
+   * Operands: x f[…,D], w1 f[D,H], b1? f[H], w2 f[H,E], b2? f[E].
+   * Attributes: activation (relu).
+   * Result: f[…,E].
+   */
+  ffn(w1: Tensor, w2: Tensor, options?: FfnOptions): Tensor
+  /** `ffn` on another thread. */
+  ffnAsync(w1: Tensor, w2: Tensor, options?: FfnOptions & Abortable): Promise<Tensor>
+  /**
+   * Rows of a table by id.
+   *
+   * Operands: table any[V,…], ids i[…].
+   * Attributes: none.
+   * Result: any[ids…, table's row…].
+   */
+  embedding(ids: Tensor): Tensor
+  /** `embedding` on another thread. */
+  embeddingAsync(ids: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * The axes permuted.
+   *
+   * Operands: x any.
+   * Attributes: perm (axes reversed).
+   * Result: any.
+   */
+  transpose(options?: TransposeOptions): Tensor
+  /** `transpose` on another thread. */
+  transposeAsync(options?: TransposeOptions & Abortable): Promise<Tensor>
+  /**
+   * Tensors joined along an axis.
+   *
+   * Operands: one or more any, same rank ≥ 1.
+   * Attributes: axis (0).
+   * Result: any.
+   */
+  concat(x: Tensor[], options?: ConcatOptions): Tensor
+  /** `concat` on another thread. */
+  concatAsync(x: Tensor[], options?: ConcatOptions & Abortable): Promise<Tensor>
+  /**
+   * Another element type.
+   *
+   * Operands: x any.
+   * Attributes: dtype (f32).
+   * Result: dtype.
+   */
+  cast(options?: CastOptions): Tensor
+  /** `cast` on another thread. */
+  castAsync(options?: CastOptions & Abortable): Promise<Tensor>
+}

@@ -1,0 +1,383 @@
+// Generated from the op table (ADEAD_BLESS=1 cargo test -p adead-node); not to be edited.
+'use strict'
+
+// The operations as methods: `run` takes the context (null: the default one), the operation's number,
+// options, operands.
+module.exports = ({ run, runAsync }) => ({
+  context: {
+    matmul(a, b, options) {
+      return run(this, 0, options, a, b)
+    },
+    async matmulAsync(a, b, options) {
+      return runAsync(this, 0, options, [a, b])
+    },
+    dot(a, b, options) {
+      return run(this, 1, options, a, b)
+    },
+    async dotAsync(a, b, options) {
+      return runAsync(this, 1, options, [a, b])
+    },
+    add(a, b, options) {
+      return run(this, 2, options, a, b)
+    },
+    async addAsync(a, b, options) {
+      return runAsync(this, 2, options, [a, b])
+    },
+    sub(a, b, options) {
+      return run(this, 3, options, a, b)
+    },
+    async subAsync(a, b, options) {
+      return runAsync(this, 3, options, [a, b])
+    },
+    mul(a, b, options) {
+      return run(this, 4, options, a, b)
+    },
+    async mulAsync(a, b, options) {
+      return runAsync(this, 4, options, [a, b])
+    },
+    div(a, b, options) {
+      return run(this, 5, options, a, b)
+    },
+    async divAsync(a, b, options) {
+      return runAsync(this, 5, options, [a, b])
+    },
+    scale(x, options) {
+      return run(this, 6, options, x)
+    },
+    async scaleAsync(x, options) {
+      return runAsync(this, 6, options, [x])
+    },
+    neg(x, options) {
+      return run(this, 7, options, x)
+    },
+    async negAsync(x, options) {
+      return runAsync(this, 7, options, [x])
+    },
+    abs(x, options) {
+      return run(this, 8, options, x)
+    },
+    async absAsync(x, options) {
+      return runAsync(this, 8, options, [x])
+    },
+    exp(x, options) {
+      return run(this, 9, options, x)
+    },
+    async expAsync(x, options) {
+      return runAsync(this, 9, options, [x])
+    },
+    log(x, options) {
+      return run(this, 10, options, x)
+    },
+    async logAsync(x, options) {
+      return runAsync(this, 10, options, [x])
+    },
+    sqrt(x, options) {
+      return run(this, 11, options, x)
+    },
+    async sqrtAsync(x, options) {
+      return runAsync(this, 11, options, [x])
+    },
+    rsqrt(x, options) {
+      return run(this, 12, options, x)
+    },
+    async rsqrtAsync(x, options) {
+      return runAsync(this, 12, options, [x])
+    },
+    relu(x, options) {
+      return run(this, 13, options, x)
+    },
+    async reluAsync(x, options) {
+      return runAsync(this, 13, options, [x])
+    },
+    sigmoid(x, options) {
+      return run(this, 14, options, x)
+    },
+    async sigmoidAsync(x, options) {
+      return runAsync(this, 14, options, [x])
+    },
+    tanh(x, options) {
+      return run(this, 15, options, x)
+    },
+    async tanhAsync(x, options) {
+      return runAsync(this, 15, options, [x])
+    },
+    gelu(x, options) {
+      return run(this, 16, options, x)
+    },
+    async geluAsync(x, options) {
+      return runAsync(this, 16, options, [x])
+    },
+    silu(x, options) {
+      return run(this, 17, options, x)
+    },
+    async siluAsync(x, options) {
+      return runAsync(this, 17, options, [x])
+    },
+    softmax(x, options) {
+      return run(this, 18, options, x)
+    },
+    async softmaxAsync(x, options) {
+      return runAsync(this, 18, options, [x])
+    },
+    sum(x, options) {
+      return run(this, 19, options, x)
+    },
+    async sumAsync(x, options) {
+      return runAsync(this, 19, options, [x])
+    },
+    mean(x, options) {
+      return run(this, 20, options, x)
+    },
+    async meanAsync(x, options) {
+      return runAsync(this, 20, options, [x])
+    },
+    max(x, options) {
+      return run(this, 21, options, x)
+    },
+    async maxAsync(x, options) {
+      return runAsync(this, 21, options, [x])
+    },
+    argmax(x, options) {
+      return run(this, 22, options, x)
+    },
+    async argmaxAsync(x, options) {
+      return runAsync(this, 22, options, [x])
+    },
+    layernorm(x, options) {
+      return run(this, 23, options, x)
+    },
+    async layernormAsync(x, options) {
+      return runAsync(this, 23, options, [x])
+    },
+    rmsnorm(x, options) {
+      return run(this, 24, options, x)
+    },
+    async rmsnormAsync(x, options) {
+      return runAsync(this, 24, options, [x])
+    },
+    attention(q, k, v, options) {
+      return run(this, 25, options, q, k, v)
+    },
+    async attentionAsync(q, k, v, options) {
+      return runAsync(this, 25, options, [q, k, v])
+    },
+    ffn(x, w1, w2, options) {
+      return run(this, 26, options, x, w1, w2)
+    },
+    async ffnAsync(x, w1, w2, options) {
+      return runAsync(this, 26, options, [x, w1, w2])
+    },
+    embedding(table, ids, options) {
+      return run(this, 27, options, table, ids)
+    },
+    async embeddingAsync(table, ids, options) {
+      return runAsync(this, 27, options, [table, ids])
+    },
+    transpose(x, options) {
+      return run(this, 28, options, x)
+    },
+    async transposeAsync(x, options) {
+      return runAsync(this, 28, options, [x])
+    },
+    concat(x, options) {
+      return run(this, 29, options, x)
+    },
+    async concatAsync(x, options) {
+      return runAsync(this, 29, options, [x])
+    },
+    cast(x, options) {
+      return run(this, 30, options, x)
+    },
+    async castAsync(x, options) {
+      return runAsync(this, 30, options, [x])
+    },
+  },
+  tensor: {
+    matmul(b, options) {
+      return run(null, 0, options, this, b)
+    },
+    async matmulAsync(b, options) {
+      return runAsync(null, 0, options, [this, b])
+    },
+    dot(b, options) {
+      return run(null, 1, options, this, b)
+    },
+    async dotAsync(b, options) {
+      return runAsync(null, 1, options, [this, b])
+    },
+    add(b, options) {
+      return run(null, 2, options, this, b)
+    },
+    async addAsync(b, options) {
+      return runAsync(null, 2, options, [this, b])
+    },
+    sub(b, options) {
+      return run(null, 3, options, this, b)
+    },
+    async subAsync(b, options) {
+      return runAsync(null, 3, options, [this, b])
+    },
+    mul(b, options) {
+      return run(null, 4, options, this, b)
+    },
+    async mulAsync(b, options) {
+      return runAsync(null, 4, options, [this, b])
+    },
+    div(b, options) {
+      return run(null, 5, options, this, b)
+    },
+    async divAsync(b, options) {
+      return runAsync(null, 5, options, [this, b])
+    },
+    scale(options) {
+      return run(null, 6, options, this)
+    },
+    async scaleAsync(options) {
+      return runAsync(null, 6, options, [this])
+    },
+    neg(options) {
+      return run(null, 7, options, this)
+    },
+    async negAsync(options) {
+      return runAsync(null, 7, options, [this])
+    },
+    abs(options) {
+      return run(null, 8, options, this)
+    },
+    async absAsync(options) {
+      return runAsync(null, 8, options, [this])
+    },
+    exp(options) {
+      return run(null, 9, options, this)
+    },
+    async expAsync(options) {
+      return runAsync(null, 9, options, [this])
+    },
+    log(options) {
+      return run(null, 10, options, this)
+    },
+    async logAsync(options) {
+      return runAsync(null, 10, options, [this])
+    },
+    sqrt(options) {
+      return run(null, 11, options, this)
+    },
+    async sqrtAsync(options) {
+      return runAsync(null, 11, options, [this])
+    },
+    rsqrt(options) {
+      return run(null, 12, options, this)
+    },
+    async rsqrtAsync(options) {
+      return runAsync(null, 12, options, [this])
+    },
+    relu(options) {
+      return run(null, 13, options, this)
+    },
+    async reluAsync(options) {
+      return runAsync(null, 13, options, [this])
+    },
+    sigmoid(options) {
+      return run(null, 14, options, this)
+    },
+    async sigmoidAsync(options) {
+      return runAsync(null, 14, options, [this])
+    },
+    tanh(options) {
+      return run(null, 15, options, this)
+    },
+    async tanhAsync(options) {
+      return runAsync(null, 15, options, [this])
+    },
+    gelu(options) {
+      return run(null, 16, options, this)
+    },
+    async geluAsync(options) {
+      return runAsync(null, 16, options, [this])
+    },
+    silu(options) {
+      return run(null, 17, options, this)
+    },
+    async siluAsync(options) {
+      return runAsync(null, 17, options, [this])
+    },
+    softmax(options) {
+      return run(null, 18, options, this)
+    },
+    async softmaxAsync(options) {
+      return runAsync(null, 18, options, [this])
+    },
+    sum(options) {
+      return run(null, 19, options, this)
+    },
+    async sumAsync(options) {
+      return runAsync(null, 19, options, [this])
+    },
+    mean(options) {
+      return run(null, 20, options, this)
+    },
+    async meanAsync(options) {
+      return runAsync(null, 20, options, [this])
+    },
+    max(options) {
+      return run(null, 21, options, this)
+    },
+    async maxAsync(options) {
+      return runAsync(null, 21, options, [this])
+    },
+    argmax(options) {
+      return run(null, 22, options, this)
+    },
+    async argmaxAsync(options) {
+      return runAsync(null, 22, options, [this])
+    },
+    layernorm(options) {
+      return run(null, 23, options, this)
+    },
+    async layernormAsync(options) {
+      return runAsync(null, 23, options, [this])
+    },
+    rmsnorm(options) {
+      return run(null, 24, options, this)
+    },
+    async rmsnormAsync(options) {
+      return runAsync(null, 24, options, [this])
+    },
+    attention(k, v, options) {
+      return run(null, 25, options, this, k, v)
+    },
+    async attentionAsync(k, v, options) {
+      return runAsync(null, 25, options, [this, k, v])
+    },
+    ffn(w1, w2, options) {
+      return run(null, 26, options, this, w1, w2)
+    },
+    async ffnAsync(w1, w2, options) {
+      return runAsync(null, 26, options, [this, w1, w2])
+    },
+    embedding(ids, options) {
+      return run(null, 27, options, this, ids)
+    },
+    async embeddingAsync(ids, options) {
+      return runAsync(null, 27, options, [this, ids])
+    },
+    transpose(options) {
+      return run(null, 28, options, this)
+    },
+    async transposeAsync(options) {
+      return runAsync(null, 28, options, [this])
+    },
+    concat(x, options) {
+      return run(null, 29, options, this, x)
+    },
+    async concatAsync(x, options) {
+      return runAsync(null, 29, options, [this, x])
+    },
+    cast(options) {
+      return run(null, 30, options, this)
+    },
+    async castAsync(options) {
+      return runAsync(null, 30, options, [this])
+    },
+  },
+})

@@ -1,0 +1,223 @@
+//! Arguments: values of JavaScript as the core's types. What is of another type is `invalid_argument`.
+
+use crate::error::refused;
+use napi::bindgen_prelude::{ClassInstance, FromNapiValue, JavaScriptClassExt, MaybeTypeTag, Object, Unknown};
+use napi::{Env, ValueType, sys};
+use std::ops::Deref;
+use std::ptr::null_mut;
+
+/// What a value is: `typeof`, but `null`.
+pub fn kind(env: sys::napi_env, value: sys::napi_value) -> ValueType {
+    let mut kind = sys::ValueType::napi_undefined;
+    // SAFETY: the environment of this call and a value of it; a failure leaves `kind`.
+    unsafe { sys::napi_typeof(env, value, &mut kind) };
+    kind.into()
+}
+
+/// The same for a message.
+pub fn named(env: sys::napi_env, value: sys::napi_value) -> &'static str {
+    match kind(env, value) {
+        ValueType::Undefined => "undefined",
+        ValueType::Null => "null",
+        ValueType::Boolean => "a boolean",
+        ValueType::Number => "a number",
+        ValueType::String => "a string",
+        ValueType::Symbol => "a symbol",
+        ValueType::Function => "a function",
+        ValueType::BigInt => "a bigint",
+        _ => "another object",
+    }
+}
+
+/// Whether a value is `undefined` or `null`.
+pub fn absent(env: sys::napi_env, value: sys::napi_value) -> bool {
+    matches!(kind(env, value), ValueType::Undefined | ValueType::Null)
+}
+
+/// The largest integer that a number of JavaScript stands for alone.
+const LARGEST: f64 = 9_007_199_254_740_991.0;
+
+/// A size or count: a number without a fraction, from 0 on.
+#[derive(Clone, Copy)]
+pub struct Size(pub usize);
+
+impl FromNapiValue for Size {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Size> {
+        // SAFETY: passed on.
+        let Number(number) = unsafe { Number::from_napi_value(env, value) }?;
+        if !(0.0..=LARGEST).contains(&number) || number.fract() != 0.0 {
+            return Err(refused(env, &format!("{number} is no whole number from 0 to {LARGEST}")));
+        }
+        Ok(Size(number as usize))
+    }
+}
+
+/// The same below 2³².
+#[derive(Clone, Copy)]
+pub struct Word(pub u32);
+
+impl FromNapiValue for Word {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Word> {
+        // SAFETY: passed on.
+        let Size(number) = unsafe { Size::from_napi_value(env, value) }?;
+        match u32::try_from(number) {
+            Ok(word) => Ok(Word(word)),
+            Err(_) => Err(refused(env, &format!("{number} is above {}", u32::MAX))),
+        }
+    }
+}
+
+/// An array of sizes.
+pub struct Dims(Vec<usize>);
+
+impl Deref for Dims {
+    type Target = [usize];
+
+    fn deref(&self) -> &[usize] {
+        &self.0
+    }
+}
+
+impl FromNapiValue for Dims {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Dims> {
+        let mut dims = Vec::new();
+        each(env, value, |element| {
+            // SAFETY: a value of this environment.
+            dims.push(unsafe { Size::from_napi_value(env, element) }?.0);
+            Ok(())
+        })?;
+        Ok(Dims(dims))
+    }
+}
+
+/// Visits the elements of an array.
+pub fn each(
+    env: sys::napi_env,
+    array: sys::napi_value,
+    mut visit: impl FnMut(sys::napi_value) -> napi::Result<()>,
+) -> napi::Result<()> {
+    let mut length = 0;
+    // SAFETY: the environment of this call and a value of it; a failure is a value that is no array.
+    if unsafe { sys::napi_get_array_length(env, array, &mut length) } != sys::Status::napi_ok {
+        return Err(refused(env, &format!("an array is wanted, not {}", named(env, array))));
+    }
+    for i in 0..length {
+        let mut element = null_mut();
+        // SAFETY: as above.
+        napi::check_status!(unsafe { sys::napi_get_element(env, array, i, &mut element) })?;
+        visit(element)?;
+    }
+    Ok(())
+}
+
+/// A text.
+pub struct Text(String);
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<Text> for String {
+    fn from(text: Text) -> String {
+        text.0
+    }
+}
+
+impl FromNapiValue for Text {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Text> {
+        if kind(env, value) != ValueType::String {
+            return Err(refused(env, &format!("a string is wanted, not {}", named(env, value))));
+        }
+        // SAFETY: passed on.
+        unsafe { String::from_napi_value(env, value) }.map(Text)
+    }
+}
+
+/// An array of values.
+pub struct List<T>(pub Vec<T>);
+
+impl<T: FromNapiValue> FromNapiValue for List<T> {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<List<T>> {
+        let mut list = Vec::new();
+        each(env, value, |element| {
+            // SAFETY: a value of this environment.
+            list.push(unsafe { T::from_napi_value(env, element) }?);
+            Ok(())
+        })?;
+        Ok(List(list))
+    }
+}
+
+/// An object of one of the classes, for as long as the call lasts.
+pub struct Of<T: 'static>(ClassInstance<'static, T>);
+
+impl<T> Deref for Of<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: MaybeTypeTag + JavaScriptClassExt> FromNapiValue for Of<T> {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Of<T>> {
+        // Another copy of this package has the same tags: the class itself is asked for, too.
+        // SAFETY: a value of this environment.
+        let own = unsafe { Unknown::from_napi_value(env, value) }
+            .and_then(|value| T::instance_of(&Env::from_raw(env), &value))
+            .unwrap_or(false);
+        // SAFETY: as above; it is checked to be of the class.
+        match if own { unsafe { ClassInstance::from_napi_value(env, value) }.ok() } else { None } {
+            Some(instance) => Ok(Of(instance)),
+            None => {
+                let class = std::any::type_name::<T>().rsplit("::").next().unwrap_or_default();
+                Err(refused(env, &format!("a {class} is wanted, not {}", named(env, value))))
+            }
+        }
+    }
+}
+
+/// true or false.
+pub struct Flag(pub bool);
+
+impl FromNapiValue for Flag {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Flag> {
+        let mut flag = false;
+        // SAFETY: the environment of this call and a value of it.
+        if unsafe { sys::napi_get_value_bool(env, value, &mut flag) } != sys::Status::napi_ok {
+            return Err(refused(env, &format!("true or false is wanted, not {}", named(env, value))));
+        }
+        Ok(Flag(flag))
+    }
+}
+
+/// Any number.
+pub struct Number(pub f64);
+
+impl FromNapiValue for Number {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Number> {
+        let mut number = 0.0;
+        // SAFETY: the environment of this call and a value of it.
+        if unsafe { sys::napi_get_value_double(env, value, &mut number) } != sys::Status::napi_ok {
+            return Err(refused(env, &format!("a number is wanted, not {}", named(env, value))));
+        }
+        Ok(Number(number))
+    }
+}
+
+/// An object, for its properties.
+pub struct Fields(pub Object<'static>);
+
+impl FromNapiValue for Fields {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Fields> {
+        if kind(env, value) != ValueType::Object {
+            return Err(refused(env, &format!("an object is wanted, not {}", named(env, value))));
+        }
+        // SAFETY: passed on.
+        unsafe { Object::from_napi_value(env, value) }.map(Fields)
+    }
+}

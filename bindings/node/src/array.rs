@@ -1,0 +1,198 @@
+//! Typed arrays: elements by dtype, and memory of adead's that JavaScript sees.
+
+use crate::args::named;
+use crate::error::{fail, refused};
+use adead::{DType, Result};
+use napi::bindgen_prelude::{FromNapiValue, Unknown};
+use napi::{Env, check_status, sys};
+use std::ffi::c_void;
+use std::ptr::{NonNull, null_mut};
+
+/// A kind of typed array.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Kind(sys::napi_typedarray_type);
+
+impl Kind {
+    const BYTES: Kind = Kind(sys::TypedarrayType::uint8_array);
+
+    /// The one that holds elements of a dtype: f16 and bf16 by their bits.
+    fn of(dtype: DType) -> Kind {
+        Kind(match dtype {
+            DType::F32 => sys::TypedarrayType::float32_array,
+            DType::F16 | DType::BF16 => sys::TypedarrayType::uint16_array,
+            DType::I32 => sys::TypedarrayType::int32_array,
+            DType::I64 => sys::TypedarrayType::bigint64_array,
+            DType::U32 => sys::TypedarrayType::uint32_array,
+        })
+    }
+
+    /// Bytes of one element.
+    pub fn element(self) -> usize {
+        match self.0 {
+            sys::TypedarrayType::int8_array
+            | sys::TypedarrayType::uint8_array
+            | sys::TypedarrayType::uint8_clamped_array => 1,
+            sys::TypedarrayType::int16_array | sys::TypedarrayType::uint16_array => 2,
+            sys::TypedarrayType::int32_array
+            | sys::TypedarrayType::uint32_array
+            | sys::TypedarrayType::float32_array => 4,
+            _ => 8,
+        }
+    }
+
+    /// A new array with a copy of elements.
+    pub fn array(self, env: Env, bytes: &[u8]) -> napi::Result<Unknown<'static>> {
+        let (mut data, mut buffer) = (null_mut(), null_mut());
+        // SAFETY: the environment of this call; a new buffer has the bytes that were asked for and nobody else has it.
+        unsafe {
+            check_status!(sys::napi_create_arraybuffer(env.raw(), bytes.len(), &mut data, &mut buffer))?;
+            if !bytes.is_empty() {
+                data.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+            }
+        }
+        self.over(env, bytes.len(), buffer)
+    }
+
+    /// An array over all of an array buffer of so many bytes.
+    fn over(self, env: Env, bytes: usize, buffer: sys::napi_value) -> napi::Result<Unknown<'static>> {
+        let mut array = null_mut();
+        // SAFETY: the buffer is of this environment and has that many bytes.
+        unsafe {
+            check_status!(sys::napi_create_typedarray(
+                env.raw(),
+                self.0,
+                bytes / self.element(),
+                buffer,
+                0,
+                &mut array
+            ))?;
+            Unknown::from_napi_value(env.raw(), array)
+        }
+    }
+}
+
+/// A typed array of the caller's, for as long as the call lasts. Where its elements are is asked when they are wanted:
+/// getters of arguments that are converted after it may detach it.
+pub struct Array {
+    env: sys::napi_env,
+    value: sys::napi_value,
+    kind: Kind,
+}
+
+/// Kind, first byte and bytes of a typed array; `None` if the value is none.
+fn info(env: sys::napi_env, value: sys::napi_value) -> Option<(Kind, *mut u8, usize)> {
+    let (mut kind, mut length, mut data, mut buffer, mut offset) = (0, 0, null_mut(), null_mut(), 0);
+    // SAFETY: the environment of this call and a value of it; a failure is a value that is no typed array.
+    let status = unsafe {
+        sys::napi_get_typedarray_info(env, value, &mut kind, &mut length, &mut data, &mut buffer, &mut offset)
+    };
+    if status != sys::Status::napi_ok {
+        return None;
+    }
+    let kind = Kind(kind);
+    // An empty or detached array has no address.
+    let data = if data.is_null() { NonNull::<u64>::dangling().as_ptr().cast() } else { data.cast() };
+    Some((kind, data, length * kind.element()))
+}
+
+impl Array {
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        match info(self.env, self.value) {
+            // SAFETY: the array is an argument of the call that is running, so it is there, and who uses the bytes runs
+            // nothing of JavaScript's meanwhile that could detach it.
+            Some((_, data, bytes)) => unsafe { std::slice::from_raw_parts(data, bytes) },
+            None => &[],
+        }
+    }
+
+    /// Its bytes, to be written.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        match info(self.env, self.value) {
+            // SAFETY: as above.
+            Some((_, data, bytes)) => unsafe { std::slice::from_raw_parts_mut(data, bytes) },
+            None => &mut [],
+        }
+    }
+
+    /// The dtype of its elements: the only one that such an array holds, else the one that is named.
+    pub fn dtype(&self, name: Option<&str>) -> Result<DType> {
+        let mut fitting = DType::ALL.into_iter().filter(|&dtype| Kind::of(dtype) == self.kind);
+        let Some(name) = name else {
+            return match (fitting.next(), fitting.next()) {
+                (Some(dtype), None) => Ok(dtype),
+                (Some(one), Some(other)) => {
+                    fail!(InvalidArgument, "such an array holds {one} or {other}: say which")
+                }
+                _ => fail!(DtypeMismatch, "no dtype has such elements: see Tensor.fromBytes"),
+            };
+        };
+        let dtype: DType = name.parse()?;
+        if Kind::of(dtype) != self.kind {
+            fail!(DtypeMismatch, "elements of {dtype} are not in such an array");
+        }
+        Ok(dtype)
+    }
+
+    /// Which kind of array it is.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+}
+
+impl FromNapiValue for Array {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Array> {
+        match info(env, value) {
+            Some((kind, ..)) => Ok(Array { env, value, kind }),
+            None => Err(refused(env, &format!("a typed array is wanted, not {}", named(env, value)))),
+        }
+    }
+}
+
+/// A new array with a copy of elements.
+pub fn array_of(env: Env, dtype: DType, bytes: &[u8]) -> napi::Result<Unknown<'static>> {
+    Kind::of(dtype).array(env, bytes)
+}
+
+/// A new `Uint8Array` with a copy of bytes.
+pub fn bytes_of(env: Env, bytes: &[u8]) -> napi::Result<Unknown<'static>> {
+    Kind::BYTES.array(env, bytes)
+}
+
+/// An array over memory of adead's, which `owner` keeps until the array is gone; of bytes where there is no dtype.
+pub fn external<T: 'static>(
+    env: Env,
+    pointer: *mut u8,
+    bytes: usize,
+    dtype: Option<DType>,
+    owner: T,
+) -> napi::Result<Unknown<'static>> {
+    unsafe extern "C" fn release<T>(_: sys::napi_env, _: *mut c_void, owner: *mut c_void) {
+        // SAFETY: what was boxed below, once.
+        drop(unsafe { Box::from_raw(owner.cast::<T>()) });
+    }
+    let kind = dtype.map_or(Kind::BYTES, Kind::of);
+    if bytes == 0 {
+        return kind.array(env, &[]);
+    }
+    let owner = Box::into_raw(Box::new(owner));
+    let mut buffer = null_mut();
+    // SAFETY: `owner` keeps the memory, and goes when the buffer does.
+    let status = unsafe {
+        sys::napi_create_external_arraybuffer(
+            env.raw(),
+            pointer.cast(),
+            bytes,
+            Some(release::<T>),
+            owner.cast(),
+            &mut buffer,
+        )
+    };
+    if status != sys::Status::napi_ok {
+        // SAFETY: nobody took it.
+        drop(unsafe { Box::from_raw(owner) });
+        let text = "this runtime allows no views of memory that is not its own: copy instead";
+        return Err(crate::error::thrown(env.raw(), &adead::Error::new(adead::Status::Unsupported, text)));
+    }
+    kind.over(env, bytes, buffer)
+}

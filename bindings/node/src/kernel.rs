@@ -1,0 +1,129 @@
+//! Kernels of the user's.
+
+use crate::args::{List, Text, Word, kind};
+use crate::array::Array;
+use adead::{Result, gpu};
+use napi::bindgen_prelude::FromNapiValue;
+use napi::{ValueType, sys};
+use napi_derive::napi;
+use std::collections::HashMap;
+
+/// How to make a kernel of a module.
+#[napi(object, object_to_js = false)]
+#[derive(Default)]
+pub struct PipelineOptions {
+    /// The entry point. Without it `main` of SPIR-V, else the first.
+    #[napi(ts_type = "string")]
+    pub entry: Option<Text>,
+    /// Specialization constants by id: integers and booleans as they are, f32 by their bits.
+    #[napi(ts_type = "Record<number, number>")]
+    pub constants: Option<HashMap<String, Word>>,
+    /// Threads of a workgroup in x, y, z, for a CUDA kernel whose module does not fix them.
+    #[napi(ts_type = "[number, number, number]")]
+    pub workgroup: Option<List<Word>>,
+}
+
+impl PipelineOptions {
+    /// The core's.
+    pub fn options(options: Option<PipelineOptions>) -> Result<gpu::PipelineOptions> {
+        let PipelineOptions { entry, constants, workgroup } = options.unwrap_or_default();
+        let mut list = Vec::new();
+        for (id, value) in constants.unwrap_or_default() {
+            match id.parse() {
+                Ok(id) => list.push((id, value.0)),
+                Err(_) => crate::error::fail!(InvalidArgument, "'{id}' is no id of a specialization constant"),
+            }
+        }
+        list.sort_unstable();
+        let workgroup = workgroup.map(|threads| groups(&threads)).transpose()?;
+        Ok(gpu::PipelineOptions { entry: entry.map(String::from), constants: list, workgroup })
+    }
+}
+
+/// Three numbers.
+pub fn groups(numbers: &List<Word>) -> Result<[u32; 3]> {
+    let numbers: Vec<u32> = numbers.0.iter().map(|number| number.0).collect();
+    match <[u32; 3]>::try_from(&*numbers) {
+        Ok(groups) => Ok(groups),
+        Err(_) => crate::error::fail!(InvalidArgument, "{numbers:?} are not three numbers, for x, y and z"),
+    }
+}
+
+/// A module in memory, or the path of its file.
+pub enum Module {
+    /// Its bytes.
+    Bytes(Vec<u8>),
+    /// Its path.
+    Path(String),
+}
+
+impl FromNapiValue for Module {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Module> {
+        // SAFETY: passed on.
+        unsafe {
+            if kind(env, value) == ValueType::String {
+                return Ok(Module::Path(Text::from_napi_value(env, value)?.into()));
+            }
+            Ok(Module::Bytes(Array::from_napi_value(env, value)?.bytes().to_vec()))
+        }
+    }
+}
+
+/// A buffer of a kernel.
+#[napi(object)]
+pub struct Parameter {
+    /// Descriptor set and binding.
+    #[napi(ts_type = "[number, number]")]
+    pub slot: Vec<u32>,
+    /// The least bytes that the kernel's declaration covers.
+    pub least: f64,
+    /// Bytes of an element of its runtime array, 0 without one.
+    pub stride: f64,
+    /// Whether the kernel declares that it never writes it.
+    pub readonly: bool,
+}
+
+/// A kernel, compiled for a device.
+#[napi]
+pub struct Kernel {
+    pub(crate) inner: gpu::Kernel,
+}
+
+impl From<gpu::Kernel> for Kernel {
+    fn from(inner: gpu::Kernel) -> Kernel {
+        Kernel { inner }
+    }
+}
+
+#[napi]
+impl Kernel {
+    /// The entry point.
+    #[napi(getter)]
+    pub fn name(&self) -> String {
+        self.inner.name().into()
+    }
+
+    /// The buffers that a dispatch gives, in order.
+    #[napi(getter)]
+    pub fn parameters(&self) -> Vec<Parameter> {
+        let one = |it: &adead::device::Parameter| Parameter {
+            slot: vec![it.slot.0, it.slot.1],
+            least: it.least as f64,
+            stride: it.stride as f64,
+            readonly: it.readonly,
+        };
+        self.inner.parameters().iter().map(one).collect()
+    }
+
+    /// Bytes of push constants that a dispatch gives.
+    #[napi(getter)]
+    pub fn push_bytes(&self) -> u32 {
+        self.inner.push_bytes() as u32
+    }
+
+    /// Threads of a workgroup in x, y, z.
+    #[napi(getter, ts_return_type = "[number, number, number]")]
+    pub fn workgroup(&self) -> Vec<u32> {
+        self.inner.workgroup().to_vec()
+    }
+}

@@ -1,0 +1,178 @@
+//! Host memory: allocators whose places depend on nothing but the calls.
+
+use crate::args::Size;
+use crate::array::{Array, bytes_of, external};
+use crate::error::{fail, guard};
+use adead::memory;
+use napi::Env;
+use napi::bindgen_prelude::Unknown;
+use napi_derive::napi;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Blocks of memory by offset: the same calls give the same offsets, on every machine.
+#[napi]
+pub struct DeterministicAllocator {
+    inner: Arc<Mutex<memory::DeterministicAllocator>>,
+}
+
+/// What an allocator has, in bytes.
+#[napi(object)]
+pub struct AllocatorStats {
+    /// Of a block.
+    pub block_size: f64,
+    /// All, free or not.
+    pub capacity: f64,
+    /// Of the blocks in use.
+    pub used: f64,
+    /// Of the free blocks, in one piece or not.
+    pub available: f64,
+    /// The largest allocation that succeeds, 0 if none does.
+    pub largest_free: f64,
+    /// The highest end of an allocation since the start or the last reset, as an offset.
+    pub high_water: f64,
+    /// The number of live allocations.
+    pub live: f64,
+}
+
+#[napi]
+impl DeterministicAllocator {
+    /// An allocator of `blocks` blocks of `blockSize` bytes, a power of two from 64 bytes to 1 GiB; without both, of 65,536
+    /// blocks of 4 KiB. Memory is used when it is first written.
+    #[napi(constructor, ts_args_type = "blockSize?: number, blocks?: number")]
+    pub fn new(env: Env, block_size: Option<Size>, blocks: Option<Size>) -> napi::Result<DeterministicAllocator> {
+        guard(env, || {
+            let block_size = block_size.map_or(memory::DEFAULT_BLOCK_SIZE, |size| size.0);
+            let blocks = blocks.map_or(memory::DEFAULT_BLOCKS, |blocks| blocks.0);
+            let inner = memory::DeterministicAllocator::with_capacity(block_size, blocks)?;
+            Ok(DeterministicAllocator { inner: Arc::new(Mutex::new(inner)) })
+        })
+    }
+
+    /// The offset of at least `bytes` bytes. `out_of_memory` if no free run of blocks is long enough.
+    #[napi(ts_args_type = "bytes: number")]
+    pub fn alloc(&self, env: Env, bytes: Size) -> napi::Result<f64> {
+        guard(env, || Ok(lock(&self.inner).alloc(bytes.0)? as f64))
+    }
+
+    /// Gives back the allocation at an offset. `invalid_argument`, and nothing changes, if none starts there.
+    #[napi(ts_args_type = "offset: number")]
+    pub fn free(&self, env: Env, offset: Size) -> napi::Result<()> {
+        guard(env, || lock(&self.inner).free(offset.0))
+    }
+
+    /// Frees everything. What follows gets the offsets that a new allocator would give.
+    #[napi]
+    pub fn reset(&self) {
+        lock(&self.inner).reset();
+    }
+
+    /// The bytes of the allocation at an offset.
+    #[napi(ts_args_type = "offset: number")]
+    pub fn size(&self, env: Env, offset: Size) -> napi::Result<f64> {
+        guard(env, || Ok(lock(&self.inner).size(offset.0)? as f64))
+    }
+
+    /// A copy of the contents of the allocation at an offset.
+    #[napi(ts_args_type = "offset: number", ts_return_type = "Uint8Array")]
+    pub fn read(&self, env: Env, offset: Size) -> napi::Result<Unknown<'static>> {
+        let allocator = lock(&self.inner);
+        let bytes = guard(env, || allocator.bytes(offset.0))?;
+        bytes_of(env, bytes)
+    }
+
+    /// Copies the bytes of an array to the beginning of the allocation at an offset.
+    #[napi(ts_args_type = "offset: number, data: TypedArray")]
+    pub fn write(&self, env: Env, offset: Size, data: Array) -> napi::Result<()> {
+        guard(env, || {
+            let allocator = lock(&self.inner);
+            let (to, size) = (allocator.ptr(offset.0)?, allocator.size(offset.0)?);
+            let bytes = data.bytes();
+            if bytes.len() > size {
+                fail!(InvalidArgument, "{} bytes don't fit in an allocation of {size}", bytes.len());
+            }
+            // SAFETY: the allocation has that many bytes; they may overlap the array, which may be a view of this memory.
+            unsafe { std::ptr::copy(bytes.as_ptr(), to.as_ptr(), bytes.len()) };
+            Ok(())
+        })
+    }
+
+    /// The memory of the allocation at an offset itself, without a copy. It stays memory of the allocator's: after `free` or
+    /// `reset` it may be another allocation's.
+    #[napi(ts_args_type = "offset: number", ts_return_type = "Uint8Array")]
+    pub fn view(&self, env: Env, offset: Size) -> napi::Result<Unknown<'static>> {
+        let (pointer, bytes) = guard(env, || {
+            let allocator = lock(&self.inner);
+            Ok((allocator.ptr(offset.0)?, allocator.size(offset.0)?))
+        })?;
+        external(env, pointer.as_ptr(), bytes, None, self.inner.clone())
+    }
+
+    /// What it has.
+    #[napi]
+    pub fn stats(&self) -> AllocatorStats {
+        let allocator = lock(&self.inner);
+        AllocatorStats {
+            block_size: allocator.block_size() as f64,
+            capacity: allocator.capacity() as f64,
+            used: allocator.used() as f64,
+            available: allocator.available() as f64,
+            largest_free: allocator.largest_free() as f64,
+            high_water: allocator.high_water() as f64,
+            live: allocator.live() as f64,
+        }
+    }
+}
+
+/// Scratch memory: an allocation advances a pointer, and everything is released together.
+#[napi]
+pub struct ArenaAllocator {
+    inner: Arc<Mutex<memory::ArenaAllocator>>,
+}
+
+#[napi]
+impl ArenaAllocator {
+    /// An arena of `bytes` bytes that grows to `limit` bytes at most. Without `bytes` it takes 64 KiB when it is first used,
+    /// without `limit` there is none.
+    #[napi(constructor, ts_args_type = "bytes?: number, limit?: number")]
+    pub fn new(env: Env, bytes: Option<Size>, limit: Option<Size>) -> napi::Result<ArenaAllocator> {
+        guard(env, || {
+            let arena = match (bytes, limit) {
+                (None, None) => memory::ArenaAllocator::new(),
+                (Some(bytes), None) => memory::ArenaAllocator::with_capacity(bytes.0)?,
+                (Some(bytes), Some(limit)) => memory::ArenaAllocator::with_limit(bytes.0, limit.0)?,
+                (None, Some(_)) => fail!(InvalidArgument, "an arena with a limit says with how many bytes it starts"),
+            };
+            Ok(ArenaAllocator { inner: Arc::new(Mutex::new(arena)) })
+        })
+    }
+
+    /// `bytes` bytes at a multiple of `align`, a power of two up to 4096: the arena's own memory, without a copy. Fresh
+    /// memory is zero. After `reset` it may be given out again; it stays valid, as the array keeps the arena.
+    #[napi(ts_args_type = "bytes: number, align: number", ts_return_type = "Uint8Array")]
+    pub fn alloc(&self, env: Env, bytes: Size, align: Size) -> napi::Result<Unknown<'static>> {
+        let pointer = guard(env, || Ok(lock(&self.inner).alloc(bytes.0, align.0)?.as_mut_ptr()))?;
+        external(env, pointer, bytes.0, None, self.inner.clone())
+    }
+
+    /// Releases everything. The memory stays with the arena.
+    #[napi]
+    pub fn reset(&self) {
+        lock(&self.inner).reset();
+    }
+
+    /// The bytes taken, padding between allocations included.
+    #[napi(getter)]
+    pub fn used(&self) -> f64 {
+        lock(&self.inner).used() as f64
+    }
+
+    /// The bytes that it has from the system.
+    #[napi(getter)]
+    pub fn capacity(&self) -> f64 {
+        lock(&self.inner).capacity() as f64
+    }
+}

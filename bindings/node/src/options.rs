@@ -1,0 +1,187 @@
+//! The object of an operation's options: its attributes and optional operands by their names, in camel case.
+
+use crate::args::{Text, absent, each, kind, named};
+use crate::error::{fail, refused, thrown};
+use crate::tensor::tensor_of;
+use adead::{Attrs, Op, Result, Tensor};
+use napi::bindgen_prelude::FromNapiValue;
+use napi::{ValueType, check_status, sys};
+use smallvec::{SmallVec, smallvec};
+use std::ptr::null_mut;
+
+/// `transA` as `trans_a`.
+fn snake(name: &str) -> String {
+    let mut text = String::with_capacity(name.len() + 2);
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() {
+            text.push('_');
+        }
+        text.push(letter.to_ascii_lowercase());
+    }
+    text
+}
+
+/// The operands of a call in the operation's order, and its attributes.
+pub struct Call {
+    /// How.
+    pub attrs: Attrs,
+    /// With what.
+    pub operands: SmallVec<[Option<Tensor>; 5]>,
+}
+
+impl Call {
+    /// Operands that every call gives, in order, and what the options add to them.
+    pub fn new(env: sys::napi_env, op: Op, given: &[sys::napi_value], options: sys::napi_value) -> napi::Result<Call> {
+        let names = op.info().operands;
+        let mut operands = SmallVec::<[Option<Tensor>; 5]>::new();
+        let mut given = given.iter().copied();
+        for (i, name) in names.iter().enumerate() {
+            if name.ends_with('*') {
+                // It is given as an array; a method of Tensor gives one before it.
+                for value in given.by_ref() {
+                    let mut take = |value| {
+                        operands.push(Some(operand(env, op, operands.len(), name, value)?));
+                        Ok(())
+                    };
+                    if tensor_of(env, value).is_some() { take(value)? } else { each(env, value, take)? }
+                }
+                continue;
+            }
+            let value = if name.ends_with('?') { None } else { given.next() };
+            operands.push(value.map(|value| operand(env, op, i, name, value)).transpose()?);
+        }
+        let mut call = Call { attrs: Attrs::default(), operands };
+        if !absent(env, options) {
+            call.take_options(env, op, options)?;
+        }
+        while matches!(call.operands.last(), Some(None)) {
+            call.operands.pop();
+        }
+        Ok(call)
+    }
+
+    /// What the options say, with every operand that they don't name left out.
+    pub fn optional(env: sys::napi_env, op: Op, options: sys::napi_value) -> napi::Result<Call> {
+        let mut call = Call { attrs: Attrs::default(), operands: smallvec![None; op.info().operands.len()] };
+        if !options.is_null() && !absent(env, options) {
+            call.take_options(env, op, options)?;
+        }
+        Ok(call)
+    }
+
+    /// The attributes alone, for operands that were all given in order.
+    pub fn attributes(env: sys::napi_env, op: Op, options: sys::napi_value) -> napi::Result<Attrs> {
+        let mut call = Call { attrs: Attrs::default(), operands: SmallVec::new() };
+        if !absent(env, options) {
+            call.take_options(env, op, options)?;
+        }
+        Ok(call.attrs)
+    }
+
+    fn take_options(&mut self, env: sys::napi_env, op: Op, options: sys::napi_value) -> napi::Result<()> {
+        let mut names = null_mut();
+        if kind(env, options) != ValueType::Object {
+            return Err(refused(env, &format!("{op}: options are an object, not {}", named(env, options))));
+        }
+        // SAFETY: the environment of this call and a value of it.
+        check_status!(unsafe {
+            sys::napi_get_all_property_names(
+                env,
+                options,
+                sys::KeyCollectionMode::own_only,
+                sys::KeyFilter::enumerable | sys::KeyFilter::skip_symbols,
+                sys::KeyConversion::numbers_to_strings,
+                &mut names,
+            )
+        })?;
+        each(env, names, |name| {
+            let mut value = null_mut();
+            // SAFETY: as above.
+            check_status!(unsafe { sys::napi_get_property(env, options, name, &mut value) })?;
+            // SAFETY: as above.
+            let name = snake(&unsafe { Text::from_napi_value(env, name) }?);
+            // An AbortSignal is the promise's.
+            if kind(env, value) == ValueType::Undefined || name == "signal" {
+                return Ok(());
+            }
+            let optional = |operand: &&str| operand.strip_suffix('?') == Some(&name);
+            match op.info().operands.iter().position(optional).filter(|&at| at < self.operands.len()) {
+                Some(_) if absent(env, value) => Ok(()),
+                Some(at) => {
+                    self.operands[at] = Some(operand(env, op, at, &name, value)?);
+                    Ok(())
+                }
+                None => self.set(env, op, &name, value),
+            }
+        })
+    }
+
+    /// Sets an attribute; which values it takes, the core says.
+    fn set(&mut self, env: sys::napi_env, op: Op, name: &str, value: sys::napi_value) -> napi::Result<()> {
+        attribute(env, name, value, &mut |text| self.attrs.set(op, name, text))
+    }
+}
+
+fn operand(env: sys::napi_env, op: Op, at: usize, name: &str, value: sys::napi_value) -> napi::Result<Tensor> {
+    let name = name.trim_end_matches(['?', '*']);
+    match tensor_of(env, value) {
+        Some(tensor) => Ok(tensor),
+        None => Err(refused(env, &format!("{op}: operand {at}, {name}, is no Tensor but {}", named(env, value)))),
+    }
+}
+
+/// Gives a value as the text that conformance cases and programs write it in.
+fn attribute(
+    env: sys::napi_env,
+    name: &str,
+    value: sys::napi_value,
+    set: &mut dyn FnMut(&str) -> Result<()>,
+) -> napi::Result<()> {
+    let checked = |outcome: Result<()>| outcome.map_err(|error| thrown(env, &error));
+    match kind(env, value) {
+        ValueType::Boolean => {
+            let mut flag = false;
+            // SAFETY: a value of this environment.
+            check_status!(unsafe { sys::napi_get_value_bool(env, value, &mut flag) })?;
+            checked(set(if flag { "1" } else { "0" }))
+        }
+        ValueType::Number => {
+            let mut number = 0.0;
+            // SAFETY: a value of this environment.
+            check_status!(unsafe { sys::napi_get_value_double(env, value, &mut number) })?;
+            checked(set_number(number, set))
+        }
+        // SAFETY: a value of this environment.
+        ValueType::String => checked(set(&unsafe { Text::from_napi_value(env, value) }?)),
+        ValueType::Object => {
+            let mut texts = Vec::new();
+            each(env, value, |element| {
+                let mut number = 0;
+                // SAFETY: a value of this environment.
+                check_status!(unsafe { sys::napi_get_value_int64(env, element, &mut number) })?;
+                texts.push(number.to_string());
+                Ok(())
+            })?;
+            checked(set(&texts.join(",")))
+        }
+        _ => Err(refused(env, &format!("{name} can't be {}", named(env, value)))),
+    }
+}
+
+/// A number as text: whole ones in decimal, which integers and floats are both read from, others by the bits of the nearest
+/// f32.
+fn set_number(number: f64, set: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
+    const EXACT: f64 = 16_777_216.0;
+    if number.fract() == 0.0 && number.abs() <= EXACT {
+        return set(&format!("{number}"));
+    }
+    let bits = format!("{:#010x}", (number as f32).to_bits());
+    match set(&bits) {
+        Ok(()) => Ok(()),
+        // An integer's: the error names what was given.
+        Err(_) => match set(&format!("{number}")) {
+            Err(error) => Err(error),
+            Ok(()) => fail!(InvalidArgument, "{number} is out of range"),
+        },
+    }
+}

@@ -1,0 +1,322 @@
+//! Streams of the user's, and what they are ordered and timed by.
+
+use crate::args::{Dims, Fields, List, Number, Of, Size, Text};
+use crate::array::{Array, bytes_of};
+use crate::buffer::DeviceBuffer;
+use crate::error::{fail, guard, refused};
+use crate::gpu::{Buffers, Groups, Push};
+use crate::kernel::Kernel;
+use crate::options::Call;
+use crate::task::{Job, promise};
+use adead::gpu::Operand;
+use adead::{Meta, Op, Result, Shape, gpu};
+use napi::bindgen_prelude::{AsyncTask, FromNapiValue, Unknown};
+use napi::{Env, JsValue, sys};
+use napi_derive::napi;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A queue of work on a context's device. What it is given runs in order; streams run beside each other.
+#[napi]
+pub struct Stream {
+    inner: Arc<Mutex<gpu::Stream>>,
+}
+
+impl From<gpu::Stream> for Stream {
+    fn from(stream: gpu::Stream) -> Stream {
+        Stream { inner: Arc::new(Mutex::new(stream)) }
+    }
+}
+
+/// Part of a buffer as an operand: what its elements are and where they begin.
+pub struct Part {
+    buffer: Arc<gpu::Buffer>,
+    offset: usize,
+    meta: Meta,
+}
+
+impl Part {
+    fn operand(&self) -> Operand<'_> {
+        Operand { buffer: &self.buffer, offset: self.offset, meta: &self.meta }
+    }
+}
+
+impl FromNapiValue for Part {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Part> {
+        // SAFETY: passed on; what is no DeviceBuffer is refused.
+        unsafe {
+            let Fields(object) = Fields::from_napi_value(env, value)?;
+            let missing =
+                |name: &str| refused(env, &format!("an operand has a buffer, a dtype and dims; {name} is missing"));
+            let buffer = object.get::<Of<DeviceBuffer>>("buffer")?.ok_or_else(|| missing("buffer"))?;
+            let dtype = object.get::<Text>("dtype")?.ok_or_else(|| missing("dtype"))?;
+            let dims = object.get::<Dims>("dims")?.ok_or_else(|| missing("dims"))?;
+            let offset = object.get::<Size>("offset")?.map_or(0, |offset| offset.0);
+            guard(Env::from_raw(env), || {
+                Ok(Part { buffer: buffer.inner.clone(), offset, meta: Meta::new(dtype.parse()?, Shape::new(&dims)?) })
+            })
+        }
+    }
+}
+
+impl Stream {
+    fn lock(&self) -> MutexGuard<'_, gpu::Stream> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits for everything enqueued so far. The stream is free meanwhile, for the thread that goes on enqueuing.
+fn synchronize(stream: &Mutex<gpu::Stream>) -> Result<()> {
+    let lock = || stream.lock().unwrap_or_else(PoisonError::into_inner);
+    let event = lock().event()?;
+    event.wait()?;
+    // What the device found is told here.
+    lock().synchronize()
+}
+
+#[napi]
+impl Stream {
+    /// Enqueues a copy of an array's bytes to a buffer from a byte offset on; the array is the caller's again when it returns.
+    #[napi(ts_args_type = "buffer: DeviceBuffer, offset: number, data: TypedArray")]
+    pub fn upload(&self, env: Env, buffer: Of<DeviceBuffer>, offset: Size, data: Array) -> napi::Result<()> {
+        guard(env, || self.lock().upload(&buffer.inner, offset.0, data.bytes()))
+    }
+
+    /// Enqueues a copy of part of a buffer to the host.
+    #[napi(ts_args_type = "buffer: DeviceBuffer, offset: number, bytes: number")]
+    pub fn download(&self, env: Env, buffer: Of<DeviceBuffer>, offset: Size, bytes: Size) -> napi::Result<Download> {
+        guard(env, || {
+            let download = self.lock().download(&buffer.inner, offset.0, bytes.0)?;
+            Ok(Download { size: download.size(), inner: Arc::new(Mutex::new(Some(download))) })
+        })
+    }
+
+    /// Enqueues a copy of so many bytes between buffers, each with its byte offset.
+    #[napi(ts_args_type = "from: DeviceBuffer, fromOffset: number, to: DeviceBuffer, toOffset: number, bytes: number")]
+    pub fn copy(
+        &self,
+        env: Env,
+        from: Of<DeviceBuffer>,
+        from_offset: Size,
+        to: Of<DeviceBuffer>,
+        to_offset: Size,
+        bytes: Size,
+    ) -> napi::Result<()> {
+        guard(env, || self.lock().copy((&from.inner, from_offset.0), (&to.inner, to_offset.0), bytes.0))
+    }
+
+    /// Enqueues the zeroing of part of a buffer.
+    #[napi(ts_args_type = "buffer: DeviceBuffer, offset: number, bytes: number")]
+    pub fn clear(&self, env: Env, buffer: Of<DeviceBuffer>, offset: Size, bytes: Size) -> napi::Result<()> {
+        guard(env, || self.lock().clear(&buffer.inner, offset.0, bytes.0))
+    }
+
+    /// Enqueues a kernel, as `Context.dispatch`.
+    #[napi(
+        ts_args_type = "kernel: Kernel, buffers: DeviceBuffer[], groups: [number, number, number], push?: TypedArray"
+    )]
+    pub fn dispatch(
+        &self,
+        env: Env,
+        kernel: Of<Kernel>,
+        buffers: Buffers,
+        groups: Groups,
+        push: Option<Push>,
+    ) -> napi::Result<()> {
+        let push = push.map_or(Vec::new(), |push| push.0);
+        guard(env, || self.lock().dispatch(&kernel.inner, &buffers.list(), &push, groups.0))
+    }
+
+    /// Enqueues an operation on buffers; the output's dtype and dims must be what follows from the operands. What only the
+    /// device can find comes from `synchronize`.
+    #[napi(
+        ts_args_type = "op: OpName, inputs: (BufferOperand | null | undefined)[], output: BufferOperand, options?: Attributes"
+    )]
+    pub fn run(
+        &self,
+        env: Env,
+        op: Text,
+        inputs: List<Option<Part>>,
+        output: Part,
+        options: Option<Unknown<'_>>,
+    ) -> napi::Result<()> {
+        let op = guard(env, || Op::from_name(&op))?;
+        let attrs = match options {
+            Some(options) => Call::attributes(env.raw(), op, options.raw())?,
+            None => adead::Attrs::default(),
+        };
+        let inputs: Vec<_> = inputs.0.iter().map(|input| input.as_ref().map(Part::operand)).collect();
+        guard(env, || self.lock().run(op, &attrs, &inputs, output.operand()))
+    }
+
+    /// The point after everything enqueued.
+    #[napi]
+    pub fn event(&self, env: Env) -> napi::Result<Event> {
+        guard(env, || Ok(self.lock().event()?.into()))
+    }
+
+    /// Everything enqueued from now on waits for an event of this device.
+    #[napi(ts_args_type = "event: Event")]
+    pub fn wait_for(&self, env: Env, event: Of<Event>) -> napi::Result<()> {
+        guard(env, || self.lock().wait_for(&event.inner))
+    }
+
+    /// Enqueues the taking of a time.
+    #[napi]
+    pub fn timestamp(&self, env: Env) -> napi::Result<Timestamp> {
+        guard(env, || Ok(Timestamp { inner: self.lock().timestamp()? }))
+    }
+
+    /// From here to `finishRecording`, what is enqueued is recorded instead of run. Uploads, downloads and events can't be.
+    #[napi]
+    pub fn start_recording(&self, env: Env) -> napi::Result<()> {
+        guard(env, || self.lock().start_recording())
+    }
+
+    /// What was recorded.
+    #[napi]
+    pub fn finish_recording(&self, env: Env) -> napi::Result<Recording> {
+        guard(env, || Ok(Recording { inner: self.lock().finish_recording()? }))
+    }
+
+    /// Enqueues a recording.
+    #[napi(ts_args_type = "recording: Recording")]
+    pub fn replay(&self, env: Env, recording: Of<Recording>) -> napi::Result<()> {
+        guard(env, || self.lock().replay(&recording.inner))
+    }
+
+    /// Hands what was enqueued to the device now, without waiting.
+    #[napi]
+    pub fn flush(&self, env: Env) -> napi::Result<()> {
+        guard(env, || self.lock().flush())
+    }
+
+    /// Waits until everything enqueued has finished.
+    #[napi]
+    pub fn synchronize(&self, env: Env) -> napi::Result<()> {
+        guard(env, || self.lock().synchronize())
+    }
+
+    /// `synchronize` on another thread.
+    #[napi(ts_return_type = "Promise<void>")]
+    pub fn synchronize_async(&self) -> AsyncTask<Job> {
+        let stream = self.inner.clone();
+        promise(Ok(move || synchronize(&stream)), |_, ()| Ok(()))
+    }
+
+    /// Whether everything enqueued has finished.
+    #[napi]
+    pub fn query(&self, env: Env) -> napi::Result<bool> {
+        guard(env, || self.lock().query())
+    }
+}
+
+/// A point in a stream, to ask, to wait for, and for other streams to wait for.
+#[napi]
+pub struct Event {
+    inner: gpu::Event,
+}
+
+impl From<gpu::Event> for Event {
+    fn from(inner: gpu::Event) -> Event {
+        Event { inner }
+    }
+}
+
+fn wait(event: &gpu::Event, milliseconds: Option<Number>) -> Result<()> {
+    let Some(Number(milliseconds)) = milliseconds else { return event.wait() };
+    match Duration::try_from_secs_f64(milliseconds / 1e3) {
+        Ok(most) => event.wait_for(most),
+        Err(_) => fail!(InvalidArgument, "{milliseconds} is no time in milliseconds"),
+    }
+}
+
+#[napi]
+impl Event {
+    /// Whether the stream has come there.
+    #[napi(getter)]
+    pub fn is_done(&self, env: Env) -> napi::Result<bool> {
+        guard(env, || self.inner.is_done())
+    }
+
+    /// Waits until it has; at most so many milliseconds where they are given, and `not_ready` if they did not suffice.
+    #[napi(ts_args_type = "milliseconds?: number")]
+    pub fn wait(&self, env: Env, milliseconds: Option<Number>) -> napi::Result<()> {
+        guard(env, || wait(&self.inner, milliseconds))
+    }
+
+    /// `wait` on another thread.
+    #[napi(ts_args_type = "milliseconds?: number", ts_return_type = "Promise<void>")]
+    pub fn wait_async(&self, milliseconds: Option<Number>) -> AsyncTask<Job> {
+        let event = self.inner.clone();
+        promise(Ok(move || wait(&event, milliseconds)), |_, ()| Ok(()))
+    }
+}
+
+/// Bytes on their way to the host.
+#[napi]
+pub struct Download {
+    inner: Arc<Mutex<Option<gpu::Download>>>,
+    size: usize,
+}
+
+fn take(download: &Mutex<Option<gpu::Download>>) -> Result<Vec<u8>> {
+    let download = download.lock().unwrap_or_else(PoisonError::into_inner).take();
+    match download {
+        Some(download) => download.to_bytes(),
+        None => fail!(InvalidArgument, "the bytes of this download were taken before"),
+    }
+}
+
+#[napi]
+impl Download {
+    /// Bytes.
+    #[napi(getter)]
+    pub fn size(&self) -> f64 {
+        self.size as f64
+    }
+
+    /// Whether they have arrived; true once they were taken.
+    #[napi(getter)]
+    pub fn is_done(&self, env: Env) -> napi::Result<bool> {
+        guard(env, || match &*self.inner.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(download) => download.is_done(),
+            None => Ok(true),
+        })
+    }
+
+    /// Waits for them and takes them, once.
+    #[napi(ts_return_type = "Uint8Array")]
+    pub fn to_bytes(&self, env: Env) -> napi::Result<Unknown<'static>> {
+        let bytes = guard(env, || take(&self.inner))?;
+        bytes_of(env, &bytes)
+    }
+
+    /// `toBytes` on another thread.
+    #[napi(ts_return_type = "Promise<Uint8Array>")]
+    pub fn to_bytes_async(&self) -> AsyncTask<Job> {
+        let download = self.inner.clone();
+        promise(Ok(move || take(&download)), |env, bytes| bytes_of(env, &bytes))
+    }
+}
+
+/// A time that the device took.
+#[napi]
+pub struct Timestamp {
+    inner: gpu::Timestamp,
+}
+
+#[napi]
+impl Timestamp {
+    /// Nanoseconds since an earlier one of the same device; `not_ready` before both were taken.
+    #[napi(ts_args_type = "earlier: Timestamp")]
+    pub fn since(&self, env: Env, earlier: Of<Timestamp>) -> napi::Result<f64> {
+        guard(env, || Ok(self.inner.since(&earlier.inner)? as f64))
+    }
+}
+
+/// Work that was recorded, to be run any number of times. It keeps the buffers and kernels that it uses.
+#[napi]
+pub struct Recording {
+    inner: gpu::Recording,
+}

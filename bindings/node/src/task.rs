@@ -1,0 +1,92 @@
+//! Promises: work for libuv's threads, and what becomes of its result on JavaScript's.
+
+use crate::error::{caught, thrown};
+use adead::Result;
+use napi::bindgen_prelude::{AbortSignal, AsyncTask, ToNapiValue, TypeName};
+use napi::{Env, Task, ValueType, sys};
+
+/// Makes the value that a promise resolves with.
+type Finish = Box<dyn FnOnce(Env) -> napi::Result<sys::napi_value> + Send>;
+
+/// What a promise stands for. One type for all, so that the glue around it is there once.
+pub struct Job(Option<Box<dyn FnOnce() -> Result<Finish> + Send>>);
+
+/// A value that was made already.
+pub struct Made(sys::napi_value);
+
+impl TypeName for Made {
+    fn type_name() -> &'static str {
+        "unknown"
+    }
+
+    fn value_type() -> ValueType {
+        ValueType::Unknown
+    }
+}
+
+impl ToNapiValue for Made {
+    unsafe fn to_napi_value(_: sys::napi_env, value: Made) -> napi::Result<sys::napi_value> {
+        Ok(value.0)
+    }
+}
+
+impl Task for Job {
+    type Output = Result<Finish>;
+    type JsValue = Made;
+
+    fn compute(&mut self) -> napi::Result<Result<Finish>> {
+        // Taken, so that what it captured is let go of here.
+        let work = self.0.take();
+        Ok(caught(|| match work {
+            Some(work) => work(),
+            None => Err(adead::Error::new(adead::Status::Internal, "a promise's work began twice")),
+        }))
+    }
+
+    fn resolve(&mut self, env: Env, output: Result<Finish>) -> napi::Result<Made> {
+        match output {
+            // A panic here would be one across C.
+            Ok(finish) => match caught(|| Ok(finish(env))) {
+                Ok(value) => value.map(Made),
+                Err(error) => Err(thrown(env.raw(), &error)),
+            },
+            Err(error) => Err(thrown(env.raw(), &error)),
+        }
+    }
+}
+
+/// A promise of `finish(work())`. Where the arguments were wrong there is no work, and it rejects with their error.
+pub fn promise<T, V, W>(
+    work: Result<W>,
+    finish: impl FnOnce(Env, T) -> napi::Result<V> + Send + 'static,
+) -> AsyncTask<Job>
+where
+    T: Send + 'static,
+    V: ToNapiValue,
+    W: FnOnce() -> Result<T> + Send + 'static,
+{
+    promise_with(work, finish, None)
+}
+
+/// The same, not begun if `signal` aborts before a thread is free.
+pub fn promise_with<T, V, W>(
+    work: Result<W>,
+    finish: impl FnOnce(Env, T) -> napi::Result<V> + Send + 'static,
+    signal: Option<AbortSignal>,
+) -> AsyncTask<Job>
+where
+    T: Send + 'static,
+    V: ToNapiValue,
+    W: FnOnce() -> Result<T> + Send + 'static,
+{
+    let job = Job(Some(Box::new(move || {
+        let output = work?()?;
+        let finish: Finish = Box::new(move |env| {
+            let value = finish(env, output)?;
+            // SAFETY: on the environment's thread.
+            unsafe { V::to_napi_value(env.raw(), value) }
+        });
+        Ok(finish)
+    })));
+    AsyncTask::with_optional_signal(job, signal)
+}

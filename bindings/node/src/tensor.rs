@@ -1,0 +1,332 @@
+//! `Tensor`: its class is written with Node-API itself, as making and passing tensors is most of a small call.
+//!
+//! napi-rs keeps two tables for every object and locks a third for every argument, which takes longer than `relu` of 16
+//! numbers. Here a handle is one allocation and one entry in a table of this thread's.
+
+use crate::args::{Dims, Text, named};
+use crate::array::{Array, array_of, bytes_of, external};
+use crate::error::{caught, guard, refused, value};
+use adead::{DType, Result, Tensor};
+use napi::bindgen_prelude::{FromNapiValue, JsObjectValue, Object, ToNapiValue, Unknown};
+use napi::{Env, check_status, sys};
+use napi_derive::napi;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ptr::null_mut;
+
+/// What an object of the class holds.
+struct Handle {
+    /// `None` once the object is known to be garbage: node frees handles only between two turns of its event loop.
+    tensor: Option<Tensor>,
+    /// Bytes that V8 was told of.
+    reported: i64,
+}
+
+/// What a handle takes besides the elements: it, the tensor's description, node's and V8's records.
+const OVERHEAD: i64 = 512;
+
+/// Handles may take so many bytes more before the dead ones among them are looked for.
+const STEP: i64 = 32 << 20;
+
+/// A hash for addresses.
+#[derive(Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_usize(byte.into()));
+    }
+
+    fn write_usize(&mut self, n: usize) {
+        self.0 = (self.0 ^ n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
+    }
+}
+
+type Table = HashMap<usize, sys::napi_ref, BuildHasherDefault<Spread>>;
+
+thread_local! {
+    /// The class, in this thread's environment, which holds it.
+    static CLASS: Cell<sys::napi_ref> = const { Cell::new(null_mut()) };
+    /// The handles of this thread by their address, each with a weak reference to its object: what is not here is none.
+    static LIVE: RefCell<Table> = RefCell::default();
+    /// A tensor on its way into the object that is being constructed for it.
+    static ARRIVING: Cell<Option<Tensor>> = const { Cell::new(None) };
+    /// Bytes of all handles, and at how many of them to look for dead ones.
+    static HELD: Cell<(i64, i64)> = const { Cell::new((0, STEP)) };
+}
+
+/// Adds the class to the module's exports.
+#[napi(module_exports)]
+pub fn define(exports: Object<'_>, env: Env) -> napi::Result<()> {
+    let (mut exports, mut class, mut reference) = (exports, null_mut(), null_mut());
+    // SAFETY: the environment that is being set up; the name ends with NUL.
+    unsafe {
+        check_status!(sys::napi_define_class(
+            env.raw(),
+            c"Tensor".as_ptr(),
+            -1,
+            Some(construct),
+            null_mut(),
+            0,
+            null_mut(),
+            &mut class
+        ))?;
+        check_status!(sys::napi_create_reference(env.raw(), class, 1, &mut reference))?;
+        CLASS.set(reference);
+        exports.set_named_property("Tensor", Unknown::from_napi_value(env.raw(), class)?)?;
+    }
+    crate::run::define(&mut exports, env)
+}
+
+/// `new Tensor(data, dims, dtype?)`, and what [`make`] asks for.
+unsafe extern "C" fn construct(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
+    let (mut this, mut arguments, mut count) = (null_mut(), [null_mut(); 3], 3);
+    // SAFETY: the environment and the call that node gave.
+    unsafe { sys::napi_get_cb_info(env, info, &mut count, arguments.as_mut_ptr(), &mut this, null_mut()) };
+    let made = caught(|| match ARRIVING.take() {
+        Some(tensor) => Ok(Ok(tensor)),
+        None => Ok(from_arguments(env, info, arguments)),
+    });
+    match made {
+        Ok(Ok(tensor)) => wrap(env, this, tensor),
+        // The exception is pending or thrown here.
+        Ok(Err(error)) => {
+            // SAFETY: on the environment's thread.
+            unsafe { napi::JsError::from(error).throw_into(env) }
+        }
+        Err(error) => {
+            // SAFETY: as above.
+            unsafe { sys::napi_throw(env, value(env, &error)) };
+        }
+    }
+    this
+}
+
+fn from_arguments(
+    env: sys::napi_env,
+    info: sys::napi_callback_info,
+    [data, dims, dtype]: [sys::napi_value; 3],
+) -> napi::Result<Tensor> {
+    let mut target = null_mut();
+    // SAFETY: the environment and the call that node gave; a missing argument is `undefined`.
+    let (data, dims, dtype) = unsafe {
+        check_status!(sys::napi_get_new_target(env, info, &mut target))?;
+        if target.is_null() {
+            return Err(refused(env, "Tensor is a class: write new Tensor(data, dims)"));
+        }
+        (
+            Array::from_napi_value(env, data)?,
+            Dims::from_napi_value(env, dims)?,
+            Option::<Text>::from_napi_value(env, dtype)?,
+        )
+    };
+    guard(Env::from_raw(env), || Tensor::from_bytes(data.bytes(), data.dtype(dtype.as_deref())?, &dims))
+}
+
+/// Puts a tensor into an object of the class.
+fn wrap(env: sys::napi_env, object: sys::napi_value, tensor: Tensor) {
+    let reported = tensor.bytes().len() as i64 + OVERHEAD;
+    let data: *mut c_void = Box::into_raw(Box::new(Handle { tensor: Some(tensor), reported })).cast();
+    let (mut reference, mut total) = (null_mut(), 0);
+    // SAFETY: `finalize` is for what `data` is.
+    unsafe {
+        if sys::napi_wrap(env, object, data, Some(finalize), null_mut(), &mut reference) != sys::Status::napi_ok {
+            drop(Box::from_raw(data.cast::<Handle>()));
+            sys::napi_throw(
+                env,
+                value(env, &adead::Error::new(adead::Status::Internal, "an object is a Tensor already")),
+            );
+            return;
+        }
+        sys::napi_adjust_external_memory(env, reported, &mut total);
+    }
+    LIVE.with_borrow_mut(|live| live.insert(data as usize, reference));
+    let (held, limit) = HELD.get();
+    HELD.set((held + reported, limit));
+    if held + reported > limit {
+        relieve(env);
+    }
+}
+
+/// An object went; so does its handle.
+unsafe extern "C" fn finalize(env: sys::napi_env, data: *mut c_void, _: *mut c_void) {
+    // SAFETY: `wrap` gave it, and this is called once.
+    let handle = unsafe { Box::from_raw(data.cast::<Handle>()) };
+    // A worker's table may be gone before its last objects.
+    let reference = LIVE.try_with(|live| live.borrow_mut().remove(&(data as usize))).ok().flatten();
+    let mut total = 0;
+    // SAFETY: the environment is there until this returns.
+    unsafe {
+        sys::napi_adjust_external_memory(env, -handle.reported, &mut total);
+        if let Some(reference) = reference {
+            sys::napi_delete_reference(env, reference);
+        }
+    }
+    let _ = HELD.try_with(|held| {
+        let (bytes, limit) = (held.get().0 - handle.reported, held.get().1);
+        held.set((bytes, limit.min(next_limit(bytes))));
+    });
+}
+
+/// Frees the tensors of objects that the collector has taken: it finds them during a loop that never lets node's event loop
+/// turn, and node calls [`finalize`] only there.
+#[cold]
+fn relieve(env: sys::napi_env) {
+    let mut freed = 0;
+    LIVE.with_borrow(|live| {
+        for (&address, &reference) in live {
+            let (mut scope, mut object) = (null_mut(), null_mut());
+            // SAFETY: references of this environment; a handle stays until `finalize` takes it out of the table.
+            unsafe {
+                sys::napi_open_handle_scope(env, &mut scope);
+                let status = sys::napi_get_reference_value(env, reference, &mut object);
+                sys::napi_close_handle_scope(env, scope);
+                if status == sys::Status::napi_ok && object.is_null() {
+                    let handle = &mut *(address as *mut Handle);
+                    if handle.tensor.take().is_some() {
+                        freed += handle.reported - OVERHEAD;
+                        handle.reported = OVERHEAD;
+                    }
+                }
+            }
+        }
+    });
+    let (held, mut total) = (HELD.get().0 - freed, 0);
+    // SAFETY: the environment of this call.
+    unsafe { sys::napi_adjust_external_memory(env, -freed, &mut total) };
+    HELD.set((held, next_limit(held)));
+}
+
+/// At how many bytes to look for dead handles: as much again as there is, so that looking takes a constant share of the time.
+fn next_limit(held: i64) -> i64 {
+    held + held.max(STEP)
+}
+
+/// A new object with a tensor.
+pub fn make(env: sys::napi_env, tensor: Tensor) -> napi::Result<sys::napi_value> {
+    let (mut class, mut object) = (null_mut(), null_mut());
+    ARRIVING.set(Some(tensor));
+    // SAFETY: the class of this environment.
+    let status = unsafe {
+        sys::napi_get_reference_value(env, CLASS.get(), &mut class);
+        sys::napi_new_instance(env, class, 0, null_mut(), &mut object)
+    };
+    ARRIVING.set(None);
+    check_status!(status, "a Tensor can't be made")?;
+    Ok(object)
+}
+
+/// The tensor that a value is; `None` if it is none.
+pub fn tensor_of(env: sys::napi_env, value: sys::napi_value) -> Option<Tensor> {
+    let mut data = null_mut();
+    // SAFETY: the environment of this call and a value of it.
+    let status = unsafe { sys::napi_unwrap(env, value, &mut data) };
+    if status != sys::Status::napi_ok || LIVE.with_borrow(|live| !live.contains_key(&(data as usize))) {
+        return None;
+    }
+    // SAFETY: what is in the table is a handle.
+    unsafe { (*data.cast::<Handle>()).tensor.clone() }
+}
+
+/// A tensor as argument or result.
+pub struct Value(pub Tensor);
+
+impl FromNapiValue for Value {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Value> {
+        match tensor_of(env, value) {
+            Some(tensor) => Ok(Value(tensor)),
+            None => Err(refused(env, &format!("a Tensor is wanted, not {}", named(env, value)))),
+        }
+    }
+}
+
+impl ToNapiValue for Value {
+    unsafe fn to_napi_value(env: sys::napi_env, value: Value) -> napi::Result<sys::napi_value> {
+        make(env, value.0)
+    }
+}
+
+/// The dtype of that name.
+pub fn dtype(name: &str) -> Result<DType> {
+    name.parse()
+}
+
+/// `Tensor.zeros`.
+#[napi(skip_typescript)]
+pub fn tensor_zeros(env: Env, dtype: Text, dims: Dims) -> napi::Result<Value> {
+    guard(env, || Ok(Value(Tensor::zeros(self::dtype(&dtype)?, &dims)?)))
+}
+
+/// `Tensor.fromBytes`.
+#[napi(skip_typescript)]
+pub fn tensor_from_bytes(env: Env, bytes: Array, dtype: Text, dims: Dims) -> napi::Result<Value> {
+    guard(env, || Ok(Value(Tensor::from_bytes(bytes.bytes(), self::dtype(&dtype)?, &dims)?)))
+}
+
+/// `tensor.reshape`.
+#[napi(skip_typescript)]
+pub fn tensor_reshape(env: Env, tensor: Value, dims: Dims) -> napi::Result<Value> {
+    guard(env, || Ok(Value(tensor.0.reshape(&dims)?)))
+}
+
+/// `tensor.dtype`.
+#[napi(skip_typescript)]
+pub fn tensor_dtype(tensor: Value) -> &'static str {
+    tensor.0.dtype().name()
+}
+
+/// `tensor.dims`.
+#[napi(skip_typescript)]
+pub fn tensor_dims(tensor: Value) -> Vec<f64> {
+    tensor.0.dims().iter().map(|&dim| dim as f64).collect()
+}
+
+/// `tensor.length`.
+#[napi(skip_typescript)]
+pub fn tensor_length(tensor: Value) -> f64 {
+    tensor.0.len() as f64
+}
+
+/// `tensor.byteLength`.
+#[napi(skip_typescript)]
+pub fn tensor_byte_length(tensor: Value) -> f64 {
+    tensor.0.bytes().len() as f64
+}
+
+/// `tensor.toArray()`.
+#[napi(skip_typescript)]
+pub fn tensor_to_array(env: Env, tensor: Value) -> napi::Result<Unknown<'static>> {
+    array_of(env, tensor.0.dtype(), tensor.0.bytes())
+}
+
+/// `tensor.toBytes()`.
+#[napi(skip_typescript)]
+pub fn tensor_to_bytes(env: Env, tensor: Value) -> napi::Result<Unknown<'static>> {
+    bytes_of(env, tensor.0.bytes())
+}
+
+/// `tensor.view()`.
+#[napi(skip_typescript)]
+pub fn tensor_view(env: Env, tensor: Value) -> napi::Result<Unknown<'static>> {
+    let (pointer, bytes, dtype) = (tensor.0.bytes().as_ptr(), tensor.0.bytes().len(), tensor.0.dtype());
+    external(env, pointer.cast_mut(), bytes, Some(dtype), tensor.0)
+}
+
+/// `tensor.toString()`.
+#[napi(skip_typescript)]
+pub fn tensor_to_string(tensor: Value) -> String {
+    format!("{:?}", tensor.0)
+}
+
+/// For the tests of this module: tensors' objects, their bytes, and all bytes that V8 was told of.
+#[napi(skip_typescript)]
+pub fn statistics(env: Env) -> napi::Result<Vec<f64>> {
+    let told = env.adjust_external_memory(0)?;
+    Ok(vec![LIVE.with_borrow(Table::len) as f64, HELD.get().0 as f64, told as f64])
+}

@@ -1,0 +1,118 @@
+// Memory: 100,000 tensors made and dropped leave the process as large as before, in a loop that lets the event loop turn and
+// in one that never does. A process of its own for each, so that nothing else is measured.
+
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const index = fileURLToPath(new URL('../index.js', import.meta.url))
+const load = fileURLToPath(new URL('../load.js', import.meta.url))
+
+/** What `cycle` leaves after so many times, in MB of resident memory above what it takes after some. */
+function growth(setup, cycle, { turns, cycles = 100_000 }) {
+  const code = `
+    const adead = require(${JSON.stringify(index)})
+    const turn = () => new Promise((resolve) => setImmediate(resolve))
+    ${setup}
+    async function run(cycles) {
+      for (let i = 0; i < cycles; i++) {
+        ${cycle}
+        if (${turns} && i % 100 === 99) await turn()
+      }
+      gc()
+      await turn()
+      await turn()
+    }
+    (async () => {
+      // The allocator's and the collector's own needs settle first.
+      for (let i = 0; i < 3; i++) await run(${cycles})
+      const before = process.memoryUsage.rss()
+      await run(${cycles})
+      console.log((process.memoryUsage.rss() - before) / 1e6)
+      if (process.env.ADEAD_TEST_PRINT) console.error((before / 1e6).toFixed(), 'MB before')
+    })()`
+  const child = spawnSync(process.execPath, ['--expose-gc', '-e', code], { encoding: 'utf8', timeout: 600_000 })
+  assert.equal(child.status, 0, child.stderr)
+  if (process.env.ADEAD_TEST_PRINT) console.error(child.stderr, child.stdout)
+  return Number(child.stdout)
+}
+
+/** What noise there may be, in MB. The least object that could leak is a handle, its records and 1 KB of elements: 150 MB. */
+const FLAT = 40
+
+const cases = {
+  'tensors of 4 KB': ['', 'adead.Tensor.zeros("f32", [1024])'],
+  'results of operations': ['const x = adead.Tensor.zeros("f32", [1024])', 'x.relu().add(x)'],
+  'views and copies': ['const x = adead.Tensor.zeros("f32", [256])', 'x.view(); x.reshape([16, 16]).toArray()'],
+  errors: ['const x = adead.Tensor.zeros("f32", [256])', 'try { x.reshape([5]) } catch {}'],
+}
+for (const [name, [setup, cycle]] of Object.entries(cases)) {
+  for (const turns of [true, false]) {
+    test(`${name}, ${turns ? 'with' : 'without'} turns of the event loop`, () => {
+      const grown = growth(setup, cycle, { turns })
+      assert.ok(grown < FLAT, `${grown} MB more`)
+    })
+  }
+}
+
+test('promises', () => {
+  const grown = growth('const x = adead.Tensor.zeros("f32", [256])', 'await x.reluAsync()', { turns: true, cycles: 50_000 })
+  assert.ok(grown < FLAT, `${grown} MB more`)
+})
+
+test('other objects', () => {
+  const cycle = `
+    const buffer = context.buffer(100)
+    new adead.DeterministicAllocator(64, 16)
+    adead.Layout.tiled(3, 5, 2)
+    context.pack(x)
+    context.event()`
+  const setup = 'const context = new adead.Context("cpu"); const x = adead.Tensor.zeros("f32", [4, 4])'
+  const grown = growth(setup, cycle, { turns: true, cycles: 20_000 })
+  assert.ok(grown < FLAT, `${grown} MB more`)
+})
+
+test('buffers and packed matrices, whose memory is large', () => {
+  const setup = 'const context = new adead.Context("cpu"); const x = adead.Tensor.zeros("f32", [512, 512])'
+  const grown = growth(setup, 'context.buffer(1 << 20); context.pack(x)', { turns: true, cycles: 2_000 })
+  assert.ok(grown < FLAT, `${grown} MB more`)
+})
+
+test('V8 is told of what is held', async () => {
+  const code = `
+    const adead = require(${JSON.stringify(index)})
+    // Not process.memoryUsage().external, which counts array buffers only.
+    const told = () => Math.round(require(${JSON.stringify(load)}).statistics()[2] / 1e6)
+    const context = new adead.Context('cpu')
+    const before = told()
+    let kept = Array.from({ length: 50 }, () => adead.Tensor.zeros('f32', [250_000]))
+    const tensors = told() - before
+    const buffer = context.buffer(50_000_000)
+    const buffers = told() - before - tensors
+    buffer.free()
+    const freed = told() - before - tensors
+    kept = undefined
+    gc()
+    setImmediate(() => setImmediate(() => console.log(JSON.stringify([tensors, buffers, freed, told() - before]))))`
+  const child = spawnSync(process.execPath, ['--expose-gc', '-e', code], { encoding: 'utf8' })
+  assert.equal(child.status, 0, child.stderr)
+  const [tensors, buffers, freed, after] = JSON.parse(child.stdout)
+  assert.ok(Math.abs(tensors - 50) <= 2 && Math.abs(buffers - 50) <= 2, child.stdout)
+  assert.ok(Math.abs(freed) <= 2 && Math.abs(after) <= 2, child.stdout)
+})
+
+test('a loop that never turns holds no more than the collector lets it', () => {
+  // 100,000 tensors of 64 KB are 6.5 GB.
+  const code = `
+    const adead = require(${JSON.stringify(index)})
+    let most = 0
+    for (let i = 0; i < 100000; i++) {
+      adead.Tensor.zeros('f32', [16384])
+      if (i % 1000 === 0) most = Math.max(most, process.memoryUsage.rss())
+    }
+    console.log(most / 1e6)`
+  const child = spawnSync(process.execPath, ['-e', code], { encoding: 'utf8', timeout: 600_000 })
+  assert.equal(child.status, 0, child.stderr)
+  assert.ok(Number(child.stdout) < 1000, `${child.stdout} MB`)
+})

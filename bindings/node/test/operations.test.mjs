@@ -1,0 +1,169 @@
+// Operations: the methods against `run`, their options, errors, promises.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Context, Tensor, defaultContext } from '../index.mjs'
+import { f32, rejects, same, throws } from './helpers.mjs'
+
+const context = new Context('cpu')
+const ramp = (dims) => {
+  const count = dims.reduce((a, b) => a * b, 1)
+  return f32(
+    Array.from({ length: count }, (_, i) => ((i * 37) % 101) / 50 - 1),
+    dims,
+  )
+}
+const [a, b, c] = [ramp([4, 6]), ramp([6, 5]), ramp([4, 6])]
+const ids = new Tensor(Int32Array.of(3, 0), [2])
+const options = {
+  matmul: { c: ramp([4, 5]), bias: ramp([5]), alpha: 0.3, beta: -1.25, activation: 'gelu_tanh' },
+  scale: { alpha: 0.1 },
+  gelu: { form: 'tanh' },
+  softmax: { axis: 0 },
+  sum: { axis: -1, keepdim: true },
+  mean: { axis: 'all' },
+  max: { axis: 1 },
+  argmax: { axis: 0, dtype: 'u32' },
+  layernorm: { gamma: ramp([6]), beta: ramp([6]), eps: 1e-3 },
+  rmsnorm: { gamma: ramp([6]) },
+  attention: { causal: true, scale: 0.7, mask: ramp([4, 4]) },
+  ffn: { b1: ramp([5]), b2: ramp([6]), activation: 'silu' },
+  transpose: { perm: [1, 0] },
+  concat: { axis: 1 },
+  cast: { dtype: 'bf16' },
+}
+const operands = {
+  matmul: [a, b],
+  dot: [ramp([6]), ramp([6])],
+  add: [a, c],
+  sub: [a, c],
+  mul: [a, c],
+  div: [a, c],
+  attention: [a, c, ramp([4, 3])],
+  ffn: [a, b, ramp([5, 6])],
+  embedding: [a, ids],
+  concat: [a, c, a],
+}
+/** By operation, all of its operands in their order. */
+const ordered = {
+  matmul: ([x, y], { c, bias }) => [x, y, c, bias],
+  layernorm: ([x], { gamma, beta }) => [x, gamma, beta],
+  rmsnorm: ([x], { gamma }) => [x, gamma],
+  attention: ([q, k, v], { mask }) => [q, k, v, mask],
+  ffn: ([x, w1, w2], { b1, b2 }) => [x, w1, b1, w2, b2],
+}
+/** The options that are attributes. */
+const attributes = (name, all) =>
+  Object.fromEntries(Object.entries(all).filter(([, value]) => !(value instanceof Tensor)).filter(([key]) => key !== name))
+const names = Object.getOwnPropertyNames(Context.prototype).filter((name) => `${name}Async` in Tensor.prototype)
+
+test('there is a method for each operation', () => {
+  assert.equal(names.length, 31)
+  for (const name of names) assert.ok(name in Tensor.prototype, name)
+  for (const name of Object.keys({ ...options, ...operands })) assert.ok(names.includes(name), name)
+})
+
+for (const name of names) {
+  test(`${name}, in every form`, async () => {
+    const given = operands[name] ?? [a]
+    for (const option of [{}, options[name] ?? {}]) {
+      const all = ordered[name]?.(given, option) ?? given
+      const expected = context.run(name, all, attributes(name, option))
+      const list = name === 'concat' ? [given] : given
+      const [first, ...others] = given
+      const rest = name === 'concat' ? [others] : others
+      same(context[name](...list, option), expected)
+      same(await context[`${name}Async`](...list, option), expected)
+      same(first[name](...rest, option), expected)
+      same(await first[`${name}Async`](...rest, option), expected)
+      same(await context.runAsync(name, all, attributes(name, option)), expected)
+    }
+  })
+}
+
+test('undefined is left out, and so is an operand that is null', () => {
+  same(a.softmax({ axis: undefined }), a.softmax())
+  same(a.layernorm({ gamma: null, beta: undefined }), a.layernorm())
+  same(a.softmax(null), a.softmax())
+})
+
+test('numbers arrive as the nearest f32', () => {
+  for (const alpha of [0.1, 1 / 3, 1e-45, -0, 1e39, Infinity, NaN, 16777217, 5]) {
+    const expected = Math.fround(Math.fround(3) * Math.fround(alpha))
+    assert.equal(f32([3], [1]).scale({ alpha }).toArray()[0], expected, alpha)
+  }
+})
+
+test('errors are the core’s', async () => {
+  const text = /matmul: A is \[4, 6\] and B is \[4, 6\]; A's columns \(6\) must equal B's rows \(4\)/
+  throws('shape_mismatch', text, () => a.matmul(c))
+  await rejects('shape_mismatch', text, a.matmulAsync(c))
+  throws('dtype_mismatch', /./, () => ids.relu())
+  throws('invalid_argument', /softmax has no attribute 'keepdim'/, () => a.softmax({ keepdim: true }))
+  throws('invalid_argument', /'1.5' is no value of axis/, () => a.softmax({ axis: 1.5 }))
+  throws('invalid_argument', /'x' is no value of activation/, () => a.matmul(b, { activation: 'x' }))
+  throws('invalid_argument', /no dtype 'f64'/, () => a.cast({ dtype: 'f64' }))
+  throws('invalid_argument', /no operation 'convolve'/, () => context.run('convolve', [a]))
+  throws('invalid_argument', /operand 0 \(x\) is missing/, () => context.run('relu', []))
+  throws('invalid_argument', /id/, () => a.embedding(new Tensor(Int32Array.of(4), [1])))
+})
+
+test('arguments of other types are refused', async () => {
+  throws('invalid_argument', /relu: operand 0, x, is no Tensor but undefined/, () => context.relu())
+  throws('invalid_argument', /matmul: operand 1, b, is no Tensor but another object/, () => a.matmul(context))
+  throws('invalid_argument', /layernorm: operand 1, gamma, is no Tensor but a number/, () => a.layernorm({ gamma: 1 }))
+  throws('invalid_argument', /options are an object, not a number/, () => a.softmax(5))
+  throws('invalid_argument', /axis can't be a bigint/, () => a.softmax({ axis: 1n }))
+  throws('invalid_argument', /an array is wanted/, () => context.run('relu', a))
+  throws('invalid_argument', /the context is no Context/, () => context.relu.call(undefined, a))
+  throws('invalid_argument', /the context is no Context/, () => context.relu.call(a, a))
+  throws('invalid_argument', /a string is wanted, not a number/, () => new Context(5))
+  await rejects('invalid_argument', /no Tensor but undefined/, context.reluAsync())
+  await rejects('invalid_argument', /an array is wanted/, context.runAsync('relu', a))
+})
+
+test('a getter that throws in options is passed on', () => {
+  const options = {
+    get axis() {
+      throw new RangeError('mine')
+    },
+  }
+  assert.throws(() => a.softmax(options), RangeError)
+})
+
+test('promises take their operands when they are called', async () => {
+  const view = Tensor.zeros('f32', [1000, 1000])
+  const results = await Promise.all(Array.from({ length: 20 }, () => view.matmulAsync(view)))
+  results.forEach((result) => same(result, results[0]))
+})
+
+test('a signal stops what no thread has begun', async () => {
+  const large = Tensor.zeros('f32', [1500, 1500])
+  // As many as there may be threads, and one behind them.
+  const before = Array.from({ length: 64 }, () => large.matmulAsync(large))
+  const controller = new AbortController()
+  const stopped = a.reluAsync({ signal: controller.signal })
+  controller.abort()
+  await assert.rejects(stopped, { name: 'AbortError' })
+  await assert.rejects(a.reluAsync({ signal: AbortSignal.abort() }), { name: 'AbortError' })
+  await Promise.all(before)
+  same(await a.reluAsync({ signal: new AbortController().signal }), a.relu())
+  await rejects('invalid_argument', /an object is wanted/, a.reluAsync({ signal: 5 }))
+})
+
+test('packed matrices', async () => {
+  const packed = context.pack(b)
+  assert.deepEqual([packed.dims, packed.dtype], [[6, 5], 'f32'])
+  assert.ok(packed.bytes >= 6 * 5 * 4)
+  const options = { bias: ramp([5]), activation: 'relu' }
+  same(context.matmulPacked(a, packed), a.matmul(b))
+  same(context.matmulPacked(a, packed, options), a.matmul(b, options))
+  same(await context.matmulPackedAsync(a, await context.packAsync(b.transpose(), true), options), a.matmul(b, options))
+  throws('shape_mismatch', /pack: b is/, () => context.pack(ramp([5])))
+  throws('invalid_argument', /a Packed is wanted, not another object/, () => context.matmulPacked(a, b))
+  throws('invalid_argument', /trans_b/, () => context.matmulPacked(a, packed, { transB: true }))
+})
+
+test('the default context is one', () => {
+  assert.equal(defaultContext().device.id, new Context().device.id)
+})

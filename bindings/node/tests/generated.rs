@@ -1,0 +1,320 @@
+//! `operations.js`, `operations.d.ts` and the packages' descriptions are what the core's tables and the workspace say:
+//! generated here, compared, and rewritten with `ADEAD_BLESS=1`.
+
+use adead::contract::Activation;
+use adead::dispatch::Family;
+use adead::{DType, Op, Status, VERSION};
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+fn here(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// Compares a file with what it must be, or writes it.
+fn check(path: &str, expected: &str) {
+    let file = here(path);
+    if env::var_os("ADEAD_BLESS").is_some() {
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, expected).unwrap();
+    }
+    let found = fs::read_to_string(&file).unwrap_or_default();
+    assert!(found == expected, "{path} is not what is generated: run this test with ADEAD_BLESS=1");
+}
+
+/// `trans_a` as `transA`.
+fn camel(name: &str) -> String {
+    let mut words = name.split('_');
+    let mut text = words.next().unwrap_or_default().to_string();
+    for word in words {
+        text += &word[..1].to_uppercase();
+        text += &word[1..];
+    }
+    text
+}
+
+/// `matmul` as `Matmul`.
+fn title(name: &str) -> String {
+    name[..1].to_uppercase() + &name[1..]
+}
+
+/// A union of texts.
+fn union(names: impl Iterator<Item = &'static str>) -> String {
+    names.map(|name| format!("'{name}'")).collect::<Vec<_>>().join(" | ")
+}
+
+/// The TypeScript type of an attribute.
+fn attribute_type(name: &str) -> &'static str {
+    match name {
+        "trans_a" | "trans_b" | "keepdim" | "causal" => "boolean",
+        "alpha" | "beta" | "eps" | "scale" => "number",
+        "axis" => "number | 'all'",
+        "perm" => "number[]",
+        "dtype" => "DType",
+        "form" => "'erf' | 'tanh'",
+        "activation" => "Activation",
+        _ => panic!("which type has the attribute {name}?"),
+    }
+}
+
+/// An operation's operands by how a method takes them.
+struct Operands {
+    required: Vec<String>,
+    optional: Vec<String>,
+    repeats: bool,
+}
+
+fn operands(op: Op) -> Operands {
+    let (mut required, mut optional, mut repeats) = (Vec::new(), Vec::new(), false);
+    for name in op.info().operands {
+        match (name.strip_suffix('?'), name.strip_suffix('*')) {
+            (Some(name), _) => optional.push(camel(name)),
+            (_, Some(name)) => {
+                repeats = true;
+                required.push(camel(name));
+            }
+            _ => required.push(camel(name)),
+        }
+    }
+    assert!(!repeats || required.len() == 1, "{op}: an operand that repeats stands alone");
+    Operands { required, optional, repeats }
+}
+
+/// What the op table's source says of each operation, and the row of docs/operations.md: operands, attributes, result.
+fn documentation() -> HashMap<&'static str, String> {
+    let source = fs::read_to_string(here("../../core/src/ops/mod.rs")).unwrap();
+    let table = fs::read_to_string(here("../../docs/operations.md")).unwrap();
+    let mut all = HashMap::new();
+    for &op in Op::ALL {
+        let (name, variant) = (op.name(), format!("{op:?} = "));
+        let lines: Vec<&str> = source.lines().map(str::trim).collect();
+        let at = lines.iter().position(|line| line.starts_with(&variant)).expect(name);
+        let mut comment: Vec<&str> =
+            lines[..at].iter().rev().map_while(|line| line.strip_prefix("///")).map(str::trim).collect();
+        comment.reverse();
+        assert!(!comment.is_empty(), "{name} has no comment");
+        let row = table.lines().find_map(|line| {
+            let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+            match cells[..] {
+                ["", names, operands, attributes, result, ""]
+                    if names.split(' ').any(|one| one == format!("`{name}`")) =>
+                {
+                    Some((operands, attributes, result))
+                }
+                _ => None,
+            }
+        });
+        let (operands, attributes, result) = row.expect(name);
+        let attributes = if attributes == "–" { "none" } else { attributes };
+        let mut attributes = attributes.to_string();
+        op.info().attrs.iter().for_each(|attribute| attributes = attributes.replace(attribute, &camel(attribute)));
+        let comment = comment.join(" ");
+        let text = format!(
+            "   * {comment}\n   *\n   * Operands: {operands}.\n   * Attributes: {attributes}.\n   * Result: {result}.\n"
+        );
+        all.insert(name, text);
+    }
+    all
+}
+
+const GENERATED: &str = "// Generated from the op table (ADEAD_BLESS=1 cargo test -p adead-node); not to be edited.\n";
+
+#[test]
+fn methods_of_operations() {
+    let (mut of_context, mut of_tensor) = (String::new(), String::new());
+    for &op in Op::ALL {
+        let (name, code) = (op.name(), op as usize);
+        let Operands { required, repeats, .. } = operands(op);
+        let all = required.join(", ");
+        // An operand that repeats is an array.
+        let behind_this = if repeats { &required[..] } else { &required[1..] };
+        let others = behind_this.iter().map(|name| format!("{name}, ")).collect::<String>();
+        let tail = std::iter::once("this").chain(behind_this.iter().map(String::as_str)).collect::<Vec<_>>().join(", ");
+        write!(
+            of_context,
+            "    {name}({all}, options) {{\n      return run(this, {code}, options, {all})\n    }},\n    \
+             async {name}Async({all}, options) {{\n      return runAsync(this, {code}, options, [{all}])\n    }},\n"
+        )
+        .unwrap();
+        write!(
+            of_tensor,
+            "    {name}({others}options) {{\n      return run(null, {code}, options, {tail})\n    }},\n    \
+             async {name}Async({others}options) {{\n      return runAsync(null, {code}, options, [{tail}])\n    }},\n"
+        )
+        .unwrap();
+    }
+    let text = format!(
+        "{GENERATED}'use strict'\n\n// The operations as methods: `run` takes the context (null: the default one), the \
+         operation's number,\n// options, operands.\nmodule.exports = ({{ run, runAsync }}) => ({{\n  context: \
+         {{\n{of_context}  }},\n  tensor: {{\n{of_tensor}  }},\n}})\n"
+    );
+    check("operations.js", &text);
+}
+
+#[test]
+fn types_of_operations() {
+    let documentation = documentation();
+    let mut text = GENERATED.to_string() + "import type { Tensor } from './tensor'\n\n";
+    let mut alias = |doc: &str, name: &str, names: String| {
+        write!(text, "/** {doc} */\nexport type {name} =\n  | {}\n\n", names.replace(" | ", "\n  | ")).unwrap();
+    };
+    alias("An operation.", "OpName", union(Op::ALL.iter().map(|op| op.name())));
+    alias("The type of a tensor's elements.", "DType", union(DType::ALL.into_iter().map(DType::name)));
+    alias("Operations that cost alike.", "Family", union(Family::ALL.into_iter().map(Family::name)));
+    alias("What follows a matrix product.", "Activation", union(Activation::ALL.into_iter().map(Activation::name)));
+    let statuses = Status::ALL.iter().filter(|&&status| status != Status::Ok);
+    alias("What went wrong.", "StatusName", union(statuses.map(|status| status.name())));
+
+    let mut attributes: Vec<&str> = Op::ALL.iter().flat_map(|op| op.info().attrs).copied().collect();
+    attributes.sort_unstable();
+    attributes.dedup();
+    text += "/** The attributes of every operation. */\nexport interface Attributes {\n";
+    for name in attributes {
+        writeln!(text, "  {}?: {}", camel(name), attribute_type(name)).unwrap();
+    }
+    text += "}\n\n/** What stops a promise whose work has not begun. */\nexport interface Abortable {\n";
+    text += "  signal?: AbortSignal\n}\n";
+
+    let (mut of_context, mut of_tensor) = (String::new(), String::new());
+    for &op in Op::ALL {
+        let name = op.name();
+        let Operands { required, optional, repeats } = operands(op);
+        let options = if optional.is_empty() && op.info().attrs.is_empty() {
+            String::new()
+        } else {
+            let options = title(name) + "Options";
+            write!(text, "\n/** Options of `{name}`. */\nexport interface {options} {{\n").unwrap();
+            for operand in &optional {
+                writeln!(text, "  {operand}?: Tensor | null").unwrap();
+            }
+            for attribute in op.info().attrs {
+                writeln!(text, "  {}?: {}", camel(attribute), attribute_type(attribute)).unwrap();
+            }
+            text += "}\n";
+            options
+        };
+        let of = if repeats { "Tensor[]" } else { "Tensor" };
+        let typed: Vec<String> = required.iter().map(|name| format!("{name}: {of}")).collect();
+        let others = if repeats { &typed[..] } else { &typed[1..] };
+        for (to, arguments) in [(&mut of_context, &typed[..]), (&mut of_tensor, others)] {
+            let list = |options: &str| {
+                let options = (!options.is_empty()).then(|| format!("options?: {options}"));
+                arguments.iter().cloned().chain(options).collect::<Vec<_>>().join(", ")
+            };
+            let stoppable = if options.is_empty() { "Abortable".to_string() } else { format!("{options} & Abortable") };
+            write!(
+                to,
+                "  /**\n{}   */\n  {name}({}): Tensor\n  /** `{name}` on another thread. */\n  {name}Async({}): \
+                 Promise<Tensor>\n",
+                documentation[name],
+                list(&options),
+                list(&stoppable)
+            )
+            .unwrap();
+        }
+    }
+    write!(text, "\n/** The operations of a `Context`. */\nexport interface ContextOperations {{\n{of_context}}}\n")
+        .unwrap();
+    write!(
+        text,
+        "\n/** The operations of a `Tensor`, on the default context. */\nexport interface TensorOperations {{\n{of_tensor}}}\n"
+    )
+    .unwrap();
+    check("operations.d.ts", &text);
+}
+
+/// The platforms that a package with the module is made for: name, `os`, `cpu`, `libc`.
+const PLATFORMS: [(&str, &str, &str, Option<&str>); 7] = [
+    ("linux-x64-gnu", "linux", "x64", Some("glibc")),
+    ("linux-x64-musl", "linux", "x64", Some("musl")),
+    ("linux-arm64-gnu", "linux", "arm64", Some("glibc")),
+    ("linux-arm64-musl", "linux", "arm64", Some("musl")),
+    ("darwin-x64", "darwin", "x64", None),
+    ("darwin-arm64", "darwin", "arm64", None),
+    ("win32-x64-msvc", "win32", "x64", None),
+];
+
+const ENGINES: &str = ">=20";
+
+#[test]
+fn packages() {
+    for (name, os, cpu, libc) in PLATFORMS {
+        let libc = libc.map_or(String::new(), |libc| format!("\n  \"libc\": [\"{libc}\"],"));
+        let text = format!(
+            r#"{{
+  "name": "@adead/{name}",
+  "version": "{VERSION}",
+  "description": "The module of adead for {name}",
+  "license": "MIT",
+  "repository": {{
+    "type": "git",
+    "url": "git+https://github.com/adead/adead.git",
+    "directory": "bindings/node"
+  }},
+  "main": "adead.{name}.node",
+  "files": ["adead.{name}.node"],
+  "os": ["{os}"],
+  "cpu": ["{cpu}"],{libc}
+  "engines": {{ "node": "{ENGINES}" }}
+}}
+"#
+        );
+        check(&format!("npm/{name}/package.json"), &text);
+    }
+    let platforms: Vec<String> =
+        PLATFORMS.iter().map(|(name, ..)| format!("    \"@adead/{name}\": \"{VERSION}\"")).collect();
+    let text = format!(
+        r#"{{
+  "name": "adead",
+  "version": "{VERSION}",
+  "description": "{}",
+  "license": "MIT",
+  "repository": {{
+    "type": "git",
+    "url": "git+https://github.com/adead/adead.git",
+    "directory": "bindings/node"
+  }},
+  "keywords": ["gpu", "compute", "tensor", "deterministic", "matmul"],
+  "main": "index.js",
+  "module": "index.mjs",
+  "types": "index.d.ts",
+  "exports": {{
+    ".": {{
+      "import": {{ "types": "./index.d.mts", "default": "./index.mjs" }},
+      "require": {{ "types": "./index.d.ts", "default": "./index.js" }}
+    }},
+    "./package.json": "./package.json"
+  }},
+  "files": [
+    "index.js",
+    "index.mjs",
+    "index.d.ts",
+    "index.d.mts",
+    "load.js",
+    "native.d.ts",
+    "operations.js",
+    "operations.d.ts",
+    "platform.js",
+    "tensor.js",
+    "tensor.d.ts"
+  ],
+  "engines": {{ "node": "{ENGINES}" }},
+  "optionalDependencies": {{
+{}
+  }}
+}}
+"#,
+        description(),
+        platforms.join(",\n")
+    );
+    check("package.json", &text);
+}
+
+/// What the facade crate says of itself.
+fn description() -> String {
+    let text = fs::read_to_string(here("../rust/Cargo.toml")).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("description = \"")).unwrap();
+    line.trim_end_matches('"').to_string()
+}

@@ -1,0 +1,50 @@
+"""Multiplies two matrices on the best GPU with a kernel of one's own, whose sizes are specialization constants, and compares
+the product with the CPU's.
+
+    python matmul_demo.py [KERNEL]: examples/kernels/matmul.spv, whose source lies beside it
+"""
+
+import pathlib
+import sys
+
+import adead
+
+KERNELS = pathlib.Path(__file__).resolve().parents[3] / "examples/kernels"
+M, N, K = 300, 500, 400
+
+
+def main() -> int:
+    try:
+        gpu = adead.GPU()
+    except adead.BackendUnavailableError as error:
+        print(f"matmul_demo: no GPU to run on: {error}", file=sys.stderr)
+        return 1
+    path = sys.argv[1] if len(sys.argv) > 1 else KERNELS / "matmul.spv"
+    # The kernel as it is multiplies matrices of 512 by 512; with constants set it is another one.
+    kernel = gpu.create_pipeline(gpu.load_spirv(path), constants={0: M, 1: N, 2: K})
+    x = adead.Tensor([i % 101 / 101 - 0.5 for i in range(M * K)], shape=(M, K))
+    y = adead.Tensor([i % 103 / 103 - 0.5 for i in range(K * N)], shape=(K, N))
+    a, b, c = gpu.buffer(x), gpu.buffer(y), gpu.buffer(size=M * N * 4)
+    groups = (-(-N // 16), -(-M // 16), 1)
+
+    # Once to warm up: drivers finish compiling when a kernel first runs.
+    gpu.dispatch(kernel, a, b, c, groups=groups)
+    gpu.wait()
+
+    # A stream of one's own, to take the time.
+    with gpu.stream() as stream:
+        begin = stream.timestamp()
+        stream.dispatch(kernel, a, b, c, groups=groups)
+        end = stream.timestamp()
+    nanoseconds = end.since(begin)
+
+    # The kernel adds in an order of its own and is no operation of adead's, so it may differ in the last bits.
+    expected = adead.Context("cpu").matmul(x, y)
+    difference = (c.read(shape=(M, N)) - expected).abs().max().item()
+    print(f"{M}x{N}x{K} on {gpu.device.name}: {nanoseconds / 1e6:.3f} ms")
+    print(f"checked all of {M * N} elements: they differ by {difference:.2e} at most")
+    return 0 if difference < 1e-4 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,238 @@
+//! The buffer protocol: other objects' arrays as operands, and tensors as other objects' arrays.
+
+use crate::errors::{Result, fail};
+use adead::{DType, Meta, Shape};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use smallvec::SmallVec;
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr::{self, NonNull};
+
+/// An exported buffer, given back when dropped.
+pub struct Exported<'py> {
+    // Boxed, since exporters may point into it.
+    view: Box<ffi::Py_buffer>,
+    py: Python<'py>,
+}
+
+impl Drop for Exported<'_> {
+    fn drop(&mut self) {
+        // SAFETY: it was exported once; `py` says that this thread may call Python.
+        unsafe { ffi::PyBuffer_Release(&mut *self.view) };
+    }
+}
+
+impl<'py> Exported<'py> {
+    /// Asks an object for its array, with format and strides.
+    pub fn new(object: &Bound<'py, PyAny>) -> PyResult<Exported<'py>> {
+        Exported::with(object, ffi::PyBUF_FORMAT | ffi::PyBUF_STRIDES)
+    }
+
+    /// Asks an object for bytes in one piece.
+    pub fn bytes_of(object: &Bound<'py, PyAny>) -> PyResult<Exported<'py>> {
+        Exported::with(object, ffi::PyBUF_C_CONTIGUOUS)
+    }
+
+    fn with(object: &Bound<'py, PyAny>, flags: c_int) -> PyResult<Exported<'py>> {
+        let py = object.py();
+        let mut view = Box::new(ffi::Py_buffer::new());
+        // SAFETY: an object and a view of this call's.
+        if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &mut *view, flags) } != 0 {
+            return Err(PyErr::fetch(py));
+        }
+        Ok(Exported { view, py })
+    }
+
+    /// Whether an object has arrays to give.
+    pub fn is_there(object: &Bound<'_, PyAny>) -> bool {
+        // SAFETY: an object.
+        unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) != 0 }
+    }
+
+    /// The interpreter that it is of.
+    pub fn py(&self) -> Python<'py> {
+        self.py
+    }
+
+    /// The first element.
+    pub fn start(&self) -> NonNull<u8> {
+        // An empty array may be nowhere: then at any address that suits every dtype.
+        NonNull::new(self.view.buf.cast()).unwrap_or(NonNull::<u64>::dangling().cast())
+    }
+
+    /// The bytes of an array in one piece.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the exporter keeps so many bytes in one piece while the export lasts.
+        unsafe { std::slice::from_raw_parts(self.start().as_ptr(), self.view.len as usize) }
+    }
+
+    /// The element type. `dtype_mismatch` names a format that core has no dtype for.
+    pub fn dtype(&self) -> Result<DType> {
+        let format = match self.view.format.is_null() {
+            true => c"B",
+            // SAFETY: the exporter's text, which stays while the export lasts.
+            false => unsafe { CStr::from_ptr(self.view.format) },
+        };
+        match dtype_of(format, self.view.itemsize as usize) {
+            Some(dtype) => Ok(dtype),
+            None => fail!(
+                DtypeMismatch,
+                "an array of '{}' elements of {} bytes: there are only f32, f16, i32, i64 and u32 (and bf16, which arrays \
+                 don't know); convert it first, as array.astype(numpy.float32) does",
+                format.to_string_lossy(),
+                self.view.itemsize
+            ),
+        }
+    }
+
+    /// The dimensions. `invalid_argument` above core's highest rank.
+    pub fn shape(&self) -> Result<Shape> {
+        Ok(Shape::new(&self.dimensions(self.view.shape).map(|n| n as usize).collect::<SmallVec<[usize; 8]>>())?)
+    }
+
+    fn dimensions(&self, array: *const isize) -> impl Iterator<Item = isize> {
+        // SAFETY: so many values are there for shape and strides, which were asked for.
+        let known = (!array.is_null()).then(|| unsafe { std::slice::from_raw_parts(array, self.view.ndim as usize) });
+        known.unwrap_or_default().iter().copied()
+    }
+
+    /// Description of the whole array.
+    pub fn meta(&self) -> Result<Meta> {
+        Ok(Meta::new(self.dtype()?, self.shape()?))
+    }
+
+    /// Whether core can read it where it is: row-major without gaps, and aligned for the dtype.
+    pub fn is_plain(&self, meta: &Meta) -> bool {
+        // SAFETY: an exported view.
+        let contiguous = unsafe { ffi::PyBuffer_IsContiguous(&*self.view, b'C' as _) } != 0;
+        contiguous && self.start().as_ptr().addr().is_multiple_of(meta.dtype.size())
+    }
+
+    /// Copies all elements, row-major, to as many bytes as its description says.
+    ///
+    /// # Safety
+    /// `to` has room for `meta.bytes()`.
+    pub unsafe fn gather(&self, to: NonNull<u8>, meta: &Meta) {
+        let strides: SmallVec<[isize; 8]> = self.dimensions(self.view.strides).collect();
+        // SAFETY: the elements are where the exporter says, and the caller has room for them.
+        unsafe { gather(self.start().as_ptr(), to.as_ptr(), meta.shape.dims(), &strides, meta.dtype.size()) };
+    }
+}
+
+/// Copies an array with byte strides to row-major memory.
+///
+/// # Safety
+/// Every element is readable, and `to` has room for them.
+pub unsafe fn gather(from: *const u8, to: *mut u8, dims: &[usize], strides: &[isize], size: usize) {
+    // SAFETY: of the elements that the caller vouches for, those of one entry at a time.
+    unsafe {
+        match (dims, strides) {
+            ([rows, dims @ ..], [stride, strides @ ..]) => {
+                let step = dims.iter().product::<usize>() * size;
+                if step > 0 {
+                    for row in 0..*rows {
+                        gather(from.offset(row as isize * stride), to.add(row * step), dims, strides, size);
+                    }
+                }
+            }
+            _ => to.copy_from_nonoverlapping(from, size),
+        }
+    }
+}
+
+/// The format of a dtype; none of bf16, which the buffer protocol has no letter for.
+pub fn format_of(dtype: DType) -> Option<&'static CStr> {
+    match dtype {
+        DType::F32 => Some(c"f"),
+        DType::F16 => Some(c"e"),
+        DType::BF16 => None,
+        DType::I32 => Some(c"i"),
+        DType::I64 => Some(c"q"),
+        DType::U32 => Some(c"I"),
+    }
+}
+
+/// The dtype of a format: a letter whose size is the machine's own, in native order.
+fn dtype_of(format: &CStr, size: usize) -> Option<DType> {
+    let little = cfg!(target_endian = "little");
+    let letter = match *format.to_bytes() {
+        [letter] | [b'@' | b'=', letter] => letter,
+        [b'<', letter] if little => letter,
+        [b'>' | b'!', letter] if !little => letter,
+        _ => return None,
+    };
+    match (letter, size) {
+        (b'f', 4) => Some(DType::F32),
+        (b'e', 2) => Some(DType::F16),
+        (b'i' | b'l' | b'q', 4) => Some(DType::I32),
+        (b'i' | b'l' | b'q', 8) => Some(DType::I64),
+        (b'I' | b'L', 4) => Some(DType::U32),
+        _ => None,
+    }
+}
+
+/// Fills a view of row-major memory for an exporter. The shape is copied into the view's own memory, which [`release`]
+/// gives back.
+///
+/// # Safety
+/// `view` is the view of a `bf_getbuffer`; the memory is there as long as `owner` is.
+pub unsafe fn export(
+    owner: Bound<'_, PyAny>,
+    view: *mut ffi::Py_buffer,
+    flags: c_int,
+    start: NonNull<u8>,
+    meta: &Meta,
+    readonly: bool,
+) -> PyResult<()> {
+    let refuse = |text: &str| Err(pyo3::exceptions::PyBufferError::new_err(text.to_string()));
+    if view.is_null() {
+        return refuse("there is no view to fill");
+    }
+    // SAFETY: as the caller says. Where it is refused, `obj` must be NULL.
+    unsafe { (*view).obj = ptr::null_mut() };
+    if readonly && flags & ffi::PyBUF_WRITABLE != 0 {
+        return refuse("a tensor's values don't change: make an array of your own with numpy.array(tensor)");
+    }
+    let Some(format) = format_of(meta.dtype) else {
+        return refuse("bf16 has no format in the buffer protocol: use tobytes(), DLPack, or cast to f32");
+    };
+    let rank = meta.shape.rank();
+    let (mut lengths, mut stride) = (vec![0isize; 2 * rank].into_boxed_slice(), meta.dtype.size() as isize);
+    for (axis, &length) in meta.shape.dims().iter().enumerate().rev() {
+        (lengths[axis], lengths[rank + axis]) = (length as isize, stride);
+        stride *= length as isize;
+    }
+    let lengths = Box::into_raw(lengths).cast::<isize>();
+    let shown = |flag: c_int, pointer: *mut isize| if flags & flag == flag { pointer } else { ptr::null_mut() };
+    // SAFETY: a view to fill; the lengths stay until it is released.
+    unsafe {
+        *view = ffi::Py_buffer {
+            buf: start.as_ptr().cast(),
+            obj: owner.into_ptr(),
+            len: meta.bytes() as isize,
+            itemsize: meta.dtype.size() as isize,
+            readonly: readonly.into(),
+            ndim: rank as c_int,
+            format: if flags & ffi::PyBUF_FORMAT != 0 { format.as_ptr().cast_mut() } else { ptr::null_mut() },
+            shape: shown(ffi::PyBUF_ND, lengths),
+            strides: shown(ffi::PyBUF_STRIDES, lengths.wrapping_add(rank)),
+            suboffsets: ptr::null_mut(),
+            internal: lengths.cast::<c_void>(),
+        };
+    }
+    Ok(())
+}
+
+/// Gives back what [`export`] made.
+///
+/// # Safety
+/// `view` was filled by it.
+pub unsafe fn release(view: *mut ffi::Py_buffer) {
+    // SAFETY: as the caller says; it was made of a box of twice as many.
+    unsafe {
+        let lengths = (*view).internal.cast::<isize>();
+        if !lengths.is_null() {
+            drop(Box::from_raw(ptr::slice_from_raw_parts_mut(lengths, 2 * (*view).ndim as usize)));
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! Contexts, and the GPU of the simple API.
+
+use crate::attributes;
+use crate::buffers::Exported;
+use crate::contents::dtype_named;
+use crate::device::{self, PyDevice};
+use crate::dispatch::PyExplanation;
+use crate::dlpack;
+use crate::errors::{Result, detached, guard, wrong_type};
+use crate::gpu::{PyBuffer, PyKernel, buffers_of, groups_of, options};
+use crate::operations::{self, keywords, sequence};
+use crate::program::PyProgram;
+use crate::stream::{PyEvent, PyStream};
+use crate::tensor::PyTensor;
+use crate::values::{Operand, PyPacked};
+use adead::device::Isa;
+use adead::dispatch::Family;
+use adead::gpu::{Kernel, PipelineOptions, Priority};
+use adead::{Attrs, Context, ContextOptions, Gpu, Meta, Op, Shape};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyTuple};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// Opened devices; every operation is a method of it. Threads may share one.
+///
+/// `Context(device=None, isa=None, threads=None)`: a device is "auto", "cpu", "cuda:1", "vulkan", a part of a GPU's name or
+/// its UUID; None is what the environment and adead.toml say.
+#[pyclass(frozen, subclass, module = "adead", name = "Context")]
+#[derive(Clone)]
+pub struct PyContext {
+    pub inner: Context,
+    /// Whether the processor is its only device.
+    pub alone: bool,
+}
+
+/// The context of functions that are given none, opened when first needed. Reading it takes no lock.
+static DEFAULT: OnceLock<PyContext> = OnceLock::new();
+
+/// The default context, of the device that the environment and adead.toml name.
+#[inline]
+pub fn default_context(py: Python<'_>) -> Result<&'static PyContext> {
+    match DEFAULT.get() {
+        Some(ctx) => Ok(ctx),
+        None => open_default(py),
+    }
+}
+
+#[cold]
+fn open_default(py: Python<'_>) -> Result<&'static PyContext> {
+    // Not while holding the cell: another thread may be here, too, and the first to come back is the one.
+    let ctx = PyContext::of(detached(py, Context::auto)?);
+    Ok(DEFAULT.get_or_init(|| ctx))
+}
+
+/// The context that the module's functions and tensors' methods run on, opened when first needed.
+#[pyfunction(name = "default_context")]
+pub fn the_default(py: Python<'_>) -> Result<PyContext> {
+    Ok(default_context(py)?.clone())
+}
+
+/// Where a kernel's module comes from.
+enum Source {
+    Path(PathBuf),
+    Bytes(Vec<u8>),
+}
+
+impl Source {
+    fn new(source: &Bound<'_, PyAny>) -> Result<Source> {
+        if let Ok(path) = source.extract::<PathBuf>()
+            && !source.is_instance_of::<PyBytes>()
+        {
+            return Ok(Source::Path(path));
+        }
+        if Exported::is_there(source) {
+            return Ok(Source::Bytes(Exported::bytes_of(source)?.bytes().to_vec()));
+        }
+        Err(wrong_type(format!("a path or bytes are needed, not a {}", source.get_type().name()?)))
+    }
+
+    fn read(self) -> adead::Result<Vec<u8>> {
+        match self {
+            Source::Path(path) => adead::files::read(&path),
+            Source::Bytes(bytes) => Ok(bytes),
+        }
+    }
+}
+
+impl PyContext {
+    /// A context for Python.
+    pub fn of(inner: Context) -> PyContext {
+        PyContext { alone: inner.devices().len() == 1, inner }
+    }
+
+    fn load(
+        &self,
+        py: Python<'_>,
+        source: &Bound<'_, PyAny>,
+        options: PipelineOptions,
+        make: impl FnOnce(&Context, &[u8], &PipelineOptions) -> adead::Result<Kernel>,
+    ) -> Result<PyKernel> {
+        let source = Source::new(source)?;
+        Ok(PyKernel(detached(py, || make(&self.inner, &source.read()?, &options))?))
+    }
+}
+
+/// The only words for threads and instruction sets are core's.
+fn context_options(isa: Option<&str>, threads: Option<usize>) -> Result<ContextOptions> {
+    Ok(ContextOptions { isa: isa.map(|name| name.parse::<Isa>()).transpose()?, threads })
+}
+
+#[pymethods]
+impl PyContext {
+    #[new]
+    #[pyo3(signature = (device=None, *, isa=None, threads=None))]
+    fn new(py: Python<'_>, device: Option<&str>, isa: Option<&str>, threads: Option<usize>) -> Result<PyContext> {
+        let options = context_options(isa, threads)?;
+        let open = || Context::configured(device, &options, &adead::config::Config::load()?);
+        Ok(PyContext::of(detached(py, open)?))
+    }
+
+    /// Runs any operation by its name on a sequence of operands, None where an optional one is left out; attributes are
+    /// keywords.
+    #[pyo3(signature = (op, operands, **attributes))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        op: &str,
+        operands: &Bound<'_, PyAny>,
+        attributes: Option<&Bound<'_, PyDict>>,
+    ) -> Result<PyTensor> {
+        let op = Op::from_name(op)?;
+        let attrs = keywords(op, attributes)?;
+        Ok(PyTensor(operations::run_operands(py, self, op, &attrs, &sequence(operands)?)?))
+    }
+
+    /// Packs a matrix that is matmul's b many times.
+    #[pyo3(signature = (b, trans_b=None))]
+    fn pack(&self, py: Python<'_>, b: &Bound<'_, PyAny>, trans_b: Option<&Bound<'_, PyAny>>) -> Result<PyPacked> {
+        let mut attrs = Attrs::default();
+        if let Some(trans_b) = trans_b {
+            attributes::set(&mut attrs, Op::Matmul, "trans_b", trans_b)?;
+        }
+        let b = Operand::new(b)?.tensor()?;
+        Ok(PyPacked(detached(py, || self.inner.pack(&b, attrs.trans_b))?))
+    }
+
+    /// What its device is: the one that it was opened on; the CPU of one that chooses.
+    #[getter]
+    fn device(&self) -> PyDevice {
+        PyDevice(self.inner.device_info().clone())
+    }
+
+    /// Every device that it can use.
+    #[getter]
+    fn devices(&self) -> Vec<PyDevice> {
+        self.inner.devices().into_iter().map(PyDevice).collect()
+    }
+
+    /// The id of the device for work on that many elements.
+    fn select(&self, elements: usize) -> String {
+        self.inner.select(elements).to_string()
+    }
+
+    /// On which device `run` with the same arguments would run, why, and what every device would take. Runs nothing.
+    #[pyo3(signature = (op, operands, **attributes))]
+    fn explain(
+        &self,
+        op: &str,
+        operands: &Bound<'_, PyAny>,
+        attributes: Option<&Bound<'_, PyDict>>,
+    ) -> Result<PyExplanation> {
+        let op = Op::from_name(op)?;
+        let attrs = keywords(op, attributes)?;
+        let tensors: Vec<_> = sequence(operands)?
+            .iter()
+            .map(|operand| match operand {
+                Operand::Absent => Ok(None),
+                operand => operand.tensor().map(Some),
+            })
+            .collect::<Result<_>>()?;
+        let operands: Vec<_> = tensors.iter().map(Option::as_ref).collect();
+        guard(|| Ok(PyExplanation::new(&self.inner.explain(op, &attrs, &operands)?, &self.inner)))
+    }
+
+    /// Sends everything to one of its devices by id; None lets the costs decide.
+    #[pyo3(signature = (device))]
+    fn force(&self, device: Option<&str>) -> Result<()> {
+        Ok(self.inner.dispatcher().force(device)?)
+    }
+
+    /// The id of the device that everything is sent to, if it is one.
+    #[getter]
+    fn forced(&self) -> Option<String> {
+        let dispatcher = self.inner.dispatcher();
+        dispatcher.forced().map(|device| dispatcher.profiles()[device].id.clone())
+    }
+
+    /// From how many elements on operations of a family go to a GPU; None lets the costs decide.
+    #[pyo3(signature = (family, elements))]
+    fn set_threshold(&self, family: &str, elements: Option<usize>) -> Result<()> {
+        self.inner.dispatcher().set_threshold(family.parse::<Family>()?, elements);
+        Ok(())
+    }
+
+    /// The threshold that was set for a family.
+    fn threshold(&self, family: &str) -> Result<Option<usize>> {
+        Ok(self.inner.dispatcher().threshold(family.parse::<Family>()?))
+    }
+
+    /// The memory of its GPU, or of the host where it has none.
+    fn memory<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
+        device::memory_use(py, &detached(py, || self.inner.memory())?)
+    }
+
+    /// Gives back what is kept for the next work: scratch memory and threads.
+    fn trim(&self, py: Python<'_>) -> Result<()> {
+        detached(py, || {
+            self.inner.trim();
+            Ok(())
+        })
+    }
+
+    /// A buffer on its GPU, in host memory where it has none: with a copy of an array or of numbers, or zeroed with
+    /// `size` bytes. What it was made of is remembered for `read`; of `size` bytes it is f32.
+    #[pyo3(signature = (data=None, *, size=None, dtype=None))]
+    fn buffer(
+        &self,
+        py: Python<'_>,
+        data: Option<&Bound<'_, PyAny>>,
+        size: Option<usize>,
+        dtype: Option<&str>,
+    ) -> Result<PyBuffer> {
+        let dtype = dtype_named(dtype)?;
+        match (data, size) {
+            (Some(data), None) => PyBuffer::of_data(py, self, data, dtype),
+            (None, Some(size)) => {
+                let dtype = dtype.unwrap_or_default();
+                let meta = Meta::new(dtype, Shape::new(&[size / dtype.size()])?);
+                let buffer = detached(py, || self.inner.buffer_zeroed(size))?;
+                Ok(PyBuffer::new(buffer, self, meta))
+            }
+            _ => Err(wrong_type("buffer() takes data or size".into())),
+        }
+    }
+
+    /// A tensor of what has DLPack on the CPU, and a buffer over what is on this context's CUDA device, which shares its
+    /// memory; `copy=True` copies, `copy=False` makes a needed copy an error.
+    #[allow(clippy::wrong_self_convention, reason = "Python's name for it")]
+    #[pyo3(signature = (x, /, *, copy=None))]
+    fn from_dlpack<'py>(
+        &self,
+        py: Python<'py>,
+        x: &Bound<'py, PyAny>,
+        copy: Option<bool>,
+    ) -> Result<Bound<'py, PyAny>> {
+        dlpack::import_on(py, self, x, copy)
+    }
+
+    /// A kernel from SPIR-V, a path or bytes: with another entry point than `main`, specialization constants by id.
+    #[pyo3(signature = (source, *, entry=None, constants=None, workgroup=None))]
+    fn load_spirv(
+        &self,
+        py: Python<'_>,
+        source: &Bound<'_, PyAny>,
+        entry: Option<String>,
+        constants: Option<&Bound<'_, PyDict>>,
+        workgroup: Option<[u32; 3]>,
+    ) -> Result<PyKernel> {
+        self.load(py, source, options(entry, constants, workgroup)?, Context::load_spirv_with)
+    }
+
+    /// A kernel from PTX, a path or bytes: its first or the one of that name, with workgroups of a size that it leaves open.
+    #[pyo3(signature = (source, *, entry=None, constants=None, workgroup=None))]
+    fn load_ptx(
+        &self,
+        py: Python<'_>,
+        source: &Bound<'_, PyAny>,
+        entry: Option<String>,
+        constants: Option<&Bound<'_, PyDict>>,
+        workgroup: Option<[u32; 3]>,
+    ) -> Result<PyKernel> {
+        self.load(py, source, options(entry, constants, workgroup)?, Context::load_ptx_with)
+    }
+
+    /// A kernel from a cubin or fatbin, a path or bytes.
+    #[pyo3(signature = (source, *, entry=None, constants=None, workgroup=None))]
+    fn load_cubin(
+        &self,
+        py: Python<'_>,
+        source: &Bound<'_, PyAny>,
+        entry: Option<String>,
+        constants: Option<&Bound<'_, PyDict>>,
+        workgroup: Option<[u32; 3]>,
+    ) -> Result<PyKernel> {
+        self.load(py, source, options(entry, constants, workgroup)?, Context::load_cubin_with)
+    }
+
+    /// A program from an .adead file, or in an older format.
+    fn load_adead(&self, py: Python<'_>, path: PathBuf) -> Result<PyProgram> {
+        Ok(PyProgram::new(detached(py, || self.inner.load_adead(path))?))
+    }
+
+    /// The same module as another kernel: another entry point, other constants, another workgroup.
+    #[pyo3(signature = (kernel, *, entry=None, constants=None, workgroup=None))]
+    fn create_pipeline(
+        &self,
+        py: Python<'_>,
+        kernel: &Bound<'_, PyKernel>,
+        entry: Option<String>,
+        constants: Option<&Bound<'_, PyDict>>,
+        workgroup: Option<[u32; 3]>,
+    ) -> Result<PyKernel> {
+        let (kernel, options) = (&kernel.get().0, options(entry, constants, workgroup)?);
+        Ok(PyKernel(detached(py, || self.inner.create_pipeline(kernel, &options))?))
+    }
+
+    /// Enqueues a kernel over workgroups in x, y, z, with buffers in the order of their set and binding. It returns at
+    /// once; reading a buffer, or `wait`, waits.
+    #[pyo3(signature = (kernel, *buffers, groups, push=None))]
+    fn dispatch(
+        &self,
+        py: Python<'_>,
+        kernel: &Bound<'_, PyKernel>,
+        buffers: &Bound<'_, PyTuple>,
+        groups: &Bound<'_, PyAny>,
+        push: Option<&Bound<'_, PyAny>>,
+    ) -> Result<()> {
+        let buffers = buffers_of(buffers)?;
+        let push = push.map(Exported::bytes_of).transpose()?;
+        let push = push.as_ref().map_or(&[][..], Exported::bytes);
+        let (buffers, groups) =
+            (buffers.iter().map(|buffer| buffer.get().core()).collect::<Vec<_>>(), groups_of(groups)?);
+        detached(py, || self.inner.dispatch_with(&kernel.get().0, &buffers, push, groups))
+    }
+
+    /// Waits until everything that the context enqueued has finished.
+    fn wait(&self, py: Python<'_>) -> Result<()> {
+        detached(py, || self.inner.wait())
+    }
+
+    /// The point after everything that the context enqueued.
+    fn event(&self, py: Python<'_>) -> Result<PyEvent> {
+        Ok(PyEvent(detached(py, || self.inner.event())?))
+    }
+
+    /// The same for the host to wait for.
+    fn fence(&self, py: Python<'_>) -> Result<PyEvent> {
+        Ok(PyEvent(detached(py, || self.inner.fence())?))
+    }
+
+    /// A stream of its own. On an NVIDIA GPU through CUDA the work of one with high priority begins before that of other streams where
+    /// both wait; elsewhere it is an ordinary stream.
+    #[pyo3(signature = (*, high_priority = false))]
+    fn stream(&self, py: Python<'_>, high_priority: bool) -> Result<PyStream> {
+        let priority = if high_priority { Priority::High } else { Priority::Normal };
+        Ok(PyStream::new(detached(py, || self.inner.stream_with(priority))?))
+    }
+
+    fn __enter__(slf: Bound<'_, PyContext>) -> Bound<'_, PyContext> {
+        slf
+    }
+
+    /// Waits for what was enqueued, and gives back what is kept for the next work.
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> Result<()> {
+        self.wait(py)?;
+        self.trim(py)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("{:?}", self.inner)
+    }
+}
+
+/// The best GPU of the machine, as a context. `GPU(device=None)`: "cuda", "vulkan:0", a part of its name or its UUID.
+#[pyclass(frozen, extends = PyContext, module = "adead", name = "GPU")]
+pub struct PyGpu;
+
+#[pymethods]
+impl PyGpu {
+    #[new]
+    #[pyo3(signature = (device=None))]
+    fn new(py: Python<'_>, device: Option<&str>) -> Result<PyClassInitializer<PyGpu>> {
+        let gpu = detached(py, || match device {
+            Some(device) => Gpu::open(device),
+            None => Gpu::new(),
+        })?;
+        Ok(PyClassInitializer::from(PyContext::of(gpu.context().clone())).add_subclass(PyGpu))
+    }
+}

@@ -1,0 +1,86 @@
+//! Why an operation runs where it runs.
+
+use adead::Context;
+use adead::dispatch::{Estimate, Explanation};
+use pyo3::prelude::*;
+
+/// A choice with its reason and what every device would take. Its text is for people.
+#[pyclass(frozen, get_all, module = "adead", name = "Explanation")]
+pub struct PyExplanation {
+    /// The id of the chosen device.
+    device: String,
+    /// Why it was chosen.
+    reason: String,
+    /// What the operation was priced as.
+    family: &'static str,
+    /// Elements of the largest operand or result: what a threshold is compared with.
+    elements: usize,
+    /// Floating-point operations; a multiply-add is two.
+    flops: f64,
+    /// Bytes read and written.
+    bytes: f64,
+    /// What every device would take, in the order of `Context.devices`.
+    estimates: Vec<PyEstimate>,
+    text: String,
+}
+
+impl PyExplanation {
+    /// An explanation for Python.
+    pub fn new(it: &Explanation<'_>, ctx: &Context) -> PyExplanation {
+        let profiles = ctx.dispatcher().profiles();
+        let estimate = |(id, from): (&str, &Estimate)| PyEstimate {
+            device: id.to_string(),
+            compute_ns: from.compute_ns,
+            launch_ns: from.launch_ns,
+            transfer_ns: from.transfer_ns,
+            total_ns: from.total_ns(),
+            fits: from.fits,
+        };
+        PyExplanation {
+            device: it.id().to_string(),
+            reason: it.reason.clone(),
+            family: it.family.name(),
+            elements: it.elements,
+            flops: it.cost.flops,
+            bytes: it.cost.bytes,
+            estimates: profiles.iter().map(|profile| profile.id.as_str()).zip(&it.estimates).map(estimate).collect(),
+            text: it.to_string(),
+        }
+    }
+}
+
+#[pymethods]
+impl PyExplanation {
+    fn __str__(&self) -> &str {
+        &self.text
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Explanation({}: {})", self.device, self.reason)
+    }
+}
+
+/// What a device would take for an operation, in nanoseconds.
+#[pyclass(frozen, get_all, from_py_object, module = "adead", name = "Estimate")]
+#[derive(Clone)]
+pub struct PyEstimate {
+    /// The device's id.
+    device: String,
+    /// The work itself.
+    compute_ns: f64,
+    /// Getting it started.
+    launch_ns: f64,
+    /// Moving operands there and the result back.
+    transfer_ns: f64,
+    /// All of it.
+    total_ns: f64,
+    /// Whether operands and result fit in its memory.
+    fits: bool,
+}
+
+#[pymethods]
+impl PyEstimate {
+    fn __repr__(&self) -> String {
+        format!("Estimate({}: {} ns)", self.device, self.total_ns.round())
+    }
+}

@@ -1,0 +1,237 @@
+//! Tensors and buffers for other libraries.
+
+use super::{
+    CPU, CUDA, Device, DlTensor, IS_COPIED, Managed, ManagedVersioned, PLAIN, READ_ONLY, VERSION, VERSIONED, type_of,
+};
+use crate::errors::{Fault, Result, detached, fail};
+use crate::gpu::PyBuffer;
+use crate::tensor::PyTensor;
+use adead::device::Buffer as Memory;
+use adead::gpu::Buffer;
+use adead::{Context, Meta, Tensor};
+use pyo3::exceptions::PyBufferError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use std::any::Any;
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::Arc;
+
+/// What a consumer asks for.
+pub struct Request<'a, 'py> {
+    /// The stream that it will use the memory on.
+    pub stream: Option<&'a Bound<'py, PyAny>>,
+    /// The newest version that it understands; None: only what was before versions.
+    pub max_version: Option<(u32, u32)>,
+    /// Where it wants the memory.
+    pub dl_device: Option<(i32, i32)>,
+    /// Whether it must or must not be copied.
+    pub copy: Option<bool>,
+}
+
+/// Protocol errors are BufferErrors, as the standard says.
+pub(super) fn refused(text: String) -> Fault {
+    Fault::Python(PyBufferError::new_err(text))
+}
+
+/// What an export keeps until its deleter is called.
+struct Kept {
+    /// The lengths, then the strides in elements.
+    lengths: Vec<i64>,
+    _owner: Box<dyn Any + Send + Sync>,
+}
+
+impl Kept {
+    fn new(meta: &Meta, owner: Box<dyn Any + Send + Sync>) -> Box<Kept> {
+        let dims = meta.shape.dims();
+        let mut lengths: Vec<i64> = dims.iter().map(|&length| length as i64).collect();
+        lengths
+            .extend((0..dims.len()).map(|axis| dims[axis + 1..].iter().map(|&length| length as i64).product::<i64>()));
+        Box::new(Kept { lengths, _owner: owner })
+    }
+}
+
+/// The tensor of a device, made around a box that its deleter drops.
+fn dl_tensor(kept: &mut Kept, address: *mut c_void, device: Device, meta: &Meta) -> DlTensor {
+    let rank = meta.shape.rank();
+    let shape = kept.lengths.as_mut_ptr();
+    DlTensor {
+        data: address,
+        device,
+        ndim: rank as i32,
+        dtype: type_of(meta.dtype),
+        shape,
+        strides: shape.wrapping_add(rank),
+        byte_offset: 0,
+    }
+}
+
+unsafe extern "C" fn delete(managed: *mut Managed) {
+    // SAFETY: both boxes were made by `capsule`, and a deleter is called once.
+    unsafe {
+        let managed = Box::from_raw(managed);
+        drop(Box::from_raw(managed.context.cast::<Kept>()));
+    }
+}
+
+unsafe extern "C" fn delete_versioned(managed: *mut ManagedVersioned) {
+    // SAFETY: both boxes were made by `capsule`, and a deleter is called once.
+    unsafe {
+        let managed = Box::from_raw(managed);
+        drop(Box::from_raw(managed.context.cast::<Kept>()));
+    }
+}
+
+/// Deletes what nobody took: who does gives the capsule another name.
+unsafe extern "C" fn discard(capsule: *mut ffi::PyObject) {
+    // SAFETY: a capsule of `capsule`, whose pointer under its first name is what was made there.
+    unsafe {
+        if ffi::PyCapsule_IsValid(capsule, VERSIONED.as_ptr()) != 0 {
+            delete_versioned(ffi::PyCapsule_GetPointer(capsule, VERSIONED.as_ptr()).cast());
+        } else if ffi::PyCapsule_IsValid(capsule, PLAIN.as_ptr()) != 0 {
+            delete(ffi::PyCapsule_GetPointer(capsule, PLAIN.as_ptr()).cast());
+        }
+    }
+}
+
+/// A capsule with the memory at an address, which `owner` keeps.
+fn capsule<'py>(
+    py: Python<'py>,
+    address: *mut c_void,
+    device: Device,
+    meta: &Meta,
+    owner: Box<dyn Any + Send + Sync>,
+    versioned: bool,
+    flags: u64,
+) -> Result<Bound<'py, PyAny>> {
+    let mut kept = Kept::new(meta, owner);
+    let tensor = dl_tensor(&mut kept, address, device, meta);
+    let context = Box::into_raw(kept).cast::<c_void>();
+    let (pointer, name) = if versioned {
+        let managed = ManagedVersioned { version: VERSION, context, deleter: Some(delete_versioned), flags, tensor };
+        (Box::into_raw(Box::new(managed)).cast::<c_void>(), VERSIONED)
+    } else {
+        (Box::into_raw(Box::new(Managed { tensor, context, deleter: Some(delete) })).cast(), PLAIN)
+    };
+    // SAFETY: a pointer and a name that stays; NULL with an exception is passed on.
+    Ok(unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyCapsule_New(pointer, name.as_ptr(), Some(discard))) }?)
+}
+
+/// Whether the consumer understands versions.
+fn is_versioned(request: &Request<'_, '_>) -> bool {
+    request.max_version.is_some_and(|(major, _)| major >= VERSION.major)
+}
+
+/// What `Tensor.__dlpack__` gives: the tensor's memory, read-only; a copy for who wants one or can't be told that.
+pub fn export_tensor<'py>(tensor: &Bound<'py, PyTensor>, request: &Request<'_, 'py>) -> Result<Bound<'py, PyAny>> {
+    if request.stream.is_some_and(|stream| !stream.is_none()) {
+        return Err(refused("host memory is on no stream: stream must be None".into()));
+    }
+    if let Some(device) = request.dl_device.filter(|&device| device != CPU) {
+        return Err(refused(format!("a tensor is in host memory {CPU:?}, and can't be given at {device:?}")));
+    }
+    export_host(tensor.py(), tensor.get().0.clone(), request, false)
+}
+
+/// A tensor's memory; `alone` says that nobody else has it.
+fn export_host<'py>(
+    py: Python<'py>,
+    tensor: Tensor,
+    request: &Request<'_, '_>,
+    alone: bool,
+) -> Result<Bound<'py, PyAny>> {
+    let versioned = is_versioned(request);
+    let copy = !alone && request.copy.unwrap_or(!versioned);
+    if !alone && request.copy == Some(false) && !versioned {
+        return Err(refused(
+            "a tensor can't be written, which only DLPack 1.0 can say: ask for it or allow a copy".into(),
+        ));
+    }
+    let tensor = match copy {
+        true => Tensor::from_bytes(tensor.bytes(), tensor.dtype(), tensor.dims())?,
+        false => tensor,
+    };
+    let meta = Meta::new(tensor.dtype(), *tensor.shape());
+    let address = tensor.bytes().as_ptr().cast_mut().cast();
+    let (device, flags) = (Device { kind: CPU.0, number: CPU.1 }, if copy || alone { IS_COPIED } else { READ_ONLY });
+    capsule(py, address, device, &meta, Box::new(tensor), versioned, flags)
+}
+
+/// The number of a CUDA device: of "cuda:1" it is 1.
+pub(super) fn cuda_number(id: &str) -> Option<i32> {
+    id.strip_prefix("cuda:")?.parse().ok()
+}
+
+/// Where a buffer is, for `__dlpack_device__`.
+pub fn device_of(buffer: &Buffer) -> Result<(i32, i32)> {
+    let id = &buffer.device().id;
+    match cuda_number(id) {
+        Some(number) => Ok((CUDA, number)),
+        None if id == "cpu" => Ok(CPU),
+        None => Err(refused(format!("memory of {id} has no address that others could use: read() gives a tensor"))),
+    }
+}
+
+/// Device memory that a consumer has.
+struct Lent {
+    _memory: Arc<dyn Memory>,
+    ctx: Context,
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        // The consumer may give it back before its kernels are through, and the memory will be somebody else's. A device
+        // that is lost has nothing to wait for.
+        let _ = self.ctx.wait_for_others();
+    }
+}
+
+/// What `Buffer.__dlpack__` gives: CUDA memory as it is, behind what its context enqueued; what is read of it where the
+/// consumer wants it on the host, and of a buffer in host memory.
+pub fn export_buffer<'py>(buffer: &Bound<'py, PyBuffer>, request: &Request<'_, 'py>) -> Result<Bound<'py, PyAny>> {
+    let (py, this) = (buffer.py(), buffer.get());
+    let (kind, number) = device_of(this.core())?;
+    let wanted = request.dl_device.unwrap_or((kind, number));
+    if this.meta().bytes() != this.core().size() {
+        let (bytes, dtype) = (this.core().size(), this.meta().dtype);
+        return Err(refused(format!("a buffer of {bytes} bytes is no array of {dtype}s")));
+    }
+    if wanted == CPU {
+        if request.copy == Some(false) {
+            return Err(refused("a buffer's values come to the host as a copy, and copy is False".into()));
+        }
+        let tensor = detached(py, || this.core().to_tensor(0, this.meta()))?;
+        return export_host(py, tensor, request, true);
+    }
+    if wanted != (kind, number) {
+        return Err(refused(format!("the buffer is on {:?}, and can't be given at {wanted:?}", (kind, number))));
+    }
+    // The consumer's stream waits for nothing: everything that the context enqueued is done when this returns. -1 says that
+    // the consumer does not care.
+    let cares = match request.stream {
+        Some(stream) if !stream.is_none() => stream.extract::<i64>()? != -1,
+        _ => true,
+    };
+    let (memory, copied) = detached(py, || {
+        let memory = if request.copy == Some(true) {
+            let copy = this.context().buffer_zeroed(this.core().size())?;
+            let mut stream = this.context().stream()?;
+            this.context().wait()?;
+            stream.copy((this.core(), 0), (&copy, 0), copy.size())?;
+            stream.synchronize()?;
+            copy.memory()?
+        } else {
+            this.core().memory()?
+        };
+        if cares {
+            this.context().wait()?;
+        }
+        Ok((memory, request.copy == Some(true)))
+    })?;
+    let Some(address) = memory.device_address() else { fail!(Internal, "CUDA memory without an address") };
+    let address = ptr::with_exposed_provenance_mut::<c_void>(address as usize);
+    let flags = if copied { IS_COPIED } else { 0 };
+    let device = Device { kind, number };
+    let lent = Box::new(Lent { _memory: memory, ctx: this.context().clone() });
+    capsule(py, address, device, this.meta(), lent, is_versioned(request), flags)
+}

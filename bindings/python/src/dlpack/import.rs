@@ -1,0 +1,272 @@
+//! Other libraries' tensors.
+
+use super::export::{cuda_number, refused};
+use super::{
+    CPU, CUDA, CUDA_HOST, DlTensor, Managed, ManagedVersioned, PLAIN, PLAIN_USED, READ_ONLY, VERSION, VERSIONED,
+    VERSIONED_USED, dtype_of,
+};
+use crate::buffers::gather;
+use crate::context::{PyContext, default_context};
+use crate::errors::{Result, detached, fail, wrong_type};
+use crate::gpu::PyBuffer;
+use crate::tensor::PyTensor;
+use crate::values::reserved;
+use adead::{Meta, Shape, Tensor};
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use smallvec::SmallVec;
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+/// What another library gave, until it is dropped.
+enum Taken {
+    Plain(NonNull<Managed>),
+    Versioned(NonNull<ManagedVersioned>),
+}
+
+// SAFETY: it is read, and its deleter may be called from any thread, as dlpack.h asks of it.
+unsafe impl Send for Taken {}
+// SAFETY: the same.
+unsafe impl Sync for Taken {}
+
+impl Taken {
+    fn tensor(&self) -> &DlTensor {
+        // SAFETY: it is there until the deleter is called.
+        unsafe {
+            match self {
+                Taken::Plain(managed) => &managed.as_ref().tensor,
+                Taken::Versioned(managed) => &managed.as_ref().tensor,
+            }
+        }
+    }
+
+    fn is_read_only(&self) -> bool {
+        match self {
+            Taken::Plain(_) => false,
+            // SAFETY: as above.
+            Taken::Versioned(managed) => unsafe { managed.as_ref() }.flags & READ_ONLY != 0,
+        }
+    }
+
+    /// The first element's address.
+    fn address(&self) -> *mut u8 {
+        let tensor = self.tensor();
+        tensor.data.cast::<u8>().wrapping_add(tensor.byte_offset as usize)
+    }
+
+    /// Dtype and dimensions. `dtype_mismatch` for what core has not.
+    fn meta(&self) -> Result<Meta> {
+        let tensor = self.tensor();
+        let Some(dtype) = dtype_of(tensor.dtype) else {
+            let super::DataType { code, bits, lanes } = tensor.dtype;
+            fail!(DtypeMismatch, "DLPack's dtype of code {code} with {bits} bits and {lanes} lanes is none of adead's")
+        };
+        let mut dims = SmallVec::<[usize; 8]>::new();
+        for &length in self.lengths(tensor.shape) {
+            match usize::try_from(length) {
+                Ok(length) => dims.push(length),
+                Err(_) => fail!(InvalidArgument, "a DLPack tensor has a dimension of {length}"),
+            }
+        }
+        Ok(Meta::new(dtype, Shape::new(&dims)?))
+    }
+
+    fn lengths(&self, array: *const i64) -> &[i64] {
+        let rank = self.tensor().ndim.max(0) as usize;
+        // SAFETY: as many as there are dimensions, as the producer says.
+        if rank == 0 || array.is_null() { &[] } else { unsafe { std::slice::from_raw_parts(array, rank) } }
+    }
+
+    /// The strides in bytes; None where it is row-major without gaps.
+    fn strides(&self, meta: &Meta) -> Option<SmallVec<[isize; 8]>> {
+        let (dims, strides) = (meta.shape.dims(), self.lengths(self.tensor().strides));
+        if strides.is_empty() || meta.shape.elements() == 0 {
+            return None;
+        }
+        let mut plain = 1;
+        let mut is_plain = true;
+        for (&length, &stride) in dims.iter().zip(strides).rev() {
+            is_plain &= length == 1 || stride == plain;
+            plain *= length as i64;
+        }
+        let size = meta.dtype.size() as isize;
+        (!is_plain).then(|| strides.iter().map(|&stride| stride as isize * size).collect())
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        // SAFETY: it was taken once, so its deleter is called once.
+        unsafe {
+            match self {
+                Taken::Plain(managed) => {
+                    if let Some(deleter) = managed.as_ref().deleter {
+                        deleter(managed.as_ptr());
+                    }
+                }
+                Taken::Versioned(managed) => {
+                    if let Some(deleter) = managed.as_ref().deleter {
+                        deleter(managed.as_ptr());
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether an object has DLPack.
+pub fn is_there(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    object.hasattr("__dlpack__")
+}
+
+/// Asks an object for its memory, with the newest version that is understood.
+fn take(object: &Bound<'_, PyAny>, stream: Option<i64>) -> Result<Taken> {
+    let py = object.py();
+    let options = PyDict::new(py);
+    if let Some(stream) = stream {
+        options.set_item("stream", stream)?;
+    }
+    let versioned = options.copy()?;
+    versioned.set_item("max_version", (VERSION.major, VERSION.minor))?;
+    let capsule = match object.call_method("__dlpack__", (), Some(&versioned)) {
+        // A producer from before versions does not know the keyword.
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => {
+            object.call_method("__dlpack__", (), Some(&options))?
+        }
+        other => other?,
+    };
+    let pointer = |name: &std::ffi::CStr, used: &std::ffi::CStr| -> PyResult<Option<NonNull<c_void>>> {
+        // SAFETY: an object; a capsule of that name has what the name says, and the new name stays.
+        unsafe {
+            if ffi::PyCapsule_IsValid(capsule.as_ptr(), name.as_ptr()) == 0 {
+                return Ok(None);
+            }
+            let pointer = NonNull::new(ffi::PyCapsule_GetPointer(capsule.as_ptr(), name.as_ptr()));
+            if pointer.is_none() || ffi::PyCapsule_SetName(capsule.as_ptr(), used.as_ptr()) != 0 {
+                return Err(PyErr::fetch(py));
+            }
+            Ok(pointer)
+        }
+    };
+    if let Some(managed) = pointer(VERSIONED, VERSIONED_USED)? {
+        let taken = Taken::Versioned(managed.cast());
+        // SAFETY: every version begins with its number.
+        let major = unsafe { managed.cast::<ManagedVersioned>().as_ref() }.version.major;
+        if major != VERSION.major {
+            return Err(refused(format!("DLPack {major} is not understood, only {}", VERSION.major)));
+        }
+        return Ok(taken);
+    }
+    match pointer(PLAIN, PLAIN_USED)? {
+        Some(managed) => Ok(Taken::Plain(managed.cast())),
+        None => Err(wrong_type(format!("__dlpack__() of a {} gave no capsule of DLPack", object.get_type().name()?))),
+    }
+}
+
+/// Where an object's memory is.
+fn device_of(object: &Bound<'_, PyAny>) -> Result<(i32, i32)> {
+    let device = object.call_method0("__dlpack_device__")?;
+    // Enumerations are ints, too.
+    let part = |i: usize| -> PyResult<i32> { device.get_item(i)?.call_method0("__int__")?.extract() };
+    Ok((part(0)?, part(1)?))
+}
+
+/// A tensor of what is in host memory; it shares it where the layout allows and `copy` is not True.
+pub fn tensor(object: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Tensor> {
+    let (kind, number) = device_of(object)?;
+    if kind != CPU.0 && kind != CUDA_HOST {
+        fail!(InvalidArgument, "the operand is on DLPack's device ({kind}, {number}), not in host memory {CPU:?}");
+    }
+    let taken = take(object, None)?;
+    let (meta, address) = (taken.meta()?, taken.address());
+    let strides = taken.strides(&meta);
+    let start = NonNull::new(address).unwrap_or(NonNull::<u64>::dangling().cast());
+    let is_aligned = start.as_ptr().addr().is_multiple_of(meta.dtype.size());
+    if strides.is_none() && is_aligned && copy != Some(true) {
+        // SAFETY: row-major, aligned, and kept until it is dropped. Not writing is what the producer promises.
+        return Ok(unsafe { Tensor::foreign(start, &meta, Box::new(taken)) }?);
+    }
+    if copy == Some(false) {
+        return Err(refused("copy is False, and a layout with gaps or without alignment needs one".into()));
+    }
+    let plain: SmallVec<[isize; 8]>;
+    let strides = match strides {
+        Some(strides) => strides,
+        None => {
+            let (dims, size) = (meta.shape.dims(), meta.dtype.size());
+            plain = (0..dims.len()).map(|axis| (dims[axis + 1..].iter().product::<usize>() * size) as isize).collect();
+            plain
+        }
+    };
+    let mut bytes = reserved(meta.bytes())?;
+    // SAFETY: the elements are where the producer says; there is room for them, and all are written.
+    unsafe {
+        if meta.bytes() > 0 {
+            gather(address, bytes.as_mut_ptr(), meta.shape.dims(), &strides, meta.dtype.size());
+        }
+        bytes.set_len(meta.bytes());
+    }
+    Ok(Tensor::from_bytes(&bytes, meta.dtype, meta.shape.dims())?)
+}
+
+/// What the module's `from_dlpack` gives.
+pub fn import<'py>(py: Python<'py>, object: &Bound<'py, PyAny>, copy: Option<bool>) -> Result<Bound<'py, PyAny>> {
+    import_on(py, default_context(py)?, object, copy)
+}
+
+/// A tensor of what is in host memory; a buffer of what is on the CUDA device of the context.
+pub fn import_on<'py>(
+    py: Python<'py>,
+    ctx: &PyContext,
+    object: &Bound<'py, PyAny>,
+    copy: Option<bool>,
+) -> Result<Bound<'py, PyAny>> {
+    if !is_there(object)? {
+        return Err(wrong_type(format!("a {} has no __dlpack__", object.get_type().name()?)));
+    }
+    let (kind, number) = device_of(object)?;
+    if kind != CUDA {
+        return Ok(Bound::new(py, PyTensor(tensor(object, copy)?))?.into_any());
+    }
+    Ok(Bound::new(py, cuda(py, ctx, object, number, copy)?)?.into_any())
+}
+
+/// A buffer over CUDA memory, or with a copy of it where that is asked for or it is read-only.
+fn cuda(
+    py: Python<'_>,
+    ctx: &PyContext,
+    object: &Bound<'_, PyAny>,
+    number: i32,
+    copy: Option<bool>,
+) -> Result<PyBuffer> {
+    let device = format!("cuda:{number}");
+    debug_assert_eq!(cuda_number(&device), Some(number));
+    // The producer makes CUDA's default stream wait for its work, and the buffer is made when that is through.
+    const DEFAULT_STREAM: i64 = 1;
+    let taken = take(object, Some(DEFAULT_STREAM))?;
+    let meta = taken.meta()?;
+    if taken.strides(&meta).is_some() {
+        return Err(refused("a buffer has no strides: make the array contiguous first".into()));
+    }
+    let read_only = taken.is_read_only();
+    if read_only && copy == Some(false) {
+        return Err(refused("the array can't be written, so its buffer is a copy, and copy is False".into()));
+    }
+    let address = taken.address().expose_provenance() as u64;
+    let buffer = detached(py, || {
+        // SAFETY: memory of that device and size, which the producer keeps until it is told that it is not needed. What is
+        // ordered before the default stream's end is done when this returns.
+        let shared = unsafe { ctx.inner.buffer_over(&device, address, meta.bytes(), Box::new(taken)) }?;
+        if !read_only && copy != Some(true) {
+            return Ok(shared);
+        }
+        let own = ctx.inner.buffer_zeroed(meta.bytes())?;
+        let mut stream = ctx.inner.stream()?;
+        stream.copy((&shared, 0), (&own, 0), meta.bytes())?;
+        stream.synchronize()?;
+        Ok(own)
+    })?;
+    Ok(PyBuffer::new(buffer, ctx, meta))
+}

@@ -1,0 +1,162 @@
+//! Errors: one Python exception for each status, made from core's table.
+
+use adead::{Error, Status};
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyType};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What a method returns.
+pub type Result<T, E = Fault> = std::result::Result<T, E>;
+
+/// Why it did not.
+pub enum Fault {
+    /// The runtime says so.
+    Core(Error),
+    /// Python does: a wrong type, an exception in a callback.
+    Python(PyErr),
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Fault {
+        Fault::Core(error)
+    }
+}
+
+impl From<PyErr> for Fault {
+    fn from(error: PyErr) -> Fault {
+        Fault::Python(error)
+    }
+}
+
+impl From<Fault> for PyErr {
+    #[cold]
+    fn from(fault: Fault) -> PyErr {
+        match fault {
+            Fault::Python(error) => error,
+            Fault::Core(error) => Python::attach(|py| match class(py, error.status()) {
+                Ok(class) => PyErr::from_type(class, error.message().to_string()),
+                Err(failed) => failed,
+            }),
+        }
+    }
+}
+
+/// `Err` with a status and a formatted text, for what only a binding can find.
+macro_rules! fail {
+    ($status:ident, $($text:tt)*) => {
+        return Err(adead::Error::formatted(adead::Status::$status, format_args!($($text)*)).into())
+    };
+}
+pub(crate) use fail;
+
+/// A `TypeError`, for what is no operand, attribute or name at all.
+#[cold]
+pub fn wrong_type(text: String) -> Fault {
+    Fault::Python(pyo3::exceptions::PyTypeError::new_err(text))
+}
+
+/// The classes, by status; the first is the base of all.
+static CLASSES: PyOnceLock<Vec<Py<PyType>>> = PyOnceLock::new();
+
+/// The name of a status's class: `ShapeMismatchError` of `shape_mismatch`, `Error` of `ok`.
+fn class_name(status: Status) -> String {
+    if status == Status::Ok {
+        return "Error".into();
+    }
+    let capital = |word: &str| word[..1].to_ascii_uppercase() + &word[1..];
+    status.name().split('_').map(capital).chain(["Error".into()]).collect()
+}
+
+fn classes(py: Python<'_>) -> PyResult<&Vec<Py<PyType>>> {
+    CLASSES.get_or_try_init(py, || {
+        let mut classes: Vec<Py<PyType>> = Vec::new();
+        for &status in Status::ALL {
+            let namespace = PyDict::new(py);
+            namespace.set_item("__module__", "adead")?;
+            namespace.set_item("__doc__", documentation(status))?;
+            namespace.set_item("status", status as i32)?;
+            namespace.set_item("code", status.name())?;
+            let base = match classes.first() {
+                Some(base) => base.bind(py).clone(),
+                None => py.get_type::<PyException>(),
+            };
+            let class = py.get_type::<PyType>().call1((class_name(status), (base,), namespace))?;
+            classes.push(class.cast_into::<PyType>()?.unbind());
+        }
+        Ok(classes)
+    })
+}
+
+fn documentation(status: Status) -> String {
+    match status {
+        Status::Ok => "What every error of adead is: `status` is its number and `code` its name.".into(),
+        status => format!("Status {} of adead, {}.", status as i32, status.name()),
+    }
+}
+
+fn class(py: Python<'_>, status: Status) -> PyResult<Bound<'_, PyType>> {
+    let place = Status::ALL.iter().position(|&known| known == status).unwrap_or_default();
+    Ok(classes(py)?[place].bind(py).clone())
+}
+
+/// Adds the classes to the module.
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    for (class, &status) in classes(module.py())?.iter().zip(Status::ALL) {
+        module.add(class_name(status), class.clone_ref(module.py()))?;
+    }
+    Ok(())
+}
+
+/// Runs work of the runtime: no panic leaves it.
+#[inline]
+pub fn guard<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(panic)))
+}
+
+#[cold]
+fn panicked(panic: Box<dyn Any + Send>) -> Fault {
+    let text = match panic.downcast_ref::<String>() {
+        Some(text) => text.as_str(),
+        None => panic.downcast_ref::<&str>().copied().unwrap_or("a panic without a text"),
+    };
+    Error::new(Status::Internal, format!("a fault of adead, please report it: {text}")).into()
+}
+
+/// A panic is told by its exception, and printed only if `ADEAD_LOG` is set: the module has a Rust runtime of its own.
+pub fn keep_panics_quiet() {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if std::env::var_os("ADEAD_LOG").is_some_and(|value| !value.is_empty() && value != "off") {
+            print(info);
+        }
+    }));
+}
+
+/// Runs work of the runtime without the GIL: for what takes longer than giving it up and taking it again, some 100 ns.
+pub fn detached<T>(py: Python<'_>, work: impl FnOnce() -> adead::Result<T>) -> Result<T> {
+    let work = Movable(work);
+    guard(|| {
+        py.detach(move || {
+            // All of it is moved, not only the closure inside.
+            let work = work;
+            Movable((work.0)())
+        })
+        .0
+        .map_err(Fault::Core)
+    })
+}
+
+/// The same for copies: those of a megabyte and more take longer than that.
+pub fn detached_copy<T>(py: Python<'_>, bytes: usize, work: impl FnOnce() -> adead::Result<T>) -> Result<T> {
+    if bytes < 1 << 20 { guard(|| Ok(work()?)) } else { detached(py, work) }
+}
+
+/// What `detach` asks to be `Send`, since another thread might run it; it runs on this one.
+struct Movable<T>(T);
+
+// SAFETY: nothing moves to another thread. What the work touches is Rust's alone: none of it holds an object of Python's
+// that it would use without the GIL.
+unsafe impl<T> Send for Movable<T> {}

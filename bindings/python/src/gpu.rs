@@ -1,0 +1,349 @@
+//! Buffers and kernels.
+
+use crate::contents::{dimensions, dtype_named};
+use crate::context::PyContext;
+use crate::dlpack;
+use crate::errors::{Result, detached, fail, wrong_type};
+use crate::tensor::PyTensor;
+use crate::values::{Operand, is_number, tensor_of};
+use adead::gpu::{Buffer, Kernel, PipelineOptions};
+use adead::{Context, DType, Meta, Shape};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+
+/// Memory on a device: a size in bytes, and what is in it by default, which nothing enforces.
+#[pyclass(frozen, module = "adead", name = "Buffer", weakref)]
+pub struct PyBuffer {
+    buffer: Buffer,
+    /// What waits for the buffer's device, and casts.
+    ctx: Context,
+    meta: Meta,
+}
+
+impl PyBuffer {
+    /// A buffer for Python.
+    pub fn new(buffer: Buffer, ctx: &PyContext, meta: Meta) -> PyBuffer {
+        PyBuffer { buffer, ctx: ctx.inner.clone(), meta }
+    }
+
+    /// With a copy of anything that can be a tensor.
+    pub fn of_data(py: Python<'_>, ctx: &PyContext, data: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<PyBuffer> {
+        let plain = dtype.is_none() && !is_number(data) && !data.is_instance_of::<PyList>();
+        let operand = match plain && !data.is_instance_of::<PyTuple>() {
+            true => Operand::new(data)?,
+            false => Operand::Own(tensor_of(&ctx.inner, data, dtype)?),
+        };
+        let meta = match operand.view() {
+            Some(view) if !matches!(operand, Operand::Packed(_)) => *view.meta(),
+            _ => return Err(wrong_type("buffer() takes an array, a tensor or numbers".into())),
+        };
+        let bytes = bytes(&operand)?;
+        let buffer = detached(py, || ctx.inner.buffer_of_bytes(bytes))?;
+        Ok(PyBuffer::new(buffer, ctx, meta))
+    }
+
+    /// The runtime's.
+    pub fn core(&self) -> &Buffer {
+        &self.buffer
+    }
+
+    /// The context that it was made with.
+    pub fn context(&self) -> &Context {
+        &self.ctx
+    }
+
+    /// What is in it unless something else is said.
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// What is asked for, else what is remembered.
+    fn described(&self, dtype: Option<&str>, shape: Option<&Bound<'_, PyAny>>, offset: usize) -> Result<Meta> {
+        if dtype.is_none() && shape.is_none() && offset == 0 {
+            let (bytes, known) = (self.buffer.size(), self.meta.bytes());
+            if bytes != known {
+                fail!(
+                    InvalidArgument,
+                    "a buffer of {bytes} bytes is no array of {}s: give dtype and shape",
+                    self.dtype()
+                );
+            }
+            return Ok(self.meta);
+        }
+        let dtype = dtype_named(dtype)?.unwrap_or(self.meta.dtype);
+        let rest = self.buffer.size().saturating_sub(offset);
+        let shape = match shape {
+            Some(shape) => Shape::new(&dimensions(shape)?)?,
+            None => Shape::new(&[rest / dtype.size()])?,
+        };
+        Ok(Meta::new(dtype, shape))
+    }
+}
+
+/// An operand's bytes in host memory.
+fn bytes<'a>(operand: &'a Operand<'_>) -> Result<&'a [u8]> {
+    let Some(view) = operand.view() else { return Err(wrong_type("data is needed, not None".into())) };
+    // SAFETY: the view's maker vouched for so many initialised bytes while the operand is there.
+    Ok(unsafe { std::slice::from_raw_parts(view.host()?, view.meta().bytes()) })
+}
+
+#[pymethods]
+impl PyBuffer {
+    /// Bytes.
+    #[getter]
+    fn size(&self) -> usize {
+        self.buffer.size()
+    }
+
+    /// The same, as tensors and arrays call it.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.buffer.size()
+    }
+
+    /// The id of the device that it is on.
+    #[getter]
+    fn device(&self) -> &str {
+        &self.buffer.device().id
+    }
+
+    /// The dtype that `read` gives unless told otherwise.
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        self.meta.dtype.name()
+    }
+
+    /// The shape that `read` gives unless told otherwise.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.meta.shape.dims())
+    }
+
+    /// Waits for what was enqueued and copies an array, a tensor or numbers to it from a byte offset on.
+    #[pyo3(signature = (data, offset=0))]
+    fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>, offset: usize) -> Result<()> {
+        let operand = match is_number(data) || data.is_instance_of::<PyList>() || data.is_instance_of::<PyTuple>() {
+            true => Operand::Own(tensor_of(&self.ctx, data, Some(self.meta.dtype))?),
+            false => Operand::new(data)?,
+        };
+        let bytes = bytes(&operand)?;
+        detached(py, || self.buffer.write_bytes(offset, bytes))
+    }
+
+    /// Waits for what was enqueued and copies it to a tensor: of what it was made of, or of another dtype and shape.
+    #[pyo3(signature = (dtype=None, shape=None, offset=0))]
+    fn read(
+        &self,
+        py: Python<'_>,
+        dtype: Option<&str>,
+        shape: Option<&Bound<'_, PyAny>>,
+        offset: usize,
+    ) -> Result<PyTensor> {
+        let meta = self.described(dtype, shape, offset)?;
+        Ok(PyTensor(detached(py, || self.buffer.to_tensor(offset, &meta))?))
+    }
+
+    /// The same as bytes; `size` None is all from the offset on.
+    #[pyo3(signature = (offset=0, size=None))]
+    fn read_bytes<'py>(&self, py: Python<'py>, offset: usize, size: Option<usize>) -> Result<Bound<'py, PyBytes>> {
+        let size = size.unwrap_or(self.buffer.size().saturating_sub(offset));
+        if size > self.buffer.size() {
+            // Refused by core, before there is room for so many.
+            fail!(InvalidArgument, "{size} bytes don't fit in a buffer of {} bytes", self.buffer.size());
+        }
+        let mut bytes = crate::values::reserved(size)?;
+        bytes.resize(size, 0);
+        detached(py, || self.buffer.read_bytes(offset, &mut bytes))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// It, or part of it from a byte offset on, as an operand of `Stream.run` with another dtype and shape.
+    #[pyo3(signature = (dtype=None, shape=None, offset=0))]
+    fn view(
+        slf: Bound<'_, PyBuffer>,
+        dtype: Option<&str>,
+        shape: Option<&Bound<'_, PyAny>>,
+        offset: usize,
+    ) -> Result<PyBufferView> {
+        let meta = slf.get().described(dtype, shape, offset)?;
+        Ok(PyBufferView { buffer: slf.unbind(), offset, meta })
+    }
+
+    /// Gives the memory back once work that uses it is done.
+    fn free(&self, py: Python<'_>) -> Result<()> {
+        detached(py, || self.buffer.free())
+    }
+
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__<'py>(
+        slf: &Bound<'py, PyBuffer>,
+        stream: Option<&Bound<'py, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let request = dlpack::Request { stream, max_version, dl_device, copy };
+        dlpack::export_buffer(slf, &request)
+    }
+
+    fn __dlpack_device__(&self) -> Result<(i32, i32)> {
+        dlpack::device_of(&self.buffer)
+    }
+
+    fn __enter__(slf: Bound<'_, PyBuffer>) -> Bound<'_, PyBuffer> {
+        slf
+    }
+
+    /// Frees it, unless it was.
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> Result<()> {
+        if self.buffer.memory().is_ok() { self.free(py) } else { Ok(()) }
+    }
+
+    fn __repr__(&self) -> String {
+        let state = if self.buffer.memory().is_ok() { "" } else { ", freed" };
+        format!("Buffer({:?}, {} bytes on {}{state})", self.meta, self.buffer.size(), self.device())
+    }
+}
+
+/// A buffer as an operand: from which byte on, and what is there.
+#[pyclass(frozen, module = "adead", name = "BufferView")]
+pub struct PyBufferView {
+    pub buffer: Py<PyBuffer>,
+    pub offset: usize,
+    pub meta: Meta,
+}
+
+#[pymethods]
+impl PyBufferView {
+    /// Of which buffer.
+    #[getter]
+    fn buffer(&self, py: Python<'_>) -> Py<PyBuffer> {
+        self.buffer.clone_ref(py)
+    }
+
+    /// The first byte.
+    #[getter]
+    fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// The element type.
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        self.meta.dtype.name()
+    }
+
+    /// The dimensions.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.meta.shape.dims())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("BufferView({:?} at byte {})", self.meta, self.offset)
+    }
+}
+
+/// A kernel, compiled for a device.
+#[pyclass(frozen, module = "adead", name = "Kernel")]
+pub struct PyKernel(pub Kernel);
+
+#[pymethods]
+impl PyKernel {
+    /// The entry point.
+    #[getter]
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    /// The buffers that a dispatch gives, in order.
+    #[getter]
+    fn parameters(&self) -> Vec<PyParameter> {
+        let all = self.0.parameters().iter();
+        all.map(|it| PyParameter { slot: it.slot, least: it.least, stride: it.stride, readonly: it.readonly }).collect()
+    }
+
+    /// Bytes of push constants that a dispatch gives.
+    #[getter]
+    fn push_bytes(&self) -> usize {
+        self.0.push_bytes()
+    }
+
+    /// Threads of a workgroup in x, y, z.
+    #[getter]
+    fn workgroup(&self) -> (u32, u32, u32) {
+        self.0.workgroup().into()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("{:?}", self.0)
+    }
+}
+
+/// A buffer of a kernel.
+#[pyclass(frozen, get_all, module = "adead", name = "Parameter")]
+pub struct PyParameter {
+    /// Descriptor set and binding.
+    slot: (u32, u32),
+    /// The least bytes that a buffer for it has.
+    least: u64,
+    /// Bytes of an element of its array of any length, 0 without one.
+    stride: u64,
+    /// Whether the kernel declares that it never writes it.
+    readonly: bool,
+}
+
+#[pymethods]
+impl PyParameter {
+    fn __repr__(&self) -> String {
+        let Self { slot: (set, binding), least, stride, readonly } = self;
+        format!("Parameter(set {set}, binding {binding}, from {least} bytes, stride {stride}, readonly {readonly})")
+    }
+}
+
+/// Options of a kernel; constants are ints, bools, or floats by their f32.
+pub fn options(
+    entry: Option<String>,
+    constants: Option<&Bound<'_, PyDict>>,
+    workgroup: Option<[u32; 3]>,
+) -> Result<PipelineOptions> {
+    let mut options = PipelineOptions { entry, workgroup, ..PipelineOptions::default() };
+    for (id, value) in constants.into_iter().flatten() {
+        let value = match value.extract::<i64>() {
+            Ok(value) => match u32::try_from(value).or_else(|_| i32::try_from(value).map(|value| value as u32)) {
+                Ok(value) => value,
+                Err(_) => fail!(InvalidArgument, "constant {value} has more than 32 bits"),
+            },
+            Err(_) => (value.extract::<f64>()? as f32).to_bits(),
+        };
+        options.constants.push((id.extract()?, value));
+    }
+    Ok(options)
+}
+
+/// Buffers of a dispatch.
+pub fn buffers_of<'py>(buffers: &Bound<'py, PyTuple>) -> Result<Vec<Bound<'py, PyBuffer>>> {
+    let one = |buffer: Bound<'py, PyAny>| match buffer.cast_into::<PyBuffer>() {
+        Ok(buffer) => Ok(buffer),
+        Err(error) => {
+            let name = error.into_inner().get_type().name()?.to_string();
+            Err(wrong_type(format!("a dispatch takes buffers, not a {name}: gpu.buffer(…) makes one")))
+        }
+    };
+    buffers.iter().map(one).collect()
+}
+
+/// Workgroups: an int, or one to three of them; what is left out is 1.
+pub fn groups_of(groups: &Bound<'_, PyAny>) -> Result<[u32; 3]> {
+    let given: Vec<u32> = match groups.extract::<u32>() {
+        Ok(x) => vec![x],
+        Err(_) => groups.extract()?,
+    };
+    match given[..] {
+        [x] => Ok([x, 1, 1]),
+        [x, y] => Ok([x, y, 1]),
+        [x, y, z] => Ok([x, y, z]),
+        _ => fail!(InvalidArgument, "groups are one to three numbers, not {}", given.len()),
+    }
+}

@@ -1,0 +1,86 @@
+//! The module `adead._adead`: the runtime for Python. It has no rule, default or arithmetic of its own.
+
+mod attributes;
+mod buffers;
+mod contents;
+mod context;
+mod device;
+mod dispatch;
+mod dlpack;
+mod errors;
+mod gpu;
+mod layout;
+mod memory;
+mod operations;
+mod program;
+mod sharing;
+mod stream;
+mod survey;
+mod tensor;
+mod values;
+
+use adead::dispatch::Family;
+use adead::{Activation, DType, Op, Status};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+/// Functions, classes and exceptions of adead; `import adead` has all of them.
+#[pymodule]
+fn _adead(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    errors::keep_panics_quiet();
+    let py = module.py();
+    module.add("__version__", adead::VERSION)?;
+    module.add("CONTRACT", adead::contract::VERSION)?;
+    module.add("DTYPES", PyTuple::new(py, DType::ALL.map(DType::name))?)?;
+    module.add("FAMILIES", PyTuple::new(py, Family::ALL.map(Family::name))?)?;
+    module.add("OPERATIONS", PyTuple::new(py, Op::ALL.iter().map(|op| op.name()))?)?;
+    module.add("ACTIVATIONS", PyTuple::new(py, Activation::ALL.map(Activation::name))?)?;
+    module.add("STATUSES", PyTuple::new(py, Status::ALL.iter().map(|status| status.name()))?)?;
+    errors::add(module)?;
+    module.add_class::<context::PyContext>()?;
+    module.add_class::<context::PyGpu>()?;
+    module.add_class::<tensor::PyTensor>()?;
+    module.add_class::<values::PyPacked>()?;
+    module.add_class::<gpu::PyBuffer>()?;
+    module.add_class::<gpu::PyBufferView>()?;
+    module.add_class::<gpu::PyKernel>()?;
+    module.add_class::<gpu::PyParameter>()?;
+    module.add_class::<stream::PyStream>()?;
+    module.add_class::<stream::PyEvent>()?;
+    module.add_class::<stream::PyTimestamp>()?;
+    module.add_class::<stream::PyDownload>()?;
+    module.add_class::<stream::PyRecording>()?;
+    module.add_class::<program::PyProgram>()?;
+    module.add_class::<program::PySlot>()?;
+    module.add_class::<program::PyOutcome>()?;
+    module.add_class::<program::PyTrace>()?;
+    module.add_class::<survey::PySurvey>()?;
+    module.add_class::<survey::PyStep>()?;
+    module.add_class::<survey::PyFinding>()?;
+    module.add_class::<dispatch::PyExplanation>()?;
+    module.add_class::<dispatch::PyEstimate>()?;
+    module.add_class::<device::PyHardware>()?;
+    module.add_class::<device::PyCpu>()?;
+    module.add_class::<device::PyCache>()?;
+    module.add_class::<device::PyGpuInfo>()?;
+    module.add_class::<device::PyDevice>()?;
+    module.add_class::<layout::PyLayout>()?;
+    module.add_class::<memory::PyAllocator>()?;
+    module.add_class::<memory::PyArena>()?;
+    module.add_class::<memory::PyMemory>()?;
+    module.add_function(wrap_pyfunction!(device::report, module)?)?;
+    module.add_function(wrap_pyfunction!(context::the_default, module)?)?;
+    module.add_function(wrap_pyfunction!(sharing::asarray, module)?)?;
+    module.add_function(wrap_pyfunction!(sharing::from_dlpack, module)?)?;
+    module.add_function(wrap_pyfunction!(layout::optimize_matrix, module)?)?;
+    module.add_function(wrap_pyfunction!(layout::restore_matrix, module)?)?;
+    module.add_function(wrap_pyfunction!(layout::align, module)?)?;
+    module.add_function(wrap_pyfunction!(layout::coalesce, module)?)?;
+    module.add_function(wrap_pyfunction!(layout::scatter, module)?)?;
+    operations::add(module)?;
+    // Everything that is public, in the order of the alphabet.
+    let mut names: Vec<String> = module.dict().keys().extract()?;
+    names.retain(|name| !name.starts_with('_'));
+    names.sort();
+    module.add("__all__", names)
+}

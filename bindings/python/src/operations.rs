@@ -1,0 +1,354 @@
+//! Every operation of core's table as a function of the module, a method of contexts and a method of tensors.
+//!
+//! They are made of the table when the module is: an operation that core gets is there without a line here. They are plain
+//! fast calls ("vectorcall") with one body rather than a hundred of PyO3's: smaller, and faster to call.
+
+use crate::attributes;
+use crate::context::{PyContext, default_context};
+use crate::errors::{Result, detached, guard, wrong_type};
+use crate::tensor::PyTensor;
+use crate::values::Operand;
+use adead::{Attrs, Op, OpInfo, Tensor, View};
+use pyo3::ffi::{self, PyObject};
+use pyo3::prelude::*;
+use pyo3::pyclass::{PyClass, boolean_struct::True};
+use pyo3::types::{PyDict, PyString, PyTuple};
+use smallvec::SmallVec;
+use std::ffi::{CString, c_void};
+use std::ptr;
+
+/// Operands of a call; no operation but `concat` takes more than fits.
+type Operands<'py> = SmallVec<[Operand<'py>; 5]>;
+/// The same as core has them.
+type Views<'a> = SmallVec<[Option<View<'a>>; 5]>;
+
+/// Where a function is called on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// The module: on the default context.
+    Module,
+    /// A context.
+    Context,
+    /// A tensor, which is the first operand: on the default context.
+    Tensor,
+}
+
+/// Bytes of operands up to which no work takes longer than giving up the GIL.
+const FEW: usize = 1024;
+/// Operations and bytes from which the GIL is given up: some microseconds, of which giving it up and taking it again are
+/// a few percent. Where others want it, it takes longer; then the time is theirs.
+const WORTH: f64 = 65_536.0;
+
+/// Whether work is over before others could make use of the GIL.
+#[inline]
+fn is_short(ctx: &PyContext, op: Op, attrs: &Attrs, views: &[Option<View<'_>>]) -> bool {
+    let bytes: usize = views.iter().flatten().map(|view| view.meta().bytes()).sum();
+    // On a GPU everything takes longer, if only for the way there.
+    ctx.alone && (bytes <= FEW || is_cheap(op, attrs, views))
+}
+
+#[inline(never)]
+fn is_cheap(op: Op, attrs: &Attrs, views: &[Option<View<'_>>]) -> bool {
+    let info = op.info();
+    // What doesn't fit fails at once.
+    info.infer(attrs, views).map_or(true, |output| {
+        let cost = info.cost(attrs, views, &output);
+        cost.flops + cost.bytes < WORTH
+    })
+}
+
+/// Runs an operation, without the GIL where that pays.
+pub fn run(py: Python<'_>, ctx: &PyContext, op: Op, attrs: &Attrs, views: &[Option<View<'_>>]) -> Result<Tensor> {
+    if is_short(ctx, op, attrs, views) {
+        return guard(|| Ok(ctx.inner.run_views(op, attrs, views)?));
+    }
+    detached(py, || ctx.inner.run_views(op, attrs, views))
+}
+
+/// The same with operands.
+pub fn run_operands(
+    py: Python<'_>,
+    ctx: &PyContext,
+    op: Op,
+    attrs: &Attrs,
+    operands: &[Operand<'_>],
+) -> Result<Tensor> {
+    let views: Views<'_> = operands.iter().map(Operand::view).collect();
+    run(py, ctx, op, attrs, &views)
+}
+
+/// Attributes from keywords.
+pub fn keywords(op: Op, given: Option<&Bound<'_, PyDict>>) -> Result<Attrs> {
+    let mut attrs = Attrs::default();
+    for (name, value) in given.into_iter().flatten() {
+        let name = name.cast_into::<PyString>().map_err(PyErr::from)?;
+        attributes::set(&mut attrs, op, name.to_str()?, &value)?;
+    }
+    Ok(attrs)
+}
+
+/// Operands from a sequence.
+pub fn sequence<'py>(objects: &Bound<'py, PyAny>) -> Result<Operands<'py>> {
+    objects.try_iter()?.map(|object| Operand::new(&object?)).collect()
+}
+
+/// A parameter of a function: an operand or an attribute.
+fn parameters(info: &'static OpInfo) -> impl Iterator<Item = (&'static str, bool)> {
+    let operands = info.operands.iter().map(|name| (name.trim_end_matches(['?', '*']), true));
+    operands.chain(info.attrs.iter().map(|&name| (name, false)))
+}
+
+/// What a call does.
+///
+/// # Safety
+/// As of a METH_FASTCALL function with keywords.
+unsafe fn call(
+    op: Op,
+    place: Place,
+    object: *mut PyObject,
+    arguments: *const *mut PyObject,
+    count: isize,
+    names: *mut PyObject,
+) -> *mut PyObject {
+    // SAFETY: Python calls with the GIL.
+    let py = unsafe { Python::assume_attached() };
+    // SAFETY: so many arguments are there, which live until it returns.
+    let result = unsafe {
+        let arguments = if count == 0 { &[] } else { std::slice::from_raw_parts(arguments, count as usize) };
+        guard(|| match plain(py, op, place, object, arguments, names) {
+            Some(result) => result,
+            None => Python::attach(|py| any(py, op, place, object, arguments, names)),
+        })
+    };
+    match result.and_then(|tensor| Ok(Bound::new(py, PyTensor(tensor))?)) {
+        Ok(tensor) => tensor.into_ptr(),
+        Err(fault) => {
+            PyErr::from(fault).restore(py);
+            ptr::null_mut()
+        }
+    }
+}
+
+/// The context of a call.
+///
+/// # Safety
+/// `object` is of the class that `place` says.
+unsafe fn context_of<'a>(py: Python<'a>, place: Place, object: &'a *mut PyObject) -> Result<&'a PyContext> {
+    match place {
+        // SAFETY: a method of the class; who calls it keeps the object.
+        Place::Context => Ok(unsafe { &*ptr::from_ref(of::<PyContext>(py, object)) }),
+        _ => default_context(py),
+    }
+}
+
+/// What is in an object of a frozen class.
+///
+/// # Safety
+/// The object is of that class, and is kept for `'a`.
+#[inline]
+unsafe fn of<'a, T: PyClass<Frozen = True> + Sync>(py: Python<'a>, object: &'a *mut PyObject) -> &'a T {
+    // SAFETY: as the caller says; both are pointers to the object.
+    unsafe {
+        let bound = Borrowed::from_ptr(py, *object).cast_unchecked::<T>();
+        &*ptr::from_ref(bound.get())
+    }
+}
+
+/// A call with nothing but tensors: None if this one has something else.
+///
+/// # Safety
+/// As [`call`].
+#[inline]
+unsafe fn plain(
+    py: Python<'_>,
+    op: Op,
+    place: Place,
+    object: *mut PyObject,
+    arguments: &[*mut PyObject],
+    names: *mut PyObject,
+) -> Option<Result<Tensor>> {
+    let first = std::slice::from_ref(&object);
+    let first = if place == Place::Tensor { first } else { &[] };
+    if !names.is_null() || first.len() + arguments.len() > op.info().operands.len() || op == Op::Concat {
+        return None;
+    }
+    let mut views = Views::new();
+    for object in first.iter().chain(arguments) {
+        // SAFETY: an argument, and then a tensor, which live until the call returns.
+        unsafe {
+            if !PyTensor::is(*object) {
+                return None;
+            }
+            views.push(Some(of::<PyTensor>(py, object).0.view()));
+        }
+    }
+    // SAFETY: passed on.
+    let ctx = match unsafe { context_of(py, place, &object) } {
+        Ok(ctx) => ctx,
+        Err(fault) => return Some(Err(fault)),
+    };
+    Some(run(py, ctx, op, &Attrs::DEFAULT, &views))
+}
+
+/// Any call.
+///
+/// # Safety
+/// As [`call`].
+#[inline(never)]
+unsafe fn any(
+    py: Python<'_>,
+    op: Op,
+    place: Place,
+    object: *mut PyObject,
+    arguments: &[*mut PyObject],
+    names: *mut PyObject,
+) -> Result<Tensor> {
+    let info = op.info();
+    let (all, skipped) = (parameters(info).count(), usize::from(place == Place::Tensor));
+    let mut given: SmallVec<[Option<Bound<'_, PyAny>>; 12]> = SmallVec::from_elem(None, all);
+    // SAFETY: arguments are objects, positional ones first, then as many as there are names.
+    unsafe {
+        let object_of = |pointer: *mut PyObject| Bound::from_borrowed_ptr(py, pointer);
+        let names = Bound::from_borrowed_ptr_or_opt(py, names).map(|names| names.cast_into_unchecked::<PyTuple>());
+        let named = names.as_ref().map_or(0, |names| names.len());
+        let (positional, keywords) = arguments.split_at(arguments.len() - named);
+        if skipped + positional.len() > all {
+            let most = all - skipped;
+            return Err(wrong_type(format!("{op}() takes at most {most} arguments, not {}", positional.len())));
+        }
+        if skipped == 1 {
+            given[0] = Some(object_of(object));
+        }
+        for (to, &from) in given[skipped..].iter_mut().zip(positional) {
+            *to = Some(object_of(from));
+        }
+        for (name, &value) in names.iter().flatten().zip(keywords) {
+            let name = name.cast_into_unchecked::<PyString>();
+            let name = name.to_str()?;
+            let Some(at) = parameters(info).position(|(known, _)| known == name) else {
+                return Err(wrong_type(format!("{op}() has no parameter '{name}'")));
+            };
+            if given[at].replace(object_of(value)).is_some() {
+                return Err(wrong_type(format!("{op}() got '{name}' twice")));
+            }
+        }
+    }
+    let mut operands = Operands::new();
+    let mut attrs = Attrs::default();
+    for (i, ((name, is_operand), value)) in parameters(info).zip(&given).enumerate() {
+        match value {
+            // A required one that is missing is named by core's check.
+            None if is_operand => operands.push(Operand::Absent),
+            None => {}
+            Some(value) if is_operand && info.operands[i].ends_with('*') => operands = sequence(value)?,
+            Some(value) if is_operand => operands.push(Operand::new(value)?),
+            Some(value) => attributes::set(&mut attrs, op, name, value)?,
+        }
+    }
+    // SAFETY: passed on.
+    let ctx = unsafe { context_of(py, place, &object) }?;
+    run_operands(py, ctx, op, &attrs, &operands)
+}
+
+/// A function for Python: operation `OP` of the table at place `PLACE`.
+unsafe extern "C" fn function<const OP: usize, const PLACE: u8>(
+    object: *mut PyObject,
+    arguments: *const *mut PyObject,
+    count: isize,
+    names: *mut PyObject,
+) -> *mut PyObject {
+    let place = [Place::Module, Place::Context, Place::Tensor][PLACE as usize];
+    // SAFETY: Python calls it as it was declared; only numbers of the table are given out. With names, `count` is of the
+    // positional arguments only.
+    unsafe {
+        let named = if names.is_null() { 0 } else { ffi::PyTuple_Size(names) };
+        call(Op::ALL[OP], place, object, arguments, count + named, names)
+    }
+}
+
+type Function = unsafe extern "C" fn(*mut PyObject, *const *mut PyObject, isize, *mut PyObject) -> *mut PyObject;
+
+/// The functions of a place, by operation.
+struct Functions<const PLACE: u8>;
+
+macro_rules! functions {
+    ($($number:literal)*) => {
+        impl<const PLACE: u8> Functions<PLACE> {
+            const ALL: &'static [Function] = &[$(function::<$number, PLACE>,)*];
+        }
+    };
+}
+
+// One for each operation, and some for those to come: what is beyond the table is never given out.
+functions!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39);
+const _: () = assert!(Functions::<0>::ALL.len() >= Op::ALL.len(), "give functions! some more numbers");
+
+/// The signature of an operation, as `inspect` and the stubs read it.
+fn signature(info: &'static OpInfo, place: Place) -> String {
+    let mut text = format!("{}(", info.name);
+    if place == Place::Module {
+        text.push_str("$module, /");
+    } else {
+        text.push_str("$self, /");
+    }
+    let last_needed = info.operands.iter().rposition(|name| !name.ends_with('?')).unwrap_or_default();
+    for (i, (name, is_operand)) in parameters(info).enumerate().skip(usize::from(place == Place::Tensor)) {
+        let needed = is_operand && i <= last_needed;
+        text.push_str(", ");
+        text.push_str(name);
+        text.push_str(if needed { "" } else { "=None" });
+    }
+    text.push(')');
+    text
+}
+
+/// A definition for Python, which is there as long as the process.
+fn definition(op: Op, place: Place, functions: &[Function]) -> PyResult<*mut ffi::PyMethodDef> {
+    let info = op.info();
+    let (name, doc) = (CString::new(info.name)?, CString::new(documentation(op, place))?);
+    Ok(Box::leak(Box::new(ffi::PyMethodDef {
+        ml_name: name.into_raw(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: functions[op as usize] },
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+        ml_doc: doc.into_raw(),
+    })))
+}
+
+fn documentation(op: Op, place: Place) -> String {
+    let info = op.info();
+    let what = match place {
+        Place::Module => "on the default context",
+        Place::Context => "on this context",
+        Place::Tensor => "of this tensor on the default context",
+    };
+    format!("{}\n--\n\nThe operation {} {what}: docs/operations.md.", signature(info, place), info.name)
+}
+
+/// Adds the functions to the module and the methods to the classes.
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let tensors = py.get_type::<PyTensor>();
+    PyTensor::remember(&tensors);
+    let contexts = py.get_type::<PyContext>();
+    for &op in Op::ALL {
+        let name = module.name()?;
+        // SAFETY: definitions stay; the results are new references or NULL with an exception.
+        unsafe {
+            let def = definition(op, Place::Module, Functions::<0>::ALL)?;
+            let function = ffi::PyCFunction_NewEx(def, module.as_ptr(), name.as_ptr());
+            module.add(op.name(), Bound::from_owned_ptr_or_err(py, function)?)?;
+            let def = definition(op, Place::Context, Functions::<1>::ALL)?;
+            let method = ffi::PyDescr_NewMethod(contexts.as_type_ptr(), def);
+            contexts.setattr(op.name(), Bound::from_owned_ptr_or_err(py, method)?)?;
+            // Its first operand is one of several.
+            if !op.info().operands[0].ends_with('*') {
+                let def = definition(op, Place::Tensor, Functions::<2>::ALL)?;
+                let method = ffi::PyDescr_NewMethod(tensors.as_type_ptr(), def);
+                tensors.setattr(op.name(), Bound::from_owned_ptr_or_err(py, method)?)?;
+            }
+        }
+    }
+    // `ml_meth` is a union: a wrong size of it would be a wrong call.
+    const _: () = assert!(size_of::<ffi::PyMethodDefPointer>() == size_of::<*mut c_void>());
+    Ok(())
+}

@@ -1,0 +1,309 @@
+//! Streams, events, times, recordings, downloads.
+
+use crate::buffers::Exported;
+use crate::errors::{Result, detached, fail, wrong_type};
+use crate::gpu::{PyBuffer, PyBufferView, PyKernel, buffers_of, groups_of};
+use crate::operations::keywords;
+use adead::gpu::{Buffer, Download, Event, Operand, Recording, Stream, Timestamp};
+use adead::{Meta, Op};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyTuple};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// A queue of work on a context's device. What it is given runs in order; streams run beside each other. Calls of several
+/// threads take turns.
+#[pyclass(frozen, module = "adead", name = "Stream")]
+pub struct PyStream(Mutex<Stream>);
+
+impl PyStream {
+    /// A stream for Python.
+    pub fn new(stream: Stream) -> PyStream {
+        PyStream(Mutex::new(stream))
+    }
+
+    /// Something with the stream. The lock is taken without the GIL: whoever has it may want the GIL before it is back.
+    fn with<T>(&self, py: Python<'_>, work: impl FnOnce(&mut Stream) -> adead::Result<T>) -> Result<T> {
+        detached(py, || work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+/// An operand of a stream's operation: a buffer, or a view of one.
+struct Place<'py> {
+    buffer: Bound<'py, PyBuffer>,
+    offset: usize,
+    meta: Meta,
+}
+
+impl<'py> Place<'py> {
+    fn new(object: &Bound<'py, PyAny>) -> Result<Place<'py>> {
+        if let Ok(buffer) = object.cast::<PyBuffer>() {
+            return Ok(Place { buffer: buffer.clone(), offset: 0, meta: *buffer.get().meta() });
+        }
+        match object.cast::<PyBufferView>() {
+            Ok(view) => {
+                let PyBufferView { buffer, offset, meta } = view.get();
+                Ok(Place { buffer: buffer.bind(object.py()).clone(), offset: *offset, meta: *meta })
+            }
+            Err(_) => {
+                let name = object.get_type().name()?;
+                Err(wrong_type(format!("an operand on a stream is a buffer or a view of one, not a {name}")))
+            }
+        }
+    }
+
+    fn operand(&self) -> Operand<'_> {
+        Operand { buffer: self.buffer.get().core(), offset: self.offset, meta: &self.meta }
+    }
+}
+
+/// How many bytes: those that are said, else all from the offset on.
+fn rest(buffer: &Buffer, offset: usize, size: Option<usize>) -> usize {
+    size.unwrap_or(buffer.size().saturating_sub(offset))
+}
+
+#[pymethods]
+impl PyStream {
+    /// Enqueues a copy of an array's bytes to a buffer from a byte offset on.
+    #[pyo3(signature = (buffer, data, offset=0))]
+    fn upload(
+        &self,
+        py: Python<'_>,
+        buffer: &Bound<'_, PyBuffer>,
+        data: &Bound<'_, PyAny>,
+        offset: usize,
+    ) -> Result<()> {
+        let data = Exported::bytes_of(data)?;
+        let (buffer, bytes) = (buffer.get().core(), data.bytes());
+        self.with(py, |stream| stream.upload(buffer, offset, bytes))
+    }
+
+    /// Enqueues a copy of part of a buffer to the host.
+    #[pyo3(signature = (buffer, offset=0, size=None))]
+    fn download(
+        &self,
+        py: Python<'_>,
+        buffer: &Bound<'_, PyBuffer>,
+        offset: usize,
+        size: Option<usize>,
+    ) -> Result<PyDownload> {
+        let buffer = buffer.get().core();
+        let size = rest(buffer, offset, size);
+        Ok(PyDownload(Mutex::new(Some(self.with(py, |stream| stream.download(buffer, offset, size))?))))
+    }
+
+    /// Enqueues a copy of so many bytes between buffers; `size` None is all of `source` from its offset on.
+    #[pyo3(signature = (source, target, size=None, *, source_offset=0, target_offset=0))]
+    fn copy(
+        &self,
+        py: Python<'_>,
+        source: &Bound<'_, PyBuffer>,
+        target: &Bound<'_, PyBuffer>,
+        size: Option<usize>,
+        source_offset: usize,
+        target_offset: usize,
+    ) -> Result<()> {
+        let (source, target) = (source.get().core(), target.get().core());
+        let size = rest(source, source_offset, size);
+        self.with(py, |stream| stream.copy((source, source_offset), (target, target_offset), size))
+    }
+
+    /// Enqueues the zeroing of part of a buffer.
+    #[pyo3(signature = (buffer, offset=0, size=None))]
+    fn clear(&self, py: Python<'_>, buffer: &Bound<'_, PyBuffer>, offset: usize, size: Option<usize>) -> Result<()> {
+        let buffer = buffer.get().core();
+        let size = rest(buffer, offset, size);
+        self.with(py, |stream| stream.clear(buffer, offset, size))
+    }
+
+    /// Enqueues a kernel; see `Context.dispatch`.
+    #[pyo3(signature = (kernel, *buffers, groups, push=None))]
+    fn dispatch(
+        &self,
+        py: Python<'_>,
+        kernel: &Bound<'_, PyKernel>,
+        buffers: &Bound<'_, PyTuple>,
+        groups: &Bound<'_, PyAny>,
+        push: Option<&Bound<'_, PyAny>>,
+    ) -> Result<()> {
+        let (buffers, groups) = (buffers_of(buffers)?, groups_of(groups)?);
+        let buffers: Vec<_> = buffers.iter().map(|buffer| buffer.get().core()).collect();
+        let push = push.map(Exported::bytes_of).transpose()?;
+        let push = push.as_ref().map_or(&[][..], Exported::bytes);
+        self.with(py, |stream| stream.dispatch(&kernel.get().0, &buffers, push, groups))
+    }
+
+    /// Enqueues an operation on buffers, by its name: operands in its order, None where an optional one is left out, and
+    /// the buffer for the result, whose dtype and shape must be what follows. Attributes are keywords.
+    #[pyo3(signature = (op, operands, output, **attributes))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        op: &str,
+        operands: &Bound<'_, PyAny>,
+        output: &Bound<'_, PyAny>,
+        attributes: Option<&Bound<'_, PyDict>>,
+    ) -> Result<()> {
+        let op = Op::from_name(op)?;
+        let attrs = keywords(op, attributes)?;
+        let mut places = Vec::new();
+        for object in operands.try_iter()? {
+            let object = object?;
+            places.push(if object.is_none() { None } else { Some(Place::new(&object)?) });
+        }
+        let output = Place::new(output)?;
+        let inputs: Vec<_> = places.iter().map(|place| place.as_ref().map(Place::operand)).collect();
+        let output = output.operand();
+        self.with(py, |stream| stream.run(op, &attrs, &inputs, output))
+    }
+
+    /// The point after everything enqueued.
+    fn event(&self, py: Python<'_>) -> Result<PyEvent> {
+        Ok(PyEvent(self.with(py, Stream::event)?))
+    }
+
+    /// Everything enqueued from now on waits for an event of this device.
+    fn wait_for(&self, py: Python<'_>, event: &Bound<'_, PyEvent>) -> Result<()> {
+        let event = &event.get().0;
+        self.with(py, |stream| stream.wait_for(event))
+    }
+
+    /// Enqueues the taking of a time.
+    fn timestamp(&self, py: Python<'_>) -> Result<PyTimestamp> {
+        Ok(PyTimestamp(self.with(py, Stream::timestamp)?))
+    }
+
+    /// Records instead of running, `with stream.record() as recording:`. Uploads, downloads and events can't be recorded.
+    fn record(slf: Bound<'_, PyStream>) -> PyRecording {
+        PyRecording { stream: slf.unbind(), recorded: OnceLock::new() }
+    }
+
+    /// Enqueues a recording.
+    fn replay(&self, py: Python<'_>, recording: &Bound<'_, PyRecording>) -> Result<()> {
+        let recorded = match recording.get().recorded.get() {
+            Some(recorded) => recorded,
+            None => fail!(InvalidArgument, "the recording is not finished"),
+        };
+        self.with(py, |stream| stream.replay(recorded))
+    }
+
+    /// Hands what was enqueued to the device now, without waiting.
+    fn flush(&self, py: Python<'_>) -> Result<()> {
+        self.with(py, Stream::flush)
+    }
+
+    /// Waits until everything enqueued has finished.
+    fn synchronize(&self, py: Python<'_>) -> Result<()> {
+        self.with(py, Stream::synchronize)
+    }
+
+    /// The same.
+    fn wait(&self, py: Python<'_>) -> Result<()> {
+        self.synchronize(py)
+    }
+
+    /// Whether everything enqueued has finished.
+    fn query(&self, py: Python<'_>) -> Result<bool> {
+        self.with(py, Stream::query)
+    }
+
+    fn __enter__(slf: Bound<'_, PyStream>) -> Bound<'_, PyStream> {
+        slf
+    }
+
+    /// Waits until everything enqueued has finished.
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> Result<()> {
+        self.synchronize(py)
+    }
+}
+
+/// A point in a stream, to ask, to wait for, and for streams to wait for.
+#[pyclass(frozen, module = "adead", name = "Event")]
+pub struct PyEvent(pub Event);
+
+#[pymethods]
+impl PyEvent {
+    /// Whether the stream has come there.
+    fn query(&self, py: Python<'_>) -> Result<bool> {
+        detached(py, || self.0.is_done())
+    }
+
+    /// Waits until it has; `NotReadyError` if so many seconds did not suffice.
+    #[pyo3(signature = (seconds=None))]
+    fn wait(&self, py: Python<'_>, seconds: Option<f64>) -> Result<()> {
+        let most = match seconds.map(Duration::try_from_secs_f64).transpose() {
+            Ok(most) => most,
+            Err(error) => fail!(InvalidArgument, "seconds: {error}"),
+        };
+        detached(py, || match most {
+            Some(most) => self.0.wait_for(most),
+            None => self.0.wait(),
+        })
+    }
+}
+
+/// A time that the device took.
+#[pyclass(frozen, module = "adead", name = "Timestamp")]
+pub struct PyTimestamp(Timestamp);
+
+#[pymethods]
+impl PyTimestamp {
+    /// Nanoseconds since an earlier one of the same device; `NotReadyError` before both were taken.
+    fn since(&self, py: Python<'_>, earlier: &Bound<'_, PyTimestamp>) -> Result<u64> {
+        let earlier = &earlier.get().0;
+        detached(py, || self.0.since(earlier))
+    }
+}
+
+/// Bytes on their way to the host.
+#[pyclass(frozen, module = "adead", name = "Download")]
+pub struct PyDownload(Mutex<Option<Download>>);
+
+#[pymethods]
+impl PyDownload {
+    /// Whether they have arrived.
+    fn query(&self, py: Python<'_>) -> Result<bool> {
+        detached(py, || match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(download) => download.is_done(),
+            None => Ok(true),
+        })
+    }
+
+    /// Waits for them and gives them, once.
+    fn read<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
+        let Some(download) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+            fail!(InvalidArgument, "the bytes were taken before");
+        };
+        Ok(PyBytes::new(py, &detached(py, || download.to_bytes())?))
+    }
+}
+
+/// Work that was recorded, to be run any number of times with `Stream.replay`.
+#[pyclass(frozen, module = "adead", name = "Recording")]
+pub struct PyRecording {
+    stream: Py<PyStream>,
+    recorded: OnceLock<Recording>,
+}
+
+#[pymethods]
+impl PyRecording {
+    fn __enter__<'py>(slf: Bound<'py, PyRecording>) -> Result<Bound<'py, PyRecording>> {
+        let py = slf.py();
+        if slf.get().recorded.get().is_some() {
+            fail!(InvalidArgument, "the recording is finished");
+        }
+        slf.get().stream.get().with(py, Stream::start_recording)?;
+        Ok(slf)
+    }
+
+    /// Ends the recording, and forgets it after an exception.
+    #[pyo3(signature = (*exception))]
+    fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> Result<()> {
+        let recording = self.stream.get().with(py, Stream::finish_recording)?;
+        if exception.get_item(0)?.is_none() {
+            let _ = self.recorded.set(recording);
+        }
+        Ok(())
+    }
+}

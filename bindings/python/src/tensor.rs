@@ -1,0 +1,394 @@
+//! Tensors.
+
+use crate::buffers::{self, Exported};
+use crate::contents::{dimensions, dtype_named, nested, nested_text};
+use crate::context::default_context;
+use crate::dlpack;
+use crate::errors::{Result, fail, wrong_type};
+use crate::operations;
+use crate::sharing::Bytes;
+use crate::values::{Operand, is_number, scalar, tensor_of};
+use adead::{Attrs, DType, Meta, Op, Tensor};
+use pyo3::IntoPyObjectExt;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PySlice, PyTuple, PyType};
+use std::ffi::c_int;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// A shaped value. Its contents never change, so that threads may share one.
+///
+/// `Tensor(data, dtype=None, shape=None)` copies: an array (buffer protocol or DLPack), a number, or nested sequences of
+/// numbers, of which floats become f32 and ints i64. `adead.asarray` shares an array's memory instead.
+#[pyclass(frozen, module = "adead", name = "Tensor", weakref)]
+pub struct PyTensor(pub Tensor);
+
+/// The class, once the module is made.
+static CLASS: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(ptr::null_mut());
+
+impl PyTensor {
+    /// Keeps the class for [`PyTensor::is`].
+    pub fn remember(class: &Bound<'_, PyType>) {
+        CLASS.store(class.as_type_ptr(), Ordering::Relaxed);
+    }
+
+    /// Whether an object is a tensor; the class can't be derived from.
+    ///
+    /// # Safety
+    /// An object, and the GIL.
+    #[inline]
+    pub unsafe fn is(object: *mut ffi::PyObject) -> bool {
+        // SAFETY: as the caller says.
+        unsafe { ffi::Py_TYPE(object) == CLASS.load(Ordering::Relaxed) }
+    }
+
+    fn meta(&self) -> Meta {
+        Meta::new(self.0.dtype(), *self.0.shape())
+    }
+
+    /// `self ∘ other` or `other ∘ self`; None where the other is nothing that has an operator with tensors.
+    fn operator(&self, py: Python<'_>, op: Op, other: &Bound<'_, PyAny>, turned: bool) -> Result<Option<PyTensor>> {
+        let ctx = default_context(py)?;
+        let other = if let Ok(tensor) = other.cast::<PyTensor>() {
+            Operand::Tensor(tensor.clone())
+        } else if is_number(other) && op != Op::Matmul {
+            Operand::Own(scalar(&ctx.inner, other, self.0.dtype())?)
+        } else if Exported::is_there(other) {
+            Operand::new(other)?
+        } else {
+            return Ok(None);
+        };
+        let (own, other) = (Some(self.0.view()), other.view());
+        let views = if turned { [other, own] } else { [own, other] };
+        Ok(Some(PyTensor(operations::run(py, ctx, op, &Attrs::DEFAULT, &views)?)))
+    }
+}
+
+macro_rules! operators {
+    ($($op:ident: $name:ident, $turned:ident;)*) => {
+        /// What Python's operators do.
+        impl PyTensor {
+            $(fn $name(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> Result<Option<PyTensor>> {
+                self.operator(py, Op::$op, other, false)
+            }
+            fn $turned(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> Result<Option<PyTensor>> {
+                self.operator(py, Op::$op, other, true)
+            })*
+        }
+    };
+}
+
+operators! {
+    Add: plus, onto;
+    Sub: minus, from;
+    Mul: times, by;
+    Div: over, under;
+    Matmul: product, of;
+}
+
+/// What an operator returns, NotImplemented among it.
+fn or_not(py: Python<'_>, result: Result<Option<PyTensor>>) -> Result<Py<PyAny>> {
+    match result? {
+        Some(tensor) => Ok(Bound::new(py, tensor)?.into_any().unbind()),
+        None => Ok(py.NotImplemented()),
+    }
+}
+
+#[pymethods]
+impl PyTensor {
+    #[new]
+    #[pyo3(signature = (data, dtype=None, shape=None))]
+    fn new(
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        dtype: Option<&str>,
+        shape: Option<&Bound<'_, PyAny>>,
+    ) -> Result<PyTensor> {
+        let tensor = tensor_of(&default_context(py)?.inner, data, dtype_named(dtype)?)?;
+        Ok(PyTensor(match shape {
+            Some(shape) => tensor.reshape(&dimensions(shape)?)?,
+            None => tensor,
+        }))
+    }
+
+    /// A tensor of elements given as bytes, row-major, in the machine's order: what `tobytes` gave. The way to make bf16
+    /// tensors from their bits.
+    #[staticmethod]
+    fn frombytes(data: &Bound<'_, PyAny>, dtype: &str, shape: &Bound<'_, PyAny>) -> Result<PyTensor> {
+        let bytes = Exported::bytes_of(data)?;
+        Ok(PyTensor(Tensor::from_bytes(bytes.bytes(), dtype.parse()?, &dimensions(shape)?)?))
+    }
+
+    /// A tensor of zeros.
+    #[staticmethod]
+    #[pyo3(signature = (shape, dtype=None))]
+    fn zeros(shape: &Bound<'_, PyAny>, dtype: Option<&str>) -> Result<PyTensor> {
+        Ok(PyTensor(Tensor::zeros(dtype_named(dtype)?.unwrap_or_default(), &dimensions(shape)?)?))
+    }
+
+    /// The dimensions.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.0.dims())
+    }
+
+    /// The number of dimensions.
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.0.dims().len()
+    }
+
+    /// The number of elements.
+    #[getter]
+    fn size(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Bytes of all elements.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.0.bytes().len()
+    }
+
+    /// The element type's name: f32, f16, bf16, i32, i64 or u32.
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        self.0.dtype().name()
+    }
+
+    /// The axes reversed.
+    #[getter(T)]
+    fn turned(&self, py: Python<'_>) -> Result<PyTensor> {
+        let views = [Some(self.0.view())];
+        Ok(PyTensor(operations::run(py, default_context(py)?, Op::Transpose, &Attrs::DEFAULT, &views)?))
+    }
+
+    /// The same values in another shape of as many elements, without a copy.
+    #[pyo3(signature = (*shape))]
+    fn reshape(&self, shape: &Bound<'_, PyTuple>) -> Result<PyTensor> {
+        let dims = match shape.len() {
+            1 => dimensions(&shape.get_item(0)?)?,
+            _ => dimensions(shape)?,
+        };
+        Ok(PyTensor(self.0.reshape(&dims)?))
+    }
+
+    /// The elements' bytes, row-major, in the machine's order.
+    fn tobytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        // Where there is no room for a copy, an error rather than an abort.
+        PyBytes::new_with(py, self.0.bytes().len(), |room| {
+            room.copy_from_slice(self.0.bytes());
+            Ok(())
+        })
+    }
+
+    /// The elements as numbers, in lists within lists; of a scalar the number.
+    fn tolist<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        nested(py, &self.numbers(py)?, self.0.dims())
+    }
+
+    /// The only element, as a number. `shape_mismatch` if there are more or none.
+    fn item<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        let only = self.0.reshape(&[])?;
+        nested(py, &PyTensor(only).numbers(py)?, &[])
+    }
+
+    /// A NumPy array that shares the memory and can't be written.
+    fn numpy<'py>(slf: &Bound<'py, PyTensor>) -> Result<Bound<'py, PyAny>> {
+        PyTensor::__array__(slf, None, None)
+    }
+
+    /// NumPy's protocol: an array that shares the memory, unless another dtype or a copy is asked for.
+    #[pyo3(signature = (dtype=None, copy=None))]
+    fn __array__<'py>(
+        slf: &Bound<'py, PyTensor>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let py = slf.py();
+        if slf.get().0.dtype() == DType::BF16 {
+            fail!(DtypeMismatch, "NumPy has no bf16: cast to f32 first, or use tobytes() or DLPack");
+        }
+        let view = pyo3::types::PyMemoryView::from(slf.as_any())?;
+        let array = py.import("numpy")?.call_method1("asarray", (view,))?;
+        let same = match dtype {
+            Some(dtype) => array.getattr("dtype")?.eq(py.import("numpy")?.call_method1("dtype", (dtype,))?)?,
+            None => true,
+        };
+        if same && copy != Some(true) {
+            return Ok(array);
+        }
+        if !same && copy == Some(false) {
+            let text = "another dtype needs a copy, and copy=False allows none";
+            return Err(pyo3::exceptions::PyValueError::new_err(text).into());
+        }
+        Ok(array.call_method1("astype", (dtype.cloned().unwrap_or(array.getattr("dtype")?),))?)
+    }
+
+    /// NumPy's functions and operators leave tensors alone: their arithmetic is not the contract's.
+    #[classattr]
+    fn __array_ufunc__() -> Option<bool> {
+        None
+    }
+
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__<'py>(
+        slf: &Bound<'py, PyTensor>,
+        stream: Option<&Bound<'py, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let request = dlpack::Request { stream, max_version, dl_device, copy };
+        dlpack::export_tensor(slf, &request)
+    }
+
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        dlpack::CPU
+    }
+
+    unsafe fn __getbuffer__(slf: Bound<'_, PyTensor>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        let tensor = slf.get().0.clone();
+        // Never dangling: of no elements it is not read.
+        let start = NonNull::from(tensor.bytes()).cast();
+        let meta = slf.get().meta();
+        // SAFETY: the view to fill; the tensor keeps its memory.
+        unsafe { buffers::export(slf.into_any(), view, flags, start, &meta, true) }
+    }
+
+    unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
+        // SAFETY: filled by `__getbuffer__`.
+        unsafe { buffers::release(view) };
+    }
+
+    /// With protocol 5 the elements travel as a buffer, out of band where the pickler takes them so.
+    fn __reduce_ex__<'py>(slf: &Bound<'py, PyTensor>, protocol: i32) -> Result<Bound<'py, PyTuple>> {
+        let (py, tensor) = (slf.py(), &slf.get().0);
+        let shape = PyTuple::new(py, tensor.dims())?;
+        let make = py.get_type::<PyTensor>().getattr("frombytes")?;
+        let data = if protocol >= 5 {
+            // As bytes, which every dtype has a format for.
+            let bytes = tensor.clone();
+            let holder = Bound::new(py, Bytes(bytes))?;
+            py.import("pickle")?.call_method1("PickleBuffer", (holder,))?
+        } else {
+            slf.get().tobytes(py)?.into_any()
+        };
+        Ok(PyTuple::new(
+            py,
+            [
+                make,
+                PyTuple::new(py, [data, tensor.dtype().name().into_bound_py_any(py)?, shape.into_any()])?.into_any(),
+            ],
+        )?)
+    }
+
+    fn __copy__(slf: Bound<'_, PyTensor>) -> Bound<'_, PyTensor> {
+        slf
+    }
+
+    fn __deepcopy__<'py>(slf: Bound<'py, PyTensor>, _memo: &Bound<'py, PyAny>) -> Bound<'py, PyTensor> {
+        slf
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> Result<String> {
+        const SHOWN: usize = 6;
+        let (dims, n) = (self.0.dims(), self.0.len());
+        let some = PyTensor(self.0.reshape(&[n])?.rows(0, n.min(SHOWN))?).texts(py)?;
+        let values = match n {
+            0 => "[]".into(),
+            1..=SHOWN => nested_text(&some, dims),
+            _ => format!("[{}, …]", some.join(", ")),
+        };
+        Ok(format!("Tensor({}{}, {values})", self.0.dtype(), self.0.shape()))
+    }
+
+    fn __len__(&self) -> Result<usize> {
+        match self.0.dims().first() {
+            Some(&rows) => Ok(rows),
+            None => Err(wrong_type("a scalar has no length".into())),
+        }
+    }
+
+    /// An entry of the first axis, or those from one to another, without a copy: `x[0]`, `x[-1]`, `x[2:5]`.
+    fn __getitem__(&self, index: &Bound<'_, PyAny>) -> Result<PyTensor> {
+        let rows = self.__len__()? as isize;
+        if let Ok(slice) = index.cast::<PySlice>() {
+            let range = slice.indices(rows)?;
+            if range.step != 1 {
+                fail!(Unsupported, "a slice of a tensor has step 1, not {}: use numpy.asarray(tensor)", range.step);
+            }
+            return Ok(PyTensor(self.0.rows(range.start as usize, range.slicelength)?));
+        }
+        let index: isize = index.extract()?;
+        let at = if index < 0 { index + rows } else { index };
+        if !(0..rows).contains(&at) {
+            let text = format!("index {index} is outside {rows} entries");
+            return Err(pyo3::exceptions::PyIndexError::new_err(text).into());
+        }
+        Ok(PyTensor(self.0.rows(at as usize, 1)?.reshape(&self.0.dims()[1..])?))
+    }
+
+    fn __float__(&self, py: Python<'_>) -> Result<f64> {
+        Ok(self.item(py)?.extract()?)
+    }
+
+    fn __int__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        Ok(self.item(py)?.call_method0("__int__")?)
+    }
+
+    fn __bool__(&self, py: Python<'_>) -> Result<bool> {
+        Ok(self.item(py)?.is_truthy()?)
+    }
+
+    fn __neg__(&self, py: Python<'_>) -> Result<PyTensor> {
+        let views = [Some(self.0.view())];
+        Ok(PyTensor(operations::run(py, default_context(py)?, Op::Neg, &Attrs::DEFAULT, &views)?))
+    }
+
+    fn __abs__(&self, py: Python<'_>) -> Result<PyTensor> {
+        let views = [Some(self.0.view())];
+        Ok(PyTensor(operations::run(py, default_context(py)?, Op::Abs, &Attrs::DEFAULT, &views)?))
+    }
+
+    fn __add__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> Result<Py<PyAny>> {
+        or_not(py, self.plus(py, other))
+    }
+
+    fn __radd__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> Result<Py<PyAny>> {
+        or_not(py, self.onto(py, other))
+    }
+
+    fn __sub__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> Result<Py<PyAny>> {
+        or_not(py, self.minus(py, other))
+    }
+
+    fn __rsub__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> Result<Py<PyAny>> {
+        or_not(py, self.from(py, other))
+    }
+
+    fn __mul__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> Result<Py<PyAny>> {
+        or_not(py, self.times(py, other))
+    }
+
+    fn __rmul__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> Result<Py<PyAny>> {
+        or_not(py, self.by(py, other))
+    }
+
+    fn __truediv__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> Result<Py<PyAny>> {
+        or_not(py, self.over(py, other))
+    }
+
+    fn __rtruediv__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> Result<Py<PyAny>> {
+        or_not(py, self.under(py, other))
+    }
+
+    fn __matmul__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> Result<Py<PyAny>> {
+        or_not(py, self.product(py, other))
+    }
+
+    fn __rmatmul__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> Result<Py<PyAny>> {
+        or_not(py, self.of(py, other))
+    }
+}

@@ -1,0 +1,249 @@
+//! Python's values as tensors and operands: numbers, nested sequences, arrays, DLPack.
+
+use crate::buffers::Exported;
+use crate::dlpack;
+use crate::errors::{Result, detached_copy, fail, wrong_type};
+use crate::tensor::PyTensor;
+use adead::{Attrs, Context, DType, MAX_RANK, Meta, Op, Packed, Tensor, View};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple};
+
+/// A matrix packed for products with it: `matmul`'s b. `Context.pack` makes it. It never changes.
+#[pyclass(frozen, module = "adead", name = "Packed")]
+pub struct PyPacked(pub Packed);
+
+#[pymethods]
+impl PyPacked {
+    /// The dimensions K and N, in this order however the matrix was given.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.0.shape().dims())
+    }
+
+    /// The dtype of the matrix that was packed.
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        self.0.dtype().name()
+    }
+
+    /// Bytes of memory that it takes.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.0.bytes()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("{:?}", self.0)
+    }
+}
+
+/// An operand while a call lasts.
+pub enum Operand<'py> {
+    /// None.
+    Absent,
+    Tensor(Bound<'py, PyTensor>),
+    Packed(Bound<'py, PyPacked>),
+    /// An array that is read where it is.
+    Array(Exported<'py>, Meta),
+    /// A value that was made for the call.
+    Own(Tensor),
+}
+
+impl<'py> Operand<'py> {
+    /// A tensor, a packed matrix, an array, what has DLPack, or None.
+    pub fn new(object: &Bound<'py, PyAny>) -> Result<Operand<'py>> {
+        if let Ok(tensor) = object.cast::<PyTensor>() {
+            return Ok(Operand::Tensor(tensor.clone()));
+        }
+        if object.is_none() {
+            return Ok(Operand::Absent);
+        }
+        if let Ok(packed) = object.cast::<PyPacked>() {
+            return Ok(Operand::Packed(packed.clone()));
+        }
+        if Exported::is_there(object) {
+            let array = Exported::new(object)?;
+            let meta = array.meta()?;
+            return Ok(match array.is_plain(&meta) {
+                true => Operand::Array(array, meta),
+                false => Operand::Own(copied(&array, &meta)?),
+            });
+        }
+        if dlpack::is_there(object)? {
+            return Ok(Operand::Own(dlpack::tensor(object, None)?));
+        }
+        Err(wrong_type(format!(
+            "an operand is a tensor, an array or None, not a {}: adead.Tensor(…) makes one of numbers and lists",
+            object.get_type().name()?
+        )))
+    }
+
+    /// It as core reads it.
+    pub fn view(&self) -> Option<View<'_>> {
+        match self {
+            Operand::Absent => None,
+            Operand::Tensor(tensor) => Some(tensor.get().0.view()),
+            Operand::Packed(packed) => Some(View::packed(&packed.get().0)),
+            // SAFETY: the array is plain, aligned, and exported while this lives. That another thread writes to it
+            // meanwhile is its writer's mistake, as with NumPy, and gives some bits or others.
+            Operand::Array(array, meta) => Some(unsafe { View::from_raw(array.start(), meta) }),
+            Operand::Own(tensor) => Some(tensor.view()),
+        }
+    }
+
+    /// A tensor; arrays are copied.
+    pub fn tensor(&self) -> Result<Tensor> {
+        match self {
+            Operand::Tensor(tensor) => Ok(tensor.get().0.clone()),
+            Operand::Array(array, meta) => copied(array, meta),
+            Operand::Own(tensor) => Ok(tensor.clone()),
+            Operand::Absent => Err(wrong_type("a tensor is needed here, not None".into())),
+            Operand::Packed(_) => Err(wrong_type("a tensor is needed here, not a packed matrix".into())),
+        }
+    }
+}
+
+/// A tensor with a copy of an array.
+pub fn copied(array: &Exported<'_>, meta: &Meta) -> Result<Tensor> {
+    if array.is_plain(meta) {
+        let bytes = array.bytes();
+        return detached_copy(array.py(), bytes.len(), || Tensor::from_bytes(bytes, meta.dtype, meta.shape.dims()));
+    }
+    let mut bytes = reserved(meta.bytes())?;
+    // SAFETY: it has room for as many bytes as are said, and every element is written.
+    unsafe {
+        if let Some(to) = std::ptr::NonNull::new(bytes.as_mut_ptr()) {
+            array.gather(to, meta);
+        }
+        bytes.set_len(meta.bytes());
+    }
+    Ok(Tensor::from_bytes(&bytes, meta.dtype, meta.shape.dims())?)
+}
+
+/// Room for values, without aborting where there is none.
+pub fn reserved<T>(count: usize) -> Result<Vec<T>> {
+    let mut room = Vec::new();
+    if room.try_reserve_exact(count).is_err() {
+        let size = size_of::<T>();
+        fail!(OutOfMemory, "{count} times {size} bytes of host memory were asked for: refused by the system");
+    }
+    Ok(room)
+}
+
+/// A tensor of anything: an array, what has DLPack, a number, nested sequences of numbers; cast where a dtype is given.
+/// Floats become f32, ints i64.
+pub fn tensor_of(ctx: &Context, object: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Tensor> {
+    if !is_number(object) && !object.is_instance_of::<PyList>() && !object.is_instance_of::<PyTuple>() {
+        let tensor = Operand::new(object)?.tensor()?;
+        return cast(ctx, tensor, dtype);
+    }
+    let mut numbers = Numbers { dims: Vec::new(), values: Vec::new(), integers: true };
+    numbers.read(object, 0)?;
+    let Numbers { dims, values, integers } = numbers;
+    let exact = dtype.unwrap_or(if integers && !values.is_empty() { DType::I64 } else { DType::default() });
+    if exact.is_float() {
+        // Of a large int the f64 nearest to it, and of that the f32: as NumPy does.
+        let values: Vec<f32> = values.iter().map(|value| value.float() as f32).collect();
+        return cast(ctx, Tensor::new(&values, &dims)?, dtype);
+    }
+    let values: Vec<i64> = values.iter().map(Number::integer).collect::<Result<_>>()?;
+    for &value in &values {
+        let fits = match exact {
+            DType::I32 => i32::try_from(value).is_ok(),
+            DType::U32 => u32::try_from(value).is_ok(),
+            _ => true,
+        };
+        if !fits {
+            fail!(InvalidArgument, "{value} is no {exact}");
+        }
+    }
+    cast(ctx, Tensor::new(&values, &dims)?, dtype)
+}
+
+fn cast(ctx: &Context, tensor: Tensor, dtype: Option<DType>) -> Result<Tensor> {
+    match dtype {
+        Some(to) if to != tensor.dtype() => {
+            Ok(ctx.run(Op::Cast, &Attrs { dtype: Some(to), ..Attrs::default() }, &[Some(&tensor)])?)
+        }
+        _ => Ok(tensor),
+    }
+}
+
+/// Whether it is a number: an operator's other operand then is a scalar.
+pub fn is_number(object: &Bound<'_, PyAny>) -> bool {
+    object.is_instance_of::<PyFloat>() || object.is_instance_of::<PyInt>()
+}
+
+/// A number as a scalar of a dtype, as an operator's other operand.
+pub fn scalar(ctx: &Context, number: &Bound<'_, PyAny>, dtype: DType) -> Result<Tensor> {
+    let value = Tensor::new(&[number.extract::<f64>()? as f32], &[])?;
+    cast(ctx, value, Some(dtype).filter(|dtype| dtype.is_float()))
+}
+
+#[derive(Clone, Copy)]
+enum Number {
+    Float(f64),
+    Integer(i64),
+}
+
+impl Number {
+    fn float(&self) -> f64 {
+        match *self {
+            Number::Float(value) => value,
+            Number::Integer(value) => value as f64,
+        }
+    }
+
+    fn integer(&self) -> Result<i64> {
+        match *self {
+            Number::Integer(value) => Ok(value),
+            Number::Float(value) => fail!(DtypeMismatch, "{value} is a float, and the dtype one of integers"),
+        }
+    }
+}
+
+/// Nested sequences, read in order.
+struct Numbers {
+    /// The lengths of the first sequence of each depth.
+    dims: Vec<usize>,
+    values: Vec<Number>,
+    integers: bool,
+}
+
+impl Numbers {
+    fn read(&mut self, object: &Bound<'_, PyAny>, depth: usize) -> Result<()> {
+        if object.is_instance_of::<PyBool>() {
+            return Err(wrong_type("a tensor has no dtype for bools".into()));
+        }
+        let number = match () {
+            () if object.is_instance_of::<PyInt>() => Some(Number::Integer(object.extract()?)),
+            () if object.is_instance_of::<PyFloat>() => Some(Number::Float(object.extract()?)),
+            () => None,
+        };
+        if let Some(number) = number {
+            if depth != self.dims.len() {
+                fail!(ShapeMismatch, "a number stands where a sequence of {} should", self.dims[depth]);
+            }
+            self.integers &= matches!(number, Number::Integer(_));
+            self.values.push(number);
+            return Ok(());
+        }
+        if !object.is_instance_of::<PyList>() && !object.is_instance_of::<PyTuple>() {
+            return Err(wrong_type(format!("a {} is no number", object.get_type().name()?)));
+        }
+        let length = object.len()?;
+        match self.dims.get(depth) {
+            None if self.values.is_empty() && depth < MAX_RANK => self.dims.push(length),
+            Some(&expected) if expected == length => {}
+            Some(expected) => fail!(ShapeMismatch, "a sequence has {length} entries and one beside it {expected}"),
+            None => fail!(ShapeMismatch, "a sequence stands where a number should, {depth} deep"),
+        }
+        if self.values.try_reserve(length).is_err() {
+            fail!(OutOfMemory, "there is no memory for {length} more numbers");
+        }
+        for item in object.try_iter()? {
+            self.read(&item?, depth + 1)?;
+        }
+        Ok(())
+    }
+}

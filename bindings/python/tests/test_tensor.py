@@ -1,0 +1,314 @@
+"""Tensors: values in and out, NumPy, pickling, operators."""
+
+import array
+import copy
+import gc
+import io
+import math
+import pickle
+import weakref
+
+import numpy
+import pytest
+
+import adead
+
+
+def test_numbers_and_lists():
+    t = adead.Tensor([[1.0, 2], [3, 4]])
+    assert (t.shape, t.dtype, t.ndim, t.size, t.nbytes, len(t)) == ((2, 2), "f32", 2, 4, 16, 2)
+    assert t.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert adead.Tensor([1, 2]).dtype == "i64"
+    assert adead.Tensor(5).shape == ()
+    assert adead.Tensor([]).dtype == "f32"
+    assert adead.Tensor([[], []]).shape == (2, 0)
+    assert adead.Tensor([1, 2], "u32").tolist() == [1, 2]
+    assert adead.Tensor([1, 2], dtype="bf16").tolist() == [1.0, 2.0]
+    assert adead.Tensor([0, 1, 2, 3, 4, 5], shape=(2, 3)).shape == (2, 3)
+    assert adead.Tensor([0.1]).item() == numpy.float32(0.1)
+
+
+@pytest.mark.parametrize(
+    "data, error",
+    [
+        ([[1.0], [2.0, 3.0]], adead.ShapeMismatchError),
+        ([[1.0], 2.0], adead.ShapeMismatchError),
+        ([1.0, [2.0]], adead.ShapeMismatchError),
+        ([True], TypeError),
+        (["x"], TypeError),
+        (object(), TypeError),
+        (None, TypeError),
+        (numpy.zeros(3), adead.DtypeMismatchError),
+        (numpy.zeros(3, dtype=">f4"), adead.DtypeMismatchError),
+        (b"abc", adead.DtypeMismatchError),
+    ],
+)
+def test_what_is_no_tensor(data, error):
+    with pytest.raises(error):
+        adead.Tensor(data)
+
+
+def test_integers_must_fit():
+    with pytest.raises(adead.InvalidArgumentError, match="4294967296 is no u32"):
+        adead.Tensor([2**32], "u32")
+    with pytest.raises(adead.DtypeMismatchError):
+        adead.Tensor([1.5], "i32")
+    with pytest.raises(adead.InvalidArgumentError, match="no dtype 'f64'"):
+        adead.Tensor([1.5], "f64")
+    with pytest.raises(OverflowError):
+        adead.Tensor([2**63])
+
+
+def test_lists_that_contain_themselves():
+    endless = [1.0]
+    endless[0] = endless
+    with pytest.raises(adead.ShapeMismatchError):
+        adead.Tensor(endless)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "i32", "i64", "u32"])
+def test_numpy_in_and_out_without_a_copy(dtype):
+    names = {"f32": "float32", "f16": "float16", "i32": "int32", "i64": "int64", "u32": "uint32"}
+    a = numpy.arange(24, dtype=names[dtype]).reshape(2, 3, 4)
+    t = adead.asarray(a)
+    assert (t.dtype, t.shape) == (dtype, (2, 3, 4))
+    back = numpy.asarray(t)
+    assert back.dtype == a.dtype and (back == a).all()
+    assert back.ctypes.data == a.ctypes.data
+    assert not back.flags.writeable
+    assert numpy.asarray(adead.Tensor(a)).ctypes.data != a.ctypes.data
+    assert t.tobytes() == a.tobytes()
+
+
+def test_the_array_lives_as_long_as_the_tensor():
+    a = numpy.arange(1000, dtype=numpy.float32)
+    watched = weakref.ref(a)
+    t = adead.asarray(a)
+    rows = t[10:20].reshape(2, 5)
+    del a, t
+    gc.collect()
+    assert watched() is not None and rows.tolist()[1][4] == 19.0
+    del rows
+    gc.collect()
+    assert watched() is None
+
+
+def test_strided_arrays():
+    a = numpy.arange(60, dtype=numpy.float32).reshape(3, 4, 5)
+    for view in (a.T, a[::2], a[:, ::-1], a[..., 1], a[:, 1:3, 2:], numpy.broadcast_to(a[0, 0], (7, 5)), a[:, :0]):
+        assert (numpy.asarray(adead.Tensor(view)) == view).all()
+        assert (numpy.asarray(adead.neg(view)) == -view).all()
+    with pytest.raises(adead.InvalidArgumentError):
+        adead.asarray(a.T, copy=False)
+    askew = numpy.frombuffer(bytes(1) + a.tobytes(), dtype=numpy.float32, offset=1)
+    assert not askew.flags.aligned
+    assert adead.Tensor(askew).tobytes() == adead.asarray(askew).tobytes() == a.tobytes()
+
+
+def test_asarray():
+    t = adead.Tensor([1.0])
+    assert adead.asarray(t) is t
+    assert adead.asarray(t, copy=True) is not t
+    a = array.array("f", [1, 2, 3])
+    assert adead.asarray(a, copy=False).tolist() == [1, 2, 3]
+    assert adead.asarray([1.5], "f16").dtype == "f16"
+    with pytest.raises(adead.InvalidArgumentError):
+        adead.asarray([1.5], copy=False)
+    with pytest.raises(adead.InvalidArgumentError):
+        adead.asarray(a, "f16", copy=False)
+    # While it is shared it can't be resized.
+    kept = adead.asarray(a)
+    with pytest.raises(BufferError):
+        a.append(4)
+    del kept
+    gc.collect()
+    a.append(4)
+
+
+def test_bf16_goes_through_bytes():
+    t = adead.Tensor([1.5, -2.0], "bf16")
+    assert t.tobytes() == numpy.array([0x3FC0, 0xC000], dtype=numpy.uint16).tobytes()
+    assert adead.Tensor.frombytes(t.tobytes(), "bf16", 2).tolist() == [1.5, -2.0]
+    with pytest.raises(BufferError, match="bf16"):
+        memoryview(t)
+    with pytest.raises(adead.DtypeMismatchError, match="bf16"):
+        t.numpy()
+    with pytest.raises(adead.ShapeMismatchError):
+        adead.Tensor.frombytes(b"abc", "bf16", 2)
+
+
+def test_array_protocol():
+    t = adead.Tensor([[1.0, 2.0]])
+    assert t.__array__(numpy.float64).dtype == numpy.float64
+    assert t.__array__(copy=True).flags.writeable
+    assert t.__array__().base is not None
+    with pytest.raises(ValueError):
+        t.__array__(numpy.float64, copy=False)
+    assert numpy.asarray(t, dtype=numpy.float64).tolist() == [[1.0, 2.0]]
+    assert numpy.stack([t, t]).shape == (2, 1, 2)
+    assert t.numpy().tolist() == t.tolist()
+    with pytest.raises(TypeError):
+        numpy.exp(t)
+
+
+def test_buffer_protocol():
+    t = adead.Tensor([[1.0, 2.0], [3.0, 4.0]])
+    view = memoryview(t)
+    assert (view.format, view.shape, view.strides, view.readonly, view.itemsize) == ("f", (2, 2), (8, 4), True, 4)
+    assert view.tolist() == t.tolist()
+    assert bytes(t) == t.tobytes()
+    with pytest.raises((BufferError, TypeError)):
+        io.BytesIO(b"12345678").readinto(t)
+    assert t.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    scalar = memoryview(adead.Tensor(2.0))
+    assert scalar.ndim == 0 and scalar[()] == 2.0
+    assert memoryview(adead.Tensor.zeros((3, 0, 2))).nbytes == 0
+
+
+@pytest.mark.parametrize("dtype", adead.DTYPES)
+def test_pickling(dtype):
+    t = adead.Tensor([[1, 2, 3], [4, 5, 6]], dtype)
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        same = pickle.loads(pickle.dumps(t, protocol))
+        assert (same.dtype, same.shape, same.tobytes()) == (t.dtype, t.shape, t.tobytes())
+    buffers = []
+    data = pickle.dumps(t, 5, buffer_callback=buffers.append)
+    assert len(buffers) == 1 and buffers[0].raw().nbytes == t.nbytes
+    assert pickle.loads(data, buffers=buffers).tobytes() == t.tobytes()
+
+
+def test_large_pickles_travel_out_of_band():
+    t = adead.Tensor.zeros(1 << 20)
+    buffers = []
+    assert len(pickle.dumps(t, 5, buffer_callback=buffers.append)) < 300
+    assert copy.copy(t) is t and copy.deepcopy([t])[0] is t
+
+
+def test_indexing():
+    t = adead.Tensor(numpy.arange(24, dtype=numpy.int64).reshape(4, 3, 2))
+    assert t[1].shape == (3, 2) and t[-1][-1].tolist() == [22, 23]
+    assert t[1:3].shape == (2, 3, 2) and t[2:1].shape == (0, 3, 2) and t[:99].shape == (4, 3, 2)
+    assert [row.shape for row in t] == [(3, 2)] * 4
+    assert t[3][2][1].item() == 23 == int(t[3][2][1])
+    for index in (4, -5):
+        with pytest.raises(IndexError):
+            t[index]
+    with pytest.raises(adead.UnsupportedError):
+        t[::2]
+    with pytest.raises(TypeError):
+        t["x"]
+    with pytest.raises(TypeError):
+        adead.Tensor(1.0)[0]
+
+
+def test_scalars():
+    assert float(adead.Tensor([[2.5]])) == 2.5 and bool(adead.Tensor(1)) and not bool(adead.Tensor(0.0))
+    with pytest.raises(adead.ShapeMismatchError):
+        adead.Tensor([1.0, 2.0]).item()
+
+
+def test_repr_says_what_it_is():
+    assert repr(adead.Tensor([[0.1, 2.0]])) == "Tensor(f32[1, 2], [[0.1, 2.0]])"
+    assert repr(adead.Tensor([1] * 9)) == "Tensor(i64[9], [1, 1, 1, 1, 1, 1, …])"
+    assert repr(adead.Tensor(0.5)) == "Tensor(f32[], 0.5)"
+    assert repr(adead.Tensor.zeros((1 << 40, 0))) == "Tensor(f32[1099511627776, 0], [])"
+
+
+def test_too_much_is_an_error():
+    with pytest.raises(adead.OutOfMemoryError):
+        adead.Tensor.zeros((1 << 40,))
+    with pytest.raises(adead.InvalidArgumentError):
+        adead.Tensor.zeros((1 << 62, 1 << 62))
+    with pytest.raises(adead.InvalidArgumentError, match="-1"):
+        adead.Tensor.zeros((-1,))
+    with pytest.raises(adead.OutOfMemoryError):
+        adead.Tensor.zeros((1 << 55, 0)).tolist()
+
+
+def test_operators():
+    a, b = adead.Tensor([[1.0, 2.0], [3.0, 4.0]]), adead.Tensor([[2.0, 2.0], [4.0, 4.0]])
+    assert (a + b).tolist() == [[3, 4], [7, 8]] and (a - b).tolist() == [[-1, 0], [-1, 0]]
+    assert (a * b).tolist() == [[2, 4], [12, 16]] and (a / b).tolist() == [[0.5, 1], [0.75, 1]]
+    assert (a @ b).tolist() == [[10, 10], [22, 22]] and (-a).tolist() == [[-1, -2], [-3, -4]]
+    assert abs(-a).tolist() == a.tolist() and a.T.tolist() == [[1, 3], [2, 4]]
+    assert (a + 1).tolist() == (1 + a).tolist() == [[2, 3], [4, 5]]
+    assert (1 - a).tolist() == [[0, -1], [-2, -3]] and (2 / a).tolist()[0] == [2, 1]
+    assert (adead.Tensor([1.0], "f16") * 3).dtype == "f16"
+    array = numpy.array([[1, 0], [0, 1]], dtype=numpy.float32)
+    assert type(array @ a) is type(a @ array) is type(array - a) is adead.Tensor
+    assert (array @ a).tolist() == (a @ array).tolist() == a.tolist()
+    assert (array - a).tolist() == [[0, -2], [-3, -3]]
+    for wrong in ("x", [1.0], None):
+        with pytest.raises(TypeError):
+            a + wrong
+    with pytest.raises(TypeError):
+        a @ 2
+    with pytest.raises(adead.DtypeMismatchError):
+        adead.Tensor([1]) + 1
+
+
+def test_operations_are_the_same_everywhere():
+    x = adead.Tensor([[0.5, -1.0, 2.0], [1.0, 0.0, -3.0]])
+    ctx = adead.Context("cpu")
+    unary = ["neg", "abs", "exp", "log", "sqrt", "rsqrt", "relu", "sigmoid", "tanh", "gelu", "silu", "softmax", "sum"]
+    for name in unary:
+        first = getattr(adead, name)(x).tobytes()
+        assert first == getattr(ctx, name)(x).tobytes() == getattr(x, name)().tobytes(), name
+        assert first == ctx.run(name, [x]).tobytes() == getattr(adead, name)(numpy.asarray(x)).tobytes(), name
+    assert set(adead.OPERATIONS) <= set(adead.__all__)
+    for name in adead.OPERATIONS:
+        assert callable(getattr(ctx, name)) and (name == "concat" or callable(getattr(x, name)))
+
+
+def test_arguments():
+    x = adead.Tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert adead.sum(x, axis=0).tolist() == adead.sum(x, 0).tolist() == x.sum(axis="0").tolist() == [4, 6]
+    assert x.sum("all").item() == 10 == x.sum().item()
+    assert x.sum(1, True).shape == (2, 1) == x.sum(1, keepdim=1).shape
+    assert adead.matmul(x, x, alpha=0.5, trans_b=True).tolist() == [[2.5, 5.5], [5.5, 12.5]]
+    assert adead.matmul(a=x, b=x).tolist() == (x @ x).tolist()
+    assert x.transpose(perm=(1, 0)).tolist() == x.transpose([-1, 0]).tolist() == x.T.tolist()
+    assert x.cast("f16").dtype == "f16" and x.argmax(axis=1, dtype="u32").dtype == "u32"
+    assert x.scale(numpy.float32(0.1)).tobytes() == x.scale(0.1).tobytes() == (x * 0.1).tobytes()
+    assert x.softmax(numpy.int64(-1)).tobytes() == x.softmax().tobytes() == x.softmax(axis=None).tobytes()
+    assert adead.concat([x, x], axis=1).shape == (2, 4)
+    assert adead.layernorm(x, None, adead.Tensor([1.0, 2.0])).shape == (2, 2)
+    w = adead.Tensor([[1.0, 0.0], [0.0, 1.0]])
+    assert x.ffn(w, None, w).tolist() == x.tolist() == adead.ffn(x, w, None, w, activation="none").tolist()
+    assert adead.Tensor(2.0).transpose([]).item() == 2.0
+
+
+@pytest.mark.parametrize(
+    "call, error, text",
+    [
+        (lambda x: x.relu(1), TypeError, "at most 0"),
+        (lambda x: adead.relu(), adead.InvalidArgumentError, r"operand 0 \(x\) is missing"),
+        (lambda x: adead.matmul(b=x), adead.InvalidArgumentError, r"operand 0 \(a\) is missing"),
+        (lambda x: adead.relu(None), adead.InvalidArgumentError, "relu"),
+        (lambda x: adead.relu(x, x=x), TypeError, "twice"),
+        (lambda x: x.sum(foo=1), TypeError, "no parameter 'foo'"),
+        (lambda x: x.softmax(7), adead.InvalidArgumentError, "axis"),
+        (lambda x: x.softmax(0.5), adead.InvalidArgumentError, "'0.5' is no value of axis"),
+        (lambda x: x.softmax("x"), adead.InvalidArgumentError, "'x' is no value of axis"),
+        (lambda x: x.cast("f64"), adead.InvalidArgumentError, "no dtype 'f64'"),
+        (lambda x: x.sum(keepdim=3), adead.InvalidArgumentError, "'3' is no value of keepdim"),
+        (lambda x: x.transpose([0, 0]), adead.InvalidArgumentError, "perm"),
+        (lambda x: x.softmax(object()), TypeError, "axis can't be a object"),
+        (lambda x: adead.add(x, 1), TypeError, "an operand is a tensor"),
+        (lambda x: adead.default_context().run("nothing", [x]), adead.InvalidArgumentError, "no operation 'nothing'"),
+        (lambda x: adead.default_context().run("relu", [x], axis=1), adead.InvalidArgumentError, "no attribute 'axis'"),
+        (lambda x: adead.matmul(x, adead.Tensor.zeros((4, 5))), adead.ShapeMismatchError, r"\(3\) must equal B's rows \(4\)"),
+        (lambda x: adead.Context("cpu").relu(adead.default_context().pack(x)), adead.InvalidArgumentError, "packed"),
+    ],
+)
+def test_what_is_wrong_is_said(call, error, text):
+    x = adead.Tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    with pytest.raises(error, match=text):
+        call(x)
+
+
+def test_constants_of_exact_floats():
+    # 0.1's nearest f32, rounded once from the f64.
+    x = adead.Tensor([1.0])
+    for value in (0.1, 1 / 3, 1e-45, 3.4028234663852886e38, math.inf, 16777217.0):
+        assert x.scale(value).tobytes() == numpy.float32(value).tobytes()

@@ -1,0 +1,142 @@
+//! The package `adead` for Zig projects. The library is built by cargo from the sources around this folder, or taken from where it
+//! is installed:
+//!
+//!     const adead = b.dependency("adead", .{ .target = target, .optimize = optimize });
+//!     exe.root_module.addImport("adead", adead.module("adead"));
+
+const std = @import("std");
+const compat = @import("build/compat.zig");
+
+/// Where the C interface is.
+const Library = struct { include: std.Build.LazyPath, folder: std.Build.LazyPath };
+
+pub fn build(b: *std.Build) void {
+    const target = b.standardTargetOptions(.{});
+    const optimize = b.standardOptimizeOption(.{});
+    const linkage = b.option(std.builtin.LinkMode, "linkage", "How to link libadead (default: static)") orelse .static;
+    const prefix = b.option([]const u8, "adead-prefix", "Where adead is installed (default: cargo builds it)");
+    const cargo = b.option([]const u8, "cargo", "The cargo that builds it (default: cargo)") orelse "cargo";
+    const folder = b.option([]const u8, "cargo-target-dir", "Where cargo builds (default: target/ of the sources)");
+    const library = if (prefix) |it| installed(b, it) else built(b, cargo, folder);
+    // For who has a way of their own, such as @cImport.
+    b.addNamedLazyPath("include", library.include);
+    b.addNamedLazyPath("lib", library.folder);
+
+    const header = b.addTranslateC(.{
+        .root_source_file = library.include.path(b, "adead.h"),
+        .target = target,
+        .optimize = optimize,
+    });
+    const c = header.addModule("c");
+    c.link_libc = true;
+    switch (linkage) {
+        .static => {
+            c.addObjectFile(library.folder.path(b, "libadead.a"));
+            c.linkSystemLibrary("unwind", .{});
+        },
+        .dynamic => {
+            c.addLibraryPath(library.folder);
+            c.addRPath(library.folder);
+            c.linkSystemLibrary("adead", .{ .use_pkg_config = .no });
+        },
+    }
+    const adead = b.addModule("adead", .{
+        .root_source_file = b.path("src/adead.zig"),
+        .target = target,
+        .optimize = optimize,
+        .imports = &.{.{ .name = "c", .module = c }},
+    });
+    tests(b, adead, library.include, target, optimize);
+}
+
+fn installed(b: *std.Build, prefix: []const u8) Library {
+    const root: std.Build.LazyPath = .{ .cwd_relative = prefix };
+    return .{ .include = root.path(b, "include"), .folder = root.path(b, "lib") };
+}
+
+/// Cargo knows best whether there is something to do, so it is always asked.
+fn built(b: *std.Build, cargo: []const u8, folder: ?[]const u8) Library {
+    const to: std.Build.LazyPath = if (folder) |it| .{ .cwd_relative = it } else b.path("../../target");
+    const run = b.addSystemCommand(&.{ cargo, "build", "--release", "--locked", "--quiet", "-p", "adead-artifact" });
+    run.addArg("--manifest-path");
+    run.addFileArg(b.path("../../Cargo.toml"));
+    run.addArg("--target-dir");
+    run.addDirectoryArg(to);
+    run.setName("cargo build libadead");
+    run.has_side_effects = true;
+    // What the static library has of an unwinder is for itself alone, as in cmake/build.cmake.
+    const own = b.addSystemCommand(&.{ "objcopy", "--localize-symbol=_Unwind_Backtrace" });
+    own.addFileArg(to.path(b, "release/libadead.a"));
+    const archive = own.addOutputFileArg("libadead.a");
+    own.step.dependOn(&run.step);
+    // As it is installed: the shared library under the name that programs ask for.
+    const files = b.addWriteFiles();
+    files.step.dependOn(&run.step);
+    _ = files.addCopyFile(to.path(b, "release/libadead.so"), "libadead.so");
+    _ = files.addCopyFile(to.path(b, "release/libadead.so"), "libadead.so.0");
+    _ = files.addCopyFile(archive, "libadead.a");
+    return .{ .include = b.path("../../include"), .folder = files.getDirectory() };
+}
+
+/// `zig build test`: what tests/ has, and every conformance case. `zig build conformance -- --list` lists them.
+fn tests(
+    b: *std.Build,
+    adead: *std.Build.Module,
+    include: std.Build.LazyPath,
+    target: std.Build.ResolvedTarget,
+    optimize: std.builtin.OptimizeMode,
+) void {
+    const step = b.step("test", "Run the tests and the conformance cases");
+    const api = b.addTest(.{ .root_module = program(b, "tests/api.zig", adead, target, optimize) });
+    step.dependOn(&b.addRunArtifact(api).step);
+
+    const cases = b.addTranslateC(.{ .root_source_file = b.path("../../tests/c/cases.h"), .target = target, .optimize = optimize });
+    cases.addIncludePath(include);
+    const root = program(b, "tests/conformance.zig", adead, target, optimize);
+    root.addImport("cases", cases.createModule());
+    root.addIncludePath(include);
+    root.addCSourceFiles(.{ .root = b.path("../../tests/c"), .files = &.{ "cases.c", "sha256.c" } });
+    const runner = b.addExecutable(.{ .name = "conformance", .root_module = root });
+    const all = b.addRunArtifact(runner);
+    all.addDirectoryArg(b.path("../../tests/conformance/cases"));
+    step.dependOn(&all.step);
+    const some = b.addRunArtifact(runner);
+    compat.passArguments(b, some);
+    b.step("conformance", "The conformance runner, with arguments").dependOn(&some.step);
+
+    // Apart, since a driver in software takes its time. Skipped where there is no GPU.
+    const kernels = b.addOptions();
+    kernels.addOptionPath("vecadd", b.path("../../examples/kernels/vecadd.spv"));
+    kernels.addOptionPath("reduce", b.path("../../examples/kernels/reduce.spv"));
+    const on_gpu = program(b, "tests/gpu.zig", adead, target, optimize);
+    on_gpu.addImport("kernels", kernels.createModule());
+    const gpu = b.addRunArtifact(b.addTest(.{ .name = "gpu", .root_module = on_gpu }));
+    gpu.has_side_effects = true;
+    b.step("gpu", "Run the tests of GPUs").dependOn(&gpu.step);
+
+    const examples = b.step("examples", "Run the examples");
+    for ([_][]const u8{ "quickstart", "same_bits" }) |name| {
+        const example = program(b, b.fmt("examples/{s}.zig", .{name}), adead, target, optimize);
+        const exe = b.addExecutable(.{ .name = name, .root_module = example });
+        const install = b.addInstallArtifact(exe, .{});
+        examples.dependOn(&install.step);
+        examples.dependOn(&b.addRunArtifact(exe).step);
+    }
+    const flat = b.addExecutable(.{ .name = "flat", .root_module = program(b, "tests/flat.zig", adead, target, optimize) });
+    b.step("flat", "100,000 cycles of everything leave no memory behind").dependOn(&b.addRunArtifact(flat).step);
+}
+
+fn program(
+    b: *std.Build,
+    path: []const u8,
+    adead: *std.Build.Module,
+    target: std.Build.ResolvedTarget,
+    optimize: std.builtin.OptimizeMode,
+) *std.Build.Module {
+    return b.createModule(.{
+        .root_source_file = b.path(path),
+        .target = target,
+        .optimize = optimize,
+        .imports = &.{.{ .name = "adead", .module = adead }},
+    });
+}

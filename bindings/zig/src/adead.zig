@@ -1,0 +1,90 @@
+//! adead for Zig: tensor operations with the same bits on every device.
+//!
+//! A thin layer over the C interface: errors as an error set with `lastError()` for the text, slices, `deinit`. README.md is the
+//! guide. What is called `c` is adead.h as the build system translates it.
+
+const std = @import("std");
+pub const c = @import("c");
+
+const context = @import("context.zig");
+const enums = @import("enums.zig");
+const gpu_ = @import("gpu.zig");
+const machine = @import("hardware.zig");
+const memory = @import("memory.zig");
+const program = @import("program.zig");
+const tensor = @import("tensor.zig");
+
+pub const operations = @import("operations.zig");
+
+pub const Error = enums.Error;
+pub const Status = enums.Status;
+pub const statusOf = enums.statusOf;
+pub const check = enums.check;
+
+pub const DType = enums.DType;
+pub const Op = enums.Op;
+pub const Activation = enums.Activation;
+pub const GeluForm = enums.GeluForm;
+pub const ContractLevel = enums.ContractLevel;
+pub const Priority = enums.Priority;
+pub const DeviceKind = enums.DeviceKind;
+pub const Mode = enums.Mode;
+pub const Family = enums.Family;
+pub const Format = enums.Format;
+pub const Direction = enums.Direction;
+
+pub const Context = context.Context;
+pub const Packed = context.Packed;
+pub const Explanation = context.Explanation;
+pub const Tensor = tensor.Tensor;
+pub const Attrs = tensor.Attrs;
+pub const Buffer = gpu_.Buffer;
+pub const Kernel = gpu_.Kernel;
+pub const Operand = gpu_.Operand;
+pub const Event = gpu_.Event;
+pub const Download = gpu_.Download;
+pub const Timestamp = gpu_.Timestamp;
+pub const Recording = gpu_.Recording;
+pub const Stream = gpu_.Stream;
+pub const Program = program.Program;
+pub const Slot = program.Slot;
+pub const Binding = program.Binding;
+pub const Outcome = program.Outcome;
+pub const Trace = program.Trace;
+pub const Allocator = memory.Allocator;
+pub const Arena = memory.Arena;
+pub const Layout = memory.Layout;
+pub const Hardware = machine.Hardware;
+pub const DeviceInfo = machine.DeviceInfo;
+
+pub const hardware = machine.hardware;
+pub const gpuCount = machine.gpuCount;
+pub const gpuInfo = machine.gpuInfo;
+pub const gpuBackendCount = machine.gpuBackendCount;
+pub const gpuBackendInfo = machine.gpuBackendInfo;
+
+/// Opens the best GPU: everything that a Context does.
+pub const gpu = Context.openGpu;
+
+/// All axes: the operation works on the row-major flattening of everything.
+pub const all_axes: i32 = c.ADEAD_AXIS_ALL;
+/// A wait without an end.
+pub const forever: u64 = std.math.maxInt(u64);
+/// A threshold that is none: the costs decide.
+pub const no_threshold: usize = std.math.maxInt(usize);
+pub const max_rank = c.ADEAD_MAX_RANK;
+
+/// The text of the last call on this thread that failed. Valid until the next one fails.
+pub fn lastError() [:0]const u8 {
+    return std.mem.span(c.adead_last_error());
+}
+
+/// The version of the library.
+pub fn version() [:0]const u8 {
+    return std.mem.span(c.adead_version());
+}
+
+/// The version of the arithmetic contract: libraries that answer the same compute the same bits.
+pub fn contractVersion() [:0]const u8 {
+    return std.mem.span(c.adead_contract_version());
+}

@@ -1,0 +1,281 @@
+//! Contexts: opened devices, what is made on them, and which of them computes.
+
+const std = @import("std");
+const c = @import("c");
+const enums = @import("enums.zig");
+const gpu = @import("gpu.zig");
+const hardware = @import("hardware.zig");
+const operations = @import("operations.zig");
+const program = @import("program.zig");
+const tensor = @import("tensor.zig");
+const Attrs = tensor.Attrs;
+const Error = enums.Error;
+const Tensor = tensor.Tensor;
+const check = enums.check;
+
+/// Opened devices, and every operation on them. Threads may share one.
+pub const Context = struct {
+    handle: ?*c.adead_context = null,
+
+    /// How to open a context. What is left out is what the environment says, else the core's default.
+    pub const Options = struct {
+        /// The CPU's instruction set: "avx512", "avx2", "sse2", "neon", "portable".
+        isa: ?[:0]const u8 = null,
+        /// CPU threads.
+        threads: ?usize = null,
+    };
+
+    /// Opens a device by name: "auto", "cpu", "cuda", "vulkan:1", a part of a GPU's name, its UUID. null is what the environment
+    /// and adead.toml say, else "auto".
+    pub fn open(name: ?[:0]const u8, options: Options) Error!Context {
+        var raw = enums.context_options;
+        if (options.isa) |isa| raw.isa = isa.ptr;
+        if (options.threads) |threads| raw.threads = threads;
+        var out: Context = .{};
+        try check(c.adead_context_open(if (name) |it| it.ptr else null, &raw, &out.handle));
+        return out;
+    }
+
+    /// Opens the best GPU. BackendUnavailable, and lastError() says why there is none.
+    pub fn openGpu() Error!Context {
+        var out: Context = .{};
+        try check(c.adead_gpu_open(&out.handle));
+        return out;
+    }
+
+    /// Closes it. What it made stays.
+    pub fn deinit(self: Context) void {
+        c.adead_context_destroy(self.handle);
+    }
+
+    /// What the context's device is.
+    pub fn device(self: Context) Error!hardware.DeviceInfo {
+        var out: hardware.DeviceInfo = .{ .raw = hardware.sized(c.adead_device_info) };
+        try check(c.adead_context_device_info(self.handle, &out.raw));
+        return out;
+    }
+
+    /// How many devices the context can use.
+    pub fn deviceCount(self: Context) Error!usize {
+        var out: usize = 0;
+        try check(c.adead_context_device_count(self.handle, &out));
+        return out;
+    }
+
+    /// What device `index` of those is.
+    pub fn deviceAt(self: Context, index: usize) Error!hardware.DeviceInfo {
+        var out: hardware.DeviceInfo = .{ .raw = hardware.sized(c.adead_device_info) };
+        try check(c.adead_context_device_at(self.handle, index, &out.raw));
+        return out;
+    }
+
+    /// The memory of the context's GPU, or of the host where it has none: total, free, held, used, allocations.
+    pub fn memory(self: Context) Error!c.adead_memory_use {
+        var out = hardware.sized(c.adead_memory_use);
+        try check(c.adead_memory(self.handle, &out));
+        return out;
+    }
+
+    /// Gives back what the context keeps for its next work: scratch memory and threads.
+    pub fn trim(self: Context) Error!void {
+        try check(c.adead_context_trim(self.handle));
+    }
+
+    // Operations: each in operations.zig, which is generated; run() takes any of them.
+
+    /// Any operation; Tensor.none where an optional operand is absent.
+    pub fn run(self: Context, op: enums.Op, operands: []const Tensor, attrs: Attrs) Error!Tensor {
+        var out: Tensor = .{};
+        try check(c.adead_op_run(self.handle, @intFromEnum(op), @ptrCast(operands.ptr), operands.len, attrs.handle, &out.handle));
+        return out;
+    }
+
+    pub const matmul = operations.matmul;
+    pub const dot = operations.dot;
+    pub const add = operations.add;
+    pub const sub = operations.sub;
+    pub const mul = operations.mul;
+    pub const div = operations.div;
+    pub const scale = operations.scale;
+    pub const neg = operations.neg;
+    pub const abs = operations.abs;
+    pub const exp = operations.exp;
+    pub const log = operations.log;
+    pub const sqrt = operations.sqrt;
+    pub const rsqrt = operations.rsqrt;
+    pub const relu = operations.relu;
+    pub const sigmoid = operations.sigmoid;
+    pub const tanh = operations.tanh;
+    pub const gelu = operations.gelu;
+    pub const silu = operations.silu;
+    pub const softmax = operations.softmax;
+    pub const sum = operations.sum;
+    pub const mean = operations.mean;
+    pub const max = operations.max;
+    pub const argmax = operations.argmax;
+    pub const layernorm = operations.layernorm;
+    pub const rmsnorm = operations.rmsnorm;
+    pub const attention = operations.attention;
+    pub const ffn = operations.ffn;
+    pub const embedding = operations.embedding;
+    pub const transpose = operations.transpose;
+    pub const concat = operations.concat;
+    pub const cast = operations.cast;
+
+    /// Packs a matrix that is multiplied with many times: b is [K, N], or [N, K] if `trans_b`.
+    pub fn pack(self: Context, b: Tensor, trans_b: bool) Error!Packed {
+        var out: Packed = .{};
+        try check(c.adead_packed_create(self.handle, b.handle, @intFromBool(trans_b), &out.handle));
+        return out;
+    }
+
+    // Which device.
+
+    /// The device for work on that many elements, by its index for deviceAt().
+    pub fn select(self: Context, elements: usize) Error!usize {
+        var out: usize = 0;
+        try check(c.adead_select(self.handle, elements, &out));
+        return out;
+    }
+
+    /// On which device run() with the same arguments would run, why, and what every device would take. Runs nothing.
+    pub fn explain(self: Context, op: enums.Op, operands: []const Tensor, attrs: Attrs) Error!Explanation {
+        var out: Explanation = .{ .raw = hardware.sized(c.adead_explanation) };
+        try check(c.adead_explain(self.handle, @intFromEnum(op), @ptrCast(operands.ptr), operands.len, attrs.handle, &out.raw));
+        return out;
+    }
+
+    /// From how many elements on operations of a family go to a GPU; `no_threshold` lets the costs decide.
+    pub fn setThreshold(self: Context, family: enums.Family, elements: usize) Error!void {
+        try check(c.adead_context_set_threshold(self.handle, @intFromEnum(family), elements));
+    }
+
+    /// Sends everything to one of the context's devices by its id; null lets the costs decide.
+    pub fn force(self: Context, id: ?[:0]const u8) Error!void {
+        try check(c.adead_context_force(self.handle, if (id) |it| it.ptr else null));
+    }
+
+    /// Runs a program with tensors bound to its slots.
+    pub const runProgram = program.run;
+
+    // Memory, kernels and streams: gpu.zig.
+
+    /// A buffer with a copy of these values.
+    pub fn buffer(self: Context, comptime T: type, values: []const T) Error!gpu.Buffer {
+        const bytes = std.mem.sliceAsBytes(values);
+        var out: gpu.Buffer = .{};
+        try check(c.adead_buffer_create(self.handle, bytes.ptr, bytes.len, &out.handle));
+        return out;
+    }
+
+    /// A buffer of so many bytes, zeroed.
+    pub fn bufferZeroed(self: Context, bytes: usize) Error!gpu.Buffer {
+        var out: gpu.Buffer = .{};
+        try check(c.adead_buffer_create(self.handle, null, bytes, &out.handle));
+        return out;
+    }
+
+    pub const loadSpirv = gpu.Kernel.loadSpirv;
+    pub const loadSpirvBytes = gpu.Kernel.loadSpirvBytes;
+    pub const loadPtx = gpu.Kernel.loadPtx;
+    pub const loadPtxBytes = gpu.Kernel.loadPtxBytes;
+    pub const loadCubin = gpu.Kernel.loadCubin;
+    pub const loadCubinBytes = gpu.Kernel.loadCubinBytes;
+    pub const createPipeline = gpu.Kernel.createPipeline;
+
+    /// Enqueues a kernel, with buffers in the order of their set and binding, and its push constants' bytes. It returns at once;
+    /// reading a buffer, or wait(), waits.
+    pub fn dispatch(self: Context, kernel: gpu.Kernel, buffers: []const gpu.Buffer, groups: [3]u32, push: []const u8) Error!void {
+        try check(c.adead_dispatch_with(self.handle, kernel.handle, @ptrCast(buffers.ptr), buffers.len, push.ptr, push.len, &groups));
+    }
+
+    /// Waits until everything that the context enqueued has finished.
+    pub fn wait(self: Context) Error!void {
+        try check(c.adead_wait(self.handle));
+    }
+
+    /// The point after everything that the context enqueued so far.
+    pub fn event(self: Context) Error!gpu.Event {
+        var out: gpu.Event = .{};
+        try check(c.adead_event_create(self.handle, &out.handle));
+        return out;
+    }
+
+    /// A stream on the context's device.
+    pub fn stream(self: Context) Error!gpu.Stream {
+        return self.streamWith(.normal);
+    }
+
+    /// A stream with a priority: on an NVIDIA GPU through CUDA the work of `.high` begins before that of other streams where both
+    /// wait; elsewhere it is an ordinary stream.
+    pub fn streamWith(self: Context, priority: enums.Priority) Error!gpu.Stream {
+        var out: gpu.Stream = .{};
+        try check(c.adead_stream_create_with(self.handle, @intFromEnum(priority), &out.handle));
+        return out;
+    }
+};
+
+/// A right operand of matrix products, laid out in advance for them. Threads may share one.
+pub const Packed = struct {
+    handle: ?*c.adead_packed = null,
+
+    pub fn deinit(self: Packed) void {
+        c.adead_packed_destroy(self.handle);
+    }
+
+    /// Context.matmul with this as b: the same result, and no time spent on packing.
+    pub fn matmul(self: Packed, ctx: Context, a: Tensor, options: operations.MatmulOptions) Error!Tensor {
+        var raw = enums.matmul_options;
+        if (options.trans_a) |flag| raw.trans_a = @intFromBool(flag);
+        if (options.trans_b) |flag| raw.trans_b = @intFromBool(flag);
+        if (options.alpha) |alpha| raw.alpha = alpha;
+        if (options.beta) |beta| raw.beta = beta;
+        if (options.activation) |activation| raw.activation = @intFromEnum(activation);
+        raw.c = options.c.handle;
+        raw.bias = options.bias.handle;
+        var out: Tensor = .{};
+        try check(c.adead_packed_matmul(ctx.handle, a.handle, self.handle, &raw, &out.handle));
+        return out;
+    }
+
+    /// K and N, in this order however b was given.
+    pub fn dims(self: Packed) Error![2]usize {
+        var out: [*c]const usize = null;
+        try check(c.adead_packed_dims(self.handle, &out));
+        return .{ out[0], out[1] };
+    }
+
+    /// The dtype of what was packed.
+    pub fn dtype(self: Packed) Error!enums.DType {
+        var out: c.adead_dtype = 0;
+        try check(c.adead_packed_dtype(self.handle, &out));
+        return @enumFromInt(out);
+    }
+
+    /// Bytes of memory that the packed elements take.
+    pub fn bytes(self: Packed) Error!usize {
+        var out: usize = 0;
+        try check(c.adead_packed_bytes(self.handle, &out));
+        return out;
+    }
+};
+
+/// A choice of a device with its reason and what every device would take; `raw` has the numbers.
+pub const Explanation = struct {
+    raw: c.adead_explanation,
+
+    /// How to open the chosen device.
+    pub fn id(self: *const Explanation) [:0]const u8 {
+        return hardware.text(&self.raw.id);
+    }
+    pub fn reason(self: *const Explanation) [:0]const u8 {
+        return hardware.text(&self.raw.reason);
+    }
+    pub fn family(self: *const Explanation) enums.Family {
+        return @enumFromInt(self.raw.family);
+    }
+    /// In the order of the context's devices.
+    pub fn estimates(self: *const Explanation) []const c.adead_estimate {
+        return self.raw.estimates[0..self.raw.estimate_count];
+    }
+};

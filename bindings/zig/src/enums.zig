@@ -1,0 +1,336 @@
+// Generated from include/adead.h and the table of operations by
+// `ADEAD_BLESS=1 cargo test -p adead-c --test languages`; don't edit.
+const c = @import("c");
+
+/// What a call returns. The numbers never change.
+pub const Status = enum(c.adead_status) {
+    /// No error.
+    ok = c.ADEAD_OK,
+    /// An argument is out of range, missing or contradictory.
+    invalid_argument = c.ADEAD_INVALID_ARGUMENT,
+    /// Ranks or dimensions don't fit each other.
+    shape_mismatch = c.ADEAD_SHAPE_MISMATCH,
+    /// An element type is not taken here, or two differ.
+    dtype_mismatch = c.ADEAD_DTYPE_MISMATCH,
+    /// Host or device memory ran out, or a limit set by the caller did.
+    out_of_memory = c.ADEAD_OUT_OF_MEMORY,
+    /// The device asked for is not on this machine, or its driver is missing.
+    backend_unavailable = c.ADEAD_BACKEND_UNAVAILABLE,
+    /// The device stopped answering; it stays lost.
+    device_lost = c.ADEAD_DEVICE_LOST,
+    /// A user kernel is malformed or was refused by the driver.
+    invalid_kernel = c.ADEAD_INVALID_KERNEL,
+    /// A program is malformed; the text gives the offset.
+    invalid_program = c.ADEAD_INVALID_PROGRAM,
+    /// Well-formed, but not something this device or version does.
+    unsupported = c.ADEAD_UNSUPPORTED,
+    /// The result is not there yet.
+    not_ready = c.ADEAD_NOT_READY,
+    /// The operating system refused a file or a stream.
+    io = c.ADEAD_IO,
+    /// A fault of adead itself (a caught panic). Please report it.
+    internal = c.ADEAD_INTERNAL,
+    _,
+};
+
+/// The type of elements.
+pub const DType = enum(c.adead_dtype) {
+    /// IEEE-754 binary32.
+    f32 = c.ADEAD_DTYPE_F32,
+    /// IEEE-754 binary16, storage only.
+    f16 = c.ADEAD_DTYPE_F16,
+    /// bfloat16, storage only.
+    bf16 = c.ADEAD_DTYPE_BF16,
+    /// 32-bit signed integer.
+    i32 = c.ADEAD_DTYPE_I32,
+    /// 64-bit signed integer.
+    i64 = c.ADEAD_DTYPE_I64,
+    /// 32-bit unsigned integer.
+    u32 = c.ADEAD_DTYPE_U32,
+    _,
+};
+
+/// The operations. The numbers never change; new ones come behind.
+pub const Op = enum(c.adead_op) {
+    /// `alpha*(a*b) + beta*c + bias`, then an activation.
+    matmul = c.ADEAD_OP_MATMUL,
+    /// The inner product of two vectors.
+    dot = c.ADEAD_OP_DOT,
+    /// `a + b`.
+    add = c.ADEAD_OP_ADD,
+    /// `a - b`.
+    sub = c.ADEAD_OP_SUB,
+    /// `a*b`, element by element.
+    mul = c.ADEAD_OP_MUL,
+    /// `a / b`.
+    div = c.ADEAD_OP_DIV,
+    /// `x*alpha`.
+    scale = c.ADEAD_OP_SCALE,
+    /// `-x`.
+    neg = c.ADEAD_OP_NEG,
+    /// `|x|`.
+    abs = c.ADEAD_OP_ABS,
+    /// `e^x`.
+    exp = c.ADEAD_OP_EXP,
+    /// The natural logarithm.
+    log = c.ADEAD_OP_LOG,
+    /// The square root.
+    sqrt = c.ADEAD_OP_SQRT,
+    /// `1 / sqrt(x)`.
+    rsqrt = c.ADEAD_OP_RSQRT,
+    /// `max(x, 0)`.
+    relu = c.ADEAD_OP_RELU,
+    /// `1 / (1 + e^-x)`.
+    sigmoid = c.ADEAD_OP_SIGMOID,
+    /// The hyperbolic tangent.
+    tanh = c.ADEAD_OP_TANH,
+    /// The Gaussian error linear unit.
+    gelu = c.ADEAD_OP_GELU,
+    /// `x*sigmoid(x)`.
+    silu = c.ADEAD_OP_SILU,
+    /// `e^x` over its sum, along an axis.
+    softmax = c.ADEAD_OP_SOFTMAX,
+    /// The sum along an axis or of all.
+    sum = c.ADEAD_OP_SUM,
+    /// The mean along an axis or of all.
+    mean = c.ADEAD_OP_MEAN,
+    /// The maximum along an axis or of all.
+    max = c.ADEAD_OP_MAX,
+    /// The lowest index of the maximum.
+    argmax = c.ADEAD_OP_ARGMAX,
+    /// Mean and variance normalised over the last axis.
+    layernorm = c.ADEAD_OP_LAYERNORM,
+    /// Root mean square normalised over the last axis.
+    rmsnorm = c.ADEAD_OP_RMSNORM,
+    /// Softmax-weighted values: scaled dot-product attention.
+    attention = c.ADEAD_OP_ATTENTION,
+    /// Two matrix products with an activation between them.
+    ffn = c.ADEAD_OP_FFN,
+    /// Rows of a table by id.
+    embedding = c.ADEAD_OP_EMBEDDING,
+    /// The axes permuted.
+    transpose = c.ADEAD_OP_TRANSPOSE,
+    /// Tensors joined along an axis.
+    concat = c.ADEAD_OP_CONCAT,
+    /// Another element type.
+    cast = c.ADEAD_OP_CAST,
+    _,
+};
+
+/// What follows a matrix product.
+pub const Activation = enum(c.adead_activation) {
+    /// Nothing.
+    none = c.ADEAD_ACTIVATION_NONE,
+    /// `relu`.
+    relu = c.ADEAD_ACTIVATION_RELU,
+    /// `sigmoid`.
+    sigmoid = c.ADEAD_ACTIVATION_SIGMOID,
+    /// `tanh`.
+    tanh = c.ADEAD_ACTIVATION_TANH,
+    /// `gelu_tanh`.
+    gelu_tanh = c.ADEAD_ACTIVATION_GELU_TANH,
+    /// `gelu_erf`.
+    gelu_erf = c.ADEAD_ACTIVATION_GELU_ERF,
+    /// `silu`.
+    silu = c.ADEAD_ACTIVATION_SILU,
+    _,
+};
+
+/// Which form of gelu.
+pub const GeluForm = enum(c.adead_gelu_form) {
+    /// By the error function.
+    erf = c.ADEAD_GELU_ERF,
+    /// By tanh.
+    tanh = c.ADEAD_GELU_TANH,
+    _,
+};
+
+/// Whose work begins first.
+pub const Priority = enum(c.adead_priority) {
+    /// As most streams.
+    normal = c.ADEAD_PRIORITY_NORMAL,
+    /// Before the others: short work whose result is waited for, beside work that takes long.
+    high = c.ADEAD_PRIORITY_HIGH,
+    _,
+};
+
+/// How a device keeps the arithmetic contract.
+pub const ContractLevel = enum(c.adead_contract_level) {
+    /// Its own instructions have the contract's bits.
+    native = c.ADEAD_CONTRACT_NATIVE,
+    /// Some primitive is put together from others, exactly but more slowly.
+    emulated = c.ADEAD_CONTRACT_EMULATED,
+    _,
+};
+
+/// What kind of device.
+pub const DeviceKind = enum(c.adead_device_kind) {
+    /// The processor: its memory is the host's.
+    cpu = c.ADEAD_KIND_CPU,
+    /// A GPU with memory of its own behind a bus.
+    discrete = c.ADEAD_KIND_DISCRETE,
+    /// A GPU in the processor, on the same memory chips.
+    integrated = c.ADEAD_KIND_INTEGRATED,
+    /// A GPU, or a part of one, that a hypervisor lends.
+    virtual = c.ADEAD_KIND_VIRTUAL,
+    /// A GPU that is a program on the processor.
+    software = c.ADEAD_KIND_SOFTWARE,
+    _,
+};
+
+/// Where work should run.
+pub const Mode = enum(c.adead_mode) {
+    /// On the processor: no GPU, or one with less than 2 GB.
+    cpu = c.ADEAD_MODE_CPU,
+    /// On both: a GPU with 2 to 4 GB.
+    hybrid = c.ADEAD_MODE_HYBRID,
+    /// On the GPU: one with 4 GB or more.
+    gpu = c.ADEAD_MODE_GPU,
+    _,
+};
+
+/// Operations that cost alike.
+pub const Family = enum(c.adead_family) {
+    /// Matrix products: matmul, ffn.
+    matmul = c.ADEAD_FAMILY_MATMUL,
+    /// attention.
+    attention = c.ADEAD_FAMILY_ATTENTION,
+    /// A few instructions for each element: add, mul, relu, cast.
+    elementwise = c.ADEAD_FAMILY_ELEMENTWISE,
+    /// A polynomial for each element: exp, log, tanh, sigmoid, gelu.
+    function = c.ADEAD_FAMILY_FUNCTION,
+    /// Along an axis: sum, max, dot, softmax, the norms.
+    reduction = c.ADEAD_FAMILY_REDUCTION,
+    /// No arithmetic: transpose, concat, embedding.
+    move = c.ADEAD_FAMILY_MOVE,
+    _,
+};
+
+/// What a program is or was decoded from.
+pub const Format = enum(c.adead_format) {
+    /// adead's own container.
+    adead = c.ADEAD_FORMAT_ADEAD,
+    /// The binary of AGPU.
+    agpu = c.ADEAD_FORMAT_AGPU,
+    /// AGPU's instructions as hexadecimal text.
+    hex = c.ADEAD_FORMAT_HEX,
+    /// The hybrid container, of which the AGPU program is taken.
+    ahyb = c.ADEAD_FORMAT_AHYB,
+    /// Assembler text.
+    text = c.ADEAD_FORMAT_TEXT,
+    _,
+};
+
+/// Which way a slot's contents go.
+pub const Direction = enum(c.adead_direction) {
+    /// The caller supplies it.
+    in = c.ADEAD_DIRECTION_IN,
+    /// The program makes it.
+    out = c.ADEAD_DIRECTION_OUT,
+    /// Both.
+    both = c.ADEAD_DIRECTION_BOTH,
+    _,
+};
+
+/// Why a call failed: one error for each status. `lastError()` has the text.
+pub const Error = error{
+    /// An argument is out of range, missing or contradictory.
+    InvalidArgument,
+    /// Ranks or dimensions don't fit each other.
+    ShapeMismatch,
+    /// An element type is not taken here, or two differ.
+    DtypeMismatch,
+    /// Host or device memory ran out, or a limit set by the caller did.
+    OutOfMemory,
+    /// The device asked for is not on this machine, or its driver is missing.
+    BackendUnavailable,
+    /// The device stopped answering; it stays lost.
+    DeviceLost,
+    /// A user kernel is malformed or was refused by the driver.
+    InvalidKernel,
+    /// A program is malformed; the text gives the offset.
+    InvalidProgram,
+    /// Well-formed, but not something this device or version does.
+    Unsupported,
+    /// The result is not there yet.
+    NotReady,
+    /// The operating system refused a file or a stream.
+    Io,
+    /// A fault of adead itself (a caught panic). Please report it.
+    Internal,
+};
+
+/// The error of a status, or nothing.
+pub fn check(status: c.adead_status) Error!void {
+    return switch (@as(Status, @enumFromInt(status))) {
+        .ok => {},
+        .invalid_argument => error.InvalidArgument,
+        .shape_mismatch => error.ShapeMismatch,
+        .dtype_mismatch => error.DtypeMismatch,
+        .out_of_memory => error.OutOfMemory,
+        .backend_unavailable => error.BackendUnavailable,
+        .device_lost => error.DeviceLost,
+        .invalid_kernel => error.InvalidKernel,
+        .invalid_program => error.InvalidProgram,
+        .unsupported => error.Unsupported,
+        .not_ready => error.NotReady,
+        .io => error.Io,
+        .internal => error.Internal,
+        // A newer library's: its text says what it is.
+        _ => error.Internal,
+    };
+}
+
+/// The status of an error.
+pub fn statusOf(err: Error) Status {
+    return switch (err) {
+        error.InvalidArgument => .invalid_argument,
+        error.ShapeMismatch => .shape_mismatch,
+        error.DtypeMismatch => .dtype_mismatch,
+        error.OutOfMemory => .out_of_memory,
+        error.BackendUnavailable => .backend_unavailable,
+        error.DeviceLost => .device_lost,
+        error.InvalidKernel => .invalid_kernel,
+        error.InvalidProgram => .invalid_program,
+        error.Unsupported => .unsupported,
+        error.NotReady => .not_ready,
+        error.Io => .io,
+        error.Internal => .internal,
+    };
+}
+
+/// The defaults of adead_context_options.
+pub const context_options: c.adead_context_options = .{
+    .struct_size = @sizeOf(c.adead_context_options),
+    .isa = null,
+    .threads = 0,
+};
+
+/// The defaults of adead_matmul_options.
+pub const matmul_options: c.adead_matmul_options = .{
+    .struct_size = @sizeOf(c.adead_matmul_options),
+    .trans_a = 0,
+    .trans_b = 0,
+    .alpha = 1.0,
+    .beta = 0.0,
+    .c = null,
+    .bias = null,
+    .activation = c.ADEAD_ACTIVATION_NONE,
+    .reserved = 0,
+};
+
+/// The defaults of adead_attention_options.
+pub const attention_options: c.adead_attention_options = .{
+    .struct_size = @sizeOf(c.adead_attention_options),
+    .mask = null,
+    .causal = 0,
+    .scale = 0.0,
+};
+
+/// The defaults of adead_run_options.
+pub const run_options: c.adead_run_options = .{
+    .struct_size = @sizeOf(c.adead_run_options),
+    .memory_limit = 1073741824,
+    .parallel = 0,
+    .reserved = 0,
+};

@@ -1,0 +1,166 @@
+//! Allocators that give the same offsets everywhere, and layouts of matrices.
+
+const std = @import("std");
+const c = @import("c");
+const enums = @import("enums.zig");
+const hardware = @import("hardware.zig");
+const Error = enums.Error;
+const check = enums.check;
+
+/// Blocks in one region of host memory: the same calls give the same offsets, on every machine. One thread at a time.
+pub const Allocator = struct {
+    handle: ?*c.adead_allocator = null,
+
+    /// `blocks` blocks of `block_size` bytes, a power of two; 0 is the core's default.
+    pub fn init(block_size: usize, blocks: usize) Error!Allocator {
+        var out: Allocator = .{};
+        try check(c.adead_allocator_create(block_size, blocks, &out.handle));
+        return out;
+    }
+
+    pub fn deinit(self: Allocator) void {
+        c.adead_allocator_destroy(self.handle);
+    }
+
+    /// The offset of at least `bytes` bytes.
+    pub fn alloc(self: Allocator, bytes: usize) Error!usize {
+        var out: usize = 0;
+        try check(c.adead_allocator_alloc(self.handle, bytes, &out));
+        return out;
+    }
+
+    /// Gives back the allocation at `offset`.
+    pub fn free(self: Allocator, offset: usize) Error!void {
+        try check(c.adead_allocator_free(self.handle, offset));
+    }
+
+    /// Frees everything.
+    pub fn reset(self: Allocator) Error!void {
+        try check(c.adead_allocator_reset(self.handle));
+    }
+
+    /// The memory of the allocation at `offset`, until it is freed or the allocator reset or gone.
+    pub fn memory(self: Allocator, offset: usize) Error![]u8 {
+        var pointer: ?*anyopaque = null;
+        var bytes: usize = 0;
+        try check(c.adead_allocator_pointer(self.handle, offset, &pointer));
+        try check(c.adead_allocator_size(self.handle, offset, &bytes));
+        const first: [*]u8 = @ptrCast(pointer orelse return &.{});
+        return first[0..bytes];
+    }
+
+    /// block_size, capacity, used, available, largest_free, high_water, live.
+    pub fn report(self: Allocator) Error!c.adead_allocator_stats {
+        var out = hardware.sized(c.adead_allocator_stats);
+        try check(c.adead_allocator_report(self.handle, &out));
+        return out;
+    }
+};
+
+/// Scratch memory: an allocation advances a pointer, and everything is released together. One thread at a time.
+pub const Arena = struct {
+    handle: ?*c.adead_arena = null,
+
+    /// `bytes` bytes, growing to `limit`; 0 is the core's default, and no limit.
+    pub fn init(bytes: usize, limit: usize) Error!Arena {
+        var out: Arena = .{};
+        try check(c.adead_arena_create(bytes, limit, &out.handle));
+        return out;
+    }
+
+    pub fn deinit(self: Arena) void {
+        c.adead_arena_destroy(self.handle);
+    }
+
+    /// Bytes on a multiple of `alignment`, until the arena is reset or gone.
+    pub fn alloc(self: Arena, bytes: usize, alignment: usize) Error![]u8 {
+        var out: ?*anyopaque = null;
+        try check(c.adead_arena_alloc(self.handle, bytes, alignment, &out));
+        const first: [*]u8 = @ptrCast(out orelse return &.{});
+        return first[0..bytes];
+    }
+
+    /// Releases everything. The memory stays with the arena.
+    pub fn reset(self: Arena) Error!void {
+        try check(c.adead_arena_reset(self.handle));
+    }
+
+    /// The bytes taken, padding included.
+    pub fn used(self: Arena) Error!usize {
+        var out: usize = 0;
+        try check(c.adead_arena_used(self.handle, &out));
+        return out;
+    }
+
+    /// The bytes that the arena has from the system.
+    pub fn capacity(self: Arena) Error!usize {
+        var out: usize = 0;
+        try check(c.adead_arena_capacity(self.handle, &out));
+        return out;
+    }
+};
+
+/// How the elements of a row-major matrix are arranged: `element` bytes each, 1, 2, 4 or 8. It never changes.
+pub const Layout = struct {
+    handle: ?*c.adead_layout = null,
+
+    /// Tiles one after the other, each row-major within.
+    pub fn optimizeMatrix(element: usize, rows: usize, cols: usize, tile_size: usize) Error!Layout {
+        var out: Layout = .{};
+        try check(c.adead_layout_optimize_matrix(element, rows, cols, tile_size, &out.handle));
+        return out;
+    }
+
+    /// Rows that begin at multiples of `alignment` bytes.
+    pub fn aligned(element: usize, rows: usize, cols: usize, alignment: usize) Error!Layout {
+        var out: Layout = .{};
+        try check(c.adead_layout_align(element, rows, cols, alignment, &out.handle));
+        return out;
+    }
+
+    /// Structures of `stride` fields become an array of each field.
+    pub fn coalesce(element: usize, elements: usize, stride: usize) Error!Layout {
+        var out: Layout = .{};
+        try check(c.adead_layout_coalesce(element, elements, stride, &out.handle));
+        return out;
+    }
+
+    /// Morton (Z) order.
+    pub fn morton(element: usize, rows: usize, cols: usize) Error!Layout {
+        var out: Layout = .{};
+        try check(c.adead_layout_morton(element, rows, cols, &out.handle));
+        return out;
+    }
+
+    pub fn deinit(self: Layout) void {
+        c.adead_layout_destroy(self.handle);
+    }
+
+    /// Rows and columns as laid out, with the padding.
+    pub fn dims(self: Layout) Error![2]usize {
+        var out: [2]usize = .{ 0, 0 };
+        try check(c.adead_layout_dims(self.handle, &out[0], &out[1]));
+        return out;
+    }
+
+    /// Bytes of the plain matrix, and as laid out.
+    pub fn bytes(self: Layout) Error![2]usize {
+        var out: [2]usize = .{ 0, 0 };
+        try check(c.adead_layout_bytes(self.handle, &out[0], &out[1]));
+        return out;
+    }
+
+    /// Arranges a plain matrix. ShapeMismatch unless both have as many bytes as bytes() says.
+    pub fn arrange(self: Layout, comptime T: type, plain: []const T, to: []T) Error!void {
+        const from = std.mem.sliceAsBytes(plain);
+        const room = std.mem.sliceAsBytes(to);
+        try check(c.adead_layout_arrange(self.handle, from.ptr, from.len, room.ptr, room.len));
+    }
+
+    /// Makes the plain matrix of an arranged one.
+    pub fn restore(self: Layout, comptime T: type, arranged: []const T, to: []T) Error!void {
+        const from = std.mem.sliceAsBytes(arranged);
+        const room = std.mem.sliceAsBytes(to);
+        try check(c.adead_layout_restore(self.handle, from.ptr, from.len, room.ptr, room.len));
+    }
+};

@@ -1,0 +1,313 @@
+// Generated from include/adead.h and the table of operations by
+// `ADEAD_BLESS=1 cargo test -p adead-c --test languages`; don't edit.
+//
+// Every operation, as Context has it: docs/operations.md has shapes, attributes and errors. What an
+// option leaves null has the core's default.
+const enums = @import("enums.zig");
+const Attrs = @import("tensor.zig").Attrs;
+const Context = @import("context.zig").Context;
+const Error = enums.Error;
+const Tensor = @import("tensor.zig").Tensor;
+
+/// What matmul may be given besides.
+pub const MatmulOptions = struct {
+    trans_a: ?bool = null,
+    trans_b: ?bool = null,
+    alpha: ?f32 = null,
+    beta: ?f32 = null,
+    activation: ?enums.Activation = null,
+    c: Tensor = .none,
+    bias: Tensor = .none,
+};
+
+/// What scale may be given besides.
+pub const ScaleOptions = struct {
+    alpha: ?f32 = null,
+};
+
+/// What gelu may be given besides.
+pub const GeluOptions = struct {
+    form: ?enums.GeluForm = null,
+};
+
+/// What softmax may be given besides.
+pub const SoftmaxOptions = struct {
+    axis: ?i32 = null,
+};
+
+/// What sum may be given besides.
+pub const SumOptions = struct {
+    axis: ?i32 = null,
+    keepdim: ?bool = null,
+};
+
+/// What mean may be given besides.
+pub const MeanOptions = struct {
+    axis: ?i32 = null,
+    keepdim: ?bool = null,
+};
+
+/// What max may be given besides.
+pub const MaxOptions = struct {
+    axis: ?i32 = null,
+    keepdim: ?bool = null,
+};
+
+/// What argmax may be given besides.
+pub const ArgmaxOptions = struct {
+    axis: ?i32 = null,
+    keepdim: ?bool = null,
+    dtype: ?enums.DType = null,
+};
+
+/// What layernorm may be given besides.
+pub const LayernormOptions = struct {
+    eps: ?f32 = null,
+    gamma: Tensor = .none,
+    beta: Tensor = .none,
+};
+
+/// What rmsnorm may be given besides.
+pub const RmsnormOptions = struct {
+    eps: ?f32 = null,
+    gamma: Tensor = .none,
+};
+
+/// What attention may be given besides.
+pub const AttentionOptions = struct {
+    causal: ?bool = null,
+    scale: ?f32 = null,
+    mask: Tensor = .none,
+};
+
+/// What ffn may be given besides.
+pub const FfnOptions = struct {
+    activation: ?enums.Activation = null,
+    b1: Tensor = .none,
+    b2: Tensor = .none,
+};
+
+/// What transpose may be given besides.
+pub const TransposeOptions = struct {
+    perm: ?[]const i32 = null,
+};
+
+/// What concat may be given besides.
+pub const ConcatOptions = struct {
+    axis: ?i32 = null,
+};
+
+/// What cast may be given besides.
+pub const CastOptions = struct {
+    dtype: ?enums.DType = null,
+};
+
+/// `alpha*(a*b) + beta*c + bias`, then an activation.
+pub fn matmul(ctx: Context, a: Tensor, b: Tensor, options: MatmulOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.matmul, "trans_a", options.trans_a);
+    try attrs.give(.matmul, "trans_b", options.trans_b);
+    try attrs.give(.matmul, "alpha", options.alpha);
+    try attrs.give(.matmul, "beta", options.beta);
+    try attrs.give(.matmul, "activation", options.activation);
+    return ctx.run(.matmul, &.{ a, b, options.c, options.bias }, attrs);
+}
+
+/// The inner product of two vectors.
+pub fn dot(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
+    return ctx.run(.dot, &.{ a, b }, .{});
+}
+
+/// `a + b`.
+pub fn add(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
+    return ctx.run(.add, &.{ a, b }, .{});
+}
+
+/// `a - b`.
+pub fn sub(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
+    return ctx.run(.sub, &.{ a, b }, .{});
+}
+
+/// `a*b`, element by element.
+pub fn mul(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
+    return ctx.run(.mul, &.{ a, b }, .{});
+}
+
+/// `a / b`.
+pub fn div(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
+    return ctx.run(.div, &.{ a, b }, .{});
+}
+
+/// `x*alpha`.
+pub fn scale(ctx: Context, x: Tensor, options: ScaleOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.scale, "alpha", options.alpha);
+    return ctx.run(.scale, &.{x}, attrs);
+}
+
+/// `-x`.
+pub fn neg(ctx: Context, x: Tensor) Error!Tensor {
+    return ctx.run(.neg, &.{x}, .{});
+}
+
+/// `|x|`.
+pub fn abs(ctx: Context, x: Tensor) Error!Tensor {
+    return ctx.run(.abs, &.{x}, .{});
+}
+
+/// `e^x`.
+pub fn exp(ctx: Context, x: Tensor) Error!Tensor {
+    return ctx.run(.exp, &.{x}, .{});
+}
+
+/// The natural logarithm.
+pub fn log(ctx: Context, x: Tensor) Error!Tensor {
+    return ctx.run(.log, &.{x}, .{});
+}
+
+/// The square root.
+pub fn sqrt(ctx: Context, x: Tensor) Error!Tensor {
+    return ctx.run(.sqrt, &.{x}, .{});
+}
+
+/// `1 / sqrt(x)`.
+pub fn rsqrt(ctx: Context, x: Tensor) Error!Tensor {
+    return ctx.run(.rsqrt, &.{x}, .{});
+}
+
+/// `max(x, 0)`.
+pub fn relu(ctx: Context, x: Tensor) Error!Tensor {
+    return ctx.run(.relu, &.{x}, .{});
+}
+
+/// `1 / (1 + e^-x)`.
+pub fn sigmoid(ctx: Context, x: Tensor) Error!Tensor {
+    return ctx.run(.sigmoid, &.{x}, .{});
+}
+
+/// The hyperbolic tangent.
+pub fn tanh(ctx: Context, x: Tensor) Error!Tensor {
+    return ctx.run(.tanh, &.{x}, .{});
+}
+
+/// The Gaussian error linear unit.
+pub fn gelu(ctx: Context, x: Tensor, options: GeluOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.gelu, "form", options.form);
+    return ctx.run(.gelu, &.{x}, attrs);
+}
+
+/// `x*sigmoid(x)`.
+pub fn silu(ctx: Context, x: Tensor) Error!Tensor {
+    return ctx.run(.silu, &.{x}, .{});
+}
+
+/// `e^x` over its sum, along an axis.
+pub fn softmax(ctx: Context, x: Tensor, options: SoftmaxOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.softmax, "axis", options.axis);
+    return ctx.run(.softmax, &.{x}, attrs);
+}
+
+/// The sum along an axis or of all.
+pub fn sum(ctx: Context, x: Tensor, options: SumOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.sum, "axis", options.axis);
+    try attrs.give(.sum, "keepdim", options.keepdim);
+    return ctx.run(.sum, &.{x}, attrs);
+}
+
+/// The mean along an axis or of all.
+pub fn mean(ctx: Context, x: Tensor, options: MeanOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.mean, "axis", options.axis);
+    try attrs.give(.mean, "keepdim", options.keepdim);
+    return ctx.run(.mean, &.{x}, attrs);
+}
+
+/// The maximum along an axis or of all.
+pub fn max(ctx: Context, x: Tensor, options: MaxOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.max, "axis", options.axis);
+    try attrs.give(.max, "keepdim", options.keepdim);
+    return ctx.run(.max, &.{x}, attrs);
+}
+
+/// The lowest index of the maximum.
+pub fn argmax(ctx: Context, x: Tensor, options: ArgmaxOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.argmax, "axis", options.axis);
+    try attrs.give(.argmax, "keepdim", options.keepdim);
+    try attrs.give(.argmax, "dtype", options.dtype);
+    return ctx.run(.argmax, &.{x}, attrs);
+}
+
+/// Mean and variance normalised over the last axis.
+pub fn layernorm(ctx: Context, x: Tensor, options: LayernormOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.layernorm, "eps", options.eps);
+    return ctx.run(.layernorm, &.{ x, options.gamma, options.beta }, attrs);
+}
+
+/// Root mean square normalised over the last axis.
+pub fn rmsnorm(ctx: Context, x: Tensor, options: RmsnormOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.rmsnorm, "eps", options.eps);
+    return ctx.run(.rmsnorm, &.{ x, options.gamma }, attrs);
+}
+
+/// Softmax-weighted values: scaled dot-product attention.
+pub fn attention(ctx: Context, q: Tensor, k: Tensor, v: Tensor, options: AttentionOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.attention, "causal", options.causal);
+    try attrs.give(.attention, "scale", options.scale);
+    return ctx.run(.attention, &.{ q, k, v, options.mask }, attrs);
+}
+
+/// Two matrix products with an activation between them.
+pub fn ffn(ctx: Context, x: Tensor, w1: Tensor, w2: Tensor, options: FfnOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.ffn, "activation", options.activation);
+    return ctx.run(.ffn, &.{ x, w1, options.b1, w2, options.b2 }, attrs);
+}
+
+/// Rows of a table by id.
+pub fn embedding(ctx: Context, table: Tensor, ids: Tensor) Error!Tensor {
+    return ctx.run(.embedding, &.{ table, ids }, .{});
+}
+
+/// The axes permuted.
+pub fn transpose(ctx: Context, x: Tensor, options: TransposeOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.transpose, "perm", options.perm);
+    return ctx.run(.transpose, &.{x}, attrs);
+}
+
+/// Tensors joined along an axis.
+pub fn concat(ctx: Context, x: []const Tensor, options: ConcatOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.concat, "axis", options.axis);
+    return ctx.run(.concat, x, attrs);
+}
+
+/// Another element type.
+pub fn cast(ctx: Context, x: Tensor, options: CastOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.cast, "dtype", options.dtype);
+    return ctx.run(.cast, &.{x}, attrs);
+}

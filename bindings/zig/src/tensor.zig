@@ -1,0 +1,170 @@
+//! Tensors, and attributes of operations.
+
+const std = @import("std");
+const c = @import("c");
+const enums = @import("enums.zig");
+const Error = enums.Error;
+const check = enums.check;
+const DType = enums.DType;
+
+/// Whether `T` is what elements of a dtype are. f16 is Zig's; bf16 is its bits, as u16.
+fn isElement(comptime T: type, dtype: DType) bool {
+    return switch (T) {
+        f32 => dtype == .f32,
+        f16 => dtype == .f16,
+        u16 => dtype == .bf16 or dtype == .f16,
+        i32 => dtype == .i32,
+        i64 => dtype == .i64,
+        u32 => dtype == .u32,
+        else => @compileError("elements are f32, f16, i32, i64, u32 or, of bf16, u16; not " ++ @typeName(T)),
+    };
+}
+
+fn dtypeOf(comptime T: type) DType {
+    return switch (T) {
+        f32 => .f32,
+        f16 => .f16,
+        i32 => .i32,
+        i64 => .i64,
+        u32 => .u32,
+        else => @compileError("elements are f32, f16, i32, i64 or u32; initBytes takes the others; not " ++ @typeName(T)),
+    };
+}
+
+/// A shaped value. Its contents never change, so threads may share one.
+pub const Tensor = extern struct {
+    handle: ?*c.adead_tensor = null,
+
+    /// An optional operand that is absent.
+    pub const none: Tensor = .{};
+
+    /// A tensor with a copy of these values.
+    pub fn init(comptime T: type, dims: []const usize, values: []const T) Error!Tensor {
+        return initBytes(dtypeOf(T), dims, std.mem.sliceAsBytes(values));
+    }
+
+    /// A tensor with a copy of these bytes: elements in native byte order, row-major.
+    pub fn initBytes(element: DType, dims: []const usize, values: []const u8) Error!Tensor {
+        var out: Tensor = .{};
+        try check(c.adead_tensor_create(@intFromEnum(element), dims.ptr, dims.len, values.ptr, values.len, &out.handle));
+        return out;
+    }
+
+    pub fn zeros(element: DType, dims: []const usize) Error!Tensor {
+        var out: Tensor = .{};
+        try check(c.adead_tensor_zeros(@intFromEnum(element), dims.ptr, dims.len, &out.handle));
+        return out;
+    }
+
+    pub fn deinit(self: Tensor) void {
+        c.adead_tensor_destroy(self.handle);
+    }
+
+    /// Another handle of the same values, without a copy.
+    pub fn clone(self: Tensor) Error!Tensor {
+        var out: Tensor = .{};
+        try check(c.adead_tensor_clone(self.handle, &out.handle));
+        return out;
+    }
+
+    /// The same values in another shape, without a copy.
+    pub fn reshape(self: Tensor, dims: []const usize) Error!Tensor {
+        var out: Tensor = .{};
+        try check(c.adead_tensor_reshape(self.handle, dims.ptr, dims.len, &out.handle));
+        return out;
+    }
+
+    pub fn dtype(self: Tensor) Error!DType {
+        var out: c.adead_dtype = 0;
+        try check(c.adead_tensor_dtype(self.handle, &out));
+        return @enumFromInt(out);
+    }
+
+    /// The dimensions. They belong to the tensor and go with it.
+    pub fn shape(self: Tensor) Error![]const usize {
+        var rank: usize = 0;
+        var dims: [*c]const usize = null;
+        try check(c.adead_tensor_rank(self.handle, &rank));
+        try check(c.adead_tensor_dims(self.handle, &dims));
+        return if (rank == 0) &.{} else dims[0..rank];
+    }
+
+    /// The elements' bytes, native and row-major. They belong to the tensor and its clones and go with the last of them.
+    pub fn bytes(self: Tensor) Error![]const u8 {
+        var length: usize = 0;
+        var data_: ?*const anyopaque = null;
+        try check(c.adead_tensor_bytes(self.handle, &length));
+        try check(c.adead_tensor_data(self.handle, &data_));
+        const first: [*]const u8 = @ptrCast(data_ orelse return &.{});
+        return first[0..length];
+    }
+
+    /// The elements, as bytes() has them. DtypeMismatch if they are not T.
+    pub fn data(self: Tensor, comptime T: type) Error![]const T {
+        if (!isElement(T, try self.dtype())) return error.DtypeMismatch;
+        const all = try self.bytes();
+        if (all.len == 0) return &.{};
+        return std.mem.bytesAsSlice(T, @as([]align(@alignOf(T)) const u8, @alignCast(all)));
+    }
+
+    /// Copies all elements. InvalidArgument unless the slice has exactly as many bytes.
+    pub fn read(self: Tensor, comptime T: type, to: []T) Error!void {
+        if (!isElement(T, try self.dtype())) return error.DtypeMismatch;
+        const room = std.mem.sliceAsBytes(to);
+        try check(c.adead_tensor_read(self.handle, room.ptr, room.len));
+    }
+};
+
+/// Attributes of an operation, each with its default until it is set.
+pub const Attrs = struct {
+    handle: ?*c.adead_attrs = null,
+
+    pub fn deinit(self: Attrs) void {
+        c.adead_attrs_destroy(self.handle);
+    }
+
+    /// Sets an attribute from text, as docs/operations.md lists them: "-1", "0x3f000000", "relu", "1,0,2".
+    pub fn set(self: *Attrs, op: enums.Op, name: [*:0]const u8, value: [*:0]const u8) Error!void {
+        if (self.handle == null) try check(c.adead_attrs_create(&self.handle));
+        try check(c.adead_attrs_set(self.handle, @intFromEnum(op), name, value));
+    }
+
+    /// What an operation's options say of an attribute; nothing if they leave it out.
+    pub fn give(self: *Attrs, op: enums.Op, name: [*:0]const u8, value: anytype) Error!void {
+        const it = value orelse return;
+        var buffer: [16 * c.ADEAD_MAX_RANK]u8 = undefined;
+        const text: [*:0]const u8 = switch (@TypeOf(it)) {
+            bool => if (it) "1" else "0",
+            i32 => if (it == c.ADEAD_AXIS_ALL) "all" else print(&buffer, "{d}", .{it}),
+            f32 => print(&buffer, "0x{x:0>8}", .{@as(u32, @bitCast(it))}),
+            []const i32 => list(&buffer, it),
+            // A number that is no value has no name: the operation refuses the empty word.
+            else => |E| std.enums.tagName(E, it) orelse "",
+        };
+        try self.set(op, name, text);
+    }
+
+    fn print(buffer: []u8, comptime format: []const u8, arguments: anytype) [*:0]const u8 {
+        const text = std.fmt.bufPrint(buffer, format ++ "\x00", arguments) catch unreachable; // An i32 or its like: it fits.
+        return text[0 .. text.len - 1 :0];
+    }
+
+    /// Longer than any permutation of axes can be, it is cut in a way that is none.
+    fn list(buffer: []u8, values: []const i32) [*:0]const u8 {
+        var length: usize = 0;
+        for (values, 0..) |value, i| {
+            const comma = if (i == 0) "" else ",";
+            const room = buffer[length .. buffer.len - 2];
+            const text = std.fmt.bufPrint(room, "{s}{d}", .{ comma, value }) catch {
+                buffer[length] = ',';
+                buffer[length + 1] = '?';
+                length += 2;
+                break;
+            };
+            length += text.len;
+        }
+        if (length == buffer.len) length -= 1;
+        buffer[length] = 0;
+        return buffer[0..length :0];
+    }
+};

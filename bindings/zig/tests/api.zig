@@ -1,0 +1,359 @@
+//! The Zig API on the CPU: what each call gives, and how it fails.
+
+const std = @import("std");
+const adead = @import("adead");
+const Tensor = adead.Tensor;
+const expect = std.testing.expect;
+const expectEqual = std.testing.expectEqual;
+const expectEqualSlices = std.testing.expectEqualSlices;
+const expectEqualStrings = std.testing.expectEqualStrings;
+
+/// The call failed with the error and a text that has these words.
+fn fails(expected: adead.Error, words: []const u8, result: anytype) !void {
+    try std.testing.expectError(expected, result);
+    if (std.mem.indexOf(u8, adead.lastError(), words) == null) {
+        std.debug.print("'{s}' is not in: {s}\n", .{ words, adead.lastError() });
+        return error.OtherText;
+    }
+}
+
+fn values(comptime count: usize, seed: u32) [count]f32 {
+    var all: [count]f32 = undefined;
+    var state = seed;
+    for (&all) |*value| {
+        state = state *% 1664525 +% 1013904223;
+        value.* = (@as(f32, @floatFromInt(state >> 8)) - (1 << 23)) / (1 << 22);
+    }
+    return all;
+}
+
+fn expectSame(a: Tensor, b: Tensor) !void {
+    defer a.deinit();
+    defer b.deinit();
+    try expectEqual(try a.dtype(), try b.dtype());
+    try expectEqualSlices(usize, try a.shape(), try b.shape());
+    try expectEqualSlices(u8, try a.bytes(), try b.bytes());
+}
+
+fn expectValues(expected: []const f32, tensor: Tensor) !void {
+    defer tensor.deinit();
+    try expectEqualSlices(f32, expected, try tensor.data(f32));
+}
+
+fn cpu() !adead.Context {
+    return adead.Context.open("cpu", .{});
+}
+
+test "tensors" {
+    const x = try Tensor.init(f32, &.{ 2, 3 }, &.{ 1, 2, 3, 4, 5, 6 });
+    defer x.deinit();
+    try expectEqual(adead.DType.f32, try x.dtype());
+    try expectEqualSlices(usize, &.{ 2, 3 }, try x.shape());
+    try expectEqual(5, (try x.data(f32))[4]);
+    var copy: [6]f32 = undefined;
+    try x.read(f32, &copy);
+    try expectEqual(6, copy[5]);
+    try fails(error.InvalidArgument, "24", x.read(f32, copy[0..5]));
+    try std.testing.expectError(error.DtypeMismatch, x.data(i64));
+    try fails(error.ShapeMismatch, "", Tensor.init(f32, &.{ 2, 2 }, &.{ 1, 2, 3 }));
+    try fails(error.InvalidArgument, "rank is 9", Tensor.zeros(.f32, &.{ 1, 1, 1, 1, 1, 1, 1, 1, 1 }));
+    try fails(error.InvalidArgument, "77", Tensor.zeros(@enumFromInt(77), &.{1}));
+    try fails(error.InvalidArgument, "tensor is NULL", Tensor.none.shape());
+
+    const scalar = try Tensor.init(i64, &.{}, &.{-8});
+    defer scalar.deinit();
+    try expectEqual(0, (try scalar.shape()).len);
+    try expectEqual(-8, (try scalar.data(i64))[0]);
+    const half = try Tensor.init(f16, &.{2}, &.{ 1, std.math.inf(f16) });
+    defer half.deinit();
+    try expectEqual(0x7c00, (try half.data(u16))[1]);
+    const none = try Tensor.zeros(.i32, &.{ 3, 0 });
+    defer none.deinit();
+    try expectEqual(0, (try none.data(i32)).len);
+
+    const clone = try x.clone();
+    defer clone.deinit();
+    try expectEqual((try x.data(f32)).ptr, (try clone.data(f32)).ptr);
+    const row = try x.reshape(&.{6});
+    defer row.deinit();
+    try fails(error.ShapeMismatch, "", x.reshape(&.{5}));
+}
+
+test "operations: what is left out has the core's default" {
+    const ctx = try cpu();
+    defer ctx.deinit();
+    const x = try Tensor.init(f32, &.{ 4, 6 }, &values(24, 1));
+    defer x.deinit();
+    const w = try Tensor.init(f32, &.{ 5, 6 }, &values(30, 2));
+    defer w.deinit();
+    const bias = try Tensor.init(f32, &.{5}, &values(5, 3));
+    defer bias.deinit();
+    try expectSame(try ctx.softmax(x, .{}), try ctx.softmax(x, .{ .axis = -1 }));
+    try expectSame(try ctx.sum(x, .{}), try ctx.sum(x, .{ .axis = adead.all_axes }));
+    try expectSame(try ctx.transpose(x, .{}), try ctx.transpose(x, .{ .perm = &.{ 1, 0 } }));
+    try expectSame(try ctx.layernorm(x, .{}), try ctx.layernorm(x, .{ .eps = 1e-5 }));
+    const index = try ctx.argmax(x, .{ .axis = 0, .dtype = .u32 });
+    defer index.deinit();
+    try expectEqual(6, (try index.data(u32)).len);
+    const joined = try ctx.concat(&.{ x, x, w }, .{});
+    defer joined.deinit();
+    try expectEqual(13, (try joined.shape())[0]);
+
+    const options: adead.operations.MatmulOptions = .{ .alpha = 0.5, .bias = bias, .activation = .gelu_tanh };
+    var transposed = options;
+    transposed.trans_b = true;
+    const y = try ctx.matmul(x, w, transposed);
+    defer y.deinit();
+    const it = try ctx.pack(w, true);
+    defer it.deinit();
+    try expectEqual([2]usize{ 6, 5 }, try it.dims());
+    try expectEqual(adead.DType.f32, try it.dtype());
+    try expect(try it.bytes() >= 120);
+    try expectSame(try y.clone(), try it.matmul(ctx, x, options));
+
+    var attrs: adead.Attrs = .{};
+    defer attrs.deinit();
+    try attrs.set(.softmax, "axis", "0");
+    try expectSame(try ctx.run(.softmax, &.{x}, attrs), try ctx.softmax(x, .{ .axis = 0 }));
+    try fails(error.InvalidArgument, "axes", attrs.set(.softmax, "axes", "0"));
+    try fails(error.InvalidArgument, "axis", ctx.softmax(x, .{ .axis = 2 }));
+    try fails(error.InvalidArgument, "activation", ctx.ffn(x, w, w, .{ .activation = @enumFromInt(99) }));
+    try fails(error.InvalidArgument, "perm", ctx.transpose(x, .{ .perm = &@as([40]i32, @splat(-2147483648)) }));
+    try fails(error.InvalidArgument, "op is 99", ctx.run(@enumFromInt(99), &.{x}, .{}));
+    try fails(error.ShapeMismatch, "matmul: A is [4, 6] and B is [5, 6]", ctx.matmul(x, w, .{}));
+    try fails(error.InvalidArgument, "", ctx.relu(.none));
+    try expectEqual(adead.Status.shape_mismatch, adead.statusOf(error.ShapeMismatch));
+}
+
+test "contexts and the machine" {
+    const ctx = try cpu();
+    defer ctx.deinit();
+    const info = try ctx.device();
+    try expectEqualStrings("cpu", info.id());
+    try expectEqual(adead.DeviceKind.cpu, info.kind());
+    try expectEqual(null, info.uuid());
+    const arch = info;
+    const pinned = try adead.Context.open("cpu", .{ .isa = arch.arch(), .threads = 2 });
+    defer pinned.deinit();
+    try expectEqual(2, (try pinned.device()).raw.units);
+    try expectEqual(1, try ctx.deviceCount());
+    try expectEqualStrings("cpu", (try ctx.deviceAt(0)).id());
+    try expect((try ctx.memory()).total > 0);
+    try ctx.trim();
+    try fails(error.InvalidArgument, "nowhere", adead.Context.open("nowhere", .{}));
+    try fails(error.InvalidArgument, "abacus", adead.Context.open("cpu", .{ .isa = "abacus" }));
+    try fails(error.BackendUnavailable, "vulkan:99", adead.Context.open("vulkan:99", .{}));
+
+    const machine = try adead.hardware();
+    try expect(machine.raw.cpu_threads >= 1 and machine.cpuModel().len > 0 and machine.caches().len <= 8);
+    const count = try adead.gpuCount();
+    try expectEqual(machine.raw.gpu_count, count);
+    try fails(error.InvalidArgument, "there are", adead.gpuInfo(count));
+    try fails(error.InvalidArgument, "there are", adead.gpuBackendCount(count));
+    try expect(std.mem.startsWith(u8, adead.contractVersion(), "adead-contract"));
+
+    const x = try Tensor.init(f32, &.{ 3, 4 }, &values(12, 1));
+    defer x.deinit();
+    const why = try ctx.explain(.relu, &.{x}, .{});
+    try expectEqualStrings("cpu", why.id());
+    try expect(why.family() == .elementwise and why.estimates().len == 1 and why.reason().len > 0);
+    try expectEqual(why.raw.device, try ctx.select(1000));
+    try ctx.setThreshold(.matmul, 5);
+    try ctx.setThreshold(.matmul, adead.no_threshold);
+    try ctx.force("cpu");
+    try ctx.force(null);
+    try fails(error.InvalidArgument, "moon", ctx.force("moon"));
+    try expectEqual(std.math.maxInt(u64), adead.c.ADEAD_FOREVER);
+    try expectEqual(adead.no_threshold, adead.c.ADEAD_NO_THRESHOLD);
+}
+
+test "programs" {
+    const ctx = try cpu();
+    defer ctx.deinit();
+    const program = try adead.Program.assemble(
+        \\.adead 1
+        \\input  a f32[2,2]
+        \\const  w f32[2,2] = 3f800000 40000000 0.5 -1.0
+        \\temp   t f32[2,2]
+        \\output c f32[2,2]
+        \\t = matmul a w trans_b=1
+        \\c = relu t
+        \\halt
+        \\
+    );
+    defer program.deinit();
+    try expectEqual(adead.Format.text, try program.format());
+    try expectEqual(3, try program.length());
+    try expectEqual(0, try program.noteCount());
+    try expectEqual(2, try program.slotCount());
+    const slot = try program.slotAt(0);
+    try expectEqualStrings("a", slot.name());
+    try expect(slot.direction() == .in and slot.required() and slot.dtype() == .f32 and slot.raw.bytes == 16);
+    try expectEqualSlices(usize, &.{ 2, 2 }, slot.dims());
+    try expect(try program.validate(0) >= 32);
+    try fails(error.OutOfMemory, "limit is 8", program.validate(8));
+
+    const file = try program.encode(.adead);
+    const again = try adead.Program.decode(file);
+    defer again.deinit();
+    try expectEqualSlices(u8, file, try again.encode(.adead));
+    const text = try adead.Program.assemble(try again.disassemble());
+    defer text.deinit();
+    try expectEqual(3, try text.length());
+    try fails(error.InvalidProgram, "", adead.Program.decode(file[0 .. file.len / 2]));
+    try fails(error.Io, "nowhere.adead", adead.Program.load("nowhere.adead"));
+
+    const a = try Tensor.init(f32, &.{ 2, 2 }, &.{ 1, 0, 0, 1 });
+    defer a.deinit();
+    const scratch = std.testing.allocator;
+    try fails(error.InvalidArgument, "'a'", ctx.runProgram(program, scratch, &.{}, .{}));
+    const bindings = [_]adead.Binding{.{ .name = "a", .tensor = a }};
+    try fails(error.OutOfMemory, "limit is 8", ctx.runProgram(program, scratch, &bindings, .{ .memory_limit = 8 }));
+    const outcome = try ctx.runProgram(program, scratch, &bindings, .{ .parallel = true });
+    defer outcome.deinit();
+    try expectEqual(1, try outcome.outputCount());
+    try expectEqualStrings("c", try outcome.outputName(0));
+    try expectEqual(3, (try outcome.report()).instructions);
+    try expectEqual(3, try outcome.traceCount());
+    const first = try outcome.traceAt(0);
+    try expectEqualStrings("matmul", first.name());
+    try expectEqualStrings("cpu", first.device());
+    try fails(error.InvalidArgument, "no output 'a'", outcome.output("a"));
+    try expectValues(&.{ 1, 0.5, 2, 0 }, try outcome.output("c"));
+}
+
+test "allocators, arenas, layouts" {
+    const allocator = try adead.Allocator.init(256, 8);
+    defer allocator.deinit();
+    try expectEqual(0, try allocator.alloc(300));
+    try expectEqual(512, try allocator.alloc(1));
+    const memory = try allocator.memory(0);
+    try expectEqual(512, memory.len);
+    memory[511] = 7;
+    try expectEqual(768, (try allocator.report()).used);
+    try fails(error.OutOfMemory, "", allocator.alloc(4096));
+    try fails(error.InvalidArgument, "", allocator.free(256));
+    try allocator.free(0);
+    try allocator.reset();
+    try fails(error.InvalidArgument, "", allocator.memory(0));
+
+    const arena = try adead.Arena.init(4096, 4096);
+    defer arena.deinit();
+    const piece = try arena.alloc(8, 64);
+    try expect(piece.len == 8 and @intFromPtr(piece.ptr) % 64 == 0);
+    try expect(try arena.used() >= 8 and try arena.capacity() == 4096);
+    try fails(error.OutOfMemory, "", arena.alloc(8192, 1));
+    try arena.reset();
+    try expectEqual(0, try arena.used());
+
+    var plain: [15]f32 = undefined;
+    for (&plain, 1..) |*value, i| value.* = @floatFromInt(i);
+    const tiles = try adead.Layout.optimizeMatrix(4, 3, 5, 2);
+    defer tiles.deinit();
+    try expectEqual([2]usize{ 4, 6 }, try tiles.dims());
+    try expectEqual([2]usize{ 60, 96 }, try tiles.bytes());
+    var arranged: [24]f32 = undefined;
+    var back: [15]f32 = undefined;
+    try tiles.arrange(f32, &plain, &arranged);
+    try expectEqualSlices(f32, &.{ 1, 2, 6, 7, 3, 4, 8, 9, 5, 0 }, arranged[0..10]);
+    try tiles.restore(f32, &arranged, &back);
+    try expectEqualSlices(f32, &plain, &back);
+    try fails(error.ShapeMismatch, "60", tiles.arrange(f32, plain[0..14], &arranged));
+    const rows = try adead.Layout.aligned(4, 3, 5, 16);
+    defer rows.deinit();
+    try rows.arrange(f32, &plain, &arranged);
+    try expectEqual(6, arranged[8]);
+    const fields = try adead.Layout.coalesce(4, 15, 3);
+    defer fields.deinit();
+    try fields.arrange(f32, &plain, &back);
+    try expectEqual(4, back[1]);
+    try fails(error.InvalidArgument, "element is 3", adead.Layout.morton(3, 2, 2));
+}
+
+test "buffers and streams" {
+    const ctx = try cpu();
+    defer ctx.deinit();
+    const x = try ctx.buffer(f32, &.{ 1, -2, 3, -4 });
+    defer x.deinit();
+    const y = try ctx.bufferZeroed(16);
+    defer y.deinit();
+    try x.write(4, f32, &.{5});
+    const stream = try ctx.streamWith(.high);
+    defer stream.deinit();
+    try stream.run(.relu, &.{.of(x, .f32, &.{4}, 0)}, .of(y, .f32, &.{4}, 0), .{});
+    const event = try stream.event();
+    defer event.deinit();
+    try event.wait(adead.forever);
+    try expect(try event.query());
+    var got: [4]f32 = undefined;
+    const download = try stream.download(y, 0, 16);
+    defer download.deinit();
+    try download.read(f32, &got);
+    try expect(try download.query());
+    try expectEqualSlices(f32, &.{ 1, 5, 3, 0 }, &got);
+    try fails(error.InvalidArgument, "", download.read(f32, &got));
+
+    var attrs: adead.Attrs = .{};
+    defer attrs.deinit();
+    try attrs.set(.scale, "alpha", "2");
+    try stream.run(.scale, &.{.of(y, .f32, &.{2}, 8)}, .of(x, .f32, &.{2}, 0), attrs);
+    try stream.copy(x, 0, y, 8, 8);
+    try stream.clear(y, 0, 8);
+    try stream.upload(y, 4, f32, &.{1});
+    try stream.flush();
+    try stream.sync();
+    try expect(try stream.query());
+    try y.read(0, f32, &got);
+    try expectEqualSlices(f32, &.{ 0, 1, 6, 0 }, &got);
+    try fails(error.ShapeMismatch, "", stream.run(.relu, &.{.of(x, .f32, &.{4}, 0)}, .of(y, .f32, &.{3}, 0), .{}));
+    try fails(error.Unsupported, "", stream.recordBegin());
+    try fails(error.Io, "nowhere.spv", ctx.loadSpirv("nowhere.spv"));
+    try ctx.wait();
+    const point = try ctx.event();
+    defer point.deinit();
+    try point.wait(adead.forever);
+    try expectEqual(16, try x.size());
+    try x.free();
+    try fails(error.InvalidArgument, "freed", x.free());
+}
+
+test "threads share a context, and each has its own errors" {
+    const ctx = try cpu();
+    defer ctx.deinit();
+    const x = try Tensor.init(f32, &.{ 64, 64 }, &values(4096, 9));
+    defer x.deinit();
+    const expected = try ctx.matmul(x, x, .{});
+    defer expected.deinit();
+    const Work = struct {
+        fn work(c: adead.Context, a: Tensor, e: Tensor, width: usize, good: *bool) void {
+            good.* = run(c, a, e, width) catch false;
+        }
+        fn run(c: adead.Context, a: Tensor, e: Tensor, width: usize) !bool {
+            var text: [8]u8 = undefined;
+            const words = try std.fmt.bufPrint(&text, "[{d}]", .{width});
+            const wrong = try Tensor.zeros(.f32, &.{width});
+            defer wrong.deinit();
+            for (0..50) |_| {
+                try expectSame(try c.matmul(a, a, .{}), try e.clone());
+                try fails(error.ShapeMismatch, words, c.add(a, wrong));
+            }
+            return true;
+        }
+    };
+    var good: [4]bool = @splat(false);
+    var all: [4]std.Thread = undefined;
+    for (&all, &good, 2..) |*thread, *it, width| thread.* = try std.Thread.spawn(.{}, Work.work, .{ ctx, x, expected, width, it });
+    for (all) |thread| thread.join();
+    try expectEqual([4]bool{ true, true, true, true }, good);
+}
+
+test "everything that is public compiles" {
+    std.testing.refAllDecls(adead);
+    std.testing.refAllDecls(adead.operations);
+    inline for (.{
+        adead.Context, adead.Packed,  adead.Explanation, adead.Tensor,     adead.Attrs,     adead.Buffer,
+        adead.Kernel,  adead.Operand, adead.Event,       adead.Download,   adead.Timestamp, adead.Recording,
+        adead.Stream,  adead.Program, adead.Slot,        adead.Outcome,    adead.Trace,     adead.Allocator,
+        adead.Arena,   adead.Layout,  adead.Hardware,    adead.DeviceInfo,
+    }) |T| std.testing.refAllDecls(T);
+}

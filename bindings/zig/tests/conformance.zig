@@ -1,0 +1,152 @@
+//! The conformance cases through the Zig API: tests/conformance/FORMAT.md, bit for bit; read by what the C runner reads them with.
+//! Every case runs by its operation's number, and, where its operands and attributes can be written so, by its operation's own
+//! method too.
+//!
+//!     zig build conformance -- [--list] FOLDER [ID-PREFIX ...]
+
+const std = @import("std");
+const adead = @import("adead");
+const cases = @import("cases");
+const typed = @import("typed.zig");
+const Tensor = adead.Tensor;
+
+extern fn printf(format: [*:0]const u8, ...) c_int;
+extern fn puts(text: [*:0]const u8) c_int;
+extern fn free(pointer: ?*anyopaque) void;
+
+var context: adead.Context = .{};
+var ran: usize = 0;
+var by_method: usize = 0;
+
+/// What of a case's attributes an operation's options have room and a type for.
+const Attributes = struct {
+    case: *const cases.test_case,
+    used: usize = 0,
+    expressible: bool = true,
+
+    pub fn take(self: *Attributes, name: []const u8, to: anytype) void {
+        for (self.case.attrs[0..self.case.attr_count]) |attr| {
+            if (!std.mem.eql(u8, std.mem.span(attr[0]), name)) continue;
+            self.used += 1;
+            to.* = self.parse(@TypeOf(to.*), std.mem.span(attr[1])) orelse return self.none();
+        }
+    }
+
+    fn none(self: *Attributes) void {
+        self.expressible = false;
+    }
+
+    fn parse(_: *Attributes, comptime T: type, text: []const u8) ?T {
+        switch (T) {
+            ?bool => return if (std.mem.eql(u8, text, "1")) true else if (std.mem.eql(u8, text, "0")) false else return null,
+            ?i32 => {
+                if (std.mem.eql(u8, text, "all")) return adead.all_axes;
+                return std.fmt.parseInt(i32, text, 10) catch return null;
+            },
+            ?f32 => {
+                if (text.len != 10 or !std.mem.startsWith(u8, text, "0x")) return null;
+                return @as(f32, @bitCast(std.fmt.parseInt(u32, text[2..], 16) catch return null));
+            },
+            ?[]const i32 => {
+                var count: usize = 0;
+                var words = std.mem.tokenizeScalar(u8, text, ',');
+                while (words.next()) |word| : (count += 1) {
+                    if (count == axes.len) return null;
+                    axes[count] = std.fmt.parseInt(i32, word, 10) catch return null;
+                }
+                return @as([]const i32, axes[0..count]);
+            },
+            ?adead.DType => return std.meta.stringToEnum(adead.DType, text) orelse return null,
+            ?adead.GeluForm => return std.meta.stringToEnum(adead.GeluForm, text) orelse return null,
+            ?adead.Activation => return std.meta.stringToEnum(adead.Activation, text) orelse return null,
+            else => @compileError("no attribute is a " ++ @typeName(T)),
+        }
+    }
+};
+var axes: [64]i32 = undefined;
+
+/// Compares what a call gave with what the case says.
+fn compare(case: *const cases.test_case, result: adead.Error!Tensor) void {
+    const expected: [*:0]const u8 = if (case.@"error" != null) case.@"error" else "ok";
+    const tensor = result catch |err| {
+        const status = @tagName(adead.statusOf(err));
+        if (!std.mem.eql(u8, status, std.mem.span(expected))) cases.fail(case.id, expected, adead.lastError());
+        return;
+    };
+    defer tensor.deinit();
+    if (case.@"error" != null) return cases.fail(case.id, expected, "ok");
+    look(case, tensor) catch cases.fail(case.id, "a tensor", adead.lastError());
+}
+
+fn look(case: *const cases.test_case, tensor: Tensor) adead.Error!void {
+    const shape = try tensor.shape();
+    const bytes = try tensor.bytes();
+    cases.check_result(case, @intFromEnum(try tensor.dtype()), shape.ptr, shape.len, bytes.ptr, bytes.len);
+}
+
+fn run(pointer: [*c]const cases.test_case) callconv(.c) void {
+    const case: *const cases.test_case = pointer;
+    ran += 1;
+    const op = std.meta.stringToEnum(adead.Op, std.mem.span(case.op)) orelse
+        return cases.fail(case.id, "an operation", case.op);
+    var room: [cases.MAX_OPERANDS]Tensor = @splat(.none);
+    const operands = room[0..case.operand_count];
+    defer for (operands) |operand| operand.deinit();
+    for (operands, case.operands[0..case.operand_count]) |*operand, *value| {
+        if (value.shape == null) continue;
+        const elements = cases.read_value(value);
+        defer free(elements.data);
+        const data: [*]const u8 = @ptrCast(elements.data orelse unreachable);
+        operand.* = Tensor.initBytes(@enumFromInt(elements.dtype), elements.dims[0..elements.rank], data[0..elements.bytes]) catch
+            return cases.fail(case.id, "an operand", adead.lastError());
+    }
+
+    var attrs: adead.Attrs = .{};
+    defer attrs.deinit();
+    const set: adead.Error!void = for (case.attrs[0..case.attr_count]) |attr| {
+        attrs.set(op, attr[0], attr[1]) catch |err| break err;
+    } else {};
+    if (set) |_| compare(case, context.run(op, operands, attrs)) else |err| compare(case, err);
+
+    if (!typed.fits(op, operands)) return;
+    var attributes: Attributes = .{ .case = case };
+    const result = typed.typed(context, op, operands, &attributes);
+    // An attribute that the method has no name for, or a value that it has no type for: only text can say it.
+    if (!attributes.expressible or attributes.used != case.attr_count) {
+        if (result) |tensor| tensor.deinit() else |_| {}
+        return;
+    }
+    by_method += 1;
+    compare(case, result);
+}
+
+fn list(case: [*c]const cases.test_case) callconv(.c) void {
+    _ = puts(case.*.id);
+}
+
+pub export fn main(argc: c_int, argv: [*:null]?[*:0]u8) c_int {
+    const listing = argc > 1 and std.mem.eql(u8, std.mem.span(argv[1].?), "--list");
+    const arguments = argv + 1 + @as(usize, @intFromBool(listing));
+    const folder = arguments[0] orelse {
+        _ = puts("usage: conformance [--list] FOLDER [ID-PREFIX ...]");
+        return 2;
+    };
+    if (!listing) {
+        context = adead.Context.open(null, .{}) catch |err| {
+            const missing = err == error.BackendUnavailable;
+            const what: [*:0]const u8 = if (missing) "skipped" else "conformance";
+            _ = printf("%s: %s\n", what, adead.lastError().ptr);
+            return if (missing) 77 else 2;
+        };
+    }
+    cases.each_case(folder, @ptrCast(arguments + 1), if (listing) list else run);
+    if (listing) return 0;
+    context.deinit();
+    _ = printf("%zu of them by their operation's own method\n", by_method);
+    _ = printf("%zu ran, %zu failed, 0 skipped\n", ran, cases.failures);
+    if (by_method < ran / 2) {
+        _ = puts("too few cases ran by their operation's own method");
+        return 2;
+    }
+    return @intFromBool(cases.failures > 0);
+}

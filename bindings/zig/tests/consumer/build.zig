@@ -1,0 +1,24 @@
+//! A project that depends on adead. Both ways to link it are options of the package; a prefix is handed on only if it is given.
+
+const std = @import("std");
+
+pub fn build(b: *std.Build) void {
+    const target = b.standardTargetOptions(.{});
+    const optimize = b.standardOptimizeOption(.{});
+    const linkage = b.option(std.builtin.LinkMode, "linkage", "How to link adead") orelse .static;
+    const adead = if (b.option([]const u8, "adead-prefix", "Where adead is installed")) |prefix|
+        b.dependency("adead", .{ .target = target, .optimize = optimize, .linkage = linkage, .@"adead-prefix" = prefix })
+    else
+        b.dependency("adead", .{ .target = target, .optimize = optimize, .linkage = linkage });
+    const exe = b.addExecutable(.{
+        .name = "consumer",
+        .root_module = b.createModule(.{
+            .root_source_file = b.path("src/main.zig"),
+            .target = target,
+            .optimize = optimize,
+            .imports = &.{.{ .name = "adead", .module = adead.module("adead") }},
+        }),
+    });
+    b.installArtifact(exe);
+    b.step("run", "Run it").dependOn(&b.addRunArtifact(exe).step);
+}

@@ -1,0 +1,197 @@
+// Generated from include/adead.h and the table of operations by
+// `ADEAD_BLESS=1 cargo test -p adead-c --test languages`; don't edit.
+const adead = @import("adead");
+const Tensor = adead.Tensor;
+
+/// Calls an operation's own method with operands that fit; `attrs.take(name, &option)` sets what is there.
+pub fn typed(ctx: adead.Context, op: adead.Op, operands: []const Tensor, attrs: anytype) adead.Error!Tensor {
+    switch (op) {
+        .matmul => {
+            var options: adead.operations.MatmulOptions = .{};
+            attrs.take("trans_a", &options.trans_a);
+            attrs.take("trans_b", &options.trans_b);
+            attrs.take("alpha", &options.alpha);
+            attrs.take("beta", &options.beta);
+            attrs.take("activation", &options.activation);
+            if (operands.len > 2) options.c = operands[2];
+            if (operands.len > 3) options.bias = operands[3];
+            return ctx.matmul(operands[0], operands[1], options);
+        },
+        .dot => {
+            return ctx.dot(operands[0], operands[1]);
+        },
+        .add => {
+            return ctx.add(operands[0], operands[1]);
+        },
+        .sub => {
+            return ctx.sub(operands[0], operands[1]);
+        },
+        .mul => {
+            return ctx.mul(operands[0], operands[1]);
+        },
+        .div => {
+            return ctx.div(operands[0], operands[1]);
+        },
+        .scale => {
+            var options: adead.operations.ScaleOptions = .{};
+            attrs.take("alpha", &options.alpha);
+            return ctx.scale(operands[0], options);
+        },
+        .neg => {
+            return ctx.neg(operands[0]);
+        },
+        .abs => {
+            return ctx.abs(operands[0]);
+        },
+        .exp => {
+            return ctx.exp(operands[0]);
+        },
+        .log => {
+            return ctx.log(operands[0]);
+        },
+        .sqrt => {
+            return ctx.sqrt(operands[0]);
+        },
+        .rsqrt => {
+            return ctx.rsqrt(operands[0]);
+        },
+        .relu => {
+            return ctx.relu(operands[0]);
+        },
+        .sigmoid => {
+            return ctx.sigmoid(operands[0]);
+        },
+        .tanh => {
+            return ctx.tanh(operands[0]);
+        },
+        .gelu => {
+            var options: adead.operations.GeluOptions = .{};
+            attrs.take("form", &options.form);
+            return ctx.gelu(operands[0], options);
+        },
+        .silu => {
+            return ctx.silu(operands[0]);
+        },
+        .softmax => {
+            var options: adead.operations.SoftmaxOptions = .{};
+            attrs.take("axis", &options.axis);
+            return ctx.softmax(operands[0], options);
+        },
+        .sum => {
+            var options: adead.operations.SumOptions = .{};
+            attrs.take("axis", &options.axis);
+            attrs.take("keepdim", &options.keepdim);
+            return ctx.sum(operands[0], options);
+        },
+        .mean => {
+            var options: adead.operations.MeanOptions = .{};
+            attrs.take("axis", &options.axis);
+            attrs.take("keepdim", &options.keepdim);
+            return ctx.mean(operands[0], options);
+        },
+        .max => {
+            var options: adead.operations.MaxOptions = .{};
+            attrs.take("axis", &options.axis);
+            attrs.take("keepdim", &options.keepdim);
+            return ctx.max(operands[0], options);
+        },
+        .argmax => {
+            var options: adead.operations.ArgmaxOptions = .{};
+            attrs.take("axis", &options.axis);
+            attrs.take("keepdim", &options.keepdim);
+            attrs.take("dtype", &options.dtype);
+            return ctx.argmax(operands[0], options);
+        },
+        .layernorm => {
+            var options: adead.operations.LayernormOptions = .{};
+            attrs.take("eps", &options.eps);
+            if (operands.len > 1) options.gamma = operands[1];
+            if (operands.len > 2) options.beta = operands[2];
+            return ctx.layernorm(operands[0], options);
+        },
+        .rmsnorm => {
+            var options: adead.operations.RmsnormOptions = .{};
+            attrs.take("eps", &options.eps);
+            if (operands.len > 1) options.gamma = operands[1];
+            return ctx.rmsnorm(operands[0], options);
+        },
+        .attention => {
+            var options: adead.operations.AttentionOptions = .{};
+            attrs.take("causal", &options.causal);
+            attrs.take("scale", &options.scale);
+            if (operands.len > 3) options.mask = operands[3];
+            return ctx.attention(operands[0], operands[1], operands[2], options);
+        },
+        .ffn => {
+            var options: adead.operations.FfnOptions = .{};
+            attrs.take("activation", &options.activation);
+            if (operands.len > 2) options.b1 = operands[2];
+            if (operands.len > 4) options.b2 = operands[4];
+            return ctx.ffn(operands[0], operands[1], operands[3], options);
+        },
+        .embedding => {
+            return ctx.embedding(operands[0], operands[1]);
+        },
+        .transpose => {
+            var options: adead.operations.TransposeOptions = .{};
+            attrs.take("perm", &options.perm);
+            return ctx.transpose(operands[0], options);
+        },
+        .concat => {
+            var options: adead.operations.ConcatOptions = .{};
+            attrs.take("axis", &options.axis);
+            return ctx.concat(operands, options);
+        },
+        .cast => {
+            var options: adead.operations.CastOptions = .{};
+            attrs.take("dtype", &options.dtype);
+            return ctx.cast(operands[0], options);
+        },
+        _ => return error.Internal,
+    }
+}
+
+/// Whether an operation's own method can be given these operands: what it requires, and no more than it takes.
+pub fn fits(op: adead.Op, operands: []const Tensor) bool {
+    const there = struct {
+        fn at(all: []const Tensor, i: usize) bool {
+            return i < all.len and all[i].handle != null;
+        }
+    }.at;
+    return switch (op) {
+        .matmul => operands.len <= 4 and there(operands, 0) and there(operands, 1),
+        .dot => operands.len <= 2 and there(operands, 0) and there(operands, 1),
+        .add => operands.len <= 2 and there(operands, 0) and there(operands, 1),
+        .sub => operands.len <= 2 and there(operands, 0) and there(operands, 1),
+        .mul => operands.len <= 2 and there(operands, 0) and there(operands, 1),
+        .div => operands.len <= 2 and there(operands, 0) and there(operands, 1),
+        .scale => operands.len <= 1 and there(operands, 0),
+        .neg => operands.len <= 1 and there(operands, 0),
+        .abs => operands.len <= 1 and there(operands, 0),
+        .exp => operands.len <= 1 and there(operands, 0),
+        .log => operands.len <= 1 and there(operands, 0),
+        .sqrt => operands.len <= 1 and there(operands, 0),
+        .rsqrt => operands.len <= 1 and there(operands, 0),
+        .relu => operands.len <= 1 and there(operands, 0),
+        .sigmoid => operands.len <= 1 and there(operands, 0),
+        .tanh => operands.len <= 1 and there(operands, 0),
+        .gelu => operands.len <= 1 and there(operands, 0),
+        .silu => operands.len <= 1 and there(operands, 0),
+        .softmax => operands.len <= 1 and there(operands, 0),
+        .sum => operands.len <= 1 and there(operands, 0),
+        .mean => operands.len <= 1 and there(operands, 0),
+        .max => operands.len <= 1 and there(operands, 0),
+        .argmax => operands.len <= 1 and there(operands, 0),
+        .layernorm => operands.len <= 3 and there(operands, 0),
+        .rmsnorm => operands.len <= 2 and there(operands, 0),
+        .attention => operands.len <= 4 and there(operands, 0) and there(operands, 1) and there(operands, 2),
+        .ffn => operands.len <= 5 and there(operands, 0) and there(operands, 1) and there(operands, 3),
+        .embedding => operands.len <= 2 and there(operands, 0) and there(operands, 1),
+        .transpose => operands.len <= 1 and there(operands, 0),
+        .concat => for (operands) |one| {
+            if (one.handle == null) break false;
+        } else true,
+        .cast => operands.len <= 1 and there(operands, 0),
+        _ => false,
+    };
+}

@@ -1,0 +1,443 @@
+// Generated from include/adead.h and the table of operations by
+// `ADEAD_BLESS=1 cargo test -p adead-c --test languages`; don't edit.
+#ifndef ADEAD_ENUMS_HPP
+#define ADEAD_ENUMS_HPP
+
+#include <adead/base.hpp>
+
+namespace adead {
+inline namespace ADEAD_HPP_MODE {
+
+/// What a call returns. The numbers never change.
+enum class Status : adead_status {
+  /// No error.
+  ok = ADEAD_OK,
+  /// An argument is out of range, missing or contradictory.
+  invalid_argument = ADEAD_INVALID_ARGUMENT,
+  /// Ranks or dimensions don't fit each other.
+  shape_mismatch = ADEAD_SHAPE_MISMATCH,
+  /// An element type is not taken here, or two differ.
+  dtype_mismatch = ADEAD_DTYPE_MISMATCH,
+  /// Host or device memory ran out, or a limit set by the caller did.
+  out_of_memory = ADEAD_OUT_OF_MEMORY,
+  /// The device asked for is not on this machine, or its driver is missing.
+  backend_unavailable = ADEAD_BACKEND_UNAVAILABLE,
+  /// The device stopped answering; it stays lost.
+  device_lost = ADEAD_DEVICE_LOST,
+  /// A user kernel is malformed or was refused by the driver.
+  invalid_kernel = ADEAD_INVALID_KERNEL,
+  /// A program is malformed; the text gives the offset.
+  invalid_program = ADEAD_INVALID_PROGRAM,
+  /// Well-formed, but not something this device or version does.
+  unsupported = ADEAD_UNSUPPORTED,
+  /// The result is not there yet.
+  not_ready = ADEAD_NOT_READY,
+  /// The operating system refused a file or a stream.
+  io = ADEAD_IO,
+  /// A fault of adead itself (a caught panic). Please report it.
+  internal = ADEAD_INTERNAL,
+};
+
+/// Its name; NULL for a number that is none.
+inline const char *name(Status value) noexcept {
+  return adead_status_name(static_cast<adead_status>(value));
+}
+
+/// The type of elements.
+enum class DType : adead_dtype {
+  /// IEEE-754 binary32.
+  f32 = ADEAD_DTYPE_F32,
+  /// IEEE-754 binary16, storage only.
+  f16 = ADEAD_DTYPE_F16,
+  /// bfloat16, storage only.
+  bf16 = ADEAD_DTYPE_BF16,
+  /// 32-bit signed integer.
+  i32 = ADEAD_DTYPE_I32,
+  /// 64-bit signed integer.
+  i64 = ADEAD_DTYPE_I64,
+  /// 32-bit unsigned integer.
+  u32 = ADEAD_DTYPE_U32,
+};
+
+/// Its name; NULL for a number that is none.
+inline const char *name(DType value) noexcept {
+  return adead_dtype_name(static_cast<adead_dtype>(value));
+}
+
+/// The operations. The numbers never change; new ones come behind.
+enum class Op : adead_op {
+  /// `alpha*(a*b) + beta*c + bias`, then an activation.
+  matmul = ADEAD_OP_MATMUL,
+  /// The inner product of two vectors.
+  dot = ADEAD_OP_DOT,
+  /// `a + b`.
+  add = ADEAD_OP_ADD,
+  /// `a - b`.
+  sub = ADEAD_OP_SUB,
+  /// `a*b`, element by element.
+  mul = ADEAD_OP_MUL,
+  /// `a / b`.
+  div = ADEAD_OP_DIV,
+  /// `x*alpha`.
+  scale = ADEAD_OP_SCALE,
+  /// `-x`.
+  neg = ADEAD_OP_NEG,
+  /// `|x|`.
+  abs = ADEAD_OP_ABS,
+  /// `e^x`.
+  exp = ADEAD_OP_EXP,
+  /// The natural logarithm.
+  log = ADEAD_OP_LOG,
+  /// The square root.
+  sqrt = ADEAD_OP_SQRT,
+  /// `1 / sqrt(x)`.
+  rsqrt = ADEAD_OP_RSQRT,
+  /// `max(x, 0)`.
+  relu = ADEAD_OP_RELU,
+  /// `1 / (1 + e^-x)`.
+  sigmoid = ADEAD_OP_SIGMOID,
+  /// The hyperbolic tangent.
+  tanh = ADEAD_OP_TANH,
+  /// The Gaussian error linear unit.
+  gelu = ADEAD_OP_GELU,
+  /// `x*sigmoid(x)`.
+  silu = ADEAD_OP_SILU,
+  /// `e^x` over its sum, along an axis.
+  softmax = ADEAD_OP_SOFTMAX,
+  /// The sum along an axis or of all.
+  sum = ADEAD_OP_SUM,
+  /// The mean along an axis or of all.
+  mean = ADEAD_OP_MEAN,
+  /// The maximum along an axis or of all.
+  max = ADEAD_OP_MAX,
+  /// The lowest index of the maximum.
+  argmax = ADEAD_OP_ARGMAX,
+  /// Mean and variance normalised over the last axis.
+  layernorm = ADEAD_OP_LAYERNORM,
+  /// Root mean square normalised over the last axis.
+  rmsnorm = ADEAD_OP_RMSNORM,
+  /// Softmax-weighted values: scaled dot-product attention.
+  attention = ADEAD_OP_ATTENTION,
+  /// Two matrix products with an activation between them.
+  ffn = ADEAD_OP_FFN,
+  /// Rows of a table by id.
+  embedding = ADEAD_OP_EMBEDDING,
+  /// The axes permuted.
+  transpose = ADEAD_OP_TRANSPOSE,
+  /// Tensors joined along an axis.
+  concat = ADEAD_OP_CONCAT,
+  /// Another element type.
+  cast = ADEAD_OP_CAST,
+};
+
+/// Its name; NULL for a number that is none.
+inline const char *name(Op value) noexcept {
+  return adead_op_name(static_cast<adead_op>(value));
+}
+
+/// What follows a matrix product.
+enum class Activation : adead_activation {
+  /// Nothing.
+  none = ADEAD_ACTIVATION_NONE,
+  /// `relu`.
+  relu = ADEAD_ACTIVATION_RELU,
+  /// `sigmoid`.
+  sigmoid = ADEAD_ACTIVATION_SIGMOID,
+  /// `tanh`.
+  tanh = ADEAD_ACTIVATION_TANH,
+  /// `gelu_tanh`.
+  gelu_tanh = ADEAD_ACTIVATION_GELU_TANH,
+  /// `gelu_erf`.
+  gelu_erf = ADEAD_ACTIVATION_GELU_ERF,
+  /// `silu`.
+  silu = ADEAD_ACTIVATION_SILU,
+};
+
+/// Its name; NULL for a number that is none.
+constexpr const char *name(Activation value) noexcept {
+  switch (value) {
+    case Activation::none: return "none";
+    case Activation::relu: return "relu";
+    case Activation::sigmoid: return "sigmoid";
+    case Activation::tanh: return "tanh";
+    case Activation::gelu_tanh: return "gelu_tanh";
+    case Activation::gelu_erf: return "gelu_erf";
+    case Activation::silu: return "silu";
+  }
+  return nullptr;
+}
+
+/// Which form of gelu.
+enum class GeluForm : adead_gelu_form {
+  /// By the error function.
+  erf = ADEAD_GELU_ERF,
+  /// By tanh.
+  tanh = ADEAD_GELU_TANH,
+};
+
+/// Its name; NULL for a number that is none.
+constexpr const char *name(GeluForm value) noexcept {
+  switch (value) {
+    case GeluForm::erf: return "erf";
+    case GeluForm::tanh: return "tanh";
+  }
+  return nullptr;
+}
+
+/// Whose work begins first.
+enum class Priority : adead_priority {
+  /// As most streams.
+  normal = ADEAD_PRIORITY_NORMAL,
+  /// Before the others: short work whose result is waited for, beside work that takes long.
+  high = ADEAD_PRIORITY_HIGH,
+};
+
+/// Its name; NULL for a number that is none.
+constexpr const char *name(Priority value) noexcept {
+  switch (value) {
+    case Priority::normal: return "normal";
+    case Priority::high: return "high";
+  }
+  return nullptr;
+}
+
+/// How a device keeps the arithmetic contract.
+enum class ContractLevel : adead_contract_level {
+  /// Its own instructions have the contract's bits.
+  native = ADEAD_CONTRACT_NATIVE,
+  /// Some primitive is put together from others, exactly but more slowly.
+  emulated = ADEAD_CONTRACT_EMULATED,
+};
+
+/// Its name; NULL for a number that is none.
+constexpr const char *name(ContractLevel value) noexcept {
+  switch (value) {
+    case ContractLevel::native: return "native";
+    case ContractLevel::emulated: return "emulated";
+  }
+  return nullptr;
+}
+
+/// What kind of device.
+enum class DeviceKind : adead_device_kind {
+  /// The processor: its memory is the host's.
+  cpu = ADEAD_KIND_CPU,
+  /// A GPU with memory of its own behind a bus.
+  discrete = ADEAD_KIND_DISCRETE,
+  /// A GPU in the processor, on the same memory chips.
+  integrated = ADEAD_KIND_INTEGRATED,
+  /// A GPU, or a part of one, that a hypervisor lends.
+  virtual_ = ADEAD_KIND_VIRTUAL,
+  /// A GPU that is a program on the processor.
+  software = ADEAD_KIND_SOFTWARE,
+};
+
+/// Its name; NULL for a number that is none.
+constexpr const char *name(DeviceKind value) noexcept {
+  switch (value) {
+    case DeviceKind::cpu: return "cpu";
+    case DeviceKind::discrete: return "discrete";
+    case DeviceKind::integrated: return "integrated";
+    case DeviceKind::virtual_: return "virtual";
+    case DeviceKind::software: return "software";
+  }
+  return nullptr;
+}
+
+/// Where work should run.
+enum class Mode : adead_mode {
+  /// On the processor: no GPU, or one with less than 2 GB.
+  cpu = ADEAD_MODE_CPU,
+  /// On both: a GPU with 2 to 4 GB.
+  hybrid = ADEAD_MODE_HYBRID,
+  /// On the GPU: one with 4 GB or more.
+  gpu = ADEAD_MODE_GPU,
+};
+
+/// Its name; NULL for a number that is none.
+constexpr const char *name(Mode value) noexcept {
+  switch (value) {
+    case Mode::cpu: return "cpu";
+    case Mode::hybrid: return "hybrid";
+    case Mode::gpu: return "gpu";
+  }
+  return nullptr;
+}
+
+/// Operations that cost alike.
+enum class Family : adead_family {
+  /// Matrix products: matmul, ffn.
+  matmul = ADEAD_FAMILY_MATMUL,
+  /// attention.
+  attention = ADEAD_FAMILY_ATTENTION,
+  /// A few instructions for each element: add, mul, relu, cast.
+  elementwise = ADEAD_FAMILY_ELEMENTWISE,
+  /// A polynomial for each element: exp, log, tanh, sigmoid, gelu.
+  function = ADEAD_FAMILY_FUNCTION,
+  /// Along an axis: sum, max, dot, softmax, the norms.
+  reduction = ADEAD_FAMILY_REDUCTION,
+  /// No arithmetic: transpose, concat, embedding.
+  move = ADEAD_FAMILY_MOVE,
+};
+
+/// Its name; NULL for a number that is none.
+inline const char *name(Family value) noexcept {
+  return adead_family_name(static_cast<adead_family>(value));
+}
+
+/// What a program is or was decoded from.
+enum class Format : adead_format {
+  /// adead's own container.
+  adead = ADEAD_FORMAT_ADEAD,
+  /// The binary of AGPU.
+  agpu = ADEAD_FORMAT_AGPU,
+  /// AGPU's instructions as hexadecimal text.
+  hex = ADEAD_FORMAT_HEX,
+  /// The hybrid container, of which the AGPU program is taken.
+  ahyb = ADEAD_FORMAT_AHYB,
+  /// Assembler text.
+  text = ADEAD_FORMAT_TEXT,
+};
+
+/// Its name; NULL for a number that is none.
+constexpr const char *name(Format value) noexcept {
+  switch (value) {
+    case Format::adead: return "adead";
+    case Format::agpu: return "agpu";
+    case Format::hex: return "hex";
+    case Format::ahyb: return "ahyb";
+    case Format::text: return "text";
+  }
+  return nullptr;
+}
+
+/// Which way a slot's contents go.
+enum class Direction : adead_direction {
+  /// The caller supplies it.
+  in = ADEAD_DIRECTION_IN,
+  /// The program makes it.
+  out = ADEAD_DIRECTION_OUT,
+  /// Both.
+  both = ADEAD_DIRECTION_BOTH,
+};
+
+/// Its name; NULL for a number that is none.
+constexpr const char *name(Direction value) noexcept {
+  switch (value) {
+    case Direction::in: return "in";
+    case Direction::out: return "out";
+    case Direction::both: return "both";
+  }
+  return nullptr;
+}
+
+/// Why a call failed: a status and the library's text. What is thrown is the class of its status, and without
+/// exceptions this is in a Result.
+class Error : public std::runtime_error {
+ public:
+  Error(Status status, const char *text) : std::runtime_error(text), status_(status) {}
+  Status status() const noexcept { return status_; }
+
+ private:
+  Status status_;
+};
+
+/// An argument is out of range, missing or contradictory.
+class InvalidArgument : public Error {
+ public:
+  explicit InvalidArgument(const char *text) : Error(Status::invalid_argument, text) {}
+};
+
+/// Ranks or dimensions don't fit each other.
+class ShapeMismatch : public Error {
+ public:
+  explicit ShapeMismatch(const char *text) : Error(Status::shape_mismatch, text) {}
+};
+
+/// An element type is not taken here, or two differ.
+class DtypeMismatch : public Error {
+ public:
+  explicit DtypeMismatch(const char *text) : Error(Status::dtype_mismatch, text) {}
+};
+
+/// Host or device memory ran out, or a limit set by the caller did.
+class OutOfMemory : public Error {
+ public:
+  explicit OutOfMemory(const char *text) : Error(Status::out_of_memory, text) {}
+};
+
+/// The device asked for is not on this machine, or its driver is missing.
+class BackendUnavailable : public Error {
+ public:
+  explicit BackendUnavailable(const char *text) : Error(Status::backend_unavailable, text) {}
+};
+
+/// The device stopped answering; it stays lost.
+class DeviceLost : public Error {
+ public:
+  explicit DeviceLost(const char *text) : Error(Status::device_lost, text) {}
+};
+
+/// A user kernel is malformed or was refused by the driver.
+class InvalidKernel : public Error {
+ public:
+  explicit InvalidKernel(const char *text) : Error(Status::invalid_kernel, text) {}
+};
+
+/// A program is malformed; the text gives the offset.
+class InvalidProgram : public Error {
+ public:
+  explicit InvalidProgram(const char *text) : Error(Status::invalid_program, text) {}
+};
+
+/// Well-formed, but not something this device or version does.
+class Unsupported : public Error {
+ public:
+  explicit Unsupported(const char *text) : Error(Status::unsupported, text) {}
+};
+
+/// The result is not there yet.
+class NotReady : public Error {
+ public:
+  explicit NotReady(const char *text) : Error(Status::not_ready, text) {}
+};
+
+/// The operating system refused a file or a stream.
+class Io : public Error {
+ public:
+  explicit Io(const char *text) : Error(Status::io, text) {}
+};
+
+/// A fault of adead itself (a caught panic). Please report it.
+class Internal : public Error {
+ public:
+  explicit Internal(const char *text) : Error(Status::internal, text) {}
+};
+
+#ifndef ADEAD_NO_EXCEPTIONS
+namespace detail {
+[[noreturn]] inline void raise(adead_status status, const char *text) {
+  switch (static_cast<Status>(status)) {
+    case Status::ok: break;
+    case Status::invalid_argument: throw InvalidArgument(text);
+    case Status::shape_mismatch: throw ShapeMismatch(text);
+    case Status::dtype_mismatch: throw DtypeMismatch(text);
+    case Status::out_of_memory: throw OutOfMemory(text);
+    case Status::backend_unavailable: throw BackendUnavailable(text);
+    case Status::device_lost: throw DeviceLost(text);
+    case Status::invalid_kernel: throw InvalidKernel(text);
+    case Status::invalid_program: throw InvalidProgram(text);
+    case Status::unsupported: throw Unsupported(text);
+    case Status::not_ready: throw NotReady(text);
+    case Status::io: throw Io(text);
+    case Status::internal: throw Internal(text);
+  }
+  throw Error(static_cast<Status>(status), text);
+}
+}  // namespace detail
+#endif
+
+}  // namespace ADEAD_HPP_MODE
+}  // namespace adead
+
+#endif

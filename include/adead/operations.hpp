@@ -1,0 +1,402 @@
+// Generated from include/adead.h and the table of operations by
+// `ADEAD_BLESS=1 cargo test -p adead-c --test languages`; don't edit.
+#ifndef ADEAD_OPERATIONS_HPP
+#define ADEAD_OPERATIONS_HPP
+
+#include <adead/tensor.hpp>
+
+namespace adead {
+inline namespace ADEAD_HPP_MODE {
+
+/// What matmul may be given besides. What is left out has the core's default.
+struct MatmulOptions {
+  std::optional<bool> trans_a = {};
+  std::optional<bool> trans_b = {};
+  std::optional<float> alpha = {};
+  std::optional<float> beta = {};
+  std::optional<Activation> activation = {};
+  const Tensor *c = nullptr;
+  const Tensor *bias = nullptr;
+};
+
+/// What scale may be given besides. What is left out has the core's default.
+struct ScaleOptions {
+  std::optional<float> alpha = {};
+};
+
+/// What gelu may be given besides. What is left out has the core's default.
+struct GeluOptions {
+  std::optional<GeluForm> form = {};
+};
+
+/// What softmax may be given besides. What is left out has the core's default.
+struct SoftmaxOptions {
+  std::optional<std::int32_t> axis = {};
+};
+
+/// What sum may be given besides. What is left out has the core's default.
+struct SumOptions {
+  std::optional<std::int32_t> axis = {};
+  std::optional<bool> keepdim = {};
+};
+
+/// What mean may be given besides. What is left out has the core's default.
+struct MeanOptions {
+  std::optional<std::int32_t> axis = {};
+  std::optional<bool> keepdim = {};
+};
+
+/// What max may be given besides. What is left out has the core's default.
+struct MaxOptions {
+  std::optional<std::int32_t> axis = {};
+  std::optional<bool> keepdim = {};
+};
+
+/// What argmax may be given besides. What is left out has the core's default.
+struct ArgmaxOptions {
+  std::optional<std::int32_t> axis = {};
+  std::optional<bool> keepdim = {};
+  std::optional<DType> dtype = {};
+};
+
+/// What layernorm may be given besides. What is left out has the core's default.
+struct LayernormOptions {
+  std::optional<float> eps = {};
+  const Tensor *gamma = nullptr;
+  const Tensor *beta = nullptr;
+};
+
+/// What rmsnorm may be given besides. What is left out has the core's default.
+struct RmsnormOptions {
+  std::optional<float> eps = {};
+  const Tensor *gamma = nullptr;
+};
+
+/// What attention may be given besides. What is left out has the core's default.
+struct AttentionOptions {
+  std::optional<bool> causal = {};
+  std::optional<float> scale = {};
+  const Tensor *mask = nullptr;
+};
+
+/// What ffn may be given besides. What is left out has the core's default.
+struct FfnOptions {
+  std::optional<Activation> activation = {};
+  const Tensor *b1 = nullptr;
+  const Tensor *b2 = nullptr;
+};
+
+/// What transpose may be given besides. What is left out has the core's default.
+struct TransposeOptions {
+  Permutation perm = {};
+};
+
+/// What concat may be given besides. What is left out has the core's default.
+struct ConcatOptions {
+  std::optional<std::int32_t> axis = {};
+};
+
+/// What cast may be given besides. What is left out has the core's default.
+struct CastOptions {
+  std::optional<DType> dtype = {};
+};
+
+/// Every operation, as a method of Context: docs/operations.md has shapes, attributes and errors.
+class Operations {
+ public:
+  /// `alpha*(a*b) + beta*c + bias`, then an activation.
+  Returned<Tensor> matmul(const Tensor &a, const Tensor &b, const MatmulOptions &options = {}) const;
+  /// The inner product of two vectors.
+  Returned<Tensor> dot(const Tensor &a, const Tensor &b) const;
+  /// `a + b`.
+  Returned<Tensor> add(const Tensor &a, const Tensor &b) const;
+  /// `a - b`.
+  Returned<Tensor> sub(const Tensor &a, const Tensor &b) const;
+  /// `a*b`, element by element.
+  Returned<Tensor> mul(const Tensor &a, const Tensor &b) const;
+  /// `a / b`.
+  Returned<Tensor> div(const Tensor &a, const Tensor &b) const;
+  /// `x*alpha`.
+  Returned<Tensor> scale(const Tensor &x, const ScaleOptions &options = {}) const;
+  /// `-x`.
+  Returned<Tensor> neg(const Tensor &x) const;
+  /// `|x|`.
+  Returned<Tensor> abs(const Tensor &x) const;
+  /// `e^x`.
+  Returned<Tensor> exp(const Tensor &x) const;
+  /// The natural logarithm.
+  Returned<Tensor> log(const Tensor &x) const;
+  /// The square root.
+  Returned<Tensor> sqrt(const Tensor &x) const;
+  /// `1 / sqrt(x)`.
+  Returned<Tensor> rsqrt(const Tensor &x) const;
+  /// `max(x, 0)`.
+  Returned<Tensor> relu(const Tensor &x) const;
+  /// `1 / (1 + e^-x)`.
+  Returned<Tensor> sigmoid(const Tensor &x) const;
+  /// The hyperbolic tangent.
+  Returned<Tensor> tanh(const Tensor &x) const;
+  /// The Gaussian error linear unit.
+  Returned<Tensor> gelu(const Tensor &x, const GeluOptions &options = {}) const;
+  /// `x*sigmoid(x)`.
+  Returned<Tensor> silu(const Tensor &x) const;
+  /// `e^x` over its sum, along an axis.
+  Returned<Tensor> softmax(const Tensor &x, const SoftmaxOptions &options = {}) const;
+  /// The sum along an axis or of all.
+  Returned<Tensor> sum(const Tensor &x, const SumOptions &options = {}) const;
+  /// The mean along an axis or of all.
+  Returned<Tensor> mean(const Tensor &x, const MeanOptions &options = {}) const;
+  /// The maximum along an axis or of all.
+  Returned<Tensor> max(const Tensor &x, const MaxOptions &options = {}) const;
+  /// The lowest index of the maximum.
+  Returned<Tensor> argmax(const Tensor &x, const ArgmaxOptions &options = {}) const;
+  /// Mean and variance normalised over the last axis.
+  Returned<Tensor> layernorm(const Tensor &x, const LayernormOptions &options = {}) const;
+  /// Root mean square normalised over the last axis.
+  Returned<Tensor> rmsnorm(const Tensor &x, const RmsnormOptions &options = {}) const;
+  /// Softmax-weighted values: scaled dot-product attention.
+  Returned<Tensor> attention(const Tensor &q, const Tensor &k, const Tensor &v, const AttentionOptions &options = {}) const;
+  /// Two matrix products with an activation between them.
+  Returned<Tensor> ffn(const Tensor &x, const Tensor &w1, const Tensor &w2, const FfnOptions &options = {}) const;
+  /// Rows of a table by id.
+  Returned<Tensor> embedding(const Tensor &table, const Tensor &ids) const;
+  /// The axes permuted.
+  Returned<Tensor> transpose(const Tensor &x, const TransposeOptions &options = {}) const;
+  /// Tensors joined along an axis.
+  Returned<Tensor> concat(Array<std::reference_wrapper<const Tensor>> x, const ConcatOptions &options = {}) const;
+  /// Another element type.
+  Returned<Tensor> cast(const Tensor &x, const CastOptions &options = {}) const;
+
+  /// Any operation: NULL where an optional operand is absent.
+  Returned<Tensor> run(Op op, Array<const Tensor *> operands, const Attrs &attrs = {}) const {
+    std::vector<const adead_tensor *> handles;
+    for (const Tensor *tensor : operands) handles.push_back(detail::raw(tensor));
+    return run(ADEAD_OK, op, attrs, handles.data(), handles.size());
+  }
+
+ protected:
+  explicit Operations(detail::Shared context) noexcept : context_(std::move(context)) {}
+  Returned<Tensor> run(adead_status status, Op op, const Attrs &attrs, const adead_tensor *const *operands,
+                       std::size_t count) const {
+    adead_tensor *out = nullptr;
+    if (!status) status = adead_op_run(context_.get(), static_cast<adead_op>(op), operands, count, attrs.get(), &out);
+    return detail::done(status, Tensor(out, context_));
+  }
+  detail::Shared context_;
+};
+
+inline Returned<Tensor> Operations::matmul(const Tensor &a, const Tensor &b, const MatmulOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&a), detail::raw(&b), detail::raw(options.c), detail::raw(options.bias)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::matmul, "trans_a", options.trans_a);
+  attrs.give(status, Op::matmul, "trans_b", options.trans_b);
+  attrs.give(status, Op::matmul, "alpha", options.alpha);
+  attrs.give(status, Op::matmul, "beta", options.beta);
+  attrs.give(status, Op::matmul, "activation", options.activation);
+  return run(status, Op::matmul, attrs, operands, 4);
+}
+
+inline Returned<Tensor> Operations::dot(const Tensor &a, const Tensor &b) const {
+  const adead_tensor *operands[] = {detail::raw(&a), detail::raw(&b)};
+  return run(ADEAD_OK, Op::dot, {}, operands, 2);
+}
+
+inline Returned<Tensor> Operations::add(const Tensor &a, const Tensor &b) const {
+  const adead_tensor *operands[] = {detail::raw(&a), detail::raw(&b)};
+  return run(ADEAD_OK, Op::add, {}, operands, 2);
+}
+
+inline Returned<Tensor> Operations::sub(const Tensor &a, const Tensor &b) const {
+  const adead_tensor *operands[] = {detail::raw(&a), detail::raw(&b)};
+  return run(ADEAD_OK, Op::sub, {}, operands, 2);
+}
+
+inline Returned<Tensor> Operations::mul(const Tensor &a, const Tensor &b) const {
+  const adead_tensor *operands[] = {detail::raw(&a), detail::raw(&b)};
+  return run(ADEAD_OK, Op::mul, {}, operands, 2);
+}
+
+inline Returned<Tensor> Operations::div(const Tensor &a, const Tensor &b) const {
+  const adead_tensor *operands[] = {detail::raw(&a), detail::raw(&b)};
+  return run(ADEAD_OK, Op::div, {}, operands, 2);
+}
+
+inline Returned<Tensor> Operations::scale(const Tensor &x, const ScaleOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::scale, "alpha", options.alpha);
+  return run(status, Op::scale, attrs, operands, 1);
+}
+
+inline Returned<Tensor> Operations::neg(const Tensor &x) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  return run(ADEAD_OK, Op::neg, {}, operands, 1);
+}
+
+inline Returned<Tensor> Operations::abs(const Tensor &x) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  return run(ADEAD_OK, Op::abs, {}, operands, 1);
+}
+
+inline Returned<Tensor> Operations::exp(const Tensor &x) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  return run(ADEAD_OK, Op::exp, {}, operands, 1);
+}
+
+inline Returned<Tensor> Operations::log(const Tensor &x) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  return run(ADEAD_OK, Op::log, {}, operands, 1);
+}
+
+inline Returned<Tensor> Operations::sqrt(const Tensor &x) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  return run(ADEAD_OK, Op::sqrt, {}, operands, 1);
+}
+
+inline Returned<Tensor> Operations::rsqrt(const Tensor &x) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  return run(ADEAD_OK, Op::rsqrt, {}, operands, 1);
+}
+
+inline Returned<Tensor> Operations::relu(const Tensor &x) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  return run(ADEAD_OK, Op::relu, {}, operands, 1);
+}
+
+inline Returned<Tensor> Operations::sigmoid(const Tensor &x) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  return run(ADEAD_OK, Op::sigmoid, {}, operands, 1);
+}
+
+inline Returned<Tensor> Operations::tanh(const Tensor &x) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  return run(ADEAD_OK, Op::tanh, {}, operands, 1);
+}
+
+inline Returned<Tensor> Operations::gelu(const Tensor &x, const GeluOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::gelu, "form", options.form);
+  return run(status, Op::gelu, attrs, operands, 1);
+}
+
+inline Returned<Tensor> Operations::silu(const Tensor &x) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  return run(ADEAD_OK, Op::silu, {}, operands, 1);
+}
+
+inline Returned<Tensor> Operations::softmax(const Tensor &x, const SoftmaxOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::softmax, "axis", options.axis);
+  return run(status, Op::softmax, attrs, operands, 1);
+}
+
+inline Returned<Tensor> Operations::sum(const Tensor &x, const SumOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::sum, "axis", options.axis);
+  attrs.give(status, Op::sum, "keepdim", options.keepdim);
+  return run(status, Op::sum, attrs, operands, 1);
+}
+
+inline Returned<Tensor> Operations::mean(const Tensor &x, const MeanOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::mean, "axis", options.axis);
+  attrs.give(status, Op::mean, "keepdim", options.keepdim);
+  return run(status, Op::mean, attrs, operands, 1);
+}
+
+inline Returned<Tensor> Operations::max(const Tensor &x, const MaxOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::max, "axis", options.axis);
+  attrs.give(status, Op::max, "keepdim", options.keepdim);
+  return run(status, Op::max, attrs, operands, 1);
+}
+
+inline Returned<Tensor> Operations::argmax(const Tensor &x, const ArgmaxOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::argmax, "axis", options.axis);
+  attrs.give(status, Op::argmax, "keepdim", options.keepdim);
+  attrs.give(status, Op::argmax, "dtype", options.dtype);
+  return run(status, Op::argmax, attrs, operands, 1);
+}
+
+inline Returned<Tensor> Operations::layernorm(const Tensor &x, const LayernormOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&x), detail::raw(options.gamma), detail::raw(options.beta)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::layernorm, "eps", options.eps);
+  return run(status, Op::layernorm, attrs, operands, 3);
+}
+
+inline Returned<Tensor> Operations::rmsnorm(const Tensor &x, const RmsnormOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&x), detail::raw(options.gamma)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::rmsnorm, "eps", options.eps);
+  return run(status, Op::rmsnorm, attrs, operands, 2);
+}
+
+inline Returned<Tensor> Operations::attention(const Tensor &q, const Tensor &k, const Tensor &v, const AttentionOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&q), detail::raw(&k), detail::raw(&v), detail::raw(options.mask)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::attention, "causal", options.causal);
+  attrs.give(status, Op::attention, "scale", options.scale);
+  return run(status, Op::attention, attrs, operands, 4);
+}
+
+inline Returned<Tensor> Operations::ffn(const Tensor &x, const Tensor &w1, const Tensor &w2, const FfnOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&x), detail::raw(&w1), detail::raw(options.b1), detail::raw(&w2), detail::raw(options.b2)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::ffn, "activation", options.activation);
+  return run(status, Op::ffn, attrs, operands, 5);
+}
+
+inline Returned<Tensor> Operations::embedding(const Tensor &table, const Tensor &ids) const {
+  const adead_tensor *operands[] = {detail::raw(&table), detail::raw(&ids)};
+  return run(ADEAD_OK, Op::embedding, {}, operands, 2);
+}
+
+inline Returned<Tensor> Operations::transpose(const Tensor &x, const TransposeOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::transpose, "perm", options.perm);
+  return run(status, Op::transpose, attrs, operands, 1);
+}
+
+inline Returned<Tensor> Operations::concat(Array<std::reference_wrapper<const Tensor>> x, const ConcatOptions &options) const {
+  std::vector<const adead_tensor *> operands;
+  for (const Tensor &one : x) operands.push_back(detail::raw(&one));
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::concat, "axis", options.axis);
+  return run(status, Op::concat, attrs, operands.data(), operands.size());
+}
+
+inline Returned<Tensor> Operations::cast(const Tensor &x, const CastOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::cast, "dtype", options.dtype);
+  return run(status, Op::cast, attrs, operands, 1);
+}
+
+}  // namespace ADEAD_HPP_MODE
+}  // namespace adead
+
+#endif

@@ -1,0 +1,218 @@
+// Programs: decoded, checked, run by Context::run, written again.
+#ifndef ADEAD_PROGRAM_HPP
+#define ADEAD_PROGRAM_HPP
+
+#include <adead/tensor.hpp>
+
+namespace adead {
+inline namespace ADEAD_HPP_MODE {
+
+/// A run in numbers: instructions, memory, flops, seconds.
+using OutcomeStats = adead_outcome_stats;
+
+/// A named input or output of a program.
+struct Slot {
+  /// The tensor's name; for AGPU programs the host address as text, such as "0x1000".
+  std::string name;
+  /// Bytes of its contents.
+  std::size_t bytes;
+  Direction direction;
+  DType dtype;
+  /// A tensor bound to it must have exactly this dtype and shape; else only this many bytes.
+  bool typed;
+  /// The caller must supply it.
+  bool required;
+  std::vector<std::size_t> dims;
+};
+
+/// A tensor for a program's slot of that name.
+class Binding {
+ public:
+  Binding(Text name, const Tensor &tensor) noexcept : name_(name.get()), tensor_(&tensor) {}
+  const char *name() const noexcept { return name_; }
+  const Tensor &tensor() const noexcept { return *tensor_; }
+
+ private:
+  const char *name_;
+  const Tensor *tensor_;
+};
+
+/// How to run a program. What is left out has the core's default.
+struct RunOptions {
+  /// The most bytes that registers, temporaries and outputs may take at once.
+  std::optional<std::size_t> memory_limit = {};
+  /// Whether instructions that don't depend on each other may run at the same time; the results are the same.
+  std::optional<bool> parallel = {};
+};
+
+/// What one instruction did in a run.
+struct Trace {
+  /// Its index in the program, and its name.
+  std::size_t instruction;
+  std::string name;
+  /// The device that it ran on.
+  std::string device;
+  double seconds;
+  /// Floating-point operations; a multiply-add is two.
+  double flops;
+  /// Bytes read and written, each operand once.
+  double bytes;
+};
+
+/// A decoded program. It never changes, so threads may share one.
+class Program {
+ public:
+  Program() noexcept = default;
+  explicit Program(adead_program *raw) noexcept : handle_(raw) {}
+
+  /// Decodes an .adead file, an AGPU binary, an AHYB file, .hex text or program text: which one, the bytes say.
+  static Returned<Program> decode(const void *data, std::size_t bytes) {
+    adead_program *out = nullptr;
+    adead_status status = adead_program_decode(data, bytes, &out);
+    return detail::done(status, Program(out));
+  }
+
+  /// Decodes a file.
+  static Returned<Program> load(Text path) {
+    adead_program *out = nullptr;
+    adead_status status = adead_program_load(path.get(), &out);
+    return detail::done(status, Program(out));
+  }
+
+  /// Assembles program text, ".adead 1" or ".agpu 1".
+  static Returned<Program> assemble(Text source) {
+    adead_program *out = nullptr;
+    adead_status status = adead_program_assemble(source.get(), &out);
+    return detail::done(status, Program(out));
+  }
+
+  /// What it was decoded from.
+  Returned<Format> format() const {
+    adead_format out = 0;
+    adead_status status = adead_program_format(get(), &out);
+    return detail::done(status, static_cast<Format>(out));
+  }
+
+  /// The number of instructions.
+  Returned<std::size_t> length() const {
+    std::size_t out = 0;
+    adead_status status = adead_program_length(get(), &out);
+    return detail::done(status, out);
+  }
+
+  /// The program as a file of that format. unsupported where the format has no words for it.
+  Returned<std::string> encode(Format format) const {
+    const void *data = nullptr;
+    std::size_t bytes = 0;
+    adead_status status = adead_program_encode(get(), static_cast<adead_format>(format), &data, &bytes);
+    return detail::done(status, std::string(static_cast<const char *>(data), bytes));
+  }
+
+  /// Text that assemble() makes this program of again.
+  Returned<std::string> disassemble() const {
+    const char *text = "";
+    adead_status status = adead_program_disassemble(get(), &text);
+    return detail::done(status, std::string(text));
+  }
+
+  /// What a user should know of the program: parts that were skipped, opcodes that do nothing.
+  Returned<std::vector<std::string>> notes() const {
+    std::vector<std::string> all;
+    std::size_t count = 0;
+    adead_status status = adead_program_note_count(get(), &count);
+    for (std::size_t i = 0; !status && i < count; i++) {
+      const char *note = "";
+      status = adead_program_note_at(get(), i, &note);
+      all.emplace_back(note);
+    }
+    return detail::done(status, std::move(all));
+  }
+
+  /// The named inputs and outputs.
+  Returned<std::vector<Slot>> slots() const {
+    std::vector<Slot> all;
+    std::size_t count = 0;
+    adead_status status = adead_program_slot_count(get(), &count);
+    for (std::size_t i = 0; !status && i < count; i++) {
+      auto one = detail::sized<adead_slot>();
+      status = adead_program_slot_at(get(), i, &one);
+      if (status) break;
+      all.push_back({one.name, one.bytes, static_cast<Direction>(one.direction), static_cast<DType>(one.dtype), one.typed != 0,
+                     one.required != 0, {one.dims, one.dims + one.rank}});
+    }
+    return detail::done(status, std::move(all));
+  }
+
+  /// Checks everything that can be without data, and gives the most bytes that a run takes at once. `memory_limit` 0 is the
+  /// default limit.
+  Returned<std::size_t> validate(std::size_t memory_limit = 0) const {
+    std::size_t out = 0;
+    adead_status status = adead_program_validate(get(), memory_limit, &out);
+    return detail::done(status, out);
+  }
+
+  adead_program *get() const noexcept { return handle_.get(); }
+  explicit operator bool() const noexcept { return static_cast<bool>(handle_); }
+
+ private:
+  detail::Handle<adead_program, adead_program_destroy> handle_;
+};
+
+/// What a program's run gave.
+class Outcome {
+ public:
+  Outcome() noexcept = default;
+  Outcome(adead_outcome *raw, detail::Shared context) noexcept : handle_(raw), context_(std::move(context)) {}
+
+  /// The output of that name. It stays when the outcome goes.
+  Returned<Tensor> output(Text name) const {
+    adead_tensor *out = nullptr;
+    adead_status status = adead_outcome_output(get(), name.get(), &out);
+    return detail::done(status, Tensor(out, context_));
+  }
+
+  /// The names of the outputs, in the order of the program's slots.
+  Returned<std::vector<std::string>> output_names() const {
+    std::vector<std::string> all;
+    std::size_t count = 0;
+    adead_status status = adead_outcome_output_count(get(), &count);
+    for (std::size_t i = 0; !status && i < count; i++) {
+      const char *name = "";
+      status = adead_outcome_output_name(get(), i, &name);
+      all.emplace_back(name);
+    }
+    return detail::done(status, std::move(all));
+  }
+
+  /// The run in numbers.
+  Returned<OutcomeStats> report() const {
+    auto out = detail::sized<adead_outcome_stats>();
+    adead_status status = adead_outcome_report(get(), &out);
+    return detail::done(status, out);
+  }
+
+  /// What each instruction did.
+  Returned<std::vector<Trace>> trace() const {
+    std::vector<Trace> all;
+    std::size_t count = 0;
+    adead_status status = adead_outcome_trace_count(get(), &count);
+    for (std::size_t i = 0; !status && i < count; i++) {
+      auto one = detail::sized<adead_trace>();
+      status = adead_outcome_trace_at(get(), i, &one);
+      all.push_back({one.instruction, one.name, one.device, one.seconds, one.flops, one.bytes});
+    }
+    return detail::done(status, std::move(all));
+  }
+
+  adead_outcome *get() const noexcept { return handle_.get(); }
+  explicit operator bool() const noexcept { return static_cast<bool>(handle_); }
+
+ private:
+  detail::Handle<adead_outcome, adead_outcome_destroy> handle_;
+  detail::Shared context_;
+};
+
+}  // namespace ADEAD_HPP_MODE
+}  // namespace adead
+
+#endif

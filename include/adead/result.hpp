@@ -1,0 +1,111 @@
+// What a call returns: its value, or an exception; without exceptions a Result.
+#ifndef ADEAD_RESULT_HPP
+#define ADEAD_RESULT_HPP
+
+#include <adead/enums.hpp>
+
+namespace adead {
+inline namespace ADEAD_HPP_MODE {
+
+/// The value of a call, or why there is none. The value of a failed one is empty: using it fails too, and harms nothing.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  using value_type = T;
+  Result(T value) : value_(std::move(value)) {}
+  Result(Error error) : error_(std::move(error)) {}
+  bool ok() const noexcept { return !error_; }
+  explicit operator bool() const noexcept { return ok(); }
+  Status status() const noexcept { return error_ ? error_->status() : Status::ok; }
+  /// The library's text; "" if the call succeeded.
+  const char *message() const noexcept { return error_ ? error_->what() : ""; }
+  /// Why it failed, if it did.
+  const std::optional<Error> &error() const noexcept { return error_; }
+  T &value() & noexcept { return value_; }
+  const T &value() const & noexcept { return value_; }
+  T value() && { return std::move(value_); }
+  T &operator*() & noexcept { return value_; }
+  const T &operator*() const & noexcept { return value_; }
+  T operator*() && { return std::move(value_); }
+  T *operator->() noexcept { return &value_; }
+  const T *operator->() const noexcept { return &value_; }
+
+  /// `next(value)`, which returns a Result too, or this error.
+  template <class F>
+  auto and_then(F &&next) && -> std::invoke_result_t<F, T> {
+    if (error_) return std::move(*error_);
+    return std::forward<F>(next)(std::move(value_));
+  }
+
+ private:
+  T value_{};
+  std::optional<Error> error_;
+};
+
+/// A call that has no value.
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  using value_type = void;
+  Result() noexcept = default;
+  Result(Error error) : error_(std::move(error)) {}
+  bool ok() const noexcept { return !error_; }
+  explicit operator bool() const noexcept { return ok(); }
+  Status status() const noexcept { return error_ ? error_->status() : Status::ok; }
+  /// The library's text; "" if the call succeeded.
+  const char *message() const noexcept { return error_ ? error_->what() : ""; }
+  /// Why it failed, if it did.
+  const std::optional<Error> &error() const noexcept { return error_; }
+
+  /// `next()`, which returns a Result too, or this error.
+  template <class F>
+  auto and_then(F &&next) && -> std::invoke_result_t<F> {
+    if (error_) return std::move(*error_);
+    return std::forward<F>(next)();
+  }
+
+ private:
+  std::optional<Error> error_;
+};
+
+#ifdef ADEAD_NO_EXCEPTIONS
+/// What calls return: a Result.
+template <class T>
+using Returned = Result<T>;
+#else
+/// What calls return: their value. A call that fails throws the class of its status.
+template <class T>
+using Returned = T;
+#endif
+
+namespace detail {
+
+#ifdef ADEAD_NO_EXCEPTIONS
+template <class T>
+Result<T> failed(adead_status status, const char *text = adead_last_error()) {
+  return Error(static_cast<Status>(status), text);
+}
+inline Result<void> done(adead_status status) { return status ? failed<void>(status) : Result<void>(); }
+#else
+template <class T>
+[[noreturn]] T failed(adead_status status, const char *text = adead_last_error()) {
+  raise(status, text);
+}
+inline void done(adead_status status) {
+  if (status) failed<void>(status);
+}
+#endif
+
+/// What a call that gave this value returns.
+template <class T>
+Returned<T> done(adead_status status, T value) {
+  if (status) return failed<T>(status);
+  return value;
+}
+
+}  // namespace detail
+
+}  // namespace ADEAD_HPP_MODE
+}  // namespace adead
+
+#endif

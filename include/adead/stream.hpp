@@ -1,0 +1,156 @@
+// Streams: work that runs in order, beside that of other streams.
+#ifndef ADEAD_STREAM_HPP
+#define ADEAD_STREAM_HPP
+
+#include <adead/gpu.hpp>
+
+namespace adead {
+inline namespace ADEAD_HPP_MODE {
+
+/// A buffer as an operand of an operation; without one, an optional operand is absent.
+class Operand {
+ public:
+  Operand() noexcept = default;
+  /// The elements begin at byte `offset`.
+  Operand(const Buffer &buffer, DType dtype, Array<std::size_t> dims, std::size_t offset = 0) noexcept
+      : buffer_(buffer.get()), dtype_(dtype), rank_(dims.size()), offset_(offset) {
+    // More dimensions than there can be are the library's to refuse.
+    for (std::size_t i = 0; i < rank_ && i < dims_.size(); i++) dims_[i] = dims.data()[i];
+  }
+
+  /// What the C interface takes, as long as this operand stays where it is.
+  adead_operand raw() const noexcept {
+    return {buffer_, offset_, dims_.data(), rank_, static_cast<adead_dtype>(dtype_), 0};
+  }
+
+ private:
+  adead_buffer *buffer_ = nullptr;
+  DType dtype_ = DType::f32;
+  std::array<std::size_t, ADEAD_MAX_RANK> dims_ = {};
+  std::size_t rank_ = 0, offset_ = 0;
+};
+
+/// A queue of work on a context's device. One thread at a time.
+class Stream {
+ public:
+  Stream() noexcept = default;
+  explicit Stream(adead_stream *raw) noexcept : handle_(raw) {}
+
+  /// Enqueues a copy of bytes to a buffer; they are the caller's again when it returns.
+  Returned<void> upload(const Buffer &to, std::size_t offset, const void *data, std::size_t bytes) {
+    return detail::done(adead_stream_upload(get(), to.get(), offset, data, bytes));
+  }
+
+  /// Enqueues a copy of bytes of a buffer to the host; the download has them.
+  Returned<Download> download(const Buffer &from, std::size_t offset, std::size_t bytes) {
+    adead_download *out = nullptr;
+    adead_status status = adead_stream_download(get(), from.get(), offset, bytes, &out);
+    return detail::done(status, Download(out));
+  }
+
+  /// Enqueues a copy from one buffer to another. Within one buffer the parts must not overlap.
+  Returned<void> copy(const Buffer &from, std::size_t from_offset, const Buffer &to, std::size_t to_offset, std::size_t bytes) {
+    return detail::done(adead_stream_copy(get(), from.get(), from_offset, to.get(), to_offset, bytes));
+  }
+
+  /// Enqueues the zeroing of bytes: whole 4-byte words, but for a buffer's end.
+  Returned<void> clear(const Buffer &buffer, std::size_t offset, std::size_t bytes) {
+    return detail::done(adead_stream_clear(get(), buffer.get(), offset, bytes));
+  }
+
+  /// Enqueues a kernel, with buffers in the order of their set and binding.
+  Returned<void> dispatch(const Kernel &kernel, Buffers buffers, Groups groups, Push push = {}) {
+    auto all = detail::raws(buffers);
+    return detail::done(
+        adead_stream_dispatch(get(), kernel.get(), all.data(), all.size(), push.data(), push.size(), groups.data()));
+  }
+
+  /// Enqueues an operation on buffers: its operands in order, and where its result goes, with the dtype and shape that follow
+  /// from them. What only the device can find comes from sync().
+  Returned<void> run(Op op, Array<Operand> operands, const Operand &result, const Attrs &attrs = {}) {
+    std::vector<adead_operand> all;
+    for (const Operand &one : operands) all.push_back(one.raw());
+    adead_operand out = result.raw();
+    return detail::done(adead_stream_run(get(), static_cast<adead_op>(op), all.data(), all.size(), attrs.get(), &out));
+  }
+
+  /// The point after everything that the stream was given so far.
+  Returned<Event> event() {
+    adead_event *out = nullptr;
+    adead_status status = adead_stream_event(get(), &out);
+    return detail::done(status, Event(out));
+  }
+
+  /// Everything from now on waits for an event of the same device.
+  Returned<void> wait_event(const Event &event) { return detail::done(adead_stream_wait_event(get(), event.get())); }
+
+  /// Enqueues the taking of a time.
+  Returned<Timestamp> timestamp() {
+    adead_timestamp *out = nullptr;
+    adead_status status = adead_stream_timestamp(get(), &out);
+    return detail::done(status, Timestamp(out));
+  }
+
+  /// From here to record_end the stream records instead of running. Uploads, downloads, events and timestamps can't be.
+  Returned<void> record_begin() { return detail::done(adead_stream_record_begin(get())); }
+
+  /// What was recorded, to be run any number of times.
+  Returned<Recording> record_end() {
+    adead_recording *out = nullptr;
+    adead_status status = adead_stream_record_end(get(), &out);
+    return detail::done(status, Recording(out));
+  }
+
+  /// Records what `work(*this)` enqueues. If it throws, or returns a Result that failed, nothing was recorded, the stream goes
+  /// on as before, and the caller gets what was thrown or returned.
+  template <class F>
+  Returned<Recording> record(F &&work) {
+    if (adead_status status = adead_stream_record_begin(get())) return detail::failed<Recording>(status);
+    struct Open {
+      adead_stream *stream;
+      ~Open() {
+        adead_recording *unfinished = nullptr;
+        if (stream && !adead_stream_record_end(stream, &unfinished)) adead_recording_destroy(unfinished);
+      }
+    } open{get()};
+#ifdef ADEAD_NO_EXCEPTIONS
+    if constexpr (!std::is_void_v<std::invoke_result_t<F, Stream &>>) {
+      auto outcome = std::forward<F>(work)(*this);
+      if (!outcome) return *outcome.error();
+    } else {
+      std::forward<F>(work)(*this);
+    }
+#else
+    std::forward<F>(work)(*this);
+#endif
+    open.stream = nullptr;
+    return record_end();
+  }
+
+  /// Enqueues a recording of the same device.
+  Returned<void> replay(const Recording &recording) { return detail::done(adead_stream_replay(get(), recording.get())); }
+
+  /// Hands what the stream was given to the device now, without waiting.
+  Returned<void> flush() { return detail::done(adead_stream_flush(get())); }
+
+  /// Waits until everything has finished. The first error that the device found in it.
+  Returned<void> sync() { return detail::done(adead_stream_sync(get())); }
+
+  /// Whether everything has finished.
+  Returned<bool> query() {
+    std::int32_t out = 0;
+    adead_status status = adead_stream_query(get(), &out);
+    return detail::done(status, out != 0);
+  }
+
+  adead_stream *get() const noexcept { return handle_.get(); }
+  explicit operator bool() const noexcept { return static_cast<bool>(handle_); }
+
+ private:
+  detail::Handle<adead_stream, adead_stream_destroy> handle_;
+};
+
+}  // namespace ADEAD_HPP_MODE
+}  // namespace adead
+
+#endif

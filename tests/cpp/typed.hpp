@@ -1,0 +1,204 @@
+// Generated from include/adead.h and the table of operations by
+// `ADEAD_BLESS=1 cargo test -p adead-c --test languages`; don't edit.
+#ifndef TYPED_HPP
+#define TYPED_HPP
+
+#include <adead.hpp>
+
+/// Calls an operation's own method. `in(i)` is operand i, or NULL; `attr(name, to)` sets an attribute that is there.
+template <class In, class Attr>
+adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op, std::size_t count, In in, Attr attr) {
+  (void)count;
+  (void)attr;
+  switch (op) {
+    case adead::Op::matmul: {
+      adead::MatmulOptions options;
+      attr("trans_a", options.trans_a);
+      attr("trans_b", options.trans_b);
+      attr("alpha", options.alpha);
+      attr("beta", options.beta);
+      attr("activation", options.activation);
+      options.c = in(2);
+      options.bias = in(3);
+      return context.matmul(*in(0), *in(1), options);
+    }
+    case adead::Op::dot: {
+      return context.dot(*in(0), *in(1));
+    }
+    case adead::Op::add: {
+      return context.add(*in(0), *in(1));
+    }
+    case adead::Op::sub: {
+      return context.sub(*in(0), *in(1));
+    }
+    case adead::Op::mul: {
+      return context.mul(*in(0), *in(1));
+    }
+    case adead::Op::div: {
+      return context.div(*in(0), *in(1));
+    }
+    case adead::Op::scale: {
+      adead::ScaleOptions options;
+      attr("alpha", options.alpha);
+      return context.scale(*in(0), options);
+    }
+    case adead::Op::neg: {
+      return context.neg(*in(0));
+    }
+    case adead::Op::abs: {
+      return context.abs(*in(0));
+    }
+    case adead::Op::exp: {
+      return context.exp(*in(0));
+    }
+    case adead::Op::log: {
+      return context.log(*in(0));
+    }
+    case adead::Op::sqrt: {
+      return context.sqrt(*in(0));
+    }
+    case adead::Op::rsqrt: {
+      return context.rsqrt(*in(0));
+    }
+    case adead::Op::relu: {
+      return context.relu(*in(0));
+    }
+    case adead::Op::sigmoid: {
+      return context.sigmoid(*in(0));
+    }
+    case adead::Op::tanh: {
+      return context.tanh(*in(0));
+    }
+    case adead::Op::gelu: {
+      adead::GeluOptions options;
+      attr("form", options.form);
+      return context.gelu(*in(0), options);
+    }
+    case adead::Op::silu: {
+      return context.silu(*in(0));
+    }
+    case adead::Op::softmax: {
+      adead::SoftmaxOptions options;
+      attr("axis", options.axis);
+      return context.softmax(*in(0), options);
+    }
+    case adead::Op::sum: {
+      adead::SumOptions options;
+      attr("axis", options.axis);
+      attr("keepdim", options.keepdim);
+      return context.sum(*in(0), options);
+    }
+    case adead::Op::mean: {
+      adead::MeanOptions options;
+      attr("axis", options.axis);
+      attr("keepdim", options.keepdim);
+      return context.mean(*in(0), options);
+    }
+    case adead::Op::max: {
+      adead::MaxOptions options;
+      attr("axis", options.axis);
+      attr("keepdim", options.keepdim);
+      return context.max(*in(0), options);
+    }
+    case adead::Op::argmax: {
+      adead::ArgmaxOptions options;
+      attr("axis", options.axis);
+      attr("keepdim", options.keepdim);
+      attr("dtype", options.dtype);
+      return context.argmax(*in(0), options);
+    }
+    case adead::Op::layernorm: {
+      adead::LayernormOptions options;
+      attr("eps", options.eps);
+      options.gamma = in(1);
+      options.beta = in(2);
+      return context.layernorm(*in(0), options);
+    }
+    case adead::Op::rmsnorm: {
+      adead::RmsnormOptions options;
+      attr("eps", options.eps);
+      options.gamma = in(1);
+      return context.rmsnorm(*in(0), options);
+    }
+    case adead::Op::attention: {
+      adead::AttentionOptions options;
+      attr("causal", options.causal);
+      attr("scale", options.scale);
+      options.mask = in(3);
+      return context.attention(*in(0), *in(1), *in(2), options);
+    }
+    case adead::Op::ffn: {
+      adead::FfnOptions options;
+      attr("activation", options.activation);
+      options.b1 = in(2);
+      options.b2 = in(4);
+      return context.ffn(*in(0), *in(1), *in(3), options);
+    }
+    case adead::Op::embedding: {
+      return context.embedding(*in(0), *in(1));
+    }
+    case adead::Op::transpose: {
+      adead::TransposeOptions options;
+      attr("perm", options.perm);
+      return context.transpose(*in(0), options);
+    }
+    case adead::Op::concat: {
+      std::vector<std::reference_wrapper<const adead::Tensor>> all;
+      for (std::size_t i = 0; i < count; i++) all.push_back(*in(i));
+      adead::ConcatOptions options;
+      attr("axis", options.axis);
+      return context.concat(all, options);
+    }
+    case adead::Op::cast: {
+      adead::CastOptions options;
+      attr("dtype", options.dtype);
+      return context.cast(*in(0), options);
+    }
+  }
+  return context.run(op, {});
+}
+
+/// Whether an operation's own method can be given these operands: what it requires, and no more than it takes.
+template <class In>
+bool fits(adead::Op op, std::size_t count, In in) {
+  switch (op) {
+    case adead::Op::matmul: return count <= 4 && in(0) && in(1);
+    case adead::Op::dot: return count <= 2 && in(0) && in(1);
+    case adead::Op::add: return count <= 2 && in(0) && in(1);
+    case adead::Op::sub: return count <= 2 && in(0) && in(1);
+    case adead::Op::mul: return count <= 2 && in(0) && in(1);
+    case adead::Op::div: return count <= 2 && in(0) && in(1);
+    case adead::Op::scale: return count <= 1 && in(0);
+    case adead::Op::neg: return count <= 1 && in(0);
+    case adead::Op::abs: return count <= 1 && in(0);
+    case adead::Op::exp: return count <= 1 && in(0);
+    case adead::Op::log: return count <= 1 && in(0);
+    case adead::Op::sqrt: return count <= 1 && in(0);
+    case adead::Op::rsqrt: return count <= 1 && in(0);
+    case adead::Op::relu: return count <= 1 && in(0);
+    case adead::Op::sigmoid: return count <= 1 && in(0);
+    case adead::Op::tanh: return count <= 1 && in(0);
+    case adead::Op::gelu: return count <= 1 && in(0);
+    case adead::Op::silu: return count <= 1 && in(0);
+    case adead::Op::softmax: return count <= 1 && in(0);
+    case adead::Op::sum: return count <= 1 && in(0);
+    case adead::Op::mean: return count <= 1 && in(0);
+    case adead::Op::max: return count <= 1 && in(0);
+    case adead::Op::argmax: return count <= 1 && in(0);
+    case adead::Op::layernorm: return count <= 3 && in(0);
+    case adead::Op::rmsnorm: return count <= 2 && in(0);
+    case adead::Op::attention: return count <= 4 && in(0) && in(1) && in(2);
+    case adead::Op::ffn: return count <= 5 && in(0) && in(1) && in(3);
+    case adead::Op::embedding: return count <= 2 && in(0) && in(1);
+    case adead::Op::transpose: return count <= 1 && in(0);
+    case adead::Op::concat:
+      for (std::size_t i = 0; i < count; i++) {
+        if (!in(i)) return false;
+      }
+      return true;
+    case adead::Op::cast: return count <= 1 && in(0);
+  }
+  return false;
+}
+
+#endif
