@@ -241,6 +241,27 @@ fn thousands_of_buffers_and_many_threads() {
     assert_eq!(gpu.memory().unwrap().allocations, 0, "{:?}", gpu.memory());
 }
 
+/// Operands of an operation without results go back like any others, though there is nothing to wait for.
+#[test]
+fn work_that_is_none_keeps_nothing() {
+    let Some(gpu) = gpu() else { return };
+    let metas = [[0, 3], [1, 2]].map(|dims| Meta::new(DType::F32, Shape::new(&dims).unwrap()));
+    let mut stream = gpu.stream().unwrap();
+    let mut relu = |of: &[&Meta]| {
+        for meta in of {
+            let (a, b) = (gpu.buffer_zeroed(16).unwrap(), gpu.buffer_zeroed(16).unwrap());
+            let [a, b] = [&a, &b].map(|buffer| Operand { buffer, offset: 0, meta });
+            stream.run(Op::Relu, &Attrs::default(), &[Some(a)], b).unwrap();
+        }
+        stream.synchronize().unwrap();
+        assert_eq!(gpu.memory().unwrap().allocations, 0, "{:?}", gpu.memory());
+    };
+    let [none, some] = &metas;
+    relu(&[none]);
+    relu(&[some, none]);
+    relu(&[none]);
+}
+
 /// A host that rounds upwards, flushes, and has every floating-point exception trap.
 #[cfg(target_arch = "x86_64")]
 fn in_a_mode_of_its_own<R>(work: impl FnOnce() -> R) -> R {

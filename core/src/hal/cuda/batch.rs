@@ -56,6 +56,11 @@ impl Batch {
         Ok(())
     }
 
+    /// Whether there is no work in it and nothing that it keeps: operands of an operation without results are kept without work.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0 && self.kept.is_empty()
+    }
+
     /// Makes it empty for reuse; its work is done. The first error that its kernels found.
     pub fn finish(&mut self) -> Result<()> {
         let mut found = Ok(());

@@ -100,7 +100,7 @@ impl CudaStream {
     fn is_empty(&self) -> Result<bool> {
         self.has_a_point()?;
         self.shared.usable()?;
-        Ok(self.open.count == 0 && self.in_flight.is_empty())
+        Ok(self.open.is_empty() && self.in_flight.is_empty())
     }
 
     fn has_a_point(&self) -> Result<()> {

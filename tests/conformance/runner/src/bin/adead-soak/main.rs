@@ -197,6 +197,11 @@ fn rest(shared: &Shared, ticks: &[AtomicU64], last: &mut [(u64, Instant)], growt
     }
     let looked = growth.look(&shared.gpu);
     shared.pause.store(false, SeqCst);
+    // None may still count as resting when they are to rest again.
+    while shared.resting.load(SeqCst) > 0 && !shared.over.load(Relaxed) {
+        sleep(Duration::from_millis(1));
+        watch_ticks(ticks, last);
+    }
     looked
 }
 
