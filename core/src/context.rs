@@ -9,6 +9,7 @@ use crate::error::{Result, fail};
 use crate::hal::cpu::{CpuDevice, DefaultEnvironment, Isa, Packed};
 use crate::hal::{Device, DeviceInfo};
 use crate::ops::{Attrs, Family, Op};
+use crate::pipeline::Cache;
 use crate::tensor::Tensor;
 use std::sync::{Arc, OnceLock};
 
@@ -29,6 +30,7 @@ pub struct Context {
     dispatcher: Arc<AutoDispatcher>,
     /// The CPU as a device with a stream, for buffers where there is no GPU; made when first asked for.
     host: Arc<OnceLock<Arc<Opened>>>,
+    pipelines: Arc<Cache>,
 }
 
 impl Context {
@@ -75,7 +77,7 @@ impl Context {
             // A device that was asked for and can't be used is an error now.
             gpus.iter().try_for_each(|slot| slot.opened().map(|_| ()))?;
         }
-        Ok(Context { cpu, gpus, dispatcher: Arc::new(dispatcher), host })
+        Ok(Context { cpu, gpus, dispatcher: Arc::new(dispatcher), host, pipelines: Arc::default() })
     }
 
     /// What its device is: the one that it was opened on; the CPU of one that chooses.
@@ -107,13 +109,29 @@ impl Context {
         Ok(self.host.get_or_init(|| host))
     }
 
-    /// Gives back what is kept for the next work: scratch memory goes to the system, worker threads finish what they have
-    /// begun and end. For a program that computes now and then; the next call takes both anew, which costs some 100 µs.
+    /// Gives back what is kept for the next work: scratch memory goes to the system, pipelines that were compiled to be run once
+    /// go, worker threads finish what they have begun and end. For a program that computes now and then; the next call takes both anew, which costs some 100 µs.
     /// May be called while others compute.
     pub fn trim(&self) {
         let _environment = DefaultEnvironment::enter();
+        self.pipelines.clear();
         self.cpu.trim();
         self.gpus.iter().filter_map(Slot::if_opened).for_each(|gpu| gpu.device.trim());
+    }
+
+    /// The processor.
+    pub(crate) fn cpu(&self) -> &Arc<CpuDevice> {
+        &self.cpu
+    }
+
+    /// The GPU of that number among its own, opened.
+    pub(crate) fn gpu(&self, number: usize) -> Result<&Arc<Opened>> {
+        self.gpus[number].opened()
+    }
+
+    /// The pipelines that it keeps.
+    pub(crate) fn pipelines(&self) -> &Cache {
+        &self.pipelines
     }
 
     /// What chooses between these devices, in the same order.
