@@ -9,6 +9,7 @@
 #![allow(clippy::missing_safety_doc)]
 
 mod buffer;
+mod chain;
 mod context;
 mod dispatch;
 mod elementwise;
@@ -32,6 +33,7 @@ mod stream;
 mod tensor;
 
 pub use buffer::*;
+pub use chain::*;
 pub use context::*;
 pub use dispatch::*;
 pub use elementwise::*;

@@ -19,6 +19,18 @@ pub struct Value {
     node: u32,
 }
 
+impl Value {
+    /// It as a number, for languages that have no such type.
+    pub fn to_bits(self) -> u64 {
+        u64::from(self.pipeline) << 32 | u64::from(self.node)
+    }
+
+    /// The value of a number; one of no value is refused where it is used.
+    pub fn from_bits(bits: u64) -> Value {
+        Value { pipeline: (bits >> 32) as u32, node: bits as u32 }
+    }
+}
+
 /// Operations that are recorded on a context, to be run as a whole. Belongs to one thread.
 #[derive(Clone)]
 pub struct Pipeline {
@@ -191,6 +203,11 @@ impl Pipeline {
         }
         self.graph.outputs.push(node);
         Ok(())
+    }
+
+    /// How many outputs it has: those that were named, else one.
+    pub fn outputs(&self) -> usize {
+        self.graph.outputs.len().max(1)
     }
 
     /// A value's description.
