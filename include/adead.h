@@ -1241,8 +1241,8 @@ adead_status adead_chain_input(adead_chain *chain,
 ADEAD_API adead_status adead_chain_constant(adead_chain *chain, const adead_tensor *tensor, adead_value *out);
 
 /// An operation on `count` values in the order of docs/operations.md, `ADEAD_NO_VALUE` where an optional one is absent;
-/// trailing ones may be left out. `attrs` may be NULL: every attribute has its default. The errors are the operation's own; then
-/// nothing is recorded.
+/// trailing ones may be left out. `attrs` may be NULL: every attribute has its default. The errors are the operation's own;
+/// then nothing is recorded.
 ADEAD_API
 adead_status adead_chain_op(adead_chain *chain,
                             adead_op op,

@@ -104,8 +104,8 @@ class Recorder {
   /// The value so far, to be used again further on.
   Value value() const noexcept { return current_; }
 
-  /// Runs the pipeline once, its tensors as they are: the value so far. What it was compiled to serves the next one with the same
-  /// operations and shapes. The first error of an operation is the error of this.
+  /// Runs the pipeline once, its tensors as they are: the value so far. What it was compiled to serves the next one with the
+  /// same operations and shapes. The first error of an operation is the error of this.
   Returned<Tensor> execute() {
     output();
     if (status_) return detail::failed<Tensor>(status_, text_.c_str());

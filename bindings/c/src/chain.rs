@@ -126,8 +126,8 @@ pub unsafe extern "C" fn adead_chain_constant(
 }
 
 /// An operation on `count` values in the order of docs/operations.md, `ADEAD_NO_VALUE` where an optional one is absent;
-/// trailing ones may be left out. `attrs` may be NULL: every attribute has its default. The errors are the operation's own; then
-/// nothing is recorded.
+/// trailing ones may be left out. `attrs` may be NULL: every attribute has its default. The errors are the operation's own;
+/// then nothing is recorded.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_chain_op(
     chain: *mut adead_chain,

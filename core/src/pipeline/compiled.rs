@@ -92,8 +92,8 @@ impl Compiled {
         self.plan.block
     }
 
-    /// Runs it: its outputs. `invalid_argument` for another number of inputs, `dtype_mismatch` and `shape_mismatch` for one that is not
-    /// what was recorded; an error of an operation, such as an id outside a table, is the run's.
+    /// Runs it: its outputs. `invalid_argument` for another number of inputs, `dtype_mismatch` and `shape_mismatch` for one
+    /// that is not what was recorded; an error of an operation, such as an id outside a table, is the run's.
     pub fn run(&self, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
         let graph = &self.plan.graph;
         if inputs.len() != graph.inputs.len() {

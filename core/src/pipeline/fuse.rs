@@ -18,8 +18,8 @@ pub(super) struct Link {
     pub recorded: SmallVec<[Op; 4]>,
 }
 
-/// Operations that are done as one: a single one, or a run of elementwise ones, each of which works in place on the result of the
-/// one before.
+/// Operations that are done as one: a single one, or a run of elementwise ones, each of which works in place on the result of
+/// the one before.
 pub(super) struct Step {
     pub links: Vec<Link>,
     /// The nodes of the links' results; the last one's is the step's.
@@ -94,7 +94,8 @@ fn product_b(product: &Link) -> u32 {
     product.operands[1].unwrap_or_default()
 }
 
-/// The steps of a graph, in an order in which every operand is there before it is used. Values that no output needs are left out.
+/// The steps of a graph, in an order in which every operand is there before it is used. Values that no output needs are left
+/// out.
 pub(super) fn steps(graph: &Graph) -> Vec<Step> {
     let uses = uses(graph);
     // The step whose result a node is.

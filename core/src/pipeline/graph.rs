@@ -194,8 +194,8 @@ impl Pipeline {
         self.push(Meta::new(dtype, shape), Source::Reshape(node))
     }
 
-    /// Says that a value comes out: in the order of these calls. Without any, the last value does. `invalid_argument` for an input
-    /// or a constant.
+    /// Says that a value comes out: in the order of these calls. Without any, the last value does. `invalid_argument` for an
+    /// input or a constant.
     pub fn output(&mut self, value: Value) -> Result<()> {
         let node = self.node(value)?;
         if !matches!(self.graph.nodes[self.graph.root(node) as usize].source, Source::Op(..)) {
@@ -232,8 +232,8 @@ impl Pipeline {
         Compiled::new(&context, graph)
     }
 
-    /// Runs it once, its constants as they are: its outputs. `invalid_argument` if it has inputs: compile it and give them. What it
-    /// was compiled to serves the next one with the same operations and shapes, whatever its constants: see
+    /// Runs it once, its constants as they are: its outputs. `invalid_argument` if it has inputs: compile it and give them.
+    /// What it was compiled to serves the next one with the same operations and shapes, whatever its constants: see
     /// [`Context::pipeline_cache`].
     pub fn execute(self) -> Result<Vec<Tensor>> {
         let (context, graph) = self.finished()?;

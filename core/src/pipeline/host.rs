@@ -122,8 +122,8 @@ impl Host {
         let mut inputs = Inputs::new();
         for ((meta, offset), operand) in metas.iter().zip(&offsets).zip(&link.operands) {
             inputs.push(match *operand {
-                // SAFETY: the value's memory from the part's first element on, written by an earlier step or before the run, and
-                // written meanwhile by nobody but the operation itself, in place.
+                // SAFETY: the value's memory from the part's first element on, written by an earlier step or before the run,
+                // and written meanwhile by nobody but the operation itself, in place.
                 Some(node) => Some(unsafe { View::from_raw(values.pointer(node)?.add(*offset), meta) }),
                 None => None,
             });

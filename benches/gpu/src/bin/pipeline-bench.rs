@@ -1,14 +1,14 @@
-//! Fused pipelines beside the same operations one by one, on a device, in one run: what each takes from inputs in host memory to the
-//! outputs there, by the host's clock.
+//! Fused pipelines beside the same operations one by one, on a device, in one run: what each takes from inputs in host memory
+//! to the outputs there, by the host's clock.
 //!
 //! ```text
 //! pipeline-bench                     on the CPU
-//! pipeline-bench --device cuda:0     on a GPU: beside single calls also operations enqueued one by one, on buffers that are there
-//! pipeline-bench --json results.json
+//! pipeline-bench --device cuda:0     on a GPU: beside single calls also operations enqueued one by one, on buffers that are
+//! there pipeline-bench --json results.json
 //! ```
 //!
-//! The forms take turns; a ratio is the median of the unfused form by that of the compiled one. The exit status is not 0 where the
-//! results differ in a bit.
+//! The forms take turns; a ratio is the median of the unfused form by that of the compiled one. The exit status is not 0
+//! where the results differ in a bit.
 
 use adead_core::gpu::{Buffer, Operand, Stream};
 use adead_core::pipeline::Compiled;
