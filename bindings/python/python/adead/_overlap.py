@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Generic, TypeVar, overload
 
-from ._adead import Buffer, BufferView, Context, Download, Event, InvalidArgumentError, Stream, Tensor
+from ._adead import Buffer, BufferView, Context, Download, Event, InvalidArgumentError, Stream, Tensor, default_context
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer as _ArrayLike
@@ -138,10 +138,11 @@ _DTYPES = {"f": "f32", "e": "f16", "i": "i32", "I": "u32", "q": "i64"}
 _SIZES = {"f32": 4, "f16": 2, "bf16": 2, "i32": 4, "u32": 4, "i64": 8}
 
 
-def _described(batch: object) -> "tuple[Tensor | memoryview, str, tuple[int, ...]]":
+def _described(batch: object) -> "tuple[Tensor | memoryview | bytes, str, tuple[int, ...]]":
     """A batch as something to upload, its dtype and its shape."""
     if isinstance(batch, Tensor):
-        return batch, batch.dtype, batch.shape
+        # The buffer protocol has no format for bf16.
+        return batch.tobytes() if batch.dtype == "bf16" else batch, batch.dtype, batch.shape
     try:
         view = memoryview(batch)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
     except TypeError:
@@ -306,11 +307,11 @@ def overlap(
 
     ``batches`` and ``fn`` run in a thread of their own, a batch only when one of the ``depth`` lanes is free: its result was taken.
     Uploads and downloads release the GIL. Closing the generator waits for what is under way, and for ``batches`` if it is just
-    being asked. On the CPU stages run one after the other. ``context`` None is a new one for the best device.
+    being asked. On the CPU stages run one after the other. ``context`` None is the default one.
     """
     if not 1 <= depth <= MAX_DEPTH:
         raise InvalidArgumentError(f"overlap: the depth is {depth}; it must be from 1 to {MAX_DEPTH}")
-    context = Context() if context is None else context
+    context = default_context() if context is None else context
     lanes: SimpleQueue[_Lane | None] = SimpleQueue()
     for _ in range(depth):
         lanes.put(_Lane(context))
