@@ -11,8 +11,8 @@ export interface Stage {
   /** The batch on the device. A typed array is of one dimension; one that may hold several dtypes needs a dtype said. */
   readonly input: BufferOperand
   /**
-   * A buffer for results and intermediate values, f32 unless said. The n-th call for a batch gives what the n-th call gave for an
-   * earlier one, with what it had, if that has the same size; else a new one, zeroed.
+   * A buffer for results and intermediate values, f32 unless said. The n-th call for a batch gives what the n-th call gave
+   * for an earlier one, with what it had, if that has the same size; else a new one, zeroed.
    */
   buffer<D extends DType = 'f32'>(dims: readonly number[], dtype?: D): BufferOperand & { dtype: D }
 }
@@ -30,10 +30,11 @@ export interface OverlapOptions {
 }
 
 /**
- * Takes batches through a device, at most `depth` at once, each on a stream of its own: it is uploaded, `work` enqueues work on it,
- * and what `work` returns is brought to the host as an array. The results are those of a loop that does one batch after the other,
- * whatever the depth: work of a batch begins when the work of the batch before is done, so `work` may use buffers that all batches
- * share. Results come in order. An error comes in its batch's place and ends the generator; then nothing more is started.
+ * Takes batches through a device, at most `depth` at once, each on a stream of its own: it is uploaded, `work` enqueues work
+ * on it, and what `work` returns is brought to the host as an array. The results are those of a loop that does one batch
+ * after the other, whatever the depth: work of a batch begins when the work of the batch before is done, so `work` may use
+ * buffers that all batches share. Results come in order. An error comes in its batch's place and ends the generator; then
+ * nothing more is started.
  *
  * Uploads are calls of this thread; waiting is not. Leaving the loop waits for what is under way and frees the buffers.
  */
@@ -54,8 +55,8 @@ export function overlap(
 ): AsyncGenerator<undefined, void, undefined>
 
 /**
- * Takes items of an iterable, one after the other, at most `ahead` (2 unless said) before who takes them, counting the one that is
- * being made. An error comes behind the items before it and ends both; leaving the loop ends the iterable.
+ * Takes items of an iterable, one after the other, at most `ahead` (2 unless said) before who takes them, counting the one
+ * that is being made. An error comes behind the items before it and ends both; leaving the loop ends the iterable.
  */
 export class DataLoader<T> implements AsyncIterableIterator<T> {
   constructor(source: Iterated<T>, options?: { ahead?: number })

@@ -1,4 +1,5 @@
-// Batches through a device, several under way at once, and items made ahead: on the GPU that ADEAD_TEST_DEVICE names, else on the CPU.
+// Batches through a device, several under way at once, and items made ahead: on the GPU that ADEAD_TEST_DEVICE names, else on
+// the CPU.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -51,7 +52,8 @@ test('tensors, whole buffers, and nothing', async () => {
   assert.deepEqual(await all(overlap([half], (stage) => stage.input, { context })), [Uint16Array.of(0x3c00)])
   const bytes = await all(overlap([Uint8Array.of(1, 2, 3)], (stage) => stage.input.buffer, { context }))
   assert.deepEqual(bytes, [Uint8Array.of(1, 2, 3)])
-  assert.deepEqual(await all(overlap(batches(3), (stage) => void double(stage), { context })), [undefined, undefined, undefined])
+  const nothing = await all(overlap(batches(3), (stage) => void double(stage), { context }))
+  assert.deepEqual(nothing, [undefined, undefined, undefined])
 })
 
 test('batches may share state', async () => {
@@ -122,10 +124,13 @@ test('leaving the loop ends everything', async () => {
 })
 
 test('what does not fit is refused', async () => {
-  for (const depth of [0, 65, 1.5, '3']) throws('invalid_argument', /the depth is .*; it must be from 1 to 64/, () => overlap([], double, { depth }))
+  for (const depth of [0, 65, 1.5, '3']) {
+    throws('invalid_argument', /the depth is .*; it must be from 1 to 64/, () => overlap([], double, { depth }))
+  }
   throws('invalid_argument', /at least 1 item ahead, not 0/, () => new DataLoader([], { ahead: 0 }))
   await rejects('invalid_argument', /batch 0 is no typed array and no tensor/, overlap([7], double, { context }).next())
-  await rejects('invalid_argument', /no dtype 'f31'/, overlap(batches(1), (stage) => stage.buffer([1], 'f31'), { context }).next())
+  const wrong = overlap(batches(1), (stage) => stage.buffer([1], 'f31'), { context })
+  await rejects('invalid_argument', /no dtype 'f31'/, wrong.next())
 })
 
 test('a loader is ahead, and no further than it may', async () => {

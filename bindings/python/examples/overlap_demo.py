@@ -1,5 +1,5 @@
-"""Takes batches through a device in six ways, checks every result, and prints what each way gains over doing one batch after the
-other. docs/overlap.md says when which one pays.
+"""Takes batches through a device in six ways, checks every result, and prints what each way gains over doing one batch after
+the other. docs/overlap.md says when which one pays.
 
     python overlap_demo.py [--tiny] [DEVICE]: the best device unless one is named
 """
@@ -60,8 +60,8 @@ class Work:
         return adead.overlap(adead.DataLoader(self.batches, 4), self.stage, 3, context=self.context)
 
     def training(self) -> Iterator[adead.Tensor]:
-        """Every batch changes a state that stays on the device: the next one is made by a loader and uploaded meanwhile. Its one
-        result is the sum of all products."""
+        """Every batch changes a state that stays on the device: the next one is made by a loader and uploaded meanwhile. Its
+        one result is the sum of all products."""
         state = self.context.buffer(adead.Tensor.zeros(self.shape))
 
         def step(stage: adead.Stage) -> None:

@@ -1,5 +1,5 @@
-"""Batches through a device, several at once, and items made ahead: on the CPU everywhere, on a GPU where there is one, and on the
-one that ADEAD_TEST_BACKEND names."""
+"""Batches through a device, several at once, and items made ahead: on the CPU everywhere, on a GPU where there is one, which
+ADEAD_TEST_BACKEND may name."""
 
 import gc
 import os
@@ -80,7 +80,8 @@ def test_shared_state(ctx):
         stage.stream.copy(y.buffer, state)
         return state
 
-    totals = [result.numpy()[99] for result in adead.overlap([numpy.full(100, n, "f4") for n in range(20)], add, 4, context=ctx)]
+    batches = [numpy.full(100, n, "f4") for n in range(20)]
+    totals = [result.numpy()[99] for result in adead.overlap(batches, add, 4, context=ctx)]
     assert totals == [n * (n + 1) / 2 for n in range(20)]
     # Without a result there is nothing to wait for but the end.
     assert list(adead.overlap([batch(0, (100,))] * 3, lambda stage: add(stage) and None, context=ctx)) == [None] * 3

@@ -5,9 +5,9 @@ use adead_core::Result;
 use adead_core::gpu::{Event, Stream};
 use std::thread::JoinHandle;
 
-/// Enqueues work on a stream once an event was reached, of any device: devices don't wait for each other's events, so a thread
-/// does. It has the stream until [`After::join`] gives it back; other streams and the caller go on. `io` where the system has no
-/// thread to give: then the stream is dropped.
+/// Enqueues work on a stream once an event was reached, of any device: devices don't wait for each other's events, so a
+/// thread does. It has the stream until [`After::join`] gives it back; other streams and the caller go on. `io` where the
+/// system has no thread to give: then the stream is dropped.
 ///
 /// For streams of one device [`Stream::wait_for`] is cheaper, and where the caller has nothing else to do, [`Event::wait`].
 ///

@@ -3,8 +3,8 @@
 use adead_core::{Element, Result, Tensor};
 use std::sync::Arc;
 
-/// A batch on the host: what is uploaded. A vector, slice, array or tensor of values is one, [`Bytes`] make one of raw bytes, and so is a
-/// `Result` of one, whose error is then the batch's.
+/// A batch on the host: what is uploaded. A vector, slice, array or tensor of values is one, [`Bytes`] make one of raw bytes,
+/// and so is a `Result` of one, whose error is then the batch's.
 pub trait Batch {
     /// Its bytes, or why there are none.
     fn bytes(&self) -> Result<&[u8]>;

@@ -25,8 +25,9 @@ pub struct DataLoader<T> {
 }
 
 impl<T: Send + 'static> DataLoader<T> {
-    /// Begins to take items of an iterator, which is made and used in the thread. At most `ahead` items are made and not yet taken,
-    /// counting the one that is being made. `invalid_argument` if that is 0, `io` where the system has no thread to give.
+    /// Begins to take items of an iterator, which is made and used in the thread. At most `ahead` items are made and not yet
+    /// taken, counting the one that is being made. `invalid_argument` if that is 0, `io` where the system has no thread to
+    /// give.
     pub fn new<E: Into<Error>>(
         producer: impl IntoIterator<Item = Result<T, E>> + Send + 'static,
         ahead: usize,

@@ -20,8 +20,8 @@ use std::thread::JoinHandle;
 /// The most batches under way at once.
 pub const MAX_DEPTH: usize = 64;
 
-/// Takes batches through a device, at most `depth` at once, each on a stream of its own: it is uploaded, `stage` enqueues work on
-/// it, and what `stage` returns is brought to the host. 1 is sequential, 2 double buffering, 3 triple buffering.
+/// Takes batches through a device, at most `depth` at once, each on a stream of its own: it is uploaded, `stage` enqueues
+/// work on it, and what `stage` returns is brought to the host. 1 is sequential, 2 double buffering, 3 triple buffering.
 ///
 /// The results are those of a loop that does one batch after the other, whatever the depth: work of a batch begins when the
 /// work of the batch before is done, so `stage` may read and write buffers that all batches share. Uploads and downloads run
@@ -30,8 +30,8 @@ pub const MAX_DEPTH: usize = 64;
 ///
 /// `batches` and `stage` are called in a thread of their own, a batch only when one of the `depth` lanes is free: its results
 /// were taken. Buffers of lanes and memory of results are used again as long as sizes repeat. Dropping the iterator waits for
-/// what is under way, and for `batches` if it is just being asked. On the CPU stages run one after the other, beside whoever takes
-/// the results.
+/// what is under way, and for `batches` if it is just being asked. On the CPU stages run one after the other, beside whoever
+/// takes the results.
 ///
 /// `invalid_argument` unless `depth` is from 1 to [`MAX_DEPTH`].
 ///

@@ -1,8 +1,8 @@
 """Tensor operations, GPU kernels and opcode programs with the same bits on every device.
 
 ``Tensor`` is a value, ``Context`` what computes; every operation is a function of this module, a method of contexts and of
-tensors. ``GPU`` is the simple API for kernels of one's own. docs/operations.md describes the operations. ``overlap`` takes batches
-through a device with copies beside the work, ``DataLoader`` makes them ahead: docs/overlap.md.
+tensors. ``GPU`` is the simple API for kernels of one's own. docs/operations.md describes the operations. ``overlap`` takes
+batches through a device with copies beside the work, ``DataLoader`` makes them ahead: docs/overlap.md.
 """
 
 from typing import TYPE_CHECKING

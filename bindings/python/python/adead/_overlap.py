@@ -298,16 +298,17 @@ def overlap(
     *,
     context: Context | None = None,
 ) -> Generator[Tensor | None, None, None]:
-    """Takes batches through a device, at most ``depth`` at once, each on a stream of its own: it is uploaded, ``fn`` enqueues work
-    on it, and what ``fn`` returns is brought to the host as a tensor. 1 is sequential, 2 double buffering, 3 triple buffering.
+    """Takes batches through a device, at most ``depth`` at once, each on a stream of its own: it is uploaded, ``fn`` enqueues
+    work on it, and what ``fn`` returns is brought to the host as a tensor. 1 is sequential, 2 double buffering, 3 triple
+    buffering.
 
     A batch is an array, a tensor or numbers. The results are those of a loop that does one batch after the other, whatever the
     depth: work of a batch begins when the work of the batch before is done, so ``fn`` may use buffers that all batches share.
     Results come in order. An exception comes in its batch's place and ends the generator; then nothing more is started.
 
-    ``batches`` and ``fn`` run in a thread of their own, a batch only when one of the ``depth`` lanes is free: its result was taken.
-    Uploads and downloads release the GIL. Closing the generator waits for what is under way, and for ``batches`` if it is just
-    being asked. On the CPU stages run one after the other. ``context`` None is the default one.
+    ``batches`` and ``fn`` run in a thread of their own, a batch only when one of the ``depth`` lanes is free: its result was
+    taken. Uploads and downloads release the GIL. Closing the generator waits for what is under way, and for ``batches``
+    if it is just being asked. On the CPU stages run one after the other. ``context`` None is the default one.
     """
     if not 1 <= depth <= MAX_DEPTH:
         raise InvalidArgumentError(f"overlap: the depth is {depth}; it must be from 1 to {MAX_DEPTH}")

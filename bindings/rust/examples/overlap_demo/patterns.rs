@@ -126,8 +126,8 @@ impl Work {
         Ok(best)
     }
 
-    /// A loop over streams: a batch waits until the one before it on its stream is done. With one stream that is sequential; several
-    /// run beside each other, and nothing orders them.
+    /// A loop over streams: a batch waits until the one before it on its stream is done. With one stream that is sequential;
+    /// several run beside each other, and nothing orders them.
     fn by_hand(&self, streams: usize, take: Take<'_>) -> Result<()> {
         let mut lanes = (0..streams).map(|_| Lane::new(self)).collect::<Result<Vec<_>>>()?;
         let mut bytes = vec![0; self.bytes()];
@@ -163,8 +163,8 @@ impl Work {
         Ok(())
     }
 
-    /// Every batch changes a state that stays on the device: the next one is made by a loader and uploaded meanwhile. Only the last
-    /// batch brings it to the host, so its result is the sum of all products. `take` gets the others' without bytes.
+    /// Every batch changes a state that stays on the device: the next one is made by a loader and uploaded meanwhile. Only
+    /// the last batch brings it to the host, so its result is the sum of all products. `take` gets the others' without bytes.
     pub fn training(&self, take: Take<'_>) -> Result<Vec<f32>> {
         let (products, bytes) = (self.products.clone(), self.bytes());
         let state = Arc::new(self.ctx.buffer_zeroed(bytes)?);

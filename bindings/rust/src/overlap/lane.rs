@@ -43,7 +43,8 @@ impl From<()> for Part {
     }
 }
 
-/// What the closure of [`overlap`](super::overlap()) is given for a batch: the stream, as which it can be used, and its buffers.
+/// What the closure of [`overlap`](super::overlap()) is given for a batch: the stream, as which it can be used, and its
+/// buffers.
 pub struct Stage<'a> {
     stream: &'a mut Stream,
     context: &'a Context,
@@ -64,9 +65,9 @@ impl Stage<'_> {
         self.input.clone()
     }
 
-    /// A buffer of so many bytes for results and intermediate values. The n-th call for a batch gives what the n-th call gave for
-    /// an earlier one, with what it had, if that had the same size and nobody keeps it; else a new one, zeroed. `out_of_memory` with
-    /// the bytes asked and free.
+    /// A buffer of so many bytes for results and intermediate values. The n-th call for a batch gives what the n-th call gave
+    /// for an earlier one, with what it had, if that had the same size and nobody keeps it; else a new one, zeroed.
+    /// `out_of_memory` with the bytes asked and free.
     pub fn buffer(&mut self, bytes: usize) -> Result<Arc<Buffer>> {
         if self.used == self.buffers.len() {
             self.buffers.push(None);
@@ -103,8 +104,8 @@ impl Lane {
         Ok(Lane { stream: context.stream()?, input: None, buffers: Vec::new() })
     }
 
-    /// Enqueues a batch: upload, what `work` enqueues behind the work of the batch before, download. `before` is the point after
-    /// that work and becomes this one's.
+    /// Enqueues a batch: upload, what `work` enqueues behind the work of the batch before, download. `before` is the point
+    /// after that work and becomes this one's.
     pub(super) fn start<P: Into<Part>>(
         mut self,
         context: &Context,
