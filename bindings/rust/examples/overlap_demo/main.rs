@@ -28,11 +28,13 @@ fn run() -> Result<bool> {
         if word == "--tiny" { tiny = true } else { device = word }
     }
     let ctx = Context::open(&device)?;
+    // A context that chooses has its buffers on the GPU.
+    let anything = ctx.buffer_zeroed(4)?;
+    let info = anything.device();
     // What has no memory of its own has nothing to copy: there it is about the results.
-    let hardware = matches!(ctx.device_info().kind, DeviceKind::Discrete | DeviceKind::Virtual);
+    let hardware = matches!(info.kind, DeviceKind::Discrete | DeviceKind::Virtual);
     let (count, size) = if hardware && !tiny { (24, [16384, 512]) } else { (8, [64, 64]) };
     let mut work = Work::new(&ctx, count, size, 2)?;
-    let info = ctx.device_info();
     println!("device   {} ({})", info.name, info.id);
     if hardware && !tiny {
         let stages = work.balance()?;
