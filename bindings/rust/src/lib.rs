@@ -1,5 +1,16 @@
 #![doc = include_str!("../README.md")]
 
+mod after;
+mod batch;
+mod loader;
+pub mod overlap;
+mod thread;
+
+pub use after::{After, after};
+pub use batch::{Batch, Bytes};
+pub use loader::DataLoader;
+pub use overlap::overlap;
+
 pub use adead_core::contract::{self, Activation, GeluForm};
 pub use adead_core::{
     AttentionOptions, Attrs, Axis, Command, Context, ContextOptions, Cost, DType, Element, Error, Gpu, MAX_RANK,
@@ -36,4 +47,6 @@ mod guides {
     mod layout {}
     #[doc = include_str!("../../../docs/pipelines.md")]
     mod pipelines {}
+    #[doc = include_str!("../../../docs/overlap.md")]
+    mod overlap {}
 }
