@@ -126,26 +126,40 @@ impl AutoDispatcher {
         let share = |&device: &usize| Share::new(profiles, device, cut.rows, &half, &all);
         let mut shares: Vec<Share> = gpus.iter().chain(&cpus).map(share).collect();
         let balanced = balance(&mut shares, cut.rows as f64)?;
-        // Whole tiles of most kernels; the last one gets what is left.
-        let step = (cut.rows / 16).clamp(1, 64);
+        // Where there are many, whole tiles of most kernels; the last one gets what is left.
+        let step = (cut.rows / 256).clamp(1, 64);
         let (mut rows, mut left) = (vec![0; profiles.len()], cut.rows);
         let last = balanced.iter().rposition(|&rows| rows >= 1.0)?;
         for (share, own) in shares.iter().zip(balanced).take(last) {
-            rows[share.device] = (own as usize / step * step).min(left);
+            rows[share.device] = ((own as usize + step / 2) / step * step).min(left);
             left -= rows[share.device];
         }
         rows[shares[last].device] = left;
-        let (mut before, mut ns, mut parts) = (0.0, 0.0f64, 0);
-        for &Share { device, .. } in shares.iter().filter(|share| rows[share.device] > 0) {
-            let (up, rest, estimate) = halves(profiles, device, &task(cut, &cut.part(0, rows[device])));
-            before += up;
-            ns = ns.max(before + rest);
-            parts += 1;
+        let ns = self.together_ns(cut, &rows)?;
+        let better = !alone.fits || ns < alone.total_ns();
+        (better && rows.iter().filter(|&&rows| rows > 0).count() > 1).then_some(Split { rows, ns })
+    }
+
+    /// Nanoseconds until all devices have done so many rows each; `None` if one's memory is too small.
+    pub(super) fn together_ns(&self, cut: &Cut<'_>, rows: &[usize]) -> Option<f64> {
+        let profiles = self.profiles();
+        let (mut before, mut ns, mut host) = (0.0, 0.0f64, 0.0);
+        for (device, &rows) in rows.iter().enumerate().filter(|(_, rows)| **rows > 0) {
+            let (up, rest, estimate) = halves(profiles, device, &task(cut, &cut.part(0, rows)));
             if !estimate.fits {
                 return None;
             }
+            before += up;
+            if profiles[device].kind == Kind::Cpu {
+                host = rest;
+            } else {
+                ns = ns.max(before + rest);
+            }
         }
-        let better = !alone.fits || ns < alone.total_ns();
-        (parts > 1 && better).then_some(Split { rows, ns })
+        // The host computes when all others have their operands.
+        Some(ns.max(before + host))
     }
 }
+
+#[cfg(test)]
+mod tests;

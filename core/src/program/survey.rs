@@ -163,14 +163,14 @@ impl<'a> Walk<'a> {
             None => wanted,
         };
         let task = Task::placed(work.op, &work.attrs, &views, &work.output.meta, &at);
-        let (mut device, mut reason, mut split) = (0, String::new(), None);
-        match forced {
-            Some(forced) => device = forced,
+        let (device, reason, split) = match forced {
+            Some(device) => (device, String::new(), None),
             None => {
                 let cut = if hybrid { Cut::of(work.op, &work.attrs, &views, &work.output.meta) } else { None };
-                Explanation { device, reason, split, .. } = self.dispatcher.explain_parts(&task, cut.as_ref());
+                let Explanation { device, reason, split, .. } = self.dispatcher.explain_parts(&task, cut.as_ref());
+                (device, reason, split)
             }
-        }
+        };
         let mut estimate = self.dispatcher.estimate(&task, device);
         if let Some(split) = split {
             // Launches and transfers are beside each other's work.
