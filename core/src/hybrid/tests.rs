@@ -97,9 +97,11 @@ fn points(rows: usize, r: &mut Random) -> Vec<usize> {
 #[test]
 fn every_split_point_has_the_bits_of_the_whole() {
     let (cpu, devices) = devices();
+    // A GPU may be a program.
+    let seeds = if devices.len() > 1 { 10 } else { 40 };
     for &op in Op::ALL {
         let (mut cut, mut compared) = (0, 0);
-        for seed in 0..40 {
+        for seed in 0..seeds {
             let mut r = Random(seed << 8 | op as u64);
             let dtype = [DType::F32, DType::F32, DType::F16, DType::BF16][r.below(4)];
             let (attrs, operands) = draw(op, dtype, &mut r);
@@ -134,7 +136,7 @@ fn every_split_point_has_the_bits_of_the_whole() {
         }
         match op {
             Op::Dot | Op::Transpose => assert_eq!(cut, 0, "{op} has no parts"),
-            _ => assert!(cut >= 6, "{op} was cut {cut} times"),
+            _ => assert!(cut >= seeds / 8, "{op} was cut {cut} times"),
         }
         println!("{op}: {cut} calls equal the whole in {compared} splits");
     }
