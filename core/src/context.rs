@@ -27,7 +27,7 @@ pub struct ContextOptions {
 pub struct Context {
     cpu: Arc<CpuDevice>,
     gpus: Arc<[Slot]>,
-    /// How many of the dispatcher's devices are before the GPUs: 1, or 0 where the CPU is not among the devices that were named.
+    /// How many of the dispatcher's devices come before the GPUs: 1, or 0 where the CPU is not among those that were named.
     before: usize,
     dispatcher: Arc<AutoDispatcher>,
     /// The CPU as a device with a stream, for buffers where there is no GPU; made when first asked for.
@@ -43,9 +43,9 @@ impl Context {
     /// A device by name: `auto`, `cpu`, `vulkan` (the best GPU), `vulkan:1`, a part of a GPU's name, or its UUID.
     /// `backend_unavailable` if it is not there, `unsupported` if it can't keep the arithmetic contract.
     ///
-    /// Several with commas between them, such as `cpu,cuda:0` or `cuda:0,cuda:1`, work as one: large operations on host memory are
-    /// divided among them by rows of their results, with the same bits. `hybrid` is the CPU and every GPU that `auto` would take
-    /// and that can be used; where there is none, the CPU. `invalid_argument` for a device that is named twice.
+    /// Several with commas between them, such as `cpu,cuda:0` or `cuda:0,cuda:1`, work as one: large operations on host memory
+    /// are divided among them by rows of their results, with the same bits. `hybrid` is the CPU and every GPU that `auto` would
+    /// take and that can be used; where there is none, the CPU. `invalid_argument` for a device that is named twice.
     pub fn open(device: &str) -> Result<Context> {
         Context::with_options(device, &ContextOptions::default())
     }

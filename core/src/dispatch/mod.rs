@@ -1,5 +1,5 @@
-//! Which device an operation should run on, or which rows of it on which: a cost model for each device and family of operations,
-//! thresholds that the caller may set, a device that the caller may force, and explanations.
+//! Which device an operation should run on, or how many rows of it on which: a cost model for each device and family of
+//! operations, thresholds that the caller may set, a device that the caller may force, and explanations.
 //!
 //! Every device returns the same bits, so nothing here can change a result: not a wrong figure, not a calibration.
 //! Figures come from tables of what makers document ([`DeviceProfile`]) until `adead calibrate` has measured this

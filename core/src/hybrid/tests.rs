@@ -1,5 +1,5 @@
-//! Operations in parts on two CPU devices, and on this machine's GPU where `ADEAD_TEST_BACKEND` names a backend: the bits of the
-//! whole at every split point.
+//! Operations in parts on two CPU devices, and on this machine's GPU where `ADEAD_TEST_BACKEND` names a backend: the bits of
+//! the whole at every split point.
 
 use super::*;
 use crate::command::{Meta, View};

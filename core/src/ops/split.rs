@@ -123,8 +123,8 @@ impl<'a> Cut<'a> {
         if self.op == Op::Embedding { check_ids(self.inputs) } else { Ok(()) }
     }
 
-    /// The finest cut of an operation, whose operands fit it. `None` if it has no parts, if there is one row or none, or if an
-    /// operand is packed or where the host can't address it.
+    /// The finest cut of an operation, whose operands fit it. `None` if it has no parts, if there is one row or none, or if
+    /// an operand is packed or where the host can't address it.
     pub fn of(op: Op, attrs: &Attrs, inputs: &'a [Option<View<'a>>], output: &'a Meta) -> Option<Cut<'a>> {
         let here = |view: &View<'_>| !matches!(view.place(), Place::Packed(_)) && view.host().is_ok();
         if output.bytes() == 0 || !inputs.iter().flatten().all(here) {
@@ -191,7 +191,8 @@ impl<'a> Cut<'a> {
     }
 }
 
-/// A part of a cut: what its operands and, behind them, its result look like, and how many of the whole's bytes lie before each.
+/// A part of a cut: what its operands and, behind them, its result look like, and how many of the whole's bytes lie before
+/// each.
 pub(crate) struct Part {
     places: Vec<(Meta, usize)>,
 }
@@ -214,7 +215,8 @@ impl Part {
         let mut inputs = Inputs::new();
         for (view, (meta, skipped)) in cut.inputs.iter().zip(&self.places) {
             inputs.push(match view {
-                // SAFETY: the part lies in the whole, whose maker vouched for it while it is borrowed, and begins with an element.
+                // SAFETY: the part lies in the whole, whose maker vouched for it while it is borrowed, and begins with an
+                // element.
                 Some(view) => Some(unsafe { View::from_raw(NonNull::new_unchecked(view.host()?.add(*skipped)), meta) }),
                 None => None,
             });
