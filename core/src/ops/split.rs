@@ -118,7 +118,8 @@ impl<'a> Cut<'a> {
         &self.attrs
     }
 
-    /// What only a look at the operands' elements tells: ids are among the table's rows. A part would give their positions in it.
+    /// What only a look at the operands' elements tells: ids are among the table's rows. A part would name the position in
+    /// itself of one that is not.
     pub fn check(&self) -> Result<()> {
         if self.op == Op::Embedding { check_ids(self.inputs) } else { Ok(()) }
     }
