@@ -818,7 +818,8 @@ adead_status adead_vulkan_compute(const char *shader,
 ADEAD_API adead_status adead_hardware_report(adead_hardware *out);
 
 /// Opens a device by name: "auto", "cpu", "cuda" and "vulkan" (the best GPU of each), "cuda:1", "vulkan:1", a part of a
-/// GPU's name, or its UUID. NULL is what `ADEAD_DEVICE` names, else what adead.toml does, else "auto". `opts` may be NULL.
+/// GPU's name, or its UUID; several as one: "hybrid" (the CPU and every GPU), or names with commas between them. NULL is what
+/// `ADEAD_DEVICE` names, else what adead.toml does, else "auto". `opts` may be NULL.
 ADEAD_API
 adead_status adead_context_open(const char *device,
                                 const adead_context_options *opts,

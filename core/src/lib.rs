@@ -16,11 +16,16 @@ pub mod memory;
 pub mod pipeline;
 pub mod program;
 
+// Unit tests share draws of random calls with the tests in core/tests, to which this crate is another one.
+#[cfg(test)]
+extern crate self as adead_core;
+
 mod calls;
 mod command;
 mod context;
 mod dtype;
 mod error;
+mod hybrid;
 mod number;
 mod ops;
 mod process;

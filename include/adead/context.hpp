@@ -106,8 +106,8 @@ class Context : public Operations {
   Context() noexcept : Operations(detail::Shared()) {}
 #endif
 
-  /// Opens a device by name: "auto", "cpu", "cuda", "vulkan:1", a part of a GPU's name, its UUID. NULL is what the environment
-  /// and adead.toml say, else "auto".
+  /// Opens a device by name: "auto", "cpu", "cuda", "vulkan:1", a part of a GPU's name, its UUID; several as one: "hybrid", or
+  /// names with commas between them. NULL is what the environment and adead.toml say, else "auto".
   static Returned<Context> open(Text device = nullptr, const ContextOptions &options = {}) {
     adead_context_options raw = ADEAD_CONTEXT_OPTIONS_INIT;
     if (options.isa) raw.isa = options.isa->c_str();

@@ -26,8 +26,8 @@ pub const Context = struct {
         threads: ?usize = null,
     };
 
-    /// Opens a device by name: "auto", "cpu", "cuda", "vulkan:1", a part of a GPU's name, its UUID. null is what the environment
-    /// and adead.toml say, else "auto".
+    /// Opens a device by name: "auto", "cpu", "cuda", "vulkan:1", a part of a GPU's name, its UUID; several as one: "hybrid",
+    /// or names with commas between them. null is what the environment and adead.toml say, else "auto".
     pub fn open(name: ?[:0]const u8, options: Options) Error!Context {
         var raw = enums.context_options;
         if (options.isa) |isa| raw.isa = isa.ptr;

@@ -42,8 +42,8 @@ impl Compiled {
         let dispatcher = context.dispatcher();
         let forced = dispatcher.forced();
         let device = choose(dispatcher, &graph);
-        if device > 0 {
-            match context.gpu(device - 1).and_then(|opened| Gpu::new(opened, &graph)) {
+        if let Some(slot) = context.gpu(device) {
+            match slot.opened().and_then(|opened| Gpu::new(opened, &graph)) {
                 Ok((gpu, plan)) => return Ok(Compiled { plan, device: Device::Gpu(gpu), forced }),
                 // Nobody asked for a GPU that can't run it.
                 Err(_) if forced.is_none() => {}
