@@ -22,6 +22,7 @@ mod layout;
 mod memory;
 mod options;
 mod packed;
+mod pipeline;
 mod program;
 mod run;
 mod stream;

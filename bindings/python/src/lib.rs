@@ -12,6 +12,7 @@ mod gpu;
 mod layout;
 mod memory;
 mod operations;
+mod pipeline;
 mod program;
 mod sharing;
 mod stream;
@@ -50,6 +51,9 @@ fn _adead(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<stream::PyTimestamp>()?;
     module.add_class::<stream::PyDownload>()?;
     module.add_class::<stream::PyRecording>()?;
+    module.add_class::<pipeline::PyPipeline>()?;
+    module.add_class::<pipeline::PyValue>()?;
+    module.add_class::<pipeline::PyCompiled>()?;
     module.add_class::<program::PyProgram>()?;
     module.add_class::<program::PySlot>()?;
     module.add_class::<program::PyOutcome>()?;

@@ -1,4 +1,4 @@
-//! Every operation of core's table as a function of the module, a method of contexts and a method of tensors.
+//! Every operation of core's table as a function of the module and a method of contexts, of tensors and of pipelines.
 //!
 //! They are made of the table when the module is: an operation that core gets is there without a line here. They are plain
 //! fast calls ("vectorcall") with one body rather than a hundred of PyO3's: smaller, and faster to call.
@@ -6,17 +6,22 @@
 use crate::attributes;
 use crate::context::{PyContext, default_context};
 use crate::errors::{Result, detached, guard, wrong_type};
+use crate::pipeline::PyPipeline;
 use crate::tensor::PyTensor;
 use crate::values::Operand;
 use adead::{Attrs, Op, OpInfo, Tensor, View};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::pyclass::{PyClass, boolean_struct::True};
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use smallvec::SmallVec;
 use std::ffi::{CString, c_void};
 use std::ptr;
 
+/// Objects that are operands, None where one was left out.
+pub type Objects<'py> = SmallVec<[Option<Bound<'py, PyAny>>; 5]>;
+/// What a call gives, by parameter.
+type Given<'py> = SmallVec<[Option<Bound<'py, PyAny>>; 12]>;
 /// Operands of a call; no operation but `concat` takes more than fits.
 type Operands<'py> = SmallVec<[Operand<'py>; 5]>;
 /// The same as core has them.
@@ -31,6 +36,8 @@ enum Place {
     Context,
     /// A tensor, which is the first operand: on the default context.
     Tensor,
+    /// A pipeline, whose value is the first operand once it has one.
+    Pipeline,
 }
 
 /// Bytes of operands up to which no work takes longer than giving up the GIL.
@@ -115,13 +122,19 @@ unsafe fn call(
     // SAFETY: so many arguments are there, which live until it returns.
     let result = unsafe {
         let arguments = if count == 0 { &[] } else { std::slice::from_raw_parts(arguments, count as usize) };
-        guard(|| match plain(py, op, place, object, arguments, names) {
-            Some(result) => result,
-            None => Python::attach(|py| any(py, op, place, object, arguments, names)),
+        guard(|| {
+            if place == Place::Pipeline {
+                return recorded(py, op, object, arguments, names);
+            }
+            let tensor = match plain(py, op, place, object, arguments, names) {
+                Some(result) => result,
+                None => Python::attach(|py| any(py, op, place, object, arguments, names)),
+            }?;
+            Ok(Bound::new(py, PyTensor(tensor))?.into_any())
         })
     };
-    match result.and_then(|tensor| Ok(Bound::new(py, PyTensor(tensor))?)) {
-        Ok(tensor) => tensor.into_ptr(),
+    match result {
+        Ok(result) => result.into_ptr(),
         Err(fault) => {
             PyErr::from(fault).restore(py);
             ptr::null_mut()
@@ -203,9 +216,66 @@ unsafe fn any(
     arguments: &[*mut PyObject],
     names: *mut PyObject,
 ) -> Result<Tensor> {
+    // SAFETY: passed on; the object is one.
+    let given = unsafe {
+        let first = (place == Place::Tensor).then(|| Bound::from_borrowed_ptr(py, object));
+        given(py, op, first, arguments, names)?
+    };
+    let operands: Operands<'_> = objects(op, &given)?
+        .iter()
+        // A required one that is missing is named by core's check.
+        .map(|object| object.as_ref().map_or(Ok(Operand::Absent), Operand::new))
+        .collect::<Result<_>>()?;
+    let attrs = attributes(op, &given)?;
+    // SAFETY: passed on.
+    let ctx = unsafe { context_of(py, place, &object) }?;
+    run_operands(py, ctx, op, &attrs, &operands)
+}
+
+/// A call of a pipeline's method, which returns the pipeline.
+///
+/// # Safety
+/// As [`call`]; the object is a pipeline.
+unsafe fn recorded<'py>(
+    py: Python<'py>,
+    op: Op,
+    object: *mut PyObject,
+    arguments: &[*mut PyObject],
+    names: *mut PyObject,
+) -> Result<Bound<'py, PyAny>> {
+    // SAFETY: as the caller says.
+    let pipeline = unsafe { of::<PyPipeline>(py, &object) };
+    let first = pipeline.current(py)?;
+    // Of operands that are one sequence it is the first one.
+    let (first, before) = if repeats(op) { (None, first) } else { (first, None) };
+    // SAFETY: passed on.
+    let given = unsafe { given(py, op, first, arguments, names)? };
+    let mut operands: Objects<'_> = before.into_iter().map(Some).collect();
+    operands.extend(objects(op, &given)?);
+    pipeline.record(op, &operands, || attributes(op, &given))?;
+    // SAFETY: the object of the call.
+    Ok(unsafe { Bound::from_borrowed_ptr(py, object) })
+}
+
+/// Whether its operands are one sequence.
+fn repeats(op: Op) -> bool {
+    op.info().operands[0].ends_with('*')
+}
+
+/// What a call gives for each parameter; `first` is there for the first one already.
+///
+/// # Safety
+/// As [`call`].
+unsafe fn given<'py>(
+    py: Python<'py>,
+    op: Op,
+    first: Option<Bound<'py, PyAny>>,
+    arguments: &[*mut PyObject],
+    names: *mut PyObject,
+) -> Result<Given<'py>> {
     let info = op.info();
-    let (all, skipped) = (parameters(info).count(), usize::from(place == Place::Tensor));
-    let mut given: SmallVec<[Option<Bound<'_, PyAny>>; 12]> = SmallVec::from_elem(None, all);
+    let (all, skipped) = (parameters(info).count(), usize::from(first.is_some()));
+    let mut given: Given<'py> = SmallVec::from_elem(None, all);
     // SAFETY: arguments are objects, positional ones first, then as many as there are names.
     unsafe {
         let object_of = |pointer: *mut PyObject| Bound::from_borrowed_ptr(py, pointer);
@@ -216,9 +286,7 @@ unsafe fn any(
             let most = all - skipped;
             return Err(wrong_type(format!("{op}() takes at most {most} arguments, not {}", positional.len())));
         }
-        if skipped == 1 {
-            given[0] = Some(object_of(object));
-        }
+        given[0] = first;
         for (to, &from) in given[skipped..].iter_mut().zip(positional) {
             *to = Some(object_of(from));
         }
@@ -233,21 +301,28 @@ unsafe fn any(
             }
         }
     }
-    let mut operands = Operands::new();
+    Ok(given)
+}
+
+/// The operands of what was given.
+fn objects<'py>(op: Op, given: &Given<'py>) -> Result<Objects<'py>> {
+    match &given[0] {
+        Some(sequence) if repeats(op) => {
+            Ok(sequence.try_iter()?.map(|object| object.map(Some)).collect::<PyResult<_>>()?)
+        }
+        _ => Ok(given[..op.info().operands.len()].iter().cloned().collect()),
+    }
+}
+
+/// The attributes of what was given.
+fn attributes(op: Op, given: &Given<'_>) -> Result<Attrs> {
     let mut attrs = Attrs::default();
-    for (i, ((name, is_operand), value)) in parameters(info).zip(&given).enumerate() {
-        match value {
-            // A required one that is missing is named by core's check.
-            None if is_operand => operands.push(Operand::Absent),
-            None => {}
-            Some(value) if is_operand && info.operands[i].ends_with('*') => operands = sequence(value)?,
-            Some(value) if is_operand => operands.push(Operand::new(value)?),
-            Some(value) => attributes::set(&mut attrs, op, name, value)?,
+    for ((name, is_operand), value) in parameters(op.info()).zip(given) {
+        if let (false, Some(value)) = (is_operand, value) {
+            attributes::set(&mut attrs, op, name, value)?;
         }
     }
-    // SAFETY: passed on.
-    let ctx = unsafe { context_of(py, place, &object) }?;
-    run_operands(py, ctx, op, &attrs, &operands)
+    Ok(attrs)
 }
 
 /// A function for Python: operation `OP` of the table at place `PLACE`.
@@ -257,7 +332,7 @@ unsafe extern "C" fn function<const OP: usize, const PLACE: u8>(
     count: isize,
     names: *mut PyObject,
 ) -> *mut PyObject {
-    let place = [Place::Module, Place::Context, Place::Tensor][PLACE as usize];
+    let place = [Place::Module, Place::Context, Place::Tensor, Place::Pipeline][PLACE as usize];
     // SAFETY: Python calls it as it was declared; only numbers of the table are given out. With names, `count` is of the
     // positional arguments only.
     unsafe {
@@ -284,15 +359,18 @@ functions!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 2
 const _: () = assert!(Functions::<0>::ALL.len() >= Op::ALL.len(), "give functions! some more numbers");
 
 /// The signature of an operation, as `inspect` and the stubs read it.
-fn signature(info: &'static OpInfo, place: Place) -> String {
-    let mut text = format!("{}(", info.name);
+fn signature(name: &str, info: &'static OpInfo, place: Place) -> String {
+    let mut text = format!("{name}(");
     if place == Place::Module {
         text.push_str("$module, /");
     } else {
         text.push_str("$self, /");
     }
+    // A pipeline's first operation alone names what the others have before them.
+    let has_first = place == Place::Tensor || (place == Place::Pipeline && !info.operands[0].ends_with('*'));
+    let skipped = usize::from(has_first);
     let last_needed = info.operands.iter().rposition(|name| !name.ends_with('?')).unwrap_or_default();
-    for (i, (name, is_operand)) in parameters(info).enumerate().skip(usize::from(place == Place::Tensor)) {
+    for (i, (name, is_operand)) in parameters(info).enumerate().skip(skipped) {
         let needed = is_operand && i <= last_needed;
         text.push_str(", ");
         text.push_str(name);
@@ -303,9 +381,8 @@ fn signature(info: &'static OpInfo, place: Place) -> String {
 }
 
 /// A definition for Python, which is there as long as the process.
-fn definition(op: Op, place: Place, functions: &[Function]) -> PyResult<*mut ffi::PyMethodDef> {
-    let info = op.info();
-    let (name, doc) = (CString::new(info.name)?, CString::new(documentation(op, place))?);
+fn definition(name: &str, op: Op, place: Place, functions: &[Function]) -> PyResult<*mut ffi::PyMethodDef> {
+    let (name, doc) = (CString::new(name)?, CString::new(documentation(name, op, place))?);
     Ok(Box::leak(Box::new(ffi::PyMethodDef {
         ml_name: name.into_raw(),
         ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: functions[op as usize] },
@@ -314,14 +391,15 @@ fn definition(op: Op, place: Place, functions: &[Function]) -> PyResult<*mut ffi
     })))
 }
 
-fn documentation(op: Op, place: Place) -> String {
+fn documentation(name: &str, op: Op, place: Place) -> String {
     let info = op.info();
     let what = match place {
         Place::Module => "on the default context",
         Place::Context => "on this context",
         Place::Tensor => "of this tensor on the default context",
+        Place::Pipeline => "of the pipeline's value, which it then is; before there is one, all operands are named",
     };
-    format!("{}\n--\n\nThe operation {} {what}: docs/operations.md.", signature(info, place), info.name)
+    format!("{}\n--\n\nThe operation {} {what}: docs/operations.md.", signature(name, info, place), info.name)
 }
 
 /// Adds the functions to the module and the methods to the classes.
@@ -330,24 +408,30 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let tensors = py.get_type::<PyTensor>();
     PyTensor::remember(&tensors);
     let contexts = py.get_type::<PyContext>();
+    let pipelines = py.get_type::<PyPipeline>();
+    let method = |class: &Bound<'_, PyType>, name: &str, op: Op, place: Place, functions: &[Function]| {
+        let def = definition(name, op, place, functions)?;
+        // SAFETY: definitions stay; the result is a new reference or NULL with an exception.
+        let method = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyDescr_NewMethod(class.as_type_ptr(), def))? };
+        class.setattr(name, method)
+    };
     for &op in Op::ALL {
         let name = module.name()?;
-        // SAFETY: definitions stay; the results are new references or NULL with an exception.
-        unsafe {
-            let def = definition(op, Place::Module, Functions::<0>::ALL)?;
-            let function = ffi::PyCFunction_NewEx(def, module.as_ptr(), name.as_ptr());
-            module.add(op.name(), Bound::from_owned_ptr_or_err(py, function)?)?;
-            let def = definition(op, Place::Context, Functions::<1>::ALL)?;
-            let method = ffi::PyDescr_NewMethod(contexts.as_type_ptr(), def);
-            contexts.setattr(op.name(), Bound::from_owned_ptr_or_err(py, method)?)?;
-            // Its first operand is one of several.
-            if !op.info().operands[0].ends_with('*') {
-                let def = definition(op, Place::Tensor, Functions::<2>::ALL)?;
-                let method = ffi::PyDescr_NewMethod(tensors.as_type_ptr(), def);
-                tensors.setattr(op.name(), Bound::from_owned_ptr_or_err(py, method)?)?;
-            }
+        // SAFETY: as above.
+        let function = unsafe {
+            let def = definition(op.name(), op, Place::Module, Functions::<0>::ALL)?;
+            Bound::from_owned_ptr_or_err(py, ffi::PyCFunction_NewEx(def, module.as_ptr(), name.as_ptr()))?
+        };
+        module.add(op.name(), function)?;
+        method(&contexts, op.name(), op, Place::Context, Functions::<1>::ALL)?;
+        // Its first operand is one of several.
+        if !repeats(op) {
+            method(&tensors, op.name(), op, Place::Tensor, Functions::<2>::ALL)?;
         }
+        method(&pipelines, op.name(), op, Place::Pipeline, Functions::<3>::ALL)?;
     }
+    // The sum that a product does itself, as core's chains call it.
+    method(&pipelines, "bias", Op::Add, Place::Pipeline, Functions::<3>::ALL)?;
     // `ml_meth` is a union: a wrong size of it would be a wrong call.
     const _: () = assert!(size_of::<ffi::PyMethodDefPointer>() == size_of::<*mut c_void>());
     Ok(())
