@@ -170,7 +170,7 @@ impl Pipeline {
     }
 
     /// Goes on from an earlier value of this pipeline.
-    #[napi(ts_return_type = "this")]
+    #[napi(ts_args_type = "value: Value", ts_return_type = "this")]
     pub fn switch(&self, env: Env, value: Of<Value>) -> napi::Result<()> {
         self.advance(env, |state| state.pipeline.operand(value.inner.into()))
     }

@@ -221,11 +221,14 @@ unsafe fn any(
         let first = (place == Place::Tensor).then(|| Bound::from_borrowed_ptr(py, object));
         given(py, op, first, arguments, names)?
     };
-    let operands: Operands<'_> = objects(op, &given)?
-        .iter()
-        // A required one that is missing is named by core's check.
-        .map(|object| object.as_ref().map_or(Ok(Operand::Absent), Operand::new))
-        .collect::<Result<_>>()?;
+    let operands: Operands<'_> = match &given[0] {
+        Some(all) if repeats(op) => sequence(all)?,
+        _ => {
+            let operands = given[..op.info().operands.len()].iter();
+            // A required one that is missing is named by core's check.
+            operands.map(|object| object.as_ref().map_or(Ok(Operand::Absent), Operand::new)).collect::<Result<_>>()?
+        }
+    };
     let attrs = attributes(op, &given)?;
     // SAFETY: passed on.
     let ctx = unsafe { context_of(py, place, &object) }?;
@@ -251,7 +254,14 @@ unsafe fn recorded<'py>(
     // SAFETY: passed on.
     let given = unsafe { given(py, op, first, arguments, names)? };
     let mut operands: Objects<'_> = before.into_iter().map(Some).collect();
-    operands.extend(objects(op, &given)?);
+    match &given[0] {
+        Some(all) if repeats(op) => {
+            for object in all.try_iter()? {
+                operands.push(Some(object?));
+            }
+        }
+        _ => operands.extend(given[..op.info().operands.len()].iter().cloned()),
+    }
     pipeline.record(op, &operands, || attributes(op, &given))?;
     // SAFETY: the object of the call.
     Ok(unsafe { Bound::from_borrowed_ptr(py, object) })
@@ -304,21 +314,12 @@ unsafe fn given<'py>(
     Ok(given)
 }
 
-/// The operands of what was given.
-fn objects<'py>(op: Op, given: &Given<'py>) -> Result<Objects<'py>> {
-    match &given[0] {
-        Some(sequence) if repeats(op) => {
-            Ok(sequence.try_iter()?.map(|object| object.map(Some)).collect::<PyResult<_>>()?)
-        }
-        _ => Ok(given[..op.info().operands.len()].iter().cloned().collect()),
-    }
-}
-
 /// The attributes of what was given.
 fn attributes(op: Op, given: &Given<'_>) -> Result<Attrs> {
     let mut attrs = Attrs::default();
-    for ((name, is_operand), value) in parameters(op.info()).zip(given) {
-        if let (false, Some(value)) = (is_operand, value) {
+    let info = op.info();
+    for (name, value) in info.attrs.iter().zip(&given[info.operands.len()..]) {
+        if let Some(value) = value {
             attributes::set(&mut attrs, op, name, value)?;
         }
     }
