@@ -239,7 +239,7 @@ fn types_of_operations() {
         for method in recorded(op) {
             let (first, all) = (&required[0], list(&typed));
             if repeats {
-                write!(of_pipeline, "  /** `{name}` of the value, if there is one, and of these. */\n").unwrap();
+                writeln!(of_pipeline, "  /** `{name}` of the value, if there is one, and of these. */").unwrap();
             } else {
                 let others = list(&typed[1..]);
                 write!(

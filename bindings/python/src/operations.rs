@@ -221,14 +221,19 @@ unsafe fn any(
         let first = (place == Place::Tensor).then(|| Bound::from_borrowed_ptr(py, object));
         given(py, op, first, arguments, names)?
     };
-    let operands: Operands<'_> = match &given[0] {
-        Some(all) if repeats(op) => sequence(all)?,
+    let mut operands = Operands::new();
+    match &given[0] {
+        Some(all) if repeats(op) => operands = sequence(all)?,
         _ => {
-            let operands = given[..op.info().operands.len()].iter();
-            // A required one that is missing is named by core's check.
-            operands.map(|object| object.as_ref().map_or(Ok(Operand::Absent), Operand::new)).collect::<Result<_>>()?
+            for object in &given[..op.info().operands.len()] {
+                operands.push(match object {
+                    // A required one that is missing is named by core's check.
+                    None => Operand::Absent,
+                    Some(object) => Operand::new(object)?,
+                });
+            }
         }
-    };
+    }
     let attrs = attributes(op, &given)?;
     // SAFETY: passed on.
     let ctx = unsafe { context_of(py, place, &object) }?;
