@@ -1,6 +1,7 @@
 """Fused pipelines: the bits of the same operations called one after another."""
 
 import inspect
+import sys
 import threading
 
 import numpy
@@ -265,6 +266,27 @@ def test_threads_may_record_one_pipeline(ctx):
     [thread.join() for thread in threads]
     x = adead.Tensor([1.0, -2.0, 3.0, -4.0])
     assert pipeline.compile()(x).tolist() == x.tolist()
+
+
+@pytest.mark.parametrize("how", ["run", "execute", "compile"])
+def test_the_gil_is_given_up(ctx, how):
+    # With an interval that never ends, the other thread runs only when this one gives the GIL up.
+    x = adead.Tensor(numpy.ones((64, 64), dtype=numpy.float32))
+    pipeline = ctx.pipeline().matmul(x, x)
+    call = pipeline.compile().run if how == "run" else getattr(pipeline, how)
+    before, seen = sys.getswitchinterval(), []
+    thread = threading.Thread(target=lambda: seen.append(True))
+    sys.setswitchinterval(1000.0)
+    try:
+        thread.start()
+        for _ in range(100_000):
+            if seen:
+                break
+            call()
+        assert seen
+    finally:
+        sys.setswitchinterval(before)
+        thread.join()
 
 
 def test_python_runs_while_a_pipeline_is_recorded(ctx):
