@@ -12,6 +12,7 @@
 mod args;
 mod array;
 mod buffer;
+mod compiled;
 mod context;
 mod dispatch;
 mod error;

@@ -11,6 +11,7 @@ mod errors;
 mod gpu;
 mod layout;
 mod memory;
+mod methods;
 mod operations;
 mod pipeline;
 mod program;
@@ -81,7 +82,7 @@ fn _adead(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(layout::align, module)?)?;
     module.add_function(wrap_pyfunction!(layout::coalesce, module)?)?;
     module.add_function(wrap_pyfunction!(layout::scatter, module)?)?;
-    operations::add(module)?;
+    methods::add(module)?;
     // Everything that is public, in the order of the alphabet.
     let mut names: Vec<String> = module.dict().keys().extract()?;
     names.retain(|name| !name.starts_with('_'));

@@ -1,4 +1,4 @@
-//! Fused pipelines: operations that are recorded and run as a whole. Their methods are made in `operations.rs`.
+//! Fused pipelines: operations that are recorded and run as a whole. Their methods are made in `methods.rs`.
 
 use crate::contents::{dimensions, dtype_named};
 use crate::device::PyDevice;
