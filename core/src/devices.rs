@@ -312,7 +312,8 @@ fn means(name: &str, info: &DeviceInfo) -> bool {
     if name == backend || name == number || name == info.id {
         return true;
     }
-    if name.is_empty() || name.contains(':') || name.bytes().all(|byte| byte.is_ascii_digit()) {
+    // Software's has commas and parentheses in its name, which alone mean nothing.
+    if name.contains(':') || name.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_punctuation()) {
         return false;
     }
     let uuid: String = info.uuid.iter().flatten().map(|byte| format!("{byte:02x}")).collect();
@@ -361,7 +362,7 @@ mod tests {
         ] {
             assert!(means(name, &gpu), "{name}");
         }
-        for name in ["", "0", "vulkan:0", "vulkan:11", "3060", "cuda", "abab", "radeon", "none"] {
+        for name in ["", "0", ",", ", ", "vulkan:0", "vulkan:11", "3060", "cuda", "abab", "radeon", "none"] {
             assert!(!means(name, &gpu), "{name}");
         }
     }

@@ -169,7 +169,7 @@ impl Work {
         let (products, bytes) = (self.products.clone(), self.bytes());
         let state = Arc::new(self.ctx.buffer_zeroed(bytes)?);
         let shared = state.clone();
-        let loader = DataLoader::new(self.all().map(|batch| Ok::<_, adead::Error>(batch.0[batch.1].clone())), 2)?;
+        let loader = DataLoader::new(self.all().map(Ok::<_, adead::Error>), 2)?;
         let results = adead::overlap(&self.ctx, loader, 2, move |stage| {
             let y = products.stage(stage)?;
             let next = stage.buffer(bytes)?;
@@ -188,7 +188,7 @@ impl Work {
     fn loaded(&self, take: Take<'_>) -> Result<()> {
         let products = self.products.clone();
         // Whatever reads and decodes: an error in it would come in its place among the results.
-        let loader = DataLoader::new(self.all().map(|batch| Ok::<_, adead::Error>(batch.0[batch.1].clone())), 4)?;
+        let loader = DataLoader::new(self.all().map(Ok::<_, adead::Error>), 4)?;
         for result in adead::overlap(&self.ctx, loader, 3, move |stage| products.stage(stage))? {
             let result = result?;
             take(result.index(), &result);
