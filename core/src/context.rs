@@ -9,6 +9,7 @@ use crate::error::{Result, fail};
 use crate::hal::cpu::{CpuDevice, DefaultEnvironment, Isa, Packed};
 use crate::hal::{Device, DeviceInfo};
 use crate::ops::{Attrs, Family, Op};
+use crate::profile::{Profiler, Reason};
 use crate::tensor::Tensor;
 use std::sync::{Arc, OnceLock};
 
@@ -27,6 +28,7 @@ pub struct Context {
     cpu: Arc<CpuDevice>,
     gpus: Arc<[Slot]>,
     dispatcher: Arc<AutoDispatcher>,
+    profiler: Arc<Profiler>,
     /// The CPU as a device with a stream, for buffers where there is no GPU; made when first asked for.
     host: Arc<OnceLock<Arc<Opened>>>,
 }
@@ -59,8 +61,9 @@ impl Context {
         let cpu = Arc::new(CpuDevice::open(options.isa.or(config.isa), options.threads.or(config.threads))?);
         let machine = calibration::machine(cpu.info());
         let profile = calibration::profile(config, &machine, || DeviceProfile::of_cpu(&cpu));
-        let gpus: Arc<[Slot]> =
-            devices::choose(device, config)?.into_iter().map(|info| Slot::new(info, config, cpu.clone())).collect();
+        let profiler = Arc::<Profiler>::default();
+        let slot = |info| Slot::new(info, config, cpu.clone(), profiler.clone());
+        let gpus: Arc<[Slot]> = devices::choose(device, config)?.into_iter().map(slot).collect();
         let of_gpu = |slot: &Slot| calibration::profile(config, &machine, || DeviceProfile::of_gpu(slot.info()));
         let profiles = std::iter::once(profile).chain(gpus.iter().map(of_gpu)).take(Places::MAX_DEVICES).collect();
         let dispatcher = AutoDispatcher::new(profiles)?;
@@ -75,7 +78,7 @@ impl Context {
             // A device that was asked for and can't be used is an error now.
             gpus.iter().try_for_each(|slot| slot.opened().map(|_| ()))?;
         }
-        Ok(Context { cpu, gpus, dispatcher: Arc::new(dispatcher), host })
+        Ok(Context { cpu, gpus, dispatcher: Arc::new(dispatcher), profiler, host })
     }
 
     /// What its device is: the one that it was opened on; the CPU of one that chooses.
@@ -103,7 +106,7 @@ impl Context {
         if let Some(host) = self.host.get() {
             return Ok(host);
         }
-        let host = Opened::new(self.cpu.clone())?;
+        let host = Opened::new(self.cpu.clone(), self.profiler.clone())?;
         Ok(self.host.get_or_init(|| host))
     }
 
@@ -114,6 +117,19 @@ impl Context {
         let _environment = DefaultEnvironment::enter();
         self.cpu.trim();
         self.gpus.iter().filter_map(Slot::if_opened).for_each(|gpu| gpu.device.trim());
+    }
+
+    /// What records while a profile is under way.
+    pub(crate) fn profiler(&self) -> &Profiler {
+        &self.profiler
+    }
+
+    /// Waits for what this context enqueued, and leaves what a device found in it to whoever synchronises.
+    pub(crate) fn wait_for_devices(&self) {
+        for gpu in self.gpus.iter().filter_map(Slot::if_opened) {
+            // A device that is lost has no times either.
+            let _ = gpu.with(|stream| stream.event()?.wait(u64::MAX));
+        }
     }
 
     /// What chooses between these devices, in the same order.
@@ -140,33 +156,44 @@ impl Context {
     /// the buffer waits.
     #[inline]
     pub fn execute(&self, command: &mut Command<'_>) -> Result<()> {
-        if self.gpus.is_empty() { self.cpu.execute(command) } else { self.execute_among(command) }
+        let only = self.gpus.is_empty() && !self.profiler.is_on();
+        if only { self.cpu.execute(command) } else { self.execute_among(command) }
     }
 
     #[inline(never)]
     fn execute_among(&self, command: &mut Command<'_>) -> Result<()> {
         // Costs are computed.
         let _environment = DefaultEnvironment::enter();
+        match self.road(command)? {
+            (Some(gpu), reason) => gpu.execute(command, reason),
+            (None, reason) if self.profiler.is_on() => self.profiler.on_cpu(&self.cpu, command, reason),
+            _ => self.cpu.execute(command),
+        }
+    }
+
+    /// The GPU that a command goes to, `None` for the CPU, and why.
+    fn road(&self, command: &Command<'_>) -> Result<(Option<&Arc<Opened>>, Reason)> {
         if let Some(id) = devices::place_of(command) {
             let slot = self.gpus.iter().find(|slot| slot.info().id == id);
             let Some(slot) = slot else {
                 fail!(InvalidArgument, "an operand is on {id}, which is not of this context")
             };
-            return slot.opened()?.execute(command);
+            return Ok((Some(slot.opened()?), Reason::Operands));
         }
-        if self.dispatcher.done_before_others_begin(command) {
-            return self.cpu.execute(command);
+        if !self.gpus.is_empty() && self.dispatcher.done_before_others_begin(command) {
+            return Ok((None, Reason::Chosen(Why::Cheapest)));
         }
         // Packed operands are in the layout of the CPU's kernels.
         let packed = command.inputs.iter().flatten().any(|view| matches!(view.place(), Place::Packed(_)));
         let choice = self.dispatcher.choose(command);
         if packed || choice.device == 0 {
-            return self.cpu.execute(command);
+            let packed = packed && choice.device > 0;
+            return Ok((None, if packed { Reason::Packed } else { Reason::Chosen(choice.why) }));
         }
         match self.gpus[choice.device - 1].opened() {
-            Ok(gpu) => gpu.execute(command),
+            Ok(gpu) => Ok((Some(gpu), Reason::Chosen(choice.why))),
             // Nobody asked for a GPU that can't be used.
-            Err(_) if choice.why != Why::Forced => self.cpu.execute(command),
+            Err(_) if choice.why != Why::Forced => Ok((None, Reason::Fallback)),
             Err(error) => Err(error),
         }
     }

@@ -8,19 +8,21 @@ use crate::hal::cpu::DefaultEnvironment;
 use crate::hal::cuda::{self, CudaDevice};
 use crate::hal::vulkan::{self, Opening, VulkanDevice};
 use crate::hal::{Buffer, Device, DeviceInfo, DeviceKind, Stream, Workers};
+use crate::profile::{Activity, Profiler, Reason, Watch, What};
 use std::slice;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// An opened device with the stream that a context's own calls go to.
 pub(crate) struct Opened {
     pub device: Arc<dyn Device>,
+    pub profiler: Arc<Profiler>,
     stream: Mutex<Box<dyn Stream>>,
 }
 
 impl Opened {
-    pub fn new(device: Arc<dyn Device>) -> Result<Arc<Opened>> {
+    pub fn new(device: Arc<dyn Device>, profiler: Arc<Profiler>) -> Result<Arc<Opened>> {
         let stream = Mutex::new(device.clone().stream()?);
-        Ok(Arc::new(Opened { device, stream }))
+        Ok(Arc::new(Opened { device, profiler, stream }))
     }
 
     /// Something with the stream, which is one thread's at a time. Drivers compute: they must not meet the host's floating-point modes
@@ -30,18 +32,35 @@ impl Opened {
         work(&mut **self.stream.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Executes a command. Operands in host memory travel: then it returns when they are the caller's again, and with the
-    /// output in host memory, when that is written.
-    pub fn execute(&self, command: &mut Command<'_>) -> Result<()> {
-        let mut moved: [Option<Arc<dyn Buffer>>; 8] = Default::default();
-        if command.inputs.len() > moved.len() {
-            return self.execute_moved(command, &mut vec![None; command.inputs.len()]);
-        }
-        self.execute_moved(command, &mut moved)
+    /// One piece of work for the stream, on a device that its operands chose, recorded where a profile is under way.
+    pub fn watched(&self, what: &dyn Fn() -> What, work: impl FnOnce(&mut dyn Stream) -> Result<()>) -> Result<()> {
+        self.with(|stream| {
+            let mut watch = Watch::begin(self, 0, stream);
+            work(stream)?;
+            watch.step(stream, what);
+            Ok(())
+        })
     }
 
-    fn execute_moved(&self, command: &mut Command<'_>, moved: &mut [Option<Arc<dyn Buffer>>]) -> Result<()> {
+    /// Executes a command, which is here for that reason. Operands in host memory travel: then it returns when they are the
+    /// caller's again, and with the output in host memory, when that is written.
+    pub fn execute(&self, command: &mut Command<'_>, reason: Reason) -> Result<()> {
+        let mut moved: [Option<Arc<dyn Buffer>>; 8] = Default::default();
+        if command.inputs.len() > moved.len() {
+            return self.execute_moved(command, reason, &mut vec![None; command.inputs.len()]);
+        }
+        self.execute_moved(command, reason, &mut moved)
+    }
+
+    fn execute_moved(
+        &self,
+        command: &mut Command<'_>,
+        reason: Reason,
+        moved: &mut [Option<Arc<dyn Buffer>>],
+    ) -> Result<()> {
         self.with(|stream| {
+            let mut watch = Watch::begin(self, 0, stream);
+            let name = command.op.name();
             for (place, view) in moved.iter_mut().zip(command.inputs) {
                 let Some(view) = view else { continue };
                 if is_here(view.place()) {
@@ -51,6 +70,7 @@ impl Opened {
                 let buffer = self.device.allocate_unset(bytes)?;
                 // SAFETY: the view's maker vouched for that many initialised bytes while it is borrowed.
                 stream.write(&*buffer, 0, unsafe { slice::from_raw_parts(view.host()?, bytes) })?;
+                watch.step(stream, &|| What::bytes(Activity::Upload, bytes, name, reason));
                 *place = Some(buffer);
             }
             let mut inputs = Inputs::new();
@@ -63,14 +83,19 @@ impl Opened {
             let meta = command.output.meta();
             if is_here(command.output.place()) {
                 let output = command.output.reborrow();
-                return stream.submit(&mut [Command { op: command.op, attrs: command.attrs, inputs: &inputs, output }]);
+                stream.submit(&mut [Command { op: command.op, attrs: command.attrs, inputs: &inputs, output }])?;
+                watch.step(stream, &|| What::command(command, reason));
+                return Ok(());
             }
             let result = self.device.allocate_unset(meta.bytes())?;
             let output = ViewMut::buffer(&*result, 0, meta)?;
             stream.submit(&mut [Command { op: command.op, attrs: command.attrs, inputs: &inputs, output }])?;
+            watch.step(stream, &|| What::command(command, reason));
             // SAFETY: the view's maker vouched for that many bytes that nobody else touches.
             let into = unsafe { slice::from_raw_parts_mut(command.output.host()?, meta.bytes()) };
-            stream.read(&*result, 0, into)
+            stream.read(&*result, 0, into)?;
+            watch.step(stream, &|| What::bytes(Activity::Download, meta.bytes(), name, reason));
+            Ok(())
         })
     }
 }
@@ -95,12 +120,13 @@ pub(crate) struct Slot {
     opened: OnceLock<Result<Arc<Opened>>>,
     cache: Option<std::path::PathBuf>,
     workers: Arc<dyn Workers>,
+    profiler: Arc<Profiler>,
 }
 
 impl Slot {
     /// One whose copies from and to the host `workers` help with.
-    pub fn new(info: DeviceInfo, config: &Config, workers: Arc<dyn Workers>) -> Slot {
-        Slot { info, opened: OnceLock::new(), cache: config.cache_folder(), workers }
+    pub fn new(info: DeviceInfo, config: &Config, workers: Arc<dyn Workers>, profiler: Arc<Profiler>) -> Slot {
+        Slot { info, opened: OnceLock::new(), cache: config.cache_folder(), workers, profiler }
     }
 
     /// What it is: with its contract level once it was opened.
@@ -131,10 +157,11 @@ impl Slot {
         let workers = Some(self.workers.clone());
         #[cfg(feature = "cuda")]
         if _backend == "cuda" {
-            return Opened::new(Arc::new(CudaDevice::open(number, &cuda::Opening::with(workers))?));
+            let device = Arc::new(CudaDevice::open(number, &cuda::Opening::with(workers))?);
+            return Opened::new(device, self.profiler.clone());
         }
         let opening = Opening::with(self.cache.clone(), workers);
-        Opened::new(Arc::new(VulkanDevice::open(number, &opening)?))
+        Opened::new(Arc::new(VulkanDevice::open(number, &opening)?), self.profiler.clone())
     }
 }
 

@@ -13,6 +13,7 @@ pub mod gpu;
 pub mod hal;
 pub mod hardware;
 pub mod memory;
+pub mod profile;
 pub mod program;
 
 mod calls;

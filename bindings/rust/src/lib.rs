@@ -5,7 +5,7 @@ pub use adead_core::{
     AttentionOptions, Attrs, Axis, Command, Context, ContextOptions, Cost, DType, Element, Error, Gpu, MAX_RANK,
     MatmulOptions, Meta, Op, OpInfo, Packed, Permutation, Result, Shape, Status, Tensor, VERSION, View, ViewMut,
 };
-pub use adead_core::{config, files, gpu, hardware, layout, memory, program};
+pub use adead_core::{config, files, gpu, hardware, layout, memory, profile, program};
 
 /// Which device an operation runs on, and why: `docs/dispatch.md`.
 pub mod dispatch {
@@ -34,4 +34,6 @@ mod guides {
     mod gpu {}
     #[doc = include_str!("../../../docs/layout.md")]
     mod layout {}
+    #[doc = include_str!("../../../docs/profile.md")]
+    mod profile {}
 }

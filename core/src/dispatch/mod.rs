@@ -15,5 +15,6 @@ mod tests;
 
 pub use cost::{Estimate, Item, Places, Task};
 pub use dispatcher::{AutoDispatcher, Decision, Why};
+pub(crate) use explain::Tenths;
 pub use explain::{Explanation, Time};
 pub use profile::{DeviceProfile, Kind, Link, Rate, Source};
