@@ -335,7 +335,7 @@ EXAMPLES
 /// Of `bench`.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "EXAMPLES\n  adead bench\n  adead bench --only matmul --threads 1\n  adead bench --json > now.json"
+    after_help = "EXAMPLES\n  adead bench\n  adead bench --only matmul --threads 1\n  adead bench --json > now.json\n  adead bench --report report.html\n  adead bench --only attention --trace trace.json"
 )]
 pub struct BenchArgs {
     /// Only the rows whose name contains this; may be repeated
@@ -347,6 +347,12 @@ pub struct BenchArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    /// Compare every device on a page of HTML, with plots; without --device the CPU, each GPU and hybrid
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["json", "trace"])]
+    pub report: Option<PathBuf>,
+    /// Write a trace of three runs of each row, for Perfetto and chrome://tracing
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub trace: Option<PathBuf>,
 }
 
 /// Of `completions`.
