@@ -32,6 +32,7 @@ const SOURCES: &[&str] = &[
     "moves",
     "program",
     "outcome",
+    "profile",
     "memory",
     "layout",
 ];
