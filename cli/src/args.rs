@@ -335,7 +335,7 @@ EXAMPLES
 /// Of `bench`.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "EXAMPLES\n  adead bench\n  adead bench --only matmul --threads 1\n  adead bench --json > now.json\n  adead bench --report report.html\n  adead bench --only attention --trace trace.json"
+    after_help = BENCH_HELP
 )]
 pub struct BenchArgs {
     /// Only the rows whose name contains this; may be repeated
@@ -354,6 +354,14 @@ pub struct BenchArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub trace: Option<PathBuf>,
 }
+
+const BENCH_HELP: &str = "\
+EXAMPLES
+  adead bench
+  adead bench --only matmul --threads 1
+  adead bench --json > now.json
+  adead bench --report report.html
+  adead bench --only attention --trace trace.json";
 
 /// Of `completions`.
 #[derive(Args, Debug)]

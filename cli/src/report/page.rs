@@ -30,7 +30,7 @@ pub fn page(it: &Comparison<'_>) -> String {
     html += "<div class=\"plots\">\n";
     html += &speed(it);
     html += "</div>\n<h2>Where the time goes</h2>\n";
-    html += "<p>Of a call with operands and result in host memory, on average. The rest is launching, waiting, and fresh memory.</p>\n";
+    html += PARTS;
     html += &key(&[("p0", "work"), ("p1", "transfers"), ("p2", "rest of the call")]);
     html += "<div class=\"plots\">\n";
     it.columns.iter().for_each(|column| html += &parts(it, column));
@@ -51,6 +51,9 @@ pub fn page(it: &Comparison<'_>) -> String {
     html
 }
 
+const PARTS: &str = "<p>Of a call with operands and result in host memory, on average. The rest is launching, waiting, and \
+fresh memory.</p>\n";
+
 const METHOD: &str = "<h2>Method</h2>\n\
 <p>Times are the median of repeated calls after one that is not counted; rates are of that median. A multiply-add is two \
 operations; each operand is read or written once. The share of the peak is the time at the device's best rates, of \
@@ -62,7 +65,7 @@ fn key(entries: &[(&str, &str)]) -> String {
     let mut html = String::from("<ul class=\"legend\">");
     for (class, text) in entries {
         let swatch = format!(
-            "<svg viewBox=\"0 0 12 12\" aria-hidden=\"true\"><rect class=\"{class}\" width=\"12\" height=\"12\" rx=\"2\"/></svg>"
+            r#"<svg viewBox="0 0 12 12" aria-hidden="true"><rect class="{class}" width="12" height="12" rx="2"/></svg>"#
         );
         let _ = write!(html, "<li>{swatch}{}</li>", escape(text));
     }

@@ -44,12 +44,9 @@ pub fn bars(title: &str, groups: &[(String, Vec<Bar>)]) -> String {
         for Bar { series, value, text } in bars {
             let length = if most > 0.0 { (value / most * (WIDTH - VALUE)).max(1.0) } else { 1.0 };
             let (class, text) = (series % SERIES, escape(text));
-            let _ = write!(
-                body,
-                r#"<rect class="s{class}" x="0" y="{y:.1}" width="{length:.1}" height="{BAR}" rx="2"/><text x="{:.1}" y="{:.1}">{text}</text>"#,
-                length + 5.0,
-                y + 10.5,
-            );
+            let _ =
+                write!(body, r#"<rect class="s{class}" x="0" y="{y:.1}" width="{length:.1}" height="{BAR}" rx="2"/>"#);
+            let _ = write!(body, r#"<text x="{:.1}" y="{:.1}">{text}</text>"#, length + 5.0, y + 10.5);
             y += BAR + 3.0;
         }
         y += 7.0;
@@ -120,8 +117,9 @@ pub fn timeline(title: &str, report: &Report) -> String {
                 let name = escape(&format!("{} {}", record.name, record.operands));
                 let _ = write!(
                     body,
-                    r#"<rect class="p{class} piece" x="{x:.2}" y="{y}" width="{width:.2}" height="{BAR}"><title>{name}</title></rect>"#
+                    r#"<rect class="p{class} piece" x="{x:.2}" y="{y}" width="{width:.2}" height="{BAR}">"#
                 );
+                let _ = write!(body, "<title>{name}</title></rect>");
             }
             y += BAR + 8.0;
         }
@@ -137,9 +135,8 @@ pub fn timeline(title: &str, report: &Report) -> String {
 
 fn svg(title: &str, height: f64, body: &str) -> String {
     let title = escape(title);
-    format!(
-        r#"<figure><figcaption>{title}</figcaption><svg viewBox="0 0 {WIDTH} {height:.1}" role="img" aria-label="{title}">{body}</svg></figure>"#
-    )
+    let svg = format!(r#"<svg viewBox="0 0 {WIDTH} {height:.1}" role="img" aria-label="{title}">{body}</svg>"#);
+    format!("<figure><figcaption>{title}</figcaption>{svg}</figure>")
 }
 
 #[cfg(test)]

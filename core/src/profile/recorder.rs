@@ -8,11 +8,11 @@ use crate::hal::cpu::CpuDevice;
 use crate::hal::{Device, DeviceKind, Stream, Timestamp};
 use crate::ops::{Attrs, Cost, Op};
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, ThreadId};
 use std::time::Instant;
 
 /// Records whose times were not read yet, from which on they are read where the device has come to them: timestamps are the
@@ -34,7 +34,7 @@ pub(super) struct Session {
     pub records: Vec<Record>,
     pub dropped: u64,
     devices: Vec<Known>,
-    threads: Vec<ThreadId>,
+    threads: Vec<usize>,
     unread: VecDeque<Unread>,
 }
 
@@ -105,6 +105,16 @@ impl What {
 
 fn describe(text: &mut String, meta: &Meta) {
     let _ = write!(text, "{meta:?}");
+}
+
+/// A number of this thread, from 1. The standard library's takes memory in threads that it did not start.
+fn thread_number() -> usize {
+    static LAST: AtomicUsize = AtomicUsize::new(0);
+    thread_local!(static NUMBER: Cell<usize> = const { Cell::new(0) });
+    if NUMBER.get() == 0 {
+        NUMBER.set(LAST.fetch_add(1, Relaxed) + 1);
+    }
+    NUMBER.get()
 }
 
 /// The processor's time stamp counter, where it has one.
@@ -193,7 +203,7 @@ impl Profiler {
         }
         let end = end.saturating_duration_since(session.start);
         let host = Span { begin_ns: begin.as_nanos() as u64, end_ns: end.as_nanos() as u64 };
-        let caller = thread::current().id();
+        let caller = thread_number();
         let thread = session.threads.iter().position(|&known| known == caller).unwrap_or(session.threads.len());
         if thread == session.threads.len() {
             session.threads.push(caller);
