@@ -249,6 +249,9 @@ enum {
 /// A wait without an end.
 #define ADEAD_FOREVER ((uint64_t)-1)
 
+/// In place of a value of a chain: an optional operand that is left out.
+#define ADEAD_NO_VALUE ((adead_value)-1)
+
 /// A threshold that is none: the cost model decides.
 #define ADEAD_NO_THRESHOLD ((size_t)-1)
 
@@ -317,6 +320,12 @@ typedef struct adead_attrs adead_attrs;
 /// Memory on a device, with a size in bytes and no type. Threads may share one; the order of what they do with it is
 /// theirs to make. Work that uses it keeps its memory until it is done.
 typedef struct adead_buffer adead_buffer;
+
+/// Operations under construction. One thread at a time.
+typedef struct adead_chain adead_chain;
+
+/// A chain planned for a device, to be run any number of times. Threads may share one.
+typedef struct adead_compiled adead_compiled;
 
 /// Opened devices. Threads may share one.
 typedef struct adead_context adead_context;
@@ -581,6 +590,41 @@ typedef struct {
   char reason[256];
 } adead_explanation;
 
+/// A value of a chain: an input, a constant, or the result of an operation. Another chain's is refused.
+typedef uint64_t adead_value;
+
+/// What a chain was compiled to. The caller sets `struct_size`.
+typedef struct {
+  /// `sizeof(adead_compiled_info)`.
+  size_t struct_size;
+  /// Inputs that it is given.
+  size_t inputs;
+  /// Outputs that it gives.
+  size_t outputs;
+  /// Operations that were recorded and are needed.
+  size_t operations;
+  /// Steps that they became.
+  size_t steps;
+  /// Bytes of the memory that intermediate values share; on a GPU inputs and outputs too.
+  size_t memory;
+  /// The device that it runs on: "cpu", "cuda:0".
+  char device[32];
+} adead_compiled_info;
+
+/// How the cache of executed chains was used. The caller sets `struct_size`.
+typedef struct {
+  /// `sizeof(adead_cache_use)`.
+  size_t struct_size;
+  /// Chains in it.
+  uint64_t entries;
+  /// Chains that it holds at most; the one that was not used for longest goes first.
+  uint64_t most;
+  /// Executions that found theirs.
+  uint64_t hits;
+  /// Executions that compiled theirs.
+  uint64_t misses;
+} adead_cache_use;
+
 /// Which form of gelu, one of `ADEAD_GELU_...`.
 typedef int32_t adead_gelu_form;
 
@@ -777,7 +821,8 @@ adead_status adead_vulkan_compute(const char *shader,
 ADEAD_API adead_status adead_hardware_report(adead_hardware *out);
 
 /// Opens a device by name: "auto", "cpu", "cuda" and "vulkan" (the best GPU of each), "cuda:1", "vulkan:1", a part of a
-/// GPU's name, or its UUID. NULL is what `ADEAD_DEVICE` names, else what adead.toml does, else "auto". `opts` may be NULL.
+/// GPU's name, or its UUID; several as one: "hybrid" (the CPU and every GPU), or names with commas between them. NULL is what
+/// `ADEAD_DEVICE` names, else what adead.toml does, else "auto". `opts` may be NULL.
 ADEAD_API
 adead_status adead_context_open(const char *device,
                                 const adead_context_options *opts,
@@ -1181,6 +1226,84 @@ ADEAD_API adead_status adead_context_set_threshold(const adead_context *context,
 /// Sends everything to one of the context's devices by its id ("cpu"), whatever it costs; NULL lets the costs decide.
 /// `invalid_argument` for an id that it does not have. Threads may share the context meanwhile.
 ADEAD_API adead_status adead_context_force(const adead_context *context, const char *device);
+
+/// An empty chain on a context.
+ADEAD_API adead_status adead_chain_create(const adead_context *context, adead_chain **out);
+
+/// Gives a chain up; NULL is fine. What was compiled of it stays.
+ADEAD_API void adead_chain_destroy(adead_chain *chain);
+
+/// A tensor that is given each time it runs, in the order of these calls.
+ADEAD_API
+adead_status adead_chain_input(adead_chain *chain,
+                               adead_dtype dtype_,
+                               const size_t *dims,
+                               size_t rank,
+                               adead_value *out);
+
+/// A tensor that is the same each time, such as weights. It may be given up.
+ADEAD_API adead_status adead_chain_constant(adead_chain *chain, const adead_tensor *tensor, adead_value *out);
+
+/// An operation on `count` values in the order of docs/operations.md, `ADEAD_NO_VALUE` where an optional one is absent;
+/// trailing ones may be left out. `attrs` may be NULL: every attribute has its default. The errors are the operation's own;
+/// then nothing is recorded.
+ADEAD_API
+adead_status adead_chain_op(adead_chain *chain,
+                            adead_op op,
+                            const adead_value *operands,
+                            size_t count,
+                            const adead_attrs *attrs,
+                            adead_value *out);
+
+/// A value's elements in another shape of as many, without a copy.
+ADEAD_API
+adead_status adead_chain_reshape(adead_chain *chain,
+                                 adead_value value,
+                                 const size_t *dims,
+                                 size_t rank,
+                                 adead_value *out);
+
+/// Says that a value comes out: in the order of these calls. Without any, the last value does. `invalid_argument` for an input
+/// or a constant.
+ADEAD_API
+adead_status adead_chain_output(adead_chain *chain,
+                                adead_value value);
+
+/// Plans a chain for the device that takes least. It may go on being built, and be compiled again.
+ADEAD_API adead_status adead_chain_compile(const adead_chain *chain, adead_compiled **out);
+
+/// Runs a chain without inputs once: its `count` outputs. What it was compiled to serves the next one with the same operations
+/// and shapes, whatever its constants.
+ADEAD_API
+adead_status adead_chain_execute(const adead_chain *chain,
+                                 adead_tensor **outputs,
+                                 size_t count);
+
+/// Gives up what a chain was compiled to; NULL is fine.
+ADEAD_API void adead_compiled_destroy(adead_compiled *compiled);
+
+/// Runs it with its `input_count` inputs: its `output_count` outputs.
+ADEAD_API
+adead_status adead_compiled_run(const adead_compiled *compiled,
+                                const adead_tensor *const *inputs,
+                                size_t input_count,
+                                adead_tensor **outputs,
+                                size_t output_count);
+
+/// What it is. The caller sets `out->struct_size`.
+ADEAD_API adead_status adead_compiled_describe(const adead_compiled *compiled, adead_compiled_info *out);
+
+/// The plan as a text, a line for each step. It belongs to `compiled` and goes with it.
+ADEAD_API adead_status adead_compiled_text(const adead_compiled *compiled, const char **out);
+
+/// The plan as a graph in the DOT language, which Graphviz draws. It belongs to `compiled` and goes with it.
+ADEAD_API adead_status adead_compiled_dot(const adead_compiled *compiled, const char **out);
+
+/// How the context's cache of what `adead_chain_execute` compiled was used; `adead_context_trim` empties it. The caller sets
+/// `out->struct_size`.
+ADEAD_API
+adead_status adead_chain_cache(const adead_context *context,
+                               adead_cache_use *out);
 
 /// `a + b` with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
 ADEAD_API

@@ -2,6 +2,7 @@ import type { ContextOperations } from './operations'
 
 export * from './native'
 export * from './operations'
+export * from './overlap'
 export * from './tensor'
 
 declare module './native' {

@@ -16,6 +16,7 @@ class AdeadError extends Error {
 }
 Object.defineProperty(AdeadError.prototype, 'name', { value: 'AdeadError', configurable: true, writable: true })
 native.setErrorClass(AdeadError)
+const { overlap, DataLoader } = require('./overlap.js')(native, AdeadError)
 
 /** Adds methods to a class, not enumerable, as a class's own are. */
 function extend(target, source) {
@@ -68,4 +69,15 @@ class GPU extends native.Context {
   }
 }
 
-module.exports = { ...classes, Tensor, GPU, AdeadError, hardware, hardwareAsync, defaultContext, version: version() }
+module.exports = {
+  ...classes,
+  Tensor,
+  GPU,
+  AdeadError,
+  DataLoader,
+  hardware,
+  hardwareAsync,
+  defaultContext,
+  overlap,
+  version: version(),
+}

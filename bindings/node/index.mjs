@@ -4,6 +4,7 @@ export const {
   AdeadError,
   ArenaAllocator,
   Context,
+  DataLoader,
   DeterministicAllocator,
   DeviceBuffer,
   Download,
@@ -20,6 +21,7 @@ export const {
   defaultContext,
   hardware,
   hardwareAsync,
+  overlap,
   version,
 } = adead
 export default adead

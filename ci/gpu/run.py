@@ -292,6 +292,10 @@ def bench(report, backends, plain):
                     [BUNDLE / "bin/gpu-bench", "--device", device["id"], "--json", mine, *quick])  # fmt: skip
         if mine.exists():
             measured[backend] = mine
+        tiny = ["--tiny"] if device["kind"] == "software" else []
+        report.step("bench", f"overlap on {device['id']}",
+                    [BUNDLE / "bin/gpu-bench", "--overlap", "--device", device["id"],
+                     "--json", out / f"overlap-{backend}.json", *quick, *tiny], live=True)  # fmt: skip
     if not measured:
         return ""
     theirs, peers = out / "bench-torch.json", []

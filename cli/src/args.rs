@@ -43,8 +43,8 @@ EXIT CODES
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Device")]
 pub struct DeviceArgs {
-    /// The device to work on: auto, cpu, vulkan (the best GPU), vulkan:1, a part of a GPU's name or its UUID [default:
-    /// what ADEAD_DEVICE or adead.toml names, else auto]
+    /// The device to work on: auto, cpu, vulkan (the best GPU), vulkan:1, a part of a GPU's name or its UUID; hybrid (CPU and
+    /// GPUs together), or several with commas between them [default: what ADEAD_DEVICE or adead.toml names, else auto]
     #[arg(long, global = true, value_name = "DEVICE")]
     pub device: Option<String>,
     /// CPU threads, 1 to 1024 [default: what ADEAD_NUM_THREADS says, else what the machine gives]

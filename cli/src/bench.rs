@@ -4,7 +4,7 @@ use crate::args::{BenchArgs, DeviceArgs};
 use crate::failure::{Failure, Result, line, write};
 use crate::files::NewFile;
 use crate::format::{giga, median, table, time};
-use crate::info::{device_json, device_text};
+use crate::info::{context_text, device_json};
 use crate::progress::Progress;
 use crate::report;
 use adead::profile::Report;
@@ -174,7 +174,7 @@ fn to_text(ctx: &Context, all: &[Measured]) -> String {
     for it in all {
         rows.push(vec![it.name.clone(), time(it.median), time(it.best), it.runs.to_string(), it.rate()]);
     }
-    format!("{}, {}\n{}", device_text(info), info.name, table(&rows, 1))
+    format!("{}, {}\n{}", context_text(ctx), info.name, table(&rows, 1))
 }
 
 fn to_json(ctx: &Context, all: &[Measured]) -> Value {

@@ -35,6 +35,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs) -> Result<()> {
     for family in Family::ALL {
         dispatcher.set_threshold(family, opened.threshold(family));
     }
+    dispatcher.set_hybrid(opened.is_hybrid());
     // A reference is there to be compared with, so that only a named GPU would be forced.
     if let Some(forced) = opened.forced().filter(|_| !reference) {
         dispatcher.force(Some(&opened.profiles()[forced].id))?;

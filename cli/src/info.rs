@@ -136,6 +136,14 @@ pub fn device_text(device: &DeviceInfo) -> String {
     format!("{} ({}, {} {unit})", device.id, device.arch, device.units)
 }
 
+/// What a context computes on: its device, or all of those that it divides work among.
+pub fn context_text(ctx: &Context) -> String {
+    if !ctx.dispatcher().is_hybrid() || ctx.dispatcher().forced().is_some() {
+        return device_text(ctx.device_info());
+    }
+    ctx.devices().iter().map(device_text).collect::<Vec<_>>().join(" + ")
+}
+
 fn isas() -> Vec<&'static str> {
     Isa::available().map(Isa::name).collect()
 }

@@ -5,7 +5,7 @@ use crate::asm::load;
 use crate::failure::{Failure, Result, complain, line, write};
 use crate::files::{NewFile, name};
 use crate::format::{bytes, giga, median, table, time};
-use crate::info::{device_json, device_text};
+use crate::info::{context_text, device_json};
 use crate::npy;
 use crate::progress::Progress;
 use crate::source::{Input, find, list};
@@ -159,7 +159,7 @@ impl Report<'_> {
         let mut row = |name: &str, rest: String| rows.push(vec![name.into(), rest]);
         let instructions = self.program.len();
         row("program", format!("{} ({}, {instructions} instructions)", self.name, self.program.format().name()));
-        row("device", format!("{} {}", device_text(device), device.name));
+        row("device", format!("{} {}", context_text(self.ctx), device.name));
         for (slot, input, tensor) in &self.inputs {
             row("in", format!("{slot} {}{} {}", tensor.dtype(), tensor.shape(), input.text));
         }

@@ -2,7 +2,7 @@
 
 use crate::args::{DeviceArgs, VerifyArgs};
 use crate::failure::{Failure, Result, complain_as, line};
-use crate::info::device_text;
+use crate::info::context_text;
 use crate::progress::Progress;
 use adead::device::Isa;
 use adead::{Context, ContextOptions};
@@ -55,7 +55,8 @@ fn read_folder(folder: &Path) -> Result<Vec<(String, String)>> {
     paths.iter().map(read).collect()
 }
 
-/// Every device that can be used, or the one asked for; the CPU with each of its instruction sets if that is asked for.
+/// Every device that can be used, or the one asked for; the CPU with each of its instruction sets if that is asked for; and
+/// devices that work is divided among, together.
 fn contexts(args: &VerifyArgs, device: &DeviceArgs) -> Result<Vec<Context>> {
     let mut contexts = Vec::new();
     let opened = device.open()?;
@@ -80,12 +81,15 @@ fn contexts(args: &VerifyArgs, device: &DeviceArgs) -> Result<Vec<Context>> {
             }
         }
     }
+    if opened.dispatcher().is_hybrid() && opened.devices().len() > 1 {
+        contexts.push(opened);
+    }
     Ok(contexts)
 }
 
 /// Runs the cases on a device, with a line for each failure and one at the end.
 fn verify(ctx: &Context, cases: &[Case<'_>]) -> Result<Summary> {
-    let name = device_text(ctx.device_info());
+    let name = context_text(ctx);
     let mut progress = Progress::new();
     let mut summary = Summary::default();
     for case in cases {

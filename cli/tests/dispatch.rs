@@ -176,6 +176,10 @@ fn adead_toml_sets_what_nobody_else_does() {
     assert!(run(&["info"], &[]).err.contains("there is no 'cuda:1' on this machine: "));
     assert_eq!(run(&["info"], &[("ADEAD_DEVICE", "cpu")]).code, 0, "the environment beats the file");
     assert_eq!(run(&["info", "--device", "cpu"], &[("ADEAD_DEVICE", "vulkan")]).code, 0, "an argument beats both");
+    write("device = \"hybrid\"\n");
+    assert_eq!(run(&["info"], &[]).code, 0, "without a GPU it is the CPU");
+    write("device = \"cpu,cuda:99\"\n");
+    assert!(run(&["info"], &[]).err.contains("there is no 'cuda:99' on this machine"));
     write("use_gpu = false\nnum_threads = 3\n[thresholds]\nmatmul = 16\n");
     assert!(run(&["info"], &[]).out.contains(", 3 threads)"));
     assert!(run(&["info"], &[("ADEAD_NUM_THREADS", "2")]).out.contains(", 2 threads)"));

@@ -92,6 +92,8 @@ fn the_environment_chooses_the_device() {
     assert_eq!(run("ADEAD_DEVICE", "cuda").0, 15);
     assert_eq!(run("ADEAD_DEVICE", "nonsense").0, 11);
     assert_eq!(run("ADEAD_DEVICE", "").0, 0);
+    assert_eq!(run("ADEAD_DEVICE", "hybrid").0, 0);
+    assert_eq!(run("ADEAD_DEVICE", "cpu,cuda:99").0, 15);
     assert!(run("ADEAD_NUM_THREADS", "3").1.contains(", 3 threads)"));
     assert_eq!(run("ADEAD_NUM_THREADS", "none").0, 11);
     #[cfg(target_arch = "x86_64")]

@@ -2,7 +2,7 @@
 //! that outlive a process go stands here too. Everything else asks this module.
 //!
 //! ```toml
-//! device = "cpu"            # what "auto" is: as ADEAD_DEVICE
+//! device = "cpu"            # what is opened where nothing is named: as ADEAD_DEVICE
 //! use_gpu = false           # "auto" takes no GPU
 //! num_threads = 4           # as ADEAD_NUM_THREADS
 //! isa = "avx2"              # as ADEAD_ISA

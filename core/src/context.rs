@@ -2,14 +2,16 @@
 
 use crate::command::{Command, Inputs, Meta, Place, View};
 use crate::config::Config;
-use crate::devices::{self, Opened, Slot};
-use crate::dispatch::{AutoDispatcher, DeviceProfile, Explanation, Places, Task, Why, calibration};
+use crate::devices::{self, Choice, Named, Opened, Slot};
+use crate::dispatch::{AutoDispatcher, DeviceProfile, Explanation, Places, Split, Task, Why, calibration};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::hal::cpu::{CpuDevice, DefaultEnvironment, Isa, Packed};
 use crate::hal::{Device, DeviceInfo};
-use crate::ops::{Attrs, Family, Op};
-use crate::profile::{Profiler, Reason};
+use crate::hybrid;
+use crate::ops::{Attrs, Cut, Family, Op};
+use crate::pipeline::Cache;
+use crate::profile::{self, Reason};
 use crate::tensor::Tensor;
 use std::sync::{Arc, OnceLock};
 
@@ -27,10 +29,13 @@ pub struct ContextOptions {
 pub struct Context {
     cpu: Arc<CpuDevice>,
     gpus: Arc<[Slot]>,
+    /// How many of the dispatcher's devices come before the GPUs: 1, or 0 where the CPU is not among those that were named.
+    before: usize,
     dispatcher: Arc<AutoDispatcher>,
-    profiler: Arc<Profiler>,
+    profiler: profile::Shared,
     /// The CPU as a device with a stream, for buffers where there is no GPU; made when first asked for.
     host: Arc<OnceLock<Arc<Opened>>>,
+    pipelines: Arc<Cache>,
 }
 
 impl Context {
@@ -41,6 +46,10 @@ impl Context {
 
     /// A device by name: `auto`, `cpu`, `vulkan` (the best GPU), `vulkan:1`, a part of a GPU's name, or its UUID.
     /// `backend_unavailable` if it is not there, `unsupported` if it can't keep the arithmetic contract.
+    ///
+    /// Several with commas between them, such as `cpu,cuda:0` or `cuda:0,cuda:1`, work as one: large operations on host memory
+    /// are divided among them by rows of their results, with the same bits. `hybrid` is the CPU and every GPU that `auto` would
+    /// take and that can be used; where there is none, the CPU. `invalid_argument` for a device that is named twice.
     pub fn open(device: &str) -> Result<Context> {
         Context::with_options(device, &ContextOptions::default())
     }
@@ -54,39 +63,45 @@ impl Context {
     /// configuration's.
     pub fn configured(device: Option<&str>, options: &ContextOptions, config: &Config) -> Result<Context> {
         let _environment = DefaultEnvironment::enter();
-        let device = match device.unwrap_or(config.device_name()) {
-            "auto" if config.use_gpu == Some(false) => "cpu",
-            device => device,
-        };
+        let device = device.unwrap_or(config.device_name());
         let cpu = Arc::new(CpuDevice::open(options.isa.or(config.isa), options.threads.or(config.threads))?);
         let machine = calibration::machine(cpu.info());
-        let profile = calibration::profile(config, &machine, || DeviceProfile::of_cpu(&cpu));
-        let profiler = Arc::<Profiler>::default();
+        let Choice { cpu: with_cpu, gpus, hybrid, named } = devices::choose(device, config)?;
+        let profiler = profile::Shared::default();
         let slot = |info| Slot::new(info, config, cpu.clone(), profiler.clone());
-        let gpus: Arc<[Slot]> = devices::choose(device, config)?.into_iter().map(slot).collect();
+        let mut gpus: Vec<Slot> = gpus.into_iter().map(slot).collect();
+        match named {
+            Named::Chosen => {}
+            Named::Usable => gpus.retain(|slot| slot.opened().is_ok()),
+            // A device that was asked for and can't be used is an error now.
+            Named::Each => gpus.iter().try_for_each(|slot| slot.opened().map(|_| ()))?,
+        }
+        let of_cpu = with_cpu.then(|| calibration::profile(config, &machine, || DeviceProfile::of_cpu(&cpu)));
         let of_gpu = |slot: &Slot| calibration::profile(config, &machine, || DeviceProfile::of_gpu(slot.info()));
-        let profiles = std::iter::once(profile).chain(gpus.iter().map(of_gpu)).take(Places::MAX_DEVICES).collect();
+        let profiles = of_cpu.into_iter().chain(gpus.iter().map(of_gpu)).take(Places::MAX_DEVICES).collect();
         let dispatcher = AutoDispatcher::new(profiles)?;
         for (family, elements) in Family::ALL.into_iter().zip(config.thresholds) {
             if elements.is_some() {
                 dispatcher.set_threshold(family, elements);
             }
         }
-        let host = Arc::default();
-        if device != "auto" {
+        dispatcher.set_hybrid(hybrid);
+        if named == Named::Each && !hybrid {
             dispatcher.force(Some(gpus.first().map_or("cpu", |slot| &slot.info().id)))?;
-            // A device that was asked for and can't be used is an error now.
-            gpus.iter().try_for_each(|slot| slot.opened().map(|_| ()))?;
         }
-        Ok(Context { cpu, gpus, dispatcher: Arc::new(dispatcher), profiler, host })
+        let (before, gpus) = (usize::from(with_cpu), gpus.into());
+        let (host, pipelines) = Default::default();
+        Ok(Context { cpu, gpus, before, dispatcher: Arc::new(dispatcher), profiler, host, pipelines })
     }
 
-    /// What its device is: the one that it was opened on; the CPU of one that chooses.
+    /// The GPU that is the dispatcher's device of that number, unless it is the CPU.
+    pub(crate) fn gpu(&self, device: usize) -> Option<&Slot> {
+        self.gpus.get(device.checked_sub(self.before)?)
+    }
+
+    /// What its device is: the one that it was opened on; the CPU of one that chooses or divides, the first of several GPUs.
     pub fn device_info(&self) -> &DeviceInfo {
-        match self.dispatcher.forced() {
-            Some(device) if device > 0 => self.gpus[device - 1].info(),
-            _ => self.cpu.info(),
-        }
+        self.gpu(self.dispatcher.forced().unwrap_or(0)).map_or(self.cpu.info(), Slot::info)
     }
 
     /// Every device that this context can use. A GPU that was not used yet says [`ContractLevel::Emulated`], as nobody has
@@ -94,13 +109,13 @@ impl Context {
     ///
     /// [`ContractLevel::Emulated`]: crate::hal::ContractLevel::Emulated
     pub fn devices(&self) -> Vec<DeviceInfo> {
-        std::iter::once(self.cpu.info()).chain(self.gpus.iter().map(Slot::info)).cloned().collect()
+        let cpu = (self.before > 0).then(|| self.cpu.info());
+        cpu.into_iter().chain(self.gpus.iter().map(Slot::info)).cloned().collect()
     }
 
     /// Where buffers and users' kernels go: the GPU that it was opened on, else the first, else the CPU.
     pub(crate) fn working(&self) -> Result<&Arc<Opened>> {
-        let forced = self.dispatcher.forced();
-        if let (None | Some(1..), Some(slot)) = (forced, self.gpus.get(forced.map_or(0, |device| device.max(1) - 1))) {
+        if let Some(slot) = self.gpu(self.dispatcher.forced().unwrap_or(self.before)) {
             return slot.opened();
         }
         if let Some(host) = self.host.get() {
@@ -110,21 +125,34 @@ impl Context {
         Ok(self.host.get_or_init(|| host))
     }
 
-    /// Gives back what is kept for the next work: scratch memory goes to the system, worker threads finish what they have
-    /// begun and end. For a program that computes now and then; the next call takes both anew, which costs some 100 µs.
+    /// Gives back what is kept for the next work: scratch memory goes to the system, pipelines that were compiled to be run once
+    /// go, worker threads finish what they have begun and end. For a program that computes now and then; the next call takes both anew, which costs some 100 µs.
     /// May be called while others compute.
     pub fn trim(&self) {
         let _environment = DefaultEnvironment::enter();
+        self.pipelines.clear();
         self.cpu.trim();
         self.gpus.iter().filter_map(Slot::if_opened).for_each(|gpu| gpu.device.trim());
     }
 
+    /// The processor.
+    pub(crate) fn cpu(&self) -> &Arc<CpuDevice> {
+        &self.cpu
+    }
+
+    /// The pipelines that it keeps.
+    pub(crate) fn pipelines(&self) -> &Cache {
+        &self.pipelines
+    }
+
     /// What records while a profile is under way.
-    pub(crate) fn profiler(&self) -> &Profiler {
+    #[cfg(feature = "profile")]
+    pub(crate) fn profiler(&self) -> &profile::Profiler {
         &self.profiler
     }
 
     /// Waits for what this context enqueued, and leaves what a device found in it to whoever synchronises.
+    #[cfg(feature = "profile")]
     pub(crate) fn wait_for_devices(&self) {
         for gpu in self.gpus.iter().filter_map(Slot::if_opened) {
             // A device that is lost has no times either.
@@ -143,11 +171,13 @@ impl Context {
         &self.dispatcher.profiles()[self.dispatcher.select(elements)].id
     }
 
-    /// On which device [`Context::run`] would run these operands, why, and what every device would take. Runs nothing.
+    /// On which device [`Context::run`] would run these operands, or how many rows of the result on each, why, and what every
+    /// device would take. Runs nothing.
     pub fn explain(&self, op: Op, attrs: &Attrs, operands: &[Option<&Tensor>]) -> Result<Explanation<'_>> {
         let inputs: Vec<_> = operands.iter().map(|tensor| tensor.map(Tensor::view)).collect();
         let output = op.info().infer(attrs, &inputs)?;
-        Ok(self.dispatcher.explain_task(&Task::new(op, attrs, &inputs, &output)))
+        let cut = Cut::of(op, attrs, &inputs, &output);
+        Ok(self.dispatcher.explain_parts(&Task::new(op, attrs, &inputs, &output), cut.as_ref()))
     }
 
     /// Executes a checked command and returns when its output is written.
@@ -164,38 +194,56 @@ impl Context {
     fn execute_among(&self, command: &mut Command<'_>) -> Result<()> {
         // Costs are computed.
         let _environment = DefaultEnvironment::enter();
-        match self.road(command)? {
-            (Some(gpu), reason) => gpu.execute(command, reason),
-            (None, reason) if self.profiler.is_on() => self.profiler.on_cpu(&self.cpu, command, reason),
-            _ => self.cpu.execute(command),
-        }
-    }
-
-    /// The GPU that a command goes to, `None` for the CPU, and why.
-    fn road(&self, command: &Command<'_>) -> Result<(Option<&Arc<Opened>>, Reason)> {
         if let Some(id) = devices::place_of(command) {
             let slot = self.gpus.iter().find(|slot| slot.info().id == id);
             let Some(slot) = slot else {
                 fail!(InvalidArgument, "an operand is on {id}, which is not of this context")
             };
-            return Ok((Some(slot.opened()?), Reason::Operands));
+            return slot.opened()?.execute(command, Reason::Operands);
         }
+        // Without GPUs it is here for a profile, which tells why.
         if !self.gpus.is_empty() && self.dispatcher.done_before_others_begin(command) {
-            return Ok((None, Reason::Chosen(Why::Cheapest)));
+            return self.profiler.execute(&self.cpu, command, Reason::Chosen(Why::Cheapest));
         }
         // Packed operands are in the layout of the CPU's kernels.
         let packed = command.inputs.iter().flatten().any(|view| matches!(view.place(), Place::Packed(_)));
-        let choice = self.dispatcher.choose(command);
-        if packed || choice.device == 0 {
-            let packed = packed && choice.device > 0;
-            return Ok((None, if packed { Reason::Packed } else { Reason::Chosen(choice.why) }));
+        let cut = if packed || !self.dispatcher.is_hybrid() { None } else { self.cut(command) };
+        let (choice, split) = match &cut {
+            Some(cut) => self.dispatcher.choose_parts(&self.dispatcher.task(command), Some(cut)),
+            None => (self.dispatcher.choose(command), None),
+        };
+        if let (Some(cut), Some(split)) = (&cut, split) {
+            return self.execute_parts(command, cut, &split);
         }
-        match self.gpus[choice.device - 1].opened() {
-            Ok(gpu) => Ok((Some(gpu), Reason::Chosen(choice.why))),
+        let chosen = Reason::Chosen(choice.why);
+        let Some(slot) = self.gpu(choice.device) else { return self.profiler.execute(&self.cpu, command, chosen) };
+        if packed {
+            return self.profiler.execute(&self.cpu, command, Reason::Packed);
+        }
+        match slot.opened() {
+            Ok(gpu) => gpu.execute(command, chosen),
             // Nobody asked for a GPU that can't be used.
-            Err(_) if choice.why != Why::Forced => Ok((None, Reason::Fallback)),
+            Err(_) if choice.why != Why::Forced => self.profiler.execute(&self.cpu, command, Reason::Fallback),
             Err(error) => Err(error),
         }
+    }
+
+    fn cut<'a>(&self, command: &Command<'a>) -> Option<Cut<'a>> {
+        Cut::of(command.op, &command.attrs, command.inputs, command.output.meta())
+    }
+
+    #[inline(never)]
+    fn execute_parts(&self, command: &mut Command<'_>, cut: &Cut<'_>, split: &Split) -> Result<()> {
+        let mut parts = Vec::with_capacity(split.rows.len());
+        for (device, &rows) in split.rows.iter().enumerate() {
+            parts.push(match self.gpu(device).filter(|_| rows > 0).map(Slot::opened) {
+                Some(Ok(gpu)) => (Some(&**gpu), rows),
+                None => (None, rows),
+                // Nobody asked for a GPU that can't be used.
+                Some(Err(_)) => return self.profiler.execute(&self.cpu, command, Reason::Fallback),
+            });
+        }
+        hybrid::execute((&self.cpu, &self.profiler), &parts, cut, &mut command.output)
     }
 
     /// Executes an operation into a new tensor. Operands are in the operation's order, `None` where an optional one is
@@ -241,6 +289,10 @@ impl Context {
 impl std::fmt::Debug for Context {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let info = self.device_info();
-        write!(f, "Context({}: {}, {}, {} threads)", info.id, info.name, info.arch, info.units)
+        write!(f, "Context({}", info.id)?;
+        if self.dispatcher.is_hybrid() && self.dispatcher.forced().is_none() {
+            self.dispatcher.profiles()[1..].iter().try_for_each(|profile| write!(f, ",{}", profile.id))?;
+        }
+        write!(f, ": {}, {}, {} threads)", info.name, info.arch, info.units)
     }
 }

@@ -8,28 +8,33 @@ use crate::hal::cpu::DefaultEnvironment;
 use crate::hal::cuda::{self, CudaDevice};
 use crate::hal::vulkan::{self, Opening, VulkanDevice};
 use crate::hal::{Buffer, Device, DeviceInfo, DeviceKind, Stream, Workers};
-use crate::profile::{Activity, Profiler, Reason, Watch, What};
+use crate::hardware::Mode;
+use crate::profile::{self, Activity, Reason, Watch, What};
 use std::slice;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// An opened device with the stream that a context's own calls go to.
 pub(crate) struct Opened {
     pub device: Arc<dyn Device>,
-    pub profiler: Arc<Profiler>,
+    pub profiler: profile::Shared,
     stream: Mutex<Box<dyn Stream>>,
 }
 
 impl Opened {
-    pub fn new(device: Arc<dyn Device>, profiler: Arc<Profiler>) -> Result<Arc<Opened>> {
+    pub fn new(device: Arc<dyn Device>, profiler: profile::Shared) -> Result<Arc<Opened>> {
         let stream = Mutex::new(device.clone().stream()?);
         Ok(Arc::new(Opened { device, profiler, stream }))
     }
 
-    /// Something with the stream, which is one thread's at a time. Drivers compute: they must not meet the host's floating-point modes
-    /// and traps.
+    /// The stream, which is one thread's at a time.
+    pub fn lock(&self) -> MutexGuard<'_, Box<dyn Stream>> {
+        self.stream.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Something with the stream. Drivers compute: they must not meet the host's floating-point modes and traps.
     pub fn with<R>(&self, work: impl FnOnce(&mut dyn Stream) -> Result<R>) -> Result<R> {
         let _environment = DefaultEnvironment::enter();
-        work(&mut **self.stream.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut **self.lock())
     }
 
     /// One piece of work for the stream, on a device that its operands chose, recorded where a profile is under way.
@@ -45,58 +50,73 @@ impl Opened {
     /// Executes a command, which is here for that reason. Operands in host memory travel: then it returns when they are the
     /// caller's again, and with the output in host memory, when that is written.
     pub fn execute(&self, command: &mut Command<'_>, reason: Reason) -> Result<()> {
-        let mut moved: [Option<Arc<dyn Buffer>>; 8] = Default::default();
-        if command.inputs.len() > moved.len() {
-            return self.execute_moved(command, reason, &mut vec![None; command.inputs.len()]);
-        }
-        self.execute_moved(command, reason, &mut moved)
-    }
-
-    fn execute_moved(
-        &self,
-        command: &mut Command<'_>,
-        reason: Reason,
-        moved: &mut [Option<Arc<dyn Buffer>>],
-    ) -> Result<()> {
         self.with(|stream| {
             let mut watch = Watch::begin(self, 0, stream);
-            let name = command.op.name();
-            for (place, view) in moved.iter_mut().zip(command.inputs) {
-                let Some(view) = view else { continue };
-                if is_here(view.place()) {
-                    continue;
-                }
-                let bytes = view.meta().bytes();
-                let buffer = self.device.allocate_unset(bytes)?;
-                // SAFETY: the view's maker vouched for that many initialised bytes while it is borrowed.
-                stream.write(&*buffer, 0, unsafe { slice::from_raw_parts(view.host()?, bytes) })?;
-                watch.step(stream, &|| What::bytes(Activity::Upload, bytes, name, reason));
-                *place = Some(buffer);
-            }
-            let mut inputs = Inputs::new();
-            for (buffer, view) in moved.iter().zip(command.inputs) {
-                inputs.push(match (buffer, view) {
-                    (Some(buffer), Some(view)) => Some(View::buffer(&**buffer, 0, view.meta())?),
-                    (_, view) => *view,
-                });
-            }
-            let meta = command.output.meta();
-            if is_here(command.output.place()) {
-                let output = command.output.reborrow();
-                stream.submit(&mut [Command { op: command.op, attrs: command.attrs, inputs: &inputs, output }])?;
-                watch.step(stream, &|| What::command(command, reason));
-                return Ok(());
-            }
-            let result = self.device.allocate_unset(meta.bytes())?;
-            let output = ViewMut::buffer(&*result, 0, meta)?;
-            stream.submit(&mut [Command { op: command.op, attrs: command.attrs, inputs: &inputs, output }])?;
-            watch.step(stream, &|| What::command(command, reason));
+            let Some(result) = self.send(stream, command, reason, &mut watch)? else { return Ok(()) };
+            let bytes = command.output.meta().bytes();
             // SAFETY: the view's maker vouched for that many bytes that nobody else touches.
-            let into = unsafe { slice::from_raw_parts_mut(command.output.host()?, meta.bytes()) };
+            let into = unsafe { slice::from_raw_parts_mut(command.output.host()?, bytes) };
             stream.read(&*result, 0, into)?;
-            watch.step(stream, &|| What::bytes(Activity::Download, meta.bytes(), name, reason));
+            watch.step(stream, &|| What::bytes(Activity::Download, bytes, command.op.name(), reason));
             Ok(())
         })
+    }
+
+    /// Enqueues a command, which is here for that reason, under a watch over the stream. Operands in host memory travel, and are
+    /// the caller's again when it returns; with the output in host memory, it returns the buffer that the result will be in.
+    pub fn send(
+        &self,
+        stream: &mut dyn Stream,
+        command: &mut Command<'_>,
+        reason: Reason,
+        watch: &mut Watch<'_>,
+    ) -> Result<Option<Arc<dyn Buffer>>> {
+        let mut moved: [Option<Arc<dyn Buffer>>; 8] = Default::default();
+        if command.inputs.len() > moved.len() {
+            return self.send_moved(stream, command, reason, watch, &mut vec![None; command.inputs.len()]);
+        }
+        self.send_moved(stream, command, reason, watch, &mut moved)
+    }
+
+    fn send_moved(
+        &self,
+        stream: &mut dyn Stream,
+        command: &mut Command<'_>,
+        reason: Reason,
+        watch: &mut Watch<'_>,
+        moved: &mut [Option<Arc<dyn Buffer>>],
+    ) -> Result<Option<Arc<dyn Buffer>>> {
+        for (place, view) in moved.iter_mut().zip(command.inputs) {
+            let Some(view) = view else { continue };
+            if is_here(view.place()) {
+                continue;
+            }
+            let bytes = view.meta().bytes();
+            let buffer = self.device.allocate_unset(bytes)?;
+            // SAFETY: the view's maker vouched for that many initialised bytes while it is borrowed.
+            stream.write(&*buffer, 0, unsafe { slice::from_raw_parts(view.host()?, bytes) })?;
+            watch.step(stream, &|| What::bytes(Activity::Upload, bytes, command.op.name(), reason));
+            *place = Some(buffer);
+        }
+        let mut inputs = Inputs::new();
+        for (buffer, view) in moved.iter().zip(command.inputs) {
+            inputs.push(match (buffer, view) {
+                (Some(buffer), Some(view)) => Some(View::buffer(&**buffer, 0, view.meta())?),
+                (_, view) => *view,
+            });
+        }
+        let meta = command.output.meta();
+        if is_here(command.output.place()) {
+            let output = command.output.reborrow();
+            stream.submit(&mut [Command { op: command.op, attrs: command.attrs, inputs: &inputs, output }])?;
+            watch.step(stream, &|| What::command(command, reason));
+            return Ok(None);
+        }
+        let result = self.device.allocate_unset(meta.bytes())?;
+        let output = ViewMut::buffer(&*result, 0, meta)?;
+        stream.submit(&mut [Command { op: command.op, attrs: command.attrs, inputs: &inputs, output }])?;
+        watch.step(stream, &|| What::command(command, reason));
+        Ok(Some(result))
     }
 }
 
@@ -120,12 +140,12 @@ pub(crate) struct Slot {
     opened: OnceLock<Result<Arc<Opened>>>,
     cache: Option<std::path::PathBuf>,
     workers: Arc<dyn Workers>,
-    profiler: Arc<Profiler>,
+    profiler: profile::Shared,
 }
 
 impl Slot {
     /// One whose copies from and to the host `workers` help with.
-    pub fn new(info: DeviceInfo, config: &Config, workers: Arc<dyn Workers>, profiler: Arc<Profiler>) -> Slot {
+    pub fn new(info: DeviceInfo, config: &Config, workers: Arc<dyn Workers>, profiler: profile::Shared) -> Slot {
         Slot { info, opened: OnceLock::new(), cache: config.cache_folder(), workers, profiler }
     }
 
@@ -205,28 +225,88 @@ pub(crate) fn same_through(backend: &str, info: &DeviceInfo) -> Option<String> {
     all.into_iter().find(|other| other.uuid == uuid && other.id.starts_with(backend)).map(|other| other.id)
 }
 
-/// The GPUs that a context takes for `device`: all but programs for `auto`, else the one that it names.
-pub(crate) fn choose(device: &str, config: &Config) -> Result<Vec<DeviceInfo>> {
-    if device == "cpu" || (device == "auto" && config.use_gpu == Some(false)) {
-        return Ok(Vec::new());
-    }
-    if device == "auto" {
-        let mut all = gpus(config).unwrap_or_default();
-        all.retain(|info| info.kind != DeviceKind::Software);
-        // What CUDA has too is taken through CUDA.
-        let known: Vec<_> =
-            all.iter().filter(|info| info.id.starts_with("cuda:")).filter_map(|info| info.uuid).collect();
-        all.retain(|info| info.id.starts_with("cuda:") || info.uuid.is_none_or(|uuid| !known.contains(&uuid)));
-        return Ok(all);
-    }
-    let backend = device.split(':').next().unwrap_or_default();
-    if backend == "hybrid" {
-        fail!(
-            BackendUnavailable,
-            "'{device}': this version has no hybrid backend; use 'auto', 'cuda', 'vulkan' or 'cpu'"
-        );
+/// What a context takes for a device's name.
+pub(crate) struct Choice {
+    /// Whether the CPU is among its devices.
+    pub cpu: bool,
+    pub gpus: Vec<DeviceInfo>,
+    /// Whether large operations are divided among them.
+    pub hybrid: bool,
+    pub named: Named,
+}
+
+/// How the devices of a choice are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// As many as can be used, when they are first needed.
+    Chosen,
+    /// As many as can be used, which is known at once.
+    Usable,
+    /// Each of them.
+    Each,
+}
+
+/// The devices for `auto`, `hybrid`, a device's name, or names with commas between them.
+pub(crate) fn choose(device: &str, config: &Config) -> Result<Choice> {
+    match device {
+        "cpu" => return Ok(Choice { cpu: true, gpus: Vec::new(), hybrid: false, named: Named::Each }),
+        "auto" => {
+            let gpus = usual(config);
+            // As the hardware report recommends.
+            let mode = Mode::for_gpu_memory(gpus.iter().map(|info| info.memory).max());
+            let gpus = if mode == Mode::Cpu { Vec::new() } else { gpus };
+            return Ok(Choice { cpu: true, gpus, hybrid: mode == Mode::Hybrid, named: Named::Chosen });
+        }
+        "hybrid" => return Ok(Choice { cpu: true, gpus: usual(config), hybrid: true, named: Named::Usable }),
+        _ => {}
     }
     let all = gpus(config).unwrap_or_default();
+    // A GPU's own name may have a comma.
+    if device.contains(',') && !all.iter().any(|info| means(device, info)) {
+        return several(device, config, &all);
+    }
+    Ok(Choice { cpu: true, gpus: vec![find(device, config, &all)?], hybrid: false, named: Named::Each })
+}
+
+/// The GPUs that are taken unasked: all but programs, each once.
+fn usual(config: &Config) -> Vec<DeviceInfo> {
+    if config.use_gpu == Some(false) {
+        return Vec::new();
+    }
+    let mut all = gpus(config).unwrap_or_default();
+    all.retain(|info| info.kind != DeviceKind::Software);
+    // What CUDA has too is taken through CUDA.
+    let known: Vec<_> = all.iter().filter(|info| info.id.starts_with("cuda:")).filter_map(|info| info.uuid).collect();
+    all.retain(|info| info.id.starts_with("cuda:") || info.uuid.is_none_or(|uuid| !known.contains(&uuid)));
+    all
+}
+
+/// The devices of a list.
+fn several(list: &str, config: &Config, all: &[DeviceInfo]) -> Result<Choice> {
+    let mut choice = Choice { cpu: false, gpus: Vec::new(), hybrid: true, named: Named::Each };
+    for name in list.split(',').map(str::trim_ascii) {
+        match name {
+            "" => fail!(InvalidArgument, "'{list}': there is no name before or behind a comma"),
+            "auto" | "hybrid" => fail!(InvalidArgument, "'{list}': '{name}' chooses devices; a list names them"),
+            "cpu" if choice.cpu => fail!(InvalidArgument, "'{list}': 'cpu' is there twice"),
+            "cpu" => choice.cpu = true,
+            _ => {
+                let info = find(name, config, all)?;
+                let same =
+                    |other: &&DeviceInfo| other.id == info.id || (info.uuid.is_some() && other.uuid == info.uuid);
+                if let Some(other) = choice.gpus.iter().find(same) {
+                    fail!(InvalidArgument, "'{list}': '{name}' is the same GPU as {}", other.id);
+                }
+                choice.gpus.push(info);
+            }
+        }
+    }
+    Ok(choice)
+}
+
+/// The GPU of a name, or why there is none.
+fn find(device: &str, config: &Config, all: &[DeviceInfo]) -> Result<DeviceInfo> {
+    let backend = device.split(':').next().unwrap_or_default();
     let ids = || match all.iter().map(|info| format!("{} ({})", info.id, info.name)).collect::<Vec<_>>() {
         none if none.is_empty() => match &config.visible_devices {
             Some(visible) => format!("no GPU that ADEAD_VISIBLE_DEVICES ('{visible}') leaves"),
@@ -235,7 +315,7 @@ pub(crate) fn choose(device: &str, config: &Config) -> Result<Vec<DeviceInfo>> {
         some => some.join(", "),
     };
     match all.iter().find(|info| means(device, info)) {
-        Some(info) => Ok(vec![info.clone()]),
+        Some(info) => Ok(info.clone()),
         None if matches!(backend, "cuda" | "vulkan") => {
             // Nothing is loaded to say why where it was left out.
             let listed = match backend {
@@ -248,8 +328,8 @@ pub(crate) fn choose(device: &str, config: &Config) -> Result<Vec<DeviceInfo>> {
         }
         None => fail!(
             InvalidArgument,
-            "no device '{device}': it must be 'auto', 'cpu', 'cuda', 'vulkan:0', or a part of a GPU's name or its UUID; \
-             this machine has {}",
+            "no device '{device}': it must be 'auto', 'cpu', 'hybrid', 'cuda', 'vulkan:0', a part of a GPU's name or its UUID, \
+             or several with commas between them; this machine has {}",
             ids()
         ),
     }
@@ -318,11 +398,11 @@ mod tests {
     #[test]
     fn what_is_not_there_is_named() {
         let config = Config::default();
-        assert!(choose("cpu", &config).unwrap().is_empty());
-        let refused = |name| choose(name, &config).unwrap_err().status();
-        assert_eq!(refused("cuda:99"), Status::BackendUnavailable);
-        assert_eq!(refused("hybrid"), Status::BackendUnavailable);
-        assert_eq!(refused("vulkan:99"), Status::BackendUnavailable);
-        assert_eq!(refused("quantum"), Status::InvalidArgument);
+        assert!(choose("cpu", &config).unwrap().gpus.is_empty());
+        let refused = |name| choose(name, &config).err().map(|error| error.status());
+        assert_eq!(refused("cuda:99"), Some(Status::BackendUnavailable));
+        assert_eq!(refused("vulkan:99"), Some(Status::BackendUnavailable));
+        assert_eq!(refused("quantum"), Some(Status::InvalidArgument));
+        assert_eq!(refused("cpu,vulkan:99"), Some(Status::BackendUnavailable));
     }
 }

@@ -13,14 +13,24 @@ pub mod gpu;
 pub mod hal;
 pub mod hardware;
 pub mod memory;
+pub mod pipeline;
+#[cfg(feature = "profile")]
 pub mod profile;
+#[cfg(not(feature = "profile"))]
+#[path = "profile/off.rs"]
+mod profile;
 pub mod program;
+
+// Unit tests share draws of random calls with the tests in core/tests, to which this crate is another one.
+#[cfg(test)]
+extern crate self as adead_core;
 
 mod calls;
 mod command;
 mod context;
 mod dtype;
 mod error;
+mod hybrid;
 mod number;
 mod ops;
 mod process;

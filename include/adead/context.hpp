@@ -3,7 +3,7 @@
 #define ADEAD_CONTEXT_HPP
 
 #include <adead/device.hpp>
-#include <adead/operations.hpp>
+#include <adead/pipeline.hpp>
 #include <adead/program.hpp>
 #include <adead/stream.hpp>
 
@@ -73,6 +73,9 @@ class Packed {
 /// What a device would take for an operation, in nanoseconds: compute_ns, launch_ns, transfer_ns, total_ns, fits.
 using Estimate = adead_estimate;
 
+/// How the cache of executed pipelines was used: entries, most, hits, misses.
+using CacheUse = adead_cache_use;
+
 /// A choice of a device with its reason and what every device would take.
 struct Explanation {
   /// The chosen device, by its index in devices(), and how to open it.
@@ -103,8 +106,8 @@ class Context : public Operations {
   Context() noexcept : Operations(detail::Shared()) {}
 #endif
 
-  /// Opens a device by name: "auto", "cpu", "cuda", "vulkan:1", a part of a GPU's name, its UUID. NULL is what the environment
-  /// and adead.toml say, else "auto".
+  /// Opens a device by name: "auto", "cpu", "cuda", "vulkan:1", a part of a GPU's name, its UUID; several as one: "hybrid", or
+  /// names with commas between them. NULL is what the environment and adead.toml say, else "auto".
   static Returned<Context> open(Text device = nullptr, const ContextOptions &options = {}) {
     adead_context_options raw = ADEAD_CONTEXT_OPTIONS_INIT;
     if (options.isa) raw.isa = options.isa->c_str();
@@ -179,6 +182,16 @@ class Context : public Operations {
     adead_packed *out = nullptr;
     adead_status status = adead_packed_create(get(), b.get(), trans_b, &out);
     return detail::done(status, Packed(out, context_));
+  }
+
+  /// Begins to record operations that are run as a whole: `pipeline().matmul(x, w1).bias(b1).relu().matmul(w2).execute()`.
+  Pipeline pipeline() const { return Pipeline(context_); }
+
+  /// How the cache of executed pipelines was used; trim() empties it.
+  Returned<CacheUse> pipeline_cache() const {
+    auto out = detail::sized<adead_cache_use>();
+    adead_status status = adead_chain_cache(get(), &out);
+    return detail::done(status, out);
   }
 
   // --- which device ---

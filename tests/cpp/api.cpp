@@ -350,6 +350,50 @@ void results(const Context &ctx) {
 
 }  // namespace
 
+void pipelines(const Context &ctx) {
+  const std::size_t rows = 5, n = 24, wide = 40;
+  Tensor x = OK(ctx.tensor({rows, n}, some_values(rows * n, 1))), w1 = OK(ctx.tensor({n, wide}, some_values(n * wide, 2)));
+  Tensor b1 = OK(ctx.tensor({wide}, some_values(wide, 3))), w2 = OK(ctx.tensor({wide, n}, some_values(wide * n, 4)));
+  Tensor hidden = OK(ctx.relu(OK(ctx.add(OK(ctx.matmul(x, w1)), b1))));
+  Tensor expected = OK(ctx.matmul(hidden, w2));
+  for (std::uint64_t i = 0; i < 3; i++) {
+    CHECK(same(OK(ctx.pipeline().matmul(x, w1).bias(b1).relu().matmul(w2).execute()), expected));
+    CacheUse use = OK(ctx.pipeline_cache());
+    CHECK(use.entries == 1 && use.hits == i && use.misses == 1);
+  }
+
+  // Compiled, with an input, a value that is used again, options and two outputs.
+  Pipeline pipeline = ctx.pipeline();
+  Value in = pipeline.input(DType::f32, {rows, n}).value();
+  pipeline.layernorm().matmul(w1).bias(b1).gelu({GeluForm::tanh}).output().matmul(w2).add(in).reshape({rows * n});
+  Compiled compiled = OK(pipeline.compile());
+  Tensor middle = OK(ctx.gelu(OK(ctx.add(OK(ctx.matmul(OK(ctx.layernorm(x)), w1)), b1)), {GeluForm::tanh}));
+  Tensor last = OK(OK(ctx.add(OK(ctx.matmul(middle, w2)), x)).reshape({rows * n}));
+  std::vector<Tensor> outputs = OK(compiled.run_all({x}));
+  CHECK(outputs.size() == 2 && same(outputs[0], middle) && same(outputs[1], last));
+  CHECK(same(OK(compiled.run({x})), last));
+  CompiledInfo info = OK(compiled.info());
+  CHECK(info.inputs == 1 && info.outputs == 2 && info.operations == 6 && info.steps == 3 && info.device == "cpu");
+  CHECK(OK(compiled.text()).find("matmul+add+gelu") != std::string::npos);
+  CHECK(OK(compiled.dot()).find("\"step 1\" -> \"step 2\"") != std::string::npos);
+
+  // Operands in the operation's order, optional ones among them; any number of them.
+  FfnOptions options;
+  options.b1 = &b1;
+  CHECK(same(OK(ctx.pipeline().ffn(x, w1, w2, options).execute()), OK(ctx.ffn(x, w1, w2, options))));
+  CHECK(same(OK(ctx.pipeline().begin(x).concat({x, x}, {1}).execute()), OK(ctx.concat({x, x, x}, {1}))));
+
+  // The first error is the one that is told, and nothing is lost of a pipeline that is moved.
+  FAILS(ShapeMismatch, shape_mismatch, "must equal B's rows", ctx.pipeline().matmul(x, x).relu().add(w2).execute());
+  FAILS(InvalidArgument, invalid_argument, "is missing", ctx.pipeline().relu().execute());
+  FAILS(InvalidArgument, invalid_argument, "another pipeline", ctx.pipeline().begin(x).add(in).compile());
+  FAILS(InvalidArgument, invalid_argument, "was given 0", compiled.run({}));
+  FAILS(ShapeMismatch, shape_mismatch, "input 0", compiled.run({w1}));
+  Compiled moved = std::move(compiled);
+  FAILS(InvalidArgument, invalid_argument, "compiled is NULL", compiled.text());  // NOLINT: as above.
+  CHECK(same(OK(moved.run({x})), last));
+}
+
 int main() {
   Context ctx = OK(Context::open("cpu"));
   tensors(ctx);
@@ -362,5 +406,6 @@ int main() {
   streams(ctx);
   threads(ctx);
   results(ctx);
+  pipelines(OK(Context::open("cpu")));
   std::puts("ok");
 }

@@ -7,6 +7,8 @@
 //! gpu-bench --only softmax          items whose name contains that
 //! gpu-bench --items                 what would be measured, as JSON: for programs that measure the same
 //! gpu-bench --devices               the devices of this machine, as JSON
+//! gpu-bench --overlap               instead: batches with copies beside the work (docs/overlap.md)
+//! gpu-bench --overlap --tiny        the same in a moment: to try it where the GPU is a program
 //! ```
 //!
 //! `benches/gpu_peers.py` measures the same with PyTorch and `benches/gpu_compare.py` compares; docs/performance.md says how to
@@ -16,6 +18,7 @@ mod data;
 mod items;
 mod operations;
 mod overhead;
+mod overlap;
 mod timing;
 
 use adead_core::hal::{DeviceInfo, DeviceKind};
@@ -36,6 +39,8 @@ struct Arguments {
     quick: bool,
     items: bool,
     devices: bool,
+    overlap: bool,
+    tiny: bool,
 }
 
 fn main() -> ExitCode {
@@ -57,6 +62,8 @@ fn arguments() -> Result<Arguments, String> {
         quick: false,
         items: false,
         devices: false,
+        overlap: false,
+        tiny: false,
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
@@ -68,6 +75,8 @@ fn arguments() -> Result<Arguments, String> {
             "--quick" => arguments.quick = true,
             "--items" => arguments.items = true,
             "--devices" => arguments.devices = true,
+            "--overlap" => arguments.overlap = true,
+            "--tiny" => arguments.tiny = true,
             _ => return Err(format!("there is no option '{word}'")),
         }
     }
@@ -97,6 +106,16 @@ fn run(arguments: Arguments) -> Result<bool, String> {
     let ctx = Context::open(&arguments.device).map_err(text)?;
     let opened = begin.elapsed().as_secs_f64();
     let info = ctx.device_info().clone();
+    if arguments.overlap {
+        let size = overlap::size(arguments.quick, arguments.tiny);
+        let found = overlap::measure(&ctx, size).map_err(text)?;
+        let good = found["patterns"].as_array().is_some_and(|all| all.iter().all(|entry| entry["error"].is_null()));
+        let results = json!({
+            "schema": SCHEMA, "version": adead_core::VERSION, "device": description(&info), "overlap": found,
+        });
+        save(&results, arguments.json)?;
+        return Ok(good);
+    }
     let hardware = !matches!(info.kind, DeviceKind::Software | DeviceKind::Cpu);
     let mut bench = Bench::new(ctx, cpu, &items, arguments.quick, hardware).map_err(text)?;
     let mut results = Vec::new();
@@ -120,10 +139,13 @@ fn run(arguments: Arguments) -> Result<bool, String> {
         "took": begin.elapsed().as_secs_f64(),
         "items": results,
     });
-    if let Some(path) = arguments.json {
-        std::fs::write(&path, format!("{results:#}\n")).map_err(|error| format!("{path}: {error}"))?;
-    }
+    save(&results, arguments.json)?;
     Ok(good)
+}
+
+fn save(results: &Value, path: Option<String>) -> Result<(), String> {
+    let Some(path) = path else { return Ok(()) };
+    std::fs::write(&path, format!("{results:#}\n")).map_err(|error| format!("{path}: {error}"))
 }
 
 /// A device, as JSON.

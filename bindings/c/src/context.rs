@@ -90,7 +90,8 @@ pub(crate) fn device_info(struct_size: usize, info: &DeviceInfo) -> adead_device
 }
 
 /// Opens a device by name: "auto", "cpu", "cuda" and "vulkan" (the best GPU of each), "cuda:1", "vulkan:1", a part of a
-/// GPU's name, or its UUID. NULL is what `ADEAD_DEVICE` names, else what adead.toml does, else "auto". `opts` may be NULL.
+/// GPU's name, or its UUID; several as one: "hybrid" (the CPU and every GPU), or names with commas between them. NULL is what
+/// `ADEAD_DEVICE` names, else what adead.toml does, else "auto". `opts` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_context_open(
     device: *const c_char,

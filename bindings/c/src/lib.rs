@@ -9,6 +9,7 @@
 #![allow(clippy::missing_safety_doc)]
 
 mod buffer;
+mod chain;
 mod context;
 mod dispatch;
 mod elementwise;
@@ -24,7 +25,6 @@ mod op;
 mod outcome;
 mod packed;
 mod pointers;
-mod profile;
 mod program;
 mod reduce;
 mod simple;
@@ -33,6 +33,7 @@ mod stream;
 mod tensor;
 
 pub use buffer::*;
+pub use chain::*;
 pub use context::*;
 pub use dispatch::*;
 pub use elementwise::*;
@@ -47,7 +48,6 @@ pub use moves::*;
 pub use op::*;
 pub use outcome::*;
 pub use packed::*;
-pub use profile::*;
 pub use program::*;
 pub use reduce::*;
 pub use simple::*;

@@ -25,6 +25,7 @@ const SOURCES: &[&str] = &[
     "tensor",
     "op",
     "dispatch",
+    "chain",
     "elementwise",
     "matrix",
     "packed",
@@ -32,7 +33,6 @@ const SOURCES: &[&str] = &[
     "moves",
     "program",
     "outcome",
-    "profile",
     "memory",
     "layout",
 ];
@@ -140,6 +140,9 @@ fn all_constants() -> String {
 
     to.push_str("/// A wait without an end.\n#define ADEAD_FOREVER ((uint64_t)-1)\n\n");
 
+    to.push_str("/// In place of a value of a chain: an optional operand that is left out.\n");
+    to.push_str("#define ADEAD_NO_VALUE ((adead_value)-1)\n\n");
+
     to.push_str("/// A threshold that is none: the cost model decides.\n#define ADEAD_NO_THRESHOLD ((size_t)-1)\n\n");
 
     to.push_str("// adead_format: what a program is or was decoded from.\n");
@@ -183,7 +186,7 @@ fn header() -> String {
     };
     config.function.prefix = Some("ADEAD_API".into());
     config.export.exclude = ["AUTO", "CPU", "CUDA", "VULKAN"].map(|name| format!("ADEAD_BACKEND_{name}")).to_vec();
-    config.export.exclude.extend(["ADEAD_NO_THRESHOLD", "ADEAD_FOREVER"].map(String::from));
+    config.export.exclude.extend(["ADEAD_NO_THRESHOLD", "ADEAD_NO_VALUE", "ADEAD_FOREVER"].map(String::from));
     let mut builder = Builder::new().with_config(config);
     for name in SOURCES {
         builder = builder.with_src(sources.join(format!("{name}.rs")));

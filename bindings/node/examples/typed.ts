@@ -5,13 +5,16 @@ import {
   type ArrayOf,
   Context,
   DeterministicAllocator,
+  DataLoader,
   type DType,
   type Explanation,
   GPU,
   Layout,
   Program,
   Tensor,
+  type Stage,
   hardware,
+  overlap,
   version,
 } from 'adead'
 
@@ -61,3 +64,19 @@ export function refused(): void {
   // @ts-expect-error: a Uint16Array may be f16 or bf16
   new Tensor(new Uint16Array(2), [2])
 }
+
+/** Twice each batch, with copies beside the work. */
+async function doubled(batches: Iterable<Float32Array>): Promise<number> {
+  const work = (stage: Stage) => {
+    const y = stage.buffer(stage.input.dims)
+    stage.stream.run('add', [stage.input, stage.input], y)
+    return y
+  }
+  let sum = 0
+  for await (const result of overlap(new DataLoader(batches, { ahead: 2 }), work, { depth: 2, context })) {
+    const values: Float32Array = result
+    sum += values[0] ?? 0
+  }
+  return sum
+}
+doubled([Float32Array.of(1), Float32Array.of(2)]).then((sum) => console.log(`twice the batches: ${sum}`))

@@ -77,7 +77,8 @@ pub fn get_default_context(env: Env) -> napi::Result<Context> {
 #[napi]
 impl Context {
     /// Opens a device: "auto", "cpu", "cuda" and "vulkan" (the best GPU of each), "cuda:1", "vulkan:1", a part of a GPU's
-    /// name, or its UUID. Without a name what `ADEAD_DEVICE` names, else what adead.toml does, else "auto".
+    /// name, or its UUID; several as one: "hybrid" (the CPU and every GPU), or names with commas between them. Without a
+    /// name what `ADEAD_DEVICE` names, else what adead.toml does, else "auto".
     /// `backend_unavailable` if it is not there, `unsupported` if it can't keep the arithmetic contract.
     #[napi(constructor, ts_args_type = "device?: string | null, options?: ContextOptions")]
     pub fn new(env: Env, device: Option<Text>, options: Option<ContextOptions>) -> napi::Result<Context> {

@@ -25,7 +25,8 @@ use std::sync::OnceLock;
 /// Opened devices; every operation is a method of it. Threads may share one.
 ///
 /// `Context(device=None, isa=None, threads=None)`: a device is "auto", "cpu", "cuda:1", "vulkan", a part of a GPU's name or
-/// its UUID; None is what the environment and adead.toml say.
+/// its UUID; several as one are "hybrid" (the CPU and every GPU) or names with commas between them; None is what the
+/// environment and adead.toml say.
 #[pyclass(frozen, subclass, module = "adead", name = "Context")]
 #[derive(Clone)]
 pub struct PyContext {

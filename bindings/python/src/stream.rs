@@ -1,13 +1,17 @@
 //! Streams, events, times, recordings, downloads.
 
 use crate::buffers::Exported;
+use crate::contents::dimensions;
 use crate::errors::{Result, detached, fail, wrong_type};
 use crate::gpu::{PyBuffer, PyBufferView, PyKernel, buffers_of, groups_of};
 use crate::operations::keywords;
+use crate::tensor::PyTensor;
+use crate::values::reserved;
 use adead::gpu::{Buffer, Download, Event, Operand, Recording, Stream, Timestamp};
-use adead::{Meta, Op};
+use adead::{Meta, Op, Shape, Tensor};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
+use std::ptr::NonNull;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -260,6 +264,15 @@ impl PyTimestamp {
 #[pyclass(frozen, module = "adead", name = "Download")]
 pub struct PyDownload(Mutex<Option<Download>>);
 
+impl PyDownload {
+    fn taken(&self) -> Result<Download> {
+        match self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            Some(download) => Ok(download),
+            None => fail!(InvalidArgument, "the bytes were taken before"),
+        }
+    }
+}
+
 #[pymethods]
 impl PyDownload {
     /// Whether they have arrived.
@@ -272,10 +285,30 @@ impl PyDownload {
 
     /// Waits for them and gives them, once.
     fn read<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let Some(download) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() else {
-            fail!(InvalidArgument, "the bytes were taken before");
-        };
+        let download = self.taken()?;
         Ok(PyBytes::new(py, &detached(py, || download.to_bytes())?))
+    }
+
+    /// Waits for them and gives them as a tensor, once. `ShapeMismatchError` if it takes more or fewer bytes: then they stay.
+    fn read_tensor(&self, py: Python<'_>, dtype: &str, shape: &Bound<'_, PyAny>) -> Result<PyTensor> {
+        let meta = Meta::new(dtype.parse()?, Shape::new(&dimensions(shape)?)?);
+        let download = self.taken()?;
+        if download.size() != meta.bytes() {
+            let size = download.size();
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(download);
+            fail!(ShapeMismatch, "{meta:?} takes {} bytes and the download has {size}", meta.bytes());
+        }
+        // Words, which every dtype is aligned in.
+        let count = meta.bytes().div_ceil(8);
+        let mut words = reserved::<u64>(count)?;
+        Ok(PyTensor(detached(py, || {
+            words.resize(count, 0);
+            let start = NonNull::from(&mut words[..]).cast::<u8>();
+            // SAFETY: so many bytes of the words, which nobody else has yet.
+            download.take(unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), meta.bytes()) })?;
+            // SAFETY: as many initialised bytes; the words stay where they are until the owner is dropped, and nobody writes them.
+            unsafe { Tensor::foreign(start, &meta, Box::new(words)) }
+        })?))
     }
 }
 

@@ -85,7 +85,7 @@ def stub():
         f"type {name} = {literal(values)}"
         for name, values in [("_DType", adead.DTYPES), ("_Family", adead.FAMILIES), ("_Activation", adead.ACTIVATIONS)]
     )
-    names = "\n".join(f'    "{name}",' for name in adead.__all__)
+    names = "\n".join(f'    "{name}",' for name in adead._adead.__all__)
     replacements = {
         "# all:\n": f"__all__ = [\n{names}\n]\n",
         "# words:\n": words + "\n",

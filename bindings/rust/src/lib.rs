@@ -1,11 +1,24 @@
 #![doc = include_str!("../README.md")]
 
+mod after;
+mod batch;
+mod loader;
+pub mod overlap;
+mod thread;
+
+pub use after::{After, after};
+pub use batch::{Batch, Bytes};
+pub use loader::DataLoader;
+pub use overlap::overlap;
+
 pub use adead_core::contract::{self, Activation, GeluForm};
+#[cfg(feature = "profile")]
+pub use adead_core::profile;
 pub use adead_core::{
     AttentionOptions, Attrs, Axis, Command, Context, ContextOptions, Cost, DType, Element, Error, Gpu, MAX_RANK,
     MatmulOptions, Meta, Op, OpInfo, Packed, Permutation, Result, Shape, Status, Tensor, VERSION, View, ViewMut,
 };
-pub use adead_core::{config, files, gpu, hardware, layout, memory, profile, program};
+pub use adead_core::{config, files, gpu, hardware, layout, memory, pipeline, program};
 
 /// Which device an operation runs on, and why: `docs/dispatch.md`.
 pub mod dispatch {
@@ -34,6 +47,11 @@ mod guides {
     mod gpu {}
     #[doc = include_str!("../../../docs/layout.md")]
     mod layout {}
+    #[doc = include_str!("../../../docs/pipelines.md")]
+    mod pipelines {}
+    #[doc = include_str!("../../../docs/overlap.md")]
+    mod overlap {}
+    #[cfg(feature = "profile")]
     #[doc = include_str!("../../../docs/profile.md")]
     mod profile {}
 }

@@ -6,7 +6,7 @@ use adead::gpu::Operand;
 use adead::layout::Layout;
 use adead::memory::ArenaAllocator;
 use adead::program::{OpcodeEngine, Program, RunOptions};
-use adead::{Attrs, Context, ContextOptions, DType, Meta, Op, Shape, Tensor};
+use adead::{Attrs, Context, ContextOptions, DType, DataLoader, Meta, Op, Shape, Tensor};
 
 const PAGE: usize = 4096;
 
@@ -54,6 +54,12 @@ fn memory_stays_flat() {
     flat("programs and runs", || {
         let program = Program::decode(&file).unwrap();
         drop(OpcodeEngine::new(&ctx).run(&program, &RunOptions::new().input("a", x.clone())).unwrap());
+    });
+    flat_for(3_000, "batches under way, left early", || {
+        let batches = std::iter::repeat_n(values.clone(), 5);
+        let loader = DataLoader::new(batches.map(Ok::<_, adead::Error>), 2).unwrap();
+        let mut results = adead::overlap(&ctx, loader, 2, |stage| Ok(stage.input())).unwrap();
+        assert_eq!(results.next().unwrap().unwrap().as_slice::<f32>().unwrap(), values);
     });
     flat("arenas", || assert_eq!(ArenaAllocator::new().alloc(100, 8).unwrap().len(), 100));
     flat("layouts", || drop(Layout::morton(4, 2).unwrap().apply(&values[..8]).unwrap()));

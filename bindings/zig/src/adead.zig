@@ -11,6 +11,7 @@ const enums = @import("enums.zig");
 const gpu_ = @import("gpu.zig");
 const machine = @import("hardware.zig");
 const memory = @import("memory.zig");
+const pipelines = @import("pipeline.zig");
 const program = @import("program.zig");
 const tensor = @import("tensor.zig");
 
@@ -46,6 +47,9 @@ pub const Download = gpu_.Download;
 pub const Timestamp = gpu_.Timestamp;
 pub const Recording = gpu_.Recording;
 pub const Stream = gpu_.Stream;
+pub const Pipeline = pipelines.Pipeline;
+pub const Compiled = pipelines.Compiled;
+pub const Value = pipelines.Value;
 pub const Program = program.Program;
 pub const Slot = program.Slot;
 pub const Binding = program.Binding;

@@ -6,6 +6,7 @@ const enums = @import("enums.zig");
 const gpu = @import("gpu.zig");
 const hardware = @import("hardware.zig");
 const operations = @import("operations.zig");
+const pipelines = @import("pipeline.zig");
 const program = @import("program.zig");
 const tensor = @import("tensor.zig");
 const Attrs = tensor.Attrs;
@@ -25,8 +26,8 @@ pub const Context = struct {
         threads: ?usize = null,
     };
 
-    /// Opens a device by name: "auto", "cpu", "cuda", "vulkan:1", a part of a GPU's name, its UUID. null is what the environment
-    /// and adead.toml say, else "auto".
+    /// Opens a device by name: "auto", "cpu", "cuda", "vulkan:1", a part of a GPU's name, its UUID; several as one: "hybrid",
+    /// or names with commas between them. null is what the environment and adead.toml say, else "auto".
     pub fn open(name: ?[:0]const u8, options: Options) Error!Context {
         var raw = enums.context_options;
         if (options.isa) |isa| raw.isa = isa.ptr;
@@ -121,6 +122,20 @@ pub const Context = struct {
     pub const transpose = operations.transpose;
     pub const concat = operations.concat;
     pub const cast = operations.cast;
+
+    /// Begins to record operations that are run as a whole.
+    pub fn pipeline(self: Context) Error!pipelines.Pipeline {
+        var out: pipelines.Pipeline = .{};
+        try check(c.adead_chain_create(self.handle, &out.handle));
+        return out;
+    }
+
+    /// How the cache of executed pipelines was used: entries, most, hits, misses; trim() empties it.
+    pub fn pipelineCache(self: Context) Error!c.adead_cache_use {
+        var out = hardware.sized(c.adead_cache_use);
+        try check(c.adead_chain_cache(self.handle, &out));
+        return out;
+    }
 
     /// Packs a matrix that is multiplied with many times: b is [K, N], or [N, K] if `trans_b`.
     pub fn pack(self: Context, b: Tensor, trans_b: bool) Error!Packed {

@@ -357,3 +357,71 @@ test "everything that is public compiles" {
         adead.Arena,   adead.Layout,  adead.Hardware,    adead.DeviceInfo,
     }) |T| std.testing.refAllDecls(T);
 }
+
+test "pipelines" {
+    const ctx = try cpu();
+    defer ctx.deinit();
+    const x = try Tensor.init(f32, &.{ 5, 24 }, &values(5 * 24, 1));
+    defer x.deinit();
+    const w = try Tensor.init(f32, &.{ 24, 24 }, &values(24 * 24, 2));
+    defer w.deinit();
+    const b = try Tensor.init(f32, &.{24}, &values(24, 3));
+    defer b.deinit();
+
+    // relu(x·w + b)·w + x by single calls.
+    const product = try ctx.matmul(x, w, .{});
+    defer product.deinit();
+    const sum = try ctx.add(product, b);
+    defer sum.deinit();
+    const hidden = try ctx.relu(sum);
+    defer hidden.deinit();
+    const last = try ctx.matmul(hidden, w, .{});
+    defer last.deinit();
+
+    for (0..3) |i| {
+        const p = try ctx.pipeline();
+        defer p.deinit();
+        const from = try p.constant(x);
+        const weights = try p.constant(w);
+        const h = try p.op(.matmul, &.{ from, weights }, .{});
+        const biased = try p.op(.add, &.{ h, try p.constant(b) }, .{});
+        const r = try p.op(.relu, &.{biased}, .{});
+        try p.output(r);
+        const y = try p.op(.matmul, &.{ r, weights, .none, .none }, .{});
+        try p.output(try p.reshape(y, &.{ 24, 5 }));
+        var outputs: [2]Tensor = undefined;
+        try p.execute(&outputs);
+        try expectSame(outputs[0], try hidden.clone());
+        try expectSame(outputs[1], try last.reshape(&.{ 24, 5 }));
+        const use = try ctx.pipelineCache();
+        try expectEqual(i, use.hits);
+        try expectEqual(1, use.misses);
+        try fails(error.InvalidArgument, "room for 1 outputs", p.execute(outputs[0..1]));
+    }
+
+    const p = try ctx.pipeline();
+    defer p.deinit();
+    try fails(error.InvalidArgument, "is empty", p.compile());
+    const from = try p.input(.f32, &.{ 5, 24 });
+    const weights = try p.constant(w);
+    const h = try p.op(.matmul, &.{ from, weights }, .{});
+    _ = try p.op(.relu, &.{try p.op(.add, &.{ h, try p.constant(b) }, .{})}, .{});
+    try fails(error.ShapeMismatch, "must equal B's rows", p.op(.matmul, &.{ from, from }, .{}));
+    try fails(error.InvalidArgument, "must be computed", p.output(from));
+    const other = try ctx.pipeline();
+    defer other.deinit();
+    try fails(error.InvalidArgument, "another pipeline", other.op(.relu, &.{from}, .{}));
+    const compiled = try p.compile();
+    defer compiled.deinit();
+    const info = try compiled.info();
+    try expectEqual(1, info.inputs);
+    try expectEqual(3, info.operations);
+    try expectEqual(1, info.steps);
+    try expect(std.mem.indexOf(u8, try compiled.text(), "matmul+add+relu(input 0") != null);
+    try expect(std.mem.indexOf(u8, try compiled.dot(), "\"step 0\" -> \"output 0\";") != null);
+    var outputs: [1]Tensor = undefined;
+    try compiled.run(&.{x}, &outputs);
+    try expectSame(outputs[0], try hidden.clone());
+    try fails(error.InvalidArgument, "was given 0", compiled.run(&.{}, &outputs));
+    try fails(error.ShapeMismatch, "input 0", compiled.run(&.{w}, &outputs));
+}

@@ -6,11 +6,12 @@
 use super::cost::{Estimate, Places, Task, place_of, price, transfer};
 use super::explain::Explanation;
 use super::profile::{DeviceProfile, Kind};
+use super::split::Split;
 use crate::command::{Command, Place};
 use crate::error::{Result, fail};
 use crate::hal::cpu::DefaultEnvironment;
-use crate::ops::Family;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use crate::ops::{Cut, Family};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 /// Chooses devices. Shareable between threads; what one sets, the others' next calls see.
@@ -21,6 +22,7 @@ pub struct AutoDispatcher {
     steps: [Vec<AtomicU64>; Family::COUNT],
     thresholds: [AtomicUsize; Family::COUNT],
     forced: AtomicUsize,
+    hybrid: AtomicBool,
     /// What the other devices but the first take at least, whatever there is to do.
     others_ns: f64,
     /// Held while something is set.
@@ -76,6 +78,7 @@ impl AutoDispatcher {
             steps: std::array::from_fn(|_| (0..words).map(|_| AtomicU64::new(NO_LIMIT << 8)).collect()),
             thresholds: std::array::from_fn(|_| AtomicUsize::new(NONE)),
             forced: AtomicUsize::new(NONE),
+            hybrid: AtomicBool::new(false),
             others_ns,
             setting: Mutex::new(()),
         };
@@ -158,6 +161,13 @@ impl AutoDispatcher {
         Decision { device: self.cheapest(task), why: Why::Cheapest }
     }
 
+    /// The device for a task, and, where it is of an operation that is better divided among all, how it is.
+    pub(crate) fn choose_parts(&self, task: &Task, cut: Option<&Cut<'_>>) -> (Decision, Option<Split>) {
+        let decision = self.choose_task(task);
+        let cut = cut.filter(|_| decision.why == Why::Cheapest && self.is_hybrid());
+        (decision, cut.and_then(|cut| self.split(cut, &self.estimate(task, decision.device))))
+    }
+
     /// What every device would take for a task, in the order of [`AutoDispatcher::profiles`].
     pub fn estimates(&self, task: &Task) -> Vec<Estimate> {
         (0..self.profiles.len()).map(|device| self.estimate(task, device)).collect()
@@ -170,13 +180,20 @@ impl AutoDispatcher {
 
     /// The choice for a command with its reason and what every device would take.
     pub fn explain(&self, command: &Command<'_>) -> Explanation<'_> {
-        self.explain_task(&self.task(command))
+        let Command { op, attrs, inputs, output } = command;
+        let cut = if output.host().is_ok() { Cut::of(*op, attrs, inputs, output.meta()) } else { None };
+        self.explain_parts(&self.task(command), cut.as_ref())
     }
 
-    /// The same for a task.
+    /// The same for a task, of which nobody knows how it could be divided.
     pub fn explain_task(&self, task: &Task) -> Explanation<'_> {
+        self.explain_parts(task, None)
+    }
+
+    pub(crate) fn explain_parts(&self, task: &Task, cut: Option<&Cut<'_>>) -> Explanation<'_> {
         let _environment = DefaultEnvironment::enter();
-        Explanation::new(self, task, self.choose_task(task))
+        let (decision, split) = self.choose_parts(task, cut);
+        Explanation::new(self, task, decision, split)
     }
 
     /// A command as a task, with its operands where they are.
@@ -226,6 +243,17 @@ impl AutoDispatcher {
         self.forced.store(device, Relaxed);
         Family::ALL.into_iter().for_each(|family| self.compute_steps(family));
         Ok(())
+    }
+
+    /// Whether large operations on host memory are divided among all devices, by rows of their results, where that takes less
+    /// than the best device alone. A threshold and a forced device beat it.
+    pub fn set_hybrid(&self, hybrid: bool) {
+        self.hybrid.store(hybrid, Relaxed);
+    }
+
+    /// Whether they are.
+    pub fn is_hybrid(&self) -> bool {
+        self.hybrid.load(Relaxed)
     }
 
     /// The device that was forced.

@@ -3,14 +3,17 @@
 use super::cost::{Estimate, Task};
 use super::dispatcher::{AutoDispatcher, Decision, Why};
 use super::profile::DeviceProfile;
+use super::split::Split;
 use crate::ops::{Cost, Family};
-use std::fmt;
+use std::fmt::{self, Write};
 
 /// A choice with its reason and what every device would take.
 #[derive(Clone, Debug)]
 pub struct Explanation<'a> {
-    /// The chosen device, by its index in [`AutoDispatcher::profiles`].
+    /// The chosen device, by its index in [`AutoDispatcher::profiles`]; of several the one with the most rows.
     pub device: usize,
+    /// Where the operation is divided: rows of its result for each device, and what all take together.
+    pub split: Option<Split>,
     /// Why it was chosen, in words with numbers.
     pub reason: String,
     /// The family that it was priced as.
@@ -25,8 +28,13 @@ pub struct Explanation<'a> {
 }
 
 impl<'a> Explanation<'a> {
-    pub(super) fn new(dispatcher: &'a AutoDispatcher, task: &Task, decision: Decision) -> Explanation<'a> {
-        let Decision { device, why } = decision;
+    pub(super) fn new(
+        dispatcher: &'a AutoDispatcher,
+        task: &Task,
+        decision: Decision,
+        split: Option<Split>,
+    ) -> Explanation<'a> {
+        let Decision { mut device, why } = decision;
         let (profiles, estimates) = (dispatcher.profiles(), dispatcher.estimates(task));
         let Task { family, cost, elements, .. } = *task;
         let id = &profiles[device].id;
@@ -37,9 +45,15 @@ impl<'a> Explanation<'a> {
                 let word = if elements < limit { "fewer than" } else { "at least" };
                 format!("{elements} elements, {word} the threshold of {family}, {limit}")
             }
-            Why::Cheapest => cheapest(profiles, &estimates, device),
+            Why::Cheapest => match &split {
+                Some(split) => divided(profiles, split, id, &estimates[device]),
+                None => cheapest(profiles, &estimates, device),
+            },
         };
-        Explanation { device, reason, family, elements, cost, estimates, profiles }
+        if let Some(Split { rows, .. }) = &split {
+            device = (0..rows.len()).max_by_key(|&device| rows[device]).unwrap_or(device);
+        }
+        Explanation { device, split, reason, family, elements, cost, estimates, profiles }
     }
 
     /// The chosen device's id.
@@ -51,6 +65,21 @@ impl<'a> Explanation<'a> {
     pub fn estimate(&self) -> &Estimate {
         &self.estimates[self.device]
     }
+}
+
+/// Who gets how many rows, against the best device alone.
+fn divided(profiles: &[DeviceProfile], split: &Split, id: &str, alone: &Estimate) -> String {
+    let mut text = format!("of {} rows", split.rows.iter().sum::<usize>());
+    for (profile, rows) in profiles.iter().zip(&split.rows).filter(|(_, rows)| **rows > 0) {
+        // Writing to a String can't fail.
+        let _ = write!(text, " {rows} on {},", profile.id);
+    }
+    let _ = write!(text, " {} together: ", Time(split.ns));
+    let _ = match alone.fits {
+        true => write!(text, "{id} alone would take {}", Time(alone.total_ns())),
+        false => write!(text, "they don't fit in the memory of {id} alone"),
+    };
+    text
 }
 
 /// Against the best of the others, and what makes that one slower.

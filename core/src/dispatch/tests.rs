@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// A processor of some threads.
-fn cpu() -> DeviceProfile {
+pub(super) fn cpu() -> DeviceProfile {
     let mut cpu = DeviceProfile::reference("integrated").unwrap();
     cpu.id = "cpu".into();
     cpu.kind = Kind::Cpu;
@@ -19,7 +19,7 @@ fn cpu() -> DeviceProfile {
     cpu
 }
 
-fn named(id: &str, reference: &str) -> DeviceProfile {
+pub(super) fn named(id: &str, reference: &str) -> DeviceProfile {
     DeviceProfile { id: id.into(), ..DeviceProfile::reference(reference).unwrap() }
 }
 
@@ -27,7 +27,7 @@ fn machine() -> AutoDispatcher {
     AutoDispatcher::new(vec![cpu(), named("cuda:0", "datacentre")]).unwrap()
 }
 
-fn metas(shapes: &[&[usize]]) -> Vec<Option<View<'static>>> {
+pub(super) fn metas(shapes: &[&[usize]]) -> Vec<Option<View<'static>>> {
     // Tests are few: each description is leaked.
     let meta = |dims: &&[usize]| Box::leak(Box::new(Meta::new(DType::F32, Shape::new(dims).unwrap())));
     let view = |dims: &&[usize]| Some(View::shape_only(meta(dims)));
@@ -41,7 +41,7 @@ fn task(op: Op, shapes: &[&[usize]]) -> Task {
 }
 
 /// A generator of wild but valid machines and tasks.
-struct Draw(u64);
+pub(super) struct Draw(pub u64);
 
 impl Draw {
     fn next(&mut self) -> u64 {
@@ -73,7 +73,7 @@ impl Draw {
         profile
     }
 
-    fn machine(&mut self, gpus: usize) -> AutoDispatcher {
+    pub(super) fn machine(&mut self, gpus: usize) -> AutoDispatcher {
         let mut profiles = vec![self.profile("cpu".into(), Kind::Cpu)];
         for i in 0..gpus {
             let kind = if self.next().is_multiple_of(2) { Kind::Integrated } else { Kind::Discrete };

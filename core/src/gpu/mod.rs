@@ -39,7 +39,7 @@ impl Gpu {
 
     /// Opens a GPU by `cuda:0`, `vulkan:0`, a part of its name or its UUID.
     pub fn open(device: &str) -> Result<Gpu> {
-        if matches!(device, "auto" | "cpu") {
+        if matches!(device, "auto" | "cpu" | "hybrid") {
             return Err(no_gpu(&format!("'{device}' names none")));
         }
         Ok(Gpu(Context::with_options(device, &ContextOptions::default())?))

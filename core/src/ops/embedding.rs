@@ -32,12 +32,40 @@ pub(super) const INFO: OpInfo = OpInfo {
     flops: |_, _, _| 0.0,
 };
 
-/// The row numbers, each checked against the table; nothing is written before all are.
+/// A row's number, checked against the table; nothing is written before all are.
 pub(crate) fn check_id(position: usize, id: i64, rows: usize) -> Result<usize> {
     match usize::try_from(id) {
         Ok(row) if row < rows => Ok(row),
         _ => fail!(InvalidArgument, "embedding: id {id} at position {position} is outside the table's {rows} rows"),
     }
+}
+
+/// Id `i` of those at an address.
+///
+/// # Safety
+/// There are more than `i` of them, of that dtype.
+#[inline(always)]
+pub(crate) unsafe fn id(ids: *const u8, dtype: DType, i: usize) -> i64 {
+    // SAFETY: as the caller says.
+    unsafe {
+        match dtype {
+            DType::I64 => ids.cast::<i64>().add(i).read(),
+            DType::U32 => ids.cast::<u32>().add(i).read() as i64,
+            _ => ids.cast::<i32>().add(i).read() as i64,
+        }
+    }
+}
+
+/// Every id of a command in host memory is one of the table's rows.
+pub(crate) fn check_ids(inputs: &[Option<View<'_>>]) -> Result<()> {
+    let (rows, ids) = (rules::required(inputs, 0).shape.dims()[0], rules::required(inputs, 1));
+    let Some(view) = &inputs[1] else { return Ok(()) };
+    let at = view.host()?.cast_const();
+    for position in 0..ids.shape.elements() {
+        // SAFETY: the view's maker vouched for that many.
+        check_id(position, unsafe { id(at, ids.dtype, position) }, rows)?;
+    }
+    Ok(())
 }
 
 pub(super) fn reference(_: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {

@@ -7,17 +7,19 @@ mod attrs;
 mod family;
 mod rules;
 mod scalar;
+mod split;
 
 pub(crate) use attention::Plan as AttentionPlan;
 pub use attrs::{Attrs, Axis, Permutation};
 pub(crate) use concat::axis as concat_axis;
-pub(crate) use embedding::check_id;
+pub(crate) use embedding::{check_id, check_ids, id};
 pub use family::Family;
 pub(crate) use ffn::{Plan as FfnPlan, activation as ffn_activation};
 pub(crate) use matmul::Plan as MatmulPlan;
 pub(crate) use rules::Lines;
 pub use scalar::Values;
 pub(crate) use softmax::axis as softmax_axis;
+pub(crate) use split::{Cut, Part};
 pub(crate) use transpose::axes as transpose_axes;
 
 use crate::command::{Meta, View};

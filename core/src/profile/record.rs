@@ -54,6 +54,8 @@ pub enum Reason {
     Packed,
     /// It was given to a stream of that device.
     Stream,
+    /// The dispatcher divided the operation: these are some rows of its result.
+    Split,
     /// The GPU that the dispatcher chose can't be opened.
     Fallback,
 }
@@ -68,6 +70,7 @@ impl fmt::Display for Reason {
             Reason::Operands => "operands are there",
             Reason::Packed => "packed operand",
             Reason::Stream => "stream's device",
+            Reason::Split => "divided",
             Reason::Fallback => "chosen GPU can't be opened",
         })
     }

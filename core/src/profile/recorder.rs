@@ -27,6 +27,9 @@ pub(crate) struct Profiler {
     streams: AtomicUsize,
 }
 
+/// A profiler as its context and the context's devices share it.
+pub(crate) type Shared = Arc<Profiler>;
+
 /// What was recorded so far.
 pub(super) struct Session {
     pub start: Instant,
@@ -163,10 +166,15 @@ impl Profiler {
         Some(session)
     }
 
-    /// Executes a command on the CPU and records it.
+    /// Executes a command on the CPU, which is there for that reason, and records it where a profile is under way.
+    #[inline]
+    pub fn execute(&self, cpu: &CpuDevice, command: &mut Command<'_>, reason: Reason) -> Result<()> {
+        if self.is_on() { self.record(cpu, command, reason) } else { cpu.execute(command) }
+    }
+
     #[cold]
     #[inline(never)]
-    pub fn on_cpu(&self, cpu: &CpuDevice, command: &mut Command<'_>, reason: Reason) -> Result<()> {
+    fn record(&self, cpu: &CpuDevice, command: &mut Command<'_>, reason: Reason) -> Result<()> {
         let (begin, ticks) = (Instant::now(), cycles());
         cpu.execute(command)?;
         let (taken, end) = (cycles().zip(ticks).map(|(end, begin)| end.saturating_sub(begin)), Instant::now());

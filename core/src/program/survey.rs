@@ -3,13 +3,15 @@
 //! The choice for each step is the dispatcher's, with every tensor where the steps before left it: inputs and constants
 //! begin in host memory, outputs are wanted there, temporaries stay where they were computed. Beside it every device is
 //! priced as if all steps ran on it: that is what a step costs there, transfers of what is not there yet included.
+//!
+//! Where operations are divided among devices, every tensor is in host memory between the steps.
 
 use super::Program;
 use super::lower::{Do, Lowered, Operand, Source, Step, Work};
 use crate::command::{Inputs, View};
 use crate::dispatch::{AutoDispatcher, Estimate, Explanation, Item, Kind, Places, Task, Time};
 use crate::error::Result;
-use crate::ops::{Family, Op};
+use crate::ops::{Cut, Family, Op};
 use std::fmt::{self, Write};
 
 /// A program, priced.
@@ -102,6 +104,8 @@ struct Visit {
     device: usize,
     estimate: Estimate,
     task: Task,
+    /// Why there, of a command.
+    reason: String,
     /// The step whose result went back to the GPU it came from, that GPU, and the nanoseconds of both ways.
     returned: Option<(usize, usize, f64)>,
 }
@@ -147,19 +151,31 @@ impl<'a> Walk<'a> {
         self.at[to] = self.at[from].and(wanted);
         self.fetched[to] = self.fetched[from];
         task.elements = bytes / 4;
-        Visit { device, estimate, task, returned: None }
+        Visit { device, estimate, task, reason: String::new(), returned: None }
     }
 
     fn command(&mut self, index: usize, work: &Work, forced: Option<usize>) -> Visit {
         let views: Inputs<'_> = work.inputs.iter().map(|it| it.as_ref().map(|it| View::shape_only(&it.meta))).collect();
-        let wanted = if self.is_output(work.output.cell) { Places::HOST } else { Places::NOWHERE };
+        let hybrid = forced.is_none() && self.dispatcher.is_hybrid();
+        let wanted = if hybrid || self.is_output(work.output.cell) { Places::HOST } else { Places::NOWHERE };
         let at = |i: usize| match work.inputs.get(i) {
             Some(input) => input.map_or(Places::HOST, |input| self.at[input.cell]),
             None => wanted,
         };
         let task = Task::placed(work.op, &work.attrs, &views, &work.output.meta, &at);
-        let device = forced.unwrap_or_else(|| self.dispatcher.choose_task(&task).device);
-        let estimate = self.dispatcher.estimate(&task, device);
+        let (device, reason, split) = match forced {
+            Some(device) => (device, String::new(), None),
+            None => {
+                let cut = if hybrid { Cut::of(work.op, &work.attrs, &views, &work.output.meta) } else { None };
+                let Explanation { device, reason, split, .. } = self.dispatcher.explain_parts(&task, cut.as_ref());
+                (device, reason, split)
+            }
+        };
+        let mut estimate = self.dispatcher.estimate(&task, device);
+        if let Some(split) = split {
+            // Launches and transfers are beside each other's work.
+            estimate = Estimate { compute_ns: split.ns, fits: true, ..Estimate::default() };
+        }
         let here = self.dispatcher.place(device);
         let (mut returned, mut fetched) = (None, None);
         for &Operand { cell, meta } in work.inputs.iter().flatten() {
@@ -180,7 +196,7 @@ impl<'a> Walk<'a> {
         }
         self.at[work.output.cell] = here.and(wanted);
         self.fetched[work.output.cell] = fetched;
-        Visit { device, estimate, task, returned }
+        Visit { device, estimate, task, reason, returned }
     }
 
     fn is_output(&self, cell: usize) -> bool {
@@ -219,7 +235,7 @@ impl Program {
                     reason,
                 });
             }
-            survey.steps.push(SurveyStep::new(dispatcher, *instruction, action, visit, alone));
+            survey.steps.push(SurveyStep::new(*instruction, action, visit, alone));
         }
         for (device, profile) in dispatcher.profiles().iter().enumerate() {
             if profile.kind != Kind::Cpu {
@@ -232,14 +248,8 @@ impl Program {
 }
 
 impl SurveyStep {
-    fn new(
-        dispatcher: &AutoDispatcher,
-        instruction: usize,
-        action: &Do,
-        visit: Visit,
-        alone: Vec<Estimate>,
-    ) -> SurveyStep {
-        let Visit { device, estimate, task, .. } = visit;
+    fn new(instruction: usize, action: &Do, visit: Visit, alone: Vec<Estimate>) -> SurveyStep {
+        let Visit { device, estimate, task, reason, .. } = visit;
         let Do::Command(work) = action else {
             let reason = if estimate.transfer_bytes > 0.0 { "to the host" } else { "moves nothing by itself" }.into();
             let shapes = format!("{} bytes", task.output.bytes);
@@ -254,7 +264,6 @@ impl SurveyStep {
             };
         }
         let _ = write!(shapes, "-> {:?}", work.output.meta);
-        let Explanation { reason, .. } = dispatcher.explain_task(&task);
         SurveyStep { instruction, op: Some(work.op), shapes, device, reason, estimate, alone }
     }
 

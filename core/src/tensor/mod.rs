@@ -112,6 +112,14 @@ impl Tensor {
         Ok(tensor)
     }
 
+    /// A tensor of memory that was written already.
+    ///
+    /// # Safety
+    /// The memory has at least `meta.bytes()` bytes, all of them written.
+    pub(crate) unsafe fn written(meta: &Meta, data: HostBuffer) -> Tensor {
+        Tensor::own(meta, data)
+    }
+
     /// Its first element.
     #[inline]
     fn pointer(&self) -> NonNull<u8> {

@@ -218,3 +218,69 @@ pub fn typed(operations: &[Operation]) -> String {
     text.push_str("  }\n  return false;\n}\n\n#endif\n");
     text
 }
+
+/// include/adead/pipeline.hpp.
+pub fn pipeline(operations: &[Operation]) -> String {
+    let mut text = format!(
+        "// {NOTE}\n#ifndef ADEAD_PIPELINE_HPP\n#define ADEAD_PIPELINE_HPP\n\n#include <adead/recorder.hpp>\n\n\
+         namespace adead {{\ninline namespace ADEAD_HPP_MODE {{\n\n\
+         /// Operations that are recorded and run as a whole: docs/pipelines.md. Each method records one, on the value so far; the\n\
+         /// first names all of its operands, or begin() or input() come before it. The first error is that of execute() or\n\
+         /// compile(); what follows it does nothing. One thread at a time.\n\
+         class Pipeline : public Recorder {{\n public:\n  \
+         explicit Pipeline(detail::Shared context) : Recorder(std::move(context)) {{}}\n\n  \
+         /// Goes on from a tensor or an earlier value.\n  \
+         Pipeline &begin(const PipelineOperand &operand) {{ return Recorder::begin(operand), *this; }}\n  \
+         /// Goes on from a tensor that is given each time it runs.\n  \
+         Pipeline &input(DType dtype, Array<std::size_t> dims) {{ return Recorder::input(dtype, dims), *this; }}\n  \
+         /// The same elements in another shape.\n  \
+         Pipeline &reshape(Array<std::size_t> dims) {{ return Recorder::reshape(dims), *this; }}\n  \
+         /// The value so far comes out too: Compiled::run_all gives all of them.\n  \
+         Pipeline &output() {{ return Recorder::output(), *this; }}\n  \
+         /// Adds a row to a product, which does it itself.\n  \
+         Pipeline &bias(const PipelineOperand &row) {{ return add(row); }}\n"
+    );
+    let to = &mut text;
+    for operation in operations {
+        let name = operation.op.name();
+        // The value so far is the first operand; where there is none, the first overload with all of them makes it one.
+        let rest = if operation.repeated { &operation.required[..] } else { &operation.required[1..] };
+        let operand = |name: &&str| match operation.repeated {
+            true => format!("Array<PipelineOperand> {name}"),
+            false => format!("const PipelineOperand &{name}"),
+        };
+        let list = |names: &[&'static str], options: bool| {
+            let mut all: Vec<String> = names.iter().map(operand).collect();
+            if options && operation.has_options() {
+                all.push(format!("const {} &options = {{}}", operation.options()));
+            }
+            all.join(", ")
+        };
+        writeln!(to, "\n  /// {}\n  Pipeline &{name}({}) {{", operation.about, list(rest, true)).unwrap();
+        let attributes = operation.attributes();
+        let (status, attrs) = if attributes.is_empty() { ("ADEAD_OK", "{}") } else { ("status", "attrs") };
+        if !attributes.is_empty() {
+            writeln!(to, "    Attrs attrs;\n    adead_status status = ADEAD_OK;").unwrap();
+            for (attribute, _) in &attributes {
+                writeln!(to, "    attrs.give(status, Op::{name}, \"{attribute}\", options.{attribute});").unwrap();
+            }
+        }
+        if operation.repeated {
+            writeln!(to, "    std::vector<Value> all;").unwrap();
+            writeln!(to, "    for (const PipelineOperand &one : {}) all.push_back(of(one));", rest[0]).unwrap();
+            writeln!(to, "    return then({status}, Op::{name}, {attrs}, all), *this;\n  }}").unwrap();
+            continue;
+        }
+        let value = |(name, optional)| if optional { format!("of(options.{name})") } else { format!("of({name})") };
+        let all: Vec<String> = operation.operands().into_iter().skip(1).map(value).collect();
+        writeln!(to, "    return then({status}, Op::{name}, {attrs}, {{{}}}), *this;\n  }}", all.join(", ")).unwrap();
+        let first = operation.required[0];
+        let options = if operation.has_options() { "options" } else { "" };
+        let passed: Vec<&str> = rest.iter().copied().chain(Some(options).filter(|name| !name.is_empty())).collect();
+        let parameters = list(&operation.required, true);
+        writeln!(to, "  Pipeline &{name}({parameters}) {{").unwrap();
+        writeln!(to, "    return begin({first}).{name}({});\n  }}", passed.join(", ")).unwrap();
+    }
+    to.push_str("};\n\n}  // namespace ADEAD_HPP_MODE\n}  // namespace adead\n\n#endif\n");
+    text
+}

@@ -1,10 +1,9 @@
 //! Moves, which keep bits: embedding, transpose, concat.
 
 use super::{Call, Exec, Shared, chunks};
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::hal::cpu::simd::{Kernel, Simd, dispatch};
-use crate::ops::{Lines, check_id, concat_axis, transpose_axes};
+use crate::ops::{Lines, check_ids, concat_axis, id, transpose_axes};
 use crate::shape::MAX_RANK;
 
 /// Bytes that are worth handing to another thread.
@@ -13,29 +12,16 @@ const GRAIN: usize = 512 * 1024;
 /// `embedding` of the op table. Every id is checked before a row is written.
 pub(super) fn embedding(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
     let (table, ids) = (*call.meta(0), *call.meta(1));
-    let rows = table.shape.dims()[0];
     let bytes = table.shape.dims()[1..].iter().product::<usize>() * table.dtype.size();
     let n = ids.shape.elements();
     let (from, to) = (Shared(call.f32(0)?.cast_mut().cast::<u8>()), Shared(call.output.host()?));
     let ids_at = Shared(call.f32(1)?.cast_mut().cast::<u8>());
-    let id = |i: usize| -> i64 {
-        // SAFETY: i is below the number of ids, stored in this dtype.
-        unsafe {
-            match ids.dtype {
-                DType::I64 => ids_at.get().cast::<i64>().add(i).read(),
-                DType::U32 => ids_at.get().cast::<u32>().add(i).read() as i64,
-                _ => ids_at.get().cast::<i32>().add(i).read() as i64,
-            }
-        }
-    };
-    for i in 0..n {
-        check_id(i, id(i), rows)?;
-    }
+    check_ids(call.inputs)?;
     chunks(exec, n, GRAIN.div_ceil(bytes.max(1)), |start, end| {
         for i in start..end {
-            // SAFETY: the id was checked; the output has n rows.
+            // SAFETY: i is below the number of ids, and each was checked; the output has n rows.
             unsafe {
-                let row = from.get().add(id(i) as usize * bytes);
+                let row = from.get().add(id(ids_at.get(), ids.dtype, i) as usize * bytes);
                 to.get().add(i * bytes).copy_from_nonoverlapping(row, bytes);
             }
         }

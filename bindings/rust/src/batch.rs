@@ -1,0 +1,73 @@
+//! What goes through [`overlap`](crate::overlap()): host memory as bytes.
+
+use adead_core::{Element, Result, Tensor};
+use std::sync::Arc;
+
+/// A batch on the host: what is uploaded. A vector, slice, array or tensor of values is one, [`Bytes`] make one of raw bytes,
+/// and so is a `Result` of one, whose error is then the batch's.
+pub trait Batch {
+    /// Its bytes, or why there are none.
+    fn bytes(&self) -> Result<&[u8]>;
+}
+
+/// Raw bytes as a batch: `Bytes(vec)`, `Bytes(&text)`, of whatever elements.
+#[derive(Clone, Debug)]
+pub struct Bytes<B>(pub B);
+
+impl<B: AsRef<[u8]>> Batch for Bytes<B> {
+    fn bytes(&self) -> Result<&[u8]> {
+        Ok(self.0.as_ref())
+    }
+}
+
+impl<T: Element> Batch for [T] {
+    fn bytes(&self) -> Result<&[u8]> {
+        // SAFETY: an element is readable as its bytes.
+        Ok(unsafe { std::slice::from_raw_parts(self.as_ptr().cast(), size_of_val(self)) })
+    }
+}
+
+impl<T: Element, const N: usize> Batch for [T; N] {
+    fn bytes(&self) -> Result<&[u8]> {
+        self[..].bytes()
+    }
+}
+
+impl<T: Element> Batch for Vec<T> {
+    fn bytes(&self) -> Result<&[u8]> {
+        self[..].bytes()
+    }
+}
+
+impl Batch for Tensor {
+    fn bytes(&self) -> Result<&[u8]> {
+        Ok(Tensor::bytes(self))
+    }
+}
+
+impl<B: Batch + ?Sized> Batch for &B {
+    fn bytes(&self) -> Result<&[u8]> {
+        (**self).bytes()
+    }
+}
+
+impl<B: Batch + ?Sized> Batch for Box<B> {
+    fn bytes(&self) -> Result<&[u8]> {
+        (**self).bytes()
+    }
+}
+
+impl<B: Batch + ?Sized> Batch for Arc<B> {
+    fn bytes(&self) -> Result<&[u8]> {
+        (**self).bytes()
+    }
+}
+
+impl<B: Batch> Batch for Result<B> {
+    fn bytes(&self) -> Result<&[u8]> {
+        match self {
+            Ok(batch) => batch.bytes(),
+            Err(error) => Err(error.clone()),
+        }
+    }
+}

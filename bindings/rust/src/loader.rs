@@ -1,0 +1,146 @@
+//! Items made ahead in a thread of their own.
+
+use crate::thread::{caught, spawn};
+use adead_core::{Error, Result, Status};
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+/// An iterator over what a producer makes in a thread of its own, at most so many items ahead of who takes them.
+///
+/// An error of the producer comes behind the items before it, and ends the iterator and the producer; a panic is an error
+/// `internal`. Dropping the loader stops the producer: an item that it is just making is still made.
+///
+/// ```
+/// let files = (0..6).map(|n| if n < 5 { Ok(vec![n; 100]) } else { Err(std::io::Error::other("no such file")) });
+/// let mut loader = adead::DataLoader::new(files, 2)?;
+/// assert_eq!(loader.by_ref().take(5).filter(|batch| batch.is_ok()).count(), 5);
+/// assert_eq!(loader.next().unwrap().unwrap_err().message(), "no such file");
+/// assert!(loader.next().is_none());
+/// # Ok::<(), adead::Error>(())
+/// ```
+pub struct DataLoader<T> {
+    queue: Arc<Queue<T>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl<T: Send + 'static> DataLoader<T> {
+    /// Begins to take items of an iterator, which is made and used in the thread. At most `ahead` items are made and not yet
+    /// taken, counting the one that is being made. `invalid_argument` if that is 0, `io` where the system has no thread to
+    /// give.
+    pub fn new<E: Into<Error>>(
+        producer: impl IntoIterator<Item = Result<T, E>> + Send + 'static,
+        ahead: usize,
+    ) -> Result<DataLoader<T>> {
+        if ahead == 0 {
+            return Err(Error::new(Status::InvalidArgument, "a loader must be at least 1 item ahead, not 0"));
+        }
+        let queue = Arc::new(Queue::new(ahead));
+        let filled = queue.clone();
+        let thread = spawn("adead-loader", move || {
+            if let Err(error) = caught("the loader's producer", || fill(&filled, producer)) {
+                filled.push(Err(error));
+            }
+            filled.end();
+        })?;
+        Ok(DataLoader { queue, thread: Some(thread) })
+    }
+
+    /// The same of a closure, until it gives `None`.
+    pub fn from_fn<E: Into<Error>>(
+        mut producer: impl FnMut() -> Result<Option<T>, E> + Send + 'static,
+        ahead: usize,
+    ) -> Result<DataLoader<T>> {
+        DataLoader::new(std::iter::from_fn(move || producer().transpose()), ahead)
+    }
+}
+
+/// Takes items while there is room for them, until the first error or until nobody wants more.
+fn fill<T, E: Into<Error>>(queue: &Queue<T>, producer: impl IntoIterator<Item = Result<T, E>>) -> Result<()> {
+    let mut items = producer.into_iter();
+    while queue.wait_for_room() {
+        match items.next() {
+            Some(item) => queue.push(Ok(item.map_err(Into::into)?)),
+            None => break,
+        }
+    }
+    Ok(())
+}
+
+impl<T> Iterator for DataLoader<T> {
+    type Item = Result<T>;
+
+    fn next(&mut self) -> Option<Result<T>> {
+        let item = self.queue.pop();
+        if !matches!(item, Some(Ok(_))) {
+            self.stop();
+        }
+        item
+    }
+}
+
+impl<T> std::iter::FusedIterator for DataLoader<T> {}
+
+impl<T> DataLoader<T> {
+    fn stop(&mut self) {
+        self.queue.end();
+        if let Some(thread) = self.thread.take() {
+            // Its panics were caught.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl<T> Drop for DataLoader<T> {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// A bounded queue that either side may end.
+struct Queue<T> {
+    state: Mutex<State<T>>,
+    changed: Condvar,
+    most: usize,
+}
+
+struct State<T> {
+    items: VecDeque<Result<T>>,
+    ended: bool,
+}
+
+impl<T> Queue<T> {
+    fn new(most: usize) -> Queue<T> {
+        Queue { state: Mutex::new(State { items: VecDeque::new(), ended: false }), changed: Condvar::new(), most }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until there is room for another item; false when none is wanted any more.
+    fn wait_for_room(&self) -> bool {
+        let full = |state: &mut State<T>| state.items.len() >= self.most && !state.ended;
+        !self.changed.wait_while(self.lock(), full).unwrap_or_else(PoisonError::into_inner).ended
+    }
+
+    fn push(&self, item: Result<T>) {
+        self.lock().items.push_back(item);
+        self.changed.notify_all();
+    }
+
+    /// The next item; `None` when it ended and none is left.
+    fn pop(&self) -> Option<Result<T>> {
+        let empty = |state: &mut State<T>| state.items.is_empty() && !state.ended;
+        let mut state = self.changed.wait_while(self.lock(), empty).unwrap_or_else(PoisonError::into_inner);
+        let item = state.items.pop_front();
+        drop(state);
+        self.changed.notify_all();
+        item
+    }
+
+    fn end(&self) {
+        self.lock().ended = true;
+        self.changed.notify_all();
+    }
+}

@@ -1,0 +1,175 @@
+//! Batches through a device, several under way at once: while one computes, the next one is uploaded and the one before comes
+//! back. `docs/overlap.md` describes the patterns.
+
+mod lane;
+mod output;
+
+pub use lane::{Part, Stage};
+pub use output::Output;
+
+use crate::batch::Batch;
+use crate::thread::{caught, spawn};
+use adead_core::{Context, Error, Result, Status};
+use lane::{Lane, Started};
+use output::Pool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+/// The most batches under way at once.
+pub const MAX_DEPTH: usize = 64;
+
+/// Takes batches through a device, at most `depth` at once, each on a stream of its own: it is uploaded, `stage` enqueues
+/// work on it, and what `stage` returns is brought to the host. 1 is sequential, 2 double buffering, 3 triple buffering.
+///
+/// The results are those of a loop that does one batch after the other, whatever the depth: work of a batch begins when the
+/// work of the batch before is done, so `stage` may read and write buffers that all batches share. Uploads and downloads run
+/// beside it. They come in the order of the batches. An error comes in its batch's place and ends the iterator; then nothing
+/// more is started. A panic in `batches` or `stage` is an error `internal`.
+///
+/// `batches` and `stage` are called in a thread of their own, a batch only when one of the `depth` lanes is free: its results
+/// were taken. Buffers of lanes and memory of results are used again as long as sizes repeat. Dropping the iterator waits for
+/// what is under way, and for `batches` if it is just being asked. On the CPU stages run one after the other, beside whoever
+/// takes the results.
+///
+/// `invalid_argument` unless `depth` is from 1 to [`MAX_DEPTH`].
+///
+/// ```
+/// use adead::gpu::Operand;
+/// use adead::{Attrs, Context, DType, Meta, Op, Shape};
+///
+/// let ctx = Context::auto()?;
+/// let row = Meta::new(DType::F32, Shape::new(&[1000])?);
+/// let batches = (0..8).map(|n| vec![n as f32 - 4.0; 1000]);
+/// let results = adead::overlap(&ctx, batches, 3, move |stage| {
+///     let (x, y) = (stage.input(), stage.buffer(4000)?);
+///     let operand = |buffer| Operand { buffer, offset: 0, meta: &row };
+///     stage.run(Op::Relu, &Attrs::default(), &[Some(operand(&x))], operand(&y))?;
+///     Ok(y)
+/// })?;
+/// for (n, result) in results.enumerate() {
+///     assert_eq!(result?.as_slice::<f32>()?, [(n as f32 - 4.0).max(0.0); 1000]);
+/// }
+/// # Ok::<(), adead::Error>(())
+/// ```
+pub fn overlap<I, P>(
+    context: &Context,
+    batches: I,
+    depth: usize,
+    stage: impl FnMut(&mut Stage<'_>) -> Result<P> + Send + 'static,
+) -> Result<Overlap>
+where
+    I: IntoIterator<Item: Batch> + Send + 'static,
+    P: Into<Part>,
+{
+    if !(1..=MAX_DEPTH).contains(&depth) {
+        let text = format!("overlap: the depth is {depth}; it must be from 1 to {MAX_DEPTH}");
+        return Err(Error::new(Status::InvalidArgument, text));
+    }
+    let (free, lanes) = channel();
+    for _ in 0..depth {
+        // The other end is below.
+        let _ = free.send(Lane::new(context)?);
+    }
+    let (started, results) = channel();
+    let stop = Arc::new(AtomicBool::new(false));
+    let feeder = Feeder { context: context.clone(), lanes, started, stop: stop.clone() };
+    let thread = spawn("adead-overlap", move || feeder.feed(batches, stage))?;
+    let running = Running { free: Some(free), results: Some(results), stop, thread: Some(thread) };
+    // One result is with whoever takes them.
+    Ok(Overlap { running: Some(running), pool: Pool::new(depth + 1) })
+}
+
+/// The results of [`overlap`], in order.
+pub struct Overlap {
+    running: Option<Running>,
+    pool: Arc<Pool>,
+}
+
+impl Overlap {
+    fn finish(&mut self) -> Result<Option<Output>> {
+        let Some(Running { free: Some(free), results: Some(results), .. }) = &self.running else { return Ok(None) };
+        let Ok(started) = results.recv() else { return Ok(None) };
+        let (lane, output) = started?.finish(&self.pool)?;
+        // Where no batch is left nobody takes it.
+        let _ = free.send(lane);
+        Ok(Some(output))
+    }
+}
+
+impl Iterator for Overlap {
+    type Item = Result<Output>;
+
+    fn next(&mut self) -> Option<Result<Output>> {
+        let result = self.finish().transpose();
+        if !matches!(result, Some(Ok(_))) {
+            self.running = None;
+        }
+        result
+    }
+}
+
+impl std::iter::FusedIterator for Overlap {}
+
+/// The thread that starts batches, and the ways to it and from it. Dropped, it starts no more, and what is under way is done.
+struct Running {
+    free: Option<Sender<Lane>>,
+    results: Option<Receiver<Result<Started>>>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.store(true, Relaxed);
+        self.free = None;
+        self.results = None;
+        if let Some(thread) = self.thread.take() {
+            // Its panics were caught.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the thread has.
+struct Feeder {
+    context: Context,
+    lanes: Receiver<Lane>,
+    started: Sender<Result<Started>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Feeder {
+    fn feed<I, P>(self, batches: I, stage: impl FnMut(&mut Stage<'_>) -> Result<P>)
+    where
+        I: IntoIterator<Item: Batch>,
+        P: Into<Part>,
+    {
+        if let Err(error) = caught("overlap", || self.start_all(batches, stage)) {
+            // Where nobody takes results any more, nobody misses it.
+            let _ = self.started.send(Err(error));
+        }
+    }
+
+    fn start_all<I, P>(&self, batches: I, mut stage: impl FnMut(&mut Stage<'_>) -> Result<P>) -> Result<()>
+    where
+        I: IntoIterator<Item: Batch>,
+        P: Into<Part>,
+    {
+        let mut before = None;
+        let mut batches = batches.into_iter();
+        for index in 0.. {
+            let Ok(lane) = self.lanes.recv() else { break };
+            if self.stop.load(Relaxed) {
+                break;
+            }
+            let Some(batch) = batches.next() else { break };
+            let started = lane.start(&self.context, index, batch.bytes()?, &mut before, &mut stage)?;
+            if self.started.send(Ok(started)).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

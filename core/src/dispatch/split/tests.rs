@@ -1,0 +1,137 @@
+//! How work is divided over made-up machines.
+
+use super::super::tests::{Draw, cpu, metas, named};
+use super::*;
+use crate::command::{Meta, View};
+use crate::{Attrs, Op};
+
+/// An operation on operands of these shapes, cut.
+fn with_cut<R>(op: Op, shapes: &[&[usize]], body: impl FnOnce(&Cut<'_>, &Task) -> R) -> R {
+    let (attrs, inputs): (_, Vec<Option<View<'_>>>) = (Attrs::default(), metas(shapes));
+    let output: Meta = op.info().infer(&attrs, &inputs).unwrap();
+    let cut = Cut::of(op, &attrs, &inputs, &output).unwrap();
+    body(&cut, &Task::new(op, &attrs, &inputs, &output))
+}
+
+fn hybrid(profiles: Vec<DeviceProfile>) -> AutoDispatcher {
+    let machine = AutoDispatcher::new(profiles).unwrap();
+    machine.set_hybrid(true);
+    machine
+}
+
+/// A division of an operation by what the machine's dispatcher says.
+fn divide(machine: &AutoDispatcher, op: Op, shapes: &[&[usize]]) -> Option<Split> {
+    with_cut(op, shapes, |cut, task| machine.choose_parts(task, Some(cut)).1)
+}
+
+/// A GPU of 2 GB with four times the processor's arithmetic.
+fn small_gpu(id: &str) -> DeviceProfile {
+    let mut gpu = named(id, "integrated");
+    gpu.memory = 2_000_000_000;
+    gpu.rates[0].gflops = 1000.0;
+    gpu
+}
+
+#[test]
+fn large_products_are_divided_and_small_work_is_not() {
+    let machine = hybrid(vec![cpu(), small_gpu("vulkan:0")]);
+    let Split { rows, ns } = divide(&machine, Op::Matmul, &[&[4096, 4096], &[4096, 4096]]).unwrap();
+    assert_eq!(rows.iter().sum::<usize>(), 4096);
+    // The processor has a fifth of the arithmetic, and what the other's transfers take.
+    assert!((700..1200).contains(&rows[0]), "{rows:?}");
+    let alone = with_cut(Op::Matmul, &[&[4096, 4096], &[4096, 4096]], |_, task| machine.estimates(task));
+    assert!(alone.iter().all(|alone| ns < alone.total_ns()), "{ns} {alone:?}");
+    // Work for one token, and what only moves.
+    assert_eq!(divide(&machine, Op::Matmul, &[&[8, 512], &[512, 512]]), None);
+    assert_eq!(divide(&machine, Op::Softmax, &[&[16, 128]]), None);
+    assert_eq!(divide(&machine, Op::Add, &[&[1024, 1024], &[1024, 1024]]), None);
+    // Unless it is told to.
+    machine.set_hybrid(false);
+    assert_eq!(divide(&machine, Op::Matmul, &[&[4096, 4096], &[4096, 4096]]), None);
+}
+
+#[test]
+fn what_does_not_fit_is_divided_so_that_it_does() {
+    let machine = hybrid(vec![cpu(), small_gpu("vulkan:0")]);
+    // A has 4 GB, B 64 MB.
+    let shapes: &[&[usize]] = &[&[262_144, 4096], &[4096, 4096]];
+    let Split { rows, .. } = divide(&machine, Op::Matmul, shapes).unwrap();
+    let bytes = rows[1] * 4096 * 4 * 2 + 4096 * 4096 * 4;
+    assert!((1_500_000_000..2_000_000_000).contains(&bytes), "{rows:?}");
+    assert_eq!(rows[0] + rows[1], 262_144);
+    // Two that are too small for it, and nothing else.
+    let small = |id: &str| DeviceProfile { memory: 100_000_000, ..small_gpu(id) };
+    assert_eq!(divide(&hybrid(vec![small("cuda:0"), small("cuda:1")]), Op::Matmul, shapes), None);
+}
+
+#[test]
+fn two_gpus_share_evenly_but_for_the_second_s_wait() {
+    let machine = hybrid(vec![small_gpu("cuda:0"), small_gpu("cuda:1")]);
+    let Split { rows, .. } = divide(&machine, Op::Matmul, &[&[4096, 4096], &[4096, 4096]]).unwrap();
+    assert!(rows[0] > rows[1] && rows[1] > 1500 && rows[0] + rows[1] == 4096, "{rows:?}");
+}
+
+#[test]
+fn explanations_name_the_rows() {
+    let machine = hybrid(vec![cpu(), small_gpu("vulkan:0")]);
+    with_cut(Op::Matmul, &[&[4096, 4096], &[4096, 4096]], |cut, task| {
+        let why = machine.explain_parts(task, Some(cut));
+        let Split { rows, ns } = why.split.clone().unwrap();
+        let alone = crate::dispatch::Time(why.estimates[1].total_ns());
+        let (together, [cpu, gpu]) = (crate::dispatch::Time(ns), [rows[0], rows[1]]);
+        let expected = format!(
+            "of 4096 rows {cpu} on cpu, {gpu} on vulkan:0, {together} together: vulkan:0 alone would take {alone}"
+        );
+        assert_eq!((why.id(), &*why.reason), ("vulkan:0", &*expected));
+        machine.force(Some("cpu")).unwrap();
+        assert_eq!(machine.explain_parts(task, Some(cut)).split, None);
+    });
+}
+
+/// Of two devices every division can be tried.
+#[test]
+fn no_other_division_is_much_better() {
+    let (mut draw, mut divided) = (Draw(5), 0);
+    for _ in 0..300 {
+        let machine = draw.machine(1);
+        machine.set_hybrid(true);
+        with_cut(Op::Matmul, &[&[240, 900], &[900, 700]], |cut, task| {
+            let alone = machine.estimates(task).iter().map(Estimate::total_ns).fold(f64::INFINITY, f64::min);
+            let best = (1..240).filter_map(|rows| machine.together_ns(cut, &[rows, 240 - rows]));
+            let best = best.fold(alone, f64::min);
+            let ns = match machine.choose_parts(task, Some(cut)).1 {
+                Some(split) => {
+                    divided += 1;
+                    assert_eq!(machine.together_ns(cut, &split.rows), Some(split.ns));
+                    assert!(split.ns < alone);
+                    split.ns
+                }
+                None => alone,
+            };
+            // Costs are nearly lines: threads that wake and caches make corners.
+            assert!(ns <= best * 1.25, "{ns} and {best} of {alone}: {:?}", machine.profiles());
+        });
+    }
+    assert!(divided > 30, "{divided}");
+}
+
+#[test]
+fn wild_machines_get_all_rows_and_no_more() {
+    let mut draw = Draw(6);
+    for gpus in [1, 2, 3, 7] {
+        for _ in 0..100 {
+            let machine = draw.machine(gpus);
+            machine.set_hybrid(true);
+            for (op, shapes) in [
+                (Op::Matmul, &[&[3000, 1000][..], &[1000, 1000]][..]),
+                (Op::Exp, &[&[1 << 24]]),
+                (Op::Softmax, &[&[2, 100_000]]),
+            ] {
+                let Some(split) = divide(&machine, op, shapes) else { continue };
+                let all = with_cut(op, shapes, |cut, _| cut.rows);
+                assert_eq!((split.rows.len(), split.rows.iter().sum::<usize>()), (gpus + 1, all));
+                assert!(split.ns.is_finite() && split.ns > 0.0);
+            }
+        }
+    }
+}

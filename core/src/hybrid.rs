@@ -1,0 +1,113 @@
+//! One operation on several devices at once: each computes some rows of its result.
+//!
+//! The GPUs are given their operands first, one after the other; while they compute, the CPU computes its rows on the caller's
+//! thread and its pool. Then their rows are fetched.
+
+use crate::command::{Command, ViewMut};
+use crate::devices::Opened;
+use crate::error::Result;
+use crate::hal::cpu::CpuDevice;
+use crate::hal::{Buffer, Download, Slice, Stream};
+use crate::ops::{Cut, Op, Part};
+use crate::profile::{Activity, Profiler, Reason, Watch, What};
+use std::slice;
+use std::sync::{Arc, MutexGuard};
+
+/// Bytes of a result that come to the host while others still compute: so much pinned memory is taken for it. What is longer
+/// comes in pieces behind them.
+const EARLY: usize = 64 << 20;
+
+/// A GPU's part, under way. Its stream is nobody else's meanwhile, so that what it finds wrong is this command's.
+struct Sent<'a> {
+    opened: &'a Opened,
+    stream: MutexGuard<'a, Box<dyn Stream>>,
+    part: Part,
+    result: Option<Arc<dyn Buffer>>,
+    download: Option<Box<dyn Download>>,
+}
+
+/// Executes a cut operation on devices, `None` the CPU, which comes with what records its work, with so many rows for each: the first ones for the first. They are all
+/// the rows there are. After an error of any part some rows may have been written.
+pub(crate) fn execute(
+    cpu: (&CpuDevice, &Profiler),
+    parts: &[(Option<&Opened>, usize)],
+    cut: &Cut<'_>,
+    output: &mut ViewMut<'_>,
+) -> Result<()> {
+    cut.check()?;
+    let mut sent = Vec::new();
+    let done = execute_parts(cpu, parts, cut, output, &mut sent);
+    if done.is_err() {
+        // What the others find is not told, now or to who waits for the stream next.
+        sent.iter_mut().for_each(|sent: &mut Sent<'_>| drop(sent.stream.synchronize()));
+    }
+    done
+}
+
+fn execute_parts<'a>(
+    (cpu, profiler): (&CpuDevice, &Profiler),
+    parts: &[(Option<&'a Opened>, usize)],
+    cut: &Cut<'_>,
+    output: &mut ViewMut<'_>,
+    sent: &mut Vec<Sent<'a>>,
+) -> Result<()> {
+    let (mut first, mut own) = (0, None);
+    // Streams are locked in one order, whoever divides an operation.
+    for &(device, rows) in parts.iter().filter(|(_, rows)| *rows > 0) {
+        let part = cut.part(first, rows);
+        first += rows;
+        match device {
+            Some(opened) => sent.push(Sent::new(opened, part, cut, output)?),
+            None => own = Some(part),
+        }
+    }
+    if let Some(part) = own {
+        let inputs = part.inputs(cut)?;
+        let mut command = Command::new(cut.op(), *cut.attrs(), &inputs, part.output(output)?)?;
+        profiler.execute(cpu, &mut command, Reason::Split)?;
+    }
+    sent.iter_mut().try_for_each(|sent| sent.finish(cut.op(), output))
+}
+
+impl<'a> Sent<'a> {
+    fn new(opened: &'a Opened, part: Part, cut: &Cut<'_>, output: &mut ViewMut<'_>) -> Result<Sent<'a>> {
+        let mut stream = opened.lock();
+        let inputs = part.inputs(cut)?;
+        let mut command = Command::new(cut.op(), *cut.attrs(), &inputs, part.output(output)?)?;
+        let mut watch = Watch::begin(opened, 0, &mut **stream);
+        let result = opened.send(&mut **stream, &mut command, Reason::Split, &mut watch)?;
+        drop(inputs);
+        let bytes = part.result().bytes();
+        let early = result.as_deref().filter(|_| bytes <= EARLY);
+        // Where there is no memory for it, it can still be read later.
+        let download = early.and_then(|buffer| stream.download(Slice { buffer, offset: 0, bytes }).ok());
+        if download.is_some() {
+            watch.step(&mut **stream, &|| What::bytes(Activity::Download, bytes, cut.op().name(), Reason::Split));
+        }
+        Ok(Sent { opened, stream, part, result, download })
+    }
+
+    fn finish(&mut self, op: Op, output: &mut ViewMut<'_>) -> Result<()> {
+        let Sent { opened, stream, part, result, download } = self;
+        let Some(result) = result else { return Ok(()) };
+        let bytes = part.result().bytes();
+        // SAFETY: the whole's maker vouched for it, and these rows are this part's.
+        let into = unsafe { slice::from_raw_parts_mut(part.output(output)?.host()?, bytes) };
+        match download.take() {
+            None => {
+                let mut watch = Watch::begin(opened, 0, &mut ***stream);
+                stream.read(&**result, 0, into)?;
+                watch.step(&mut ***stream, &|| What::bytes(Activity::Download, bytes, op.name(), Reason::Split));
+                Ok(())
+            }
+            Some(download) => {
+                // It could be the result of wrong data.
+                stream.synchronize()?;
+                download.take(into)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! What pipelines were compiled to, for the next ones of the same form.
+
+use super::compiled::Compiled;
+use super::graph::Graph;
+use crate::context::Context;
+use crate::error::Result;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Compiled pipelines that are kept, at most.
+const MOST: usize = 32;
+
+/// The pipelines that a context keeps, the last one used first.
+#[derive(Default)]
+pub(crate) struct Cache(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    compiled: Vec<Arc<Compiled>>,
+    hits: u64,
+    misses: u64,
+}
+
+/// How a context's cache of pipelines was used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheUse {
+    /// Pipelines in it.
+    pub entries: usize,
+    /// Pipelines that it holds at most; the one that was not used for longest goes first.
+    pub most: usize,
+    /// Executions that found theirs.
+    pub hits: u64,
+    /// Executions that compiled theirs.
+    pub misses: u64,
+}
+
+impl Cache {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a graph without constants was compiled to.
+    pub(super) fn get(&self, context: &Context, graph: Graph) -> Result<Arc<Compiled>> {
+        {
+            let mut kept = self.kept();
+            if let Some(at) = kept.compiled.iter().position(|compiled| compiled.serves(context, &graph)) {
+                kept.hits += 1;
+                kept.compiled[..=at].rotate_right(1);
+                return Ok(kept.compiled[0].clone());
+            }
+            kept.misses += 1;
+        }
+        // Unlocked: it may take long, and another thread's pipeline need not wait.
+        let compiled = Arc::new(Compiled::new(context, graph)?);
+        let mut kept = self.kept();
+        kept.compiled.insert(0, compiled.clone());
+        let most = MOST.min(kept.compiled.len());
+        let surplus = kept.compiled.split_off(most);
+        // What is given back is given back unlocked.
+        drop(kept);
+        drop(surplus);
+        Ok(compiled)
+    }
+
+    /// Lets go of all of them.
+    pub(crate) fn clear(&self) {
+        let compiled = std::mem::take(&mut self.kept().compiled);
+        drop(compiled);
+    }
+
+    fn usage(&self) -> CacheUse {
+        let kept = self.kept();
+        CacheUse { entries: kept.compiled.len(), most: MOST, hits: kept.hits, misses: kept.misses }
+    }
+}
+
+impl Context {
+    /// How the cache of what [`Pipeline::execute`](super::Pipeline::execute) compiled was used. [`Context::trim`] empties it.
+    pub fn pipeline_cache(&self) -> CacheUse {
+        self.pipelines().usage()
+    }
+}

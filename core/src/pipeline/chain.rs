@@ -1,0 +1,226 @@
+//! The short form of a pipeline: each operation takes the result of the one before it as its first operand.
+
+use super::compiled::Compiled;
+use super::graph::{Pipeline, Value};
+use crate::contract::GeluForm;
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::ops::{Attrs, Axis, Op, Permutation};
+use crate::tensor::Tensor;
+
+/// An operand of a chain: a tensor, which becomes a constant, or an earlier value.
+#[derive(Clone, Copy)]
+pub enum Operand<'a> {
+    /// The same each time.
+    Tensor(&'a Tensor),
+    /// What [`Chain::value`] or [`Pipeline::input`] gave.
+    Value(Value),
+}
+
+impl<'a> From<&'a Tensor> for Operand<'a> {
+    fn from(tensor: &'a Tensor) -> Operand<'a> {
+        Operand::Tensor(tensor)
+    }
+}
+
+impl From<Value> for Operand<'_> {
+    fn from(value: Value) -> Self {
+        Operand::Value(value)
+    }
+}
+
+/// A pipeline under construction with the value that its next operation takes. An error of an operation is returned by
+/// [`Chain::execute`] or [`Chain::compile`], the first one; what follows it does nothing.
+#[derive(Clone)]
+pub struct Chain {
+    state: Result<(Pipeline, Value)>,
+}
+
+impl Pipeline {
+    /// A value of a tensor or of itself.
+    pub fn operand(&mut self, operand: Operand<'_>) -> Result<Value> {
+        match operand {
+            Operand::Tensor(tensor) => self.constant(tensor),
+            Operand::Value(value) => self.node(value).map(|_| value),
+        }
+    }
+
+    /// A chain that begins with a value or a tensor.
+    pub fn begin<'a>(mut self, operand: impl Into<Operand<'a>>) -> Chain {
+        let value = self.operand(operand.into());
+        Chain { state: value.map(|value| (self, value)) }
+    }
+
+    /// A chain that begins with an input, which [`Compiled::run`] is given.
+    pub fn begin_with_input(mut self, dtype: DType, dims: &[usize]) -> Chain {
+        let value = self.input(dtype, dims);
+        Chain { state: value.map(|value| (self, value)) }
+    }
+
+    /// A chain that begins with the product of a and b: `[…, M, K]` and `[…, K, N]`.
+    pub fn matmul<'a>(self, a: impl Into<Operand<'a>>, b: impl Into<Operand<'a>>) -> Chain {
+        self.begin(a).matmul(b)
+    }
+}
+
+macro_rules! unary {
+    ($($(#[$doc:meta])* $name:ident = $op:ident;)*) => {
+        // The names are those of the operations.
+        #[allow(clippy::should_implement_trait)]
+        impl Chain {
+            $($(#[$doc])* pub fn $name(self) -> Chain {
+                self.then(Op::$op, &Attrs::DEFAULT, &[])
+            })*
+        }
+    };
+}
+
+unary! {
+    /// −x.
+    neg = Neg;
+    /// |x|.
+    abs = Abs;
+    /// e^x.
+    exp = Exp;
+    /// The natural logarithm.
+    log = Log;
+    /// The square root.
+    sqrt = Sqrt;
+    /// 1 / sqrt(x).
+    rsqrt = Rsqrt;
+    /// max(x, 0).
+    relu = Relu;
+    /// 1 / (1 + e^−x).
+    sigmoid = Sigmoid;
+    /// The hyperbolic tangent.
+    tanh = Tanh;
+    /// x·sigmoid(x).
+    silu = Silu;
+}
+
+macro_rules! binary {
+    ($($(#[$doc:meta])* $name:ident = $op:ident;)*) => {
+        // The names are those of the operations.
+        #[allow(clippy::should_implement_trait)]
+        impl Chain {
+            $($(#[$doc])* pub fn $name<'a>(self, other: impl Into<Operand<'a>>) -> Chain {
+                self.then(Op::$op, &Attrs::DEFAULT, &[Some(other.into())])
+            })*
+        }
+    };
+}
+
+binary! {
+    /// Its product with b, `[…, K, N]`.
+    matmul = Matmul;
+    /// x + b with broadcasting.
+    add = Add;
+    /// The same, of a row `[N]` behind a product, which adds it itself.
+    bias = Add;
+    /// x − b.
+    sub = Sub;
+    /// x·b, element by element.
+    mul = Mul;
+    /// x / b.
+    div = Div;
+}
+
+impl Chain {
+    /// Any operation: its first operand is the chain's value, `operands` are those behind it.
+    pub fn then(self, op: Op, attrs: &Attrs, operands: &[Option<Operand<'_>>]) -> Chain {
+        let state = self.state.and_then(|(mut pipeline, value)| {
+            let mut values = vec![Some(value)];
+            for operand in operands {
+                values.push(operand.map(|operand| pipeline.operand(operand)).transpose()?);
+            }
+            let value = pipeline.op(op, attrs, &values)?;
+            Ok((pipeline, value))
+        });
+        Chain { state }
+    }
+
+    /// x·alpha.
+    pub fn scale(self, alpha: f32) -> Chain {
+        self.then(Op::Scale, &Attrs { alpha, ..Attrs::DEFAULT }, &[])
+    }
+
+    /// The Gaussian error linear unit, in either form.
+    pub fn gelu(self, form: GeluForm) -> Chain {
+        self.then(Op::Gelu, &Attrs { form, ..Attrs::DEFAULT }, &[])
+    }
+
+    /// e^x over its sum, along an axis.
+    pub fn softmax(self, axis: Axis) -> Chain {
+        self.then(Op::Softmax, &Attrs { axis, ..Attrs::DEFAULT }, &[])
+    }
+
+    /// Mean and variance normalised over the last axis, times gamma, plus beta.
+    pub fn layernorm<'a>(self, gamma: impl Into<Operand<'a>>, beta: impl Into<Operand<'a>>, eps: f32) -> Chain {
+        let operands = [Some(gamma.into()), Some(beta.into())];
+        self.then(Op::Layernorm, &Attrs { eps, ..Attrs::DEFAULT }, &operands)
+    }
+
+    /// Root mean square normalised over the last axis, times gamma.
+    pub fn rmsnorm<'a>(self, gamma: impl Into<Operand<'a>>, eps: f32) -> Chain {
+        self.then(Op::Rmsnorm, &Attrs { eps, ..Attrs::DEFAULT }, &[Some(gamma.into())])
+    }
+
+    /// Attention with the chain's value as queries, `[…, H, S, D]`.
+    pub fn attention<'a>(self, k: impl Into<Operand<'a>>, v: impl Into<Operand<'a>>, causal: bool) -> Chain {
+        self.then(Op::Attention, &Attrs { causal, ..Attrs::DEFAULT }, &[Some(k.into()), Some(v.into())])
+    }
+
+    /// The axes permuted.
+    pub fn transpose(self, perm: Permutation) -> Chain {
+        self.then(Op::Transpose, &Attrs { perm, ..Attrs::DEFAULT }, &[])
+    }
+
+    /// Another element type.
+    pub fn cast(self, dtype: DType) -> Chain {
+        self.then(Op::Cast, &Attrs { dtype: Some(dtype), ..Attrs::DEFAULT }, &[])
+    }
+
+    /// The same elements in another shape.
+    pub fn reshape(self, dims: &[usize]) -> Chain {
+        let state = self.state.and_then(|(mut pipeline, value)| {
+            let value = pipeline.reshape(value, dims)?;
+            Ok((pipeline, value))
+        });
+        Chain { state }
+    }
+
+    /// Goes on from another value of the same pipeline: for a second branch.
+    pub fn switch_to(self, operand: Value) -> Chain {
+        let state = self.state.and_then(|(mut pipeline, _)| {
+            let value = pipeline.operand(operand.into())?;
+            Ok((pipeline, value))
+        });
+        Chain { state }
+    }
+
+    /// The value of what is recorded so far, to be used again further on.
+    pub fn value(&self) -> Result<Value> {
+        match &self.state {
+            Ok((_, value)) => Ok(*value),
+            Err(error) => Err(error.clone()),
+        }
+    }
+
+    /// The pipeline with the chain's value as its last output.
+    pub fn finish(self) -> Result<Pipeline> {
+        let (mut pipeline, value) = self.state?;
+        pipeline.output(value)?;
+        Ok(pipeline)
+    }
+
+    /// Plans it: see [`Pipeline::compile`].
+    pub fn compile(self) -> Result<Compiled> {
+        self.finish()?.compile()
+    }
+
+    /// Runs it once: see [`Pipeline::execute`]. The chain's value.
+    pub fn execute(self) -> Result<Tensor> {
+        let mut outputs = self.finish()?.execute()?;
+        Ok(outputs.swap_remove(outputs.len() - 1))
+    }
+}

@@ -1,0 +1,245 @@
+//! A pipeline that was compiled: planned for a device, to be run any number of times.
+
+use super::graph::{Graph, Source};
+use super::host::Host;
+use super::plan::{Place, Plan};
+use crate::command::{Command, Inputs, Meta, View, ViewMut};
+use crate::context::Context;
+use crate::devices::Opened;
+use crate::dispatch::{AutoDispatcher, Places, Task};
+use crate::error::{Result, fail};
+use crate::hal::cpu::{CpuDevice, DefaultEnvironment};
+use crate::hal::{Buffer, DeviceInfo, Recording};
+use crate::tensor::Tensor;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A compiled [`Pipeline`](super::Pipeline). Threads may share it; on a GPU their runs follow each other.
+pub struct Compiled {
+    pub(super) plan: Plan,
+    device: Device,
+    /// The device that everything was sent to when it was compiled.
+    forced: Option<usize>,
+}
+
+/// Where it runs.
+enum Device {
+    Cpu(Host),
+    Gpu(Gpu),
+}
+
+/// A plan on a GPU: its memory, and what was recorded on it.
+struct Gpu {
+    opened: Arc<Opened>,
+    block: Arc<dyn Buffer>,
+    recording: Arc<dyn Recording>,
+    /// From writing the inputs to reading the outputs the block is one run's.
+    turn: Mutex<()>,
+}
+
+impl Compiled {
+    pub(super) fn new(context: &Context, graph: Graph) -> Result<Compiled> {
+        let _environment = DefaultEnvironment::enter();
+        let dispatcher = context.dispatcher();
+        let forced = dispatcher.forced();
+        let device = choose(dispatcher, &graph);
+        if let Some(slot) = context.gpu(device) {
+            match slot.opened().and_then(|opened| Gpu::new(opened, &graph)) {
+                Ok((gpu, plan)) => return Ok(Compiled { plan, device: Device::Gpu(gpu), forced }),
+                // Nobody asked for a GPU that can't run it.
+                Err(_) if forced.is_none() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let plan = Plan::new(graph, false);
+        Ok(Compiled { device: Device::Cpu(Host::new(context.cpu(), plan.block)?), plan, forced })
+    }
+
+    /// Whether it is what this graph would be compiled to.
+    pub(super) fn serves(&self, context: &Context, graph: &Graph) -> bool {
+        self.forced == context.dispatcher().forced() && self.plan.graph.is_like(graph)
+    }
+
+    /// The device that it runs on.
+    pub fn device(&self) -> &DeviceInfo {
+        match &self.device {
+            Device::Cpu(host) => host.info(),
+            Device::Gpu(gpu) => gpu.opened.device.info(),
+        }
+    }
+
+    /// What its inputs must be, in order.
+    pub fn inputs(&self) -> Vec<Meta> {
+        self.plan.graph.inputs.iter().map(|&node| *self.plan.graph.meta(node)).collect()
+    }
+
+    /// What its outputs are, in order.
+    pub fn outputs(&self) -> Vec<Meta> {
+        self.plan.graph.outputs.iter().map(|&node| *self.plan.graph.meta(node)).collect()
+    }
+
+    /// Steps that it takes: kernels, where a step needs no more than one.
+    pub fn steps(&self) -> usize {
+        self.plan.steps.len()
+    }
+
+    /// Operations that were recorded and are needed.
+    pub fn operations(&self) -> usize {
+        self.plan.operations()
+    }
+
+    /// Bytes of the memory that intermediate values share, on a GPU with inputs and outputs.
+    pub fn memory(&self) -> usize {
+        self.plan.block
+    }
+
+    /// Runs it: its outputs. `invalid_argument` for another number of inputs, `dtype_mismatch` and `shape_mismatch` for one
+    /// that is not what was recorded; an error of an operation, such as an id outside a table, is the run's.
+    pub fn run(&self, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
+        let graph = &self.plan.graph;
+        if inputs.len() != graph.inputs.len() {
+            fail!(InvalidArgument, "the pipeline has {} inputs and was given {}", graph.inputs.len(), inputs.len());
+        }
+        for (i, (tensor, &node)) in inputs.iter().zip(&graph.inputs).enumerate() {
+            let expected = graph.meta(node);
+            if tensor.dtype() != expected.dtype {
+                fail!(DtypeMismatch, "input {i} is {}; the pipeline was made for {}", tensor.dtype(), expected.dtype);
+            }
+            if *tensor.shape() != expected.shape {
+                fail!(ShapeMismatch, "input {i} is {}; the pipeline was made for {}", tensor.shape(), expected.shape);
+            }
+        }
+        let computed = match &self.device {
+            Device::Cpu(host) => host.run(&self.plan, inputs)?,
+            Device::Gpu(gpu) => gpu.run(&self.plan, inputs)?,
+        };
+        let output = |&node: &u32| {
+            let root = graph.root(node);
+            let Some(at) = self.plan.computed.iter().position(|&other| other == root) else {
+                fail!(Internal, "an output was not computed");
+            };
+            if root == node { Ok(computed[at].clone()) } else { computed[at].reshape(graph.meta(node).shape.dims()) }
+        };
+        graph.outputs.iter().map(output).collect()
+    }
+}
+
+/// The device that takes least for all of it, with inputs and outputs in host memory, by its index.
+fn choose(dispatcher: &AutoDispatcher, graph: &Graph) -> usize {
+    if let Some(device) = dispatcher.forced() {
+        return device;
+    }
+    let mut best = (0, f64::INFINITY);
+    for (device, profile) in dispatcher.profiles().iter().enumerate() {
+        let place = dispatcher.place(device);
+        let moved = |nodes: &[u32], from, to| -> f64 {
+            nodes.iter().map(|&node| dispatcher.transfer_ns(graph.meta(node).bytes(), from, to)).sum()
+        };
+        let mut ns = moved(&graph.inputs, Places::HOST, place) + moved(&graph.outputs, place, Places::HOST);
+        let mut bytes = 0;
+        for node in &graph.nodes {
+            bytes += node.meta.bytes() as u64;
+            let Source::Op(op, attrs, operands) = &node.source else { continue };
+            let task = Task::placed(*op, attrs, &graph.shapes(operands), &node.meta, &|_| Places::NOWHERE);
+            ns += profile.compute_ns(task.family, &task.cost);
+            // Of a recording each kernel but the first costs little to begin.
+            ns += if place == Places::HOST { profile.launch_ns } else { 0.0 };
+        }
+        ns += if place == Places::HOST { 0.0 } else { profile.launch_ns };
+        let fits = profile.memory == 0 || bytes <= profile.memory;
+        if (fits || device == 0) && ns < best.1 {
+            best = (device, ns);
+        }
+    }
+    best.0
+}
+
+impl Gpu {
+    /// The plan recorded on the device, with its constants there.
+    fn new(opened: &Arc<Opened>, graph: &Graph) -> Result<(Gpu, Plan)> {
+        let plan = Plan::new(graph.clone(), true);
+        let device = &opened.device;
+        let block = device.allocate_unset(plan.block)?;
+        let mut constants = Vec::new();
+        for &node in &plan.constants {
+            let Source::Constant(tensor) = &plan.graph.nodes[node as usize].source else { continue };
+            let buffer = device.allocate_unset(tensor.bytes().len())?;
+            opened.with(|stream| stream.write(&*buffer, 0, tensor.bytes()))?;
+            constants.push(buffer);
+        }
+        let recording = opened.with(|stream| {
+            // What the constants need is there before anything is replayed on another stream.
+            stream.synchronize()?;
+            stream.start_recording()?;
+            let recorded = record(&plan, &*block, &constants, &mut |command| stream.submit(&mut [command]));
+            let recording = stream.finish_recording();
+            recorded.and(recording)
+        })?;
+        Ok((Gpu { opened: opened.clone(), block, recording, turn: Mutex::new(()) }, plan))
+    }
+
+    /// One run: one submission between the inputs' way there and the outputs' way back.
+    fn run(&self, plan: &Plan, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = |node: u32| match plan.places[node as usize] {
+            Place::Block(at) => at,
+            _ => 0,
+        };
+        self.opened.with(|stream| {
+            for (tensor, &node) in inputs.iter().zip(&plan.graph.inputs) {
+                stream.write(&*self.block, at(node), tensor.bytes())?;
+            }
+            stream.replay(&*self.recording)?;
+            let mut outputs = Vec::with_capacity(plan.computed.len());
+            for &node in &plan.computed {
+                let meta = plan.graph.meta(node);
+                outputs.push(Tensor::filled(meta, |to| {
+                    // SAFETY: the new tensor's memory, which nobody else has; it is written before it is read.
+                    let into = unsafe { std::slice::from_raw_parts_mut(to.host()?, meta.bytes()) };
+                    stream.read(&*self.block, at(node), into)
+                })?);
+            }
+            Ok(outputs)
+        })
+    }
+}
+
+/// Gives every operation as a command to `submit`, with its operands in a device's memory.
+fn record(
+    plan: &Plan,
+    block: &dyn Buffer,
+    constants: &[Arc<dyn Buffer>],
+    submit: &mut dyn FnMut(Command<'_>) -> Result<()>,
+) -> Result<()> {
+    let place = |node: u32| match plan.places[node as usize] {
+        Place::Constant(i) => Ok((&*constants[i as usize], 0)),
+        Place::Block(at) => Ok((block, at)),
+        _ => fail!(Internal, "a value of a pipeline is nowhere"),
+    };
+    for step in &plan.steps {
+        for (link, &node) in step.links.iter().zip(&step.nodes) {
+            let mut inputs = Inputs::new();
+            for operand in &link.operands {
+                inputs.push(match *operand {
+                    Some(node) => {
+                        let (buffer, at) = place(node)?;
+                        Some(View::buffer(buffer, at, plan.graph.meta(node))?)
+                    }
+                    None => None,
+                });
+            }
+            let (buffer, at) = place(node)?;
+            let output = ViewMut::buffer(buffer, at, plan.graph.meta(node))?;
+            submit(Command::new(link.op, link.attrs, &inputs, output)?)?;
+        }
+    }
+    Ok(())
+}
+
+impl std::fmt::Debug for Compiled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Compiled({} operations in {} steps on {})", self.operations(), self.steps(), self.device().id)
+    }
+}
+
+/// The CPU of a context, as a pipeline keeps it.
+pub(super) type Cpu = Arc<CpuDevice>;

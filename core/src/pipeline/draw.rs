@@ -1,0 +1,115 @@
+//! A compiled pipeline as a text and as a picture.
+
+use super::compiled::Compiled;
+use super::fuse::{Link, Step};
+use super::graph::Source;
+use super::plan::Place;
+use std::fmt::{self, Write};
+
+/// The operations of a step, as they were recorded: `matmul+add+relu`.
+fn name(step: &Step, to: &mut dyn Write) -> fmt::Result {
+    let recorded = step.links.iter().flat_map(|link| &link.recorded);
+    recorded.enumerate().try_for_each(|(i, op)| write!(to, "{}{op}", if i > 0 { "+" } else { "" }))
+}
+
+/// What a step reads, each value once, without what it makes itself.
+fn read(step: &Step) -> Vec<u32> {
+    let mut nodes = Vec::new();
+    let all = |link: &Link| link.operands.clone().into_iter().flatten();
+    for node in step.links.iter().flat_map(all) {
+        if !nodes.contains(&node) && !step.nodes.contains(&node) {
+            nodes.push(node);
+        }
+    }
+    nodes
+}
+
+impl Compiled {
+    /// What a value is called: `input 0`, `constant 1`, `step 2`.
+    fn value(&self, node: u32, to: &mut dyn Write) -> fmt::Result {
+        let root = self.plan.graph.root(node);
+        let number = |nodes: &[u32]| nodes.iter().position(|&other| other == root).unwrap_or(0);
+        match self.plan.graph.nodes[root as usize].source {
+            Source::Input => write!(to, "input {}", number(&self.plan.graph.inputs)),
+            Source::Constant(_) => write!(to, "constant {}", number(&self.plan.constants)),
+            _ => {
+                let step = self.plan.steps.iter().position(|step| step.result() == root);
+                write!(to, "step {}", step.unwrap_or(0))
+            }
+        }
+    }
+
+    /// The plan as a graph in the DOT language, which Graphviz draws: `dot -Tsvg`.
+    pub fn to_dot(&self) -> String {
+        let mut text = String::new();
+        // Writing to a String can't fail.
+        let _ = self.dot(&mut text);
+        text
+    }
+
+    fn dot(&self, to: &mut dyn Write) -> fmt::Result {
+        let graph = &self.plan.graph;
+        to.write_str("digraph pipeline {\n  node [shape=box, fontname=\"sans-serif\"];\n")?;
+        for (nodes, style) in [(&graph.inputs, "rounded"), (&self.plan.constants, "dashed")] {
+            for &node in nodes {
+                to.write_str("  \"")?;
+                self.value(node, to)?;
+                to.write_str("\" [label=\"")?;
+                self.value(node, to)?;
+                writeln!(to, "\\n{:?}\", style={style}];", graph.meta(node))?;
+            }
+        }
+        for (i, step) in self.plan.steps.iter().enumerate() {
+            write!(to, "  \"step {i}\" [label=\"{i}: ")?;
+            name(step, to)?;
+            writeln!(to, "\\n{:?}\"];", graph.meta(step.result()))?;
+            for node in read(step) {
+                to.write_str("  \"")?;
+                self.value(node, to)?;
+                writeln!(to, "\" -> \"step {i}\";")?;
+            }
+        }
+        for (i, &node) in graph.outputs.iter().enumerate() {
+            write!(to, "  \"output {i}\" [style=rounded];\n  \"")?;
+            self.value(node, to)?;
+            writeln!(to, "\" -> \"output {i}\";")?;
+        }
+        to.write_str("}\n")
+    }
+}
+
+/// The plan, a line for each step: what it does, on what, where its result is.
+impl fmt::Display for Compiled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (plan, graph) = (&self.plan, &self.plan.graph);
+        writeln!(
+            f,
+            "{} operations in {} steps on {}: {} inputs, {} constants, {} outputs; {} bytes of values in {}",
+            self.operations(),
+            self.steps(),
+            self.device().id,
+            graph.inputs.len(),
+            plan.constants.len(),
+            graph.outputs.len(),
+            plan.values,
+            plan.block
+        )?;
+        for (i, step) in plan.steps.iter().enumerate() {
+            write!(f, "{i:>4}  ")?;
+            name(step, f)?;
+            f.write_str("(")?;
+            for (i, node) in read(step).into_iter().enumerate() {
+                f.write_str(if i > 0 { ", " } else { "" })?;
+                self.value(node, f)?;
+                write!(f, ": {:?}", graph.meta(node))?;
+            }
+            write!(f, ") -> {:?}", graph.meta(step.result()))?;
+            match plan.places[step.result() as usize] {
+                Place::Output(i) => writeln!(f, ", computed output {i}")?,
+                Place::Block(at) => writeln!(f, ", at {at}")?,
+                _ => f.write_str("\n")?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,153 @@
+//! Which operations become one step: an addition and an activation behind a product its bias, residual and activation, which it
+//! applies in the same order (`docs/contract.md`); elementwise operations that follow each other a run.
+
+use super::graph::{Graph, Operands, Source};
+use crate::command::Meta;
+use crate::contract::{Activation, GeluForm};
+use crate::dtype::DType;
+use crate::ops::{Attrs, Family, Op};
+use smallvec::SmallVec;
+
+/// An operation of a step.
+#[derive(Clone)]
+pub(super) struct Link {
+    pub op: Op,
+    pub attrs: Attrs,
+    pub operands: Operands,
+    /// What was recorded of it: more than one where operations were folded into it.
+    pub recorded: SmallVec<[Op; 4]>,
+}
+
+/// Operations that are done as one: a single one, or a run of elementwise ones, each of which works in place on the result of
+/// the one before.
+pub(super) struct Step {
+    pub links: Vec<Link>,
+    /// The nodes of the links' results; the last one's is the step's.
+    pub nodes: Vec<u32>,
+}
+
+impl Step {
+    /// The node of its result.
+    pub fn result(&self) -> u32 {
+        self.nodes[self.nodes.len() - 1]
+    }
+}
+
+/// What keeps shape and dtype and looks at one element of each operand at a time.
+fn is_elementwise(op: Op) -> bool {
+    op.info().in_place && matches!(op.family(), Family::Elementwise | Family::Function)
+}
+
+/// The activation that a product applies as this operation does.
+fn activation(op: Op, attrs: &Attrs) -> Option<Activation> {
+    Some(match op {
+        Op::Relu => Activation::Relu,
+        Op::Sigmoid => Activation::Sigmoid,
+        Op::Tanh => Activation::Tanh,
+        Op::Silu => Activation::Silu,
+        Op::Gelu => match attrs.form {
+            GeluForm::Tanh => Activation::GeluTanh,
+            GeluForm::Erf => Activation::GeluErf,
+        },
+        _ => return None,
+    })
+}
+
+/// Folds an operation on a product's result, its operand `at`, into the product, if the product can do that last.
+fn fold(product: &mut Link, of: &Meta, graph: &Graph, op: Op, attrs: &Attrs, operands: &Operands, at: usize) -> bool {
+    // Between f16s the unfused result is rounded, between f32s it is not.
+    if product.op != Op::Matmul
+        || of.dtype != DType::F32
+        || product.attrs.activation.unwrap_or(Activation::None) != Activation::None
+    {
+        return false;
+    }
+    if let Some(activation) = activation(op, attrs) {
+        product.attrs.activation = Some(activation);
+        return true;
+    }
+    let (Op::Add, Some(Some(other))) = (op, operands.get(1 - at)) else { return false };
+    let added = &graph.meta(*other).shape;
+    if !added.broadcasts_to(&of.shape) {
+        return false;
+    }
+    product.operands.resize(4, None);
+    // What is added comes before the bias, and the bias last.
+    if product.operands[3].is_some() {
+        return false;
+    }
+    let n = of.shape.dims().last();
+    let row = added.rank() == 1 && added.dims().last() == n && graph.meta(product_b(product)).shape.rank() > 1;
+    if row {
+        product.operands[3] = Some(*other);
+    } else if product.operands[2].is_none() {
+        product.operands[2] = Some(*other);
+        product.attrs.beta = 1.0;
+    } else {
+        return false;
+    }
+    true
+}
+
+/// The right operand, which a product has.
+fn product_b(product: &Link) -> u32 {
+    product.operands[1].unwrap_or_default()
+}
+
+/// The steps of a graph, in an order in which every operand is there before it is used. Values that no output needs are left
+/// out.
+pub(super) fn steps(graph: &Graph) -> Vec<Step> {
+    let uses = uses(graph);
+    // The step whose result a node is.
+    let mut open: Vec<Option<Step>> = Vec::new();
+    open.resize_with(graph.nodes.len(), || None);
+    for (i, node) in graph.nodes.iter().enumerate() {
+        let Source::Op(op, attrs, operands) = &node.source else { continue };
+        if uses[i] == 0 {
+            continue;
+        }
+        let link =
+            || Link { op: *op, attrs: *attrs, operands: operands.clone(), recorded: SmallVec::from_elem(*op, 1) };
+        let mut joined = None;
+        for (at, operand) in operands.iter().enumerate().take(2) {
+            // Only what nobody else sees, and in the same shape: a result that is repeated is needed as it was.
+            let Some(from) = operand.filter(|&from| uses[from as usize] == 1 && graph.meta(from) == &node.meta) else {
+                continue;
+            };
+            let Some(mut step) = open[from as usize].take() else { continue };
+            let last = step.links.len() - 1;
+            if last == 0 && fold(&mut step.links[0], &node.meta, graph, *op, attrs, operands, at) {
+                step.links[0].recorded.push(*op);
+                step.nodes[0] = i as u32;
+                joined = Some(step);
+            } else if is_elementwise(*op) && is_elementwise(step.links[last].op) {
+                step.links.push(link());
+                step.nodes.push(i as u32);
+                joined = Some(step);
+            } else {
+                open[from as usize] = Some(step);
+                continue;
+            }
+            break;
+        }
+        open[i] = Some(joined.unwrap_or_else(|| Step { links: vec![link()], nodes: vec![i as u32] }));
+    }
+    open.into_iter().flatten().collect()
+}
+
+/// How often each node is used: by operations, by reshapes, by coming out. 0 where no output needs it.
+fn uses(graph: &Graph) -> Vec<u32> {
+    let mut uses = vec![0; graph.nodes.len()];
+    graph.outputs.iter().for_each(|&node| uses[node as usize] += 1);
+    for (i, node) in graph.nodes.iter().enumerate().rev() {
+        if uses[i] == 0 {
+            continue;
+        }
+        match &node.source {
+            Source::Reshape(of) => uses[*of as usize] += 1,
+            Source::Op(_, _, operands) => operands.iter().flatten().for_each(|&of| uses[of as usize] += 1),
+            _ => {}
+        }
+    }
+    uses
+}

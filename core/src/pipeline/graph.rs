@@ -1,0 +1,248 @@
+//! What is recorded: values and the operations between them.
+
+use super::compiled::Compiled;
+use crate::command::{Inputs, Meta, View};
+use crate::context::Context;
+use crate::dtype::DType;
+use crate::error::{Result, fail};
+use crate::ops::{Attrs, Op};
+use crate::shape::Shape;
+use crate::tensor::Tensor;
+use smallvec::SmallVec;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// A value of a [`Pipeline`]: an input, a constant, or the result of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Value {
+    pipeline: u32,
+    node: u32,
+}
+
+impl Value {
+    /// It as a number, for languages that have no such type.
+    pub fn to_bits(self) -> u64 {
+        u64::from(self.pipeline) << 32 | u64::from(self.node)
+    }
+
+    /// The value of a number; one of no value is refused where it is used.
+    pub fn from_bits(bits: u64) -> Value {
+        Value { pipeline: (bits >> 32) as u32, node: bits as u32 }
+    }
+}
+
+/// Operations that are recorded on a context, to be run as a whole. Belongs to one thread.
+#[derive(Clone)]
+pub struct Pipeline {
+    context: Context,
+    id: u32,
+    pub(super) graph: Graph,
+}
+
+/// Operands by their nodes.
+pub(super) type Operands = SmallVec<[Option<u32>; 4]>;
+
+/// Values in the order of their making, and which of them are results.
+#[derive(Clone, Default)]
+pub(super) struct Graph {
+    pub nodes: Vec<Node>,
+    /// The nodes that are inputs, in order.
+    pub inputs: Vec<u32>,
+    /// The nodes that come out, in order.
+    pub outputs: Vec<u32>,
+}
+
+/// A value.
+#[derive(Clone)]
+pub(super) struct Node {
+    pub meta: Meta,
+    pub source: Source,
+}
+
+/// Where a value comes from.
+#[derive(Clone)]
+pub(super) enum Source {
+    Input,
+    Constant(Tensor),
+    /// The same elements in another shape.
+    Reshape(u32),
+    Op(Op, Attrs, Operands),
+}
+
+impl Graph {
+    /// The node whose memory a node's is.
+    pub fn root(&self, mut node: u32) -> u32 {
+        while let Source::Reshape(of) = self.nodes[node as usize].source {
+            node = of;
+        }
+        node
+    }
+
+    /// A node's description.
+    pub fn meta(&self, node: u32) -> &Meta {
+        &self.nodes[node as usize].meta
+    }
+
+    /// Operands without memory, for rules and costs.
+    pub fn shapes(&self, operands: &[Option<u32>]) -> Inputs<'_> {
+        let mut views = Inputs::new();
+        operands.iter().for_each(|operand| views.push(operand.map(|node| View::shape_only(self.meta(node)))));
+        views
+    }
+
+    /// The same with every constant an input, and the constants in the order of those inputs: what a pipeline that is run
+    /// once has in common with the next one of its form.
+    pub fn abstracted(mut self) -> (Graph, Vec<Tensor>) {
+        let mut tensors = Vec::new();
+        for (i, node) in self.nodes.iter_mut().enumerate() {
+            if let Source::Constant(tensor) = &node.source {
+                tensors.push(tensor.clone());
+                node.source = Source::Input;
+                self.inputs.push(i as u32);
+            }
+        }
+        (self, tensors)
+    }
+
+    /// Whether another records the same; both are abstracted.
+    pub fn is_like(&self, other: &Graph) -> bool {
+        let like = |(a, b): (&Node, &Node)| {
+            a.meta == b.meta
+                && match (&a.source, &b.source) {
+                    (Source::Input, Source::Input) => true,
+                    (Source::Reshape(a), Source::Reshape(b)) => a == b,
+                    (Source::Op(a, a_attrs, a_operands), Source::Op(b, b_attrs, b_operands)) => {
+                        a == b && a_attrs == b_attrs && a_operands == b_operands
+                    }
+                    _ => false,
+                }
+        };
+        self.nodes.len() == other.nodes.len()
+            && self.inputs == other.inputs
+            && self.outputs == other.outputs
+            && self.nodes.iter().zip(&other.nodes).all(like)
+    }
+}
+
+impl Context {
+    /// Begins to record operations: see [`Pipeline`], and [`Chain`](super::Chain) for the short form.
+    pub fn pipeline(&self) -> Pipeline {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        Pipeline { context: self.clone(), id: NEXT.fetch_add(1, Relaxed), graph: Graph::default() }
+    }
+}
+
+impl Pipeline {
+    /// The context that it runs on.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    fn push(&mut self, meta: Meta, source: Source) -> Result<Value> {
+        /// More than any model has; what is counted stays far below 32 bits.
+        const MOST: usize = 1 << 20;
+        let node = self.graph.nodes.len();
+        if node == MOST {
+            fail!(InvalidArgument, "a pipeline has at most {MOST} values");
+        }
+        self.graph.nodes.push(Node { meta, source });
+        Ok(Value { pipeline: self.id, node: node as u32 })
+    }
+
+    pub(super) fn node(&self, value: Value) -> Result<u32> {
+        if value.pipeline != self.id || value.node as usize >= self.graph.nodes.len() {
+            fail!(InvalidArgument, "the value is one of another pipeline");
+        }
+        Ok(value.node)
+    }
+
+    /// A tensor that is given each time it runs, in the order in which they were asked for.
+    pub fn input(&mut self, dtype: DType, dims: &[usize]) -> Result<Value> {
+        let value = self.push(Meta::new(dtype, Shape::new(dims)?), Source::Input)?;
+        self.graph.inputs.push(value.node);
+        Ok(value)
+    }
+
+    /// A tensor that is the same each time, such as weights; a GPU gets it once.
+    pub fn constant(&mut self, tensor: &Tensor) -> Result<Value> {
+        self.push(*tensor.view().meta(), Source::Constant(tensor.clone()))
+    }
+
+    /// An operation on values, in the operation's order, `None` where an optional one is left out. The errors are those of the
+    /// operation itself, and `invalid_argument` for another pipeline's value; then nothing is recorded.
+    pub fn op(&mut self, op: Op, attrs: &Attrs, operands: &[Option<Value>]) -> Result<Value> {
+        let mut nodes = Operands::new();
+        for operand in operands {
+            nodes.push(operand.map(|value| self.node(value)).transpose()?);
+        }
+        let meta = op.info().infer(attrs, &self.graph.shapes(&nodes))?;
+        self.push(meta, Source::Op(op, *attrs, nodes))
+    }
+
+    /// A value's elements in another shape of as many, without a copy.
+    pub fn reshape(&mut self, value: Value, dims: &[usize]) -> Result<Value> {
+        let (node, shape) = (self.node(value)?, Shape::new(dims)?);
+        let Meta { dtype, shape: from } = *self.graph.meta(node);
+        if shape.elements() != from.elements() {
+            fail!(
+                ShapeMismatch,
+                "{from} can't become {shape}: {} elements against {}",
+                from.elements(),
+                shape.elements()
+            );
+        }
+        self.push(Meta::new(dtype, shape), Source::Reshape(node))
+    }
+
+    /// Says that a value comes out: in the order of these calls. Without any, the last value does. `invalid_argument` for an
+    /// input or a constant.
+    pub fn output(&mut self, value: Value) -> Result<()> {
+        let node = self.node(value)?;
+        if !matches!(self.graph.nodes[self.graph.root(node) as usize].source, Source::Op(..)) {
+            fail!(InvalidArgument, "an output must be computed: this one is an input or a constant");
+        }
+        self.graph.outputs.push(node);
+        Ok(())
+    }
+
+    /// How many outputs it has: those that were named, else one.
+    pub fn outputs(&self) -> usize {
+        self.graph.outputs.len().max(1)
+    }
+
+    /// A value's description.
+    pub fn meta(&self, value: Value) -> Result<Meta> {
+        Ok(*self.graph.meta(self.node(value)?))
+    }
+
+    /// With the last value as output where none was named.
+    fn finished(mut self) -> Result<(Context, Graph)> {
+        if self.graph.outputs.is_empty() {
+            let Some(last) = self.graph.nodes.len().checked_sub(1) else {
+                fail!(InvalidArgument, "the pipeline is empty");
+            };
+            self.output(Value { pipeline: self.id, node: last as u32 })?;
+        }
+        Ok((self.context, self.graph))
+    }
+
+    /// Plans it for the device that takes least, with its constants there: see [`Compiled`].
+    pub fn compile(self) -> Result<Compiled> {
+        let (context, graph) = self.finished()?;
+        Compiled::new(&context, graph)
+    }
+
+    /// Runs it once, its constants as they are: its outputs. `invalid_argument` if it has inputs: compile it and give them.
+    /// What it was compiled to serves the next one with the same operations and shapes, whatever its constants: see
+    /// [`Context::pipeline_cache`].
+    pub fn execute(self) -> Result<Vec<Tensor>> {
+        let (context, graph) = self.finished()?;
+        if !graph.inputs.is_empty() {
+            fail!(InvalidArgument, "the pipeline has {} inputs: compile it and run it with them", graph.inputs.len());
+        }
+        let (graph, tensors) = graph.abstracted();
+        let compiled: Arc<Compiled> = context.pipelines().get(&context, graph)?;
+        let tensors: SmallVec<[&Tensor; 8]> = tensors.iter().collect();
+        compiled.run(&tensors)
+    }
+}

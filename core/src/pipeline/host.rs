@@ -1,0 +1,217 @@
+//! A plan on the CPU: its steps one after another on memory that is there already, runs of elementwise operations in parts that
+//! stay in a core's cache.
+
+use super::compiled::Cpu;
+use super::fuse::{Link, Step};
+use super::graph::Source;
+use super::plan::{Place, Plan};
+use crate::command::{Command, Inputs, Meta, View, ViewMut};
+use crate::error::{Result, fail};
+use crate::hal::cpu::HostBuffer;
+use crate::hal::{Device, DeviceInfo, Workers};
+use crate::ops::Family;
+use crate::shape::Shape;
+use crate::tensor::Tensor;
+use std::ptr::NonNull;
+use std::sync::{Mutex, PoisonError, TryLockError};
+
+/// The processor with the block of a plan.
+pub(super) struct Host {
+    cpu: Cpu,
+    /// One run's at a time; another one that comes meanwhile takes memory of its own.
+    block: Mutex<HostBuffer>,
+}
+
+/// Elements that a run goes through at once: with an operand they stay in the first cache or little beyond it.
+const PART: usize = 8 * 1024;
+/// Elements of the cheapest run that are worth handing to another thread, and what a function counts against that.
+const GRAIN: usize = 256 * 1024;
+const FUNCTION: usize = 8;
+
+/// Where the values of one run are.
+struct Values<'a> {
+    plan: &'a Plan,
+    block: NonNull<u8>,
+    inputs: &'a [&'a Tensor],
+    outputs: &'a [HostBuffer],
+}
+
+// SAFETY: the memory is that of one run, whose tasks write disjoint parts of it.
+unsafe impl Sync for Values<'_> {}
+
+impl Values<'_> {
+    /// A value's first byte.
+    fn pointer(&self, node: u32) -> Result<NonNull<u8>> {
+        Ok(match self.plan.places[node as usize] {
+            Place::Input(i) => NonNull::from(self.inputs[i as usize].bytes()).cast(),
+            Place::Constant(i) => match &self.plan.graph.nodes[self.plan.constants[i as usize] as usize].source {
+                Source::Constant(tensor) => NonNull::from(tensor.bytes()).cast(),
+                _ => fail!(Internal, "a constant of a pipeline is none"),
+            },
+            Place::Output(i) => self.outputs[i as usize].pointer(),
+            // SAFETY: the plan's places are inside its block.
+            Place::Block(at) => unsafe { self.block.add(at) },
+            Place::None => fail!(Internal, "a value of a pipeline is nowhere"),
+        })
+    }
+}
+
+impl Host {
+    pub fn new(cpu: &Cpu, block: usize) -> Result<Host> {
+        Ok(Host { cpu: cpu.clone(), block: Mutex::new(HostBuffer::uninitialised(block)?) })
+    }
+
+    pub fn info(&self) -> &DeviceInfo {
+        self.cpu.info()
+    }
+
+    /// One run: what is computed of its outputs.
+    pub fn run(&self, plan: &Plan, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
+        let own;
+        let kept = match self.block.try_lock() {
+            Ok(kept) => Some(kept),
+            Err(TryLockError::Poisoned(kept)) => Some(kept.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        };
+        let block = match &kept {
+            Some(kept) => kept.pointer(),
+            None => {
+                own = HostBuffer::uninitialised(plan.block)?;
+                own.pointer()
+            }
+        };
+        let sizes = plan.computed.iter().map(|&node| plan.graph.meta(node).bytes());
+        let outputs = sizes.map(HostBuffer::uninitialised).collect::<Result<Vec<_>>>()?;
+        let values = Values { plan, block, inputs, outputs: &outputs };
+        for step in &plan.steps {
+            match Parts::of(plan, step) {
+                Some(parts) => self.run_in_parts(&values, step, &parts)?,
+                None => {
+                    for (link, &node) in step.links.iter().zip(&step.nodes) {
+                        self.execute(&values, link, node, None)?;
+                    }
+                }
+            }
+        }
+        let metas = plan.computed.iter().map(|&node| plan.graph.meta(node));
+        // SAFETY: every output is the result of a step, which has written all of it.
+        Ok(outputs.into_iter().zip(metas).map(|(data, meta)| unsafe { Tensor::written(meta, data) }).collect())
+    }
+
+    /// An operation, of all elements or of a part of a run's.
+    fn execute(&self, values: &Values<'_>, link: &Link, node: u32, part: Option<&Part<'_>>) -> Result<()> {
+        let graph = &values.plan.graph;
+        let described = |node: u32| match part {
+            Some(part) => part.of(graph.meta(node)),
+            None => Ok((*graph.meta(node), 0)),
+        };
+        let mut metas = [Meta::scalar(); 8];
+        let mut many;
+        let metas: &mut [Meta] = if link.operands.len() <= metas.len() {
+            &mut metas
+        } else {
+            many = vec![Meta::scalar(); link.operands.len()];
+            &mut many
+        };
+        let mut offsets = smallvec::SmallVec::<[usize; 8]>::new();
+        for (meta, operand) in metas.iter_mut().zip(&link.operands) {
+            let (own, offset) = operand.map_or(Ok((Meta::scalar(), 0)), described)?;
+            meta.assign(&own);
+            offsets.push(offset);
+        }
+        let mut inputs = Inputs::new();
+        for ((meta, offset), operand) in metas.iter().zip(&offsets).zip(&link.operands) {
+            inputs.push(match *operand {
+                // SAFETY: the value's memory from the part's first element on, written by an earlier step or before the run,
+                // and written meanwhile by nobody but the operation itself, in place.
+                Some(node) => Some(unsafe { View::from_raw(values.pointer(node)?.add(*offset), meta) }),
+                None => None,
+            });
+        }
+        let (meta, offset) = described(node)?;
+        // SAFETY: the value's memory, which the plan gives to nobody else before its last use.
+        let output = unsafe { ViewMut::from_raw(values.pointer(node)?.add(offset), &meta) };
+        self.cpu.execute(&mut Command::new(link.op, link.attrs, &inputs, output)?)
+    }
+
+    /// A run, part by part, by several threads where that pays.
+    fn run_in_parts(&self, values: &Values<'_>, step: &Step, parts: &Parts) -> Result<()> {
+        let count = parts.units.div_ceil(parts.size);
+        let weight = |link: &Link| if link.op.family() == Family::Function { FUNCTION } else { 1 };
+        let weight: usize = step.links.iter().map(weight).sum();
+        let each = (GRAIN / weight).div_ceil(parts.size * parts.elements).max(1);
+        let failed = Mutex::new(Ok(()));
+        let task = |task: usize| {
+            for i in task * each..((task + 1) * each).min(count) {
+                let first = i * parts.size;
+                let part = Part { parts, first, units: parts.size.min(parts.units - first) };
+                let links = || step.links.iter().zip(&step.nodes);
+                let done = links().try_for_each(|(link, &node)| self.execute(values, link, node, Some(&part)));
+                if done.is_err() {
+                    *failed.lock().unwrap_or_else(PoisonError::into_inner) = done;
+                }
+            }
+        };
+        match count.div_ceil(each) {
+            1 => task(0),
+            tasks => self.cpu.run(tasks, &task),
+        }
+        failed.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How a run is cut: into elements, or into rows where an operand is one row for all of them.
+struct Parts {
+    /// Elements of a unit: 1, or those of a row.
+    elements: usize,
+    units: usize,
+    /// Units of a part.
+    size: usize,
+    shape: Shape,
+}
+
+impl Parts {
+    /// `None` for what is no run, small, or has an operand that is repeated in another way.
+    fn of(plan: &Plan, step: &Step) -> Option<Parts> {
+        let shape = plan.graph.meta(step.result()).shape;
+        let n = shape.elements();
+        if step.links.len() == 1 || n <= PART {
+            return None;
+        }
+        let mut elements = 1;
+        for node in step.links.iter().flat_map(|link| link.operands.iter().flatten()) {
+            let own = &plan.graph.meta(*node).shape;
+            if *own == shape || own.elements() == 1 {
+                continue;
+            }
+            let row = *shape.dims().last()?;
+            if own.dims().last() != Some(&row) || own.elements() != row {
+                return None;
+            }
+            elements = row;
+        }
+        Some(Parts { elements, units: n / elements, size: (PART / elements).max(1), shape })
+    }
+}
+
+/// A part of a run.
+struct Part<'a> {
+    parts: &'a Parts,
+    first: usize,
+    units: usize,
+}
+
+impl Part<'_> {
+    /// What there is of an operand in it, and the bytes before that.
+    fn of(&self, meta: &Meta) -> Result<(Meta, usize)> {
+        let Parts { elements, shape, .. } = self.parts;
+        let mut own = Meta::scalar();
+        if meta.shape == *shape {
+            own.set(meta.dtype, &[self.units, *elements])?;
+            return Ok((own, self.first * elements * meta.dtype.size()));
+        }
+        // One row or one element: for every part the same.
+        own.set(meta.dtype, &[meta.shape.elements()])?;
+        Ok((own, 0))
+    }
+}

@@ -1,0 +1,233 @@
+//! Contexts of several devices: what they may be called, and, on this machine's GPU through the backend that
+//! `ADEAD_TEST_BACKEND` names, that dividing work changes no bit. Without a GPU that is left out.
+
+mod draws;
+
+use adead_core::config::Config;
+use adead_core::dispatch::{DeviceProfile, Kind, calibration};
+use adead_core::{Attrs, Context, ContextOptions, DType, Family, Gpu, MatmulOptions, Op, Status, Tensor};
+use draws::{Random, draw, plain};
+use std::path::PathBuf;
+
+const OPTIONS: ContextOptions = ContextOptions { isa: None, threads: Some(2) };
+
+/// What a context of that name is refused with.
+fn refused(device: &str) -> (Status, String) {
+    let error = Context::open(device).err().unwrap_or_else(|| panic!("'{device}' is opened"));
+    (error.status(), error.message().to_string())
+}
+
+#[test]
+fn a_list_names_each_device_once() {
+    for (list, status, text) in [
+        ("cpu,", Status::InvalidArgument, "'cpu,': there is no name before or behind a comma"),
+        (",", Status::InvalidArgument, "',': there is no name before or behind a comma"),
+        ("cpu,cpu", Status::InvalidArgument, "'cpu,cpu': 'cpu' is there twice"),
+        ("cpu, auto", Status::InvalidArgument, "'cpu, auto': 'auto' chooses devices; a list names them"),
+        ("hybrid,cpu", Status::InvalidArgument, "'hybrid,cpu': 'hybrid' chooses devices; a list names them"),
+    ] {
+        assert_eq!(refused(list), (status, text.into()));
+    }
+    // The missing one is named, wherever it stands.
+    for list in ["cpu,cuda:99", "cuda:99,cpu"] {
+        let (status, text) = refused(list);
+        assert_eq!(status, Status::BackendUnavailable);
+        assert!(text.starts_with("there is no 'cuda:99' on this machine"), "{text}");
+    }
+    let (status, text) = refused("cpu,quantum");
+    assert_eq!(status, Status::InvalidArgument);
+    assert!(text.starts_with("no device 'quantum': "), "{text}");
+    assert_eq!(Gpu::open("hybrid").unwrap_err().status(), Status::BackendUnavailable);
+}
+
+#[test]
+fn without_a_gpu_hybrid_is_the_cpu() {
+    let none = Config { visible_devices: Some("none".into()), ..Config::default() };
+    let named = Config { device: Some("hybrid".into()), ..none.clone() };
+    let without = Config { use_gpu: Some(false), ..Config::default() };
+    for (device, config) in [(Some("hybrid"), &none), (None, &named), (Some("hybrid"), &without)] {
+        let ctx = Context::configured(device, &OPTIONS, config).unwrap();
+        assert_eq!((ctx.device_info().id.as_str(), ctx.devices().len(), ctx.select(1 << 30)), ("cpu", 1, "cpu"));
+        let x = Tensor::new(&[1.0f32, -2.0], &[2]).unwrap();
+        assert_eq!(ctx.relu(&x).unwrap().to_vec::<f32>().unwrap(), [1.0, 0.0]);
+        let why = ctx.explain(Op::Relu, &Attrs::default(), &[Some(&x)]).unwrap();
+        assert_eq!((why.split.is_none(), &*why.reason), (true, "cpu is the only device"));
+        assert_eq!(ctx.buffer(&[1.0f32]).unwrap().to_vec::<f32>().unwrap(), [1.0]);
+    }
+}
+
+/// The GPU that is tested, by its id.
+fn gpu() -> Option<String> {
+    let backend = std::env::var("ADEAD_TEST_BACKEND").unwrap_or_else(|_| "vulkan".into());
+    match Context::open(&backend) {
+        Ok(ctx) => Some(ctx.device_info().id.clone()),
+        Err(error) if error.status() == Status::BackendUnavailable => {
+            println!("skipped: {backend}: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// A folder with a calibration, which goes with it.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A context of those devices on a machine where starting and moving costs nothing, and where the GPU is `times` as fast as the
+/// processor. So whatever has rows is divided.
+fn divided(name: &str, device: &str, times: f64) -> (Context, Folder) {
+    let folder = Folder(std::env::temp_dir().join(format!("adead-hybrid-{}-{name}", std::process::id())));
+    let config = Config { cache_dir: Some(folder.0.clone()), ..Config::default() };
+    let ctx = Context::configured(Some(device), &OPTIONS, &config).unwrap();
+    let even = |profile: &DeviceProfile| {
+        let mut profile = profile.clone();
+        let times = if profile.kind == Kind::Cpu { 1.0 } else { times };
+        (profile.launch_ns, profile.wake_ns, profile.alone, profile.cache_bytes) = (0.0, 0.0, 1.0, 0.0);
+        for link in [&mut profile.upload, &mut profile.download] {
+            (link.latency_ns, link.gbytes) = (0.0, 1e15);
+        }
+        profile.rates.iter_mut().for_each(|rate| (rate.gflops, rate.gbytes) = (times, times));
+        profile
+    };
+    let profiles: Vec<DeviceProfile> = ctx.dispatcher().profiles().iter().map(even).collect();
+    let cpu = Context::configured(Some("cpu"), &OPTIONS, &config).unwrap();
+    calibration::store(&folder.0, &calibration::machine(cpu.device_info()), &profiles).unwrap();
+    let ctx = Context::configured(Some(device), &OPTIONS, &config).unwrap();
+    assert!(ctx.dispatcher().is_hybrid() && ctx.dispatcher().forced().is_none());
+    (ctx, folder)
+}
+
+/// Random calls of every operation, compared with the CPU's; how many were divided.
+fn compare(ctx: &Context, seeds: std::ops::Range<u64>) -> usize {
+    let (mut count, cpu) = (0, plain());
+    for &op in Op::ALL {
+        for seed in seeds.clone() {
+            let mut r = Random(seed << 8 | op as u64);
+            let dtype = [DType::F32, DType::F32, DType::F16, DType::BF16][r.below(4)];
+            let (attrs, operands) = draw(op, dtype, &mut r);
+            let operands: Vec<_> = operands.iter().map(Option::as_ref).collect();
+            let expected = cpu.run(op, &attrs, &operands).unwrap();
+            let got = ctx.run(op, &attrs, &operands).unwrap_or_else(|error| panic!("{op} seed {seed}: {error}"));
+            assert!(got.bytes() == expected.bytes() && got.dims() == expected.dims(), "{op} seed {seed} {operands:?}");
+            let why = ctx.explain(op, &attrs, &operands).unwrap();
+            let Some(split) = why.split else { continue };
+            let most = split.rows.iter().max();
+            assert!(split.rows.iter().filter(|&&rows| rows > 0).count() > 1, "{split:?}");
+            assert!(split.rows.get(why.device) == most && split.ns < why.estimates[0].total_ns(), "{split:?}");
+            assert!(why.reason.contains(&format!(" {} on cpu,", split.rows[0])), "{}", why.reason);
+            count += 1;
+        }
+    }
+    count
+}
+
+#[test]
+fn whatever_is_divided_has_the_same_bits() {
+    let Some(gpu) = gpu() else { return };
+    for (i, times) in [0.1, 0.5, 1.0, 3.0, 8.0].into_iter().enumerate() {
+        let (ctx, _folder) = divided(&format!("bits-{i}"), &format!("cpu,{gpu}"), times);
+        let count = compare(&ctx, i as u64 * 8..i as u64 * 8 + 8);
+        assert!(count > 40, "{count} calls were divided");
+        println!("{ctx:?}: {count} divided calls of a GPU {times} times as fast equal the CPU's");
+    }
+}
+
+#[test]
+fn names_of_several_devices() {
+    let Some(gpu) = gpu() else { return };
+    for list in [format!("cpu,{gpu}"), format!("{gpu}, cpu")] {
+        let ctx = Context::with_options(&list, &OPTIONS).unwrap();
+        let ids: Vec<String> = ctx.devices().into_iter().map(|info| info.id).collect();
+        assert_eq!(ids, ["cpu".to_string(), gpu.clone()]);
+        assert!(format!("{ctx:?}").starts_with(&format!("Context(cpu,{gpu}: ")), "{ctx:?}");
+        assert_eq!(ctx.device_info().id, "cpu");
+        // Buffers are on the GPU, and operations on them.
+        let x = ctx.buffer(&[1.0f32, -2.0]).unwrap();
+        assert_eq!(ctx.memory().unwrap().total, Context::open(&gpu).unwrap().memory().unwrap().total);
+        assert_eq!(x.to_vec::<f32>().unwrap(), [1.0, -2.0]);
+        // Token-like work is the CPU's alone.
+        let token = Tensor::new(&[0.5f32; 16], &[1, 16]).unwrap();
+        let why = ctx.explain(Op::Softmax, &Attrs::default(), &[Some(&token)]).unwrap();
+        assert_eq!((why.id(), why.split.is_none()), ("cpu", true));
+        // One device for all, and both again.
+        ctx.dispatcher().force(Some(&gpu)).unwrap();
+        assert_eq!(ctx.device_info().id, gpu);
+        ctx.dispatcher().force(None).unwrap();
+        assert_eq!(ctx.device_info().id, "cpu");
+    }
+    let twice = format!("{gpu},cpu,{gpu}");
+    assert_eq!(refused(&twice), (Status::InvalidArgument, format!("'{twice}': '{gpu}' is the same GPU as {gpu}")));
+    // The configuration may name them too.
+    let config = Config { device: Some(format!("cpu,{gpu}")), ..Config::default() };
+    assert_eq!(Context::configured(None, &OPTIONS, &config).unwrap().devices().len(), 2);
+}
+
+#[test]
+fn a_threshold_and_a_forced_device_divide_nothing() {
+    let Some(gpu) = gpu() else { return };
+    let (ctx, _folder) = divided("forced", &format!("cpu,{gpu}"), 1.0);
+    let x = Tensor::new(&[0.25f32; 256], &[16, 16]).unwrap();
+    let split = || ctx.explain(Op::Exp, &Attrs::default(), &[Some(&x)]).unwrap().split;
+    assert_eq!(split().unwrap().rows, [128, 128]);
+    ctx.dispatcher().set_threshold(Family::Function, Some(1));
+    assert_eq!(split(), None);
+    ctx.dispatcher().set_threshold(Family::Function, None);
+    ctx.dispatcher().force(Some("cpu")).unwrap();
+    assert_eq!(split(), None);
+    ctx.dispatcher().force(None).unwrap();
+    assert!(split().is_some());
+    // A packed operand is in the layout of the CPU's kernels.
+    let packed = ctx.pack(&x, false).unwrap();
+    let product = ctx.matmul_packed(&x, &packed, MatmulOptions::default()).unwrap();
+    assert!(product.bytes() == plain().matmul(&x, &x).unwrap().bytes());
+}
+
+#[cfg(feature = "profile")]
+#[test]
+fn a_profile_has_every_part() {
+    use adead_core::profile::{Activity, Reason};
+    let Some(gpu) = gpu() else { return };
+    let (ctx, _folder) = divided("profile", &format!("cpu,{gpu}"), 1.0);
+    let x = Tensor::new(&[0.25f32; 256], &[16, 16]).unwrap();
+    let profile = ctx.profile().unwrap();
+    ctx.exp(&x).unwrap();
+    let report = profile.finish();
+    let of = |id: &str| -> Vec<(Activity, &str, &str, f64)> {
+        let own = report.records.iter().filter(|record| report.devices[record.device].id == id);
+        own.map(|record| (record.activity, &*record.name, &*record.operands, record.bytes)).collect()
+    };
+    let part = (Activity::Operation, "exp", "f32[128] -> f32[128]", 1024.0);
+    assert_eq!(of("cpu"), [part]);
+    let (up, down) = ((Activity::Upload, "upload", "exp", 512.0), (Activity::Download, "download", "exp", 512.0));
+    assert_eq!(of(&gpu), [up, part, down]);
+    assert!(report.records.iter().all(|record| record.reason == Reason::Split && record.work.is_some()), "{report}");
+}
+
+#[test]
+fn several_threads_divide_at_once() {
+    let Some(gpu) = gpu() else { return };
+    let (ctx, _folder) = divided("threads", &format!("cpu,{gpu}"), 1.0);
+    std::thread::scope(|scope| {
+        for thread in 0..4u64 {
+            let ctx = &ctx;
+            scope.spawn(move || {
+                // One of them is wrong all the time, and told so; nobody else is.
+                if thread > 0 {
+                    assert!(compare(ctx, 100 + thread * 3..103 + thread * 3) > 10);
+                    return;
+                }
+                let table = Tensor::new(&[1.0f32; 8], &[4, 2]).unwrap();
+                let ids = Tensor::new(&[3i32, 2, 1, 0, 9, 3], &[6]).unwrap();
+                for _ in 0..50 {
+                    let error = ctx.embedding(&table, &ids).unwrap_err();
+                    assert_eq!(error.message(), "embedding: id 9 at position 4 is outside the table's 4 rows");
+                }
+            });
+        }
+    });
+}

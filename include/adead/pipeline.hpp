@@ -1,0 +1,335 @@
+// Generated from include/adead.h and the table of operations by
+// `ADEAD_BLESS=1 cargo test -p adead-c --test languages`; don't edit.
+#ifndef ADEAD_PIPELINE_HPP
+#define ADEAD_PIPELINE_HPP
+
+#include <adead/recorder.hpp>
+
+namespace adead {
+inline namespace ADEAD_HPP_MODE {
+
+/// Operations that are recorded and run as a whole: docs/pipelines.md. Each method records one, on the value so far; the
+/// first names all of its operands, or begin() or input() come before it. The first error is that of execute() or
+/// compile(); what follows it does nothing. One thread at a time.
+class Pipeline : public Recorder {
+ public:
+  explicit Pipeline(detail::Shared context) : Recorder(std::move(context)) {}
+
+  /// Goes on from a tensor or an earlier value.
+  Pipeline &begin(const PipelineOperand &operand) { return Recorder::begin(operand), *this; }
+  /// Goes on from a tensor that is given each time it runs.
+  Pipeline &input(DType dtype, Array<std::size_t> dims) { return Recorder::input(dtype, dims), *this; }
+  /// The same elements in another shape.
+  Pipeline &reshape(Array<std::size_t> dims) { return Recorder::reshape(dims), *this; }
+  /// The value so far comes out too: Compiled::run_all gives all of them.
+  Pipeline &output() { return Recorder::output(), *this; }
+  /// Adds a row to a product, which does it itself.
+  Pipeline &bias(const PipelineOperand &row) { return add(row); }
+
+  /// `alpha*(a*b) + beta*c + bias`, then an activation.
+  Pipeline &matmul(const PipelineOperand &b, const MatmulOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::matmul, "trans_a", options.trans_a);
+    attrs.give(status, Op::matmul, "trans_b", options.trans_b);
+    attrs.give(status, Op::matmul, "alpha", options.alpha);
+    attrs.give(status, Op::matmul, "beta", options.beta);
+    attrs.give(status, Op::matmul, "activation", options.activation);
+    return then(status, Op::matmul, attrs, {of(b), of(options.c), of(options.bias)}), *this;
+  }
+  Pipeline &matmul(const PipelineOperand &a, const PipelineOperand &b, const MatmulOptions &options = {}) {
+    return begin(a).matmul(b, options);
+  }
+
+  /// The inner product of two vectors.
+  Pipeline &dot(const PipelineOperand &b) {
+    return then(ADEAD_OK, Op::dot, {}, {of(b)}), *this;
+  }
+  Pipeline &dot(const PipelineOperand &a, const PipelineOperand &b) {
+    return begin(a).dot(b);
+  }
+
+  /// `a + b`.
+  Pipeline &add(const PipelineOperand &b) {
+    return then(ADEAD_OK, Op::add, {}, {of(b)}), *this;
+  }
+  Pipeline &add(const PipelineOperand &a, const PipelineOperand &b) {
+    return begin(a).add(b);
+  }
+
+  /// `a - b`.
+  Pipeline &sub(const PipelineOperand &b) {
+    return then(ADEAD_OK, Op::sub, {}, {of(b)}), *this;
+  }
+  Pipeline &sub(const PipelineOperand &a, const PipelineOperand &b) {
+    return begin(a).sub(b);
+  }
+
+  /// `a*b`, element by element.
+  Pipeline &mul(const PipelineOperand &b) {
+    return then(ADEAD_OK, Op::mul, {}, {of(b)}), *this;
+  }
+  Pipeline &mul(const PipelineOperand &a, const PipelineOperand &b) {
+    return begin(a).mul(b);
+  }
+
+  /// `a / b`.
+  Pipeline &div(const PipelineOperand &b) {
+    return then(ADEAD_OK, Op::div, {}, {of(b)}), *this;
+  }
+  Pipeline &div(const PipelineOperand &a, const PipelineOperand &b) {
+    return begin(a).div(b);
+  }
+
+  /// `x*alpha`.
+  Pipeline &scale(const ScaleOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::scale, "alpha", options.alpha);
+    return then(status, Op::scale, attrs, {}), *this;
+  }
+  Pipeline &scale(const PipelineOperand &x, const ScaleOptions &options = {}) {
+    return begin(x).scale(options);
+  }
+
+  /// `-x`.
+  Pipeline &neg() {
+    return then(ADEAD_OK, Op::neg, {}, {}), *this;
+  }
+  Pipeline &neg(const PipelineOperand &x) {
+    return begin(x).neg();
+  }
+
+  /// `|x|`.
+  Pipeline &abs() {
+    return then(ADEAD_OK, Op::abs, {}, {}), *this;
+  }
+  Pipeline &abs(const PipelineOperand &x) {
+    return begin(x).abs();
+  }
+
+  /// `e^x`.
+  Pipeline &exp() {
+    return then(ADEAD_OK, Op::exp, {}, {}), *this;
+  }
+  Pipeline &exp(const PipelineOperand &x) {
+    return begin(x).exp();
+  }
+
+  /// The natural logarithm.
+  Pipeline &log() {
+    return then(ADEAD_OK, Op::log, {}, {}), *this;
+  }
+  Pipeline &log(const PipelineOperand &x) {
+    return begin(x).log();
+  }
+
+  /// The square root.
+  Pipeline &sqrt() {
+    return then(ADEAD_OK, Op::sqrt, {}, {}), *this;
+  }
+  Pipeline &sqrt(const PipelineOperand &x) {
+    return begin(x).sqrt();
+  }
+
+  /// `1 / sqrt(x)`.
+  Pipeline &rsqrt() {
+    return then(ADEAD_OK, Op::rsqrt, {}, {}), *this;
+  }
+  Pipeline &rsqrt(const PipelineOperand &x) {
+    return begin(x).rsqrt();
+  }
+
+  /// `max(x, 0)`.
+  Pipeline &relu() {
+    return then(ADEAD_OK, Op::relu, {}, {}), *this;
+  }
+  Pipeline &relu(const PipelineOperand &x) {
+    return begin(x).relu();
+  }
+
+  /// `1 / (1 + e^-x)`.
+  Pipeline &sigmoid() {
+    return then(ADEAD_OK, Op::sigmoid, {}, {}), *this;
+  }
+  Pipeline &sigmoid(const PipelineOperand &x) {
+    return begin(x).sigmoid();
+  }
+
+  /// The hyperbolic tangent.
+  Pipeline &tanh() {
+    return then(ADEAD_OK, Op::tanh, {}, {}), *this;
+  }
+  Pipeline &tanh(const PipelineOperand &x) {
+    return begin(x).tanh();
+  }
+
+  /// The Gaussian error linear unit.
+  Pipeline &gelu(const GeluOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::gelu, "form", options.form);
+    return then(status, Op::gelu, attrs, {}), *this;
+  }
+  Pipeline &gelu(const PipelineOperand &x, const GeluOptions &options = {}) {
+    return begin(x).gelu(options);
+  }
+
+  /// `x*sigmoid(x)`.
+  Pipeline &silu() {
+    return then(ADEAD_OK, Op::silu, {}, {}), *this;
+  }
+  Pipeline &silu(const PipelineOperand &x) {
+    return begin(x).silu();
+  }
+
+  /// `e^x` over its sum, along an axis.
+  Pipeline &softmax(const SoftmaxOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::softmax, "axis", options.axis);
+    return then(status, Op::softmax, attrs, {}), *this;
+  }
+  Pipeline &softmax(const PipelineOperand &x, const SoftmaxOptions &options = {}) {
+    return begin(x).softmax(options);
+  }
+
+  /// The sum along an axis or of all.
+  Pipeline &sum(const SumOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::sum, "axis", options.axis);
+    attrs.give(status, Op::sum, "keepdim", options.keepdim);
+    return then(status, Op::sum, attrs, {}), *this;
+  }
+  Pipeline &sum(const PipelineOperand &x, const SumOptions &options = {}) {
+    return begin(x).sum(options);
+  }
+
+  /// The mean along an axis or of all.
+  Pipeline &mean(const MeanOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::mean, "axis", options.axis);
+    attrs.give(status, Op::mean, "keepdim", options.keepdim);
+    return then(status, Op::mean, attrs, {}), *this;
+  }
+  Pipeline &mean(const PipelineOperand &x, const MeanOptions &options = {}) {
+    return begin(x).mean(options);
+  }
+
+  /// The maximum along an axis or of all.
+  Pipeline &max(const MaxOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::max, "axis", options.axis);
+    attrs.give(status, Op::max, "keepdim", options.keepdim);
+    return then(status, Op::max, attrs, {}), *this;
+  }
+  Pipeline &max(const PipelineOperand &x, const MaxOptions &options = {}) {
+    return begin(x).max(options);
+  }
+
+  /// The lowest index of the maximum.
+  Pipeline &argmax(const ArgmaxOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::argmax, "axis", options.axis);
+    attrs.give(status, Op::argmax, "keepdim", options.keepdim);
+    attrs.give(status, Op::argmax, "dtype", options.dtype);
+    return then(status, Op::argmax, attrs, {}), *this;
+  }
+  Pipeline &argmax(const PipelineOperand &x, const ArgmaxOptions &options = {}) {
+    return begin(x).argmax(options);
+  }
+
+  /// Mean and variance normalised over the last axis.
+  Pipeline &layernorm(const LayernormOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::layernorm, "eps", options.eps);
+    return then(status, Op::layernorm, attrs, {of(options.gamma), of(options.beta)}), *this;
+  }
+  Pipeline &layernorm(const PipelineOperand &x, const LayernormOptions &options = {}) {
+    return begin(x).layernorm(options);
+  }
+
+  /// Root mean square normalised over the last axis.
+  Pipeline &rmsnorm(const RmsnormOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::rmsnorm, "eps", options.eps);
+    return then(status, Op::rmsnorm, attrs, {of(options.gamma)}), *this;
+  }
+  Pipeline &rmsnorm(const PipelineOperand &x, const RmsnormOptions &options = {}) {
+    return begin(x).rmsnorm(options);
+  }
+
+  /// Softmax-weighted values: scaled dot-product attention.
+  Pipeline &attention(const PipelineOperand &k, const PipelineOperand &v, const AttentionOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::attention, "causal", options.causal);
+    attrs.give(status, Op::attention, "scale", options.scale);
+    return then(status, Op::attention, attrs, {of(k), of(v), of(options.mask)}), *this;
+  }
+  Pipeline &attention(const PipelineOperand &q, const PipelineOperand &k, const PipelineOperand &v, const AttentionOptions &options = {}) {
+    return begin(q).attention(k, v, options);
+  }
+
+  /// Two matrix products with an activation between them.
+  Pipeline &ffn(const PipelineOperand &w1, const PipelineOperand &w2, const FfnOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::ffn, "activation", options.activation);
+    return then(status, Op::ffn, attrs, {of(w1), of(options.b1), of(w2), of(options.b2)}), *this;
+  }
+  Pipeline &ffn(const PipelineOperand &x, const PipelineOperand &w1, const PipelineOperand &w2, const FfnOptions &options = {}) {
+    return begin(x).ffn(w1, w2, options);
+  }
+
+  /// Rows of a table by id.
+  Pipeline &embedding(const PipelineOperand &ids) {
+    return then(ADEAD_OK, Op::embedding, {}, {of(ids)}), *this;
+  }
+  Pipeline &embedding(const PipelineOperand &table, const PipelineOperand &ids) {
+    return begin(table).embedding(ids);
+  }
+
+  /// The axes permuted.
+  Pipeline &transpose(const TransposeOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::transpose, "perm", options.perm);
+    return then(status, Op::transpose, attrs, {}), *this;
+  }
+  Pipeline &transpose(const PipelineOperand &x, const TransposeOptions &options = {}) {
+    return begin(x).transpose(options);
+  }
+
+  /// Tensors joined along an axis.
+  Pipeline &concat(Array<PipelineOperand> x, const ConcatOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::concat, "axis", options.axis);
+    std::vector<Value> all;
+    for (const PipelineOperand &one : x) all.push_back(of(one));
+    return then(status, Op::concat, attrs, all), *this;
+  }
+
+  /// Another element type.
+  Pipeline &cast(const CastOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::cast, "dtype", options.dtype);
+    return then(status, Op::cast, attrs, {}), *this;
+  }
+  Pipeline &cast(const PipelineOperand &x, const CastOptions &options = {}) {
+    return begin(x).cast(options);
+  }
+};
+
+}  // namespace ADEAD_HPP_MODE
+}  // namespace adead
+
+#endif

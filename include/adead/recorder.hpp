@@ -1,0 +1,199 @@
+// Fused pipelines: values, what a pipeline was compiled to, and what its generated methods stand on.
+#ifndef ADEAD_RECORDER_HPP
+#define ADEAD_RECORDER_HPP
+
+#include <adead/operations.hpp>
+
+namespace adead {
+inline namespace ADEAD_HPP_MODE {
+
+/// A value of a pipeline: an input, a constant, or the result of an operation. Another pipeline refuses it.
+class Value {
+ public:
+  Value() noexcept = default;
+  explicit Value(adead_value raw) noexcept : raw_(raw) {}
+  adead_value get() const noexcept { return raw_; }
+
+ private:
+  adead_value raw_ = ADEAD_NO_VALUE;
+};
+
+/// An operand of a pipeline's operation: a tensor, which becomes a constant, or an earlier value.
+class PipelineOperand {
+ public:
+  PipelineOperand(const Tensor &tensor) noexcept : tensor_(&tensor) {}
+  PipelineOperand(Value value) noexcept : value_(value) {}
+  const Tensor *tensor() const noexcept { return tensor_; }
+  Value value() const noexcept { return value_; }
+
+ private:
+  const Tensor *tensor_ = nullptr;
+  Value value_;
+};
+
+/// What a pipeline was compiled to.
+struct CompiledInfo {
+  /// Tensors that it is given, and that it gives.
+  std::size_t inputs, outputs;
+  /// Operations that were recorded and are needed, and the steps that they became.
+  std::size_t operations, steps;
+  /// Bytes of the memory that intermediate values share; on a GPU inputs and outputs too.
+  std::size_t memory;
+  /// The device that it runs on: "cpu", "cuda:0".
+  std::string device;
+};
+
+/// A pipeline planned for a device, to be run any number of times. Threads may share one.
+class Compiled {
+ public:
+  Compiled() noexcept = default;
+  Compiled(adead_compiled *raw, detail::Shared context) noexcept : handle_(raw), context_(std::move(context)) {}
+
+  /// Its outputs, given its inputs in the order in which they were recorded.
+  Returned<std::vector<Tensor>> run_all(Array<std::reference_wrapper<const Tensor>> inputs) const {
+    auto given = detail::raws(inputs);
+    auto info = detail::sized<adead_compiled_info>();
+    adead_status status = adead_compiled_describe(get(), &info);
+    std::vector<adead_tensor *> raw(info.outputs);
+    if (!status) status = adead_compiled_run(get(), given.data(), given.size(), raw.data(), raw.size());
+    std::vector<Tensor> outputs;
+    for (adead_tensor *one : raw) outputs.emplace_back(one, context_);
+    return detail::done(status, std::move(outputs));
+  }
+
+  /// The last of its outputs.
+  Returned<Tensor> run(Array<std::reference_wrapper<const Tensor>> inputs) const {
+#ifdef ADEAD_NO_EXCEPTIONS
+    return run_all(inputs).and_then([](std::vector<Tensor> all) { return Result<Tensor>(std::move(all.back())); });
+#else
+    return std::move(run_all(inputs).back());
+#endif
+  }
+
+  /// What it is.
+  Returned<CompiledInfo> info() const {
+    auto info = detail::sized<adead_compiled_info>();
+    adead_status status = adead_compiled_describe(get(), &info);
+    return detail::done(
+        status, CompiledInfo{info.inputs, info.outputs, info.operations, info.steps, info.memory, info.device});
+  }
+
+  /// The plan, a line for each step.
+  Returned<std::string> text() const { return made(adead_compiled_text); }
+  /// The plan as a graph in the DOT language, which Graphviz draws.
+  Returned<std::string> dot() const { return made(adead_compiled_dot); }
+
+  adead_compiled *get() const noexcept { return handle_.get(); }
+  explicit operator bool() const noexcept { return static_cast<bool>(handle_); }
+
+ private:
+  template <class F>
+  Returned<std::string> made(F make) const {
+    const char *text = "";
+    adead_status status = make(get(), &text);
+    return detail::done(status, std::string(text));
+  }
+
+  detail::Handle<adead_compiled, adead_compiled_destroy> handle_;
+  detail::Shared context_;
+};
+
+/// What the methods of a Pipeline stand on: its operations so far, the value that the next one takes, and the first error.
+class Recorder {
+ public:
+  /// The value so far, to be used again further on.
+  Value value() const noexcept { return current_; }
+
+  /// Runs the pipeline once, its tensors as they are: the value so far. What it was compiled to serves the next one with the
+  /// same operations and shapes. The first error of an operation is the error of this.
+  Returned<Tensor> execute() {
+    output();
+    if (status_) return detail::failed<Tensor>(status_, text_.c_str());
+    std::vector<adead_tensor *> raw(outputs_);
+    adead_status status = adead_chain_execute(handle_.get(), raw.data(), raw.size());
+    std::vector<Tensor> outputs;
+    for (adead_tensor *one : raw) outputs.emplace_back(one, context_);
+    return detail::done(status, std::move(outputs.back()));
+  }
+
+  /// Plans it for the device that takes least.
+  Returned<Compiled> compile() {
+    output();
+    if (status_) return detail::failed<Compiled>(status_, text_.c_str());
+    adead_compiled *out = nullptr;
+    adead_status status = adead_chain_compile(handle_.get(), &out);
+    return detail::done(status, Compiled(out, context_));
+  }
+
+ protected:
+  explicit Recorder(detail::Shared context) : context_(std::move(context)) {
+    adead_chain *out = nullptr;
+    failed(adead_chain_create(context_.get(), &out));
+    handle_ = detail::Handle<adead_chain, adead_chain_destroy>(out);
+  }
+
+  void begin(const PipelineOperand &operand) {
+    Value value = of(operand);
+    if (!status_) current_ = value;
+  }
+  void input(DType dtype, Array<std::size_t> dims) {
+    if (status_) return;
+    adead_value out = ADEAD_NO_VALUE;
+    failed(adead_chain_input(handle_.get(), static_cast<adead_dtype>(dtype), dims.data(), dims.size(), &out));
+    if (!status_) current_ = Value(out);
+  }
+  void reshape(Array<std::size_t> dims) {
+    if (status_) return;
+    adead_value out = ADEAD_NO_VALUE;
+    failed(adead_chain_reshape(handle_.get(), current_.get(), dims.data(), dims.size(), &out));
+    if (!status_) current_ = Value(out);
+  }
+  /// The value so far comes out; the last one does anyway.
+  void output() {
+    if (status_ || marked_ == current_.get()) return;
+    failed(adead_chain_output(handle_.get(), current_.get()));
+    marked_ = current_.get();
+    outputs_++;
+  }
+  /// An operation: on the value so far and these operands, or where there is none yet, on these.
+  void then(adead_status status, Op op, const Attrs &attrs, Array<Value> operands) {
+    failed(status);
+    if (status_) return;
+    std::vector<adead_value> raw;
+    if (current_.get() != ADEAD_NO_VALUE) raw.push_back(current_.get());
+    for (const Value &one : operands) raw.push_back(one.get());
+    adead_value out = ADEAD_NO_VALUE;
+    failed(adead_chain_op(handle_.get(), static_cast<adead_op>(op), raw.data(), raw.size(), attrs.get(), &out));
+    if (!status_) current_ = Value(out);
+  }
+
+  /// An operand's value.
+  Value of(const PipelineOperand &operand) { return operand.tensor() ? of(operand.tensor()) : operand.value(); }
+  /// A tensor as a constant; no value for NULL.
+  Value of(const Tensor *tensor) {
+    adead_value out = ADEAD_NO_VALUE;
+    if (!status_ && tensor) failed(adead_chain_constant(handle_.get(), tensor->get(), &out));
+    return Value(out);
+  }
+
+ private:
+  void failed(adead_status status) {
+    if (status && !status_) {
+      status_ = status;
+      text_ = adead_last_error();
+    }
+  }
+
+  detail::Handle<adead_chain, adead_chain_destroy> handle_;
+  detail::Shared context_;
+  Value current_;
+  adead_value marked_ = ADEAD_NO_VALUE;
+  std::size_t outputs_ = 0;
+  adead_status status_ = ADEAD_OK;
+  std::string text_;
+};
+
+}  // namespace ADEAD_HPP_MODE
+}  // namespace adead
+
+#endif
