@@ -1,4 +1,5 @@
-import type { ContextOperations } from './operations'
+import type { ContextOperations, PipelineOperations } from './operations'
+import type { CompiledRuns, PipelineRuns } from './tensor'
 
 export * from './native'
 export * from './operations'
@@ -7,4 +8,6 @@ export * from './tensor'
 
 declare module './native' {
   interface Context extends ContextOperations {}
+  interface Pipeline extends PipelineOperations, PipelineRuns {}
+  interface Compiled extends CompiledRuns {}
 }

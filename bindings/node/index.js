@@ -29,6 +29,18 @@ extend(Tensor.prototype, methods)
 extend(Tensor.prototype, operations.tensor)
 extend(Tensor, statics)
 extend(native.Context.prototype, operations.context)
+extend(native.Pipeline.prototype, operations.pipeline)
+// What goes on from a value gives the pipeline, as its operations do.
+for (const key of ['input', 'constant', 'reshape', 'switch', 'output']) {
+  const original = native.Pipeline.prototype[key]
+  const chained = {
+    [key](...args) {
+      original.apply(this, args)
+      return this
+    },
+  }
+  extend(native.Pipeline.prototype, chained)
+}
 
 // A promise rejects with what is wrong with its arguments, instead of throwing it.
 const rejecting = (original) =>
@@ -46,6 +58,9 @@ const classes = {
   Timestamp: native.Timestamp,
   Recording: native.Recording,
   Packed: native.Packed,
+  Pipeline: native.Pipeline,
+  Value: native.Value,
+  Compiled: native.Compiled,
   Program: native.Program,
   Layout: native.Layout,
   DeterministicAllocator: native.DeterministicAllocator,

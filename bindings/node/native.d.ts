@@ -35,6 +35,26 @@ export declare class ArenaAllocator {
   get capacity(): number
 }
 
+/** A pipeline that was compiled, to be run any number of times. */
+export declare class Compiled {
+  /** The device that it runs on. */
+  get device(): DeviceInfo
+  /** What its inputs must be, in order. */
+  get inputs(): Array<TensorType>
+  /** What its outputs are, in order. */
+  get outputs(): Array<TensorType>
+  /** Steps that it takes: kernels, where a step needs no more than one. */
+  get steps(): number
+  /** Operations that were recorded and are needed. */
+  get operations(): number
+  /** Bytes of the memory that intermediate values share, on a GPU with inputs and outputs. */
+  get memory(): number
+  /** The plan as a graph in the DOT language, which Graphviz draws. */
+  toDot(): string
+  /** The plan, a line for each step. */
+  toString(): string
+}
+
 /**
  * Opened devices, and what chooses between them. Calls of several threads may share the devices; each worker opens its own
  * context.
@@ -82,6 +102,10 @@ export declare class Context {
   force(device: string | null): void
   /** The id of the device that was forced. */
   get forced(): string | null
+  /** Begins to record operations that are to be run as a whole. */
+  pipeline(): Pipeline
+  /** How the cache of what `Pipeline.execute` compiled was used; `trim` empties it. */
+  pipelineCache(): PipelineCache
   /** Packs a matrix that is multiplied with many times, as b of `matmulPacked`: `[K, N]`, or with `transB` `[N, K]`. */
   pack(b: Tensor, transB?: boolean): Packed
   /** `pack` on another thread. */
@@ -267,6 +291,37 @@ export declare class Packed {
   get bytes(): number
 }
 
+/**
+ * Operations that are recorded, each on the result of the one before it, to be run as a whole: `Context.pipeline` begins one.
+ *
+ * Each operation is a method, with the operands and options of the context's method. The pipeline's value is its first
+ * operand, and its result is the value from then on; only where there is no value yet, all operands are given. A call that
+ * fails changes nothing.
+ */
+export declare class Pipeline {
+  /**
+   * Goes on from a tensor that each run of what is compiled is given, in the order of these calls. The dtype is f32 unless
+   * it is said.
+   */
+  input(dims: readonly number[], dtype?: DType): this
+  /** Goes on from a tensor that is the same in each run, such as weights. */
+  constant(tensor: Tensor): this
+  /** The value's elements in another shape of as many. */
+  reshape(dims: readonly number[]): this
+  /** Goes on from an earlier value of this pipeline. */
+  switch(value: Value): this
+  /** Says that the value comes out, in the order of these calls. Without any, the value that is there in the end does. */
+  output(): this
+  /** The value that the next operation takes, to be used again further on. */
+  get value(): Value
+  /** Plans what is recorded so far for the device that takes least. */
+  compile(): Compiled
+  /** `compile` on another thread. */
+  compileAsync(options?: Abortable): Promise<Compiled>
+  /** It in words. */
+  toString(): string
+}
+
 /** A decoded program. It never changes. */
 export declare class Program {
   /**
@@ -360,6 +415,16 @@ export declare class Stream {
 export declare class Timestamp {
   /** Nanoseconds since an earlier one of the same device; `not_ready` before both were taken. */
   since(earlier: Timestamp): number
+}
+
+/** A value of a pipeline: what an input, a constant or an operation gives when it runs. `Pipeline.value` is one. */
+export declare class Value {
+  /** Its dimensions. */
+  get dims(): Array<number>
+  /** The type of its elements. */
+  get dtype(): DType
+  /** It in words. */
+  toString(): string
 }
 
 /** What an allocator has, in bytes. */
@@ -555,6 +620,18 @@ export interface Parameter {
   readonly: boolean
 }
 
+/** How a context's cache of compiled pipelines was used. */
+export interface PipelineCache {
+  /** Pipelines in it. */
+  entries: number
+  /** Pipelines that it holds at most; the one that was not used for longest goes first. */
+  most: number
+  /** Executions that found theirs. */
+  hits: number
+  /** Executions that compiled theirs. */
+  misses: number
+}
+
 /** How to make a kernel of a module. */
 export interface PipelineOptions {
   /** The entry point. Without it `main` of SPIR-V, else the first. */
@@ -617,6 +694,14 @@ export interface SurveyStep {
   estimate: Estimate
   /** What it takes on each device if all steps run there. */
   alone: Array<Estimate>
+}
+
+/** What a tensor is, without its elements. */
+export interface TensorType {
+  /** The type of its elements. */
+  dtype: DType
+  /** Its dimensions. */
+  dims: Array<number>
 }
 
 /** What one instruction did in a run. */

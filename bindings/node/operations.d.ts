@@ -1,4 +1,5 @@
 // Generated from the op table (ADEAD_BLESS=1 cargo test -p adead-node); not to be edited.
+import type { Value } from './native'
 import type { Tensor } from './tensor'
 
 /** An operation. */
@@ -100,10 +101,13 @@ export interface Abortable {
   signal?: AbortSignal
 }
 
+/** What a pipeline's operations take: a tensor, which is the same in each run, or a value of the pipeline. */
+export type Operand = Tensor | Value
+
 /** Options of `matmul`. */
-export interface MatmulOptions {
-  c?: Tensor | null
-  bias?: Tensor | null
+export interface MatmulOptions<T = Tensor> {
+  c?: T | null
+  bias?: T | null
   transA?: boolean
   transB?: boolean
   alpha?: number
@@ -152,29 +156,29 @@ export interface ArgmaxOptions {
 }
 
 /** Options of `layernorm`. */
-export interface LayernormOptions {
-  gamma?: Tensor | null
-  beta?: Tensor | null
+export interface LayernormOptions<T = Tensor> {
+  gamma?: T | null
+  beta?: T | null
   eps?: number
 }
 
 /** Options of `rmsnorm`. */
-export interface RmsnormOptions {
-  gamma?: Tensor | null
+export interface RmsnormOptions<T = Tensor> {
+  gamma?: T | null
   eps?: number
 }
 
 /** Options of `attention`. */
-export interface AttentionOptions {
-  mask?: Tensor | null
+export interface AttentionOptions<T = Tensor> {
+  mask?: T | null
   causal?: boolean
   scale?: number
 }
 
 /** Options of `ffn`. */
-export interface FfnOptions {
-  b1?: Tensor | null
-  b2?: Tensor | null
+export interface FfnOptions<T = Tensor> {
+  b1?: T | null
+  b2?: T | null
   activation?: Activation
 }
 
@@ -819,4 +823,134 @@ export interface TensorOperations {
   cast(options?: CastOptions): Tensor
   /** `cast` on another thread. */
   castAsync(options?: CastOptions & Abortable): Promise<Tensor>
+}
+
+/** The operations of a `Pipeline`: each takes the pipeline's value first, and its result is the value then. */
+export interface PipelineOperations {
+  /** `matmul` of the value. */
+  matmul(b: Operand, options?: MatmulOptions<Operand>): this
+  /** The same of `a`, where there is no value yet. */
+  matmul(a: Operand, b: Operand, options?: MatmulOptions<Operand>): this
+  /** `dot` of the value. */
+  dot(b: Operand): this
+  /** The same of `a`, where there is no value yet. */
+  dot(a: Operand, b: Operand): this
+  /** `add` of the value. */
+  add(b: Operand): this
+  /** The same of `a`, where there is no value yet. */
+  add(a: Operand, b: Operand): this
+  /** `add` of the value. */
+  bias(b: Operand): this
+  /** The same of `a`, where there is no value yet. */
+  bias(a: Operand, b: Operand): this
+  /** `sub` of the value. */
+  sub(b: Operand): this
+  /** The same of `a`, where there is no value yet. */
+  sub(a: Operand, b: Operand): this
+  /** `mul` of the value. */
+  mul(b: Operand): this
+  /** The same of `a`, where there is no value yet. */
+  mul(a: Operand, b: Operand): this
+  /** `div` of the value. */
+  div(b: Operand): this
+  /** The same of `a`, where there is no value yet. */
+  div(a: Operand, b: Operand): this
+  /** `scale` of the value. */
+  scale(options?: ScaleOptions): this
+  /** The same of `x`, where there is no value yet. */
+  scale(x: Operand, options?: ScaleOptions): this
+  /** `neg` of the value. */
+  neg(): this
+  /** The same of `x`, where there is no value yet. */
+  neg(x: Operand): this
+  /** `abs` of the value. */
+  abs(): this
+  /** The same of `x`, where there is no value yet. */
+  abs(x: Operand): this
+  /** `exp` of the value. */
+  exp(): this
+  /** The same of `x`, where there is no value yet. */
+  exp(x: Operand): this
+  /** `log` of the value. */
+  log(): this
+  /** The same of `x`, where there is no value yet. */
+  log(x: Operand): this
+  /** `sqrt` of the value. */
+  sqrt(): this
+  /** The same of `x`, where there is no value yet. */
+  sqrt(x: Operand): this
+  /** `rsqrt` of the value. */
+  rsqrt(): this
+  /** The same of `x`, where there is no value yet. */
+  rsqrt(x: Operand): this
+  /** `relu` of the value. */
+  relu(): this
+  /** The same of `x`, where there is no value yet. */
+  relu(x: Operand): this
+  /** `sigmoid` of the value. */
+  sigmoid(): this
+  /** The same of `x`, where there is no value yet. */
+  sigmoid(x: Operand): this
+  /** `tanh` of the value. */
+  tanh(): this
+  /** The same of `x`, where there is no value yet. */
+  tanh(x: Operand): this
+  /** `gelu` of the value. */
+  gelu(options?: GeluOptions): this
+  /** The same of `x`, where there is no value yet. */
+  gelu(x: Operand, options?: GeluOptions): this
+  /** `silu` of the value. */
+  silu(): this
+  /** The same of `x`, where there is no value yet. */
+  silu(x: Operand): this
+  /** `softmax` of the value. */
+  softmax(options?: SoftmaxOptions): this
+  /** The same of `x`, where there is no value yet. */
+  softmax(x: Operand, options?: SoftmaxOptions): this
+  /** `sum` of the value. */
+  sum(options?: SumOptions): this
+  /** The same of `x`, where there is no value yet. */
+  sum(x: Operand, options?: SumOptions): this
+  /** `mean` of the value. */
+  mean(options?: MeanOptions): this
+  /** The same of `x`, where there is no value yet. */
+  mean(x: Operand, options?: MeanOptions): this
+  /** `max` of the value. */
+  max(options?: MaxOptions): this
+  /** The same of `x`, where there is no value yet. */
+  max(x: Operand, options?: MaxOptions): this
+  /** `argmax` of the value. */
+  argmax(options?: ArgmaxOptions): this
+  /** The same of `x`, where there is no value yet. */
+  argmax(x: Operand, options?: ArgmaxOptions): this
+  /** `layernorm` of the value. */
+  layernorm(options?: LayernormOptions<Operand>): this
+  /** The same of `x`, where there is no value yet. */
+  layernorm(x: Operand, options?: LayernormOptions<Operand>): this
+  /** `rmsnorm` of the value. */
+  rmsnorm(options?: RmsnormOptions<Operand>): this
+  /** The same of `x`, where there is no value yet. */
+  rmsnorm(x: Operand, options?: RmsnormOptions<Operand>): this
+  /** `attention` of the value. */
+  attention(k: Operand, v: Operand, options?: AttentionOptions<Operand>): this
+  /** The same of `q`, where there is no value yet. */
+  attention(q: Operand, k: Operand, v: Operand, options?: AttentionOptions<Operand>): this
+  /** `ffn` of the value. */
+  ffn(w1: Operand, w2: Operand, options?: FfnOptions<Operand>): this
+  /** The same of `x`, where there is no value yet. */
+  ffn(x: Operand, w1: Operand, w2: Operand, options?: FfnOptions<Operand>): this
+  /** `embedding` of the value. */
+  embedding(ids: Operand): this
+  /** The same of `table`, where there is no value yet. */
+  embedding(table: Operand, ids: Operand): this
+  /** `transpose` of the value. */
+  transpose(options?: TransposeOptions): this
+  /** The same of `x`, where there is no value yet. */
+  transpose(x: Operand, options?: TransposeOptions): this
+  /** `concat` of the value, if there is one, and of these. */
+  concat(x: Operand[], options?: ConcatOptions): this
+  /** `cast` of the value. */
+  cast(options?: CastOptions): this
+  /** The same of `x`, where there is no value yet. */
+  cast(x: Operand, options?: CastOptions): this
 }

@@ -3,7 +3,7 @@
 
 // The operations as methods: `run` takes the context (null: the default one), the operation's number,
 // options, operands.
-module.exports = ({ run, runAsync }) => ({
+module.exports = ({ run, runAsync, pipelineRecord }) => ({
   context: {
     matmul(a, b, options) {
       return run(this, 0, options, a, b)
@@ -378,6 +378,136 @@ module.exports = ({ run, runAsync }) => ({
     },
     async castAsync(options) {
       return runAsync(null, 30, options, [this])
+    },
+  },
+  pipeline: {
+    matmul(...args) {
+      pipelineRecord(this, 0, args)
+      return this
+    },
+    dot(...args) {
+      pipelineRecord(this, 1, args)
+      return this
+    },
+    add(...args) {
+      pipelineRecord(this, 2, args)
+      return this
+    },
+    bias(...args) {
+      pipelineRecord(this, 2, args)
+      return this
+    },
+    sub(...args) {
+      pipelineRecord(this, 3, args)
+      return this
+    },
+    mul(...args) {
+      pipelineRecord(this, 4, args)
+      return this
+    },
+    div(...args) {
+      pipelineRecord(this, 5, args)
+      return this
+    },
+    scale(...args) {
+      pipelineRecord(this, 6, args)
+      return this
+    },
+    neg(...args) {
+      pipelineRecord(this, 7, args)
+      return this
+    },
+    abs(...args) {
+      pipelineRecord(this, 8, args)
+      return this
+    },
+    exp(...args) {
+      pipelineRecord(this, 9, args)
+      return this
+    },
+    log(...args) {
+      pipelineRecord(this, 10, args)
+      return this
+    },
+    sqrt(...args) {
+      pipelineRecord(this, 11, args)
+      return this
+    },
+    rsqrt(...args) {
+      pipelineRecord(this, 12, args)
+      return this
+    },
+    relu(...args) {
+      pipelineRecord(this, 13, args)
+      return this
+    },
+    sigmoid(...args) {
+      pipelineRecord(this, 14, args)
+      return this
+    },
+    tanh(...args) {
+      pipelineRecord(this, 15, args)
+      return this
+    },
+    gelu(...args) {
+      pipelineRecord(this, 16, args)
+      return this
+    },
+    silu(...args) {
+      pipelineRecord(this, 17, args)
+      return this
+    },
+    softmax(...args) {
+      pipelineRecord(this, 18, args)
+      return this
+    },
+    sum(...args) {
+      pipelineRecord(this, 19, args)
+      return this
+    },
+    mean(...args) {
+      pipelineRecord(this, 20, args)
+      return this
+    },
+    max(...args) {
+      pipelineRecord(this, 21, args)
+      return this
+    },
+    argmax(...args) {
+      pipelineRecord(this, 22, args)
+      return this
+    },
+    layernorm(...args) {
+      pipelineRecord(this, 23, args)
+      return this
+    },
+    rmsnorm(...args) {
+      pipelineRecord(this, 24, args)
+      return this
+    },
+    attention(...args) {
+      pipelineRecord(this, 25, args)
+      return this
+    },
+    ffn(...args) {
+      pipelineRecord(this, 26, args)
+      return this
+    },
+    embedding(...args) {
+      pipelineRecord(this, 27, args)
+      return this
+    },
+    transpose(...args) {
+      pipelineRecord(this, 28, args)
+      return this
+    },
+    concat(...args) {
+      pipelineRecord(this, 29, args)
+      return this
+    },
+    cast(...args) {
+      pipelineRecord(this, 30, args)
+      return this
     },
   },
 })

@@ -1,4 +1,4 @@
-import type { DType, StatusName, TensorOperations } from './operations'
+import type { Abortable, DType, StatusName, TensorOperations } from './operations'
 import { Context, type DeviceBuffer, type Trace, type TypedArray } from './native'
 
 /** The array that holds elements of a dtype: f16 and bf16 by their bits. */
@@ -71,6 +71,28 @@ export interface BufferOperand {
   offset?: number
   dtype: DType
   dims: readonly number[]
+}
+
+/** How a pipeline runs once. */
+export interface PipelineRuns {
+  /**
+   * Runs what is recorded so far, which has no inputs: its output, an array of several. What it was compiled to serves the next
+   * one with the same operations and shapes.
+   */
+  execute<T extends Tensor | Tensor[] = Tensor>(): T
+  /** `execute` on another thread. */
+  executeAsync<T extends Tensor | Tensor[] = Tensor>(options?: Abortable): Promise<T>
+}
+
+/** How a compiled pipeline runs. */
+export interface CompiledRuns {
+  /**
+   * Runs it on its input, or on an array of them in the order in which they were asked for: its output, an array of several.
+   * `invalid_argument` for another number of inputs, `dtype_mismatch` and `shape_mismatch` for one that is not what was recorded.
+   */
+  run<T extends Tensor | Tensor[] = Tensor>(inputs?: Tensor | readonly Tensor[]): T
+  /** `run` on another thread. */
+  runAsync<T extends Tensor | Tensor[] = Tensor>(inputs?: Tensor | readonly Tensor[], options?: Abortable): Promise<T>
 }
 
 /** How to run a program. */

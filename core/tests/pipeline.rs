@@ -350,6 +350,15 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(status(on.pipeline().begin(&x).add(strange).execute()), Some(Status::InvalidArgument));
     assert_eq!(status(on.pipeline().begin(&x).reshape(&[7]).execute()), Some(Status::ShapeMismatch));
 
+    // What was refused leaves nothing behind.
+    let mut pipeline = on.pipeline();
+    let begun = pipeline.input(DType::F32, &[2, 3]).unwrap();
+    let refused = pipeline.record(Op::Matmul, &Attrs::default(), &[Some(begun.into()), Some((&x).into())]);
+    assert_eq!(status(refused), Some(Status::ShapeMismatch));
+    pipeline.record(Op::Add, &Attrs::default(), &[Some(begun.into()), Some((&x).into())]).unwrap();
+    let text = pipeline.compile().unwrap().to_string();
+    assert!(text.contains("1 inputs, 1 constants, 1 outputs"), "{text}");
+
     let chain = on.pipeline().begin_with_input(DType::F32, &[2, 3]).relu();
     assert_eq!(status(chain.clone().execute()), Some(Status::InvalidArgument), "its input is missing");
     let compiled = chain.compile().unwrap();

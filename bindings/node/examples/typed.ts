@@ -3,6 +3,7 @@
 import {
   AdeadError,
   type ArrayOf,
+  type Compiled,
   Context,
   DeterministicAllocator,
   DataLoader,
@@ -13,6 +14,7 @@ import {
   Program,
   Tensor,
   type Stage,
+  type Value,
   hardware,
   overlap,
   version,
@@ -47,6 +49,14 @@ const tiled: Float32Array = Layout.tiled(2, 3, 2).apply(x.toArray())
 const offset: number = new DeterministicAllocator(64, 16).alloc(100)
 console.log(sums[0], why.device, outcome.outputs.b?.toArray(), tiled.length, offset)
 
+const pipeline = context.pipeline().input([2, 3])
+const begin: Value = pipeline.value
+const mlp: Compiled = pipeline.matmul(weights, { bias, activation: 'relu' }).matmul(weights, { transB: true }).add(begin).compile()
+const once: Tensor = context.pipeline().matmul(x, weights, { bias }).softmax({ axis: -1 }).concat([bias.reshape([1, 2])]).execute()
+const [several] = context.pipeline().relu(x).output().scale({ alpha: 2 }).output().execute<Tensor[]>()
+console.log(once.dims, several?.dims)
+mlp.runAsync(x).then((y: Tensor) => console.log(`${mlp.steps} of ${mlp.operations}: ${y.dims} ${mlp.inputs[0]?.dtype}`))
+
 try {
   new GPU('no such GPU').buffer(64).write(0, Float32Array.of(1))
 } catch (error) {
@@ -59,6 +69,8 @@ try {
 export function refused(): void {
   // @ts-expect-error: an operation that there is not
   context.run('convolve', [x])
+  // @ts-expect-error: a pipeline's value is no tensor
+  context.relu(begin)
   // @ts-expect-error: an attribute that softmax has not
   context.softmax(x, { keepdim: true })
   // @ts-expect-error: a Uint16Array may be f16 or bf16

@@ -5,6 +5,7 @@ use crate::dispatch::Explanation;
 use crate::error::{caught, guard};
 use crate::hardware::{DeviceInfo, MemoryUse};
 use crate::packed::Packed;
+use crate::pipeline::{Pipeline, PipelineCache};
 use crate::run::{by_name, forget_contexts, optional_signal};
 use crate::task::{Job, promise, promise_with};
 use crate::tensor::Value;
@@ -218,6 +219,18 @@ impl Context {
     pub fn forced(&self) -> Option<String> {
         let dispatcher = self.inner.dispatcher();
         dispatcher.forced().map(|device| dispatcher.profiles()[device].id.clone())
+    }
+
+    /// Begins to record operations that are to be run as a whole.
+    #[napi]
+    pub fn pipeline(&self) -> Pipeline {
+        Pipeline::new(&self.inner)
+    }
+
+    /// How the cache of what `Pipeline.execute` compiled was used; `trim` empties it.
+    #[napi]
+    pub fn pipeline_cache(&self) -> PipelineCache {
+        self.inner.pipeline_cache().into()
     }
 
     /// Packs a matrix that is multiplied with many times, as b of `matmulPacked`: `[K, N]`, or with `transB` `[N, K]`.

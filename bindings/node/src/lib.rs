@@ -12,6 +12,7 @@
 mod args;
 mod array;
 mod buffer;
+mod compiled;
 mod context;
 mod dispatch;
 mod error;
@@ -22,6 +23,7 @@ mod layout;
 mod memory;
 mod options;
 mod packed;
+mod pipeline;
 mod program;
 mod run;
 mod stream;

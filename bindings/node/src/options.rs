@@ -29,97 +29,114 @@ pub struct Call {
     pub operands: SmallVec<[Option<Tensor>; 5]>,
 }
 
+/// Where an operand goes: its place in the operation's order, its name, it.
+type Placing<'a> = &'a mut dyn FnMut(usize, &str, sys::napi_value) -> napi::Result<()>;
+
+/// Reads a call: gives its operands to `place`, those that every call gives in order behind as many as are there `before`, and
+/// those that the options name. Its attributes.
+pub fn read(
+    env: sys::napi_env,
+    op: Op,
+    before: usize,
+    given: &[sys::napi_value],
+    options: sys::napi_value,
+    place: Placing<'_>,
+) -> napi::Result<Attrs> {
+    let (mut attrs, mut count, mut given) = (Attrs::default(), before, given.iter().copied());
+    for (i, name) in op.info().operands.iter().enumerate() {
+        if name.ends_with('*') {
+            // It is given as an array; a method of Tensor gives one before it.
+            for value in given.by_ref() {
+                let mut take = |value| {
+                    count += 1;
+                    place(count - 1, name, value)
+                };
+                if tensor_of(env, value).is_some() { take(value)? } else { each(env, value, take)? }
+            }
+        } else if i >= before && !name.ends_with('?') {
+            given.next().map(|value| place(i, name, value)).transpose()?;
+        }
+    }
+    take_options(env, op, options, &mut attrs, Some(place))?;
+    Ok(attrs)
+}
+
 impl Call {
     /// Operands that every call gives, in order, and what the options add to them.
     pub fn new(env: sys::napi_env, op: Op, given: &[sys::napi_value], options: sys::napi_value) -> napi::Result<Call> {
-        let names = op.info().operands;
         let mut operands = SmallVec::<[Option<Tensor>; 5]>::new();
-        let mut given = given.iter().copied();
-        for (i, name) in names.iter().enumerate() {
-            if name.ends_with('*') {
-                // It is given as an array; a method of Tensor gives one before it.
-                for value in given.by_ref() {
-                    let mut take = |value| {
-                        operands.push(Some(operand(env, op, operands.len(), name, value)?));
-                        Ok(())
-                    };
-                    if tensor_of(env, value).is_some() { take(value)? } else { each(env, value, take)? }
-                }
-                continue;
-            }
-            let value = if name.ends_with('?') { None } else { given.next() };
-            operands.push(value.map(|value| operand(env, op, i, name, value)).transpose()?);
-        }
-        let mut call = Call { attrs: Attrs::default(), operands };
-        if !absent(env, options) {
-            call.take_options(env, op, options)?;
-        }
-        while matches!(call.operands.last(), Some(None)) {
-            call.operands.pop();
-        }
-        Ok(call)
+        let attrs = read(env, op, 0, given, options, &mut |at, name, value| {
+            operands.resize((at + 1).max(operands.len()), None);
+            operands[at] = Some(operand(env, op, at, name, value)?);
+            Ok(())
+        })?;
+        Ok(Call { attrs, operands })
     }
 
     /// What the options say, with every operand that they don't name left out.
     pub fn optional(env: sys::napi_env, op: Op, options: sys::napi_value) -> napi::Result<Call> {
         let mut call = Call { attrs: Attrs::default(), operands: smallvec![None; op.info().operands.len()] };
-        if !options.is_null() && !absent(env, options) {
-            call.take_options(env, op, options)?;
-        }
+        let Call { attrs, operands } = &mut call;
+        let mut place = |at: usize, name: &str, value| {
+            operands[at] = Some(operand(env, op, at, name, value)?);
+            Ok(())
+        };
+        take_options(env, op, options, attrs, Some(&mut place))?;
         Ok(call)
     }
 
     /// The attributes alone, for operands that were all given in order.
     pub fn attributes(env: sys::napi_env, op: Op, options: sys::napi_value) -> napi::Result<Attrs> {
-        let mut call = Call { attrs: Attrs::default(), operands: SmallVec::new() };
-        if !absent(env, options) {
-            call.take_options(env, op, options)?;
-        }
-        Ok(call.attrs)
+        let mut attrs = Attrs::default();
+        take_options(env, op, options, &mut attrs, None)?;
+        Ok(attrs)
     }
+}
 
-    fn take_options(&mut self, env: sys::napi_env, op: Op, options: sys::napi_value) -> napi::Result<()> {
-        let mut names = null_mut();
-        if kind(env, options) != ValueType::Object {
-            return Err(refused(env, &format!("{op}: options are an object, not {}", named(env, options))));
+/// Sets attributes from options, if there are any, and gives operands that they name to `place`.
+fn take_options(
+    env: sys::napi_env,
+    op: Op,
+    options: sys::napi_value,
+    attrs: &mut Attrs,
+    mut place: Option<Placing<'_>>,
+) -> napi::Result<()> {
+    if options.is_null() || absent(env, options) {
+        return Ok(());
+    }
+    let mut names = null_mut();
+    if kind(env, options) != ValueType::Object {
+        return Err(refused(env, &format!("{op}: options are an object, not {}", named(env, options))));
+    }
+    // SAFETY: the environment of this call and a value of it.
+    check_status!(unsafe {
+        sys::napi_get_all_property_names(
+            env,
+            options,
+            sys::KeyCollectionMode::own_only,
+            sys::KeyFilter::enumerable | sys::KeyFilter::skip_symbols,
+            sys::KeyConversion::numbers_to_strings,
+            &mut names,
+        )
+    })?;
+    each(env, names, |name| {
+        let mut value = null_mut();
+        // SAFETY: as above.
+        check_status!(unsafe { sys::napi_get_property(env, options, name, &mut value) })?;
+        // SAFETY: as above.
+        let name = snake(&unsafe { Text::from_napi_value(env, name) }?);
+        // An AbortSignal is the promise's.
+        if kind(env, value) == ValueType::Undefined || name == "signal" {
+            return Ok(());
         }
-        // SAFETY: the environment of this call and a value of it.
-        check_status!(unsafe {
-            sys::napi_get_all_property_names(
-                env,
-                options,
-                sys::KeyCollectionMode::own_only,
-                sys::KeyFilter::enumerable | sys::KeyFilter::skip_symbols,
-                sys::KeyConversion::numbers_to_strings,
-                &mut names,
-            )
-        })?;
-        each(env, names, |name| {
-            let mut value = null_mut();
-            // SAFETY: as above.
-            check_status!(unsafe { sys::napi_get_property(env, options, name, &mut value) })?;
-            // SAFETY: as above.
-            let name = snake(&unsafe { Text::from_napi_value(env, name) }?);
-            // An AbortSignal is the promise's.
-            if kind(env, value) == ValueType::Undefined || name == "signal" {
-                return Ok(());
-            }
-            let optional = |operand: &&str| operand.strip_suffix('?') == Some(&name);
-            match op.info().operands.iter().position(optional).filter(|&at| at < self.operands.len()) {
-                Some(_) if absent(env, value) => Ok(()),
-                Some(at) => {
-                    self.operands[at] = Some(operand(env, op, at, &name, value)?);
-                    Ok(())
-                }
-                None => self.set(env, op, &name, value),
-            }
-        })
-    }
-
-    /// Sets an attribute; which values it takes, the core says.
-    fn set(&mut self, env: sys::napi_env, op: Op, name: &str, value: sys::napi_value) -> napi::Result<()> {
-        attribute(env, name, value, &mut |text| self.attrs.set(op, name, text))
-    }
+        let optional = |operand: &&str| operand.strip_suffix('?') == Some(&name);
+        match (op.info().operands.iter().position(optional), &mut place) {
+            (Some(_), Some(_)) if absent(env, value) => Ok(()),
+            (Some(at), Some(place)) => place(at, &name, value),
+            // Which values it takes, the core says.
+            _ => attribute(env, &name, value, &mut |text| attrs.set(op, &name, text)),
+        }
+    })
 }
 
 fn operand(env: sys::napi_env, op: Op, at: usize, name: &str, value: sys::napi_value) -> napi::Result<Tensor> {

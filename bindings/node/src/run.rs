@@ -52,7 +52,7 @@ fn context_of<'call>(env: sys::napi_env, context: sys::napi_value) -> napi::Resu
 }
 
 /// The operation of a number from `operations.js`.
-fn operation(code: f64) -> Result<Op> {
+pub fn operation(code: f64) -> Result<Op> {
     match Op::from_code(code as u32) {
         Some(op) => Ok(op),
         None => fail!(InvalidArgument, "no operation {code}"),

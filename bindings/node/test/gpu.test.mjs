@@ -41,6 +41,24 @@ test('buffers', async () => {
   throws('invalid_argument', /was freed before/, () => buffer.free())
 })
 
+test('pipelines', async () => {
+  const ramp = (...dims) => {
+    const count = dims.reduce((a, b) => a * b)
+    return f32(
+      Array.from({ length: count }, (_, i) => ((i * 37) % 101) / 50 - 1),
+      dims,
+    )
+  }
+  const [x, w, b] = [ramp(9, 40), ramp(40, 60), ramp(60)]
+  const cpu = new Context('cpu')
+  const expected = cpu.relu(cpu.add(cpu.matmul(x, w), b))
+  const compiled = gpu.pipeline().input([9, 40]).matmul(w).bias(b).relu().compile()
+  assert.deepEqual([compiled.device.id, compiled.steps], [gpu.device.id, 1])
+  same(compiled.run(x), expected)
+  same(await compiled.runAsync(x), expected)
+  same(gpu.pipeline().matmul(x, w).bias(b).relu().execute(), expected)
+})
+
 test('streams', async () => {
   const stream = gpu.stream(true)
   assert.ok(stream instanceof Stream)

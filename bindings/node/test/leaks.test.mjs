@@ -67,6 +67,8 @@ test('other objects', () => {
     new adead.DeterministicAllocator(64, 16)
     adead.Layout.tiled(3, 5, 2)
     context.pack(x)
+    const pipeline = context.pipeline().input([4, 4]).matmul(x)
+    pipeline.add(pipeline.value).compile().run(x)
     context.event()`
   const setup = 'const context = new adead.Context("cpu"); const x = adead.Tensor.zeros("f32", [4, 4])'
   const grown = growth(setup, cycle, { turns: true, cycles: 20_000 })

@@ -13,6 +13,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { gunzipSync } from 'node:zlib'
 
 const [tools, work] = process.argv.slice(2).map((path) => resolve(path))
 const source = fileURLToPath(new URL('..', import.meta.url))
@@ -30,6 +31,8 @@ function pack(name, fill) {
   cpSync(join(source, '../../LICENSE'), join(folder, 'LICENSE'))
   const [{ filename }] = JSON.parse(execFileSync('npm', ['pack', '--json', '--pack-destination', work], { cwd: folder }))
   const file = join(work, filename)
+  // npm packs with Node's zlib, which is made for speed: a module is 2 % larger by it.
+  writeFileSync(file, execFileSync('gzip', ['-9n'], { input: gunzipSync(readFileSync(file)), maxBuffer: 2 ** 28 }))
   console.log(`${filename}: ${statSync(file).size} bytes`)
   return { manifest: json(join(folder, 'package.json')), tarball: readFileSync(file) }
 }

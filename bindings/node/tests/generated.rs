@@ -82,6 +82,11 @@ fn operands(op: Op) -> Operands {
     Operands { required, optional, repeats }
 }
 
+/// The methods of a pipeline that an operation is: `bias` is the sum that a product does itself, as the core's chains call it.
+fn recorded(op: Op) -> impl Iterator<Item = &'static str> {
+    std::iter::once(op.name()).chain((op == Op::Add).then_some("bias"))
+}
+
 /// What the op table's source says of each operation, and the row of docs/operations.md: operands, attributes, result.
 fn documentation() -> HashMap<&'static str, String> {
     let source = fs::read_to_string(here("../../core/src/ops/mod.rs")).unwrap();
@@ -123,7 +128,7 @@ const GENERATED: &str = "// Generated from the op table (ADEAD_BLESS=1 cargo tes
 
 #[test]
 fn methods_of_operations() {
-    let (mut of_context, mut of_tensor) = (String::new(), String::new());
+    let (mut of_context, mut of_tensor, mut of_pipeline) = (String::new(), String::new(), String::new());
     for &op in Op::ALL {
         let (name, code) = (op.name(), op as usize);
         let Operands { required, repeats, .. } = operands(op);
@@ -144,11 +149,18 @@ fn methods_of_operations() {
              async {name}Async({others}options) {{\n      return runAsync(null, {code}, options, [{tail}])\n    }},\n"
         )
         .unwrap();
+        for name in recorded(op) {
+            write!(
+                of_pipeline,
+                "    {name}(...args) {{\n      pipelineRecord(this, {code}, args)\n      return this\n    }},\n"
+            )
+            .unwrap();
+        }
     }
     let text = format!(
         "{GENERATED}'use strict'\n\n// The operations as methods: `run` takes the context (null: the default one), the \
-         operation's number,\n// options, operands.\nmodule.exports = ({{ run, runAsync }}) => ({{\n  context: \
-         {{\n{of_context}  }},\n  tensor: {{\n{of_tensor}  }},\n}})\n"
+         operation's number,\n// options, operands.\nmodule.exports = ({{ run, runAsync, pipelineRecord }}) => ({{\n  \
+         context: {{\n{of_context}  }},\n  tensor: {{\n{of_tensor}  }},\n  pipeline: {{\n{of_pipeline}  }},\n}})\n"
     );
     check("operations.js", &text);
 }
@@ -156,7 +168,8 @@ fn methods_of_operations() {
 #[test]
 fn types_of_operations() {
     let documentation = documentation();
-    let mut text = GENERATED.to_string() + "import type { Tensor } from './tensor'\n\n";
+    let mut text =
+        GENERATED.to_string() + "import type { Value } from './native'\nimport type { Tensor } from './tensor'\n\n";
     let mut alias = |doc: &str, name: &str, names: String| {
         write!(text, "/** {doc} */\nexport type {name} =\n  | {}\n\n", names.replace(" | ", "\n  | ")).unwrap();
     };
@@ -177,7 +190,10 @@ fn types_of_operations() {
     text += "}\n\n/** What stops a promise whose work has not begun. */\nexport interface Abortable {\n";
     text += "  signal?: AbortSignal\n}\n";
 
-    let (mut of_context, mut of_tensor) = (String::new(), String::new());
+    text += "\n/** What a pipeline's operations take: a tensor, which is the same in each run, or a value of the pipeline. */\n";
+    text += "export type Operand = Tensor | Value\n";
+
+    let (mut of_context, mut of_tensor, mut of_pipeline) = (String::new(), String::new(), String::new());
     for &op in Op::ALL {
         let name = op.name();
         let Operands { required, optional, repeats } = operands(op);
@@ -185,9 +201,10 @@ fn types_of_operations() {
             String::new()
         } else {
             let options = title(name) + "Options";
-            write!(text, "\n/** Options of `{name}`. */\nexport interface {options} {{\n").unwrap();
+            let of = if optional.is_empty() { "" } else { "<T = Tensor>" };
+            write!(text, "\n/** Options of `{name}`. */\nexport interface {options}{of} {{\n").unwrap();
             for operand in &optional {
-                writeln!(text, "  {operand}?: Tensor | null").unwrap();
+                writeln!(text, "  {operand}?: T | null").unwrap();
             }
             for attribute in op.info().attrs {
                 writeln!(text, "  {}?: {}", camel(attribute), attribute_type(attribute)).unwrap();
@@ -214,12 +231,38 @@ fn types_of_operations() {
             )
             .unwrap();
         }
+        let of = if repeats { "Operand[]" } else { "Operand" };
+        let typed: Vec<String> = required.iter().map(|name| format!("{name}: {of}")).collect();
+        let options = options + if optional.is_empty() { "" } else { "<Operand>" };
+        let options = (!options.is_empty()).then(|| format!("options?: {options}"));
+        let list = |operands: &[String]| operands.iter().cloned().chain(options.clone()).collect::<Vec<_>>().join(", ");
+        for method in recorded(op) {
+            let (first, all) = (&required[0], list(&typed));
+            if repeats {
+                writeln!(of_pipeline, "  /** `{name}` of the value, if there is one, and of these. */").unwrap();
+            } else {
+                let others = list(&typed[1..]);
+                write!(
+                    of_pipeline,
+                    "  /** `{name}` of the value. */\n  {method}({others}): this\n  /** The same of `{first}`, where there is no \
+                     value yet. */\n"
+                )
+                .unwrap();
+            }
+            writeln!(of_pipeline, "  {method}({all}): this").unwrap();
+        }
     }
     write!(text, "\n/** The operations of a `Context`. */\nexport interface ContextOperations {{\n{of_context}}}\n")
         .unwrap();
     write!(
         text,
         "\n/** The operations of a `Tensor`, on the default context. */\nexport interface TensorOperations {{\n{of_tensor}}}\n"
+    )
+    .unwrap();
+    write!(
+        text,
+        "\n/** The operations of a `Pipeline`: each takes the pipeline's value first, and its result is the value then. */\n\
+         export interface PipelineOperations {{\n{of_pipeline}}}\n"
     )
     .unwrap();
     check("operations.d.ts", &text);

@@ -9,6 +9,7 @@ use crate::dlpack;
 use crate::errors::{Result, detached, guard, wrong_type};
 use crate::gpu::{PyBuffer, PyKernel, buffers_of, groups_of, options};
 use crate::operations::{self, keywords, sequence};
+use crate::pipeline::{PyPipeline, cache_use};
 use crate::program::PyProgram;
 use crate::stream::{PyEvent, PyStream};
 use crate::tensor::PyTensor;
@@ -144,6 +145,16 @@ impl PyContext {
         }
         let b = Operand::new(b)?.tensor()?;
         Ok(PyPacked(detached(py, || self.inner.pack(&b, attrs.trans_b))?))
+    }
+
+    /// Begins to record operations that are to be run as a whole.
+    fn pipeline(&self) -> PyPipeline {
+        PyPipeline::new(&self.inner)
+    }
+
+    /// How the cache of what `Pipeline.execute` compiled was used: its entries, the most that it holds, hits and misses.
+    fn pipeline_cache<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
+        cache_use(py, &self.inner)
     }
 
     /// What its device is: the one that it was opened on; the CPU of one that chooses.

@@ -11,7 +11,9 @@ mod errors;
 mod gpu;
 mod layout;
 mod memory;
+mod methods;
 mod operations;
+mod pipeline;
 mod program;
 mod sharing;
 mod stream;
@@ -50,6 +52,9 @@ fn _adead(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<stream::PyTimestamp>()?;
     module.add_class::<stream::PyDownload>()?;
     module.add_class::<stream::PyRecording>()?;
+    module.add_class::<pipeline::PyPipeline>()?;
+    module.add_class::<pipeline::PyValue>()?;
+    module.add_class::<pipeline::PyCompiled>()?;
     module.add_class::<program::PyProgram>()?;
     module.add_class::<program::PySlot>()?;
     module.add_class::<program::PyOutcome>()?;
@@ -77,7 +82,7 @@ fn _adead(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(layout::align, module)?)?;
     module.add_function(wrap_pyfunction!(layout::coalesce, module)?)?;
     module.add_function(wrap_pyfunction!(layout::scatter, module)?)?;
-    operations::add(module)?;
+    methods::add(module)?;
     // Everything that is public, in the order of the alphabet.
     let mut names: Vec<String> = module.dict().keys().extract()?;
     names.retain(|name| !name.starts_with('_'));

@@ -1,22 +1,23 @@
-//! Every operation of core's table as a function of the module, a method of contexts and a method of tensors.
-//!
-//! They are made of the table when the module is: an operation that core gets is there without a line here. They are plain
-//! fast calls ("vectorcall") with one body rather than a hundred of PyO3's: smaller, and faster to call.
+//! What a call of an operation does, be it a function of the module or a method: `methods.rs` makes those.
 
 use crate::attributes;
 use crate::context::{PyContext, default_context};
 use crate::errors::{Result, detached, guard, wrong_type};
+use crate::pipeline::PyPipeline;
 use crate::tensor::PyTensor;
 use crate::values::Operand;
 use adead::{Attrs, Op, OpInfo, Tensor, View};
-use pyo3::ffi::{self, PyObject};
+use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 use pyo3::pyclass::{PyClass, boolean_struct::True};
 use pyo3::types::{PyDict, PyString, PyTuple};
 use smallvec::SmallVec;
-use std::ffi::{CString, c_void};
 use std::ptr;
 
+/// Objects that are operands, None where one was left out.
+pub type Objects<'py> = SmallVec<[Option<Bound<'py, PyAny>>; 5]>;
+/// What a call gives, by parameter.
+type Given<'py> = SmallVec<[Option<Bound<'py, PyAny>>; 12]>;
 /// Operands of a call; no operation but `concat` takes more than fits.
 type Operands<'py> = SmallVec<[Operand<'py>; 5]>;
 /// The same as core has them.
@@ -24,13 +25,15 @@ type Views<'a> = SmallVec<[Option<View<'a>>; 5]>;
 
 /// Where a function is called on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+pub enum Place {
     /// The module: on the default context.
     Module,
     /// A context.
     Context,
     /// A tensor, which is the first operand: on the default context.
     Tensor,
+    /// A pipeline, whose value is the first operand once it has one.
+    Pipeline,
 }
 
 /// Bytes of operands up to which no work takes longer than giving up the GIL.
@@ -93,7 +96,7 @@ pub fn sequence<'py>(objects: &Bound<'py, PyAny>) -> Result<Operands<'py>> {
 }
 
 /// A parameter of a function: an operand or an attribute.
-fn parameters(info: &'static OpInfo) -> impl Iterator<Item = (&'static str, bool)> {
+pub fn parameters(info: &'static OpInfo) -> impl Iterator<Item = (&'static str, bool)> {
     let operands = info.operands.iter().map(|name| (name.trim_end_matches(['?', '*']), true));
     operands.chain(info.attrs.iter().map(|&name| (name, false)))
 }
@@ -102,7 +105,7 @@ fn parameters(info: &'static OpInfo) -> impl Iterator<Item = (&'static str, bool
 ///
 /// # Safety
 /// As of a METH_FASTCALL function with keywords.
-unsafe fn call(
+pub unsafe fn call(
     op: Op,
     place: Place,
     object: *mut PyObject,
@@ -115,13 +118,19 @@ unsafe fn call(
     // SAFETY: so many arguments are there, which live until it returns.
     let result = unsafe {
         let arguments = if count == 0 { &[] } else { std::slice::from_raw_parts(arguments, count as usize) };
-        guard(|| match plain(py, op, place, object, arguments, names) {
-            Some(result) => result,
-            None => Python::attach(|py| any(py, op, place, object, arguments, names)),
+        guard(|| {
+            if place == Place::Pipeline {
+                return recorded(py, op, object, arguments, names);
+            }
+            let tensor = match plain(py, op, place, object, arguments, names) {
+                Some(result) => result,
+                None => Python::attach(|py| any(py, op, place, object, arguments, names)),
+            }?;
+            Ok(Bound::new(py, PyTensor(tensor))?.into_any())
         })
     };
-    match result.and_then(|tensor| Ok(Bound::new(py, PyTensor(tensor))?)) {
-        Ok(tensor) => tensor.into_ptr(),
+    match result {
+        Ok(result) => result.into_ptr(),
         Err(fault) => {
             PyErr::from(fault).restore(py);
             ptr::null_mut()
@@ -203,9 +212,81 @@ unsafe fn any(
     arguments: &[*mut PyObject],
     names: *mut PyObject,
 ) -> Result<Tensor> {
+    // SAFETY: passed on; the object is one.
+    let given = unsafe {
+        let first = (place == Place::Tensor).then(|| Bound::from_borrowed_ptr(py, object));
+        given(py, op, first, arguments, names)?
+    };
+    let mut operands = Operands::new();
+    match &given[0] {
+        Some(all) if repeats(op) => operands = sequence(all)?,
+        _ => {
+            for object in &given[..op.info().operands.len()] {
+                operands.push(match object {
+                    // A required one that is missing is named by core's check.
+                    None => Operand::Absent,
+                    Some(object) => Operand::new(object)?,
+                });
+            }
+        }
+    }
+    let attrs = attributes(op, &given)?;
+    // SAFETY: passed on.
+    let ctx = unsafe { context_of(py, place, &object) }?;
+    run_operands(py, ctx, op, &attrs, &operands)
+}
+
+/// A call of a pipeline's method, which returns the pipeline.
+///
+/// # Safety
+/// As [`call`]; the object is a pipeline.
+unsafe fn recorded<'py>(
+    py: Python<'py>,
+    op: Op,
+    object: *mut PyObject,
+    arguments: &[*mut PyObject],
+    names: *mut PyObject,
+) -> Result<Bound<'py, PyAny>> {
+    // SAFETY: as the caller says.
+    let pipeline = unsafe { of::<PyPipeline>(py, &object) };
+    let first = pipeline.current(py)?;
+    // Of operands that are one sequence it is the first one.
+    let (first, before) = if repeats(op) { (None, first) } else { (first, None) };
+    // SAFETY: passed on.
+    let given = unsafe { given(py, op, first, arguments, names)? };
+    let mut operands: Objects<'_> = before.into_iter().map(Some).collect();
+    match &given[0] {
+        Some(all) if repeats(op) => {
+            for object in all.try_iter()? {
+                operands.push(Some(object?));
+            }
+        }
+        _ => operands.extend(given[..op.info().operands.len()].iter().cloned()),
+    }
+    pipeline.record(op, &operands, || attributes(op, &given))?;
+    // SAFETY: the object of the call.
+    Ok(unsafe { Bound::from_borrowed_ptr(py, object) })
+}
+
+/// Whether its operands are one sequence.
+pub fn repeats(op: Op) -> bool {
+    op.info().operands[0].ends_with('*')
+}
+
+/// What a call gives for each parameter; `first` is there for the first one already.
+///
+/// # Safety
+/// As [`call`].
+unsafe fn given<'py>(
+    py: Python<'py>,
+    op: Op,
+    first: Option<Bound<'py, PyAny>>,
+    arguments: &[*mut PyObject],
+    names: *mut PyObject,
+) -> Result<Given<'py>> {
     let info = op.info();
-    let (all, skipped) = (parameters(info).count(), usize::from(place == Place::Tensor));
-    let mut given: SmallVec<[Option<Bound<'_, PyAny>>; 12]> = SmallVec::from_elem(None, all);
+    let (all, skipped) = (parameters(info).count(), usize::from(first.is_some()));
+    let mut given: Given<'py> = SmallVec::from_elem(None, all);
     // SAFETY: arguments are objects, positional ones first, then as many as there are names.
     unsafe {
         let object_of = |pointer: *mut PyObject| Bound::from_borrowed_ptr(py, pointer);
@@ -216,9 +297,7 @@ unsafe fn any(
             let most = all - skipped;
             return Err(wrong_type(format!("{op}() takes at most {most} arguments, not {}", positional.len())));
         }
-        if skipped == 1 {
-            given[0] = Some(object_of(object));
-        }
+        given[0] = first;
         for (to, &from) in given[skipped..].iter_mut().zip(positional) {
             *to = Some(object_of(from));
         }
@@ -233,122 +312,17 @@ unsafe fn any(
             }
         }
     }
-    let mut operands = Operands::new();
+    Ok(given)
+}
+
+/// The attributes of what was given.
+fn attributes(op: Op, given: &Given<'_>) -> Result<Attrs> {
     let mut attrs = Attrs::default();
-    for (i, ((name, is_operand), value)) in parameters(info).zip(&given).enumerate() {
-        match value {
-            // A required one that is missing is named by core's check.
-            None if is_operand => operands.push(Operand::Absent),
-            None => {}
-            Some(value) if is_operand && info.operands[i].ends_with('*') => operands = sequence(value)?,
-            Some(value) if is_operand => operands.push(Operand::new(value)?),
-            Some(value) => attributes::set(&mut attrs, op, name, value)?,
-        }
-    }
-    // SAFETY: passed on.
-    let ctx = unsafe { context_of(py, place, &object) }?;
-    run_operands(py, ctx, op, &attrs, &operands)
-}
-
-/// A function for Python: operation `OP` of the table at place `PLACE`.
-unsafe extern "C" fn function<const OP: usize, const PLACE: u8>(
-    object: *mut PyObject,
-    arguments: *const *mut PyObject,
-    count: isize,
-    names: *mut PyObject,
-) -> *mut PyObject {
-    let place = [Place::Module, Place::Context, Place::Tensor][PLACE as usize];
-    // SAFETY: Python calls it as it was declared; only numbers of the table are given out. With names, `count` is of the
-    // positional arguments only.
-    unsafe {
-        let named = if names.is_null() { 0 } else { ffi::PyTuple_Size(names) };
-        call(Op::ALL[OP], place, object, arguments, count + named, names)
-    }
-}
-
-type Function = unsafe extern "C" fn(*mut PyObject, *const *mut PyObject, isize, *mut PyObject) -> *mut PyObject;
-
-/// The functions of a place, by operation.
-struct Functions<const PLACE: u8>;
-
-macro_rules! functions {
-    ($($number:literal)*) => {
-        impl<const PLACE: u8> Functions<PLACE> {
-            const ALL: &'static [Function] = &[$(function::<$number, PLACE>,)*];
-        }
-    };
-}
-
-// One for each operation, and some for those to come: what is beyond the table is never given out.
-functions!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39);
-const _: () = assert!(Functions::<0>::ALL.len() >= Op::ALL.len(), "give functions! some more numbers");
-
-/// The signature of an operation, as `inspect` and the stubs read it.
-fn signature(info: &'static OpInfo, place: Place) -> String {
-    let mut text = format!("{}(", info.name);
-    if place == Place::Module {
-        text.push_str("$module, /");
-    } else {
-        text.push_str("$self, /");
-    }
-    let last_needed = info.operands.iter().rposition(|name| !name.ends_with('?')).unwrap_or_default();
-    for (i, (name, is_operand)) in parameters(info).enumerate().skip(usize::from(place == Place::Tensor)) {
-        let needed = is_operand && i <= last_needed;
-        text.push_str(", ");
-        text.push_str(name);
-        text.push_str(if needed { "" } else { "=None" });
-    }
-    text.push(')');
-    text
-}
-
-/// A definition for Python, which is there as long as the process.
-fn definition(op: Op, place: Place, functions: &[Function]) -> PyResult<*mut ffi::PyMethodDef> {
     let info = op.info();
-    let (name, doc) = (CString::new(info.name)?, CString::new(documentation(op, place))?);
-    Ok(Box::leak(Box::new(ffi::PyMethodDef {
-        ml_name: name.into_raw(),
-        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: functions[op as usize] },
-        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
-        ml_doc: doc.into_raw(),
-    })))
-}
-
-fn documentation(op: Op, place: Place) -> String {
-    let info = op.info();
-    let what = match place {
-        Place::Module => "on the default context",
-        Place::Context => "on this context",
-        Place::Tensor => "of this tensor on the default context",
-    };
-    format!("{}\n--\n\nThe operation {} {what}: docs/operations.md.", signature(info, place), info.name)
-}
-
-/// Adds the functions to the module and the methods to the classes.
-pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let py = module.py();
-    let tensors = py.get_type::<PyTensor>();
-    PyTensor::remember(&tensors);
-    let contexts = py.get_type::<PyContext>();
-    for &op in Op::ALL {
-        let name = module.name()?;
-        // SAFETY: definitions stay; the results are new references or NULL with an exception.
-        unsafe {
-            let def = definition(op, Place::Module, Functions::<0>::ALL)?;
-            let function = ffi::PyCFunction_NewEx(def, module.as_ptr(), name.as_ptr());
-            module.add(op.name(), Bound::from_owned_ptr_or_err(py, function)?)?;
-            let def = definition(op, Place::Context, Functions::<1>::ALL)?;
-            let method = ffi::PyDescr_NewMethod(contexts.as_type_ptr(), def);
-            contexts.setattr(op.name(), Bound::from_owned_ptr_or_err(py, method)?)?;
-            // Its first operand is one of several.
-            if !op.info().operands[0].ends_with('*') {
-                let def = definition(op, Place::Tensor, Functions::<2>::ALL)?;
-                let method = ffi::PyDescr_NewMethod(tensors.as_type_ptr(), def);
-                tensors.setattr(op.name(), Bound::from_owned_ptr_or_err(py, method)?)?;
-            }
+    for (name, value) in info.attrs.iter().zip(&given[info.operands.len()..]) {
+        if let Some(value) = value {
+            attributes::set(&mut attrs, op, name, value)?;
         }
     }
-    // `ml_meth` is a union: a wrong size of it would be a wrong call.
-    const _: () = assert!(size_of::<ffi::PyMethodDefPointer>() == size_of::<*mut c_void>());
-    Ok(())
+    Ok(attrs)
 }

@@ -32,18 +32,24 @@ ATTRIBUTES = {
 }
 
 
+# The methods of Pipeline and their operations.
+PIPELINE = [*zip(adead.OPERATIONS, adead.OPERATIONS), ("bias", "add")]
+
+
 def literal(words):
     return "Literal[" + ", ".join(f'"{word}"' for word in words) + "]"
 
 
-def kind(op, name, parameter):
-    """The type of a parameter."""
+def kind(op, name, parameter, operand="_Operand"):
+    """The type of a parameter, where an operand may be of that type."""
     # layernorm's beta is an operand, matmul's an attribute.
     if name in ATTRIBUTES and not (op == "layernorm" and name == "beta"):
         return ATTRIBUTES[name] + " | None"
     if op == "concat":
-        return "Sequence[_Operand]"
-    operand = "_Operand | Packed" if (op, name) == ("matmul", "b") else "_Operand"
+        return f"Sequence[{operand}]"
+    # What is packed is no constant of a pipeline.
+    if (op, name) == ("matmul", "b") and operand == "_Operand":
+        operand = "_Operand | Packed"
     # ffn's first bias may be None, but something must stand there.
     optional = parameter.default is None or (op, name) == ("ffn", "b1")
     return operand + " | None" if optional else operand
@@ -51,18 +57,34 @@ def kind(op, name, parameter):
 
 def function(op, owner, indent):
     """The definition of an operation in a class, or in the module."""
-    signature = inspect.signature(getattr(owner, op))
+    parameters = inspect.signature(getattr(owner, op)).parameters
     parts = ["self"] if indent else []
-    for name, parameter in signature.parameters.items():
-        if name == "self":
-            continue
-        default = " = None" if parameter.default is None else ""
-        parts.append(f"{name}: {kind(op, name, parameter)}{default}")
-    line = f"{indent}def {op}({', '.join(parts)}) -> Tensor: ..."
+    for name, parameter in parameters.items():
+        if name != "self":
+            default = " = None" if parameter.default is None else ""
+            parts.append(f"{name}: {kind(op, name, parameter)}{default}")
+    return definition(op, parts, "Tensor", indent)
+
+
+def definition(name, parts, result, indent):
+    line = f"{indent}def {name}({', '.join(parts)}) -> {result}: ..."
     if len(line) <= 120:
         return line
     rows = "".join(f"\n{indent}    {part}," for part in parts)
-    return f"{indent}def {op}({rows}\n{indent}) -> Tensor: ..."
+    return f"{indent}def {name}({rows}\n{indent}) -> {result}: ..."
+
+
+def recorded(name, op):
+    """The definitions of an operation in Pipeline: behind a value, and with all operands where there is none."""
+    parts = []
+    for parameter in inspect.signature(getattr(adead.Context, op)).parameters.values():
+        if parameter.name != "self":
+            default = " = None" if parameter.default is None else ""
+            parts.append(f"{parameter.name}: {kind(op, parameter.name, parameter, '_Recorded')}{default}")
+    if op == "concat":
+        return definition(name, ["self", *parts], "Pipeline", "    ")
+    forms = [["self", *parts[1:]], ["self", *parts]]
+    return "\n".join("    @overload\n" + definition(name, form, "Pipeline", "    ") for form in forms)
 
 
 def functions(owner, indent=""):
@@ -91,6 +113,7 @@ def stub():
         "# words:\n": words + "\n",
         "# errors:\n": errors(),
         "    # operations: Tensor\n": functions(adead.Tensor, "    ") + "\n",
+        "    # operations: Pipeline\n": "\n".join(recorded(*names) for names in PIPELINE) + "\n",
         "    # operations: Context\n": functions(adead.Context, "    ") + "\n",
         "# operations: module\n": functions(adead) + "\n",
     }

@@ -57,6 +57,7 @@ def made():
     buffer = ctx.buffer(tensor)
     stream = ctx.stream()
     allocator = adead.DeterministicAllocator(64, 10)
+    pipeline = ctx.pipeline().relu(tensor)
     return [
         adead,
         ctx,
@@ -64,6 +65,10 @@ def made():
         ctx.pack(tensor),
         buffer,
         buffer.view(shape=4),
+        ctx.pipeline(),
+        pipeline,
+        pipeline.value,
+        pipeline.compile(),
         stream,
         stream.event(),
         stream.download(buffer),

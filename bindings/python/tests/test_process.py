@@ -258,6 +258,13 @@ def test_a_hundred_thousand_cycles_leave_memory_flat():
         if i % 10 == 0:
             pickle.loads(pickle.dumps(t, 5))
             ctx.pack(t)
+            pipeline = ctx.pipeline().input((2, 2)).matmul(t).relu()
+            pipeline.switch(pipeline.value).add(array[:2, :2]).compile()(t)
+            ctx.pipeline().matmul(t, t).softmax().execute()
+            try:
+                pipeline.matmul(array)
+            except adead.ShapeMismatchError:
+                pass
             ctx.stream().event()
             ctx.explain("matmul", [t, t])
             adead.DeterministicAllocator(64, 16).alloc(100)

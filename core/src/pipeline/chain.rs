@@ -45,6 +45,23 @@ impl Pipeline {
         }
     }
 
+    /// An operation on tensors, which become constants, and values, in the operation's order. Where it is refused, nothing is
+    /// recorded.
+    pub fn record(&mut self, op: Op, attrs: &Attrs, operands: &[Option<Operand<'_>>]) -> Result<Value> {
+        let before = self.graph.nodes.len();
+        let mut values = Vec::with_capacity(operands.len());
+        let result = (|| {
+            for operand in operands {
+                values.push(operand.map(|operand| self.operand(operand)).transpose()?);
+            }
+            self.op(op, attrs, &values)
+        })();
+        if result.is_err() {
+            self.graph.nodes.truncate(before);
+        }
+        result
+    }
+
     /// A chain that begins with a value or a tensor.
     pub fn begin<'a>(mut self, operand: impl Into<Operand<'a>>) -> Chain {
         let value = self.operand(operand.into());
@@ -129,11 +146,9 @@ impl Chain {
     /// Any operation: its first operand is the chain's value, `operands` are those behind it.
     pub fn then(self, op: Op, attrs: &Attrs, operands: &[Option<Operand<'_>>]) -> Chain {
         let state = self.state.and_then(|(mut pipeline, value)| {
-            let mut values = vec![Some(value)];
-            for operand in operands {
-                values.push(operand.map(|operand| pipeline.operand(operand)).transpose()?);
-            }
-            let value = pipeline.op(op, attrs, &values)?;
+            let mut all = vec![Some(Operand::Value(value))];
+            all.extend_from_slice(operands);
+            let value = pipeline.record(op, attrs, &all)?;
             Ok((pipeline, value))
         });
         Chain { state }

@@ -1,7 +1,7 @@
 //! A compiled pipeline as a text and as a picture.
 
 use super::compiled::Compiled;
-use super::fuse::{Link, Step};
+use super::fuse::Step;
 use super::graph::Source;
 use super::plan::Place;
 use std::fmt::{self, Write};
@@ -15,10 +15,11 @@ fn name(step: &Step, to: &mut dyn Write) -> fmt::Result {
 /// What a step reads, each value once, without what it makes itself.
 fn read(step: &Step) -> Vec<u32> {
     let mut nodes = Vec::new();
-    let all = |link: &Link| link.operands.clone().into_iter().flatten();
-    for node in step.links.iter().flat_map(all) {
-        if !nodes.contains(&node) && !step.nodes.contains(&node) {
-            nodes.push(node);
+    for link in &step.links {
+        for &node in link.operands.iter().flatten() {
+            if !nodes.contains(&node) && !step.nodes.contains(&node) {
+                nodes.push(node);
+            }
         }
     }
     nodes

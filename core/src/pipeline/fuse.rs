@@ -6,7 +6,6 @@ use crate::command::Meta;
 use crate::contract::{Activation, GeluForm};
 use crate::dtype::DType;
 use crate::ops::{Attrs, Family, Op};
-use smallvec::SmallVec;
 
 /// An operation of a step.
 #[derive(Clone)]
@@ -15,7 +14,7 @@ pub(super) struct Link {
     pub attrs: Attrs,
     pub operands: Operands,
     /// What was recorded of it: more than one where operations were folded into it.
-    pub recorded: SmallVec<[Op; 4]>,
+    pub recorded: Vec<Op>,
 }
 
 /// Operations that are done as one: a single one, or a run of elementwise ones, each of which works in place on the result of
@@ -106,8 +105,7 @@ pub(super) fn steps(graph: &Graph) -> Vec<Step> {
         if uses[i] == 0 {
             continue;
         }
-        let link =
-            || Link { op: *op, attrs: *attrs, operands: operands.clone(), recorded: SmallVec::from_elem(*op, 1) };
+        let link = || Link { op: *op, attrs: *attrs, operands: operands.clone(), recorded: vec![*op] };
         let mut joined = None;
         for (at, operand) in operands.iter().enumerate().take(2) {
             // Only what nobody else sees, and in the same shape: a result that is repeated is needed as it was.

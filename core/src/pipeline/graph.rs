@@ -8,7 +8,6 @@ use crate::error::{Result, fail};
 use crate::ops::{Attrs, Op};
 use crate::shape::Shape;
 use crate::tensor::Tensor;
-use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -40,7 +39,7 @@ pub struct Pipeline {
 }
 
 /// Operands by their nodes.
-pub(super) type Operands = SmallVec<[Option<u32>; 4]>;
+pub(super) type Operands = Vec<Option<u32>>;
 
 /// Values in the order of their making, and which of them are results.
 #[derive(Clone, Default)]
@@ -242,7 +241,7 @@ impl Pipeline {
         }
         let (graph, tensors) = graph.abstracted();
         let compiled: Arc<Compiled> = context.pipelines().get(&context, graph)?;
-        let tensors: SmallVec<[&Tensor; 8]> = tensors.iter().collect();
+        let tensors: Vec<&Tensor> = tensors.iter().collect();
         compiled.run(&tensors)
     }
 }

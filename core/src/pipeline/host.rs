@@ -113,7 +113,7 @@ impl Host {
             many = vec![Meta::scalar(); link.operands.len()];
             &mut many
         };
-        let mut offsets = smallvec::SmallVec::<[usize; 8]>::new();
+        let mut offsets = Vec::with_capacity(link.operands.len());
         for (meta, operand) in metas.iter_mut().zip(&link.operands) {
             let (own, offset) = operand.map_or(Ok((Meta::scalar(), 0)), described)?;
             meta.assign(&own);

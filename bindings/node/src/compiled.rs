@@ -1,0 +1,155 @@
+//! Compiled pipelines.
+
+use crate::args::each;
+use crate::error::guard;
+use crate::hardware::DeviceInfo;
+use crate::pipeline::dims;
+use crate::run::optional_signal;
+use crate::task::{Job, promise_with};
+use crate::tensor::{Value, make, tensor_of};
+use adead::{Meta, Result, Tensor, pipeline};
+use napi::bindgen_prelude::{AsyncTask, FromNapiValue, ObjectFinalize, ToNapiValue, Unknown};
+use napi::{Env, sys};
+use napi_derive::napi;
+use std::sync::Arc;
+
+/// What a tensor is, without its elements.
+#[napi(object)]
+pub struct TensorType {
+    /// The type of its elements.
+    #[napi(ts_type = "DType")]
+    pub dtype: String,
+    /// Its dimensions.
+    pub dims: Vec<f64>,
+}
+
+impl From<&Meta> for TensorType {
+    fn from(meta: &Meta) -> TensorType {
+        TensorType { dtype: meta.dtype.name().into(), dims: dims(meta) }
+    }
+}
+
+/// A pipeline that was compiled, to be run any number of times.
+#[napi(custom_finalize)]
+pub struct Compiled {
+    inner: Arc<pipeline::Compiled>,
+}
+
+impl Compiled {
+    /// An object of one, whose memory V8 is told of.
+    pub fn new(env: Env, compiled: pipeline::Compiled) -> napi::Result<Compiled> {
+        env.adjust_external_memory(compiled.memory() as i64)?;
+        Ok(Compiled { inner: Arc::new(compiled) })
+    }
+}
+
+impl ObjectFinalize for Compiled {
+    fn finalize(self, env: Env) -> napi::Result<()> {
+        env.adjust_external_memory(-(self.inner.memory() as i64)).map(|_| ())
+    }
+}
+
+/// A tensor, or several in an array.
+pub struct Inputs(Vec<Tensor>);
+
+impl FromNapiValue for Inputs {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Inputs> {
+        if let Some(tensor) = tensor_of(env, value) {
+            return Ok(Inputs(vec![tensor]));
+        }
+        let mut tensors = Vec::new();
+        each(env, value, |element| {
+            // SAFETY: a value of this environment.
+            tensors.push(unsafe { Value::from_napi_value(env, element) }?.0);
+            Ok(())
+        })?;
+        Ok(Inputs(tensors))
+    }
+}
+
+/// The same as results.
+pub struct Outputs(pub Vec<Tensor>);
+
+impl ToNapiValue for Outputs {
+    unsafe fn to_napi_value(env: sys::napi_env, Outputs(mut tensors): Outputs) -> napi::Result<sys::napi_value> {
+        if tensors.len() == 1 {
+            return make(env, tensors.remove(0));
+        }
+        let tensors = tensors.into_iter().map(Value).collect();
+        // SAFETY: the environment of this call.
+        unsafe { Vec::<Value>::to_napi_value(env, tensors) }
+    }
+}
+
+fn run(compiled: &pipeline::Compiled, inputs: Option<Inputs>) -> Result<Vec<Tensor>> {
+    let inputs = inputs.map_or(Vec::new(), |inputs| inputs.0);
+    compiled.run(&inputs.iter().collect::<Vec<_>>())
+}
+
+#[napi]
+impl Compiled {
+    /// Typed in `tensor.d.ts`, as is the next.
+    #[napi(skip_typescript)]
+    pub fn run(&self, env: Env, inputs: Option<Inputs>) -> napi::Result<Outputs> {
+        guard(env, || run(&self.inner, inputs)).map(Outputs)
+    }
+
+    #[napi(skip_typescript)]
+    pub fn run_async(
+        &self,
+        env: Env,
+        inputs: Option<Inputs>,
+        options: Option<Unknown<'_>>,
+    ) -> napi::Result<AsyncTask<Job>> {
+        let (signal, compiled) = (optional_signal(env, options.as_ref())?, self.inner.clone());
+        Ok(promise_with(Ok(move || run(&compiled, inputs)), |_, tensors| Ok(Outputs(tensors)), signal))
+    }
+
+    /// The device that it runs on.
+    #[napi(getter)]
+    pub fn device(&self) -> DeviceInfo {
+        self.inner.device().into()
+    }
+
+    /// What its inputs must be, in order.
+    #[napi(getter)]
+    pub fn inputs(&self) -> Vec<TensorType> {
+        self.inner.inputs().iter().map(TensorType::from).collect()
+    }
+
+    /// What its outputs are, in order.
+    #[napi(getter)]
+    pub fn outputs(&self) -> Vec<TensorType> {
+        self.inner.outputs().iter().map(TensorType::from).collect()
+    }
+
+    /// Steps that it takes: kernels, where a step needs no more than one.
+    #[napi(getter)]
+    pub fn steps(&self) -> f64 {
+        self.inner.steps() as f64
+    }
+
+    /// Operations that were recorded and are needed.
+    #[napi(getter)]
+    pub fn operations(&self) -> f64 {
+        self.inner.operations() as f64
+    }
+
+    /// Bytes of the memory that intermediate values share, on a GPU with inputs and outputs.
+    #[napi(getter)]
+    pub fn memory(&self) -> f64 {
+        self.inner.memory() as f64
+    }
+
+    /// The plan as a graph in the DOT language, which Graphviz draws.
+    #[napi]
+    pub fn to_dot(&self, env: Env) -> napi::Result<String> {
+        guard(env, || Ok(self.inner.to_dot()))
+    }
+
+    /// The plan, a line for each step.
+    #[napi(js_name = "toString")]
+    pub fn text(&self, env: Env) -> napi::Result<String> {
+        guard(env, || Ok(self.inner.to_string()))
+    }
+}

@@ -1,0 +1,285 @@
+//! Fused pipelines: operations that are recorded and run as a whole. Their methods are in `operations.js`, which is generated
+//! from the op table; they all come here with the operation's number.
+
+use crate::args::{Dims, List, Of, Text, named};
+use crate::compiled::{Compiled, Outputs};
+use crate::error::{fail, guard, refused};
+use crate::options::read;
+use crate::run::{operation, optional_signal};
+use crate::task::{Job, promise_with};
+use crate::tensor::{Value as Given, dtype, tensor_of};
+use adead::{Meta, Op, Result, Tensor, pipeline};
+use napi::bindgen_prelude::{AsyncTask, FromNapiValue, Unknown};
+use napi::{Env, JsValue, sys};
+use napi_derive::napi;
+use smallvec::SmallVec;
+use std::cell::RefCell;
+use std::ptr::null_mut;
+
+/// The dimensions of a value.
+pub fn dims(meta: &Meta) -> Vec<f64> {
+    meta.shape.dims().iter().map(|&dim| dim as f64).collect()
+}
+
+/// A value of a pipeline: what an input, a constant or an operation gives when it runs. `Pipeline.value` is one.
+#[napi]
+pub struct Value {
+    inner: pipeline::Value,
+    meta: Meta,
+}
+
+#[napi]
+impl Value {
+    /// Its dimensions.
+    #[napi(getter)]
+    pub fn dims(&self) -> Vec<f64> {
+        dims(&self.meta)
+    }
+
+    /// The type of its elements.
+    #[napi(getter, ts_return_type = "DType")]
+    pub fn dtype(&self) -> &'static str {
+        self.meta.dtype.name()
+    }
+
+    /// It in words.
+    #[napi]
+    #[allow(clippy::inherent_to_string, reason = "JavaScript's toString")]
+    pub fn to_string(&self) -> String {
+        format!("Value({:?})", self.meta)
+    }
+}
+
+/// How a context's cache of compiled pipelines was used.
+#[napi(object)]
+pub struct PipelineCache {
+    /// Pipelines in it.
+    pub entries: f64,
+    /// Pipelines that it holds at most; the one that was not used for longest goes first.
+    pub most: f64,
+    /// Executions that found theirs.
+    pub hits: f64,
+    /// Executions that compiled theirs.
+    pub misses: f64,
+}
+
+impl From<pipeline::CacheUse> for PipelineCache {
+    fn from(used: pipeline::CacheUse) -> PipelineCache {
+        PipelineCache {
+            entries: used.entries as f64,
+            most: used.most as f64,
+            hits: used.hits as f64,
+            misses: used.misses as f64,
+        }
+    }
+}
+
+/// Operations that are recorded, each on the result of the one before it, to be run as a whole: `Context.pipeline` begins one.
+///
+/// Each operation is a method, with the operands and options of the context's method. The pipeline's value is its first
+/// operand, and its result is the value from then on; only where there is no value yet, all operands are given. A call that
+/// fails changes nothing.
+#[napi]
+pub struct Pipeline {
+    state: RefCell<State>,
+}
+
+struct State {
+    pipeline: pipeline::Pipeline,
+    /// What the next operation takes.
+    value: Option<pipeline::Value>,
+    /// Whether `output` has named what comes out.
+    named: bool,
+}
+
+impl State {
+    fn current(&self) -> Result<pipeline::Value> {
+        match self.value {
+            Some(value) => Ok(value),
+            None => fail!(InvalidArgument, "the pipeline has no value yet: it begins with an input or an operation"),
+        }
+    }
+}
+
+impl Pipeline {
+    /// One without operations.
+    pub fn new(context: &adead::Context) -> Pipeline {
+        Pipeline { state: RefCell::new(State { pipeline: context.pipeline(), value: None, named: false }) }
+    }
+
+    /// Goes on from what `next` gives. No JavaScript runs meanwhile.
+    fn advance(&self, env: Env, next: impl FnOnce(&mut State) -> Result<pipeline::Value>) -> napi::Result<()> {
+        guard(env, || {
+            let state = &mut *self.state.borrow_mut();
+            state.value = Some(next(state)?);
+            Ok(())
+        })
+    }
+
+    /// A copy to run, whose value comes out where nothing else was named.
+    fn finished(&self, env: Env) -> napi::Result<pipeline::Pipeline> {
+        guard(env, || {
+            let state = self.state.borrow();
+            let mut pipeline = state.pipeline.clone();
+            if let (false, Some(value)) = (state.named, state.value) {
+                pipeline.output(value)?;
+            }
+            Ok(pipeline)
+        })
+    }
+}
+
+#[napi]
+impl Pipeline {
+    /// Goes on from a tensor that each run of what is compiled is given, in the order of these calls. The dtype is f32 unless
+    /// it is said.
+    #[napi(ts_args_type = "dims: readonly number[], dtype?: DType", ts_return_type = "this")]
+    pub fn input(&self, env: Env, dims: Dims, dtype: Option<Text>) -> napi::Result<()> {
+        self.advance(env, |state| {
+            let dtype = dtype.map(|name| self::dtype(&name)).transpose()?.unwrap_or_default();
+            state.pipeline.input(dtype, &dims)
+        })
+    }
+
+    /// Goes on from a tensor that is the same in each run, such as weights.
+    #[napi(ts_args_type = "tensor: Tensor", ts_return_type = "this")]
+    pub fn constant(&self, env: Env, tensor: Given) -> napi::Result<()> {
+        self.advance(env, |state| state.pipeline.constant(&tensor.0))
+    }
+
+    /// The value's elements in another shape of as many.
+    #[napi(ts_args_type = "dims: readonly number[]", ts_return_type = "this")]
+    pub fn reshape(&self, env: Env, dims: Dims) -> napi::Result<()> {
+        self.advance(env, |state| state.pipeline.reshape(state.current()?, &dims))
+    }
+
+    /// Goes on from an earlier value of this pipeline.
+    #[napi(ts_args_type = "value: Value", ts_return_type = "this")]
+    pub fn switch(&self, env: Env, value: Of<Value>) -> napi::Result<()> {
+        self.advance(env, |state| state.pipeline.operand(value.inner.into()))
+    }
+
+    /// Says that the value comes out, in the order of these calls. Without any, the value that is there in the end does.
+    #[napi(ts_return_type = "this")]
+    pub fn output(&self, env: Env) -> napi::Result<()> {
+        self.advance(env, |state| {
+            let value = state.current()?;
+            state.pipeline.output(value)?;
+            state.named = true;
+            Ok(value)
+        })
+    }
+
+    /// The value that the next operation takes, to be used again further on.
+    #[napi(getter)]
+    pub fn value(&self, env: Env) -> napi::Result<Value> {
+        guard(env, || {
+            let state = self.state.borrow();
+            let inner = state.current()?;
+            Ok(Value { inner, meta: state.pipeline.meta(inner)? })
+        })
+    }
+
+    /// Plans what is recorded so far for the device that takes least.
+    #[napi]
+    pub fn compile(&self, env: Env) -> napi::Result<Compiled> {
+        let pipeline = self.finished(env)?;
+        let compiled = guard(env, || pipeline.compile())?;
+        Compiled::new(env, compiled)
+    }
+
+    /// `compile` on another thread.
+    #[napi(ts_args_type = "options?: Abortable", ts_return_type = "Promise<Compiled>")]
+    pub fn compile_async(&self, env: Env, options: Option<Unknown<'_>>) -> napi::Result<AsyncTask<Job>> {
+        let (signal, pipeline) = (optional_signal(env, options.as_ref())?, self.finished(env)?);
+        Ok(promise_with(Ok(move || pipeline.compile()), Compiled::new, signal))
+    }
+
+    /// Typed in `tensor.d.ts`, as is the next.
+    #[napi(skip_typescript)]
+    pub fn execute(&self, env: Env) -> napi::Result<Outputs> {
+        let pipeline = self.finished(env)?;
+        guard(env, || pipeline.execute()).map(Outputs)
+    }
+
+    #[napi(skip_typescript)]
+    pub fn execute_async(&self, env: Env, options: Option<Unknown<'_>>) -> napi::Result<AsyncTask<Job>> {
+        let (signal, pipeline) = (optional_signal(env, options.as_ref())?, self.finished(env)?);
+        Ok(promise_with(Ok(move || pipeline.execute()), |_, tensors| Ok(Outputs(tensors)), signal))
+    }
+
+    /// It in words.
+    #[napi]
+    #[allow(clippy::inherent_to_string, reason = "JavaScript's toString")]
+    pub fn to_string(&self) -> String {
+        let state = self.state.borrow();
+        let meta = state.value.and_then(|value| state.pipeline.meta(value).ok());
+        meta.map_or_else(|| "Pipeline()".into(), |meta| format!("Pipeline({meta:?})"))
+    }
+}
+
+/// An operand of a pipeline's operation.
+enum Recorded {
+    Tensor(Tensor),
+    Value(pipeline::Value),
+}
+
+impl Recorded {
+    fn of(env: sys::napi_env, value: sys::napi_value) -> Option<Recorded> {
+        if let Some(tensor) = tensor_of(env, value) {
+            return Some(Recorded::Tensor(tensor));
+        }
+        // SAFETY: a value of this environment.
+        let value = unsafe { Of::<Value>::from_napi_value(env, value) }.ok()?;
+        Some(Recorded::Value(value.inner))
+    }
+
+    fn operand(&self) -> pipeline::Operand<'_> {
+        match self {
+            Recorded::Tensor(tensor) => pipeline::Operand::Tensor(tensor),
+            Recorded::Value(value) => pipeline::Operand::Value(*value),
+        }
+    }
+}
+
+/// The method of a pipeline that is the operation of that number.
+#[napi(skip_typescript)]
+pub fn pipeline_record(env: Env, pipeline: Of<Pipeline>, op: f64, arguments: List<Unknown<'_>>) -> napi::Result<()> {
+    let op = guard(env, || operation(op))?;
+    let arguments: SmallVec<[sys::napi_value; 8]> = arguments.0.iter().map(JsValue::raw).collect();
+    let current = pipeline.state.borrow().value;
+    let before = usize::from(current.is_some());
+    let wanted = wanted(op, before);
+    let (given, options) = arguments.split_at(wanted.min(arguments.len()));
+    let options = options.first().copied().unwrap_or(null_mut());
+    if arguments.len() > wanted + 1 || (!options.is_null() && Recorded::of(env.raw(), options).is_some()) {
+        let text = format!("{op}: operands and options are {wanted} and one here, {} were given", arguments.len());
+        return Err(refused(env.raw(), &text));
+    }
+    let mut operands: SmallVec<[Option<Recorded>; 5]> =
+        current.map(|value| Some(Recorded::Value(value))).into_iter().collect();
+    let attrs = read(env.raw(), op, before, given, options, &mut |at, name, value| {
+        let Some(operand) = Recorded::of(env.raw(), value) else {
+            let (name, what) = (name.trim_end_matches(['?', '*']), named(env.raw(), value));
+            let text = format!("{op}: operand {at}, {name}, is no Tensor and no Value but {what}");
+            return Err(refused(env.raw(), &text));
+        };
+        while operands.len() <= at {
+            operands.push(None);
+        }
+        operands[at] = Some(operand);
+        Ok(())
+    })?;
+    let operands: SmallVec<[_; 5]> = operands.iter().map(|operand| operand.as_ref().map(Recorded::operand)).collect();
+    pipeline.advance(env, |state| state.pipeline.record(op, &attrs, &operands))
+}
+
+/// The arguments that are an operation's operands, where `before` ones are there already.
+fn wanted(op: Op, before: usize) -> usize {
+    let operands = op.info().operands;
+    // An operand that repeats is an array.
+    if operands[0].ends_with('*') {
+        return 1;
+    }
+    operands.iter().filter(|name| !name.ends_with('?')).count() - before
+}

@@ -1,0 +1,126 @@
+//! Every operation of core's table as a function of the module and a method of contexts, of tensors and of pipelines.
+//!
+//! They are made of the table when the module is: an operation that core gets is there without a line here. They are plain
+//! fast calls ("vectorcall") with one body rather than a hundred of PyO3's: smaller, and faster to call.
+
+use crate::context::PyContext;
+use crate::operations::{Place, call, parameters, repeats};
+use crate::pipeline::PyPipeline;
+use crate::tensor::PyTensor;
+use adead::{Op, OpInfo};
+use pyo3::ffi::{self, PyObject};
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+use std::ffi::{CString, c_void};
+
+/// A function for Python: operation `OP` of the table at place `PLACE`.
+unsafe extern "C" fn function<const OP: usize, const PLACE: u8>(
+    object: *mut PyObject,
+    arguments: *const *mut PyObject,
+    count: isize,
+    names: *mut PyObject,
+) -> *mut PyObject {
+    let place = [Place::Module, Place::Context, Place::Tensor, Place::Pipeline][PLACE as usize];
+    // SAFETY: Python calls it as it was declared; only numbers of the table are given out. With names, `count` is of the
+    // positional arguments only.
+    unsafe {
+        let named = if names.is_null() { 0 } else { ffi::PyTuple_Size(names) };
+        call(Op::ALL[OP], place, object, arguments, count + named, names)
+    }
+}
+
+type Function = unsafe extern "C" fn(*mut PyObject, *const *mut PyObject, isize, *mut PyObject) -> *mut PyObject;
+
+/// The functions of a place, by operation.
+struct Functions<const PLACE: u8>;
+
+macro_rules! functions {
+    ($($number:literal)*) => {
+        impl<const PLACE: u8> Functions<PLACE> {
+            const ALL: &'static [Function] = &[$(function::<$number, PLACE>,)*];
+        }
+    };
+}
+
+// One for each operation, and some for those to come: what is beyond the table is never given out.
+functions!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39);
+const _: () = assert!(Functions::<0>::ALL.len() >= Op::ALL.len(), "give functions! some more numbers");
+
+/// The signature of an operation, as `inspect` and the stubs read it.
+fn signature(name: &str, info: &'static OpInfo, place: Place) -> String {
+    let mut text = format!("{name}(");
+    if place == Place::Module {
+        text.push_str("$module, /");
+    } else {
+        text.push_str("$self, /");
+    }
+    // A pipeline's first operation alone names what the others have before them.
+    let has_first = place == Place::Tensor || (place == Place::Pipeline && !info.operands[0].ends_with('*'));
+    let skipped = usize::from(has_first);
+    let last_needed = info.operands.iter().rposition(|name| !name.ends_with('?')).unwrap_or_default();
+    for (i, (name, is_operand)) in parameters(info).enumerate().skip(skipped) {
+        let needed = is_operand && i <= last_needed;
+        text.push_str(", ");
+        text.push_str(name);
+        text.push_str(if needed { "" } else { "=None" });
+    }
+    text.push(')');
+    text
+}
+
+/// A definition for Python, which is there as long as the process.
+fn definition(name: &str, op: Op, place: Place, functions: &[Function]) -> PyResult<*mut ffi::PyMethodDef> {
+    let (name, doc) = (CString::new(name)?, CString::new(documentation(name, op, place))?);
+    Ok(Box::leak(Box::new(ffi::PyMethodDef {
+        ml_name: name.into_raw(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: functions[op as usize] },
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+        ml_doc: doc.into_raw(),
+    })))
+}
+
+fn documentation(name: &str, op: Op, place: Place) -> String {
+    let info = op.info();
+    let what = match place {
+        Place::Module => "on the default context",
+        Place::Context => "on this context",
+        Place::Tensor => "of this tensor on the default context",
+        Place::Pipeline => "of the pipeline's value, which it then is; before there is one, all operands are named",
+    };
+    format!("{}\n--\n\nThe operation {} {what}: docs/operations.md.", signature(name, info, place), info.name)
+}
+
+/// Adds the functions to the module and the methods to the classes.
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let tensors = py.get_type::<PyTensor>();
+    PyTensor::remember(&tensors);
+    let contexts = py.get_type::<PyContext>();
+    let pipelines = py.get_type::<PyPipeline>();
+    let method = |class: &Bound<'_, PyType>, name: &str, op: Op, place: Place, functions: &[Function]| {
+        let def = definition(name, op, place, functions)?;
+        // SAFETY: definitions stay; the result is a new reference or NULL with an exception.
+        let method = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyDescr_NewMethod(class.as_type_ptr(), def))? };
+        class.setattr(name, method)
+    };
+    for &op in Op::ALL {
+        let name = module.name()?;
+        // SAFETY: as above.
+        let function = unsafe {
+            let def = definition(op.name(), op, Place::Module, Functions::<0>::ALL)?;
+            Bound::from_owned_ptr_or_err(py, ffi::PyCFunction_NewEx(def, module.as_ptr(), name.as_ptr()))?
+        };
+        module.add(op.name(), function)?;
+        method(&contexts, op.name(), op, Place::Context, Functions::<1>::ALL)?;
+        // Its first operand is one of several.
+        if !repeats(op) {
+            method(&tensors, op.name(), op, Place::Tensor, Functions::<2>::ALL)?;
+        }
+        method(&pipelines, op.name(), op, Place::Pipeline, Functions::<3>::ALL)?;
+    }
+    // The sum that a product does itself, as core's chains call it.
+    method(&pipelines, "bias", Op::Add, Place::Pipeline, Functions::<3>::ALL)?;
+    // `ml_meth` is a union: a wrong size of it would be a wrong call.
+    const _: () = assert!(size_of::<ffi::PyMethodDefPointer>() == size_of::<*mut c_void>());
+    Ok(())
+}

@@ -1,0 +1,319 @@
+//! Fused pipelines: operations that are recorded and run as a whole. Their methods are made in `methods.rs`.
+
+use crate::contents::{dimensions, dtype_named};
+use crate::device::PyDevice;
+use crate::errors::{Result, detached, fail, guard};
+use crate::operations::Objects;
+use crate::tensor::PyTensor;
+use crate::values;
+use adead::pipeline::{CacheUse, Compiled, Operand, Pipeline, Value};
+use adead::{Attrs, Context, Meta, Op, Tensor};
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use smallvec::SmallVec;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A value of a pipeline: what an input, a constant or an operation gives when it runs. `Pipeline.value` is one.
+#[pyclass(frozen, module = "adead", name = "Value")]
+pub struct PyValue {
+    value: Value,
+    meta: Meta,
+}
+
+#[pymethods]
+impl PyValue {
+    /// The dimensions.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.meta.shape.dims())
+    }
+
+    /// The dtype of its elements.
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        self.meta.dtype.name()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Value({:?})", self.meta)
+    }
+}
+
+/// Operations that are recorded, each on the result of the one before it, to be run as a whole: `Context.pipeline` begins one.
+///
+/// Each operation is a method, with the parameters of the context's method. The pipeline's value is its first operand, and its
+/// result is the value from then on; only where there is no value yet, all operands are named. Operands are values of this
+/// pipeline, and tensors and arrays, which are constants. A call that fails changes nothing.
+#[pyclass(frozen, module = "adead", name = "Pipeline")]
+pub struct PyPipeline(Mutex<State>);
+
+struct State {
+    pipeline: Pipeline,
+    /// What the next operation takes.
+    value: Option<Value>,
+    /// Whether `output` has named what comes out.
+    named: bool,
+}
+
+impl State {
+    fn current(&self) -> Result<Value> {
+        match self.value {
+            Some(value) => Ok(value),
+            None => fail!(InvalidArgument, "the pipeline has no value yet: it begins with an input or an operation"),
+        }
+    }
+}
+
+impl PyPipeline {
+    /// One without operations.
+    pub fn new(ctx: &Context) -> PyPipeline {
+        PyPipeline(Mutex::new(State { pipeline: ctx.pipeline(), value: None, named: false }))
+    }
+
+    /// Nothing of Python's runs while it is locked.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its value as an object, if there is one.
+    pub fn current<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
+        let value = {
+            let state = self.lock();
+            let Some(value) = state.value else { return Ok(None) };
+            PyValue { value, meta: state.pipeline.meta(value)? }
+        };
+        Ok(Some(Bound::new(py, value)?.into_any()))
+    }
+
+    /// Records an operation on operands in its order.
+    pub fn record(&self, op: Op, objects: &Objects<'_>, attrs: impl FnOnce() -> Result<Attrs>) -> Result<()> {
+        let given = objects.iter().map(|object| object.as_ref().map_or(Ok(Given::Absent), Given::new));
+        let given: SmallVec<[Given; 5]> = given.collect::<Result<_>>()?;
+        let operands: SmallVec<[Option<Operand<'_>>; 5]> = given.iter().map(Given::operand).collect();
+        let attrs = attrs()?;
+        self.advance(|pipeline| pipeline.record(op, &attrs, &operands))
+    }
+
+    /// Goes on from what `next` gives.
+    fn advance(&self, next: impl FnOnce(&mut Pipeline) -> adead::Result<Value>) -> Result<()> {
+        let mut state = self.lock();
+        state.value = Some(next(&mut state.pipeline)?);
+        Ok(())
+    }
+
+    /// A copy to run, whose value comes out where nothing else was named.
+    fn finished(&self) -> Result<Pipeline> {
+        let state = self.lock();
+        let mut pipeline = state.pipeline.clone();
+        if let (false, Some(value)) = (state.named, state.value) {
+            pipeline.output(value)?;
+        }
+        Ok(pipeline)
+    }
+}
+
+/// An operand of a pipeline's operation.
+enum Given {
+    Absent,
+    Value(Value),
+    Tensor(Tensor),
+}
+
+impl Given {
+    fn new(object: &Bound<'_, PyAny>) -> Result<Given> {
+        if let Ok(value) = object.cast::<PyValue>() {
+            return Ok(Given::Value(value.get().value));
+        }
+        match values::Operand::new(object)? {
+            values::Operand::Absent => Ok(Given::Absent),
+            operand => Ok(Given::Tensor(operand.tensor()?)),
+        }
+    }
+
+    fn operand(&self) -> Option<Operand<'_>> {
+        match self {
+            Given::Absent => None,
+            Given::Value(value) => Some(Operand::Value(*value)),
+            Given::Tensor(tensor) => Some(Operand::Tensor(tensor)),
+        }
+    }
+}
+
+#[pymethods]
+impl PyPipeline {
+    /// Goes on from a tensor that each run of what is compiled is given, in the order of these calls.
+    #[pyo3(signature = (shape, dtype=None))]
+    fn input<'py>(
+        slf: Bound<'py, PyPipeline>,
+        shape: &Bound<'py, PyAny>,
+        dtype: Option<&str>,
+    ) -> Result<Bound<'py, PyPipeline>> {
+        let (dtype, dims) = (dtype_named(dtype)?.unwrap_or_default(), dimensions(shape)?);
+        slf.get().advance(|pipeline| pipeline.input(dtype, &dims))?;
+        Ok(slf)
+    }
+
+    /// Goes on from a tensor that is the same in each run.
+    fn constant<'py>(slf: Bound<'py, PyPipeline>, tensor: &Bound<'py, PyAny>) -> Result<Bound<'py, PyPipeline>> {
+        let tensor = values::Operand::new(tensor)?.tensor()?;
+        slf.get().advance(|pipeline| pipeline.constant(&tensor))?;
+        Ok(slf)
+    }
+
+    /// The value's elements in another shape of as many.
+    #[pyo3(signature = (*shape))]
+    fn reshape<'py>(slf: Bound<'py, PyPipeline>, shape: &Bound<'py, PyTuple>) -> Result<Bound<'py, PyPipeline>> {
+        let dims = match shape.len() {
+            1 => dimensions(&shape.get_item(0)?)?,
+            _ => dimensions(shape)?,
+        };
+        {
+            let mut state = slf.get().lock();
+            let value = state.current()?;
+            state.value = Some(state.pipeline.reshape(value, &dims)?);
+        }
+        Ok(slf)
+    }
+
+    /// Goes on from an earlier value of this pipeline.
+    fn switch<'py>(slf: Bound<'py, PyPipeline>, value: &Bound<'py, PyValue>) -> Result<Bound<'py, PyPipeline>> {
+        slf.get().advance(|pipeline| pipeline.operand(Operand::Value(value.get().value)))?;
+        Ok(slf)
+    }
+
+    /// Says that the value comes out, in the order of these calls. Without any, the value that is there in the end does.
+    fn output(slf: Bound<'_, PyPipeline>) -> Result<Bound<'_, PyPipeline>> {
+        {
+            let mut state = slf.get().lock();
+            let value = state.current()?;
+            state.pipeline.output(value)?;
+            state.named = true;
+        }
+        Ok(slf)
+    }
+
+    /// The value that the next operation takes, to be used again further on.
+    #[getter]
+    fn value(&self) -> Result<PyValue> {
+        let state = self.lock();
+        let value = state.current()?;
+        Ok(PyValue { value, meta: state.pipeline.meta(value)? })
+    }
+
+    /// Plans what is recorded so far for the device that takes least.
+    fn compile(&self, py: Python<'_>) -> Result<PyCompiled> {
+        let pipeline = self.finished()?;
+        Ok(PyCompiled(detached(py, || pipeline.compile())?))
+    }
+
+    /// Runs what is recorded so far, which has no inputs: its output, a tuple of several.
+    fn execute<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        let pipeline = self.finished()?;
+        outputs(py, detached(py, || pipeline.execute())?)
+    }
+
+    fn __repr__(&self) -> Result<String> {
+        let state = self.lock();
+        match state.value {
+            Some(value) => Ok(format!("Pipeline({:?})", state.pipeline.meta(value)?)),
+            None => Ok("Pipeline()".into()),
+        }
+    }
+}
+
+/// A compiled pipeline, which runs any number of times. Threads may share it.
+#[pyclass(frozen, module = "adead", name = "Compiled")]
+pub struct PyCompiled(Compiled);
+
+#[pymethods]
+impl PyCompiled {
+    /// Runs it on its inputs, in the order in which they were asked for: its output, a tuple of several.
+    #[pyo3(signature = (*inputs))]
+    fn run<'py>(&self, py: Python<'py>, inputs: &Bound<'py, PyTuple>) -> Result<Bound<'py, PyAny>> {
+        let tensors: Vec<Tensor> =
+            inputs.iter().map(|input| values::Operand::new(&input)?.tensor()).collect::<Result<_>>()?;
+        let tensors: Vec<&Tensor> = tensors.iter().collect();
+        outputs(py, detached(py, || self.0.run(&tensors))?)
+    }
+
+    /// The same as `run`.
+    #[pyo3(signature = (*inputs))]
+    fn __call__<'py>(&self, py: Python<'py>, inputs: &Bound<'py, PyTuple>) -> Result<Bound<'py, PyAny>> {
+        self.run(py, inputs)
+    }
+
+    /// The device that it runs on.
+    #[getter]
+    fn device(&self) -> PyDevice {
+        PyDevice(self.0.device().clone())
+    }
+
+    /// Shape and dtype of each input.
+    #[getter]
+    fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        described(py, self.0.inputs())
+    }
+
+    /// Shape and dtype of each output.
+    #[getter]
+    fn outputs<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        described(py, self.0.outputs())
+    }
+
+    /// Steps that it takes: kernels, where a step needs no more than one.
+    #[getter]
+    fn steps(&self) -> usize {
+        self.0.steps()
+    }
+
+    /// Operations that were recorded and are needed.
+    #[getter]
+    fn operations(&self) -> usize {
+        self.0.operations()
+    }
+
+    /// Bytes of the memory that intermediate values share, on a GPU with inputs and outputs.
+    #[getter]
+    fn memory(&self) -> usize {
+        self.0.memory()
+    }
+
+    /// The plan as a graph in the DOT language, which Graphviz draws.
+    fn to_dot(&self) -> Result<String> {
+        guard(|| Ok(self.0.to_dot()))
+    }
+
+    /// The plan, a line for each step.
+    fn __str__(&self) -> Result<String> {
+        guard(|| Ok(self.0.to_string()))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("{:?}", self.0)
+    }
+}
+
+/// What a run gives: a tensor, or a tuple of several.
+fn outputs(py: Python<'_>, mut tensors: Vec<Tensor>) -> Result<Bound<'_, PyAny>> {
+    if tensors.len() == 1 {
+        return Ok(Bound::new(py, PyTensor(tensors.remove(0)))?.into_any());
+    }
+    Ok(PyTuple::new(py, tensors.into_iter().map(PyTensor))?.into_any())
+}
+
+/// Shapes and dtypes.
+fn described<'py>(py: Python<'py>, metas: Vec<Meta>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let pair = |meta: Meta| (PyTuple::new(py, meta.shape.dims())?, meta.dtype.name()).into_bound_py_any(py);
+    metas.into_iter().map(pair).collect()
+}
+
+/// How a context's cache of compiled pipelines was used.
+pub fn cache_use<'py>(py: Python<'py>, ctx: &Context) -> Result<Bound<'py, PyDict>> {
+    let CacheUse { entries, most, hits, misses } = ctx.pipeline_cache();
+    let dict = PyDict::new(py);
+    for (name, value) in [("entries", entries as u64), ("most", most as u64), ("hits", hits), ("misses", misses)] {
+        dict.set_item(name, value)?;
+    }
+    Ok(dict)
+}
