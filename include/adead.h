@@ -349,9 +349,6 @@ typedef struct adead_outcome adead_outcome;
 /// A right operand of matrix products, laid out in advance for them. It never changes, so threads may share one.
 typedef struct adead_packed adead_packed;
 
-/// A profile under way, or what it recorded. Once it is finished, threads may share it.
-typedef struct adead_profile adead_profile;
-
 /// A decoded program. It never changes, so threads may share one.
 typedef struct adead_program adead_program;
 
@@ -1623,33 +1620,6 @@ ADEAD_API adead_status adead_outcome_trace_count(const adead_outcome *outcome, s
 
 /// What instruction `index` did. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_outcome_trace_at(const adead_outcome *outcome, size_t index, adead_trace *out);
-
-/// Begins to record what a context and its streams do, in every thread: at most so many records, others are counted; 0 is
-/// 65536. `invalid_argument` while another profile of the context is under way.
-ADEAD_API
-adead_status adead_profile_create(const adead_context *context,
-                                  size_t records,
-                                  adead_profile **out);
-
-/// Gives a profile up, and ends it if it is under way; NULL is fine.
-ADEAD_API void adead_profile_destroy(adead_profile *profile);
-
-/// Ends a profile, when what the context enqueued is done; streams of the caller's are to be synchronised before, as work
-/// that is under way has no times. `invalid_argument` the second time.
-ADEAD_API
-adead_status adead_profile_finish(adead_profile *profile);
-
-/// What a finished profile recorded as a table, with a line for each kind of work, device and reason. The text belongs to
-/// the profile and goes with it. `invalid_argument` before it is finished.
-ADEAD_API
-adead_status adead_profile_table(const adead_profile *profile,
-                                 const char **out);
-
-/// The same as JSON, with every record. docs/profile.md has the fields.
-ADEAD_API adead_status adead_profile_json(const adead_profile *profile, const char **out);
-
-/// The same as a trace in Chrome's format, for Perfetto and chrome://tracing.
-ADEAD_API adead_status adead_profile_trace(const adead_profile *profile, const char **out);
 
 /// An allocator of `blocks` blocks (0: 65536) of `block_size` bytes (0: 4096), a power of two from 64 bytes to 1 GiB.
 /// Memory is used when it is first written. `out_of_memory` if the system refuses.
