@@ -335,7 +335,7 @@ EXAMPLES
 /// Of `bench`.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "EXAMPLES\n  adead bench\n  adead bench --only matmul --threads 1\n  adead bench --json > now.json"
+    after_help = BENCH_HELP
 )]
 pub struct BenchArgs {
     /// Only the rows whose name contains this; may be repeated
@@ -347,7 +347,21 @@ pub struct BenchArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    /// Compare every device on a page of HTML, with plots; without --device the CPU, each GPU and hybrid
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["json", "trace"])]
+    pub report: Option<PathBuf>,
+    /// Write a trace of three runs of each row, for Perfetto and chrome://tracing
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub trace: Option<PathBuf>,
 }
+
+const BENCH_HELP: &str = "\
+EXAMPLES
+  adead bench
+  adead bench --only matmul --threads 1
+  adead bench --json > now.json
+  adead bench --report report.html
+  adead bench --only attention --trace trace.json";
 
 /// Of `completions`.
 #[derive(Args, Debug)]

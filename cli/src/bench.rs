@@ -1,16 +1,20 @@
-//! `adead bench`: how fast operations are on a device. A first form: single operations, f32.
+//! `adead bench`: how fast operations are on a device. Single operations, f32; with `--report` on every device, as a page.
 
 use crate::args::{BenchArgs, DeviceArgs};
 use crate::failure::{Failure, Result, line, write};
+use crate::files::NewFile;
 use crate::format::{giga, median, table, time};
 use crate::info::{context_text, device_json};
 use crate::progress::Progress;
+use crate::report;
+use adead::profile::Report;
 use adead::{Attrs, Axis, Command, Context, DType, Op, Tensor, View, ViewMut, contract};
 use adead_conformance::generate::rand;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 /// What is measured: an operation on f32 operands of some shapes.
+#[derive(Clone)]
 pub struct Row {
     pub name: String,
     pub op: Op,
@@ -22,24 +26,39 @@ pub struct Row {
 pub struct Measured {
     name: String,
     op: Op,
-    runs: usize,
+    pub runs: usize,
     pub best: Duration,
-    median: Duration,
+    pub median: Duration,
     pub flops: f64,
     pub bytes: f64,
 }
+
+/// Runs of each row in a trace.
+const TRACED: usize = 3;
 
 /// Fewer runs than this say nothing; more than [`MAX_RUNS`] nothing more.
 const MIN_RUNS: usize = 3;
 const MAX_RUNS: usize = 100_000;
 
+impl Row {
+    pub fn new(op: Op, size: &str, shapes: &[&[usize]], attrs: Attrs) -> Row {
+        let shapes = shapes.iter().map(|shape| shape.to_vec()).collect();
+        Row { name: format!("{op}/{size}"), op, attrs, shapes }
+    }
+
+    /// Its operands: the same values each time.
+    pub fn operands(&self) -> Result<Vec<Tensor>> {
+        let mut tensors = Vec::new();
+        for (i, dims) in self.shapes.iter().enumerate() {
+            let bytes = rand(DType::F32, dims.iter().product(), i as u64 + 1, 0).unwrap_or_default();
+            tensors.push(Tensor::from_bytes(&bytes, DType::F32, dims)?);
+        }
+        Ok(tensors)
+    }
+}
+
 fn rows() -> Vec<Row> {
-    let row = |op: Op, size: &str, shapes: &[&[usize]], attrs: Attrs| Row {
-        name: format!("{op}/{size}"),
-        op,
-        attrs,
-        shapes: shapes.iter().map(|shape| shape.to_vec()).collect(),
-    };
+    let row = Row::new;
     let plain = Attrs::default();
     let mut rows = Vec::new();
     for n in [64, 128, 256, 512, 1024, 2048] {
@@ -64,12 +83,16 @@ fn rows() -> Vec<Row> {
 
 /// Measures.
 pub fn run(args: &BenchArgs, device: &DeviceArgs) -> Result<()> {
-    let mut rows = rows();
+    let mut rows = if args.report.is_some() { report::rows() } else { rows() };
     let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
     if let Some(wrong) = args.only.iter().find(|only| !names.iter().any(|name| name.contains(only.as_str()))) {
         return Err(Failure::invalid(format!("no row '{wrong}': {}", names.join(", "))));
     }
     rows.retain(|row| args.only.is_empty() || args.only.iter().any(|only| row.name.contains(only.as_str())));
+    if let Some(path) = &args.report {
+        return report::run(path, &rows, Duration::from_secs_f64(args.seconds), device);
+    }
+    let trace = args.trace.as_deref().map(NewFile::create).transpose()?;
     let ctx = device.open()?;
     let mut progress = Progress::new();
     let mut all = Vec::new();
@@ -77,17 +100,18 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs) -> Result<()> {
         progress.show(|| format!("{} ({} of {})", row.name, i + 1, rows.len()));
         all.push(measure(row, &ctx, Duration::from_secs_f64(args.seconds))?);
     }
+    if let Some(mut file) = trace {
+        progress.show(|| "a trace".into());
+        file.write(profiled(&ctx, &rows, TRACED)?.to_trace().as_bytes())?;
+        file.commit()?;
+    }
     progress.clear();
     if args.json { line(format_args!("{:#}", to_json(&ctx, &all))) } else { write(to_text(&ctx, &all).as_bytes()) }
 }
 
 /// Measures one row for some time.
 pub fn measure(row: &Row, ctx: &Context, budget: Duration) -> Result<Measured> {
-    let mut tensors = Vec::new();
-    for (i, dims) in row.shapes.iter().enumerate() {
-        let bytes = rand(DType::F32, dims.iter().product(), i as u64 + 1, 0).unwrap_or_default();
-        tensors.push(Tensor::from_bytes(&bytes, DType::F32, dims)?);
-    }
+    let tensors = row.operands()?;
     let views: Vec<Option<View<'_>>> = tensors.iter().map(|tensor| Some(tensor.view())).collect();
     let info = row.op.info();
     let meta = info.infer(&row.attrs, &views)?;
@@ -116,6 +140,22 @@ pub fn measure(row: &Row, ctx: &Context, budget: Duration) -> Result<Measured> {
         flops: cost.flops,
         bytes: cost.bytes,
     })
+}
+
+/// A profile of so many runs of each row, after one that is not in it.
+pub fn profiled(ctx: &Context, rows: &[Row], runs: usize) -> Result<Report> {
+    let operands: Vec<Vec<Tensor>> = rows.iter().map(Row::operands).collect::<Result<_>>()?;
+    let each = || -> Result<()> {
+        for (row, tensors) in rows.iter().zip(&operands) {
+            let given: Vec<Option<&Tensor>> = tensors.iter().map(Some).collect();
+            ctx.run(row.op, &row.attrs, &given)?;
+        }
+        Ok(())
+    };
+    each()?;
+    let profile = ctx.profile()?;
+    (0..runs).try_for_each(|_| each())?;
+    Ok(profile.finish())
 }
 
 impl Measured {

@@ -13,6 +13,7 @@ mod info;
 mod kernel;
 mod npy;
 mod progress;
+mod report;
 mod run;
 mod source;
 mod verify;

@@ -11,6 +11,7 @@ use crate::hal::{Device, DeviceInfo};
 use crate::hybrid;
 use crate::ops::{Attrs, Cut, Family, Op};
 use crate::pipeline::Cache;
+use crate::profile::{self, Reason};
 use crate::tensor::Tensor;
 use std::sync::{Arc, OnceLock};
 
@@ -31,6 +32,7 @@ pub struct Context {
     /// How many of the dispatcher's devices come before the GPUs: 1, or 0 where the CPU is not among those that were named.
     before: usize,
     dispatcher: Arc<AutoDispatcher>,
+    profiler: profile::Shared,
     /// The CPU as a device with a stream, for buffers where there is no GPU; made when first asked for.
     host: Arc<OnceLock<Arc<Opened>>>,
     pipelines: Arc<Cache>,
@@ -65,7 +67,9 @@ impl Context {
         let cpu = Arc::new(CpuDevice::open(options.isa.or(config.isa), options.threads.or(config.threads))?);
         let machine = calibration::machine(cpu.info());
         let Choice { cpu: with_cpu, gpus, hybrid, named } = devices::choose(device, config)?;
-        let mut gpus: Vec<Slot> = gpus.into_iter().map(|info| Slot::new(info, config, cpu.clone())).collect();
+        let profiler = profile::Shared::default();
+        let slot = |info| Slot::new(info, config, cpu.clone(), profiler.clone());
+        let mut gpus: Vec<Slot> = gpus.into_iter().map(slot).collect();
         match named {
             Named::Chosen => {}
             Named::Usable => gpus.retain(|slot| slot.opened().is_ok()),
@@ -87,7 +91,7 @@ impl Context {
         }
         let (before, gpus) = (usize::from(with_cpu), gpus.into());
         let (host, pipelines) = Default::default();
-        Ok(Context { cpu, gpus, before, dispatcher: Arc::new(dispatcher), host, pipelines })
+        Ok(Context { cpu, gpus, before, dispatcher: Arc::new(dispatcher), profiler, host, pipelines })
     }
 
     /// The GPU that is the dispatcher's device of that number, unless it is the CPU.
@@ -117,7 +121,7 @@ impl Context {
         if let Some(host) = self.host.get() {
             return Ok(host);
         }
-        let host = Opened::new(self.cpu.clone())?;
+        let host = Opened::new(self.cpu.clone(), self.profiler.clone())?;
         Ok(self.host.get_or_init(|| host))
     }
 
@@ -139,6 +143,21 @@ impl Context {
     /// The pipelines that it keeps.
     pub(crate) fn pipelines(&self) -> &Cache {
         &self.pipelines
+    }
+
+    /// What records while a profile is under way.
+    #[cfg(feature = "profile")]
+    pub(crate) fn profiler(&self) -> &profile::Profiler {
+        &self.profiler
+    }
+
+    /// Waits for what this context enqueued, and leaves what a device found in it to whoever synchronises.
+    #[cfg(feature = "profile")]
+    pub(crate) fn wait_for_devices(&self) {
+        for gpu in self.gpus.iter().filter_map(Slot::if_opened) {
+            // A device that is lost has no times either.
+            let _ = gpu.with(|stream| stream.event()?.wait(u64::MAX));
+        }
     }
 
     /// What chooses between these devices, in the same order.
@@ -167,7 +186,8 @@ impl Context {
     /// the buffer waits.
     #[inline]
     pub fn execute(&self, command: &mut Command<'_>) -> Result<()> {
-        if self.gpus.is_empty() { self.cpu.execute(command) } else { self.execute_among(command) }
+        let only = self.gpus.is_empty() && !self.profiler.is_on();
+        if only { self.cpu.execute(command) } else { self.execute_among(command) }
     }
 
     #[inline(never)]
@@ -179,10 +199,11 @@ impl Context {
             let Some(slot) = slot else {
                 fail!(InvalidArgument, "an operand is on {id}, which is not of this context")
             };
-            return slot.opened()?.execute(command);
+            return slot.opened()?.execute(command, Reason::Operands);
         }
-        if self.dispatcher.done_before_others_begin(command) {
-            return self.cpu.execute(command);
+        // Without GPUs it is here for a profile, which tells why.
+        if !self.gpus.is_empty() && self.dispatcher.done_before_others_begin(command) {
+            return self.profiler.execute(&self.cpu, command, Reason::Chosen(Why::Cheapest));
         }
         // Packed operands are in the layout of the CPU's kernels.
         let packed = command.inputs.iter().flatten().any(|view| matches!(view.place(), Place::Packed(_)));
@@ -194,11 +215,15 @@ impl Context {
         if let (Some(cut), Some(split)) = (&cut, split) {
             return self.execute_parts(command, cut, &split);
         }
-        let Some(slot) = self.gpu(choice.device).filter(|_| !packed) else { return self.cpu.execute(command) };
+        let chosen = Reason::Chosen(choice.why);
+        let Some(slot) = self.gpu(choice.device) else { return self.profiler.execute(&self.cpu, command, chosen) };
+        if packed {
+            return self.profiler.execute(&self.cpu, command, Reason::Packed);
+        }
         match slot.opened() {
-            Ok(gpu) => gpu.execute(command),
+            Ok(gpu) => gpu.execute(command, chosen),
             // Nobody asked for a GPU that can't be used.
-            Err(_) if choice.why != Why::Forced => self.cpu.execute(command),
+            Err(_) if choice.why != Why::Forced => self.profiler.execute(&self.cpu, command, Reason::Fallback),
             Err(error) => Err(error),
         }
     }
@@ -215,10 +240,10 @@ impl Context {
                 Some(Ok(gpu)) => (Some(&**gpu), rows),
                 None => (None, rows),
                 // Nobody asked for a GPU that can't be used.
-                Some(Err(_)) => return self.cpu.execute(command),
+                Some(Err(_)) => return self.profiler.execute(&self.cpu, command, Reason::Fallback),
             });
         }
-        hybrid::execute(&self.cpu, &parts, cut, &mut command.output)
+        hybrid::execute((&self.cpu, &self.profiler), &parts, cut, &mut command.output)
     }
 
     /// Executes an operation into a new tensor. Operands are in the operation's order, `None` where an optional one is

@@ -9,19 +9,21 @@ use crate::hal::cuda::{self, CudaDevice};
 use crate::hal::vulkan::{self, Opening, VulkanDevice};
 use crate::hal::{Buffer, Device, DeviceInfo, DeviceKind, Stream, Workers};
 use crate::hardware::Mode;
+use crate::profile::{self, Activity, Reason, Watch, What};
 use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// An opened device with the stream that a context's own calls go to.
 pub(crate) struct Opened {
     pub device: Arc<dyn Device>,
+    pub profiler: profile::Shared,
     stream: Mutex<Box<dyn Stream>>,
 }
 
 impl Opened {
-    pub fn new(device: Arc<dyn Device>) -> Result<Arc<Opened>> {
+    pub fn new(device: Arc<dyn Device>, profiler: profile::Shared) -> Result<Arc<Opened>> {
         let stream = Mutex::new(device.clone().stream()?);
-        Ok(Arc::new(Opened { device, stream }))
+        Ok(Arc::new(Opened { device, profiler, stream }))
     }
 
     /// The stream, which is one thread's at a time.
@@ -35,31 +37,53 @@ impl Opened {
         work(&mut **self.lock())
     }
 
-    /// Executes a command. Operands in host memory travel: then it returns when they are the caller's again, and with the
-    /// output in host memory, when that is written.
-    pub fn execute(&self, command: &mut Command<'_>) -> Result<()> {
+    /// One piece of work for the stream, on a device that its operands chose, recorded where a profile is under way.
+    pub fn watched(&self, what: &dyn Fn() -> What, work: impl FnOnce(&mut dyn Stream) -> Result<()>) -> Result<()> {
         self.with(|stream| {
-            let Some(result) = self.send(stream, command)? else { return Ok(()) };
-            // SAFETY: the view's maker vouched for that many bytes that nobody else touches.
-            let into = unsafe { slice::from_raw_parts_mut(command.output.host()?, command.output.meta().bytes()) };
-            stream.read(&*result, 0, into)
+            let mut watch = Watch::begin(self, 0, stream);
+            work(stream)?;
+            watch.step(stream, what);
+            Ok(())
         })
     }
 
-    /// Enqueues a command. Operands in host memory travel, and are the caller's again when it returns; with the output in host
-    /// memory, it returns the buffer that the result will be in.
-    pub fn send(&self, stream: &mut dyn Stream, command: &mut Command<'_>) -> Result<Option<Arc<dyn Buffer>>> {
+    /// Executes a command, which is here for that reason. Operands in host memory travel: then it returns when they are the
+    /// caller's again, and with the output in host memory, when that is written.
+    pub fn execute(&self, command: &mut Command<'_>, reason: Reason) -> Result<()> {
+        self.with(|stream| {
+            let mut watch = Watch::begin(self, 0, stream);
+            let Some(result) = self.send(stream, command, reason, &mut watch)? else { return Ok(()) };
+            let bytes = command.output.meta().bytes();
+            // SAFETY: the view's maker vouched for that many bytes that nobody else touches.
+            let into = unsafe { slice::from_raw_parts_mut(command.output.host()?, bytes) };
+            stream.read(&*result, 0, into)?;
+            watch.step(stream, &|| What::bytes(Activity::Download, bytes, command.op.name(), reason));
+            Ok(())
+        })
+    }
+
+    /// Enqueues a command, which is here for that reason, under a watch over the stream. Operands in host memory travel, and are
+    /// the caller's again when it returns; with the output in host memory, it returns the buffer that the result will be in.
+    pub fn send(
+        &self,
+        stream: &mut dyn Stream,
+        command: &mut Command<'_>,
+        reason: Reason,
+        watch: &mut Watch<'_>,
+    ) -> Result<Option<Arc<dyn Buffer>>> {
         let mut moved: [Option<Arc<dyn Buffer>>; 8] = Default::default();
         if command.inputs.len() > moved.len() {
-            return self.send_moved(stream, command, &mut vec![None; command.inputs.len()]);
+            return self.send_moved(stream, command, reason, watch, &mut vec![None; command.inputs.len()]);
         }
-        self.send_moved(stream, command, &mut moved)
+        self.send_moved(stream, command, reason, watch, &mut moved)
     }
 
     fn send_moved(
         &self,
         stream: &mut dyn Stream,
         command: &mut Command<'_>,
+        reason: Reason,
+        watch: &mut Watch<'_>,
         moved: &mut [Option<Arc<dyn Buffer>>],
     ) -> Result<Option<Arc<dyn Buffer>>> {
         for (place, view) in moved.iter_mut().zip(command.inputs) {
@@ -71,6 +95,7 @@ impl Opened {
             let buffer = self.device.allocate_unset(bytes)?;
             // SAFETY: the view's maker vouched for that many initialised bytes while it is borrowed.
             stream.write(&*buffer, 0, unsafe { slice::from_raw_parts(view.host()?, bytes) })?;
+            watch.step(stream, &|| What::bytes(Activity::Upload, bytes, command.op.name(), reason));
             *place = Some(buffer);
         }
         let mut inputs = Inputs::new();
@@ -84,11 +109,13 @@ impl Opened {
         if is_here(command.output.place()) {
             let output = command.output.reborrow();
             stream.submit(&mut [Command { op: command.op, attrs: command.attrs, inputs: &inputs, output }])?;
+            watch.step(stream, &|| What::command(command, reason));
             return Ok(None);
         }
         let result = self.device.allocate_unset(meta.bytes())?;
         let output = ViewMut::buffer(&*result, 0, meta)?;
         stream.submit(&mut [Command { op: command.op, attrs: command.attrs, inputs: &inputs, output }])?;
+        watch.step(stream, &|| What::command(command, reason));
         Ok(Some(result))
     }
 }
@@ -113,12 +140,13 @@ pub(crate) struct Slot {
     opened: OnceLock<Result<Arc<Opened>>>,
     cache: Option<std::path::PathBuf>,
     workers: Arc<dyn Workers>,
+    profiler: profile::Shared,
 }
 
 impl Slot {
     /// One whose copies from and to the host `workers` help with.
-    pub fn new(info: DeviceInfo, config: &Config, workers: Arc<dyn Workers>) -> Slot {
-        Slot { info, opened: OnceLock::new(), cache: config.cache_folder(), workers }
+    pub fn new(info: DeviceInfo, config: &Config, workers: Arc<dyn Workers>, profiler: profile::Shared) -> Slot {
+        Slot { info, opened: OnceLock::new(), cache: config.cache_folder(), workers, profiler }
     }
 
     /// What it is: with its contract level once it was opened.
@@ -149,10 +177,11 @@ impl Slot {
         let workers = Some(self.workers.clone());
         #[cfg(feature = "cuda")]
         if _backend == "cuda" {
-            return Opened::new(Arc::new(CudaDevice::open(number, &cuda::Opening::with(workers))?));
+            let device = Arc::new(CudaDevice::open(number, &cuda::Opening::with(workers))?);
+            return Opened::new(device, self.profiler.clone());
         }
         let opening = Opening::with(self.cache.clone(), workers);
-        Opened::new(Arc::new(VulkanDevice::open(number, &opening)?))
+        Opened::new(Arc::new(VulkanDevice::open(number, &opening)?), self.profiler.clone())
     }
 }
 

@@ -8,7 +8,8 @@ use crate::devices::Opened;
 use crate::error::Result;
 use crate::hal::cpu::CpuDevice;
 use crate::hal::{Buffer, Download, Slice, Stream};
-use crate::ops::{Cut, Part};
+use crate::ops::{Cut, Op, Part};
+use crate::profile::{Activity, Profiler, Reason, Watch, What};
 use std::slice;
 use std::sync::{Arc, MutexGuard};
 
@@ -18,16 +19,17 @@ const EARLY: usize = 64 << 20;
 
 /// A GPU's part, under way. Its stream is nobody else's meanwhile, so that what it finds wrong is this command's.
 struct Sent<'a> {
+    opened: &'a Opened,
     stream: MutexGuard<'a, Box<dyn Stream>>,
     part: Part,
     result: Option<Arc<dyn Buffer>>,
     download: Option<Box<dyn Download>>,
 }
 
-/// Executes a cut operation on devices, `None` the CPU, with so many rows for each: the first ones for the first. They are all
+/// Executes a cut operation on devices, `None` the CPU, which comes with what records its work, with so many rows for each: the first ones for the first. They are all
 /// the rows there are. After an error of any part some rows may have been written.
 pub(crate) fn execute(
-    cpu: &CpuDevice,
+    cpu: (&CpuDevice, &Profiler),
     parts: &[(Option<&Opened>, usize)],
     cut: &Cut<'_>,
     output: &mut ViewMut<'_>,
@@ -43,7 +45,7 @@ pub(crate) fn execute(
 }
 
 fn execute_parts<'a>(
-    cpu: &CpuDevice,
+    (cpu, profiler): (&CpuDevice, &Profiler),
     parts: &[(Option<&'a Opened>, usize)],
     cut: &Cut<'_>,
     output: &mut ViewMut<'_>,
@@ -61,9 +63,10 @@ fn execute_parts<'a>(
     }
     if let Some(part) = own {
         let inputs = part.inputs(cut)?;
-        cpu.execute(&mut Command::new(cut.op(), *cut.attrs(), &inputs, part.output(output)?)?)?;
+        let mut command = Command::new(cut.op(), *cut.attrs(), &inputs, part.output(output)?)?;
+        profiler.execute(cpu, &mut command, Reason::Split)?;
     }
-    sent.iter_mut().try_for_each(|sent| sent.finish(output))
+    sent.iter_mut().try_for_each(|sent| sent.finish(cut.op(), output))
 }
 
 impl<'a> Sent<'a> {
@@ -71,23 +74,32 @@ impl<'a> Sent<'a> {
         let mut stream = opened.lock();
         let inputs = part.inputs(cut)?;
         let mut command = Command::new(cut.op(), *cut.attrs(), &inputs, part.output(output)?)?;
-        let result = opened.send(&mut **stream, &mut command)?;
+        let mut watch = Watch::begin(opened, 0, &mut **stream);
+        let result = opened.send(&mut **stream, &mut command, Reason::Split, &mut watch)?;
         drop(inputs);
         let bytes = part.result().bytes();
         let early = result.as_deref().filter(|_| bytes <= EARLY);
         // Where there is no memory for it, it can still be read later.
         let download = early.and_then(|buffer| stream.download(Slice { buffer, offset: 0, bytes }).ok());
-        Ok(Sent { stream, part, result, download })
+        if download.is_some() {
+            watch.step(&mut **stream, &|| What::bytes(Activity::Download, bytes, cut.op().name(), Reason::Split));
+        }
+        Ok(Sent { opened, stream, part, result, download })
     }
 
-    fn finish(&mut self, output: &mut ViewMut<'_>) -> Result<()> {
-        let Sent { stream, part, result, download } = self;
+    fn finish(&mut self, op: Op, output: &mut ViewMut<'_>) -> Result<()> {
+        let Sent { opened, stream, part, result, download } = self;
         let Some(result) = result else { return Ok(()) };
         let bytes = part.result().bytes();
         // SAFETY: the whole's maker vouched for it, and these rows are this part's.
         let into = unsafe { slice::from_raw_parts_mut(part.output(output)?.host()?, bytes) };
         match download.take() {
-            None => stream.read(&**result, 0, into),
+            None => {
+                let mut watch = Watch::begin(opened, 0, &mut ***stream);
+                stream.read(&**result, 0, into)?;
+                watch.step(&mut ***stream, &|| What::bytes(Activity::Download, bytes, op.name(), Reason::Split));
+                Ok(())
+            }
             Some(download) => {
                 // It could be the result of wrong data.
                 stream.synchronize()?;

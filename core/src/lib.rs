@@ -14,6 +14,11 @@ pub mod hal;
 pub mod hardware;
 pub mod memory;
 pub mod pipeline;
+#[cfg(feature = "profile")]
+pub mod profile;
+#[cfg(not(feature = "profile"))]
+#[path = "profile/off.rs"]
+mod profile;
 pub mod program;
 
 // Unit tests share draws of random calls with the tests in core/tests, to which this crate is another one.

@@ -187,6 +187,27 @@ fn a_threshold_and_a_forced_device_divide_nothing() {
     assert!(product.bytes() == plain().matmul(&x, &x).unwrap().bytes());
 }
 
+#[cfg(feature = "profile")]
+#[test]
+fn a_profile_has_every_part() {
+    use adead_core::profile::{Activity, Reason};
+    let Some(gpu) = gpu() else { return };
+    let (ctx, _folder) = divided("profile", &format!("cpu,{gpu}"), 1.0);
+    let x = Tensor::new(&[0.25f32; 256], &[16, 16]).unwrap();
+    let profile = ctx.profile().unwrap();
+    ctx.exp(&x).unwrap();
+    let report = profile.finish();
+    let of = |id: &str| -> Vec<(Activity, &str, &str, f64)> {
+        let own = report.records.iter().filter(|record| report.devices[record.device].id == id);
+        own.map(|record| (record.activity, &*record.name, &*record.operands, record.bytes)).collect()
+    };
+    let part = (Activity::Operation, "exp", "f32[128] -> f32[128]", 1024.0);
+    assert_eq!(of("cpu"), [part]);
+    let (up, down) = ((Activity::Upload, "upload", "exp", 512.0), (Activity::Download, "download", "exp", 512.0));
+    assert_eq!(of(&gpu), [up, part, down]);
+    assert!(report.records.iter().all(|record| record.reason == Reason::Split && record.work.is_some()), "{report}");
+}
+
 #[test]
 fn several_threads_divide_at_once() {
     let Some(gpu) = gpu() else { return };

@@ -12,6 +12,8 @@ pub use loader::DataLoader;
 pub use overlap::overlap;
 
 pub use adead_core::contract::{self, Activation, GeluForm};
+#[cfg(feature = "profile")]
+pub use adead_core::profile;
 pub use adead_core::{
     AttentionOptions, Attrs, Axis, Command, Context, ContextOptions, Cost, DType, Element, Error, Gpu, MAX_RANK,
     MatmulOptions, Meta, Op, OpInfo, Packed, Permutation, Result, Shape, Status, Tensor, VERSION, View, ViewMut,
@@ -49,4 +51,7 @@ mod guides {
     mod pipelines {}
     #[doc = include_str!("../../../docs/overlap.md")]
     mod overlap {}
+    #[cfg(feature = "profile")]
+    #[doc = include_str!("../../../docs/profile.md")]
+    mod profile {}
 }

@@ -159,9 +159,7 @@ impl DeviceProfile {
     /// Nanoseconds that the work of an operation takes once it has begun.
     pub fn compute_ns(&self, family: Family, cost: &Cost) -> f64 {
         let rate = self.rate(family);
-        // The first bytes are those that a cache holds.
-        let near = cost.bytes.min(self.cache_bytes);
-        let memory = (near / self.cache_gain + (cost.bytes - near)) / rate.gbytes;
+        let memory = self.memory_ns(cost, rate.gbytes);
         let arithmetic = cost.flops / rate.gflops;
         let alone = (arithmetic / self.alone).max(memory / self.alone_memory);
         alone.min(self.wake_ns + arithmetic.max(memory))

@@ -116,7 +116,7 @@ fn cheapest(profiles: &[DeviceProfile], estimates: &[Estimate], device: usize) -
 pub struct Time(pub f64);
 
 /// A number with one decimal, below 100. Written without the formatting of floats, which is large.
-struct Tenths(f64);
+pub(crate) struct Tenths(pub f64);
 
 impl fmt::Display for Tenths {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

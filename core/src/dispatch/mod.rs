@@ -16,6 +16,8 @@ mod tests;
 
 pub use cost::{Estimate, Item, Places, Task};
 pub use dispatcher::{AutoDispatcher, Decision, Why};
+#[cfg(feature = "profile")]
+pub(crate) use explain::Tenths;
 pub use explain::{Explanation, Time};
 pub use profile::{DeviceProfile, Kind, Link, Rate, Source};
 pub use split::Split;

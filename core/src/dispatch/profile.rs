@@ -5,7 +5,7 @@ use crate::hal::cpu::{CpuDevice, Isa};
 use crate::hal::{DeviceInfo, DeviceKind};
 use crate::hardware;
 use crate::number::Shortest;
-use crate::ops::Family;
+use crate::ops::{Cost, Family};
 use std::fmt;
 
 /// What kind of device.
@@ -140,6 +140,25 @@ impl DeviceProfile {
     /// The rate of a family.
     pub fn rate(&self, family: Family) -> Rate {
         self.rates[family as usize]
+    }
+
+    /// The most of any family: the figures that shares of a device's peak are counted from.
+    pub fn peak(&self) -> Rate {
+        let most = |of: fn(&Rate) -> f64| self.rates.iter().map(of).fold(0.0, f64::max);
+        Rate { gflops: most(|rate| rate.gflops), gbytes: most(|rate| rate.gbytes) }
+    }
+
+    /// Nanoseconds that work takes at least at [`DeviceProfile::peak`]: arithmetic or memory, whichever takes longer. What a
+    /// cache may hold is counted at the cache's rate.
+    pub fn least_ns(&self, cost: &Cost) -> f64 {
+        let peak = self.peak();
+        (cost.flops / peak.gflops).max(self.memory_ns(cost, peak.gbytes))
+    }
+
+    /// Nanoseconds to read and write the bytes at a rate of memory; the first are those that a cache holds.
+    pub(super) fn memory_ns(&self, cost: &Cost, gbytes: f64) -> f64 {
+        let near = cost.bytes.min(self.cache_bytes);
+        (near / self.cache_gain + (cost.bytes - near)) / gbytes
     }
 
     /// The names that [`DeviceProfile::reference`] knows.
@@ -325,6 +344,18 @@ mod tests {
                 DeviceProfile::of_cpu(&device).check().unwrap();
             }
         }
+    }
+
+    #[test]
+    fn the_least_time_is_that_of_the_best_family() {
+        let mut profile = DeviceProfile::reference("mid").unwrap();
+        for (i, rate) in profile.rates.iter_mut().enumerate() {
+            *rate = Rate { gflops: 10.0 + i as f64, gbytes: 8.0 - i as f64 };
+        }
+        (profile.cache_bytes, profile.cache_gain) = (80.0, 4.0);
+        assert_eq!(profile.peak(), Rate { gflops: 15.0, gbytes: 8.0 });
+        let ns = |flops, bytes| profile.least_ns(&Cost { flops, bytes });
+        assert_eq!([ns(0.0, 0.0), ns(150.0, 8.0), ns(15.0, 64.0), ns(0.0, 160.0)], [0.0, 10.0, 2.0, 12.5]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::devices::Opened;
 use crate::error::{Result, fail};
 use crate::hal::cpu::DefaultEnvironment;
 use crate::hal::{self, DeviceInfo};
+use crate::profile::{Activity, Reason, Watch, What};
 use crate::tensor::{Element, Tensor};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -72,7 +73,13 @@ impl Buffer {
     /// [`Buffer::write`] of bytes.
     pub fn write_bytes(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         let memory = self.memory()?;
-        self.opened.with(|stream| stream.write(&*memory, offset, bytes).and_then(|()| stream.synchronize()))
+        let what = || What::bytes(Activity::Upload, bytes.len(), "", Reason::Operands);
+        self.opened.with(|stream| {
+            let mut watch = Watch::begin(&self.opened, 0, stream);
+            stream.write(&*memory, offset, bytes)?;
+            watch.step(stream, &what);
+            stream.synchronize()
+        })
     }
 
     /// Waits for everything that the context enqueued and copies values from a byte offset on. `invalid_argument` if there are
@@ -85,8 +92,9 @@ impl Buffer {
 
     /// [`Buffer::read`] of bytes.
     pub fn read_bytes(&self, offset: usize, into: &mut [u8]) -> Result<()> {
-        let memory = self.memory()?;
-        self.opened.with(|stream| stream.read(&*memory, offset, into))
+        let (memory, size) = (self.memory()?, into.len());
+        let what = || What::bytes(Activity::Download, size, "", Reason::Operands);
+        self.opened.watched(&what, |stream| stream.read(&*memory, offset, into))
     }
 
     /// Part of it as a tensor, from a byte offset on. `invalid_argument` if there is less or it was freed.

@@ -19,6 +19,7 @@ use crate::files::read;
 use crate::hal::MemoryUse;
 pub use crate::hal::Priority;
 use crate::hal::cpu::DefaultEnvironment;
+use crate::profile::{Reason, What};
 use crate::program::Program;
 use crate::tensor::Element;
 use std::ops::Deref;
@@ -177,7 +178,8 @@ impl Context {
 
     /// [`Context::dispatch`] with push constants' bytes.
     pub fn dispatch_with(&self, kernel: &Kernel, buffers: &[&Buffer], push: &[u8], groups: [u32; 3]) -> Result<()> {
-        self.working()?.with(|stream| kernel.dispatch(stream, buffers, push, groups))
+        let what = || What::kernel(kernel.name(), groups, Reason::Operands);
+        self.working()?.watched(&what, |stream| kernel.dispatch(stream, buffers, push, groups))
     }
 
     /// Waits until everything that the context enqueued has finished.

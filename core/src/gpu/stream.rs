@@ -7,6 +7,7 @@ use crate::error::{Result, fail};
 use crate::hal::cpu::DefaultEnvironment;
 use crate::hal::{self, Priority, Slice};
 use crate::ops::{Attrs, Op};
+use crate::profile::{Activity, Reason, Watch, What};
 use smallvec::SmallVec;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -16,6 +17,9 @@ use std::time::Duration;
 pub struct Stream {
     opened: Arc<Opened>,
     stream: Box<dyn hal::Stream>,
+    /// For profiles.
+    number: usize,
+    recording: bool,
 }
 
 /// A device's stream in the default floating-point environment.
@@ -41,12 +45,30 @@ impl DerefMut for Entered<'_> {
 impl Stream {
     pub(super) fn new(opened: Arc<Opened>, priority: Priority) -> Result<Stream> {
         let _environment = DefaultEnvironment::enter();
-        Ok(Stream { stream: opened.device.clone().stream_with(priority)?, opened })
+        let stream = opened.device.clone().stream_with(priority)?;
+        Ok(Stream { stream, number: opened.profiler.number_stream(), recording: false, opened })
     }
 
     /// The device's stream: drivers compute, and must not meet the host's floating-point modes and traps.
     fn stream(&mut self) -> Entered<'_> {
         Entered { stream: &mut *self.stream, _environment: DefaultEnvironment::enter() }
+    }
+
+    /// One piece of work for the device's stream, recorded where a profile is under way; what the stream records for later is
+    /// not done.
+    fn watched<R>(
+        &mut self,
+        what: &dyn Fn() -> What,
+        work: impl FnOnce(&mut dyn hal::Stream) -> Result<R>,
+    ) -> Result<R> {
+        let _environment = DefaultEnvironment::enter();
+        let mut watch = match self.recording {
+            true => Watch::nothing(),
+            false => Watch::begin(&self.opened, self.number, &mut *self.stream),
+        };
+        let result = work(&mut *self.stream)?;
+        watch.step(&mut *self.stream, what);
+        Ok(result)
     }
 
     fn memory(&self, buffer: &Buffer) -> Result<Arc<dyn hal::Buffer>> {
@@ -60,31 +82,37 @@ impl Stream {
     /// Enqueues a copy of host bytes to a buffer from a byte offset on; the bytes are the caller's again when it returns.
     pub fn upload(&mut self, buffer: &Buffer, offset: usize, bytes: &[u8]) -> Result<()> {
         let memory = self.memory(buffer)?;
-        self.stream().write(&*memory, offset, bytes)
+        let what = || What::bytes(Activity::Upload, bytes.len(), "", Reason::Stream);
+        self.watched(&what, |stream| stream.write(&*memory, offset, bytes))
     }
 
     /// Enqueues a copy of part of a buffer to the host.
     pub fn download(&mut self, buffer: &Buffer, offset: usize, bytes: usize) -> Result<Download> {
         let memory = self.memory(buffer)?;
-        Ok(Download(self.stream().download(Slice { buffer: &*memory, offset, bytes })?))
+        let what = || What::bytes(Activity::Download, bytes, "", Reason::Stream);
+        let part = Slice { buffer: &*memory, offset, bytes };
+        Ok(Download(self.watched(&what, |stream| stream.download(part))?))
     }
 
     /// Enqueues a copy of so many bytes between buffers, given with their byte offsets.
     pub fn copy(&mut self, from: (&Buffer, usize), to: (&Buffer, usize), bytes: usize) -> Result<()> {
         let (source, target) = (self.memory(from.0)?, self.memory(to.0)?);
         let slice = |buffer, offset| Slice { buffer, offset, bytes };
-        self.stream().copy(slice(&*source, from.1), slice(&*target, to.1))
+        let what = || What::bytes(Activity::Copy, bytes, "", Reason::Stream);
+        self.watched(&what, |stream| stream.copy(slice(&*source, from.1), slice(&*target, to.1)))
     }
 
     /// Enqueues the zeroing of part of a buffer.
     pub fn clear(&mut self, buffer: &Buffer, offset: usize, bytes: usize) -> Result<()> {
         let memory = self.memory(buffer)?;
-        self.stream().clear(Slice { buffer: &*memory, offset, bytes })
+        let what = || What::bytes(Activity::Clear, bytes, "", Reason::Stream);
+        self.watched(&what, |stream| stream.clear(Slice { buffer: &*memory, offset, bytes }))
     }
 
     /// Enqueues a kernel; see [`Context::dispatch_with`](crate::Context::dispatch_with).
     pub fn dispatch(&mut self, kernel: &Kernel, buffers: &[&Buffer], push: &[u8], groups: [u32; 3]) -> Result<()> {
-        kernel.dispatch(&mut *self.stream(), buffers, push, groups)
+        let what = || What::kernel(kernel.name(), groups, Reason::Stream);
+        self.watched(&what, |stream| kernel.dispatch(stream, buffers, push, groups))
     }
 
     /// Enqueues an operation on buffers. Operands are in its order, `None` where an optional one is left out; the output's
@@ -107,7 +135,9 @@ impl Stream {
         }
         let memory = self.memory(output.buffer)?;
         let output = ViewMut::buffer(&*memory, output.offset, output.meta)?;
-        self.stream().submit(&mut [Command::new(op, *attrs, &views, output)?])
+        let (attrs, meta) = (*attrs, output.meta());
+        let what = || What::operation(op, &attrs, &views, meta, Reason::Stream);
+        self.watched(&what, |stream| stream.submit(&mut [Command::new(op, attrs, &views, output)?]))
     }
 
     /// The point after everything enqueued.
@@ -137,17 +167,20 @@ impl Stream {
     /// From here to [`Stream::finish_recording`], what is enqueued is recorded: [`Stream::record`] for callers that have no
     /// closure to give. `invalid_argument` while recording already, `unsupported` on the CPU.
     pub fn start_recording(&mut self) -> Result<()> {
-        self.stream().start_recording()
+        self.stream().start_recording()?;
+        self.recording = true;
+        Ok(())
     }
 
     /// What was recorded. `invalid_argument` unless the stream is recording.
     pub fn finish_recording(&mut self) -> Result<Recording> {
+        self.recording = false;
         Ok(Recording(self.stream().finish_recording()?))
     }
 
     /// Enqueues a recording.
     pub fn replay(&mut self, recording: &Recording) -> Result<()> {
-        self.stream().replay(&*recording.0)
+        self.watched(&What::replay, |stream| stream.replay(&*recording.0))
     }
 
     /// Hands what was enqueued to the device now, without waiting. Work begins by itself; this only spares it a wait behind

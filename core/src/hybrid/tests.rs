@@ -15,12 +15,12 @@ mod draws;
 /// A CPU that computes on the caller's thread, and devices with streams: another CPU, and the GPU.
 fn devices() -> (Arc<CpuDevice>, Vec<Arc<Opened>>) {
     let cpu = || Arc::new(CpuDevice::open(None, Some(2)).unwrap());
-    let mut devices = vec![Opened::new(cpu()).unwrap()];
+    let mut devices = vec![Opened::new(cpu(), Default::default()).unwrap()];
     if let Ok(backend) = std::env::var("ADEAD_TEST_BACKEND") {
         let config = Config::default();
         match choose(&backend, &config) {
             Ok(choice) => {
-                let slot = Slot::new(choice.gpus[0].clone(), &config, cpu());
+                let slot = Slot::new(choice.gpus[0].clone(), &config, cpu(), Default::default());
                 devices.insert(0, slot.opened().unwrap().clone());
             }
             Err(error) => println!("skipped: {backend}: {error}"),
@@ -76,7 +76,7 @@ impl Call {
         let views: Vec<_> = self.operands.iter().map(|it| it.as_ref().map(Tensor::view)).collect();
         let cut = Cut::of(self.op, &self.attrs, &views, &self.meta).unwrap();
         let mut memory = unwritten(&self.meta);
-        let done = execute(cpu, parts, &cut, &mut view(&mut memory, &self.meta));
+        let done = execute((cpu, &Profiler::default()), parts, &cut, &mut view(&mut memory, &self.meta));
         if done.is_err() {
             assert!(memory == unwritten(&self.meta), "{} failed and wrote", self.op);
         }
@@ -222,7 +222,7 @@ fn a_result_may_replace_an_operand() {
             // SAFETY: both views are of the vector, which nobody else uses; the operation may work in place.
             let (x, mut y) = unsafe { ([Some(View::from_raw(data, meta))], ViewMut::from_raw(data, meta)) };
             let cut = Cut::of(Op::Relu, &Attrs::DEFAULT, &x, meta).unwrap();
-            execute(&cpu, &[(None, rows), (Some(device), 64 - rows)], &cut, &mut y).unwrap();
+            execute((&cpu, &Profiler::default()), &[(None, rows), (Some(device), 64 - rows)], &cut, &mut y).unwrap();
             assert!(memory.iter().zip(&values).all(|(y, x)| *y == x.max(0.0)), "{rows} rows");
         }
     }
@@ -359,7 +359,7 @@ fn an_error_of_any_part_is_the_command_s() {
     let x = Tensor::new(&[1.0f32; 12], &[12]).unwrap();
     let call = Call::new(Op::Exp, Attrs::DEFAULT, vec![Some(x)]);
     for (fault, expected) in [(Fault::Memory, "memory"), (Fault::Submission, "submission")] {
-        let failing = Opened::new(Arc::new(Failing(cpu.clone(), fault))).unwrap();
+        let failing = Opened::new(Arc::new(Failing(cpu.clone(), fault)), Default::default()).unwrap();
         // Before or behind one that works: nothing was written, and that one's stream works on.
         for parts in [
             [(Some(&*failing), 4), (None, 4), (Some(&*devices[0]), 4)],
@@ -371,12 +371,12 @@ fn an_error_of_any_part_is_the_command_s() {
         call.run(&cpu, &[(Some(&devices[0]), 12)]).unwrap();
     }
     // What fails when the others have computed.
-    let failing = Opened::new(Arc::new(Failing(cpu.clone(), Fault::Work))).unwrap();
+    let failing = Opened::new(Arc::new(Failing(cpu.clone(), Fault::Work)), Default::default()).unwrap();
     let views = [Some(call.operands[0].as_ref().unwrap().view())];
     let cut = Cut::of(call.op, &call.attrs, &views, &call.meta).unwrap();
     let mut memory = unwritten(&call.meta);
     let parts = [(None, 6), (Some(&*failing), 6)];
-    let error = execute(&cpu, &parts, &cut, &mut view(&mut memory, &call.meta)).unwrap_err();
+    let error = execute((&cpu, &Profiler::default()), &parts, &cut, &mut view(&mut memory, &call.meta)).unwrap_err();
     assert_eq!(error.message(), "work");
     assert!(bytes(&memory, &call.meta)[24..].iter().all(|&byte| byte == 0xa5), "its rows were written");
 }

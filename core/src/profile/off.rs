@@ -1,0 +1,112 @@
+//! What stands in the profiler's place without the feature `profile`: the same names inside the crate, none of which does or
+//! keeps anything, so that who calls them needs no condition.
+
+use crate::command::{Command, Meta, View};
+use crate::devices::Opened;
+use crate::dispatch::Why;
+use crate::error::Result;
+use crate::hal::Stream;
+use crate::hal::cpu::CpuDevice;
+use crate::ops::{Attrs, Op};
+use std::marker::PhantomData;
+
+/// What would record.
+#[derive(Clone, Default)]
+pub(crate) struct Profiler(());
+
+/// A profiler as its context and the context's devices share it.
+pub(crate) type Shared = Profiler;
+
+impl Profiler {
+    /// Whether a profile is under way: never.
+    #[inline(always)]
+    pub fn is_on(&self) -> bool {
+        false
+    }
+
+    /// A number for a new stream.
+    #[inline(always)]
+    pub fn number_stream(&self) -> usize {
+        0
+    }
+
+    /// Executes a command on the CPU.
+    #[inline(always)]
+    pub fn execute(&self, cpu: &CpuDevice, command: &mut Command<'_>, _: Reason) -> Result<()> {
+        cpu.execute(command)
+    }
+}
+
+/// What kind of work.
+pub(crate) enum Activity {
+    Upload,
+    Download,
+    Copy,
+    Clear,
+}
+
+/// Why work is done where it is. No enum, as that would have a size.
+#[derive(Clone, Copy)]
+pub(crate) struct Reason;
+
+#[allow(non_upper_case_globals, non_snake_case)] // as the profiler's variants
+impl Reason {
+    pub const Operands: Reason = Reason;
+    pub const Packed: Reason = Reason;
+    pub const Stream: Reason = Reason;
+    pub const Split: Reason = Reason;
+    pub const Fallback: Reason = Reason;
+
+    #[inline(always)]
+    pub fn Chosen(_: Why) -> Reason {
+        Reason
+    }
+}
+
+/// What a record would say of the work itself.
+pub(crate) struct What;
+
+impl What {
+    #[inline(always)]
+    pub fn command(_: &Command<'_>, _: Reason) -> What {
+        What
+    }
+
+    #[inline(always)]
+    pub fn operation(_: Op, _: &Attrs, _: &[Option<View<'_>>], _: &Meta, _: Reason) -> What {
+        What
+    }
+
+    #[inline(always)]
+    pub fn bytes(_: Activity, _: usize, _: &str, _: Reason) -> What {
+        What
+    }
+
+    #[inline(always)]
+    pub fn kernel(_: &str, _: [u32; 3], _: Reason) -> What {
+        What
+    }
+
+    #[inline(always)]
+    pub fn replay() -> What {
+        What
+    }
+}
+
+/// A watch over what a stream is given.
+pub(crate) struct Watch<'a>(PhantomData<&'a Opened>);
+
+impl<'a> Watch<'a> {
+    #[inline(always)]
+    pub fn nothing() -> Watch<'a> {
+        Watch(PhantomData)
+    }
+
+    #[inline(always)]
+    pub fn begin(_: &'a Opened, _: usize, _: &mut dyn Stream) -> Watch<'a> {
+        Watch(PhantomData)
+    }
+
+    #[inline(always)]
+    pub fn step(&mut self, _: &mut dyn Stream, _: &dyn Fn() -> What) {}
+}

@@ -1,0 +1,380 @@
+//! What records: the flag that calls look at, the session behind it, and watches over streams.
+
+use super::record::{Activity, Reason, Record, Span};
+use crate::command::{Command, Meta, View};
+use crate::devices::Opened;
+use crate::error::{Result, fail};
+use crate::hal::cpu::CpuDevice;
+use crate::hal::{Device, DeviceKind, Stream, Timestamp};
+use crate::ops::{Attrs, Cost, Op};
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// Records whose times were not read yet, from which on they are read where the device has come to them: timestamps are the
+/// driver's objects.
+const UNREAD: usize = 256;
+
+/// Whether a context is profiled, and what was recorded.
+#[derive(Default)]
+pub(crate) struct Profiler {
+    on: AtomicBool,
+    session: Mutex<Option<Session>>,
+    streams: AtomicUsize,
+}
+
+/// A profiler as its context and the context's devices share it.
+pub(crate) type Shared = Arc<Profiler>;
+
+/// What was recorded so far.
+pub(super) struct Session {
+    pub start: Instant,
+    limit: usize,
+    pub records: Vec<Record>,
+    pub dropped: u64,
+    devices: Vec<Known>,
+    threads: Vec<usize>,
+    unread: VecDeque<Unread>,
+}
+
+/// A device that worked.
+struct Known {
+    id: String,
+    /// What to add to its nanoseconds to have the session's.
+    offset: Option<i64>,
+}
+
+/// A record whose times the device still has.
+struct Unread {
+    record: usize,
+    begin: Arc<dyn Timestamp>,
+    end: Arc<dyn Timestamp>,
+}
+
+/// What a record says of the work itself.
+pub(crate) struct What {
+    activity: Activity,
+    name: Cow<'static, str>,
+    operands: String,
+    reason: Reason,
+    cost: Cost,
+}
+
+impl What {
+    /// An operation.
+    pub fn command(command: &Command<'_>, reason: Reason) -> What {
+        What::operation(command.op, &command.attrs, command.inputs, command.output.meta(), reason)
+    }
+
+    /// An operation on operands that fit.
+    pub fn operation(op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta, reason: Reason) -> What {
+        let mut operands = String::new();
+        for (i, view) in inputs.iter().flatten().enumerate() {
+            operands.push_str(if i > 0 { ", " } else { "" });
+            describe(&mut operands, view.meta());
+        }
+        operands.push_str(" -> ");
+        describe(&mut operands, output);
+        let cost = op.info().cost(attrs, inputs, output);
+        What { activity: Activity::Operation, name: op.name().into(), operands, reason, cost }
+    }
+
+    /// Bytes that travel, for something.
+    pub fn bytes(activity: Activity, bytes: usize, purpose: &str, reason: Reason) -> What {
+        let cost = Cost { flops: 0.0, bytes: bytes as f64 };
+        What { activity, name: activity.name().into(), operands: purpose.into(), reason, cost }
+    }
+
+    /// A user's kernel over so many workgroups.
+    pub fn kernel(name: &str, groups: [u32; 3], reason: Reason) -> What {
+        let mut operands = String::new();
+        groups.iter().for_each(|count| {
+            let _ = write!(operands, "{}{count}", if operands.is_empty() { "" } else { " x " });
+        });
+        operands.push_str(" workgroups");
+        let name = Cow::Owned(name.into());
+        What { activity: Activity::Kernel, name, operands, reason, cost: Cost::default() }
+    }
+
+    /// A recording.
+    pub fn replay() -> What {
+        What::bytes(Activity::Replay, 0, "", Reason::Stream)
+    }
+}
+
+fn describe(text: &mut String, meta: &Meta) {
+    let _ = write!(text, "{meta:?}");
+}
+
+/// A number of this thread, from 1. The standard library's takes memory in threads that it did not start.
+fn thread_number() -> usize {
+    static LAST: AtomicUsize = AtomicUsize::new(0);
+    thread_local!(static NUMBER: Cell<usize> = const { Cell::new(0) });
+    if NUMBER.get() == 0 {
+        NUMBER.set(LAST.fetch_add(1, Relaxed) + 1);
+    }
+    NUMBER.get()
+}
+
+/// The processor's time stamp counter, where it has one.
+fn cycles() -> Option<u64> {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 processor has it.
+    return Some(unsafe { std::arch::x86_64::_rdtsc() });
+    #[cfg(not(target_arch = "x86_64"))]
+    None
+}
+
+impl Profiler {
+    /// Whether a profile is under way.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.on.load(Relaxed)
+    }
+
+    /// A number for a new stream.
+    pub fn number_stream(&self) -> usize {
+        self.streams.fetch_add(1, Relaxed) + 1
+    }
+
+    pub(super) fn begin(&self, limit: usize) -> Result<()> {
+        let mut session = self.session();
+        if session.is_some() {
+            fail!(InvalidArgument, "a profile of this context is under way: finish it before the next one");
+        }
+        *session = Some(Session {
+            start: Instant::now(),
+            limit,
+            records: Vec::new(),
+            dropped: 0,
+            devices: Vec::new(),
+            threads: Vec::new(),
+            unread: VecDeque::new(),
+        });
+        self.on.store(true, Relaxed);
+        Ok(())
+    }
+
+    pub(super) fn end(&self) -> Option<Session> {
+        self.on.store(false, Relaxed);
+        let mut session = self.session().take()?;
+        while session.read_next() || session.unread.pop_front().is_some() {}
+        Some(session)
+    }
+
+    /// Executes a command on the CPU, which is there for that reason, and records it where a profile is under way.
+    #[inline]
+    pub fn execute(&self, cpu: &CpuDevice, command: &mut Command<'_>, reason: Reason) -> Result<()> {
+        if self.is_on() { self.record(cpu, command, reason) } else { cpu.execute(command) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn record(&self, cpu: &CpuDevice, command: &mut Command<'_>, reason: Reason) -> Result<()> {
+        let (begin, ticks) = (Instant::now(), cycles());
+        cpu.execute(command)?;
+        let (taken, end) = (cycles().zip(ticks).map(|(end, begin)| end.saturating_sub(begin)), Instant::now());
+        let what = What::command(command, reason);
+        self.push(&cpu.info().id, what, 0, [begin, end], Times::Host(taken));
+        Ok(())
+    }
+
+    fn session(&self) -> MutexGuard<'_, Option<Session>> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Compares a device's clock with the host's once in a session, on a stream of its own: the device's others go on.
+    fn know(&self, device: &Arc<dyn Device>) {
+        let id = &device.info().id;
+        let start = match &*self.session() {
+            Some(session) if session.devices.iter().all(|known| known.id != *id) => session.start,
+            _ => return,
+        };
+        let offset = compare(device, start);
+        if let Some(session) = &mut *self.session() {
+            session.device(id, offset);
+        }
+    }
+
+    fn push(&self, id: &str, what: What, stream: usize, [begin, end]: [Instant; 2], times: Times) {
+        let mut guard = self.session();
+        let Some(session) = &mut *guard else { return };
+        // Begun under the profile before, it is none of this one's.
+        let Some(begin) = begin.checked_duration_since(session.start) else { return };
+        if session.records.len() >= session.limit {
+            session.dropped += 1;
+            return;
+        }
+        let end = end.saturating_duration_since(session.start);
+        let host = Span { begin_ns: begin.as_nanos() as u64, end_ns: end.as_nanos() as u64 };
+        let caller = thread_number();
+        let thread = session.threads.iter().position(|&known| known == caller).unwrap_or(session.threads.len());
+        if thread == session.threads.len() {
+            session.threads.push(caller);
+        }
+        let device = session.device(id, None);
+        let (mut work, mut cycles) = (None, None);
+        match times {
+            Times::Host(taken) => (work, cycles) = (Some(host), taken),
+            Times::Device(begin, end) => {
+                session.unread.push_back(Unread { record: session.records.len(), begin, end });
+            }
+            Times::None => {}
+        }
+        let What { activity, name, operands, reason, cost: Cost { flops, bytes } } = what;
+        session.records.push(Record {
+            activity,
+            name,
+            operands,
+            device,
+            reason,
+            thread,
+            stream,
+            host,
+            work,
+            cycles,
+            flops,
+            bytes,
+        });
+        while session.unread.len() > UNREAD && session.read_next() {}
+    }
+}
+
+/// Where a record's times come from.
+enum Times {
+    /// The host did the work itself; cycles.
+    Host(Option<u64>),
+    /// The device takes them.
+    Device(Arc<dyn Timestamp>, Arc<dyn Timestamp>),
+    /// The device can't.
+    None,
+}
+
+impl Session {
+    /// The ids of the devices that worked.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.devices.iter().map(|known| known.id.as_str())
+    }
+
+    /// A device's index.
+    fn device(&mut self, id: &str, offset: Option<i64>) -> usize {
+        if let Some(index) = self.devices.iter().position(|known| known.id == id) {
+            return index;
+        }
+        self.devices.push(Known { id: id.into(), offset });
+        self.devices.len() - 1
+    }
+
+    /// Reads the times of the oldest record that has none; whether it could.
+    fn read_next(&mut self) -> bool {
+        let Some(Unread { record, begin, end }) = self.unread.front() else { return false };
+        let (Ok(begin), Ok(end)) = (begin.nanoseconds(), end.nanoseconds()) else { return false };
+        let record = &mut self.records[*record];
+        if let Some(offset) = self.devices[record.device].offset {
+            let begin_ns = begin.saturating_add_signed(offset);
+            record.work = Some(Span { begin_ns, end_ns: begin_ns + end.saturating_sub(begin) });
+        }
+        self.unread.pop_front();
+        true
+    }
+}
+
+/// What to add to a device's nanoseconds to have those since `start`: of three comparisons, the one that took least.
+fn compare(device: &Arc<dyn Device>, start: Instant) -> Option<i64> {
+    let mut stream = device.clone().stream().ok()?;
+    let mut best: Option<(u64, i64)> = None;
+    for _ in 0..3 {
+        let before = start.elapsed().as_nanos() as u64;
+        let taken = stream.timestamp().ok()?;
+        stream.synchronize().ok()?;
+        let window = start.elapsed().as_nanos() as u64 - before;
+        let offset = (before + window / 2) as i64 - taken.nanoseconds().ok()? as i64;
+        if best.is_none_or(|(least, _)| window < least) {
+            best = Some((window, offset));
+        }
+    }
+    Some(best?.1)
+}
+
+/// A watch over what a stream is given, one piece of work after the other. Without a profile it does nothing.
+pub(crate) struct Watch<'a>(Option<Watching<'a>>);
+
+struct Watching<'a> {
+    opened: &'a Opened,
+    stream: usize,
+    since: Point,
+}
+
+/// The moment between two pieces of work.
+struct Point {
+    host: Instant,
+    cycles: Option<u64>,
+    device: Option<Arc<dyn Timestamp>>,
+}
+
+impl<'a> Watch<'a> {
+    /// One that does nothing.
+    pub fn nothing() -> Watch<'a> {
+        Watch(None)
+    }
+
+    /// From here on, over a stream of that number.
+    #[inline]
+    pub fn begin(opened: &'a Opened, number: usize, stream: &mut dyn Stream) -> Watch<'a> {
+        if opened.profiler.is_on() { Watch::over(opened, number, stream) } else { Watch(None) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn over(opened: &'a Opened, number: usize, stream: &mut dyn Stream) -> Watch<'a> {
+        if !is_host(opened) {
+            opened.profiler.know(&opened.device);
+        }
+        Watch(Some(Watching { opened, stream: number, since: Point::now(opened, stream) }))
+    }
+
+    /// What the stream was given since the last step.
+    #[inline]
+    pub fn step(&mut self, stream: &mut dyn Stream, what: &dyn Fn() -> What) {
+        if let Some(watching) = &mut self.0 {
+            watching.step(stream, what);
+        }
+    }
+}
+
+impl Watching<'_> {
+    #[cold]
+    #[inline(never)]
+    fn step(&mut self, stream: &mut dyn Stream, what: &dyn Fn() -> What) {
+        let mut now = Point::now(self.opened, stream);
+        let host = [self.since.host, now.host];
+        let times = if is_host(self.opened) {
+            Times::Host(now.cycles.zip(self.since.cycles).map(|(end, begin)| end.saturating_sub(begin)))
+        } else {
+            match (self.since.device.take(), &now.device) {
+                (Some(begin), Some(end)) => Times::Device(begin, end.clone()),
+                _ => Times::None,
+            }
+        };
+        self.opened.profiler.push(&self.opened.device.info().id, what(), self.stream, host, times);
+        // Not what writing the record took.
+        (now.host, now.cycles) = (Instant::now(), cycles());
+        self.since = now;
+    }
+}
+
+impl Point {
+    fn now(opened: &Opened, stream: &mut dyn Stream) -> Point {
+        let device = if is_host(opened) { None } else { stream.timestamp().ok() };
+        Point { host: Instant::now(), cycles: cycles(), device }
+    }
+}
+
+/// Whether work is done when a call returns, by the caller.
+fn is_host(opened: &Opened) -> bool {
+    opened.device.info().kind == DeviceKind::Cpu
+}
