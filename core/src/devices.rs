@@ -341,8 +341,9 @@ fn means(name: &str, info: &DeviceInfo) -> bool {
     if name == backend || name == number || name == info.id {
         return true;
     }
-    // Software's has commas and parentheses in its name, which alone mean nothing.
-    if name.contains(':') || name.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_punctuation()) {
+    // A comma, which is in a software GPU's name, means none.
+    let any = |is: fn(&u8) -> bool| name.as_bytes().iter().any(is);
+    if name.contains(':') || !any(u8::is_ascii_alphanumeric) || !any(|byte| !byte.is_ascii_digit()) {
         return false;
     }
     let uuid: String = info.uuid.iter().flatten().map(|byte| format!("{byte:02x}")).collect();
