@@ -339,6 +339,8 @@ fn packages() {
     "native.d.ts",
     "operations.js",
     "operations.d.ts",
+    "overlap.js",
+    "overlap.d.ts",
     "platform.js",
     "tensor.js",
     "tensor.d.ts"
