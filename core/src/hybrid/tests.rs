@@ -98,7 +98,7 @@ fn points(rows: usize, r: &mut Random) -> Vec<usize> {
 fn every_split_point_has_the_bits_of_the_whole() {
     let (cpu, devices) = devices();
     // A GPU may be a program.
-    let seeds = if devices.len() > 1 { 10 } else { 40 };
+    let seeds = if devices.len() > 1 { 8 } else { 16 };
     for &op in Op::ALL {
         let (mut cut, mut compared) = (0, 0);
         for seed in 0..seeds {
