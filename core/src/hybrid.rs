@@ -26,8 +26,8 @@ struct Sent<'a> {
     download: Option<Box<dyn Download>>,
 }
 
-/// Executes a cut operation on devices, `None` the CPU, which comes with what records its work, with so many rows for each: the first ones for the first. They are all
-/// the rows there are. After an error of any part some rows may have been written.
+/// Executes a cut operation on devices, `None` the CPU, which comes with what records its work, with so many rows for each: the
+/// first ones for the first. They are all the rows there are. After an error of any part some rows may have been written.
 pub(crate) fn execute(
     cpu: (&CpuDevice, &Profiler),
     parts: &[(Option<&Opened>, usize)],
