@@ -192,9 +192,13 @@ impl Context {
 
     #[inline(never)]
     fn execute_among(&self, command: &mut Command<'_>) -> Result<()> {
+        let elsewhere = devices::place_of(command);
+        if elsewhere.is_none() && !self.gpus.is_empty() && !self.profiler.is_on() && self.dispatcher.is_tiny(command) {
+            return self.cpu.execute(command);
+        }
         // Costs are computed.
         let _environment = DefaultEnvironment::enter();
-        if let Some(id) = devices::place_of(command) {
+        if let Some(id) = elsewhere {
             let slot = self.gpus.iter().find(|slot| slot.info().id == id);
             let Some(slot) = slot else {
                 fail!(InvalidArgument, "an operand is on {id}, which is not of this context")

@@ -21,6 +21,8 @@ pub struct AutoDispatcher {
     /// needs no lock; between two words of a change it may see the old and the new, and each names a device that is there.
     steps: [Vec<AtomicU64>; Family::COUNT],
     thresholds: [AtomicUsize; Family::COUNT],
+    /// By family: up to so many elements of all operands together, the first device is done before any other has begun.
+    tiny: [AtomicUsize; Family::COUNT],
     forced: AtomicUsize,
     hybrid: AtomicBool,
     /// What the other devices but the first take at least, whatever there is to do.
@@ -77,6 +79,7 @@ impl AutoDispatcher {
             profiles,
             steps: std::array::from_fn(|_| (0..words).map(|_| AtomicU64::new(NO_LIMIT << 8)).collect()),
             thresholds: std::array::from_fn(|_| AtomicUsize::new(NONE)),
+            tiny: std::array::from_fn(|_| AtomicUsize::new(0)),
             forced: AtomicUsize::new(NONE),
             hybrid: AtomicBool::new(false),
             others_ns,
@@ -128,6 +131,19 @@ impl AutoDispatcher {
     pub fn choose(&self, command: &Command<'_>) -> Decision {
         // Nothing to weigh, nothing to look at.
         if self.profiles.len() == 1 { self.only() } else { self.choose_task(&self.task(command)) }
+    }
+
+    /// Whether a command on host memory is so small that [`AutoDispatcher::done_before_others_begin`] without a look at what the
+    /// operation does. Nothing but integers is computed: the caller's floating-point modes may be any.
+    #[inline]
+    pub(crate) fn is_tiny(&self, command: &Command<'_>) -> bool {
+        let elements = command.output.meta().shape.elements();
+        let elements = command
+            .inputs
+            .iter()
+            .flatten()
+            .fold(elements, |sum, view| sum.saturating_add(view.meta().shape.elements()));
+        elements <= self.tiny[command.op.family() as usize].load(Relaxed)
     }
 
     /// Whether the first device has done a command on host memory before any other would have begun: it is chosen then, and no
@@ -347,6 +363,20 @@ impl AutoDispatcher {
                 word.store(last, Relaxed);
             }
         }
+        let chosen = self.forced().is_some() || self.threshold(family).is_some();
+        let tiny = if chosen || self.profiles[0].kind != Kind::Cpu { 0 } else { self.largest_tiny(family) };
+        self.tiny[family as usize].store(tiny, Relaxed);
+    }
+
+    /// The largest power of two of which [`AutoDispatcher::is_tiny`] is true, 0 for none.
+    fn largest_tiny(&self, family: Family) -> usize {
+        let host = &self.profiles[0];
+        let done = |elements: usize| {
+            let cost = family.most(elements);
+            let fits = host.memory == 0 || cost.bytes <= host.memory as f64;
+            fits && host.launch_ns + host.compute_ns(family, &cost) <= self.others_ns
+        };
+        (0..=12).rev().map(|power| 1 << power).find(|&elements| done(elements)).unwrap_or(0)
     }
 
     /// Where the cheapest device for typical tasks of a family changes: found between powers of two, then by halving.

@@ -316,7 +316,7 @@ fn the_chosen_device_is_never_dearer_than_another() {
 
 #[test]
 fn what_is_done_before_others_begin_is_the_hosts() {
-    let (mut draw, mut known) = (Draw(7), [0, 0]);
+    let (mut draw, mut known, mut tiny) = (Draw(7), [0, 0], 0);
     let attrs = Attrs::default();
     for round in 0..3000 {
         let machine = draw.machine(1 + round % 3);
@@ -329,14 +329,16 @@ fn what_is_done_before_others_begin_is_the_hosts() {
         let command = Command::new(op, attrs, inputs, ViewMut::f32(&mut result, &meta).unwrap()).unwrap();
         let done = machine.done_before_others_begin(&command);
         known[usize::from(done)] += 1;
+        tiny += usize::from(machine.is_tiny(&command));
+        assert!(done || !machine.is_tiny(&command), "{op} of {n}");
         assert!(!done || machine.choose(&command).device == 0, "{op} of {n}");
         machine.force(Some(&machine.profiles()[1].id)).unwrap();
-        assert!(!machine.done_before_others_begin(&command), "what is forced is obeyed");
+        assert!(!machine.done_before_others_begin(&command) && !machine.is_tiny(&command), "what is forced is obeyed");
         machine.force(None).unwrap();
         machine.set_threshold(op.family(), Some(1));
-        assert!(!machine.done_before_others_begin(&command), "a threshold is obeyed");
+        assert!(!machine.done_before_others_begin(&command) && !machine.is_tiny(&command), "a threshold is obeyed");
     }
-    assert!(known.iter().all(|&n| n > 300), "{known:?}");
+    assert!(known.iter().all(|&n| n > 300) && tiny > 100, "{known:?}, {tiny}");
 }
 
 #[test]

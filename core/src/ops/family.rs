@@ -1,5 +1,6 @@
 //! Families: operations that a device runs at much the same rates, so that one row of figures prices them all.
 
+use super::Cost;
 use crate::error::{Error, Result, Status};
 use std::fmt;
 
@@ -41,6 +42,17 @@ impl Family {
         }
     }
 
+    /// No less than any of its operations costs whose operands have so many elements together, its result among them: a product
+    /// has fewer multiplications than pairs of elements, attention has two products.
+    pub(crate) fn most(self, elements: usize) -> Cost {
+        let elements = elements as f64;
+        let pairs = match self {
+            Family::Matmul | Family::Attention => elements * elements,
+            _ => 0.0,
+        };
+        Cost { flops: 4.0 * pairs + 64.0 * elements, bytes: 8.0 * elements }
+    }
+
     /// The family of that number, if there is one.
     pub fn from_code(code: u32) -> Option<Family> {
         Family::ALL.get(code as usize).copied()
@@ -61,5 +73,47 @@ impl std::str::FromStr for Family {
 impl fmt::Display for Family {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::command::{Meta, View};
+    use crate::contract::Activation;
+    use crate::{Attrs, DType, Op, Shape};
+
+    #[test]
+    fn no_operation_costs_more_than_the_most_of_its_family() {
+        let (values, mut met) = ([0f32; 2 * 9 * 9], Vec::new());
+        let attrs = Attrs { activation: Some(Activation::GeluErf), alpha: 2.0, ..Attrs::default() };
+        for &op in Op::ALL {
+            for n in 1..=9 {
+                for dims in [&[n][..], &[n, n], &[1, n], &[2, n, n]] {
+                    let meta = Meta::new(DType::F32, Shape::new(dims).unwrap());
+                    let elements = meta.shape.elements();
+                    let input = Some(View::f32(&values[..elements], &meta).unwrap());
+                    for (count, attrs) in (1..=5).flat_map(|count| [(count, Attrs::default()), (count, attrs)]) {
+                        // Five are ffn's, without what is added.
+                        let inputs =
+                            if count == 5 { vec![input, input, None, input, None] } else { vec![input; count] };
+                        let mut output = Meta::scalar();
+                        if op.info().describe(&attrs, &inputs, &mut output).is_err() {
+                            continue;
+                        }
+                        let cost = op.info().cost(&attrs, &inputs, &output);
+                        let all = inputs.iter().flatten().count() * elements + output.shape.elements();
+                        let most = op.family().most(all);
+                        assert!(
+                            cost.flops <= most.flops && cost.bytes <= most.bytes,
+                            "{op} of {count} times {dims:?}: {cost:?}"
+                        );
+                        met.push(op);
+                    }
+                }
+            }
+        }
+        met.dedup();
+        // An embedding takes indices.
+        assert!(met.len() >= Op::ALL.len() - 1, "{met:?}");
     }
 }
