@@ -326,10 +326,12 @@ pub struct CalibrateArgs {
 const CALIBRATE_HELP: &str = "\
 The figures go into a file of ADEAD_CACHE_DIR (else XDG_CACHE_HOME/adead, else ~/.cache/adead), one for each processor,
 instruction set and number of threads. They change which device is chosen, never a result. Nothing else measures.
+Without --device the processor and every GPU that 'auto' uses are measured; with it that device, and the others' stay.
 
 EXAMPLES
   adead calibrate
   adead calibrate --quick --threads 4
+  adead calibrate --device cuda:0
   ADEAD_CACHE_DIR=/var/cache/adead adead calibrate";
 
 /// Of `bench`.

@@ -1,5 +1,7 @@
 //! `adead calibrate`: measures what the choice between devices needs to know of this machine.
 
+mod gpu;
+
 use crate::args::{CalibrateArgs, DeviceArgs};
 use crate::bench::{Measured, Row, measure};
 use crate::failure::{Failure, Result, line, write};
@@ -8,10 +10,12 @@ use crate::info::device_text;
 use crate::progress::Progress;
 use adead::config::Config;
 use adead::dispatch::{DeviceProfile, Family, Kind, Rate, calibration};
-use adead::{Attrs, Axis, Context, ContextOptions, Op, Status};
+use adead::{Attrs, Axis, Context, ContextOptions, Op};
 use adead_core::hal::cpu::Pool;
-use serde_json::{Value, json};
+use gpu::GPU_PARTS;
+use serde_json::json;
 use std::hint::spin_loop;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Figures with their names, units and old values.
@@ -25,43 +29,76 @@ struct Figure {
 /// Measures and writes the file.
 pub fn run(args: &CalibrateArgs, device: &DeviceArgs) -> Result<()> {
     let config = Config::load()?;
-    if !matches!(device.device.as_deref(), None | Some("" | "auto" | "cpu")) {
-        let info = device.open()?.device_info().clone();
-        let text = format!("{}: figures of GPUs are not measured in this version; the processor's are", info.id);
-        return Err(Failure::new(Status::Unsupported, text));
-    }
-    // Even where the environment names a GPU, and where the choice would be one.
-    let ctx = Context::configured(Some("cpu"), &device.options(), &config)?;
+    let open = |name: &str, threads| {
+        let options = ContextOptions { threads, ..device.options() };
+        Context::configured(Some(name), &options, &config)
+    };
+    let threads = device.options().threads;
+    // Everything that there is, even where the environment names one device.
+    let named = device.device.as_deref().filter(|name| !name.is_empty()).unwrap_or("auto");
+    let (ctx, cpu) = (open(named, threads)?, open("cpu", threads)?);
     // Whether there is somewhere to write to is better known before than after.
     let folder = calibration::folder(&config)?;
     std::fs::create_dir_all(&folder).map_err(|error| {
         Failure::io(format_args!("{} (ADEAD_CACHE_DIR names another folder)", folder.display()), &error)
     })?;
-    let one = Context::configured(Some("cpu"), &ContextOptions { threads: Some(1), ..device.options() }, &config)?;
+    let machine = calibration::machine(cpu.device_info());
     let budget = Duration::from_millis(if args.quick { 40 } else { 400 });
-    let Some(cpu) = ctx.dispatcher().profiles().iter().find(|profile| profile.kind == Kind::Cpu) else {
-        return Err(Failure::invalid("there is no processor to measure"));
-    };
-    let mut measuring = Measuring { progress: Progress::new(), budget, done: 0 };
-    let profile = measuring.processor(cpu, &ctx, &one)?;
-    measuring.progress.clear();
-    let machine = calibration::machine(ctx.device_info());
-    let path = calibration::store(&folder, &machine, std::slice::from_ref(&profile))?;
-    let figures = figures(cpu, &profile);
-    if args.json {
-        let list: Value =
-            figures.iter().map(|it| (it.name.clone(), json!({"before": it.before, "now": it.now}))).collect();
-        let path = path.display().to_string();
-        return line(format_args!("{:#}", json!({"machine": machine, "file": path, "devices": {"cpu": list}})));
+    let devices = ctx.dispatcher().profiles();
+    let gpus = devices.iter().filter(|profile| profile.kind != Kind::Cpu).count();
+    let parts = gpus * GPU_PARTS + if gpus < devices.len() { PARTS } else { 0 };
+    let mut measuring = Measuring { progress: Progress::new(), budget, done: 0, parts };
+    let mut measured = Vec::new();
+    for before in devices {
+        measured.push(match before.kind {
+            Kind::Cpu => measuring.processor(before, &cpu, &open("cpu", Some(1))?)?,
+            _ => measuring.gpu(before, &open(&before.id, threads)?)?,
+        });
     }
-    let mut rows = vec![["figure", "before", "measured", "unit"].map(String::from).to_vec()];
-    rows.extend(figures.iter().map(|it| vec![it.name.clone(), number(it.before), number(it.now), it.unit.into()]));
-    // The unit belongs to the left.
-    let text = table(&rows, 1);
-    write(
-        format!("{}, before: {}\n{text}written {}\n", device_text(ctx.device_info()), cpu.source, path.display())
-            .as_bytes(),
-    )
+    measuring.progress.clear();
+    let mut all = measured.clone();
+    all.extend(others(&calibration::file(&folder, &machine), &machine, &measured));
+    let path = calibration::store(&folder, &machine, &all)?;
+    if args.json {
+        let mut list = serde_json::Map::new();
+        for (before, now) in devices.iter().zip(&measured) {
+            let each = figures(before, now).into_iter();
+            list.insert(
+                now.id.clone(),
+                each.map(|it| (it.name, json!({"before": it.before, "now": it.now}))).collect(),
+            );
+        }
+        let path = path.display().to_string();
+        return line(format_args!("{:#}", json!({"machine": machine, "file": path, "devices": list})));
+    }
+    let mut text = String::new();
+    for (before, now) in devices.iter().zip(&measured) {
+        let figures = figures(before, now);
+        let mut rows = vec![["figure", "before", "measured", "unit"].map(String::from).to_vec()];
+        rows.extend(figures.iter().map(|it| vec![it.name.clone(), number(it.before), number(it.now), it.unit.into()]));
+        let name = match before.kind {
+            Kind::Cpu => device_text(cpu.device_info()),
+            _ => before.id.clone(),
+        };
+        // The unit belongs to the left.
+        text += &format!("{name}, before: {}\n{}", before.source, table(&rows, 1));
+    }
+    write(format!("{text}written {}\n", path.display()).as_bytes())
+}
+
+/// The devices of an older file that were not measured now.
+fn others(file: &Path, machine: &str, measured: &[DeviceProfile]) -> Vec<DeviceProfile> {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let ids = text.lines().filter_map(|line| line.strip_prefix('[')?.strip_suffix(']'));
+    let mut kept = Vec::new();
+    for id in ids.filter(|id| !measured.iter().any(|profile| profile.id == *id)) {
+        let Ok(any) = DeviceProfile::reference("mid") else { continue };
+        let mut profile = DeviceProfile { id: id.into(), ..any };
+        if calibration::decode(&text, machine, &mut profile).is_ok() {
+            kept.push(profile);
+        }
+    }
+    kept
 }
 
 /// Three digits that matter.
@@ -87,6 +124,16 @@ fn figures(before: &DeviceProfile, now: &DeviceProfile) -> Vec<Figure> {
         figure("one thread's share of memory", "", |it| it.alone_memory),
         figure("cache against memory", "times", |it| it.cache_gain),
     ];
+    // Where there is a bus, nothing has to wake.
+    if now.kind != Kind::Cpu {
+        list.truncate(1);
+        list.extend([
+            figure("upload, latency", "ns", |it| it.upload.latency_ns),
+            figure("upload", "GB/s", |it| it.upload.gbytes),
+            figure("download, latency", "ns", |it| it.download.latency_ns),
+            figure("download", "GB/s", |it| it.download.gbytes),
+        ]);
+    }
     for family in Family::ALL {
         let (old, new) = (before.rate(family), now.rate(family));
         if family != Family::Move {
@@ -102,19 +149,20 @@ fn figures(before: &DeviceProfile, now: &DeviceProfile) -> Vec<Figure> {
     list
 }
 
-/// How many things are measured.
+/// How many things are measured of the processor.
 const PARTS: usize = 27;
 
 struct Measuring {
     progress: Progress,
     budget: Duration,
     done: usize,
+    parts: usize,
 }
 
 impl Measuring {
     fn row(&mut self, ctx: &Context, op: Op, shapes: &[&[usize]]) -> Result<Measured> {
-        let (done, threads) = (self.done + 1, ctx.device_info().units);
-        self.progress.show(|| format!("{op} on {threads} threads ({done} of {PARTS})"));
+        let (done, parts, threads) = (self.done + 1, self.parts, ctx.device_info().units);
+        self.progress.show(|| format!("{op} on {threads} threads ({done} of {parts})"));
         self.done = done;
         let axis = if op == Op::Sum { Axis::All } else { Axis::Default };
         let attrs = Attrs { axis, ..Attrs::default() };

@@ -82,9 +82,25 @@ fn verify_keeps_to_the_device_that_is_named() {
 }
 
 #[test]
-fn gpus_are_not_calibrated_as_if_they_were_the_processor() {
-    if has_gpu() {
-        assert!(bad(19, &["calibrate", "--quick", "--device", "vulkan"]).contains("vulkan:0: figures of GPUs"));
+fn a_gpu_is_calibrated_beside_the_processor() {
+    if !has_gpu() {
+        return;
+    }
+    let folder = folder("calibrate_gpu");
+    let cached = |arguments: &[&str]| {
+        let output = command(arguments).env("ADEAD_CACHE_DIR", &folder).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    cached(&["calibrate", "--quick", "--device", "cpu"]);
+    let text = cached(&["calibrate", "--quick", "--device", "vulkan:0"]);
+    for words in ["vulkan:0, before: built-in figures: ", "upload, latency", "matmul, arithmetic", "written "] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    // The processor's figures are there still.
+    for device in ["cpu", "vulkan:0"] {
+        let text = cached(&["explain", &repository("examples/programs/softmax.asm"), "--device", device]);
+        assert!(text.contains("calibrated: "), "{device}: {text}");
     }
 }
 

@@ -82,7 +82,11 @@ fn read(text: &str, machine: &str, profile: &mut DeviceProfile) -> Result<(), Fa
         return fault("it is about another machine");
     }
     if missing != 0 {
-        return fault("it is not complete");
+        return fault(if missing == (1 << COUNT) - 1 {
+            "it has no figures of this device"
+        } else {
+            "it is not complete"
+        });
     }
     if check(&figures).is_some() {
         return fault("a figure is out of range");
@@ -181,7 +185,7 @@ mod tests {
             (good.replace("machine = \"m\"", "machine = \"n\""), "it is about another machine"),
             (good.replace("machine = \"m\"", ""), "it is about another machine"),
             (good.replace("machine", "mashine"), "line 4: there are version and machine"),
-            (good.replace("[cpu]", "[gpu]"), "it is not complete"),
+            (good.replace("[cpu]", "[gpu]"), "it has no figures of this device"),
             (good.replace("wake_ns", "woke_ns"), "line 8: it is no figure"),
             (good.replace("wake_ns = ", "wake_ns = x"), "line 8: it is no figure"),
             (good.replace("matmul_gflops = ", "matmul_gflops = -"), "a figure is out of range"),
