@@ -12,6 +12,7 @@ pub use loader::DataLoader;
 pub use overlap::overlap;
 
 pub use adead_core::contract::{self, Activation, GeluForm};
+pub use adead_core::gpu::GpuArray;
 #[cfg(feature = "profile")]
 pub use adead_core::profile;
 pub use adead_core::{

@@ -3,10 +3,12 @@
 //! Work that a context enqueues runs in order behind what was enqueued before; reading a buffer waits for it. Streams of one's
 //! own run beside each other, ordered by events.
 
+mod array;
 mod buffer;
 mod kernel;
 mod stream;
 
+pub use array::{GpuArray, One};
 pub use buffer::{Buffer, Operand};
 use kernel::Language;
 pub use kernel::{Kernel, PipelineOptions};
