@@ -7,5 +7,6 @@
 
 #include <adead/context.hpp>
 #include <adead/memory.hpp>
+#include <adead/overlap.hpp>
 
 #endif
