@@ -1,9 +1,10 @@
 //! BERT as sentence-transformers uses it: embeddings of words, positions and types, the encoder, the mean of each sentence's
 //! tokens, normalisation.
 
+use crate::fault;
 use crate::files::Files;
 use adead::nn::{Array, Device, Download, Embedding, Group, Layer, LayerNorm, Sequences, TransformerEncoder};
-use adead::{Attrs, Axis, Op, Result, Tensor};
+use adead::{Attrs, Axis, Op, Result, Status, Tensor};
 
 pub(crate) struct Model {
     device: Device,
@@ -26,6 +27,12 @@ impl Model {
         let table = |name: &str, rows| {
             weights.tensor(&format!("{root}embeddings.{name}_embeddings.weight"), &[rows, config.width])
         };
+        // Fewer layers than there are would be another model.
+        let surplus = format!("{root}encoder.layer.{}.", files.layers);
+        if weights.names().iter().any(|name| name.starts_with(&surplus)) {
+            let text = format!("it has a layer {0} and the model's configuration {0} layers", files.layers);
+            return Err(fault(Status::InvalidArgument, weights.path(), text));
+        }
         let (positions, types) = (table("position", files.positions)?, table("token_type", files.types)?);
         Ok(Model {
             device: device.clone(),
