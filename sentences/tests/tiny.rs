@@ -70,7 +70,7 @@ fn every_device_gives_the_same_bits() {
 fn nothing_to_embed_is_no_error_and_a_batch_of_nothing_is() {
     let encoder = encoder(1);
     let none = encoder.encode::<&str>(&[]).unwrap();
-    assert!(none.is_empty() && none.len() == 0 && none.truncated().is_empty());
+    assert_eq!((none.is_empty(), none.len(), none.truncated().len()), (true, 0, 0));
     let options = EncodeOptions { batch: Some(0), padded: None };
     let error = encoder.encode_with(&["a"], &options).unwrap_err();
     assert_eq!((error.status(), error.message()), (Status::InvalidArgument, "a batch has at least 1 sentence, not 0"));

@@ -2,10 +2,12 @@
 """Writes sentences.txt: 1,152 sentences, one a line, an empty line being an empty sentence.
 
 What is written by hand covers languages, scripts, emoji, control and combining characters, numbers, code and lengths; the rest is
-made of parts, so that lengths from 1 to several hundred tokens occur often. No line is copied from anywhere.
+made of parts, so that lengths from 1 to several hundred tokens occur often. No line is copied from anywhere. With --check it
+fails where the file would be another.
 """
 
 import itertools
+import sys
 from pathlib import Path
 
 BY_HAND = """
@@ -167,7 +169,11 @@ def main():
         a, b = lines[(i * 37 + 11) % made_so_far], lines[(i * 101 + 53) % made_so_far]
         lines.append(a if i % 16 == 0 else f"{a} {b}")
     assert len(lines) == 1152 and not any("\n" in line or "\r" in line for line in lines)
-    Path(__file__).with_name("sentences.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="")
+    path, contents = Path(__file__).with_name("sentences.txt"), "".join(f"{line}\n" for line in lines).encode()
+    if "--check" not in sys.argv[1:]:
+        path.write_bytes(contents)
+    elif path.read_bytes() != contents:
+        sys.exit(f"{path} is not what make_sentences.py writes")
     print(f"{len(lines)} sentences")
 
 
