@@ -95,6 +95,12 @@ pub enum Command {
     Bench(BenchArgs),
     /// Measure this machine for the choice between devices, and keep the figures
     Calibrate(CalibrateArgs),
+    /// Embed sentences: lines of text in, a .npy file out
+    #[cfg(feature = "sentences")]
+    Embed(crate::embed::EmbedArgs),
+    /// Find the rows of an embeddings file that are closest to a query
+    #[cfg(feature = "sentences")]
+    Search(crate::search::SearchArgs),
     /// Write a shell's completions to stdout
     Completions(CompletionsArgs),
 }

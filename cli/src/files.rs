@@ -3,6 +3,8 @@
 use crate::failure::{Failure, Result, write};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Read, Write};
+#[cfg(feature = "sentences")]
+use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// The path that stands for stdin or stdout.
@@ -86,6 +88,13 @@ impl NewFile {
     /// Appends bytes.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.file.write_all(bytes).map_err(|error| Failure::io(self.path.display(), &error))
+    }
+
+    /// Writes bytes over the file's first ones, once all others are written.
+    #[cfg(feature = "sentences")]
+    pub fn overwrite_start(&mut self, bytes: &[u8]) -> Result<()> {
+        let written = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.write_all(bytes));
+        written.map_err(|error| Failure::io(self.path.display(), &error))
     }
 
     /// Lets it take its place.

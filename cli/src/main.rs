@@ -5,6 +5,8 @@ mod asm;
 mod bench;
 mod calibrate;
 mod dispatch;
+#[cfg(feature = "sentences")]
+mod embed;
 mod explain;
 mod failure;
 mod files;
@@ -15,6 +17,10 @@ mod npy;
 mod progress;
 mod report;
 mod run;
+#[cfg(feature = "sentences")]
+mod search;
+#[cfg(feature = "sentences")]
+mod sentences;
 mod source;
 mod verify;
 
@@ -54,6 +60,10 @@ fn execute(cli: &Cli) -> failure::Result<()> {
         Command::Dispatch(args) => dispatch::run(args, device),
         Command::Bench(args) => bench::run(args, device),
         Command::Calibrate(args) => calibrate::run(args, device),
+        #[cfg(feature = "sentences")]
+        Command::Embed(args) => embed::run(args, device),
+        #[cfg(feature = "sentences")]
+        Command::Search(args) => search::run(args, device),
         Command::Completions(args) => {
             let mut script = Vec::new();
             clap_complete::generate(args.shell, &mut Cli::command(), "adead", &mut script);

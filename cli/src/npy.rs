@@ -1,6 +1,9 @@
 //! NumPy's `.npy` files, versions 1 to 3: one array of f32, f16, i32, i64 or u32, in either byte order and either
 //! memory order. What is written is little endian and row-major, as `numpy.save` does it.
 
+#[cfg(feature = "sentences")]
+pub mod rows;
+
 use crate::failure::{Failure, Result};
 use crate::files::NewFile;
 use adead::{Context, DType, Shape, Status, Tensor};
@@ -75,20 +78,22 @@ impl Npy {
 
 /// Writes a tensor as a whole file; [`check_writable`] says in advance whether that can be.
 pub fn write(file: &mut NewFile, tensor: &Tensor) -> Result<()> {
-    let Some(descr) = descr(tensor.dtype()) else { return Err(no_bf16()) };
-    let dims: Vec<String> = tensor.dims().iter().map(usize::to_string).collect();
-    let dims = if dims.len() == 1 { format!("{},", dims[0]) } else { dims.join(", ") };
-    let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({dims}), }}");
-    // The data begin on a multiple of 64; the text ends with a line break.
-    let start = (MAGIC.len() + 4 + text.len() + 1).next_multiple_of(64);
-    let length = start - MAGIC.len() - 4;
-    text += &" ".repeat(length - text.len() - 1);
-    text.push('\n');
-    file.write(MAGIC)?;
-    file.write(&[1, 0])?;
-    file.write(&(length as u16).to_le_bytes())?;
-    file.write(text.as_bytes())?;
+    file.write(&preamble(tensor.dtype(), tensor.dims(), 0)?)?;
     file.write(&little_endian(tensor.bytes(), tensor.dtype()))
+}
+
+/// What stands before the data: at least so many bytes, and a multiple of 64, with a line break at the end.
+fn preamble(dtype: DType, dims: &[usize], least: usize) -> Result<Vec<u8>> {
+    let Some(descr) = descr(dtype) else { return Err(no_bf16()) };
+    let dims: Vec<String> = dims.iter().map(usize::to_string).collect();
+    let dims = if dims.len() == 1 { format!("{},", dims[0]) } else { dims.join(", ") };
+    let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({dims}), }}");
+    let start = (MAGIC.len() + 4 + text.len() + 1).max(least).next_multiple_of(64);
+    let length = start - MAGIC.len() - 4;
+    let mut bytes = [MAGIC, &[1, 0], &(length as u16).to_le_bytes(), text.as_bytes()].concat();
+    bytes.resize(start - 1, b' ');
+    bytes.push(b'\n');
+    Ok(bytes)
 }
 
 /// Whether `.npy` has a type for it.

@@ -1,0 +1,95 @@
+//! Self-attention with several heads.
+
+use super::{Array, Device, Layer, Linear, Sequences, Weights};
+use adead_core::contract::Activation;
+use adead_core::{Attrs, Error, Op, Result, Status, Tensor};
+
+/// Self-attention: queries, keys and values as one product, then the heads, then the output's product.
+pub struct MultiHeadAttention {
+    device: Device,
+    qkv: Linear,
+    output: Linear,
+    heads: usize,
+}
+
+impl MultiHeadAttention {
+    /// The layer of four linear ones, named by their prefixes: query, key, value, output; all of `width` to `width`.
+    /// `invalid_argument` unless `heads` divides the width.
+    pub fn load(
+        weights: &Weights,
+        [query, key, value, output]: [&str; 4],
+        width: usize,
+        heads: usize,
+        device: &Device,
+    ) -> Result<MultiHeadAttention> {
+        let part = |prefix: &str| {
+            let weight = weights.tensor(&format!("{prefix}.weight"), &[width, width])?;
+            Ok((weight, weights.tensor(&format!("{prefix}.bias"), &[width])?))
+        };
+        let parts = [query, key, value].map(part).into_iter().collect::<Result<Vec<_>>>()?;
+        let joined = |each: fn(&(Tensor, Tensor)) -> &Tensor| {
+            let tensors: Vec<&Tensor> = parts.iter().map(each).collect();
+            device.context().concat(&tensors, 0)
+        };
+        let qkv = Linear::new(&joined(|part| &part.0)?, Some(&joined(|part| &part.1)?), device)?;
+        MultiHeadAttention::new(qkv, Linear::load(weights, output, width, width, device)?, heads, device)
+    }
+
+    /// The layer of a linear one that returns queries, keys and values behind each other, and the output's. `shape_mismatch`
+    /// where they don't fit each other, `invalid_argument` unless `heads` divides the width.
+    pub fn new(qkv: Linear, output: Linear, heads: usize, device: &Device) -> Result<MultiHeadAttention> {
+        let width = output.inputs();
+        if qkv.outputs() != 3 * width {
+            let text = format!("attention: {} values are no queries, keys and values of {width}", qkv.outputs());
+            return Err(Error::new(Status::ShapeMismatch, text));
+        }
+        if heads == 0 || !width.is_multiple_of(heads) {
+            let text = format!("attention: {heads} heads don't divide a width of {width}");
+            return Err(Error::new(Status::InvalidArgument, text));
+        }
+        Ok(MultiHeadAttention { device: device.clone(), qkv, output, heads })
+    }
+
+    /// Attention within each sequence of a matrix `[rows, width]`, plus a residual. `shape_mismatch` unless the sequences have
+    /// as many rows.
+    pub fn forward_with(&self, x: &Array, sequences: &Sequences, residual: Option<&Array>) -> Result<Array> {
+        let rows = sequences.rows();
+        if x.dims() != [rows, self.qkv.inputs()] {
+            let text = format!("attention: x is {} and the sequences have {rows} rows", x.meta().shape);
+            return Err(Error::new(Status::ShapeMismatch, text));
+        }
+        let (width, heads) = (self.output.inputs(), self.heads);
+        let qkv = self.qkv.forward(x)?;
+        let mut attended = Vec::with_capacity(sequences.groups().len());
+        let mut first = 0;
+        for group in sequences.groups() {
+            let (count, length) = (group.count(), group.length());
+            let own = qkv.rows(first, group.rows())?.reshape(&[count, length, 3, heads, width / heads])?;
+            let apart = self.device.permuted(&own, &[2, 0, 3, 1, 4])?;
+            let part = |i| apart.rows(i, 1)?.reshape(&[count, heads, length, width / heads]);
+            let (q, k, v) = (part(0)?, part(1)?, part(2)?);
+            let operands = [Some(&q), Some(&k), Some(&v), group.mask()];
+            attended.push(self.device.run(Op::Attention, &Attrs::default(), &operands)?);
+            first += group.rows();
+        }
+        let joined = self.device.stacked(rows, width, &[0, 2, 1, 3], &attended)?;
+        self.output.forward_with(&joined, residual, Activation::None)
+    }
+}
+
+impl Layer for MultiHeadAttention {
+    /// Of one sequence `[length, width]`, or of several of one length, `[count, length, width]`.
+    fn forward(&self, x: &Array) -> Result<Array> {
+        let (count, length) = match *x.dims() {
+            [length, _] => (1, length),
+            [count, length, _] => (count, length),
+            _ => {
+                let text = format!("attention: x is {}; it must be [count, length, width]", x.meta().shape);
+                return Err(Error::new(Status::ShapeMismatch, text));
+            }
+        };
+        let rows = x.reshape(&[count * length, self.qkv.inputs()])?;
+        let y = self.forward_with(&rows, &Sequences::new(vec![super::Group::new(count, length)]), None)?;
+        y.reshape(x.dims())
+    }
+}

@@ -1,0 +1,43 @@
+//! Embeddings: rows of a table by number.
+
+use super::{Array, Device, Layer, Weights};
+use adead_core::{Attrs, Error, Op, Result, Status, Tensor};
+
+/// Rows of a table `[count, width]` by ids of any shape, i32, i64 or u32.
+pub struct Embedding {
+    device: Device,
+    table: Array,
+}
+
+impl Embedding {
+    /// The table `PREFIX.weight`.
+    pub fn load(weights: &Weights, prefix: &str, count: usize, width: usize, device: &Device) -> Result<Embedding> {
+        Embedding::new(&weights.tensor(&format!("{prefix}.weight"), &[count, width])?, device)
+    }
+
+    /// A table. `shape_mismatch` unless it is a matrix.
+    pub fn new(table: &Tensor, device: &Device) -> Result<Embedding> {
+        if table.dims().len() != 2 {
+            let text = format!("embedding: the table is {}; it must be [count, width]", table.shape());
+            return Err(Error::new(Status::ShapeMismatch, text));
+        }
+        Ok(Embedding { device: device.clone(), table: device.array(table)? })
+    }
+
+    /// Rows of the table.
+    pub fn count(&self) -> usize {
+        self.table.dims()[0]
+    }
+
+    /// Values of a row.
+    pub fn width(&self) -> usize {
+        self.table.dims()[1]
+    }
+}
+
+impl Layer for Embedding {
+    /// The rows. `invalid_argument` for an id outside the table.
+    fn forward(&self, ids: &Array) -> Result<Array> {
+        self.device.run(Op::Embedding, &Attrs::default(), &[Some(&self.table), Some(ids)])
+    }
+}

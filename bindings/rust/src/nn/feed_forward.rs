@@ -1,0 +1,36 @@
+//! The feed-forward part of a transformer layer.
+
+use super::{Array, Layer, Linear};
+use adead_core::contract::Activation;
+use adead_core::{Error, Result, Status};
+
+/// `activation(x·W1ᵀ + b1)·W2ᵀ + b2`.
+pub struct FeedForward {
+    inner: Linear,
+    outer: Linear,
+    activation: Activation,
+}
+
+impl FeedForward {
+    /// Two layers with an activation between them. `shape_mismatch` where the second does not take what the first returns.
+    pub fn new(inner: Linear, outer: Linear, activation: Activation) -> Result<FeedForward> {
+        if inner.outputs() != outer.inputs() {
+            let (made, taken) = (inner.outputs(), outer.inputs());
+            let text = format!("feed-forward: the first layer returns {made} values and the second takes {taken}");
+            return Err(Error::new(Status::ShapeMismatch, text));
+        }
+        Ok(FeedForward { inner, outer, activation })
+    }
+
+    /// Its result plus a residual.
+    pub fn forward_with(&self, x: &Array, residual: Option<&Array>) -> Result<Array> {
+        let hidden = self.inner.forward_with(x, None, self.activation)?;
+        self.outer.forward_with(&hidden, residual, Activation::None)
+    }
+}
+
+impl Layer for FeedForward {
+    fn forward(&self, x: &Array) -> Result<Array> {
+        self.forward_with(x, None)
+    }
+}

@@ -1,0 +1,73 @@
+//! How the rows of a batch are divided into sequences.
+
+use super::{Array, Device};
+use adead_core::{Error, Result, Status};
+
+/// Sequences of one length whose rows follow each other.
+#[derive(Clone, Debug)]
+pub struct Group {
+    count: usize,
+    length: usize,
+    /// `[count, 1, 1, length]`: 0 where a row is one of the sequence, −inf where it is padding.
+    mask: Option<Array>,
+}
+
+impl Group {
+    /// So many sequences of so many rows, all of them their own.
+    pub fn new(count: usize, length: usize) -> Group {
+        Group { count, length, mask: None }
+    }
+
+    /// Sequences of these lengths, each padded to `length` rows, which nothing attends to: what comes out for the rows of a
+    /// sequence has the bits that it has without padding. `invalid_argument` for a longer one, or one of 0 rows.
+    pub fn padded(lengths: &[usize], length: usize, device: &Device) -> Result<Group> {
+        if let Some(wrong) = lengths.iter().find(|own| !(1..=length).contains(own)) {
+            let text = format!("a sequence of {wrong} rows can't be padded to {length}");
+            return Err(Error::new(Status::InvalidArgument, text));
+        }
+        let added =
+            lengths.iter().flat_map(|&own| (0..length).map(move |at| if at < own { 0.0 } else { f32::NEG_INFINITY }));
+        let mask = device.array_of(&added.collect::<Vec<f32>>(), &[lengths.len(), 1, 1, length])?;
+        Ok(Group { count: lengths.len(), length, mask: Some(mask) })
+    }
+
+    /// Sequences.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Rows of each.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Rows of all of them.
+    pub fn rows(&self) -> usize {
+        self.count * self.length
+    }
+
+    pub(super) fn mask(&self) -> Option<&Array> {
+        self.mask.as_ref()
+    }
+}
+
+/// The sequences of a matrix whose rows are their tokens, group behind group.
+#[derive(Clone, Debug, Default)]
+pub struct Sequences(Vec<Group>);
+
+impl Sequences {
+    /// Sequences in groups of one length.
+    pub fn new(groups: Vec<Group>) -> Sequences {
+        Sequences(groups)
+    }
+
+    /// The groups.
+    pub fn groups(&self) -> &[Group] {
+        &self.0
+    }
+
+    /// Rows of all of them.
+    pub fn rows(&self) -> usize {
+        self.0.iter().map(Group::rows).sum()
+    }
+}

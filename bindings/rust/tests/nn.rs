@@ -1,0 +1,255 @@
+//! Layers and weights of `adead::nn`: what they compute is what their operations compute, and what does not fit is refused by its
+//! name and shapes. On the CPU and on the GPU that `ADEAD_TEST_BACKEND` names.
+#![cfg(feature = "nn")]
+
+use adead::nn::{
+    Array, Device, Embedding, FeedForward, Gelu, Group, Layer, LayerNorm, Linear, MultiHeadAttention, Relu, Sequences,
+    Sequential, TransformerConfig, TransformerEncoder, Weights,
+};
+use adead::{Activation, Context, DType, GeluForm, MatmulOptions, Result, Status, Tensor};
+use std::path::PathBuf;
+
+fn devices() -> Vec<Device> {
+    let mut names = vec!["cpu".to_string()];
+    if let Ok(backend) = std::env::var("ADEAD_TEST_BACKEND") {
+        names.extend([format!("{backend}:0"), format!("cpu,{backend}:0")]);
+    }
+    let open = |name: &String| match Context::open(name) {
+        Ok(context) => Some(Device::new(&context).unwrap()),
+        Err(error) if error.status() == Status::BackendUnavailable => {
+            println!("skipped: {name}: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    };
+    names.iter().filter_map(open).collect()
+}
+
+/// Values between -1 and 1, the same each time.
+fn draw(seed: u32, dims: &[usize]) -> Tensor {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32 / (1 << 23) as f32 - 1.0
+    };
+    let values: Vec<f32> = (0..dims.iter().product()).map(|_| next()).collect();
+    Tensor::new(&values, dims).unwrap()
+}
+
+/// A safetensors file of tensors given as name, dtype, shape and bytes.
+fn file(name: &str, tensors: &[(&str, &str, &[usize], Vec<u8>)]) -> PathBuf {
+    let (mut header, mut data) = (Vec::new(), Vec::new());
+    for (name, dtype, shape, bytes) in tensors {
+        let (begin, end) = (data.len(), data.len() + bytes.len());
+        header.push(format!(r#""{name}":{{"dtype":"{dtype}","shape":{shape:?},"data_offsets":[{begin},{end}]}}"#));
+        data.extend(bytes);
+    }
+    let text = format!("{{{}}}", header.join(","));
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}.safetensors", std::process::id()));
+    std::fs::write(&path, [&(text.len() as u64).to_le_bytes()[..], text.as_bytes(), &data].concat()).unwrap();
+    path
+}
+
+fn refused<T>(result: Result<T>) -> (Status, String) {
+    let error = result.err().expect("it is refused");
+    (error.status(), error.message().into())
+}
+
+#[test]
+fn weights_are_widened_and_checked_by_name_and_shape() {
+    let floats = |values: &[f32]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
+    let path = file(
+        "weights",
+        &[
+            ("f32", "F32", &[2, 2], floats(&[1.0, -0.0, f32::MIN_POSITIVE / 4.0, f32::INFINITY])),
+            ("f16", "F16", &[3], vec![0x00, 0x3c, 0x01, 0x00, 0x00, 0xfc]),
+            ("bf16", "BF16", &[1], vec![0x80, 0x3f]),
+            // Behind ten bytes of halves: at an address that suits no f32, as the header's end may be, too.
+            ("later", "F32", &[1], floats(&[0.5])),
+            ("ids", "I64", &[1], vec![0; 8]),
+            ("none", "F32", &[0, 3], vec![]),
+        ],
+    );
+    let weights = Weights::open(&path).unwrap();
+    assert_eq!(weights.names(), ["bf16", "f16", "f32", "ids", "later", "none"]);
+    assert!(weights.contains("f16") && !weights.contains("f17") && weights.dims("f32").unwrap() == [2, 2]);
+    let bits = |name, dims: &[usize]| -> Vec<u32> {
+        let tensor = weights.tensor(name, dims).unwrap();
+        assert_eq!((tensor.dtype(), tensor.dims()), (DType::F32, dims));
+        tensor.as_slice::<f32>().unwrap().iter().map(|value| value.to_bits()).collect()
+    };
+    assert_eq!(bits("f32", &[2, 2]), [0x3f800000, 0x80000000, 0x00200000, 0x7f800000]);
+    assert_eq!(bits("f16", &[3]), [0x3f800000, 0x33800000, 0xff800000]);
+    assert_eq!((bits("bf16", &[1]), bits("later", &[1])), (vec![0x3f800000], vec![0x3f000000]));
+    assert!(bits("none", &[0, 3]).is_empty());
+    let (status, text) = refused(weights.tensor("f32", &[4]));
+    assert_eq!(status, Status::ShapeMismatch);
+    assert!(text.ends_with("the tensor 'f32' is [2, 2]; it must be [4]"), "{text}");
+    let (status, text) = refused(weights.tensor("f17", &[4]));
+    assert_eq!(status, Status::InvalidArgument);
+    assert!(text.ends_with("the tensor 'f17' is not among the file's 6 tensors"), "{text}");
+    let (status, text) = refused(weights.tensor("ids", &[1]));
+    assert_eq!(status, Status::DtypeMismatch);
+    assert!(text.contains("I64"), "{text}");
+    // A tensor keeps the file.
+    let kept = weights.tensor("f32", &[2, 2]).unwrap();
+    drop(weights);
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(kept.as_slice::<f32>().unwrap()[0], 1.0);
+}
+
+#[test]
+fn a_file_that_is_none_is_refused() {
+    assert_eq!(refused(Weights::open("no such file")).0, Status::Io);
+    let path = file("whole", &[("x", "F32", &[4], vec![0; 16])]);
+    let whole = std::fs::read(&path).unwrap();
+    for length in 1..whole.len() {
+        std::fs::write(&path, &whole[..length]).unwrap();
+        let (status, text) = refused(Weights::open(&path));
+        assert!(status == Status::InvalidArgument && text.contains("no safetensors file"), "{length}: {text}");
+    }
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn layers_compute_what_their_operations_do() {
+    let ctx = Context::open("cpu").unwrap();
+    let (x, w, b) = (draw(1, &[5, 12]), draw(2, &[20, 12]), draw(3, &[20]));
+    let (gamma, beta, residual) = (draw(4, &[20]), draw(5, &[20]), draw(6, &[5, 20]));
+    let options = MatmulOptions { trans_b: true, bias: Some(&b), ..Default::default() };
+    let product = ctx.matmul_with(&x, &w, options).unwrap();
+    let added = MatmulOptions { beta: 1.0, c: Some(&residual), activation: Activation::Silu, ..options };
+    let added = ctx.matmul_with(&x, &w, added).unwrap();
+    let normed = ctx.layernorm(&ctx.gelu(&product, GeluForm::Erf).unwrap(), Some(&gamma), Some(&beta), 1e-12).unwrap();
+    let ids = Tensor::new(&[3u32, 0, 19, 3], &[2, 2]).unwrap();
+    for device in devices() {
+        let array = |tensor: &Tensor| device.array(tensor).unwrap();
+        let same = |y: Array, expected: &Tensor| {
+            let y = y.to_tensor().unwrap();
+            assert_eq!((y.dims(), y.bytes()), (expected.dims(), expected.bytes()), "{device:?}");
+        };
+        let linear = || Linear::new(&w, Some(&b), &device).unwrap();
+        same(linear().forward(&array(&x)).unwrap(), &product);
+        same(linear().forward_with(&array(&x), Some(&array(&residual)), Activation::Silu).unwrap(), &added);
+        same(Relu.forward(&array(&x)).unwrap(), &ctx.relu(&x).unwrap());
+        let norm = LayerNorm::new(&gamma, &beta, 1e-12, &device).unwrap();
+        let net = Sequential::new().then(linear()).then(Gelu::default()).then(norm);
+        assert!(net.len() == 3 && !net.is_empty());
+        same(net.forward(&array(&x)).unwrap(), &normed);
+        same(Sequential::new().forward(&array(&x)).unwrap(), &x);
+        let embedding = Embedding::new(&w, &device).unwrap();
+        assert_eq!((embedding.count(), embedding.width()), (20, 12));
+        same(embedding.forward(&array(&ids)).unwrap(), &ctx.embedding(&w, &ids).unwrap());
+        let back = draw(7, &[12, 20]);
+        let bare = Linear::new(&back, None, &device).unwrap();
+        let feed_forward = FeedForward::new(linear(), bare, Activation::Relu).unwrap();
+        let hidden = ctx.matmul_with(&x, &w, MatmulOptions { activation: Activation::Relu, ..options }).unwrap();
+        let expected = ctx.matmul_with(&hidden, &back, MatmulOptions { trans_b: true, ..Default::default() }).unwrap();
+        same(feed_forward.forward(&array(&x)).unwrap(), &expected);
+        device.trim();
+    }
+}
+
+#[test]
+fn attention_is_that_of_its_heads_and_padding_changes_no_bit() {
+    let ctx = Context::open("cpu").unwrap();
+    let (width, heads, lengths) = (24, 3, [70usize, 3, 3, 1]);
+    let rows: usize = lengths.iter().sum();
+    let (x, wqkv, bqkv) = (draw(1, &[rows, width]), draw(2, &[3 * width, width]), draw(3, &[3 * width]));
+    let (wo, bo) = (draw(4, &[width, width]), draw(5, &[width]));
+    let linear = |x: &Tensor, w, b| {
+        ctx.matmul_with(x, w, MatmulOptions { trans_b: true, bias: Some(b), ..Default::default() }).unwrap()
+    };
+    // One sequence after the other, by single operations.
+    let (mut expected, mut first) = (Vec::new(), 0);
+    for length in lengths {
+        let qkv = linear(&x.rows(first, length).unwrap(), &wqkv, &bqkv);
+        let apart = ctx.permute(&qkv.reshape(&[length, 3, heads, width / heads]).unwrap(), &[1, 2, 0, 3]).unwrap();
+        let part = |i| apart.rows(i, 1).unwrap().reshape(&[heads, length, width / heads]).unwrap();
+        let y = ctx.permute(&ctx.attention(&part(0), &part(1), &part(2)).unwrap(), &[1, 0, 2]).unwrap();
+        expected.extend(linear(&y.reshape(&[length, width]).unwrap(), &wo, &bo).to_vec::<f32>().unwrap());
+        first += length;
+    }
+    for device in devices() {
+        let attention = || {
+            let qkv = Linear::new(&wqkv, Some(&bqkv), &device).unwrap();
+            MultiHeadAttention::new(qkv, Linear::new(&wo, Some(&bo), &device).unwrap(), heads, &device).unwrap()
+        };
+        let groups = vec![Group::new(1, 70), Group::new(2, 3), Group::new(1, 1)];
+        let sequences = Sequences::new(groups);
+        let y = attention().forward_with(&device.array(&x).unwrap(), &sequences, None).unwrap();
+        assert_eq!(y.to_tensor().unwrap().to_vec::<f32>().unwrap(), expected, "{device:?}");
+        // Padded with what must not be seen.
+        let longest = 130;
+        let (mut padded, mut first) = (Vec::new(), 0);
+        for length in lengths {
+            padded.extend_from_slice(x.rows(first, length).unwrap().as_slice::<f32>().unwrap());
+            padded.extend(vec![7.5f32; (longest - length) * width]);
+            first += length;
+        }
+        let sequences = Sequences::new(vec![Group::padded(&lengths, longest, &device).unwrap()]);
+        let x = device.array_of(&padded, &[lengths.len() * longest, width]).unwrap();
+        let y = attention().forward_with(&x, &sequences, None).unwrap().to_tensor().unwrap();
+        let own = lengths.iter().enumerate().flat_map(|(i, &length)| {
+            let at = i * longest * width;
+            y.as_slice::<f32>().unwrap()[at..at + length * width].to_vec()
+        });
+        assert!(own.eq(expected.iter().copied()), "{device:?}, padded");
+        // Several of one length, as a layer by itself.
+        let three = device.array(&draw(9, &[2, 3, width])).unwrap();
+        let y = attention().forward(&three).unwrap();
+        assert_eq!(y.dims(), [2, 3, width]);
+        let second = attention().forward(&three.rows(1, 1).unwrap().reshape(&[3, width]).unwrap()).unwrap();
+        assert_eq!(y.rows(1, 1).unwrap().to_tensor().unwrap().bytes(), second.to_tensor().unwrap().bytes());
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let device = Device::new(&Context::open("cpu").unwrap()).unwrap();
+    let linear = |outputs, inputs| Linear::new(&draw(1, &[outputs, inputs]), None, &device).unwrap();
+    let status = |result: Result<Array>| refused(result).0;
+    assert_eq!(refused(Linear::new(&draw(1, &[3]), None, &device)).0, Status::ShapeMismatch);
+    assert_eq!(refused(Linear::new(&draw(1, &[3, 2]), Some(&draw(2, &[2])), &device)).0, Status::ShapeMismatch);
+    assert_eq!(refused(Embedding::new(&draw(1, &[3]), &device)).0, Status::ShapeMismatch);
+    let fitting = FeedForward::new(linear(4, 2), linear(2, 3), Activation::Relu);
+    assert_eq!(refused(fitting).1, "feed-forward: the first layer returns 4 values and the second takes 3");
+    assert_eq!(refused(MultiHeadAttention::new(linear(8, 4), linear(4, 4), 2, &device)).0, Status::ShapeMismatch);
+    assert_eq!(refused(MultiHeadAttention::new(linear(12, 4), linear(4, 4), 3, &device)).0, Status::InvalidArgument);
+    let attention = MultiHeadAttention::new(linear(12, 4), linear(4, 4), 2, &device).unwrap();
+    let x = device.array(&draw(1, &[6, 4])).unwrap();
+    let sequences = Sequences::new(vec![Group::new(1, 5)]);
+    assert_eq!(status(attention.forward_with(&x, &sequences, None)), Status::ShapeMismatch);
+    assert_eq!(refused(Group::padded(&[3, 6], 5, &device)).0, Status::InvalidArgument);
+    assert_eq!(refused(Group::padded(&[0], 5, &device)).0, Status::InvalidArgument);
+    assert_eq!(status(linear(3, 5).forward(&x)), Status::ShapeMismatch);
+    assert_eq!((status(x.reshape(&[5, 5])), status(x.rows(5, 2))), (Status::ShapeMismatch, Status::InvalidArgument));
+    let ids = device.array_of(&[0u32, 9], &[2]).unwrap();
+    let embedding = Embedding::new(&draw(1, &[9, 2]), &device).unwrap();
+    assert_eq!(status(embedding.forward(&ids)), Status::InvalidArgument);
+    let path = file("empty", &[]);
+    let config = TransformerConfig { width: 4, heads: 2, hidden: 8, activation: Activation::Relu, eps: 1e-5 };
+    let weights = Weights::open(&path).unwrap();
+    let (status, text) = refused(TransformerEncoder::load(&weights, "encoder.layer", 1, &config, &device));
+    assert_eq!(status, Status::InvalidArgument);
+    assert!(text.contains("'encoder.layer.0."), "{text}");
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn memory_is_used_again_and_never_while_somebody_has_it() {
+    for device in devices() {
+        let x = device.array(&draw(1, &[64, 64])).unwrap();
+        let first = Relu.forward(&x).unwrap();
+        let expected = first.to_tensor().unwrap();
+        for seed in 2..40 {
+            let other = device.array(&draw(seed, &[seed as usize, 64])).unwrap();
+            let y = Relu.forward(&Relu.forward(&other).unwrap()).unwrap();
+            let z = y.rows(1, 1).unwrap();
+            drop(y);
+            let again = Relu.forward(&other).unwrap();
+            assert_eq!(z.to_tensor().unwrap().bytes(), again.rows(1, 1).unwrap().to_tensor().unwrap().bytes());
+        }
+        assert_eq!(first.to_tensor().unwrap().bytes(), expected.bytes(), "{device:?}");
+    }
+}

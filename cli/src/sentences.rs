@@ -1,0 +1,100 @@
+//! Sentences from a file or stdin: lines of text, or JSON lines.
+
+use crate::files::{STANDARD, name};
+use adead::{Error, Result, Status};
+use serde_json::Value;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+/// What a line is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A sentence.
+    Text,
+    /// JSON: a string, or an object with one under this name.
+    Json(String),
+}
+
+/// The field of an object that is taken where none is named.
+const FIELD: &str = "text";
+
+impl Format {
+    /// That of a file: JSON lines where a field is named or the name ends in `.jsonl` or `.ndjson`.
+    pub fn of(path: &Path, field: Option<&str>) -> Format {
+        let json = path.extension().is_some_and(|ending| ending == "jsonl" || ending == "ndjson");
+        match field {
+            Some(field) => Format::Json(field.into()),
+            None if json => Format::Json(FIELD.into()),
+            None => Format::Text,
+        }
+    }
+}
+
+/// Sentences, one a line, as they are read. A line's end is `\n` or `\r\n`; the last one needs none.
+pub struct Sentences {
+    lines: Box<dyn BufRead + Send>,
+    format: Format,
+    name: String,
+    line: u64,
+}
+
+impl Sentences {
+    /// Those of a file, or of stdin for `-`.
+    pub fn open(path: &Path, format: Format) -> Result<Sentences> {
+        let name = name(path);
+        let lines: Box<dyn BufRead + Send> = if path.as_os_str() == STANDARD {
+            Box::new(BufReader::new(io::stdin()))
+        } else {
+            let file = File::open(path).map_err(|error| Error::new(Status::Io, format!("{name}: {error}")))?;
+            Box::new(BufReader::with_capacity(1 << 16, file))
+        };
+        Ok(Sentences { lines, format, name, line: 0 })
+    }
+
+    fn read(&mut self) -> Result<Option<String>> {
+        let mut bytes = Vec::new();
+        let read = self.lines.read_until(b'\n', &mut bytes);
+        if read.map_err(|error| Error::new(Status::Io, format!("{}: {error}", self.name)))? == 0 {
+            return Ok(None);
+        }
+        self.line += 1;
+        if bytes.last() == Some(&b'\n') {
+            bytes.pop();
+            bytes.pop_if(|byte| *byte == b'\r');
+        }
+        let line = String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            self.wrong(format!("byte {} is no UTF-8: {:#04x}", at + 1, error.as_bytes()[at]))
+        })?;
+        match &self.format {
+            Format::Text => Ok(Some(line)),
+            Format::Json(field) => self.parsed(&line, field).map(Some),
+        }
+    }
+
+    fn parsed(&self, line: &str, field: &str) -> Result<String> {
+        let value: Value = serde_json::from_str(line).map_err(|error| self.wrong(format!("no JSON: {error}")))?;
+        match value {
+            Value::String(text) => Ok(text),
+            Value::Object(mut object) => match object.remove(field) {
+                Some(Value::String(text)) => Ok(text),
+                Some(_) => Err(self.wrong(format!("'{field}' is no string"))),
+                None => Err(self.wrong(format!("the object has no '{field}'"))),
+            },
+            _ => Err(self.wrong("it is neither a string nor an object".into())),
+        }
+    }
+
+    fn wrong(&self, text: String) -> Error {
+        Error::new(Status::InvalidArgument, format!("{}: line {}: {text}", self.name, self.line))
+    }
+}
+
+impl Iterator for Sentences {
+    type Item = Result<String>;
+
+    fn next(&mut self) -> Option<Result<String>> {
+        self.read().transpose()
+    }
+}

@@ -1,0 +1,124 @@
+//! The encoder: sentences in, rows out.
+
+use crate::batches::batches;
+use crate::embeddings::Embeddings;
+use crate::files::Files;
+use crate::model::Model;
+use crate::tokens::{Tokens, Words};
+use adead::nn::{Device, Download};
+use adead::{Context, Error, Result, Status};
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+
+/// How sentences are batched. No choice changes a bit of a result. `Default` suits the device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EncodeOptions {
+    /// Sentences of a batch at most; `None` is 32 on the CPU and 256 on a GPU.
+    pub batch: Option<usize>,
+    /// Whether sentences of a batch are padded to the longest one; `None` is on a GPU.
+    pub padded: Option<bool>,
+}
+
+/// Tokens of a batch at most, for each sentence that it may have: a batch of long ones has fewer.
+const TOKENS: usize = 128;
+
+/// Batches under way at once on a GPU.
+const DEPTH: usize = 3;
+
+/// A model of sentence-transformers: tokenizer, encoder, pooling. Clones share it; threads may too.
+#[derive(Clone)]
+pub struct SentenceEncoder {
+    pub(crate) words: Arc<Words>,
+    model: Arc<Model>,
+    most: usize,
+}
+
+impl SentenceEncoder {
+    /// Opens the folder of a model for a context's device: `config.json`, `tokenizer.json`, `model.safetensors`, and of
+    /// sentence-transformers `modules.json`, `sentence_bert_config.json`, `1_Pooling/config.json`. BERT with mean pooling is
+    /// supported.
+    ///
+    /// `io` for a file that is missing, `invalid_argument` and `shape_mismatch` for one that is malformed or does not fit the
+    /// others, `unsupported` for a model of another kind.
+    pub fn open(folder: impl AsRef<Path>, context: &Context) -> Result<SentenceEncoder> {
+        let folder = folder.as_ref();
+        let files = Files::read(folder)?;
+        let words = Words::new(&folder.join("tokenizer.json"), &files.tokenizer, files.most, files.words)?;
+        let model = Model::new(&files, &Device::new(context)?)?;
+        Ok(SentenceEncoder { words: Arc::new(words), model: Arc::new(model), most: files.most })
+    }
+
+    /// Values of an embedding.
+    pub fn width(&self) -> usize {
+        self.model.width()
+    }
+
+    /// Tokens of a sentence at most, the special ones at its ends counted; what is behind them has no effect.
+    pub fn max_tokens(&self) -> usize {
+        self.most
+    }
+
+    /// The context that it computes on.
+    pub fn context(&self) -> &Context {
+        self.model.device().context()
+    }
+
+    /// The embeddings of sentences, in their order.
+    pub fn encode<S: AsRef<str>>(&self, sentences: &[S]) -> Result<Embeddings> {
+        self.encode_with(sentences, &EncodeOptions::default())
+    }
+
+    /// The same with options. `invalid_argument` for batches of 0 sentences.
+    pub fn encode_with<S: AsRef<str>>(&self, sentences: &[S], options: &EncodeOptions) -> Result<Embeddings> {
+        let tokens =
+            sentences.iter().map(|sentence| self.words.tokens(sentence.as_ref())).collect::<Result<Vec<_>>>()?;
+        self.encode_tokens(&tokens, options, &mut |_| {})
+    }
+
+    /// The embeddings of tokenized sentences; `done` is told of so many more each time.
+    pub(crate) fn encode_tokens(
+        &self,
+        tokens: &[Tokens],
+        options: &EncodeOptions,
+        done: &mut dyn FnMut(usize),
+    ) -> Result<Embeddings> {
+        let gpu = self.model.device().is_gpu();
+        let most = options.batch.unwrap_or(if gpu { 256 } else { 32 });
+        let padded = options.padded.unwrap_or(gpu);
+        if most == 0 {
+            return Err(Error::new(Status::InvalidArgument, "a batch has at least 1 sentence, not 0"));
+        }
+        let width = self.width();
+        let mut values = vec![0.0; tokens.len() * width];
+        let mut under_way: VecDeque<(Vec<usize>, Download)> = VecDeque::new();
+        let mut rows = Vec::new();
+        let mut finish = |(batch, download): (Vec<usize>, Download)| -> Result<()> {
+            rows.resize(batch.len() * width, 0.0);
+            download.take(&mut rows)?;
+            for (&sentence, row) in batch.iter().zip(rows.chunks_exact(width)) {
+                values[sentence * width..][..width].copy_from_slice(row);
+            }
+            done(batch.len());
+            Ok(())
+        };
+        for batch in batches(tokens, most, most.saturating_mul(TOKENS)) {
+            let ids: Vec<&[u32]> = batch.iter().map(|&sentence| &tokens[sentence].ids[..]).collect();
+            under_way.push_back((batch, self.model.forward(&ids, padded)?));
+            // On the CPU it is computed already.
+            let depth = if gpu { DEPTH } else { 1 };
+            while under_way.len() >= depth {
+                under_way.pop_front().map_or(Ok(()), &mut finish)?;
+            }
+        }
+        under_way.into_iter().try_for_each(finish)?;
+        let truncated = (0..tokens.len()).filter(|&sentence| tokens[sentence].truncated).collect();
+        Ok(Embeddings { values, width, truncated })
+    }
+}
+
+impl std::fmt::Debug for SentenceEncoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SentenceEncoder({} values, {} tokens at most, {:?})", self.width(), self.most, self.context())
+    }
+}

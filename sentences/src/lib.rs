@@ -1,0 +1,26 @@
+#![doc = include_str!("../README.md")]
+
+mod batches;
+mod embeddings;
+mod encoder;
+mod files;
+mod model;
+mod stream;
+mod tokens;
+
+pub use embeddings::Embeddings;
+pub use encoder::{EncodeOptions, SentenceEncoder};
+pub use stream::Part;
+
+use adead::{Error, Status};
+use std::path::Path;
+
+/// An error about a file of a model.
+fn fault(status: Status, path: &Path, text: impl std::fmt::Display) -> Error {
+    Error::new(status, format!("{}: {text}", path.display()))
+}
+
+/// The example of the guide runs as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/sentences.md")]
+mod guide {}

@@ -1,0 +1,54 @@
+//! What the tests share: files of `tests/sentences`, and contexts.
+
+// Every test file takes what it needs of this.
+#![allow(dead_code)]
+
+use adead::{Context, ContextOptions, Status};
+use std::path::{Path, PathBuf};
+
+/// A file of `tests/sentences`.
+pub fn shared(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/sentences").join(name)
+}
+
+/// The lines of a file.
+pub fn lines(name: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(shared(name)).unwrap();
+    text.strip_suffix('\n').unwrap().split('\n').map(String::from).collect()
+}
+
+/// The values of a `.npy` file whose header takes 128 bytes, as these do.
+pub fn npy(name: &str) -> Vec<f32> {
+    let bytes = std::fs::read(shared(name)).unwrap();
+    assert!(bytes.starts_with(b"\x93NUMPY\x01\x00\x76\x00"), "{name}");
+    bytes[128..].chunks_exact(4).map(|float| f32::from_le_bytes(float.try_into().unwrap())).collect()
+}
+
+/// The CPU with so many threads.
+pub fn cpu(threads: usize) -> Context {
+    Context::with_options("cpu", &ContextOptions { threads: Some(threads), ..Default::default() }).unwrap()
+}
+
+/// The context of a device, unless it is not there; then it says so.
+pub fn open(device: &str, options: &ContextOptions) -> Option<Context> {
+    match Context::with_options(device, options) {
+        Ok(context) => Some(context),
+        Err(error) if matches!(error.status(), Status::BackendUnavailable | Status::Unsupported) => {
+            println!("skipped: {device} {options:?}: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// The GPU that `ADEAD_TEST_BACKEND` names, alone and with the CPU.
+pub fn gpus() -> Vec<Context> {
+    let Ok(backend) = std::env::var("ADEAD_TEST_BACKEND") else { return Vec::new() };
+    let names = [format!("{backend}:0"), format!("cpu,{backend}:0")];
+    names.iter().filter_map(|name| open(name, &ContextOptions::default())).collect()
+}
+
+/// The bits of values, which tell zeros and NaNs apart.
+pub fn bits(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|value| value.to_bits()).collect()
+}
