@@ -29,7 +29,8 @@ pub const MAX_DEPTH: usize = 64;
 /// more is started. A panic in `batches` or `stage` is an error `internal`.
 ///
 /// `batches` and `stage` are called in a thread of their own, a batch only when one of the `depth` lanes is free: its results
-/// were taken. Buffers of lanes and memory of results are used again as long as sizes repeat. Dropping the iterator waits for
+/// were taken. Buffers of lanes and memory of results are used again as long as sizes repeat: `depth` + 1 results stay where the
+/// device put them, others that are kept are copied. Dropping the iterator waits for
 /// what is under way, and for `batches` if it is just being asked. On the CPU stages run one after the other, beside whoever
 /// takes the results.
 ///

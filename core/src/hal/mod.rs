@@ -312,12 +312,15 @@ pub trait Event: Send + Sync {
 }
 
 /// Bytes on their way to the host.
-pub trait Download: Send {
+pub trait Download: Send + Sync {
     /// Bytes.
     fn size(&self) -> usize;
 
     /// Whether they have arrived.
     fn is_done(&self) -> Result<bool>;
+
+    /// Waits for them, where they lie.
+    fn bytes(&self) -> Result<&[u8]>;
 
     /// Waits for them and copies them; `into` has as many bytes.
     fn take(self: Box<Self>, into: &mut [u8]) -> Result<()>;

@@ -164,10 +164,7 @@ impl Started {
     pub(super) fn finish(mut self, pool: &Arc<Pool>) -> Result<(Lane, Output)> {
         // What only the device can find is told here.
         self.lane.stream.synchronize()?;
-        let mut output = pool.take(self.index, self.download.as_ref().map_or(0, Download::size));
-        if let Some(download) = self.download {
-            download.take(output.bytes_mut())?;
-        }
+        let output = pool.output(self.index, self.download.take())?;
         Ok((self.lane, output))
     }
 }

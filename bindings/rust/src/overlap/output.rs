@@ -1,25 +1,48 @@
-//! Results on the host, in memory that is used again.
+//! Results on the host, where downloads put them, or in memory that is used again.
 
+use adead_core::gpu::Download;
 use adead_core::{Element, Error, Result, Status};
 use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// What memory of results is made of: every element is aligned in it.
 type Word = u64;
 
-/// Memory of results that were dropped, for the next ones: at most so many.
+/// Memory of results: where downloads put them, for so many at once, as the device reaches only so much; else copies, in memory
+/// that serves later results, at most as many.
 pub(super) struct Pool {
     idle: Mutex<Vec<Vec<Word>>>,
+    in_place: AtomicUsize,
     most: usize,
 }
 
 impl Pool {
     pub(super) fn new(most: usize) -> Arc<Pool> {
-        Arc::new(Pool { idle: Mutex::new(Vec::new()), most })
+        Arc::new(Pool { idle: Mutex::new(Vec::new()), in_place: AtomicUsize::new(0), most })
     }
 
-    /// Memory for a batch's result, with whatever was there before.
-    pub(super) fn take(self: &Arc<Pool>, index: usize, bytes: usize) -> Output {
+    /// A batch's result, once it has arrived: without a download one of no bytes.
+    pub(super) fn output(self: &Arc<Pool>, index: usize, download: Option<Download>) -> Result<Output> {
+        let Some(download) = download else { return Ok(self.copied(index, 0)) };
+        let bytes = download.bytes()?;
+        let (first, count) = (bytes.as_ptr(), bytes.len());
+        if first.cast::<Word>().is_aligned() && self.reserve() {
+            let memory = Memory::InPlace { first, _download: download };
+            return Ok(Output { memory, bytes: count, index, pool: Arc::downgrade(self) });
+        }
+        let mut output = self.copied(index, count);
+        download.take(output.bytes_mut())?;
+        Ok(output)
+    }
+
+    /// Whether one more may stay where it is.
+    fn reserve(&self) -> bool {
+        self.in_place.fetch_update(Relaxed, Relaxed, |count| (count < self.most).then_some(count + 1)).is_ok()
+    }
+
+    /// Memory for so many bytes, with whatever was there before.
+    fn copied(self: &Arc<Pool>, index: usize, bytes: usize) -> Output {
         let words = bytes.div_ceil(size_of::<Word>());
         let mut memory = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
         if memory.capacity() < words {
@@ -27,20 +50,42 @@ impl Pool {
             memory = vec![0; words];
         }
         memory.resize(words, 0);
-        Output { memory, bytes, index, pool: Arc::downgrade(self) }
+        Output { memory: Memory::Copied(memory), bytes, index, pool: Arc::downgrade(self) }
     }
 
-    fn give_back(&self, memory: Vec<Word>) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < self.most {
-            idle.push(memory);
+    fn give_back(&self, memory: &mut Memory) {
+        match memory {
+            Memory::InPlace { .. } => {
+                self.in_place.fetch_sub(1, Relaxed);
+            }
+            Memory::Copied(memory) => {
+                let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+                if idle.len() < self.most {
+                    idle.push(std::mem::take(memory));
+                }
+            }
         }
     }
 }
 
+/// Where a result's bytes are.
+enum Memory {
+    /// Where the download put them.
+    InPlace {
+        first: *const u8,
+        _download: Download,
+    },
+    Copied(Vec<Word>),
+}
+
+// SAFETY: the pointer is to memory of the download, which any thread may have and which nobody writes.
+unsafe impl Send for Memory {}
+// SAFETY: the same.
+unsafe impl Sync for Memory {}
+
 /// A batch's result on the host. Dropped, its memory serves a later result.
 pub struct Output {
-    memory: Vec<Word>,
+    memory: Memory,
     bytes: usize,
     index: usize,
     pool: Weak<Pool>,
@@ -61,7 +106,7 @@ impl Output {
             return Err(Error::new(Status::InvalidArgument, text));
         }
         // SAFETY: so many bytes are there and aligned, and an element may have any bits.
-        Ok(unsafe { std::slice::from_raw_parts(self.memory.as_ptr().cast(), self.bytes / size) })
+        Ok(unsafe { std::slice::from_raw_parts(self.first().cast(), self.bytes / size) })
     }
 
     /// A copy of all of it as values. Errors as of [`Output::as_slice`].
@@ -69,9 +114,19 @@ impl Output {
         self.as_slice().map(<[T]>::to_vec)
     }
 
-    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: so many bytes are there, and a word may have any.
-        unsafe { std::slice::from_raw_parts_mut(self.memory.as_mut_ptr().cast(), self.bytes) }
+    fn first(&self) -> *const u8 {
+        match &self.memory {
+            Memory::InPlace { first, .. } => *first,
+            Memory::Copied(memory) => memory.as_ptr().cast(),
+        }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        match &mut self.memory {
+            Memory::InPlace { .. } => &mut [],
+            // SAFETY: so many bytes are there, and a word may have any.
+            Memory::Copied(memory) => unsafe { std::slice::from_raw_parts_mut(memory.as_mut_ptr().cast(), self.bytes) },
+        }
     }
 }
 
@@ -81,7 +136,7 @@ impl Deref for Output {
 
     fn deref(&self) -> &[u8] {
         // SAFETY: so many bytes are there.
-        unsafe { std::slice::from_raw_parts(self.memory.as_ptr().cast(), self.bytes) }
+        unsafe { std::slice::from_raw_parts(self.first(), self.bytes) }
     }
 }
 
@@ -94,7 +149,7 @@ impl std::fmt::Debug for Output {
 impl Drop for Output {
     fn drop(&mut self) {
         if let Some(pool) = self.pool.upgrade() {
-            pool.give_back(std::mem::take(&mut self.memory));
+            pool.give_back(&mut self.memory);
         }
     }
 }

@@ -233,8 +233,9 @@ fn downloads(device: &Arc<dyn Device>) -> Result<()> {
     let mut bytes = vec![0; 3_000_000];
     let (head, tail) = bytes.split_at_mut(1000);
     assert_eq!((first.size(), second.size()), (1000, 2_999_000));
+    assert!(*second.bytes()? == pattern(3_000_000)[1000..]);
     second.take(tail)?;
-    assert!(first.is_done()?);
+    assert!(first.is_done()? && *first.bytes()? == pattern(3_000_000)[..1000]);
     first.take(head)?;
     assert!(bytes == pattern(3_000_000));
     let third = stream.download(Slice { buffer: &*buffer, offset: 0, bytes: 8 })?;

@@ -133,6 +133,12 @@ impl Download for Pending {
         self.mark.is_done()
     }
 
+    fn bytes(&self) -> Result<&[u8]> {
+        self.mark.wait_for(u64::MAX)?;
+        // SAFETY: the device has written that many bytes of the pinned memory, and nobody writes it again.
+        Ok(unsafe { slice::from_raw_parts(self.staging.host(), self.bytes) })
+    }
+
     fn take(self: Box<Self>, into: &mut [u8]) -> Result<()> {
         if into.len() != self.bytes {
             fail!(InvalidArgument, "the download has {} bytes and the place for it {}", self.bytes, into.len());
