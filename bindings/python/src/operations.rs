@@ -46,8 +46,11 @@ const WORTH: f64 = 65_536.0;
 #[inline]
 fn is_short(ctx: &PyContext, op: Op, attrs: &Attrs, views: &[Option<View<'_>>]) -> bool {
     let bytes: usize = views.iter().flatten().map(|view| view.meta().bytes()).sum();
-    // On a GPU everything takes longer, if only for the way there.
-    ctx.alone && (bytes <= FEW || is_cheap(op, attrs, views))
+    if ctx.alone {
+        return bytes <= FEW || is_cheap(op, attrs, views);
+    }
+    // On a GPU everything takes longer, if only for the way there. The result is about as large as the operands.
+    bytes <= FEW && bytes / 2 <= ctx.inner.dispatcher().tiny(op.family())
 }
 
 #[inline(never)]

@@ -143,7 +143,14 @@ impl AutoDispatcher {
             .iter()
             .flatten()
             .fold(elements, |sum, view| sum.saturating_add(view.meta().shape.elements()));
-        elements <= self.tiny[command.op.family() as usize].load(Relaxed)
+        elements <= self.tiny(command.op.family())
+    }
+
+    /// Up to how many elements of all operands on host memory together, the result among them, an operation of a family is done by
+    /// the first device before any other would have begun; 0 where a choice was set. A power of two, at most 4096.
+    #[inline]
+    pub fn tiny(&self, family: Family) -> usize {
+        self.tiny[family as usize].load(Relaxed)
     }
 
     /// Whether the first device has done a command on host memory before any other would have begun: it is chosen then, and no
