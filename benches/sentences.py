@@ -88,16 +88,15 @@ def exported(model):
         class Tokens(torch.nn.Module):
             def __init__(self):
                 super().__init__()
-                self.bert = AutoModel.from_pretrained(model, add_pooling_layer=False).eval()
+                self.bert = AutoModel.from_pretrained(model, attn_implementation="eager", add_pooling_layer=False).eval()
 
             def forward(self, input_ids, attention_mask):
                 return self.bert(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
 
         path.parent.mkdir(exist_ok=True)
-        example = torch.ones(2, 16, dtype=torch.int64)
-        sizes = {0: torch.export.Dim("batch"), 1: torch.export.Dim("length")}
-        torch.onnx.export(Tokens(), (example, example), str(path), input_names=["input_ids", "attention_mask"],
-                          dynamic_shapes=(sizes, sizes), dynamo=True)  # fmt: skip
+        example, sizes = torch.ones(2, 16, dtype=torch.int64), {0: "batch", 1: "length"}
+        torch.onnx.export(Tokens().eval(), (example, example), str(path), input_names=["input_ids", "attention_mask"],
+                          dynamic_axes={"input_ids": sizes, "attention_mask": sizes}, dynamo=False)  # fmt: skip
     return str(path)
 
 

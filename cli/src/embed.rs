@@ -31,7 +31,7 @@ pub struct EmbedArgs {
     /// Lines are JSON: strings, or objects with the sentence under this name [default for .jsonl and .ndjson: text]
     #[arg(long, value_name = "FIELD", num_args = 0..=1, default_missing_value = "text")]
     pub jsonl: Option<String>,
-    /// Sentences computed at once at most [default: 32 on the CPU, 256 on a GPU]
+    /// Sentences computed at once at most [default: 256 on a GPU, what the caches hold on the CPU]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub batch: Option<u32>,
     /// Print JSON

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// How sentences are batched. No choice changes a bit of a result. `Default` suits the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EncodeOptions {
-    /// Sentences of a batch at most; `None` is 32 on the CPU and 256 on a GPU.
+    /// Sentences of a batch at most; `None` is 256 on a GPU, and on the CPU as many as have 256 tokens for each thread.
     pub batch: Option<usize>,
     /// Whether sentences of a batch are padded to the longest one; `None` is on a GPU.
     pub padded: Option<bool>,
@@ -22,6 +22,13 @@ pub struct EncodeOptions {
 
 /// Tokens of a batch at most, for each sentence that it may have: a batch of long ones has fewer.
 const TOKENS: usize = 128;
+
+/// Sentences of a batch on a GPU.
+const ON_GPU: usize = 256;
+
+/// Tokens of a batch on the CPU for each thread, and of the smallest: what lies between two products stays in the caches.
+const FOR_THREAD: usize = 256;
+const LEAST: usize = 512;
 
 /// Batches under way at once on a GPU.
 const DEPTH: usize = 3;
@@ -84,7 +91,11 @@ impl SentenceEncoder {
         done: &mut dyn FnMut(usize),
     ) -> Result<Embeddings> {
         let gpu = self.model.device().is_gpu();
-        let most = options.batch.unwrap_or(if gpu { 256 } else { 32 });
+        let (most, most_tokens) = match options.batch {
+            Some(most) => (most, most.saturating_mul(TOKENS)),
+            None if gpu || self.context().dispatcher().is_hybrid() => (ON_GPU, ON_GPU * TOKENS),
+            None => (usize::MAX, LEAST.max(FOR_THREAD * self.context().device_info().units)),
+        };
         let padded = options.padded.unwrap_or(gpu);
         if most == 0 {
             return Err(Error::new(Status::InvalidArgument, "a batch has at least 1 sentence, not 0"));
@@ -102,7 +113,7 @@ impl SentenceEncoder {
             done(batch.len());
             Ok(())
         };
-        for batch in batches(tokens, most, most.saturating_mul(TOKENS)) {
+        for batch in batches(tokens, most, most_tokens) {
             let ids: Vec<&[u32]> = batch.iter().map(|&sentence| &tokens[sentence].ids[..]).collect();
             under_way.push_back((batch, self.model.forward(&ids, padded)?));
             // On the CPU it is computed already.

@@ -43,8 +43,8 @@ impl Device {
         let place = if dispatcher.is_hybrid() && dispatcher.forced().is_none() {
             Place::Host { packed: false }
         } else {
-            match context.stream() {
-                Ok(stream) if !on_host(context)? => Place::Gpu(Mutex::new(stream)),
+            match on_host(context) {
+                Ok(false) => Place::Gpu(Mutex::new(context.stream()?)),
                 Err(error) if dispatcher.forced().is_some() => return Err(error),
                 _ => Place::Host { packed: true },
             }
