@@ -33,6 +33,9 @@ const LEAST: usize = 512;
 /// Batches under way at once on a GPU.
 const DEPTH: usize = 3;
 
+/// Threads that tokenize at once, at most: eight make tokens faster than a GPU takes them.
+const MOST_TOKENIZERS: usize = 8;
+
 /// A model of sentence-transformers: tokenizer, encoder, pooling. Clones share it; threads may too.
 #[derive(Clone)]
 pub struct SentenceEncoder {
@@ -72,15 +75,21 @@ impl SentenceEncoder {
     }
 
     /// The embeddings of sentences, in their order.
-    pub fn encode<S: AsRef<str>>(&self, sentences: &[S]) -> Result<Embeddings> {
+    pub fn encode<S: AsRef<str> + Sync>(&self, sentences: &[S]) -> Result<Embeddings> {
         self.encode_with(sentences, &EncodeOptions::default())
     }
 
     /// The same with options. `invalid_argument` for batches of 0 sentences.
-    pub fn encode_with<S: AsRef<str>>(&self, sentences: &[S], options: &EncodeOptions) -> Result<Embeddings> {
-        let tokens =
-            sentences.iter().map(|sentence| self.words.tokens(sentence.as_ref())).collect::<Result<Vec<_>>>()?;
+    pub fn encode_with<S: AsRef<str> + Sync>(&self, sentences: &[S], options: &EncodeOptions) -> Result<Embeddings> {
+        let tokens = self.words.all(sentences, self.tokenizers())?;
         self.encode_tokens(&tokens, options, &mut |_| {})
+    }
+
+    /// Threads that tokenize at once: no more than compute, where that is the CPU.
+    pub(crate) fn tokenizers(&self) -> usize {
+        let device = self.context().device_info();
+        let most = if device.id == "cpu" { device.units } else { usize::MAX };
+        std::thread::available_parallelism().map_or(1, usize::from).min(MOST_TOKENIZERS).min(most)
     }
 
     /// The embeddings of tokenized sentences; `done` is told of so many more each time.

@@ -39,10 +39,10 @@ impl SentenceEncoder {
         mut sink: impl FnMut(Part<'_>) -> Result<()>,
     ) -> Result<u64>
     where
-        S: AsRef<str>,
+        S: AsRef<str> + Sync,
         E: Into<Error>,
     {
-        let windows = Tokenized { sentences, words: self.words.clone() };
+        let windows = Tokenized { sentences, words: self.words.clone(), threads: self.tokenizers() };
         let mut first = 0;
         // One is made while one is taken.
         for window in DataLoader::new(windows, 2)? {
@@ -65,11 +65,12 @@ impl SentenceEncoder {
 struct Tokenized<I> {
     sentences: I,
     words: Arc<Words>,
+    threads: usize,
 }
 
 impl<S, E, I> IntoIterator for Tokenized<I>
 where
-    S: AsRef<str>,
+    S: AsRef<str> + Sync,
     E: Into<Error>,
     I: IntoIterator<Item = Result<S, E>>,
 {
@@ -77,7 +78,7 @@ where
     type IntoIter = Windows<I::IntoIter>;
 
     fn into_iter(self) -> Windows<I::IntoIter> {
-        Windows { sentences: self.sentences.into_iter(), words: self.words, most: FIRST }
+        Windows { sentences: self.sentences.into_iter(), words: self.words, threads: self.threads, most: FIRST }
     }
 }
 
@@ -85,26 +86,26 @@ where
 struct Windows<I> {
     sentences: I,
     words: Arc<Words>,
+    threads: usize,
     most: usize,
 }
 
-impl<S: AsRef<str>, E: Into<Error>, I: Iterator<Item = Result<S, E>>> Iterator for Windows<I> {
+impl<S: AsRef<str> + Sync, E: Into<Error>, I: Iterator<Item = Result<S, E>>> Iterator for Windows<I> {
     type Item = Result<Vec<Tokens>>;
 
     fn next(&mut self) -> Option<Result<Vec<Tokens>>> {
         let (mut window, mut bytes) = (Vec::new(), 0);
         while window.len() < self.most && bytes < BYTES {
-            let Some(sentence) = self.sentences.next() else { break };
-            let tokens = sentence.map_err(Into::into).and_then(|sentence| {
-                bytes += sentence.as_ref().len();
-                self.words.tokens(sentence.as_ref())
-            });
-            match tokens {
-                Ok(tokens) => window.push(tokens),
-                Err(error) => return Some(Err(error)),
+            match self.sentences.next() {
+                Some(Ok(sentence)) => {
+                    bytes += sentence.as_ref().len();
+                    window.push(sentence);
+                }
+                Some(Err(error)) => return Some(Err(error.into())),
+                None => break,
             }
         }
         self.most = SENTENCES.min(self.most * 2);
-        if window.is_empty() { None } else { Some(Ok(window)) }
+        if window.is_empty() { None } else { Some(self.words.all(&window, self.threads)) }
     }
 }

@@ -5,6 +5,9 @@ use adead::{Error, Result, Status};
 use std::path::Path;
 use tokenizers::{Tokenizer, TruncationParams};
 
+/// Sentences for which a thread is worth its start.
+const SHARE: usize = 16;
+
 /// A sentence's tokens.
 pub(crate) struct Tokens {
     pub ids: Vec<u32>,
@@ -37,6 +40,25 @@ impl Words {
             return Err(fault(Status::Unsupported, path, text));
         }
         Ok(this)
+    }
+
+    /// The tokens of sentences, in their order, found by so many threads at most; of errors the first one.
+    pub fn all<S: AsRef<str> + Sync>(&self, sentences: &[S], threads: usize) -> Result<Vec<Tokens>> {
+        let some = |sentences: &[S]| {
+            sentences.iter().map(|sentence| self.tokens(sentence.as_ref())).collect::<Result<Vec<_>>>()
+        };
+        let share = sentences.len().div_ceil(threads.max(1)).max(SHARE);
+        if share >= sentences.len() {
+            return some(sentences);
+        }
+        let mut all = Vec::with_capacity(sentences.len());
+        std::thread::scope(|scope| {
+            let parts: Vec<_> = sentences.chunks(share).map(|part| scope.spawn(move || some(part))).collect();
+            for part in parts {
+                all.append(&mut part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+            }
+            Ok(all)
+        })
     }
 
     /// A sentence's tokens, the special ones among them.
