@@ -3,11 +3,11 @@
 
     python3 benches/sentences.py --model DIR [--adead target/release/adead] [--threads 1,2] [--rounds 5]
 
-Needs sentence-transformers, onnxruntime, onnx and onnxscript in the Python that runs it. Every peer has a process of its own for
-each number of threads, and waits while another one works. A turn embeds all sentences of an item, from text to normalised rows;
-adead's is a process of its own each time, whose time is what it reports without opening the model. Printed are medians of sentences a
-second, and the median of each round's ratio to the better peer. Embeddings that differ from sentence-transformers' by more than 1e-5
-end the run.
+Needs sentence-transformers, onnxruntime, onnx and onnxscript in the Python that runs it. Every peer has a process of its own
+for each number of threads, and waits while another one works. A turn embeds all sentences of an item, from text to normalised
+rows; adead's is a process of its own each time, whose time is what it reports without opening the model. Printed are medians of
+sentences a second, and the median of each round's ratio to the better peer. Embeddings that differ from sentence-transformers'
+by more than 1e-5 end the run.
 """
 
 import argparse

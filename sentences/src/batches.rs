@@ -2,8 +2,8 @@
 
 use crate::tokens::Tokens;
 
-/// Sentences by their numbers, longest first, in batches of at most so many sentences and, unless it is one sentence, tokens. What
-/// is longest comes first, so that memory is largest at the beginning and later batches use it again.
+/// Sentences by their numbers, longest first, in batches of at most so many sentences and, unless it is one sentence, tokens.
+/// What is longest comes first, so that memory is largest at the beginning and later batches use it again.
 pub(crate) fn batches(sentences: &[Tokens], most: usize, most_tokens: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..sentences.len()).collect();
     // Stable: what is of one length stays in the order of the caller.

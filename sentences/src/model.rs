@@ -53,8 +53,8 @@ impl Model {
         &self.device
     }
 
-    /// The embeddings of sentences, given by their tokens, on their way to the host. With `padded` all are computed at the length
-    /// of the longest; else those of one length, which follow each other, together.
+    /// The embeddings of sentences, given by their tokens, on their way to the host. With `padded` all are computed at the
+    /// length of the longest; else those of one length, which follow each other, together.
     pub fn forward(&self, sentences: &[&[u32]], padded: bool) -> Result<Download> {
         let longest = sentences.iter().map(|ids| ids.len()).max().unwrap_or(0);
         let (mut ids, mut positions) = (Vec::new(), Vec::new());

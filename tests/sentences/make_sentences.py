@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes sentences.txt: 1,152 sentences, one a line, an empty line being an empty sentence.
 
-What is written by hand covers languages, scripts, emoji, control and combining characters, numbers, code and lengths; the rest is
-made of parts, so that lengths from 1 to several hundred tokens occur often. No line is copied from anywhere. With --check it
+What is written by hand covers languages, scripts, emoji, control and combining characters, numbers, code and lengths; the rest
+is made of parts, so that lengths from 1 to several hundred tokens occur often. No line is copied from anywhere. With --check it
 fails where the file would be another.
 """
 

@@ -30,7 +30,8 @@ SENTENCES = [
     "tabs\tand\u00a0no-break spaces", "a\u0301e\u0301i\u0301", "x" * 99, "x" * 101, "й", "0123456789",
     "the ferry came in the port when the harbour was quiet", "the ferry came in the port when the harbour was quiet ferry port",
     "the ferry was in the port " * 3, "the ferry was in the port " * 20, "a b c d e f g h i j k l m n o p q r s t u v",
-    "a b c d e f g h i j k l m n o p q r s t u v w", "zero\u200bwidth \ufeff and \ufffd", "ferry " * 22, "Ferry", "ferry", "FERRY",
+    "a b c d e f g h i j k l m n o p q r s t u v w",
+    "zero\u200bwidth \ufeff and \ufffd", "ferry " * 22, "Ferry", "ferry", "FERRY",
 ]  # fmt: skip
 
 
@@ -260,7 +261,8 @@ def files():
     header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(SENTENCES)}, {WIDTH}), }}".ljust(117) + "\n"
     model = Model(found)
     values = [value for sentence in SENTENCES for value in model.embed(sentence)]
-    written["tiny.npy"] = b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + header.encode() + struct.pack(f"<{len(values)}f", *values)
+    start = b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + header.encode()
+    written["tiny.npy"] = start + struct.pack(f"<{len(values)}f", *values)
     return written
 
 

@@ -1,5 +1,5 @@
-//! Layers and weights of `adead::nn`: what they compute is what their operations compute, and what does not fit is refused by its
-//! name and shapes. On the CPU and on the GPU that `ADEAD_TEST_BACKEND` names.
+//! Layers and weights of `adead::nn`: what they compute is what their operations compute, and what does not fit is refused by
+//! its name and shapes. On the CPU and on the GPU that `ADEAD_TEST_BACKEND` names.
 #![cfg(feature = "nn")]
 
 use adead::nn::{

@@ -118,8 +118,8 @@ impl Device {
         }
     }
 
-    /// An operation on arrays of this device, in the operation's order, `None` where an optional operand is left out. The errors
-    /// are those of the operation, and `invalid_argument` for an array of another device. On a GPU it returns when the
+    /// An operation on arrays of this device, in the operation's order, `None` where an optional operand is left out. The
+    /// errors are those of the operation, and `invalid_argument` for an array of another device. On a GPU it returns when the
     /// operation is enqueued, and what only the GPU can find comes with the result that somebody takes.
     pub fn run(&self, op: Op, attrs: &Attrs, operands: &[Option<&Array>]) -> Result<Array> {
         let shapes: Vec<_> = operands.iter().map(|array| array.map(|array| View::shape_only(array.meta()))).collect();
