@@ -28,7 +28,7 @@ pub enum Part<'a> {
 
 impl SentenceEncoder {
     /// Embeds sentences as they come, and gives rows in their order to `sink`; returns how many there were. A thread of its own
-    /// takes and tokenizes sentences, some thousand ahead; of longer streams no more is in memory.
+    /// takes sentences and has them tokenized, some thousand ahead; of longer streams no more is in memory.
     ///
     /// An error of the source, of a sentence or of `sink` ends it, and is returned; rows of sentences before an error of the
     /// source may not have come yet.
