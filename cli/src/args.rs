@@ -358,6 +358,14 @@ pub struct BenchArgs {
     /// Compare every device on a page of HTML, with plots; without --device the CPU, each GPU and hybrid
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["json", "trace"])]
     pub report: Option<PathBuf>,
+    /// Compare every device in a table of Markdown: products, attention, ffn, embedding, and with --model a whole model
+    #[cfg(feature = "sentences")]
+    #[arg(long, conflicts_with_all = ["json", "trace", "report"])]
+    pub compare: bool,
+    /// A model of sentence-transformers to compare devices with
+    #[cfg(feature = "sentences")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "compare")]
+    pub model: Option<PathBuf>,
     /// Write a trace of three runs of each row, for Perfetto and chrome://tracing
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub trace: Option<PathBuf>,
@@ -369,6 +377,7 @@ EXAMPLES
   adead bench --only matmul --threads 1
   adead bench --json > now.json
   adead bench --report report.html
+  adead bench --compare --model all-MiniLM-L6-v2
   adead bench --only attention --trace trace.json";
 
 /// Of `completions`.

@@ -9,7 +9,7 @@ use crate::progress::Progress;
 use crate::report;
 use adead::profile::Report;
 use adead::{Attrs, Axis, Command, Context, DType, Op, Tensor, View, ViewMut, contract};
-use adead_conformance::generate::rand;
+use adead_conformance::generate::{ids, rand};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -50,10 +50,25 @@ impl Row {
     pub fn operands(&self) -> Result<Vec<Tensor>> {
         let mut tensors = Vec::new();
         for (i, dims) in self.shapes.iter().enumerate() {
-            let bytes = rand(DType::F32, dims.iter().product(), i as u64 + 1, 0).unwrap_or_default();
-            tensors.push(Tensor::from_bytes(&bytes, DType::F32, dims)?);
+            let (count, seed) = (dims.iter().product(), i as u64 + 1);
+            // The operand behind a table is ids.
+            let (dtype, bytes) = match self.op {
+                Op::Embedding if i == 1 => (DType::I32, ids(DType::I32, count, seed, self.shapes[0][0] as u64)),
+                _ => (DType::F32, rand(DType::F32, count, seed, 0)),
+            };
+            tensors.push(Tensor::from_bytes(&bytes.unwrap_or_default(), dtype, dims)?);
         }
         Ok(tensors)
+    }
+
+    /// Its rate when it takes so long.
+    #[cfg(feature = "sentences")]
+    pub fn rate(&self, time: Duration) -> Result<String> {
+        let tensors = self.operands()?;
+        let views: Vec<Option<View<'_>>> = tensors.iter().map(|tensor| Some(tensor.view())).collect();
+        let info = self.op.info();
+        let cost = info.cost(&self.attrs, &views, &info.infer(&self.attrs, &views)?);
+        Ok(rate(self.op, cost.flops, cost.bytes, time))
     }
 }
 
@@ -83,12 +98,12 @@ fn rows() -> Vec<Row> {
 
 /// Measures.
 pub fn run(args: &BenchArgs, device: &DeviceArgs) -> Result<()> {
-    let mut rows = if args.report.is_some() { report::rows() } else { rows() };
-    let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
-    if let Some(wrong) = args.only.iter().find(|only| !names.iter().any(|name| name.contains(only.as_str()))) {
-        return Err(Failure::invalid(format!("no row '{wrong}': {}", names.join(", "))));
+    #[cfg(feature = "sentences")]
+    if args.compare {
+        return crate::compare::run(args, device);
     }
-    rows.retain(|row| args.only.is_empty() || args.only.iter().any(|only| row.name.contains(only.as_str())));
+    let rows = if args.report.is_some() { report::rows() } else { rows() };
+    let rows = choose(rows, &args.only, |row| &row.name)?;
     if let Some(path) = &args.report {
         return report::run(path, &rows, Duration::from_secs_f64(args.seconds), device);
     }
@@ -107,6 +122,16 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs) -> Result<()> {
     }
     progress.clear();
     if args.json { line(format_args!("{:#}", to_json(&ctx, &all))) } else { write(to_text(&ctx, &all).as_bytes()) }
+}
+
+/// The rows whose names contain one of these; all where there are none. A text that no name contains is an error.
+pub fn choose<T>(mut rows: Vec<T>, only: &[String], name: impl Fn(&T) -> &str) -> Result<Vec<T>> {
+    if let Some(wrong) = only.iter().find(|only| !rows.iter().any(|row| name(row).contains(only.as_str()))) {
+        let names: Vec<&str> = rows.iter().map(name).collect();
+        return Err(Failure::invalid(format!("no row '{wrong}': {}", names.join(", "))));
+    }
+    rows.retain(|row| only.is_empty() || only.iter().any(|only| name(row).contains(only.as_str())));
+    Ok(rows)
 }
 
 /// Measures one row for some time.
@@ -160,11 +185,15 @@ pub fn profiled(ctx: &Context, rows: &[Row], runs: usize) -> Result<Report> {
 
 impl Measured {
     /// Its rate in the unit that matters for it: arithmetic, or memory.
-    fn rate(&self) -> String {
-        match self.op {
-            Op::Matmul | Op::Attention => format!("{:.1} GFLOP/s", giga(self.flops, self.median)),
-            _ => format!("{:.1} GB/s", giga(self.bytes, self.median)),
-        }
+    pub fn rate(&self) -> String {
+        rate(self.op, self.flops, self.bytes, self.median)
+    }
+}
+
+fn rate(op: Op, flops: f64, bytes: f64, time: Duration) -> String {
+    match op {
+        Op::Matmul | Op::Attention | Op::Ffn => format!("{:.1} GFLOP/s", giga(flops, time)),
+        _ => format!("{:.1} GB/s", giga(bytes, time)),
     }
 }
 

@@ -4,6 +4,8 @@ mod args;
 mod asm;
 mod bench;
 mod calibrate;
+#[cfg(feature = "sentences")]
+mod compare;
 mod dispatch;
 #[cfg(feature = "sentences")]
 mod embed;

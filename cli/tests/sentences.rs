@@ -204,3 +204,22 @@ fn a_search_that_can_not_be_is_refused() {
     let fewer = file(&folder, "fewer.txt", b"a\n");
     says(11, &["search", &rows, "--queries", &rows, "--sentences", &fewer], "has 1 sentences, and row 2 was found");
 }
+
+#[test]
+fn devices_are_compared_in_a_table() {
+    let model = model();
+    let only = ["--only", "sentences", "--only", "embedding", "--seconds", "0", "--device", "cpu"];
+    let table = good(&[&["bench", "--compare", "--model", &model], &only[..]].concat());
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines[..2], ["| | cpu | same bits |", "|---|---|---|"], "{table}");
+    assert!(lines[2].starts_with("| embedding/8192of30522x384 | ") && lines[2].ends_with(" GB/s | yes |"), "{table}");
+    assert!(lines[3].starts_with("| sentences/1x14 | ") && lines[4].starts_with("| sentences/32x126 | "), "{table}");
+    assert!(lines[3..5].iter().all(|line| line.ends_with(" sentences/s | yes |")), "{table}");
+    assert!(lines[6].contains("; f32; medians. cpu: cpu ("), "{table}");
+    // Without a model there are no sentences.
+    assert!(bad(11, &["bench", "--compare", "--only", "sentences"]).contains("no row 'sentences': matmul/512, "));
+    bad(2, &["bench", "--model", &model]);
+    bad(2, &["bench", "--compare", "--json"]);
+    bad(21, &["bench", "--compare", "--model", "nowhere", "--device", "cpu"]);
+    bad(15, &["bench", "--compare", "--device", "cuda"]);
+}

@@ -80,18 +80,9 @@ pub fn run(path: &Path, rows: &[Row], budget: Duration, device: &DeviceArgs) -> 
     // Before all the work: a folder that is not there is said at once.
     let mut file = NewFile::create(path)?;
     let mut progress = Progress::new();
-    let (mut columns, mut notes) = (Vec::new(), Vec::new());
-    for id in devices(device)? {
-        let opened = Context::configured(Some(&id), &device.options(), &Config::load()?);
-        let ctx = match opened {
-            Ok(ctx) => ctx,
-            // A device that was asked for must be there; of the others, all that are.
-            Err(error) if device.device.is_none() && error.status() == Status::BackendUnavailable => {
-                notes.push(format!("{id} is left out: {}", error.message()));
-                continue;
-            }
-            Err(error) => return Err(error.into()),
-        };
+    let mut columns = Vec::new();
+    let (opened, mut notes) = open(device)?;
+    for (id, ctx) in opened {
         columns.push(column(&id, &ctx, rows, budget, &mut progress, &mut notes)?);
     }
     let auto = Context::configured(Some("auto"), &device.options(), &Config::load()?)?;
@@ -102,6 +93,22 @@ pub fn run(path: &Path, rows: &[Row], budget: Duration, device: &DeviceArgs) -> 
     file.commit()?;
     let ids: Vec<&str> = comparison.columns.iter().map(|column| column.id.as_str()).collect();
     line(format_args!("{}: {} operations on {}", name(path), rows.len(), ids.join(", ")))
+}
+
+/// A context for each device to compare, by its id, and what was left out.
+pub fn open(device: &DeviceArgs) -> Result<(Vec<(String, Context)>, Vec<String>)> {
+    let (mut opened, mut notes) = (Vec::new(), Vec::new());
+    for id in devices(device)? {
+        match Context::configured(Some(&id), &device.options(), &Config::load()?) {
+            Ok(ctx) => opened.push((id, ctx)),
+            // A device that was asked for must be there; of the others, all that are.
+            Err(error) if device.device.is_none() && error.status() == Status::BackendUnavailable => {
+                notes.push(format!("{id} is left out: {}", error.message()));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok((opened, notes))
 }
 
 /// The device that was asked for, else the CPU, each GPU and what uses both.

@@ -12,25 +12,35 @@ use std::arch::asm;
 
 /// One product of every chain.
 macro_rules! product {
-    // Two vectors of B across: the loads, a register for a value of A, the vectors of B.
-    ($load0:literal, $load1:literal, $x:literal, $b0:literal, $b1:literal;
+    // Two vectors of B across: the loads, a register for a value of A, the vectors of B, the tallest tile's rows.
+    ($load0:literal, $load1:literal, $x:literal, $b0:literal, $b1:literal, $rows:tt;
      $([$n:literal $address:literal $r0:tt $r1:tt])*) => {
         concat!(
             $load0, "\n", $load1, "\n",
             $("vbroadcastss ", $x, ", dword ptr [", $address, "]\n",
               "vfmadd231ps ", $r0, ", ", $x, ", ", $b0, "\n",
               "vfmadd231ps ", $r1, ", ", $x, ", ", $b1, "\n",)*
-            "add {b}, {b_row}\n# {a_row}\nadd {a0}, {a_step}\nadd {a3}, {a_step}\nadd {a6}, {a_step}\nadd {a9}, {a_step}\n"
+            steps!($rows)
         )
     };
     // One.
-    ($load0:literal, $x:literal, $b0:literal; $([$n:literal $address:literal $r0:tt $r1:tt])*) => {
+    ($load0:literal, $x:literal, $b0:literal, $rows:tt; $([$n:literal $address:literal $r0:tt $r1:tt])*) => {
         concat!(
             $load0, "\n",
             $("vbroadcastss ", $x, ", dword ptr [", $address, "]\n",
               "vfmadd231ps ", $r0, ", ", $x, ", ", $b0, "\n",)*
-            "add {b}, {b_row}\n# {a_row}\nadd {a0}, {a_step}\nadd {a3}, {a_step}\nadd {a6}, {a_step}\nadd {a9}, {a_step}\n"
+            steps!($rows)
         )
+    };
+}
+
+/// On to the next product. An operand in a comment is one that this height does not need.
+macro_rules! steps {
+    (12) => {
+        "add {b}, {b_row}\n# {a_row}\nadd {a0}, {a_step}\nadd {a3}, {a_step}\nadd {a6}, {a_step}\nadd {a9}, {a_step}\n"
+    };
+    (6) => {
+        "add {b}, {b_row}\n# {a_row} {a6} {a9}\nadd {a0}, {a_step}\nadd {a3}, {a_step}\n"
     };
 }
 
@@ -124,14 +134,14 @@ macro_rules! avx512 {
         if $v == 2 {
             loops!($t, $p, $rows, $unroll,
                 ["vmovups zmm0, [{b}]", "vmovups zmm1, [{b} + 64]",],
-                ["zmm2", "zmm0", "zmm1"],
+                ["zmm2", "zmm0", "zmm1", 12],
                 [out("zmm0") _, out("zmm1") _, out("zmm2") _,],
                 [$([$n $address $r0 $r1])*], [$([$n $r0])*], [$([$n $r1])*])
         } else {
             let lanes = ((1u32 << $t.columns) - 1) as u16;
             loops!($t, $p, $rows, $unroll,
                 ["vmovups zmm0 {{{lanes}}} {{z}}, [{b}]",],
-                ["zmm2", "zmm0"],
+                ["zmm2", "zmm0", 12],
                 [lanes = in(kreg) lanes, out("zmm0") _, out("zmm2") _,],
                 [$([$n $address $r0 $r1])*], [$([$n $r0])*], [])
         }
@@ -144,13 +154,13 @@ macro_rules! avx2 {
         if $v == 2 {
             loops!($t, $p, $rows, $unroll,
                 ["vmovups ymm0, [{b}]", "vmovups ymm1, [{b} + 32]",],
-                ["ymm2", "ymm0", "ymm1"],
+                ["ymm2", "ymm0", "ymm1", 6],
                 [out("ymm0") _, out("ymm1") _, out("ymm2") _,],
                 [$([$n $address $r0 $r1])*], [$([$n $r0])*], [$([$n $r1])*])
         } else {
             loops!($t, $p, $rows, $unroll,
                 ["vmovups ymm0, [{b}]",],
-                ["ymm2", "ymm0"],
+                ["ymm2", "ymm0", 6],
                 [out("ymm0") _, out("ymm2") _,],
                 [$([$n $address $r0 $r1])*], [$([$n $r0])*], [])
         }
