@@ -2,6 +2,7 @@
 """Times `adead embed` on a GPU beside the same model in PyTorch (fp32, TF32 off) there, in one run, taking turns.
 
     python3 benches/sentences_gpu.py --model DIR [--adead target/release/adead] [--device cuda:0] [--rounds 5]
+    python3 benches/sentences_gpu.py --model DIR --device cpu --torch cpu --threads 1 --sentences 128 --batches 32
 
 Needs torch, numpy and tokenizers, nothing else: the network is written down here, with PyTorch's fused attention and layers as they
 are. A turn embeds all sentences of an item, from text to normalised rows in host memory, in batches by length, of 32 and of 1.
@@ -99,18 +100,25 @@ def main():
     parser.add_argument("--adead", default=str(ROOT / "target/release/adead"))
     parser.add_argument("--device", default="cuda:0", help="adead's")
     parser.add_argument("--torch", default="cuda", help="PyTorch's")
+    parser.add_argument("--threads", type=int, help="of both on the CPU")
+    parser.add_argument("--sentences", type=int, default=1024, help="of each item, at most")
+    parser.add_argument("--batches", default="32,1")
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    threads = ["--threads", str(args.threads)] if args.threads else []
     peer = Torch(args.model, args.torch)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "rows.npy"
         for title, sentences in items():
+            sentences = sentences[: args.sentences]
             text = "".join(f"{sentence}\n" for sentence in sentences).encode()
-            for size in (32, 1):
+            for size in map(int, args.batches.split(",")):
                 times = []
                 for turn in range(args.rounds + 1):  # the first is not counted
                     command = [args.adead, "embed", "--model", args.model, "--device", args.device, "--batch", str(size),
-                               "--out", str(out), "--json"]  # fmt: skip
+                               *threads, "--out", str(out), "--json"]  # fmt: skip
                     done = subprocess.run(command, input=text, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
                     own = json.loads(done.stdout)["seconds"]
                     begun = time.perf_counter()
@@ -122,7 +130,7 @@ def main():
                         sys.exit(f"{title}: they differ by {far}")
                 adead, torch_ = (len(sentences) / statistics.median(each) for each in zip(*times))
                 ratio = statistics.median(theirs / own for own, theirs in times)
-                print(f"{title}, batch {size}: adead {adead:.0f}, PyTorch {torch_:.0f} sentences/s; {ratio:.2f}", flush=True)
+                print(f"{title}, {len(sentences)} sentences, batch {size}: adead {adead:.0f}, PyTorch {torch_:.0f} sentences/s; {ratio:.2f}", flush=True)
 
 
 main()

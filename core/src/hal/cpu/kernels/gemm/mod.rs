@@ -124,6 +124,25 @@ impl Block {
     /// As [`Block::compute`]'s; the panels are this instruction set's and cover k and n. With them `b` is not read, and
     /// `packing.b` is not set.
     pub unsafe fn compute_with(&self, isa: Isa, scratch: *mut f32, panels: Option<Panels>) {
+        // Where B need not be packed, some rows are finished before the next: what they are made from is in the cache.
+        let most = if panels.is_some() { self.packing.group() } else { usize::MAX };
+        let mut i = 0;
+        while i < self.m {
+            let m = most.min(self.m - i);
+            // SAFETY: the rows are the block's; the rest is passed on.
+            unsafe {
+                let (a, out) = (self.a.at(i, 0), self.out.add(i * self.out_row));
+                Block { m, a, out, epilogue: self.epilogue.at(i, 0), ..*self }.rows(isa, scratch, panels);
+            }
+            i += m;
+        }
+    }
+
+    /// Computes it as one.
+    ///
+    /// # Safety
+    /// As [`Block::compute_with`]'s.
+    unsafe fn rows(&self, isa: Isa, scratch: *mut f32, panels: Option<Panels>) {
         // SAFETY: passed on.
         unsafe {
             if self.k == 0 {
