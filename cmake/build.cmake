@@ -20,7 +20,7 @@ set(libraries "${PROJECT_BINARY_DIR}/lib")
 set(adead_soname "libadead.so.${PROJECT_VERSION_MAJOR}")
 set(adead_shared "libadead.so.${PROJECT_VERSION}")
 
-# What the static library has of an unwinder (bindings/c/artifact/src/lib.rs) is for itself alone.
+# What the static library has of an unwinder (bindings/c/artifact/src/runtime.rs) is for itself alone.
 if(CMAKE_OBJCOPY AND NOT APPLE AND NOT WIN32)
   set(keep_own "${CMAKE_OBJCOPY}" --localize-symbol=_Unwind_Backtrace "${built}/libadead.a"
       "${libraries}/libadead.a.new")
