@@ -4,7 +4,7 @@ use crate::options::{adead_encode_options, encode_options};
 use crate::sentences::text_of;
 use adead_c_support::context::{adead_context_options, open};
 use adead_c_support::pointers::{Out, array, array_mut, reference, text};
-use adead_c_support::{fail, guard, guard_destroy};
+use adead_c_support::{c_text, fail, guard, guard_destroy};
 use adead_core::Context;
 use adead_sentences::SentenceEncoder;
 use std::ffi::{CString, c_char};
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn adead_sentence_encoder_open(
         let (folder, out) = unsafe { (text(folder, "folder")?, Out::new(out, "out")?) };
         // SAFETY: as above.
         let context = unsafe { open(device, opts) }?;
-        let device = CString::new(device_name(&context)).unwrap_or_default();
+        let device = c_text(&device_name(&context));
         out.give(adead_sentence_encoder { encoder: SentenceEncoder::open(folder, &context)?, device });
         Ok(())
     })

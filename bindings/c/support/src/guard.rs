@@ -57,9 +57,14 @@ extern "C" fn panicked(panic: Box<dyn Any + Send>) -> i32 {
 }
 
 fn remember(text: &str) {
-    let text = CString::new(text.replace('\0', "\u{fffd}")).ok();
     // On a thread that is ending there may be nowhere left to keep it.
-    let _ = LAST_ERROR.try_with(|last| last.replace(text));
+    let _ = LAST_ERROR.try_with(|last| last.replace(Some(c_text(text))));
+}
+
+/// A text for C: a NUL in it becomes U+FFFD.
+#[inline(never)]
+pub fn c_text(text: &str) -> CString {
+    CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default()
 }
 
 /// Sets the panic hook of a library that has a Rust runtime of its own: a panic is told by its status and error text,
