@@ -137,7 +137,7 @@ pub unsafe fn array_mut<'a>(pointer: *mut c_void, length: usize, name: &str) -> 
 /// Dimensions; the rank is bounded before any of them is read.
 ///
 /// # Safety
-/// As [`array`].
+/// As [`array()`].
 pub unsafe fn dimensions<'a>(dims: *const usize, rank: usize) -> Result<&'a [usize]> {
     if rank > MAX_RANK {
         fail!(InvalidArgument, "rank is {rank}; a shape has at most {MAX_RANK} dimensions");
