@@ -1,4 +1,5 @@
-# The targets of adead, given adead_include_dir, adead_library_dir and the names adead_shared and adead_soname.
+# The targets of adead, given adead_include_dir, adead_library_dir and the names adead_shared and adead_soname, and where it has
+# sentences, adead_sentences_shared and adead_sentences_soname.
 
 if(NOT TARGET adead::shared)
   add_library(adead::shared SHARED IMPORTED)
@@ -20,4 +21,12 @@ if(NOT TARGET adead::shared)
   else()
     set_target_properties(adead::adead PROPERTIES INTERFACE_LINK_LIBRARIES adead::shared)
   endif()
+endif()
+
+if(adead_sentences_shared AND NOT TARGET adead::sentences)
+  add_library(adead::sentences SHARED IMPORTED)
+  set_target_properties(adead::sentences PROPERTIES
+    IMPORTED_LOCATION "${adead_library_dir}/${adead_sentences_shared}"
+    IMPORTED_SONAME "${adead_sentences_soname}"
+    INTERFACE_INCLUDE_DIRECTORIES "${adead_include_dir}")
 endif()

@@ -6,13 +6,14 @@ if(NOT ADEAD_CARGO)
 endif()
 
 set(built "${ADEAD_CARGO_TARGET_DIR}/release")
-set(cargo_arguments build --release --locked -p adead-artifact --target-dir "${ADEAD_CARGO_TARGET_DIR}"
-    --manifest-path "${PROJECT_SOURCE_DIR}/Cargo.toml")
+set(cargo_build ${CMAKE_COMMAND} -E env --unset=CARGO_BUILD_TARGET "${ADEAD_CARGO}" build --release --locked
+    --target-dir "${ADEAD_CARGO_TARGET_DIR}" --manifest-path "${PROJECT_SOURCE_DIR}/Cargo.toml")
+set(features)
 if(ADEAD_CUDA)
-  list(APPEND cargo_arguments --features adead-artifact/cuda)
+  set(features --features adead-artifact/cuda)
 endif()
 if(ADEAD_RUST_TARGET)
-  list(APPEND cargo_arguments --target "${ADEAD_RUST_TARGET}")
+  list(APPEND cargo_build --target "${ADEAD_RUST_TARGET}")
   set(built "${ADEAD_CARGO_TARGET_DIR}/${ADEAD_RUST_TARGET}/release")
 endif()
 
@@ -20,7 +21,7 @@ set(libraries "${PROJECT_BINARY_DIR}/lib")
 set(adead_soname "libadead.so.${PROJECT_VERSION_MAJOR}")
 set(adead_shared "libadead.so.${PROJECT_VERSION}")
 
-# What the static library has of an unwinder (bindings/c/artifact/src/lib.rs) is for itself alone.
+# What the static library has of an unwinder (bindings/c/artifact/src/runtime.rs) is for itself alone.
 if(CMAKE_OBJCOPY AND NOT APPLE AND NOT WIN32)
   set(keep_own "${CMAKE_OBJCOPY}" --localize-symbol=_Unwind_Backtrace "${built}/libadead.a"
       "${libraries}/libadead.a.new")
@@ -30,7 +31,7 @@ endif()
 
 # Cargo knows best whether there is something to do, so it is always asked.
 add_custom_target(adead_cargo ALL
-  COMMAND ${CMAKE_COMMAND} -E env --unset=CARGO_BUILD_TARGET "${ADEAD_CARGO}" ${cargo_arguments}
+  COMMAND ${cargo_build} -p adead-artifact ${features}
   COMMAND ${CMAKE_COMMAND} -E make_directory "${libraries}"
   COMMAND ${CMAKE_COMMAND} -E copy_if_different "${built}/libadead.so" "${libraries}/${adead_shared}"
   COMMAND ${CMAKE_COMMAND} -E create_symlink "${adead_shared}" "${libraries}/${adead_soname}"
@@ -43,6 +44,24 @@ add_custom_target(adead_cargo ALL
   COMMENT "Building libadead with cargo"
   VERBATIM)
 
+# Sentences, in a library of their own; a build of its own too, or cargo would give libadead its features.
+if(ADEAD_SENTENCES)
+  set(adead_sentences_soname "libadead_sentences.so.${PROJECT_VERSION_MAJOR}")
+  set(adead_sentences_shared "libadead_sentences.so.${PROJECT_VERSION}")
+  add_custom_target(adead_sentences_cargo ALL
+    COMMAND ${cargo_build} -p adead-sentences-c
+    COMMAND ${CMAKE_COMMAND} -E make_directory "${libraries}"
+    COMMAND ${CMAKE_COMMAND} -E copy_if_different "${built}/libadead_sentences.so" "${libraries}/${adead_sentences_shared}"
+    COMMAND ${CMAKE_COMMAND} -E create_symlink "${adead_sentences_shared}" "${libraries}/${adead_sentences_soname}"
+    COMMAND ${CMAKE_COMMAND} -E create_symlink "${adead_sentences_soname}" "${libraries}/libadead_sentences.so"
+    BYPRODUCTS "${libraries}/${adead_sentences_shared}" "${libraries}/${adead_sentences_soname}"
+               "${libraries}/libadead_sentences.so"
+    COMMENT "Building libadead_sentences with cargo"
+    VERBATIM)
+  # Cargo runs once at a time.
+  add_dependencies(adead_sentences_cargo adead_cargo)
+endif()
+
 # The targets, as adeadConfig.cmake gives them to others.
 set(adead_include_dir "${PROJECT_SOURCE_DIR}/include")
 set(adead_library_dir "${libraries}")
@@ -50,6 +69,10 @@ include("${CMAKE_CURRENT_LIST_DIR}/adeadTargets.cmake")
 set_target_properties(adead::shared adead::static adead::adead PROPERTIES IMPORTED_GLOBAL ON)
 add_dependencies(adead::shared adead_cargo)
 add_dependencies(adead::static adead_cargo)
+if(ADEAD_SENTENCES)
+  set_target_properties(adead::sentences PROPERTIES IMPORTED_GLOBAL ON)
+  add_dependencies(adead::sentences adead_sentences_cargo)
+endif()
 
 # find_package(adead) with this build tree in CMAKE_PREFIX_PATH or as adead_DIR.
 include(CMakePackageConfigHelpers)

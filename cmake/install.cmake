@@ -1,4 +1,4 @@
-# Installs the header, both libraries, the CMake package and the pkg-config file. Nothing installed names the place, so
+# Installs the headers, the libraries, the CMake package and the pkg-config files. Nothing installed names the place, so
 # the tree may be moved.
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/adead")
@@ -25,10 +25,21 @@ else()
 endif()
 configure_file(cmake/adead.pc.in "${PROJECT_BINARY_DIR}/install/adead.pc" @ONLY)
 
-install(DIRECTORY include/ DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
-install(PROGRAMS "${libraries}/${adead_shared}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-install(FILES "${libraries}/${adead_soname}" "${libraries}/libadead.so" "${libraries}/libadead.a"
-  DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+set(shared_libraries "${adead_shared}")
+set(others "${libraries}/${adead_soname}" "${libraries}/libadead.so" "${libraries}/libadead.a")
+set(left_out PATTERN "sentences.h*" EXCLUDE)
+if(ADEAD_SENTENCES)
+  list(APPEND shared_libraries "${adead_sentences_shared}")
+  list(APPEND others "${libraries}/${adead_sentences_soname}" "${libraries}/libadead_sentences.so")
+  set(left_out)
+  configure_file(cmake/adead_sentences.pc.in "${PROJECT_BINARY_DIR}/install/adead_sentences.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/install/adead_sentences.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endif()
+install(DIRECTORY include/ DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" ${left_out})
+foreach(library IN LISTS shared_libraries)
+  install(PROGRAMS "${libraries}/${library}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+endforeach()
+install(FILES ${others} DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(FILES "${PROJECT_BINARY_DIR}/install/adeadConfig.cmake" "${PROJECT_BINARY_DIR}/adeadConfigVersion.cmake"
   cmake/adeadTargets.cmake DESTINATION "${package_dir}")
 install(FILES "${PROJECT_BINARY_DIR}/install/adead.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
@@ -38,6 +49,8 @@ if(CMAKE_STRIP)
     if(IS_ABSOLUTE \"${CMAKE_INSTALL_LIBDIR}\")
       set(installed \"${CMAKE_INSTALL_LIBDIR}\")
     endif()
-    execute_process(COMMAND \"${CMAKE_STRIP}\" --strip-unneeded \"\$ENV{DESTDIR}\${installed}/${adead_shared}\")
+    foreach(library ${shared_libraries})
+      execute_process(COMMAND \"${CMAKE_STRIP}\" --strip-unneeded \"\$ENV{DESTDIR}\${installed}/\${library}\")
+    endforeach()
     execute_process(COMMAND \"${CMAKE_STRIP}\" --strip-debug \"\$ENV{DESTDIR}\${installed}/libadead.a\")")
 endif()

@@ -6,6 +6,7 @@ use adead::device::Isa;
 use adead::{ContextOptions, Status};
 use adead_sentences::{EncodeOptions, SentenceEncoder};
 use common::{bits, cpu, gpus, lines, npy, open, shared};
+use sha2::{Digest, Sha256};
 
 fn encoder(threads: usize) -> SentenceEncoder {
     SentenceEncoder::open(shared("tiny"), &cpu(threads)).unwrap()
@@ -24,6 +25,14 @@ fn embeddings_are_those_of_the_oracle() {
     let cut: Vec<&str> = rows.truncated().iter().map(|&i| &sentences[i][..9]).collect();
     assert_eq!(cut, ["xxxxxxxxx", "the ferry", "a b c d e"], "{:?}", rows.truncated());
     assert_eq!(rows.row(3), &rows.values()[96..128]);
+}
+
+#[test]
+fn every_language_has_these_bits() {
+    let rows = encoder(2).encode(&lines("tiny.txt")).unwrap();
+    let bytes: Vec<u8> = rows.values().iter().flat_map(|value| value.to_le_bytes()).collect();
+    let hash: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!([hash], lines("tiny.sha256")[..], "the tests of C, C++ and Python compare with tiny.sha256");
 }
 
 #[test]

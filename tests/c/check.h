@@ -7,31 +7,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(condition)                                                     \
-  do {                                                                       \
-    if (!(condition)) {                                                      \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);        \
-      exit(1);                                                               \
-    }                                                                        \
+/* Whose errors OK and FAILS tell: libadead's, or another library's, whose test names its function. */
+#ifndef LAST_ERROR
+#define LAST_ERROR adead_last_error
+#endif
+
+#define CHECK(condition)                                              \
+  do {                                                                \
+    if (!(condition)) {                                               \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+      exit(1);                                                        \
+    }                                                                 \
   } while (0)
 
 /* The call succeeds. */
-#define OK(call)                                                                            \
-  do {                                                                                      \
-    if ((call) != ADEAD_OK) {                                                               \
-      fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, adead_last_error());    \
-      exit(1);                                                                              \
-    }                                                                                       \
+#define OK(call)                                                                   \
+  do {                                                                             \
+    if ((call) != ADEAD_OK) {                                                      \
+      fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, LAST_ERROR()); \
+      exit(1);                                                                     \
+    }                                                                              \
   } while (0)
 
 /* The call fails with a status and a text that has these words. */
-#define FAILS(call, status, words)                                                                                \
-  do {                                                                                                            \
-    adead_status got_ = (call);                                                                                   \
-    if (got_ != (status) || !strstr(adead_last_error(), words)) {                                                 \
-      fprintf(stderr, "%s:%d: %s: %s, %s\n", __FILE__, __LINE__, #call, adead_status_name(got_), adead_last_error()); \
-      exit(1);                                                                                                    \
-    }                                                                                                             \
+#define FAILS(call, status, words)                                                                              \
+  do {                                                                                                          \
+    adead_status got_ = (call);                                                                                 \
+    if (got_ != (status) || !strstr(LAST_ERROR(), words)) {                                                     \
+      fprintf(stderr, "%s:%d: %s: %s, %s\n", __FILE__, __LINE__, #call, adead_status_name(got_), LAST_ERROR()); \
+      exit(1);                                                                                                  \
+    }                                                                                                           \
   } while (0)
 
 /* An f32 tensor. */

@@ -1,23 +1,26 @@
 #!/bin/sh
 # Installs, deletes the build tree, moves what was installed, and only then builds programs that use it: through
 # find_package both ways, through pkg-config, and from a build tree.
-#   consumer.sh CMAKE SOURCE WORK CARGO_TARGET_DIR
+#   consumer.sh CMAKE SOURCE WORK CARGO_TARGET_DIR SENTENCES
+# SENTENCES is ON or OFF: whether libadead_sentences is among them.
 set -eu
-cmake=$1 source=$2 work=$3 cargo=$4
+cmake=$1 source=$2 work=$3 cargo=$4 sentences=$5
 rm -rf "$work"
 mkdir -p "$work"
 
 configure() { # BUILD [OPTION...]
   build=$1
   shift
-  "$cmake" -S "$source" -B "$build" -DADEAD_BUILD_TESTS=OFF -DADEAD_CARGO_TARGET_DIR="$cargo" "$@"
+  "$cmake" -S "$source" -B "$build" -DADEAD_BUILD_TESTS=OFF -DADEAD_SENTENCES="$sentences" \
+    -DADEAD_CARGO_TARGET_DIR="$cargo" "$@"
   "$cmake" --build "$build"
 }
 
 consume() { # NAME PREFIX [OPTION...]: a project of its own finds the package, builds and runs
   name=$1 prefix=$2
   shift 2
-  "$cmake" -S "$source/tests/c/consumer" -B "$work/$name" -DCMAKE_PREFIX_PATH="$prefix" "$@"
+  "$cmake" -S "$source/tests/c/consumer" -B "$work/$name" -DCMAKE_PREFIX_PATH="$prefix" -DSENTENCES="$sentences" \
+    -DSOURCE="$source" "$@"
   "$cmake" --build "$work/$name"
   (cd "$work/$name" && ctest --output-on-failure)
 }
@@ -49,6 +52,10 @@ needs_library "$work/with_pkg_config"
 LD_LIBRARY_PATH="$prefix/lib" "$work/with_pkg_config"
 eval "c++ -std=c++17 $source/tests/c/consumer/wrapper.cpp -o '$work/wrapper' $(flags --cflags --libs)"
 LD_LIBRARY_PATH="$prefix/lib" "$work/wrapper"
+if [ "$sentences" = ON ]; then
+  eval "cc $source/sentences/examples/embed.c -o '$work/embed' $(pkg-config --cflags --libs adead_sentences)"
+  echo "The ferry came in." | LD_LIBRARY_PATH="$prefix/lib" "$work/embed" "$source/tests/sentences/tiny"
+fi
 rm "$prefix/lib/"libadead.so*
 eval "cc $source/tests/c/consumer/main.c -o '$work/with_pkg_config_static' $(flags --static --cflags --libs)"
 "$work/with_pkg_config_static"

@@ -1,8 +1,8 @@
 #!/bin/sh
-# The shared library exports what the header declares, has its SONAME and needs nothing but the C library.
-#   symbols.sh NM READELF LIBRARY HEADER
+# A shared library exports what its header declares, has its SONAME and needs nothing but the C library.
+#   symbols.sh NM READELF LIBRARY HEADER SONAME
 set -eu
-nm=$1 readelf=$2 library=$3 header=$4
+nm=$1 readelf=$2 library=$3 header=$4 soname=$5
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
@@ -16,7 +16,7 @@ fi
 test -s "$folder/declared"
 
 "$readelf" -d "$library" >"$folder/dynamic"
-grep -q 'SONAME.*\[libadead\.so\.0\]' "$folder/dynamic" || { echo "the SONAME is not libadead.so.0"; exit 1; }
+grep 'SONAME' "$folder/dynamic" | grep -qF "[$soname]" || { echo "the SONAME is not $soname"; exit 1; }
 needed=$(sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' "$folder/dynamic")
 for name in $needed; do
   case $name in
@@ -24,4 +24,4 @@ for name in $needed; do
     *) echo "the library needs $name"; exit 1 ;;
   esac
 done
-echo "$(wc -l <"$folder/declared") functions, SONAME libadead.so.0, needs" $needed
+echo "$(wc -l <"$folder/declared") functions, SONAME $soname, needs" $needed

@@ -2,35 +2,15 @@
 
 use crate::gpu::adead_device_kind;
 use crate::hardware::adead_contract_level;
-use crate::pointers::{Growing, Out, fail, fixed, optional_text, options, reference, report};
+use crate::pointers::{Growing, Out, fail, fixed, reference, report};
 use crate::status::{adead_status, guard, guard_destroy};
-use adead_core::config::Config;
+use adead_c_support::context::{adead_context_options, open};
+use adead_core::Context;
 use adead_core::hal::DeviceInfo;
-use adead_core::{Context, ContextOptions};
 use std::ffi::c_char;
-use std::ptr::null;
 
 /// Opened devices. Threads may share one.
 pub struct adead_context(pub(crate) Context);
-
-/// How to open a context. Start from `ADEAD_CONTEXT_OPTIONS_INIT`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct adead_context_options {
-    /// `sizeof(adead_context_options)`.
-    pub struct_size: usize,
-    /// The CPU's instruction set: "avx512", "avx2", "sse2", "neon", "portable". NULL: what `ADEAD_ISA` names, else the
-    /// best.
-    pub isa: *const c_char,
-    /// CPU threads. 0: what `ADEAD_NUM_THREADS` says, else as many as the process may use.
-    pub threads: usize,
-}
-
-// SAFETY: as asked; a pointer may have any bits, it is checked when it is used.
-unsafe impl Growing for adead_context_options {
-    const NAME: &'static str = "adead_context_options";
-    const FIRST_SIZE: usize = 24;
-}
 
 /// What a device is. The caller sets `struct_size`; texts end with NUL and are cut if they are longer.
 #[repr(C)]
@@ -100,14 +80,9 @@ pub unsafe extern "C" fn adead_context_open(
 ) -> adead_status {
     guard(|| {
         // SAFETY: the caller vouches for the pointers.
-        let (out, device, opts) = unsafe {
-            let defaults = adead_context_options { struct_size: 0, isa: null(), threads: 0 };
-            (Out::new(out, "out")?, optional_text(device, "device")?, options(opts, defaults)?)
-        };
+        let out = unsafe { Out::new(out, "out") }?;
         // SAFETY: as above.
-        let isa = unsafe { optional_text(opts.isa, "isa") }?.map(str::parse).transpose()?;
-        let options = ContextOptions { isa, threads: Some(opts.threads).filter(|&threads| threads > 0) };
-        out.give(adead_context(Context::configured(device, &options, &Config::load()?)?));
+        out.give(adead_context(unsafe { open(device, opts) }?));
         Ok(())
     })
 }

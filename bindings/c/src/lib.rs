@@ -24,7 +24,6 @@ mod moves;
 mod op;
 mod outcome;
 mod packed;
-mod pointers;
 mod program;
 mod reduce;
 mod simple;
@@ -32,6 +31,7 @@ mod status;
 mod stream;
 mod tensor;
 
+pub(crate) use adead_c_support::pointers;
 pub use buffer::*;
 pub use chain::*;
 pub use context::*;

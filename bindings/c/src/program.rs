@@ -5,6 +5,7 @@ use crate::outcome::{adead_outcome, outcome};
 use crate::pointers::{self, Growing, Out, array, fail, null, reference, report, text};
 use crate::status::{adead_status, guard, guard_destroy};
 use crate::tensor::{ADEAD_MAX_RANK, adead_dtype, adead_tensor};
+use adead_c_support::c_text;
 use adead_core::Result;
 use adead_core::program::{Format, Program, RunOptions};
 use std::ffi::{CString, c_char, c_void};
@@ -75,10 +76,6 @@ pub struct adead_run_options {
 unsafe impl Growing for adead_run_options {
     const NAME: &'static str = "adead_run_options";
     const FIRST_SIZE: usize = 24;
-}
-
-fn c_text(text: &str) -> CString {
-    CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default()
 }
 
 fn handle(program: Program) -> adead_program {

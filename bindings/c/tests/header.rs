@@ -16,6 +16,7 @@ const SOURCES: &[&str] = &[
     "status",
     "simple",
     "hardware",
+    "../support/src/context",
     "context",
     "gpu",
     "buffer",

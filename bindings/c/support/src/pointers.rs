@@ -1,18 +1,22 @@
 //! From C's pointers to values, each checked and named.
 
-use adead_core::{Error, MAX_RANK, Result, Status};
+#[doc(hidden)]
+pub use adead_core::{Error, Status};
+use adead_core::{MAX_RANK, Result};
 use std::ffi::{CStr, c_char, c_void};
 
 /// `Err` with a formatted text: `fail!(InvalidArgument, "m is {m}")`.
+#[macro_export]
 macro_rules! fail {
     ($status:ident, $($text:tt)*) => {
-        return Err(adead_core::Error::formatted(adead_core::Status::$status, format_args!($($text)*)))
+        return Err($crate::pointers::Error::formatted($crate::pointers::Status::$status, format_args!($($text)*)))
     };
 }
-pub(crate) use fail;
+pub use crate::fail;
 
+/// The error of a pointer that must not be NULL.
 #[cold]
-pub(crate) fn null(name: &str) -> Error {
+pub fn null(name: &str) -> Error {
     Error::new(Status::InvalidArgument, format!("{name} is NULL"))
 }
 
@@ -27,7 +31,7 @@ fn no_array(pointer: *const u8, length: usize, name: &str) -> Error {
 /// # Safety
 /// `pointer` is NULL or points to a `T` that nobody writes during `'a`.
 #[inline]
-pub(crate) unsafe fn reference<'a, T>(pointer: *const T, name: &str) -> Result<&'a T> {
+pub unsafe fn reference<'a, T>(pointer: *const T, name: &str) -> Result<&'a T> {
     // SAFETY: passed on.
     unsafe { pointer.as_ref() }.ok_or_else(|| null(name))
 }
@@ -37,15 +41,17 @@ pub(crate) unsafe fn reference<'a, T>(pointer: *const T, name: &str) -> Result<&
 /// # Safety
 /// `pointer` is NULL or points to a `T` that nobody else uses during `'a`.
 #[inline]
-pub(crate) unsafe fn exclusive<'a, T>(pointer: *mut T, name: &str) -> Result<&'a mut T> {
+pub unsafe fn exclusive<'a, T>(pointer: *mut T, name: &str) -> Result<&'a mut T> {
     // SAFETY: passed on.
     unsafe { pointer.as_mut() }.ok_or_else(|| null(name))
 }
 
 /// Where an output goes. It is checked before any work and written after all of it.
-pub(crate) struct Out<T>(*mut T);
+pub struct Out<T>(*mut T);
 
 impl<T> Out<T> {
+    /// The output of that name; `invalid_argument` for NULL.
+    ///
     /// # Safety
     /// `pointer` is NULL or may be written during the call.
     #[inline]
@@ -53,6 +59,7 @@ impl<T> Out<T> {
         if pointer.is_null() { Err(null(name)) } else { Ok(Out(pointer)) }
     }
 
+    /// Writes it.
     #[inline]
     pub fn write(self, value: T) {
         // SAFETY: not NULL, and the maker vouched for the rest. C may have put it at any address.
@@ -71,7 +78,7 @@ impl<T> Out<*mut T> {
 ///
 /// # Safety
 /// `pointer` is NULL or points to a NUL-terminated text that nobody writes during `'a`.
-pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a str> {
+pub unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a str> {
     // SAFETY: passed on.
     match unsafe { optional_text(pointer, name) }? {
         Some(text) => Ok(text),
@@ -83,7 +90,7 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a 
 ///
 /// # Safety
 /// As [`text`].
-pub(crate) unsafe fn optional_text<'a>(pointer: *const c_char, name: &str) -> Result<Option<&'a str>> {
+pub unsafe fn optional_text<'a>(pointer: *const c_char, name: &str) -> Result<Option<&'a str>> {
     if pointer.is_null() {
         return Ok(None);
     }
@@ -99,7 +106,7 @@ pub(crate) unsafe fn optional_text<'a>(pointer: *const c_char, name: &str) -> Re
 /// # Safety
 /// `pointer` is NULL or points to `length` values that nobody writes during `'a`.
 #[inline]
-pub(crate) unsafe fn array<'a, T>(pointer: *const T, length: usize, name: &str) -> Result<&'a [T]> {
+pub unsafe fn array<'a, T>(pointer: *const T, length: usize, name: &str) -> Result<&'a [T]> {
     if length == 0 {
         return Ok(&[]);
     }
@@ -117,7 +124,7 @@ pub(crate) unsafe fn array<'a, T>(pointer: *const T, length: usize, name: &str) 
 ///
 /// # Safety
 /// `pointer` is NULL or points to `length` bytes that nobody else touches during `'a`.
-pub(crate) unsafe fn array_mut<'a>(pointer: *mut c_void, length: usize, name: &str) -> Result<&'a mut [u8]> {
+pub unsafe fn array_mut<'a>(pointer: *mut c_void, length: usize, name: &str) -> Result<&'a mut [u8]> {
     // SAFETY: passed on; it is checked as one that is read.
     let checked = unsafe { array(pointer.cast::<u8>().cast_const(), length, name) }?;
     if checked.is_empty() {
@@ -130,8 +137,8 @@ pub(crate) unsafe fn array_mut<'a>(pointer: *mut c_void, length: usize, name: &s
 /// Dimensions; the rank is bounded before any of them is read.
 ///
 /// # Safety
-/// As [`array`].
-pub(crate) unsafe fn dimensions<'a>(dims: *const usize, rank: usize) -> Result<&'a [usize]> {
+/// As [`array()`].
+pub unsafe fn dimensions<'a>(dims: *const usize, rank: usize) -> Result<&'a [usize]> {
     if rank > MAX_RANK {
         fail!(InvalidArgument, "rank is {rank}; a shape has at most {MAX_RANK} dimensions");
     }
@@ -143,7 +150,7 @@ pub(crate) unsafe fn dimensions<'a>(dims: *const usize, rank: usize) -> Result<&
 ///
 /// # Safety
 /// The type is `repr(C)`, its first field is `struct_size: usize`, and every bit pattern of it is valid.
-pub(crate) unsafe trait Growing: Copy {
+pub unsafe trait Growing: Copy {
     /// Its name in C.
     const NAME: &'static str;
     /// Its size when it first appeared.
@@ -175,7 +182,7 @@ unsafe fn struct_size<T: Growing>(pointer: *const T) -> Result<usize> {
 ///
 /// # Safety
 /// `pointer` is NULL or points to as many bytes as its first field says, which nobody writes meanwhile.
-pub(crate) unsafe fn options<T: Growing>(pointer: *const T, defaults: T) -> Result<T> {
+pub unsafe fn options<T: Growing>(pointer: *const T, defaults: T) -> Result<T> {
     if pointer.is_null() {
         return Ok(defaults);
     }
@@ -196,11 +203,7 @@ pub(crate) unsafe fn options<T: Growing>(pointer: *const T, defaults: T) -> Resu
 ///
 /// # Safety
 /// `pointer` is NULL or points to as many writable bytes as its first field says.
-pub(crate) unsafe fn report<T: Growing>(
-    pointer: *mut T,
-    name: &str,
-    make: impl FnOnce(usize) -> Result<T>,
-) -> Result<()> {
+pub unsafe fn report<T: Growing>(pointer: *mut T, name: &str, make: impl FnOnce(usize) -> Result<T>) -> Result<()> {
     if pointer.is_null() {
         return Err(null(name));
     }
@@ -216,7 +219,7 @@ pub(crate) unsafe fn report<T: Growing>(
 }
 
 /// A text in a fixed array: cut between characters where it is too long, always ended by NUL.
-pub(crate) fn fixed<const N: usize>(text: &str) -> [c_char; N] {
+pub fn fixed<const N: usize>(text: &str) -> [c_char; N] {
     let mut array = [0; N];
     let end = (0..=text.len().min(N - 1)).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0);
     for (to, &from) in array.iter_mut().zip(&text.as_bytes()[..end]) {

@@ -1,0 +1,136 @@
+//! The guard that every call of a C interface goes through, and the text of the last error.
+
+use adead_core::{Error, Result, Status};
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::ffi::{CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+thread_local! {
+    static LAST_ERROR: RefCell<Option<CString>> = const { RefCell::new(None) };
+    /// Where this thread panicked last, from the hook.
+    static PANIC_PLACE: Cell<Option<String>> = const { Cell::new(None) };
+}
+
+/// Runs a call: no panic leaves it, and an error becomes a status and this thread's error text.
+#[inline]
+pub fn guard(call: impl FnOnce() -> Result<()>) -> i32 {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(Ok(())) => Status::Ok as i32,
+        Ok(Err(error)) => failed(error),
+        Err(panic) => panicked(panic),
+    }
+}
+
+/// The same for `_destroy`, which returns nothing.
+///
+/// # Safety
+/// `handle` is NULL or was made by `Box::into_raw`, and the caller gives it up.
+pub unsafe fn guard_destroy<T>(handle: *mut T) {
+    guard(|| {
+        if !handle.is_null() {
+            // SAFETY: as asked.
+            drop(unsafe { Box::from_raw(handle) });
+        }
+        Ok(())
+    });
+}
+
+// Both end here whatever happens, which `extern "C"` tells the compiler: no function needs a way out for them.
+#[cold]
+#[allow(improper_ctypes_definitions)]
+extern "C" fn failed(error: Error) -> i32 {
+    remember(error.message());
+    error.status() as i32
+}
+
+#[cold]
+#[allow(improper_ctypes_definitions)]
+extern "C" fn panicked(panic: Box<dyn Any + Send>) -> i32 {
+    let text = match panic.downcast_ref::<String>() {
+        Some(text) => text.as_str(),
+        None => panic.downcast_ref::<&str>().copied().unwrap_or("a panic without a text"),
+    };
+    let place = PANIC_PLACE.try_with(Cell::take).ok().flatten().unwrap_or_default();
+    remember(&format!("a fault of adead, please report it: {text}{place}"));
+    Status::Internal as i32
+}
+
+fn remember(text: &str) {
+    // On a thread that is ending there may be nowhere left to keep it.
+    let _ = LAST_ERROR.try_with(|last| last.replace(Some(c_text(text))));
+}
+
+/// A text for C: a NUL in it becomes U+FFFD.
+#[inline(never)]
+pub fn c_text(text: &str) -> CString {
+    CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default()
+}
+
+/// Sets the panic hook of a library that has a Rust runtime of its own: a panic is told by its status and error text,
+/// and printed only if `ADEAD_LOG` is set.
+pub fn keep_panics_quiet() {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let place = info.location().map(|at| format!(" ({}:{})", at.file(), at.line()));
+        let _ = PANIC_PLACE.try_with(|last| last.set(place));
+        if std::env::var_os("ADEAD_LOG").is_some_and(|value| !value.is_empty() && value != "off") {
+            print(info);
+        }
+    }));
+}
+
+/// The text of this thread's last call that failed, "" if none did. It stays until the next one fails.
+pub fn last_error() -> *const c_char {
+    let text = LAST_ERROR.try_with(|last| last.borrow().as_ref().map(|text| text.as_ptr()));
+    text.ok().flatten().unwrap_or(c"".as_ptr())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CStr;
+
+    fn last_error() -> String {
+        // SAFETY: the text stays until the next failure on this thread.
+        unsafe { CStr::from_ptr(super::last_error()) }.to_str().unwrap().into()
+    }
+
+    #[test]
+    fn a_panic_becomes_internal() {
+        assert_eq!(last_error(), "");
+        assert_eq!(guard(|| panic!("number {}", 7)), 12);
+        assert!(last_error().contains("number 7"), "{}", last_error());
+        assert_eq!(guard(|| Err(Error::new(Status::Io, "a\0b"))), 11);
+        assert_eq!(last_error(), "a\u{fffd}b");
+        assert_eq!(guard(|| Ok(())), 0);
+        assert_eq!(last_error(), "a\u{fffd}b", "success keeps the text");
+        let other = std::thread::spawn(last_error).join().unwrap();
+        assert_eq!(other, "", "each thread has its own");
+    }
+
+    /// Only as a process of its own, as below, for the panic hook is the process's.
+    #[test]
+    fn quiet_child() {
+        if std::env::var_os("ADEAD_QUIET_CHILD").is_some() {
+            keep_panics_quiet();
+            assert_eq!(guard(|| panic!("in the child")), 12);
+            println!("{}", last_error());
+        }
+    }
+
+    #[test]
+    fn panics_are_printed_only_if_asked_for() {
+        for log in ["", "1"] {
+            let child = std::process::Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "guard::tests::quiet_child", "--nocapture", "--test-threads=1"])
+                .env("ADEAD_QUIET_CHILD", "1")
+                .env("ADEAD_LOG", log)
+                .output()
+                .unwrap();
+            let (told, printed) = (String::from_utf8_lossy(&child.stdout), String::from_utf8_lossy(&child.stderr));
+            assert!(child.status.success() && told.contains("in the child (") && told.contains("guard.rs:"), "{told}");
+            assert_eq!(printed.contains("in the child"), !log.is_empty(), "{printed}");
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! What the C interfaces share: `adead-c` and `adead-sentences-c` turn C's pointers into values with [`pointers`] and make
+//! their calls inside [`guard()`].
+
+#![allow(non_camel_case_types)]
+
+pub mod context;
+mod guard;
+pub mod pointers;
+
+pub use guard::{c_text, guard, guard_destroy, keep_panics_quiet, last_error};

@@ -1,0 +1,27 @@
+//! Sentences as C has them.
+
+use adead_c_support::fail;
+use adead_c_support::pointers::array;
+use adead_core::Result;
+use std::ffi::{CStr, c_char};
+
+/// The text of sentence `number`, of so many bytes or up to a NUL.
+///
+/// # Safety
+/// `text` is NULL, or points to `length` bytes, or to a text that ends with NUL, which nobody writes during `'a`.
+pub(crate) unsafe fn text_of<'a>(text: *const c_char, length: Option<usize>, number: u64) -> Result<&'a str> {
+    // An empty text may be anywhere.
+    if text.is_null() && length != Some(0) {
+        fail!(InvalidArgument, "sentence {number} is NULL");
+    }
+    let bytes = match length {
+        // SAFETY: passed on.
+        Some(length) => unsafe { array(text.cast(), length, "a sentence") }?,
+        // SAFETY: not NULL, and the caller vouches for the rest.
+        None => unsafe { CStr::from_ptr(text) }.to_bytes(),
+    };
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(text),
+        Err(error) => fail!(InvalidArgument, "sentence {number} is not UTF-8: {error}"),
+    }
+}
