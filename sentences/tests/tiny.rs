@@ -1,4 +1,5 @@
-//! The small made-up model of `tests/sentences`: what its oracle computed, and the same bits everywhere.
+//! The small made-up model of `tests/sentences`: what its oracle computed, and the same bits everywhere: `tiny_bits.npy`, which
+//! `adead embed` writes.
 
 mod common;
 
@@ -24,6 +25,12 @@ fn embeddings_are_those_of_the_oracle() {
     let cut: Vec<&str> = rows.truncated().iter().map(|&i| &sentences[i][..9]).collect();
     assert_eq!(cut, ["xxxxxxxxx", "the ferry", "a b c d e"], "{:?}", rows.truncated());
     assert_eq!(rows.row(3), &rows.values()[96..128]);
+}
+
+#[test]
+fn rows_are_bit_for_bit_those_that_every_language_compares_with() {
+    let rows = encoder(2).encode(&lines("tiny.txt")).unwrap();
+    assert!(bits(rows.values()) == bits(&npy("tiny_bits.npy")));
 }
 
 #[test]
