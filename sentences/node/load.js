@@ -14,8 +14,9 @@ function load() {
     return require(`@adead/sentences-${name}`)
   } catch (cause) {
     if (cause.code !== 'MODULE_NOT_FOUND') throw cause
-    const text = `adead-sentences: the package @adead/sentences-${name} is not installed; install adead-sentences without --omit=optional`
-    throw new Error(`${text}. There may be none for this platform.`, { cause })
+    const missing = `adead-sentences: the package @adead/sentences-${name} is not installed`
+    const text = `${missing}; install adead-sentences without --omit=optional. There may be none for this platform.`
+    throw new Error(text, { cause })
   }
 }
 

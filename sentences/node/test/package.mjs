@@ -1,5 +1,5 @@
-// Packs the packages, installs them with npm into a clean project, and uses them there: the README's quickstart with import and
-// require, and the TypeScript compiler on what is shown.
+// Packs the packages, installs them with npm into a clean project, and uses them there: the quickstart with import and require,
+// and the TypeScript compiler on what is shown.
 //
 //   node test/package.mjs TOOLS WORK            the folder with typescript, and one to work in, which is emptied
 //   node test/package.mjs TOOLS WORK --pack     only packs them there
@@ -20,7 +20,8 @@ if (process.argv.includes('--pack')) process.exit()
 
 // Outside of the checkout, where nothing above could be found instead.
 const project = mkdtempSync(join(tmpdir(), 'adead-sentences-project-'))
-const run = (command, ...args) => execFileSync(command, args, { cwd: project, stdio: ['ignore', 'pipe', 'inherit'], encoding: 'utf8' })
+const options = { cwd: project, stdio: ['ignore', 'pipe', 'inherit'], encoding: 'utf8' }
+const run = (command, ...args) => execFileSync(command, args, options)
 
 try {
   writeFileSync(join(project, 'package.json'), '{ "name": "project", "private": true }\n')
@@ -29,8 +30,7 @@ try {
   run('npm', 'install', ...quiet, ...packages.map(({ file }) => file))
   cpSync(tiny, join(project, 'all-MiniLM-L6-v2'), { recursive: true })
 
-  const [, quickstart] = /<!-- ci: node -->\n```js\n(.*?)```/s.exec(readFileSync(join(source, 'README.md'), 'utf8'))
-  assert.ok(readFileSync(join(source, '../../docs/sentences.md'), 'utf8').includes(quickstart), 'the guide shows the same')
+  const quickstart = readFileSync(join(source, 'examples/quickstart.mjs'), 'utf8')
   const common = quickstart.replace(/^import (.*) from 'adead-sentences'$/m, "const $1 = require('adead-sentences')")
   assert.notEqual(common, quickstart)
   writeFileSync(join(project, 'quick.mjs'), quickstart)
