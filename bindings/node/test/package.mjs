@@ -88,6 +88,9 @@ try {
   assert.equal(await run('node', ['examples/same_bits.mjs'], { env: environment }), hash)
   console.log(`same_bits: ${hash.trimEnd()}`)
 
+  // Layers, by the package's other entry.
+  await run('node', ['examples/layers.mjs', join(source, '../../tests/sentences/tiny/model.safetensors')])
+
   // Strictly: the declarations, for require and import, the example, the quickstart.
   writeFileSync(join(project, 'quick.mts'), quickstart)
   cpSync(join(source, 'examples/typed.ts'), join(project, 'typed.ts'))

@@ -303,7 +303,11 @@ fn packages() {
         folder: "bindings/node",
         description: description("bindings/rust"),
         keywords: r#""gpu", "compute", "tensor", "deterministic", "matmul""#,
-        subpaths: "",
+        subpaths: r#"
+    "./nn": {
+      "import": { "types": "./nn/index.d.mts", "default": "./nn/index.mjs" },
+      "require": { "types": "./nn/index.d.ts", "default": "./nn/index.js" }
+    },"#,
         files: &[
             "index.js",
             "index.mjs",
@@ -311,6 +315,7 @@ fn packages() {
             "index.d.mts",
             "load.js",
             "native.d.ts",
+            "nn",
             "operations.js",
             "operations.d.ts",
             "overlap.js",

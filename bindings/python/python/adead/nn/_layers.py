@@ -25,10 +25,11 @@ class Linear:
     def __init__(self, weight: Tensor, bias: Tensor | None = None, context: Context | None = None) -> None:
         if weight.ndim != 2:
             raise ShapeMismatchError(f"linear: the weight is {list(weight.shape)}; it must be [outputs, inputs]")
-        self.outputs, self.inputs = weight.shape
+        self.outputs: int = weight.shape[0]
+        self.inputs: int = weight.shape[1]
         if bias is not None and bias.shape != (self.outputs,):
             raise ShapeMismatchError(f"linear: the bias is {list(bias.shape)} and the weight {list(weight.shape)}")
-        self.context = context or default_context()
+        self.context: Context = context or default_context()
         self._bias = bias
         alone = [device.id for device in self.context.devices] == ["cpu"]
         self._matrix: Packed | Tensor = self.context.pack(weight, trans_b=True) if alone else self.context.transpose(weight)
@@ -51,8 +52,9 @@ class Embedding:
     def __init__(self, table: Tensor, context: Context | None = None) -> None:
         if table.ndim != 2:
             raise ShapeMismatchError(f"embedding: the table is {list(table.shape)}; it must be [count, width]")
-        self.count, self.width = table.shape
-        self.context = context or default_context()
+        self.count: int = table.shape[0]
+        self.width: int = table.shape[1]
+        self.context: Context = context or default_context()
         self._table = table
 
     @staticmethod
@@ -69,8 +71,8 @@ class LayerNorm:
     """Mean and variance normalised over the last axis, times a weight, plus a bias, both ``[width]``."""
 
     def __init__(self, weight: Tensor, bias: Tensor, eps: float = 1e-5, context: Context | None = None) -> None:
-        self.context = context or default_context()
-        self.eps = eps
+        self.context: Context = context or default_context()
+        self.eps: float = eps
         self._weight, self._bias = weight, bias
 
     @staticmethod
@@ -87,7 +89,7 @@ class ReLU:
     """max(x, 0)."""
 
     def __init__(self, context: Context | None = None) -> None:
-        self.context = context or default_context()
+        self.context: Context = context or default_context()
 
     def __call__(self, x: "_Array") -> Tensor:
         return self.context.relu(x)
@@ -97,7 +99,7 @@ class GELU:
     """The Gaussian error linear unit, in its form with erf or with tanh."""
 
     def __init__(self, form: Literal["erf", "tanh"] = "erf", context: Context | None = None) -> None:
-        self.context = context or default_context()
+        self.context: Context = context or default_context()
         self._form: Literal["erf", "tanh"] = form
 
     def __call__(self, x: "_Array") -> Tensor:
@@ -108,7 +110,7 @@ class Sequential:
     """Layers of which each takes the result of the one before."""
 
     def __init__(self, *layers: _Layer) -> None:
-        self.layers = layers
+        self.layers: tuple[_Layer, ...] = layers
 
     def __call__(self, x: Tensor) -> Tensor:
         for layer in self.layers:

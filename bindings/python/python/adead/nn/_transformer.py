@@ -35,7 +35,8 @@ class MultiHeadAttention:
             raise ShapeMismatchError(f"attention: {qkv.outputs} values are no queries, keys and values of {width}")
         if heads < 1 or width % heads:
             raise InvalidArgumentError(f"attention: {heads} heads don't divide a width of {width}")
-        self.context, self.heads = qkv.context, heads
+        self.context: Context = qkv.context
+        self.heads: int = heads
         self._qkv, self._output = qkv, output
 
     @staticmethod
@@ -113,7 +114,9 @@ class TransformerEncoder:
     def __init__(
         self, weights: Weights, prefix: str, layers: int, config: TransformerConfig, context: Context | None = None
     ) -> None:
-        self.layers = [TransformerLayer(weights, f"{prefix}.{i}", config, context) for i in range(layers)]
+        self.layers: list[TransformerLayer] = [
+            TransformerLayer(weights, f"{prefix}.{i}", config, context) for i in range(layers)
+        ]
 
     def __call__(self, x: Tensor, lengths: Sequence[int] | None = None) -> Tensor:
         """Its result for sequences ``[count, length, width]``, or the one of ``[length, width]``. A sequence's rows have the

@@ -1,5 +1,6 @@
 """The tensors of a safetensors file by name."""
 
+import functools
 import json
 import math
 import mmap
@@ -7,7 +8,7 @@ import os
 from collections.abc import Sequence
 from typing import Literal, NoReturn, cast
 
-from .._adead import DtypeMismatchError, Error, InvalidArgumentError, IoError, ShapeMismatchError, Tensor, asarray
+from .._adead import Context, DtypeMismatchError, Error, InvalidArgumentError, IoError, ShapeMismatchError, Tensor, asarray
 
 # Bytes of the header at most, as the format's own library has it.
 _LONGEST = 100_000_000
@@ -64,7 +65,7 @@ class Weights:
         if found != tuple(shape):
             self._refuse(ShapeMismatchError, name, f"is {list(found)}; it must be {list(shape)}")
         if dtype in _HALVES:
-            return Tensor.frombytes(contents, _HALVES[dtype], found).cast("f32")
+            return _cpu().cast(Tensor.frombytes(contents, _HALVES[dtype], found), "f32")
         if dtype != "F32":
             self._refuse(DtypeMismatchError, name, f"has elements of {dtype}; F32, F16 and BF16 are taken")
         return _floats(contents, found)
@@ -79,6 +80,12 @@ class Weights:
 
     def __repr__(self) -> str:
         return f"Weights({self._path}, {len(self._found)} tensors)"
+
+
+@functools.cache
+def _cpu() -> Context:
+    """What widens halves, whatever the default context is."""
+    return Context("cpu", threads=1)
 
 
 def _floats(contents: memoryview, shape: tuple[int, ...]) -> Tensor:
