@@ -1,6 +1,5 @@
 """The tensors of a safetensors file by name."""
 
-import functools
 import json
 import math
 import mmap
@@ -65,7 +64,8 @@ class Weights:
         if found != tuple(shape):
             self._refuse(ShapeMismatchError, name, f"is {list(found)}; it must be {list(shape)}")
         if dtype in _HALVES:
-            return _cpu().cast(Tensor.frombytes(contents, _HALVES[dtype], found), "f32")
+            # Whatever the default context is.
+            return Context("cpu", threads=1).cast(Tensor.frombytes(contents, _HALVES[dtype], found), "f32")
         if dtype != "F32":
             self._refuse(DtypeMismatchError, name, f"has elements of {dtype}; F32, F16 and BF16 are taken")
         return _floats(contents, found)
@@ -80,12 +80,6 @@ class Weights:
 
     def __repr__(self) -> str:
         return f"Weights({self._path}, {len(self._found)} tensors)"
-
-
-@functools.cache
-def _cpu() -> Context:
-    """What widens halves, whatever the default context is."""
-    return Context("cpu", threads=1)
 
 
 def _floats(contents: memoryview, shape: tuple[int, ...]) -> Tensor:
