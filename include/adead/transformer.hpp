@@ -136,12 +136,12 @@ class TransformerLayer : public Layer {
     const auto [width, heads, hidden, activation, eps] = config;
     TransformerLayer layer;
     detail::Calls calls;
-    layer.attention_ = calls(MultiHeadAttention::load(ctx, weights, parts, width, heads));
+    Linear inner = calls(Linear::load(ctx, weights, prefix + ".intermediate.dense", width, hidden));
+    Linear outer = calls.ok() ? calls(Linear::load(ctx, weights, prefix + ".output.dense", hidden, width)) : Linear();
+    if (calls.ok()) layer.attention_ = calls(MultiHeadAttention::load(ctx, weights, parts, width, heads));
     if (calls.ok()) {
       layer.attention_norm_ = calls(LayerNorm::load(ctx, weights, attention + "output.LayerNorm", width, eps));
     }
-    Linear inner = calls.ok() ? calls(Linear::load(ctx, weights, prefix + ".intermediate.dense", width, hidden)) : Linear();
-    Linear outer = calls.ok() ? calls(Linear::load(ctx, weights, prefix + ".output.dense", hidden, width)) : Linear();
     if (calls.ok()) layer.feed_forward_ = calls(FeedForward::make(std::move(inner), std::move(outer), activation));
     if (calls.ok()) layer.output_norm_ = calls(LayerNorm::load(ctx, weights, prefix + ".output.LayerNorm", width, eps));
     return calls.done(std::move(layer));

@@ -1,8 +1,8 @@
 /** How to open a model. */
 export interface OpenOptions {
   /**
-   * "auto", "cpu", "cuda" and "vulkan" (the best GPU of each), "cuda:1", "vulkan:1", a part of a GPU's name, or several with commas
-   * between them. Without it what `ADEAD_DEVICE` names, else what adead.toml does, else "auto".
+   * "auto", "cpu", "cuda" and "vulkan" (the best GPU of each), "cuda:1", "vulkan:1", a part of a GPU's name, or several with
+   * commas between them. Without it what `ADEAD_DEVICE` names, else what adead.toml does, else "auto".
    */
   device?: string | null
   /** CPU threads. Without it what `ADEAD_NUM_THREADS` says, else as many as the process may use. */
@@ -19,7 +19,7 @@ export interface EncodeOptions {
 
 /** How a stream is embedded. */
 export interface StreamOptions extends EncodeOptions {
-  /** Called with the number of sentences that are computed so far, each time that there are more. What it throws ends the stream. */
+  /** Called with the number of sentences that are computed so far, as there are more. What it throws ends the stream. */
   progress?: (computed: number) => void
 }
 
@@ -42,7 +42,7 @@ export class Embeddings {
 
 /**
  * A model of sentence-transformers: tokenizer, encoder, pooling. Calls may run at the same time. Its memory goes when the
- * collector finds that nothing refers to it.
+ * collector has found that nothing refers to it, in the next turn of the event loop.
  */
 export class SentenceEncoder {
   private constructor()
@@ -65,9 +65,9 @@ export class SentenceEncoder {
   /** `encode` on another thread. */
   encodeAsync(sentences: readonly string[], options?: EncodeOptions | null): Promise<Embeddings>
   /**
-   * Embeds sentences as they come, in parts of at most 1,024 rows. The next sentences are taken and computed while a part is used;
-   * no more than two parts are ahead. An error of the source or of a sentence is thrown behind the rows of the parts before it.
-   * A loop that ends early ends the source, too.
+   * Embeds sentences as they come, in parts of at most 1,024 rows. The next sentences are taken and computed while a part is
+   * used; no more than two parts are ahead. An error of the source or of a sentence is thrown behind the rows of the parts
+   * before it. A loop that ends early ends the source, too.
    */
   batchEmbed(
     sentences: Iterable<string> | AsyncIterable<string>,

@@ -271,7 +271,7 @@ void misuse(const Context &ctx) {
   const std::string name = "encoder.layer.0.intermediate.dense";
   FAILS(ShapeMismatch, shape_mismatch, "dense.weight' is [48, 32]; it must be [64, 32]",
         Linear::load(ctx, found, name, 32, 64));
-  FAILS(InvalidArgument, invalid_argument, "the tensor 'encoder.layer.2.attention.self.query.weight' is not among",
+  FAILS(InvalidArgument, invalid_argument, "the tensor 'encoder.layer.2.intermediate.dense.weight' is not among",
         TransformerEncoder::load(ctx, found, "encoder.layer", 3, config));
   TransformerConfig five = config;
   five.heads = 5;

@@ -143,18 +143,26 @@ export class MultiHeadAttention extends Layer {
   forwardAsync(x: Tensor, options?: SequenceOptions & { residual?: Tensor | null }): Promise<Tensor>
 }
 
-/** A layer that is normalised behind each part, as BERT's are: `h = norm(x + attention(x))`, then `norm(h + feedForward(h))`. */
+/** A layer normalised behind each part, as BERT's are: `h = norm(x + attention(x))`, then `norm(h + feedForward(h))`. */
 export class TransformerLayer extends Layer {
-  /** Under a prefix, by BERT's names: `PREFIX.attention.self.query.weight` and so on. */
-  constructor(weights: Weights, prefix: string, config: TransformerConfig, context?: Context)
+  constructor(attention: MultiHeadAttention, attentionNorm: LayerNorm, feedForward: FeedForward, outputNorm: LayerNorm)
+  /** The layer under a prefix, by BERT's names: `PREFIX.attention.self.query.weight` and so on. */
+  static load(weights: Weights, prefix: string, config: TransformerConfig, context?: Context): TransformerLayer
   forward(x: Tensor, options?: SequenceOptions): Tensor
   forwardAsync(x: Tensor, options?: SequenceOptions): Promise<Tensor>
 }
 
 /** Transformer layers one after another. A sequence's rows have the same bits alone, among others, and padded. */
 export class TransformerEncoder extends Layer {
+  constructor(layers: Iterable<TransformerLayer>)
   /** So many layers under a prefix: `PREFIX.0`, `PREFIX.1` and so on. */
-  constructor(weights: Weights, prefix: string, layers: number, config: TransformerConfig, context?: Context)
+  static load(
+    weights: Weights,
+    prefix: string,
+    layers: number,
+    config: TransformerConfig,
+    context?: Context,
+  ): TransformerEncoder
   readonly layers: readonly TransformerLayer[]
   forward(x: Tensor, options?: SequenceOptions): Tensor
   forwardAsync(x: Tensor, options?: SequenceOptions): Promise<Tensor>

@@ -72,15 +72,24 @@ class TransformerLayer extends Layer {
   #feedForward
   #outputNorm
 
-  constructor(weights, prefix, { width, heads, hidden, activation = 'gelu_erf', eps = 1e-12 }, context = defaultContext()) {
+  constructor(attention, attentionNorm, feedForward, outputNorm) {
     super()
+    this.#attention = attention
+    this.#attentionNorm = attentionNorm
+    this.#feedForward = feedForward
+    this.#outputNorm = outputNorm
+  }
+
+  static load(weights, prefix, { width, heads, hidden, activation = 'gelu_erf', eps = 1e-12 }, context) {
     const parts = ['self.query', 'self.key', 'self.value', 'output.dense'].map((part) => `${prefix}.attention.${part}`)
-    this.#attention = MultiHeadAttention.load(weights, parts, width, heads, context)
-    this.#attentionNorm = LayerNorm.load(weights, `${prefix}.attention.output.LayerNorm`, width, eps, context)
     const inner = Linear.load(weights, `${prefix}.intermediate.dense`, width, hidden, context)
     const outer = Linear.load(weights, `${prefix}.output.dense`, hidden, width, context)
-    this.#feedForward = new FeedForward(inner, outer, activation)
-    this.#outputNorm = LayerNorm.load(weights, `${prefix}.output.LayerNorm`, width, eps, context)
+    return new TransformerLayer(
+      MultiHeadAttention.load(weights, parts, width, heads, context),
+      LayerNorm.load(weights, `${prefix}.attention.output.LayerNorm`, width, eps, context),
+      new FeedForward(inner, outer, activation),
+      LayerNorm.load(weights, `${prefix}.output.LayerNorm`, width, eps, context),
+    )
   }
 
   *steps(x, { lengths = null } = {}) {
@@ -90,9 +99,14 @@ class TransformerLayer extends Layer {
 }
 
 class TransformerEncoder extends Layer {
-  constructor(weights, prefix, layers, config, context = defaultContext()) {
+  constructor(layers) {
     super()
-    this.layers = Array.from({ length: layers }, (_, i) => new TransformerLayer(weights, `${prefix}.${i}`, config, context))
+    this.layers = [...layers]
+  }
+
+  static load(weights, prefix, layers, config, context) {
+    const layer = (_, i) => TransformerLayer.load(weights, `${prefix}.${i}`, config, context)
+    return new TransformerEncoder(Array.from({ length: layers }, layer))
   }
 
   *steps(x, options) {

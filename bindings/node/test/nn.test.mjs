@@ -41,7 +41,7 @@ function embedder(context) {
   const positions = weights.tensor('embeddings.position_embeddings.weight', [40, width])
   const places = new Embedding(context.add(positions, type), context)
   const norm = LayerNorm.load(weights, 'embeddings.LayerNorm', width, 1e-12, context)
-  const encoder = new TransformerEncoder(weights, 'encoder.layer', 2, config, context)
+  const encoder = TransformerEncoder.load(weights, 'encoder.layer', 2, config, context)
   weights.close()
   return async (batch, length, later = false) => {
     const lengths = batch.map((ids) => ids.length)
@@ -88,7 +88,7 @@ test('layers are their operations', async () => {
   same(net.forward(x), byHand)
   same(await net.forwardAsync(x), byHand)
   assert.equal(new Sequential().forward(x), x)
-  const encoder = new TransformerEncoder(new Weights(model), 'encoder.layer', 1, config, cpu)
+  const encoder = TransformerEncoder.load(new Weights(model), 'encoder.layer', 1, config, cpu)
   const rows = f32(Array.from({ length: 5 * width }, (_, i) => Math.sin(i)), [5, width])
   same(encoder.forward(rows), encoder.forward(rows.reshape([1, 5, width])).reshape([5, width]))
 })
@@ -200,8 +200,8 @@ test('misuse is refused', async () => {
   const text = /tiny\/model\.safetensors: the tensor '.*dense\.weight' is \[48, 32\]; it must be \[64, 32\]/
   throws('shape_mismatch', text, () => Linear.load(weights, name, 32, 64, cpu))
   throws('shape_mismatch', /it must be \[32\]/, () => weights.tensor(`${name}.weight`, 32))
-  const missing = /the tensor 'encoder\.layer\.2\.attention\.self\.query\.weight' is not among the file's 37 tensors/
-  throws('invalid_argument', missing, () => new TransformerEncoder(weights, 'encoder.layer', 3, config, cpu))
+  const missing = /the tensor 'encoder\.layer\.2\.intermediate\.dense\.weight' is not among the file's 37 tensors/
+  throws('invalid_argument', missing, () => TransformerEncoder.load(weights, 'encoder.layer', 3, config, cpu))
   const zeros = (...dims) => Tensor.zeros('f32', dims)
   throws('shape_mismatch', /the weight is \[4\]/, () => new Linear(zeros(4), null, cpu))
   throws('shape_mismatch', /the bias is \[3\] and the weight \[4, 4\]/, () => new Linear(zeros(4, 4), zeros(3), cpu))

@@ -42,7 +42,7 @@ class Model:
         types = weights.tensor("embeddings.token_type_embeddings.weight", [2, WIDTH])
         self.positions = nn.Embedding(ctx.add(positions, types[0:1]), ctx)
         self.norm = nn.LayerNorm.load(weights, "embeddings.LayerNorm", WIDTH, 1e-12, ctx)
-        self.encoder = nn.TransformerEncoder(weights, "encoder.layer", 2, CONFIG, ctx)
+        self.encoder = nn.TransformerEncoder.load(weights, "encoder.layer", 2, CONFIG, ctx)
 
     def __call__(self, batch, length=None):
         """The embeddings of sentences by their tokens, padded to a length."""
@@ -74,7 +74,7 @@ def test_the_encoder_has_the_bits_of_the_rust_crate(ctx):
 
 
 def test_a_sequence_needs_no_batch(cpu):
-    encoder = nn.TransformerEncoder(nn.Weights(MODEL), "encoder.layer", 1, CONFIG, cpu)
+    encoder = nn.TransformerEncoder.load(nn.Weights(MODEL), "encoder.layer", 1, CONFIG, cpu)
     x = adead.Tensor(numpy.linspace(-1, 1, 5 * WIDTH, dtype=numpy.float32).reshape(5, WIDTH))
     assert encoder(x).tobytes() == encoder(x.reshape(1, 5, WIDTH)).tobytes()
     assert encoder(x).shape == (5, WIDTH)
@@ -199,8 +199,8 @@ def test_misuse_is_refused(cpu):
     with pytest.raises(adead.ShapeMismatchError, match=rf"tiny/model.safetensors: the tensor '{name}.weight' is \[48, 32\]; "
                        r"it must be \[64, 32\]"):  # fmt: skip
         nn.Linear.load(weights, name, 32, 64, cpu)
-    with pytest.raises(adead.InvalidArgumentError, match="the tensor .encoder.layer.2.attention.self.query.weight. is not"):
-        nn.TransformerEncoder(weights, "encoder.layer", 3, CONFIG, cpu)
+    with pytest.raises(adead.InvalidArgumentError, match="the tensor .encoder.layer.2.intermediate.dense.weight. is not"):
+        nn.TransformerEncoder.load(weights, "encoder.layer", 3, CONFIG, cpu)
     square, wide = adead.Tensor.zeros((4, 4)), adead.Tensor.zeros((12, 4))
     with pytest.raises(adead.ShapeMismatchError, match=r"the weight is \[4\]"):
         nn.Linear(adead.Tensor.zeros(4), None, cpu)

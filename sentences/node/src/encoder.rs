@@ -9,13 +9,29 @@ use adead::{Context, ContextOptions, DType, Result};
 use adead_sentences::{Embeddings, EncodeOptions, SentenceEncoder};
 use napi::Env;
 use napi::JsValue;
-use napi::bindgen_prelude::{AsyncTask, FromNapiValue, Object, Unknown};
+use napi::bindgen_prelude::{AsyncTask, FromNapiValue, Object, ObjectFinalize, Unknown};
 use napi_derive::napi;
+use std::path::Path;
 
 /// A model on its device.
-#[napi]
+#[napi(custom_finalize)]
 pub struct Encoder {
     inner: SentenceEncoder,
+    /// What V8 is told that it takes: the bytes of its weights, so that the collector runs in time.
+    bytes: i64,
+}
+
+impl Encoder {
+    fn new(env: Env, (inner, bytes): (SentenceEncoder, i64)) -> napi::Result<Encoder> {
+        env.adjust_external_memory(bytes)?;
+        Ok(Encoder { inner, bytes })
+    }
+}
+
+impl ObjectFinalize for Encoder {
+    fn finalize(self, env: Env) -> napi::Result<()> {
+        env.adjust_external_memory(-self.bytes).map(drop)
+    }
 }
 
 /// How to open a model.
@@ -44,11 +60,15 @@ impl From<BatchOptions> for EncodeOptions {
     }
 }
 
-fn open(folder: &str, options: &OpenOptions) -> Result<SentenceEncoder> {
+/// The encoder and the bytes of its weights.
+fn open(folder: &str, options: &OpenOptions) -> Result<(SentenceEncoder, i64)> {
     let threads = options.threads.map(|threads| threads.0 as usize);
     let wanted = ContextOptions { threads, ..ContextOptions::default() };
     let context = Context::configured(options.device.as_deref(), &wanted, &Config::load()?)?;
-    SentenceEncoder::open(folder, &context)
+    let encoder = SentenceEncoder::open(folder, &context)?;
+    let weights = Path::new(folder).join("model.safetensors");
+    let bytes = std::fs::metadata(weights).map_or(0, |found| found.len());
+    Ok((encoder, i64::try_from(bytes).unwrap_or(0)))
 }
 
 /// The rows and what is said of them, as an object.
@@ -73,12 +93,13 @@ fn texts(sentences: List<Text>) -> Vec<String> {
 impl Encoder {
     #[napi(factory, ts_args_type = "folder: string, options?: OpenOptions")]
     pub fn open(env: Env, folder: Text, options: Option<OpenOptions>) -> napi::Result<Encoder> {
-        guard(env, || Ok(Encoder { inner: open(&folder, &options.unwrap_or_default())? }))
+        let opened = guard(env, || open(&folder, &options.unwrap_or_default()))?;
+        Encoder::new(env, opened)
     }
 
     #[napi(ts_args_type = "folder: string, options?: OpenOptions", ts_return_type = "Promise<Encoder>")]
     pub fn open_async(folder: Text, options: Option<OpenOptions>) -> AsyncTask<Job> {
-        promise(Ok(move || open(&folder, &options.unwrap_or_default())), |_, inner| Ok(Encoder { inner }))
+        promise(Ok(move || open(&folder, &options.unwrap_or_default())), Encoder::new)
     }
 
     #[napi(getter)]

@@ -89,34 +89,48 @@ class TransformerConfig:
 class TransformerLayer:
     """A layer that is normalised behind each part, as BERT's are: ``h = norm(x + attention(x))``, then
     ``norm(h + feed_forward(h))``.
-
-    Under a prefix, by BERT's names: ``PREFIX.attention.self.query.weight`` and so on.
     """
 
-    def __init__(self, weights: Weights, prefix: str, config: TransformerConfig, context: Context | None = None) -> None:
+    def __init__(
+        self, attention: MultiHeadAttention, attention_norm: LayerNorm, feed_forward: FeedForward, output_norm: LayerNorm
+    ) -> None:
+        self._attention, self._attention_norm = attention, attention_norm
+        self._feed_forward, self._output_norm = feed_forward, output_norm
+
+    @staticmethod
+    def load(
+        weights: Weights, prefix: str, config: TransformerConfig, context: Context | None = None
+    ) -> "TransformerLayer":
+        """The layer under a prefix, by BERT's names: ``PREFIX.attention.self.query.weight`` and so on."""
         width, hidden, eps = config.width, config.hidden, config.eps
         parts = [f"{prefix}.attention.{part}" for part in ("self.query", "self.key", "self.value", "output.dense")]
-        self._attention = MultiHeadAttention.load(weights, parts, width, config.heads, context)
-        self._attention_norm = LayerNorm.load(weights, f"{prefix}.attention.output.LayerNorm", width, eps, context)
         inner = Linear.load(weights, f"{prefix}.intermediate.dense", width, hidden, context)
         outer = Linear.load(weights, f"{prefix}.output.dense", hidden, width, context)
-        self._feed_forward = FeedForward(inner, outer, config.activation)
-        self._output_norm = LayerNorm.load(weights, f"{prefix}.output.LayerNorm", width, eps, context)
+        return TransformerLayer(
+            MultiHeadAttention.load(weights, parts, width, config.heads, context),
+            LayerNorm.load(weights, f"{prefix}.attention.output.LayerNorm", width, eps, context),
+            FeedForward(inner, outer, config.activation),
+            LayerNorm.load(weights, f"{prefix}.output.LayerNorm", width, eps, context),
+        )
 
     def __call__(self, x: Tensor, lengths: Sequence[int] | None = None) -> Tensor:
+        """Its result, with ``lengths`` as of ``MultiHeadAttention``."""
         h = self._attention_norm(self._attention(x, lengths, x))
         return self._output_norm(self._feed_forward(h, h))
 
 
 class TransformerEncoder:
-    """So many transformer layers under a prefix, one after another: ``PREFIX.0``, ``PREFIX.1`` and so on."""
+    """Transformer layers one after another."""
 
-    def __init__(
-        self, weights: Weights, prefix: str, layers: int, config: TransformerConfig, context: Context | None = None
-    ) -> None:
-        self.layers: list[TransformerLayer] = [
-            TransformerLayer(weights, f"{prefix}.{i}", config, context) for i in range(layers)
-        ]
+    def __init__(self, layers: Sequence[TransformerLayer]) -> None:
+        self.layers: tuple[TransformerLayer, ...] = tuple(layers)
+
+    @staticmethod
+    def load(
+        weights: Weights, prefix: str, layers: int, config: TransformerConfig, context: Context | None = None
+    ) -> "TransformerEncoder":
+        """So many layers under a prefix: ``PREFIX.0``, ``PREFIX.1`` and so on."""
+        return TransformerEncoder([TransformerLayer.load(weights, f"{prefix}.{i}", config, context) for i in range(layers)])
 
     def __call__(self, x: Tensor, lengths: Sequence[int] | None = None) -> Tensor:
         """Its result for sequences ``[count, length, width]``, or the one of ``[length, width]``. A sequence's rows have the
