@@ -103,8 +103,8 @@ class Weights {
     return found->dims;
   }
 
-  /// A tensor as f32, f16 and bf16 widened. invalid_argument if there is none of that name, shape_mismatch if its dimensions
-  /// are others, dtype_mismatch if it has other elements.
+  /// A copy of a tensor as f32, f16 and bf16 widened. invalid_argument if there is none of that name, shape_mismatch if its
+  /// dimensions are others, dtype_mismatch if it has other elements.
   Returned<Tensor> tensor(const Context &ctx, Text name, Array<std::size_t> dims) const {
     const detail::Stored *found = find(name);
     if (!found) return missing<Tensor>(name);
