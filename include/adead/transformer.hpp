@@ -183,8 +183,8 @@ class TransformerEncoder : public Layer {
   std::size_t layers() const noexcept { return layers_.size(); }
 
   Returned<Tensor> forward(const Tensor &x) const override { return forward(x, {}); }
-  /// Its result for sequences [count, length, width], or the one of [length, width]. A sequence's rows have the same bits alone,
-  /// among others, and padded with `lengths`.
+  /// Its result for sequences [count, length, width], or the one of [length, width]. A sequence's rows have the same bits
+  /// alone, among others, and padded with `lengths`.
   Returned<Tensor> forward(const Tensor &x, Array<std::size_t> lengths) const {
     detail::Calls calls;
     Tensor y = calls(x.clone());
