@@ -14,8 +14,9 @@ function load() {
     return require(`@adead/${name}`)
   } catch (cause) {
     if (cause.code !== 'MODULE_NOT_FOUND') throw cause
-    const text = `adead: the package @adead/${name} is not installed; install adead without --omit=optional`
-    throw new Error(`${text}. There may be none for this platform.`, { cause })
+    const missing = `adead: the package @adead/${name} is not installed`
+    const text = `${missing}; install adead without --omit=optional. There may be none for this platform.`
+    throw new Error(text, { cause })
   }
 }
 

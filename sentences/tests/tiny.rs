@@ -1,4 +1,5 @@
-//! The small made-up model of `tests/sentences`: what its oracle computed, and the same bits everywhere.
+//! The small made-up model of `tests/sentences`: what its oracle computed, and the same bits everywhere: `tiny_bits.npy`, which
+//! `adead embed` writes.
 
 mod common;
 
@@ -33,6 +34,12 @@ fn every_language_has_these_bits() {
     let bytes: Vec<u8> = rows.values().iter().flat_map(|value| value.to_le_bytes()).collect();
     let hash: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!([hash], lines("tiny.sha256")[..], "the tests of C, C++ and Python compare with tiny.sha256");
+}
+
+#[test]
+fn rows_are_bit_for_bit_those_that_every_language_compares_with() {
+    let rows = encoder(2).encode(&lines("tiny.txt")).unwrap();
+    assert!(bits(rows.values()) == bits(&npy("tiny_bits.npy")));
 }
 
 #[test]

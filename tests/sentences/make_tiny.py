@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes a small model up, in the files of a real one, and computes its embeddings by itself in double precision.
 
-    python3 make_tiny.py            writes tiny/, tiny.txt and tiny.npy
+    python3 make_tiny.py            writes tiny/, tiny.txt, tiny_tokens.json and tiny.npy
     python3 make_tiny.py --check    fails where they would be others
 
 Written from the papers and sentence-transformers' description, sharing nothing with adead: its own tokenizer, and arithmetic on
@@ -258,6 +258,7 @@ def files():
     written = {name: (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode() for name, value in texts.items()}
     written["tiny/model.safetensors"] = safetensors(found)
     written["tiny.txt"] = "".join(f"{sentence}\n" for sentence in SENTENCES).encode()
+    written["tiny_tokens.json"] = (json.dumps([tokens(sentence) for sentence in SENTENCES]) + "\n").encode()
     header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(SENTENCES)}, {WIDTH}), }}".ljust(117) + "\n"
     model = Model(found)
     values = [value for sentence in SENTENCES for value in model.embed(sentence)]

@@ -19,6 +19,7 @@ import {
   overlap,
   version,
 } from 'adead'
+import { GELU, type Layer, Linear, Sequential, type TransformerConfig, Weights } from 'adead/nn'
 
 /** The rows' most likely classes. */
 async function classify(context: Context, x: Tensor, weights: Tensor, bias: Tensor): Promise<BigInt64Array> {
@@ -92,3 +93,13 @@ async function doubled(batches: Iterable<Float32Array>): Promise<number> {
   return sum
 }
 doubled([Float32Array.of(1), Float32Array.of(2)]).then((sum) => console.log(`twice the batches: ${sum}`))
+
+const layers: Layer[] = [new Linear(weights.transpose(), bias, context), new GELU('tanh', context)]
+const config: TransformerConfig = { width: 4, heads: 2, hidden: 8, activation: 'relu' }
+const net: Layer = new Sequential(...layers)
+net.forwardAsync(x).then((y: Tensor) => console.log(`layers: ${y.dims} ${net.forward(x).dtype} ${Object.keys(config).length}`))
+try {
+  new Weights('no such file')
+} catch (error) {
+  if (error instanceof AdeadError) console.log(error.code)
+}

@@ -5,48 +5,18 @@
 //   node test/package.mjs TOOLS WORK --pack     only packs them there
 
 import assert from 'node:assert/strict'
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { gunzipSync } from 'node:zlib'
+import { json, packBoth, platform } from '../scripts/pack.mjs'
 
 const [tools, work] = process.argv.slice(2).map((path) => resolve(path))
 const source = fileURLToPath(new URL('..', import.meta.url))
-const platform = createRequire(import.meta.url)('../platform.js')
-const json = (path) => JSON.parse(readFileSync(path, 'utf8'))
-
-rmSync(work, { recursive: true, force: true })
-mkdirSync(work, { recursive: true })
-
-/** Packs a folder; gives what the registry tells of it. */
-function pack(name, fill) {
-  const folder = join(work, name)
-  mkdirSync(folder, { recursive: true })
-  fill(folder)
-  cpSync(join(source, '../../LICENSE'), join(folder, 'LICENSE'))
-  const [{ filename }] = JSON.parse(execFileSync('npm', ['pack', '--json', '--pack-destination', work], { cwd: folder }))
-  const file = join(work, filename)
-  // npm packs with Node's zlib, which is made for speed: a module is 2 % larger by it.
-  writeFileSync(file, execFileSync('gzip', ['-9n'], { input: gunzipSync(readFileSync(file)), maxBuffer: 2 ** 28 }))
-  console.log(`${filename}: ${statSync(file).size} bytes`)
-  return { manifest: json(join(folder, 'package.json')), tarball: readFileSync(file) }
-}
-
-const main = pack('adead', (folder) => {
-  const files = ['package.json', 'README.md', ...json(join(source, 'package.json')).files]
-  for (const file of files) cpSync(join(source, file), join(folder, file))
-})
-const native = pack(platform, (folder) => {
-  cpSync(join(source, 'npm', platform), folder, { recursive: true })
-  const file = `adead.${platform}.node`
-  cpSync(join(source, file), join(folder, file))
-  writeFileSync(join(folder, 'README.md'), `The module of [adead](https://www.npmjs.com/package/adead) for ${platform}.\n`)
-})
+const [main, native] = packBoth(source, work)
 const packages = new Map([main, native].map((one) => [one.manifest.name, one]))
 // The other platforms' are described and must not be fetched.
 for (const name of readdirSync(join(source, 'npm'))) {
@@ -117,6 +87,9 @@ try {
   const environment = { ...process.env, ADEAD_NUM_THREADS: '1', ADEAD_DEVICE: 'cpu' }
   assert.equal(await run('node', ['examples/same_bits.mjs'], { env: environment }), hash)
   console.log(`same_bits: ${hash.trimEnd()}`)
+
+  // Layers, by the package's other entry.
+  await run('node', ['examples/layers.mjs', join(source, '../../tests/sentences/tiny/model.safetensors')])
 
   // Strictly: the declarations, for require and import, the example, the quickstart.
   writeFileSync(join(project, 'quick.mts'), quickstart)

@@ -281,45 +281,110 @@ const PLATFORMS: [(&str, &str, &str, Option<&str>); 7] = [
 
 const ENGINES: &str = ">=20";
 
+/// A package for npm: one with what is the same on every platform, and for each platform one with the module.
+struct Package {
+    name: &'static str,
+    /// Before a platform's name, the name of its package.
+    scoped: &'static str,
+    /// From the project's root.
+    folder: &'static str,
+    description: String,
+    keywords: &'static str,
+    /// Where the module is found besides `.`.
+    subpaths: &'static str,
+    files: &'static [&'static str],
+}
+
 #[test]
 fn packages() {
+    let adead = Package {
+        name: "adead",
+        scoped: "@adead/",
+        folder: "bindings/node",
+        description: description("bindings/rust"),
+        keywords: r#""gpu", "compute", "tensor", "deterministic", "matmul""#,
+        subpaths: r#"
+    "./nn": {
+      "import": { "types": "./nn/index.d.mts", "default": "./nn/index.mjs" },
+      "require": { "types": "./nn/index.d.ts", "default": "./nn/index.js" }
+    },"#,
+        files: &[
+            "index.js",
+            "index.mjs",
+            "index.d.ts",
+            "index.d.mts",
+            "load.js",
+            "native.d.ts",
+            "nn",
+            "operations.js",
+            "operations.d.ts",
+            "overlap.js",
+            "overlap.d.ts",
+            "platform.js",
+            "tensor.js",
+            "tensor.d.ts",
+        ],
+    };
+    let sentences = Package {
+        name: "adead-sentences",
+        scoped: "@adead/sentences-",
+        folder: "sentences/node",
+        description: description("sentences"),
+        keywords: r#""embeddings", "sentence", "transformers", "deterministic", "gpu""#,
+        subpaths: "",
+        files: &["index.js", "index.mjs", "index.d.ts", "index.d.mts", "load.js", "platform.js"],
+    };
+    for package in [&adead, &sentences] {
+        check_package(package);
+    }
+    // What finds the module is the same, but for the names.
+    let file = |name: &str| fs::read_to_string(here(name)).unwrap();
+    check("../../sentences/node/platform.js", &file("platform.js"));
+    let load = file("load.js").replace("adead.${", "adead-sentences.${").replace("@adead/", sentences.scoped);
+    let load = load.replace("adead:", "adead-sentences:").replace("install adead ", "install adead-sentences ");
+    check("../../sentences/node/load.js", &load);
+}
+
+fn check_package(package: &Package) {
+    let Package { name: own, scoped, folder, description, keywords, subpaths, files } = package;
     for (name, os, cpu, libc) in PLATFORMS {
         let libc = libc.map_or(String::new(), |libc| format!("\n  \"libc\": [\"{libc}\"],"));
         let text = format!(
             r#"{{
-  "name": "@adead/{name}",
+  "name": "{scoped}{name}",
   "version": "{VERSION}",
-  "description": "The module of adead for {name}",
+  "description": "The module of {own} for {name}",
   "license": "MIT",
   "repository": {{
     "type": "git",
     "url": "git+https://github.com/adead/adead.git",
-    "directory": "bindings/node"
+    "directory": "{folder}"
   }},
-  "main": "adead.{name}.node",
-  "files": ["adead.{name}.node"],
+  "main": "{own}.{name}.node",
+  "files": ["{own}.{name}.node"],
   "os": ["{os}"],
   "cpu": ["{cpu}"],{libc}
   "engines": {{ "node": "{ENGINES}" }}
 }}
 "#
         );
-        check(&format!("npm/{name}/package.json"), &text);
+        check(&format!("../../{folder}/npm/{name}/package.json"), &text);
     }
     let platforms: Vec<String> =
-        PLATFORMS.iter().map(|(name, ..)| format!("    \"@adead/{name}\": \"{VERSION}\"")).collect();
+        PLATFORMS.iter().map(|(name, ..)| format!("    \"{scoped}{name}\": \"{VERSION}\"")).collect();
+    let files: Vec<String> = files.iter().map(|file| format!("    \"{file}\"")).collect();
     let text = format!(
         r#"{{
-  "name": "adead",
+  "name": "{own}",
   "version": "{VERSION}",
-  "description": "{}",
+  "description": "{description}",
   "license": "MIT",
   "repository": {{
     "type": "git",
     "url": "git+https://github.com/adead/adead.git",
-    "directory": "bindings/node"
+    "directory": "{folder}"
   }},
-  "keywords": ["gpu", "compute", "tensor", "deterministic", "matmul"],
+  "keywords": [{keywords}],
   "main": "index.js",
   "module": "index.mjs",
   "types": "index.d.ts",
@@ -327,23 +392,11 @@ fn packages() {
     ".": {{
       "import": {{ "types": "./index.d.mts", "default": "./index.mjs" }},
       "require": {{ "types": "./index.d.ts", "default": "./index.js" }}
-    }},
+    }},{subpaths}
     "./package.json": "./package.json"
   }},
   "files": [
-    "index.js",
-    "index.mjs",
-    "index.d.ts",
-    "index.d.mts",
-    "load.js",
-    "native.d.ts",
-    "operations.js",
-    "operations.d.ts",
-    "overlap.js",
-    "overlap.d.ts",
-    "platform.js",
-    "tensor.js",
-    "tensor.d.ts"
+{}
   ],
   "engines": {{ "node": "{ENGINES}" }},
   "optionalDependencies": {{
@@ -351,15 +404,15 @@ fn packages() {
   }}
 }}
 "#,
-        description(),
+        files.join(",\n"),
         platforms.join(",\n")
     );
-    check("package.json", &text);
+    check(&format!("../../{folder}/package.json"), &text);
 }
 
-/// What the facade crate says of itself.
-fn description() -> String {
-    let text = fs::read_to_string(here("../rust/Cargo.toml")).unwrap();
+/// What a crate says of itself.
+fn description(folder: &str) -> String {
+    let text = fs::read_to_string(here(&format!("../../{folder}/Cargo.toml"))).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix("description = \"")).unwrap();
     line.trim_end_matches('"').to_string()
 }

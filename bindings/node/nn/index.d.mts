@@ -1,0 +1,3 @@
+export * from './index.js'
+import * as nn from './index.js'
+export default nn

@@ -1,0 +1,17 @@
+import nn from './index.js'
+
+export const {
+  Embedding,
+  FeedForward,
+  GELU,
+  Layer,
+  LayerNorm,
+  Linear,
+  MultiHeadAttention,
+  ReLU,
+  Sequential,
+  TransformerEncoder,
+  TransformerLayer,
+  Weights,
+} = nn
+export default nn

@@ -1,0 +1,3 @@
+export * from './index.js'
+import * as sentences from './index.js'
+export default sentences
