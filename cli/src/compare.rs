@@ -6,7 +6,7 @@ use crate::failure::{Failure, Result, write};
 use crate::format::{median, time};
 use crate::info::context_text;
 use crate::progress::Progress;
-use crate::report::{open, version};
+use crate::report::{Opened, open, version};
 use adead::nn::{Array, Device};
 use adead::{Attrs, Context, Op, Tensor};
 use adead_sentences::SentenceEncoder;
@@ -90,7 +90,7 @@ fn sentences(count: usize, words: usize) -> Vec<String> {
 pub fn run(args: &BenchArgs, device: &DeviceArgs) -> Result<()> {
     let works = choose(works(args.model.is_some()), &args.only, Work::name)?;
     let budget = Duration::from_secs_f64(args.seconds);
-    let (mut opened, mut notes) = open(device)?;
+    let Opened { contexts: mut opened, mut notes } = open(device)?;
     // Without a GPU it is the CPU again.
     opened.retain(|(id, ctx)| id != "hybrid" || ctx.devices().len() > 1 || device.device.is_some());
     let mut progress = Progress::new();

@@ -81,8 +81,8 @@ pub fn run(path: &Path, rows: &[Row], budget: Duration, device: &DeviceArgs) -> 
     let mut file = NewFile::create(path)?;
     let mut progress = Progress::new();
     let mut columns = Vec::new();
-    let (opened, mut notes) = open(device)?;
-    for (id, ctx) in opened {
+    let Opened { contexts, mut notes } = open(device)?;
+    for (id, ctx) in contexts {
         columns.push(column(&id, &ctx, rows, budget, &mut progress, &mut notes)?);
     }
     let auto = Context::configured(Some("auto"), &device.options(), &Config::load()?)?;
@@ -95,20 +95,29 @@ pub fn run(path: &Path, rows: &[Row], budget: Duration, device: &DeviceArgs) -> 
     line(format_args!("{}: {} operations on {}", name(path), rows.len(), ids.join(", ")))
 }
 
-/// A context for each device to compare, by its id, and what was left out.
-pub fn open(device: &DeviceArgs) -> Result<(Vec<(String, Context)>, Vec<String>)> {
-    let (mut opened, mut notes) = (Vec::new(), Vec::new());
+/// Devices to compare.
+#[derive(Default)]
+pub struct Opened {
+    /// A context for each, by its id.
+    pub contexts: Vec<(String, Context)>,
+    /// What was left out, and why.
+    pub notes: Vec<String>,
+}
+
+/// Opens the devices to compare.
+pub fn open(device: &DeviceArgs) -> Result<Opened> {
+    let mut opened = Opened::default();
     for id in devices(device)? {
         match Context::configured(Some(&id), &device.options(), &Config::load()?) {
-            Ok(ctx) => opened.push((id, ctx)),
+            Ok(ctx) => opened.contexts.push((id, ctx)),
             // A device that was asked for must be there; of the others, all that are.
             Err(error) if device.device.is_none() && error.status() == Status::BackendUnavailable => {
-                notes.push(format!("{id} is left out: {}", error.message()));
+                opened.notes.push(format!("{id} is left out: {}", error.message()));
             }
             Err(error) => return Err(error.into()),
         }
     }
-    Ok((opened, notes))
+    Ok(opened)
 }
 
 /// The device that was asked for, else the CPU, each GPU and what uses both.
