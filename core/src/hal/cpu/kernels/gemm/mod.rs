@@ -126,15 +126,20 @@ impl Block {
     pub unsafe fn compute_with(&self, isa: Isa, scratch: *mut f32, panels: Option<Panels>) {
         // Where B need not be packed, some rows are finished before the next: what they are made from is in the cache.
         let most = if panels.is_some() { self.packing.group() } else { usize::MAX };
-        let mut i = 0;
-        while i < self.m {
-            let m = most.min(self.m - i);
-            // SAFETY: the rows are the block's; the rest is passed on.
+        let (mut part, mut left) = (*self, self.m);
+        loop {
+            part.m = most.min(left);
+            left -= part.m;
+            // SAFETY: the rows are the block's, as long as some are left; the rest is passed on.
             unsafe {
-                let (a, out) = (self.a.at(i, 0), self.out.add(i * self.out_row));
-                Block { m, a, out, epilogue: self.epilogue.at(i, 0), ..*self }.rows(isa, scratch, panels);
+                part.rows(isa, scratch, panels);
+                if left == 0 {
+                    return;
+                }
+                part.a = part.a.at(part.m, 0);
+                part.out = part.out.add(part.m * part.out_row);
+                part.epilogue = part.epilogue.at(part.m, 0);
             }
-            i += m;
         }
     }
 
