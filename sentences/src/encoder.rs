@@ -4,9 +4,10 @@ use crate::batches::batches;
 use crate::embeddings::Embeddings;
 use crate::files::Files;
 use crate::model::Model;
+use crate::spread::spread;
 use crate::tokens::{Tokens, Words};
 use adead::nn::{Device, Download};
-use adead::{Context, Error, Result, Status};
+use adead::{Context, Error, Result, Status, single_threaded};
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +15,8 @@ use std::sync::Arc;
 /// How sentences are batched. No choice changes a bit of a result. `Default` suits the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EncodeOptions {
-    /// Sentences of a batch at most; `None` is 256 on a GPU, and on the CPU as many as have 256 tokens for each thread.
+    /// Sentences of a batch at most; `None` is 256 on a GPU, and on the CPU as many as have some 512 tokens, with a batch for each
+    /// thread where there are enough.
     pub batch: Option<usize>,
     /// Whether sentences of a batch are padded to the longest one; `None` is on a GPU.
     pub padded: Option<bool>,
@@ -29,6 +31,9 @@ const ON_GPU: usize = 256;
 /// Tokens of a batch on the CPU for each thread, and of the smallest: what lies between two products stays in the caches.
 const FOR_THREAD: usize = 256;
 const LEAST: usize = 512;
+
+/// Batches for each thread, at least, where threads have batches of their own.
+const SHARES: usize = 4;
 
 /// Batches under way at once on a GPU.
 const DEPTH: usize = 3;
@@ -99,21 +104,12 @@ impl SentenceEncoder {
         options: &EncodeOptions,
         done: &mut dyn FnMut(usize),
     ) -> Result<Embeddings> {
-        let gpu = self.model.device().is_gpu();
-        let (most, most_tokens) = match options.batch {
-            Some(most) => (most, most.saturating_mul(TOKENS)),
-            None if gpu || self.context().dispatcher().is_hybrid() => (ON_GPU, ON_GPU * TOKENS),
-            None => (usize::MAX, LEAST.max(FOR_THREAD * self.context().device_info().units)),
-        };
-        let padded = options.padded.unwrap_or(gpu);
-        if most == 0 {
-            return Err(Error::new(Status::InvalidArgument, "a batch has at least 1 sentence, not 0"));
-        }
+        let limits = self.limits(tokens, options)?;
+        let batches = batches(tokens, limits.sentences, limits.tokens);
         let width = self.width();
         let mut values = vec![0.0; tokens.len() * width];
-        let mut under_way: VecDeque<(Vec<usize>, Download)> = VecDeque::new();
         let mut rows = Vec::new();
-        let mut finish = |(batch, download): (Vec<usize>, Download)| -> Result<()> {
+        let mut finish = |batch: &[usize], download: Download| -> Result<()> {
             rows.resize(batch.len() * width, 0.0);
             download.take(&mut rows)?;
             for (&sentence, row) in batch.iter().zip(rows.chunks_exact(width)) {
@@ -122,19 +118,61 @@ impl SentenceEncoder {
             done(batch.len());
             Ok(())
         };
-        for batch in batches(tokens, most, most_tokens) {
+        let forward = |batch: &Vec<usize>| {
             let ids: Vec<&[u32]> = batch.iter().map(|&sentence| &tokens[sentence].ids[..]).collect();
-            under_way.push_back((batch, self.model.forward(&ids, padded)?));
-            // On the CPU it is computed already.
-            let depth = if gpu { DEPTH } else { 1 };
-            while under_way.len() >= depth {
-                under_way.pop_front().map_or(Ok(()), &mut finish)?;
+            self.model.forward(&ids, limits.padded)
+        };
+        if limits.workers > 1 && batches.len() >= limits.workers {
+            let forward = |batch: &Vec<usize>| single_threaded(|| forward(batch));
+            spread(&batches, limits.workers, &forward, |batch, download| finish(batch, download))?;
+        } else {
+            // On the CPU a batch is computed when `forward` returns.
+            let depth = if self.model.device().is_gpu() { DEPTH } else { 1 };
+            let mut under_way: VecDeque<(&Vec<usize>, Download)> = VecDeque::new();
+            for batch in &batches {
+                under_way.push_back((batch, forward(batch)?));
+                while under_way.len() >= depth {
+                    under_way.pop_front().map_or(Ok(()), |(batch, download)| finish(batch, download))?;
+                }
             }
+            under_way.into_iter().try_for_each(|(batch, download)| finish(batch, download))?;
         }
-        under_way.into_iter().try_for_each(finish)?;
         let truncated = (0..tokens.len()).filter(|&sentence| tokens[sentence].truncated).collect();
         Ok(Embeddings { values, width, truncated })
     }
+
+    /// How these sentences are batched. `invalid_argument` for batches of 0 sentences.
+    fn limits(&self, tokens: &[Tokens], options: &EncodeOptions) -> Result<Limits> {
+        let gpu = self.model.device().is_gpu();
+        let padded = options.padded.unwrap_or(gpu);
+        let chosen = |sentences, tokens| Limits { sentences, tokens, padded, workers: 1 };
+        let together = gpu || self.context().dispatcher().is_hybrid();
+        let threads = if together { 1 } else { self.context().device_info().units };
+        match options.batch {
+            Some(0) => Err(Error::new(Status::InvalidArgument, "a batch has at least 1 sentence, not 0")),
+            Some(most) => Ok(chosen(most, most.saturating_mul(TOKENS))),
+            None if together => Ok(chosen(ON_GPU, ON_GPU * TOKENS)),
+            None => {
+                let all: usize = tokens.iter().map(|sentence| sentence.ids.len()).sum();
+                // A thread that has batches of its own waits for nobody, if there are enough to end at one time.
+                let share = all / (threads * SHARES);
+                if threads > 1 && share >= FOR_THREAD {
+                    return Ok(Limits { workers: threads, ..chosen(usize::MAX, share.min(LEAST)) });
+                }
+                Ok(chosen(usize::MAX, LEAST.max(FOR_THREAD * threads)))
+            }
+        }
+    }
+}
+
+/// How sentences are batched.
+struct Limits {
+    /// Of a batch, at most.
+    sentences: usize,
+    tokens: usize,
+    padded: bool,
+    /// Threads that have batches of their own.
+    workers: usize,
 }
 
 impl std::fmt::Debug for SentenceEncoder {

@@ -5,6 +5,7 @@ mod embeddings;
 mod encoder;
 mod files;
 mod model;
+mod spread;
 mod stream;
 mod tokens;
 

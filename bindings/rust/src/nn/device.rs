@@ -49,7 +49,8 @@ impl Device {
                 _ => Place::Host { packed: true },
             }
         };
-        Ok(Device(Arc::new(Inner { context: context.clone(), place, pool: Arc::default() })))
+        let threads = if let Place::Gpu(_) = place { 1 } else { context.device_info().units };
+        Ok(Device(Arc::new(Inner { context: context.clone(), place, pool: Arc::new(Pool::new(threads)) })))
     }
 
     /// The context.

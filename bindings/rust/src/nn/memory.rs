@@ -4,7 +4,7 @@ use adead_core::gpu::Buffer;
 use adead_core::{Context, DType, Result, Tensor};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Blocks that are kept for the next arrays, at most.
+/// Blocks that are kept for the next arrays, at most, for each thread that may compute layers of its own.
 const MOST: usize = 24;
 
 /// A block's size is a multiple of this: neither allocator gives less.
@@ -57,12 +57,19 @@ impl Drop for Block {
 
 /// Blocks that nobody has, smallest first. On a GPU one may be handed out while work that used it is under way: what uses it
 /// next is enqueued behind that, on the same stream.
-#[derive(Default)]
-pub(super) struct Pool(Mutex<Vec<Memory>>);
+pub(super) struct Pool {
+    blocks: Mutex<Vec<Memory>>,
+    most: usize,
+}
 
 impl Pool {
+    /// A pool for so many threads.
+    pub fn new(threads: usize) -> Pool {
+        Pool { blocks: Mutex::default(), most: MOST * threads.max(1) }
+    }
+
     fn blocks(&self) -> MutexGuard<'_, Vec<Memory>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// At least so many bytes, with any contents, on the context's GPU or in host memory.
@@ -91,7 +98,7 @@ impl Pool {
             let at = blocks.partition_point(|block| block.size() < memory.size());
             blocks.insert(at, memory);
             // The smallest is made again soonest.
-            if blocks.len() > MOST { Some(blocks.remove(0)) } else { None }
+            if blocks.len() > self.most { Some(blocks.remove(0)) } else { None }
         };
         // What is given back is given back unlocked.
         drop(surplus);

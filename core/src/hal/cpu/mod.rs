@@ -14,7 +14,7 @@ pub(crate) use fpenv::default_environment;
 pub use isa::Isa;
 pub use memory::{ALIGNMENT, HostBuffer};
 pub use packed::Packed;
-pub use pool::{Pool, default_threads};
+pub use pool::{Pool, default_threads, single_threaded};
 
 use super::{
     Buffer, ContractLevel, Device, DeviceInfo, DeviceKind, Kernel, KernelSource, MemoryUse, Priority, Stream, Workers,
@@ -91,7 +91,7 @@ impl CpuDevice {
 
     /// The threads in use.
     pub fn threads(&self) -> usize {
-        self.pool.threads()
+        self.info.units
     }
 
     /// Gives kept scratch memory back to the system and ends the worker threads; the next work takes both anew.

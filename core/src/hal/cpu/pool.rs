@@ -34,6 +34,22 @@ static COUNTED: AtomicU32 = AtomicU32::new(0);
 thread_local! {
     /// Whose worker this thread is.
     static WORKS_FOR: Cell<*const Shared> = const { Cell::new(std::ptr::null()) };
+
+    /// Whether this thread asks nobody for help: see [`single_threaded`].
+    static ALONE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does `work` with all operations that this thread begins computed by this thread alone. For programs that divide their work
+/// among threads of their own, where operations that were divided once more would only hand memory from core to core.
+pub fn single_threaded<T>(work: impl FnOnce() -> T) -> T {
+    struct Before(bool);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            ALONE.set(self.0);
+        }
+    }
+    let _before = Before(ALONE.replace(true));
+    work()
 }
 
 /// Threads that work together: the caller and `threads − 1` workers.
@@ -189,16 +205,16 @@ impl Pool {
         Pool { threads: threads.max(1), shared: AtomicPtr::new(Shared::new(crate::process::id())) }
     }
 
-    /// How many threads work together.
+    /// How many threads work together on what this thread begins.
     pub fn threads(&self) -> usize {
-        self.threads
+        if ALONE.get() { 1 } else { self.threads }
     }
 
     /// Calls `body(task, seat)` for every task below `tasks`, spread over the threads; `seat` is below
     /// [`Pool::threads`] and no two calls have the same one at the same time. Returns when all are done. A panic in
     /// `body` is resumed here after the others have finished.
     pub fn run(&self, tasks: usize, body: &(dyn Fn(usize, usize) + Sync)) {
-        let seats = self.threads.min(tasks);
+        let seats = self.threads().min(tasks);
         if seats <= 1 {
             return (0..tasks).for_each(|task| body(task, 0));
         }

@@ -41,6 +41,26 @@ fn nested_and_concurrent_jobs_finish() {
 }
 
 #[test]
+fn a_thread_that_works_alone_gets_no_help_and_leaves_others_theirs() {
+    let pool = Pool::new(3);
+    let own = std::thread::current().id();
+    single_threaded(|| {
+        assert_eq!(pool.threads(), 1);
+        pool.run(100, &|_, seat| assert_eq!((seat, std::thread::current().id()), (0, own)));
+        let others = std::thread::scope(|scope| scope.spawn(|| pool.threads()).join());
+        assert_eq!(others.ok(), Some(3));
+        single_threaded(|| assert_eq!(pool.threads(), 1));
+        assert_eq!(pool.threads(), 1);
+    });
+    let caught = catch_unwind(AssertUnwindSafe(|| single_threaded(|| panic!("alone"))));
+    assert!(caught.is_err());
+    assert_eq!(pool.threads(), 3);
+    // Three tasks that wait for each other: nobody could do two of them.
+    let barrier = std::sync::Barrier::new(3);
+    pool.run(3, &|_, _| drop(barrier.wait()));
+}
+
+#[test]
 fn a_panic_reaches_the_caller_and_the_pool_goes_on() {
     let pool = Pool::new(2);
     for task in [0, 99] {
