@@ -6,7 +6,7 @@ use crate::files::{STANDARD, name};
 use crate::format::{table, time};
 use crate::info::{context_text, device_json};
 use crate::npy::rows::Writer;
-use crate::progress::Progress;
+use crate::progress::{Progress, bar};
 use crate::sentences::{Format, Sentences};
 use adead_sentences::{EncodeOptions, Part, SentenceEncoder};
 use clap::{Args, ValueHint};
@@ -69,13 +69,17 @@ pub fn run(args: &EmbedArgs, device: &DeviceArgs) -> Result<()> {
     let (opened, begun) = (start.elapsed(), Instant::now());
     let (mut hash, mut truncated, mut first_truncated) = (Sha256::new(), 0, None);
     let mut progress = Progress::new();
+    let all = if progress.is_seen() { crate::sentences::count(&args.input) } else { None };
     let rate = |count: u64| count as f64 / begun.elapsed().as_secs_f64().max(1e-9);
     // What the file's writer says is kept beside the encoder's own errors, which it is none of.
     let mut failed = None;
     let result = encoder.batch_embed(sentences, &options, |part| {
         match part {
             Part::Progress(count) => {
-                progress.show(|| format!("{count} sentences, {:.1} a second", rate(count)));
+                progress.show(|| {
+                    let far = all.map_or(String::new(), |all| format!("{} ", bar(count, all, begun.elapsed())));
+                    format!("{far}{count} sentences, {:.1} a second", rate(count))
+                });
             }
             Part::Rows { first, rows } => {
                 truncated += rows.truncated().len() as u64;

@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal, Read, Write};
 #[cfg(feature = "sentences")]
 use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The path that stands for stdin or stdout.
 pub const STANDARD: &str = "-";
@@ -39,6 +40,38 @@ pub fn put(path: &Path, bytes: &[u8], binary: bool) -> Result<()> {
     write(bytes)
 }
 
+/// Files under temporary names: a process that is told to end removes them first.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// The code of a process that was interrupted, as shells have it.
+#[cfg(unix)]
+const INTERRUPTED: i32 = 130;
+
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From here on SIGINT and SIGTERM end the process only after its unfinished files are gone. (SIGHUP is left as it is: who wants
+/// long work to outlive a terminal has it ignored.)
+#[cfg(unix)]
+pub fn remove_unfinished_when_interrupted() {
+    use signal_hook::{consts, iterator::Signals};
+    let remove = || {
+        let signals = Signals::new([consts::SIGINT, consts::SIGTERM]);
+        if signals.is_ok_and(|mut signals| signals.forever().next().is_some()) {
+            // Locked until the process ends: no file begins or takes its place any more.
+            let files = unfinished();
+            files.iter().for_each(|file| drop(fs::remove_file(file)));
+            std::process::exit(INTERRUPTED);
+        }
+    };
+    // Where no thread can be had, the signals end the process at once, as before.
+    let _ = std::thread::Builder::new().name("adead-signals".into()).spawn(remove);
+}
+
+#[cfg(not(unix))]
+pub fn remove_unfinished_when_interrupted() {}
+
 /// A file that is written under a temporary name in the folder where it will be, and takes its place when it is
 /// complete. Dropped before that, it leaves nothing behind.
 pub struct NewFile {
@@ -70,8 +103,11 @@ impl NewFile {
             temporary.push(name);
             temporary.push(format!(".{}.{attempt}.tmp", std::process::id()));
             let temporary = target.with_file_name(temporary);
+            let mut unfinished = unfinished();
             match OpenOptions::new().write(true).create_new(true).open(&temporary) {
                 Ok(file) => {
+                    unfinished.push(temporary.clone());
+                    drop(unfinished);
                     let new = NewFile { path: target, temporary: Some(temporary), file };
                     if let Some(old) = old {
                         new.file.set_permissions(old.permissions())?;
@@ -99,11 +135,14 @@ impl NewFile {
 
     /// Lets it take its place.
     pub fn commit(mut self) -> Result<()> {
-        if let Some(temporary) = self.temporary.take()
-            && let Err(error) = fs::rename(&temporary, &self.path)
-        {
-            let _ = fs::remove_file(&temporary);
-            return Err(Failure::io(self.path.display(), &error));
+        let mut unfinished = unfinished();
+        if let Some(temporary) = self.temporary.take() {
+            let renamed = fs::rename(&temporary, &self.path);
+            if renamed.is_err() {
+                let _ = fs::remove_file(&temporary);
+            }
+            unfinished.retain(|file| *file != temporary);
+            renamed.map_err(|error| Failure::io(self.path.display(), &error))?;
         }
         Ok(())
     }
@@ -112,7 +151,9 @@ impl NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         if let Some(temporary) = &self.temporary {
+            let mut unfinished = unfinished();
             let _ = fs::remove_file(temporary);
+            unfinished.retain(|file| file != temporary);
         }
     }
 }

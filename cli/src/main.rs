@@ -42,6 +42,7 @@ fn main() -> ExitCode {
     };
     // A panic is a fault of adead itself; whoever runs it gets a line and a number for that too.
     set_hook(Box::new(|panic| failure::complain(format_args!("{panic} (internal); please report it"))));
+    files::remove_unfinished_when_interrupted();
     match catch_unwind(|| execute(&cli)) {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(failure)) => failure.report(),

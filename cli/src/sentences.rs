@@ -39,6 +39,22 @@ pub struct Sentences {
     line: u64,
 }
 
+/// How many lines a file has; `None` for what can be read only once, such as a pipe.
+pub fn count(path: &Path) -> Option<u64> {
+    let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|data| data.is_file()))?;
+    let (mut file, mut lines, mut last) = (BufReader::with_capacity(1 << 16, file), 0, b'\n');
+    loop {
+        let bytes = file.fill_buf().ok()?;
+        let Some(&end) = bytes.last() else {
+            return Some(lines + u64::from(last != b'\n'));
+        };
+        lines += bytes.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        let read = bytes.len();
+        last = end;
+        file.consume(read);
+    }
+}
+
 impl Sentences {
     /// Those of a file, or of stdin for `-`.
     pub fn open(path: &Path, format: Format) -> Result<Sentences> {
@@ -96,5 +112,25 @@ impl Iterator for Sentences {
 
     fn next(&mut self) -> Option<Result<String>> {
         self.read().transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_counted_as_they_are_read() {
+        let folder = std::env::temp_dir().join(format!("adead-cli-count-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("lines.txt");
+        let long = "x".repeat(1 << 16);
+        for text in ["", "\n", "one", "one\n", "one\r\ntwo", "\n\n\n", &long, &format!("{long}\n{long}\ny")] {
+            std::fs::write(&path, text).unwrap();
+            let read = Sentences::open(&path, Format::Text).unwrap().count() as u64;
+            assert_eq!(count(&path), Some(read), "{} bytes", text.len());
+        }
+        assert_eq!((count(&folder), count(&folder.join("none"))), (None, None));
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

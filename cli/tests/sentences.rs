@@ -3,9 +3,10 @@
 
 mod common;
 
-use common::{adead, adead_with, after, bad, file, floats, folder, good, names, npy, repository};
+use common::{adead, adead_with, after, bad, command, file, floats, folder, good, names, npy, repository};
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 fn model() -> String {
     repository("tests/sentences/tiny")
@@ -137,6 +138,27 @@ fn what_goes_wrong_is_said_and_leaves_no_file() {
     fs::write(&output, b"kept").unwrap();
     says(11, &embed(&model, &broken, &output), "no UTF-8");
     assert_eq!(fs::read(&output).unwrap(), b"kept");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_told_to_end_leaves_no_file() {
+    let folder = folder("embed_interrupted");
+    let (model, output) = (model(), text(&folder.join("rows.npy")));
+    for signal in ["INT", "TERM"] {
+        let mut child = command(&embed(&model, "-", &output)).stdin(Stdio::piped()).spawn().unwrap();
+        // Its input stays open: it waits for more, and the file is there under its other name.
+        let input = child.stdin.take().unwrap();
+        while names(&folder).is_empty() {
+            assert!(child.try_wait().unwrap().is_none(), "it ended before it began a file");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let sent = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        assert_eq!(child.wait().unwrap().code(), Some(130), "SIG{signal}");
+        drop(input);
+        assert_eq!(names(&folder), [] as [&str; 0], "SIG{signal}");
+    }
 }
 
 #[test]
