@@ -51,7 +51,8 @@ typedef struct {
 /// Valid until the next call on this thread fails.
 ADEAD_API const char *adead_nn_last_error(void);
 
-/// The version of this interface. A program that was built with `ADEAD_NN_ABI_VERSION` n runs with every library that answers n.
+/// The version of this interface. A program that was built with `ADEAD_NN_ABI_VERSION` n runs with every library that answers
+/// n.
 ADEAD_API uint32_t adead_nn_abi_version(void);
 
 /// Maps a safetensors file. `io` if it can't be read, `invalid_argument` if it is no safetensors file.
@@ -85,8 +86,8 @@ ADEAD_API adead_status adead_nn_layer_forward(const adead_nn_layer *layer, const
 /// Gives a layer up; NULL is fine. Layers that were made of it keep it.
 ADEAD_API void adead_nn_layer_destroy(adead_nn_layer *layer);
 
-/// Linear: `x*W^T + bias` of `[..., inputs]`, for a weight `[outputs, inputs]` and a bias `[outputs]`, which may be NULL. The weight
-/// is packed once where its context has no GPU. `shape_mismatch` where they don't fit.
+/// Linear: `x*W^T + bias` of `[..., inputs]`, for a weight `[outputs, inputs]` and a bias `[outputs]`, which may be NULL. The
+/// weight is packed once where its context has no GPU. `shape_mismatch` where they don't fit.
 ADEAD_API
 adead_status adead_nn_linear_create(const adead_context *context, const adead_tensor *weight, const adead_tensor *bias,
                                     adead_nn_layer **out);
@@ -104,7 +105,8 @@ ADEAD_API
 adead_status adead_nn_linear_forward(const adead_nn_layer *layer, const adead_tensor *x, const adead_tensor *residual,
                                      adead_activation activation, adead_tensor **out);
 
-/// Embedding: rows of a table `[count, width]` by ids of any shape, i32, i64 or u32. `shape_mismatch` unless the table is a matrix.
+/// Embedding: rows of a table `[count, width]` by ids of any shape, i32, i64 or u32. `shape_mismatch` unless the table is a
+/// matrix.
 ADEAD_API
 adead_status adead_nn_embedding_create(const adead_context *context, const adead_tensor *table, adead_nn_layer **out);
 
@@ -113,8 +115,8 @@ ADEAD_API
 adead_status adead_nn_embedding_load(const adead_context *context, const adead_nn_weights *weights, const char *prefix,
                                      size_t count, size_t width, adead_nn_layer **out);
 
-/// LayerNorm: mean and variance normalised over the last axis, times a weight, plus a bias, both `[width]`. `eps` is added to the
-/// variance; the usual one is 1e-5.
+/// LayerNorm: mean and variance normalised over the last axis, times a weight, plus a bias, both `[width]`. `eps` is added to
+/// the variance; the usual one is 1e-5.
 ADEAD_API
 adead_status adead_nn_layer_norm_create(const adead_context *context, const adead_tensor *weight, const adead_tensor *bias,
                                         float eps, adead_nn_layer **out);
@@ -134,8 +136,8 @@ ADEAD_API adead_status adead_nn_gelu_create(const adead_context *context, adead_
 ADEAD_API
 adead_status adead_nn_sequential_create(const adead_nn_layer *const *layers, size_t count, adead_nn_layer **out);
 
-/// FeedForward: `activation(x*W1^T + b1)*W2^T + b2`, of two linear layers. `shape_mismatch` where the second does not take what the
-/// first returns.
+/// FeedForward: `activation(x*W1^T + b1)*W2^T + b2`, of two linear layers. `shape_mismatch` where the second does not take
+/// what the first returns.
 ADEAD_API
 adead_status adead_nn_feed_forward_create(const adead_nn_layer *inner, const adead_nn_layer *outer,
                                           adead_activation activation, adead_nn_layer **out);
@@ -145,8 +147,8 @@ ADEAD_API
 adead_status adead_nn_feed_forward_forward(const adead_nn_layer *layer, const adead_tensor *x, const adead_tensor *residual,
                                            adead_tensor **out);
 
-/// MultiHeadAttention: self-attention, of a linear layer that returns queries, keys and values behind each other, and the output's.
-/// `shape_mismatch` where they don't fit each other, `invalid_argument` unless `heads` divides the width.
+/// MultiHeadAttention: self-attention, of a linear layer that returns queries, keys and values behind each other, and the
+/// output's. `shape_mismatch` where they don't fit each other, `invalid_argument` unless `heads` divides the width.
 ADEAD_API
 adead_status adead_nn_multi_head_attention_create(const adead_nn_layer *qkv, const adead_nn_layer *output, size_t heads,
                                                   adead_nn_layer **out);
@@ -157,16 +159,16 @@ adead_status adead_nn_multi_head_attention_load(const adead_context *context, co
                                                 const char *const *prefixes, size_t width, size_t heads,
                                                 adead_nn_layer **out);
 
-/// Attention within each sequence of `[count, length, width]`, or of the one that `[length, width]` is, plus a residual, which may
-/// be NULL. With `lengths`, `count` of them, the rows behind them are padding, which nothing attends to, and come out with values of
-/// no meaning; without, `count` is 0.
+/// Attention within each sequence of `[count, length, width]`, or of the one that `[length, width]` is, plus a residual, which
+/// may be NULL. With `lengths`, `count` of them, the rows behind them are padding, which nothing attends to, and come out with
+/// values of no meaning; without, `count` is 0.
 ADEAD_API
 adead_status adead_nn_multi_head_attention_forward(const adead_nn_layer *layer, const adead_tensor *x,
                                                    const size_t *lengths, size_t count, const adead_tensor *residual,
                                                    adead_tensor **out);
 
-/// A layer that is normalised behind each part, as BERT's are: `h = norm(x + attention(x))`, then `norm(h + feed_forward(h))`; under
-/// a prefix, by BERT's names: `PREFIX.attention.self.query.weight` and so on.
+/// A layer that is normalised behind each part, as BERT's are: `h = norm(x + attention(x))`, then `norm(h + feed_forward(h))`;
+/// under a prefix, by BERT's names: `PREFIX.attention.self.query.weight` and so on.
 ADEAD_API
 adead_status adead_nn_transformer_layer_load(const adead_context *context, const adead_nn_weights *weights,
                                              const char *prefix, const adead_nn_transformer_config *config,
@@ -178,8 +180,9 @@ adead_status adead_nn_transformer_encoder_load(const adead_context *context, con
                                                const char *prefix, size_t layers,
                                                const adead_nn_transformer_config *config, adead_nn_layer **out);
 
-/// The result of a transformer's layer or encoder for sequences `[count, length, width]`, or the one of `[length, width]`, with
-/// `lengths` as of `adead_nn_multi_head_attention_forward`. A sequence's rows have the same bits alone, among others, and padded.
+/// The result of a transformer's layer or encoder for sequences `[count, length, width]`, or the one of `[length, width]`,
+/// with `lengths` as of `adead_nn_multi_head_attention_forward`. A sequence's rows have the same bits alone, among others, and
+/// padded.
 ADEAD_API
 adead_status adead_nn_transformer_forward(const adead_nn_layer *layer, const adead_tensor *x, const size_t *lengths,
                                           size_t count, adead_tensor **out);

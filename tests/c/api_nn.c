@@ -283,7 +283,8 @@ static void misuse(void) {
   OK(adead_nn_linear_create(ctx, tall, NULL, &triple));
   OK(adead_nn_relu_create(ctx, &relu));
   OK(adead_nn_embedding_create(ctx, square, &table));
-  UNFIT(adead_nn_feed_forward_create(triple, linear, ADEAD_ACTIVATION_RELU, &none), "returns 12 values and the second takes 4");
+  UNFIT(adead_nn_feed_forward_create(triple, linear, ADEAD_ACTIVATION_RELU, &none),
+        "returns 12 values and the second takes 4");
   REFUSED(adead_nn_feed_forward_create(linear, relu, ADEAD_ACTIVATION_RELU, &none), "of the kind relu");
   UNFIT(adead_nn_multi_head_attention_create(linear, linear, 2, &none), "4 values are no queries");
   REFUSED(adead_nn_multi_head_attention_create(triple, table, 2, &none), "of the kind embedding");

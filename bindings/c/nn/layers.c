@@ -335,7 +335,8 @@ adead_status adead_nn_feed_forward_forward(const adead_nn_layer *layer, const ad
   NEED(x);
   NEED(out);
   if (layer->kind != &feed_forward_kind) {
-    return nn_fail(ADEAD_INVALID_ARGUMENT, "a feed-forward layer is needed, and this is a layer of the kind %s", layer->kind->name);
+    return nn_fail(ADEAD_INVALID_ARGUMENT, "a feed-forward layer is needed, and this is a layer of the kind %s",
+                   layer->kind->name);
   }
   TRY(adead_nn_linear_forward(own->inner, x, NULL, own->activation, &hidden));
   status = adead_nn_linear_forward(own->outer, hidden, residual, ADEAD_ACTIVATION_NONE, out);

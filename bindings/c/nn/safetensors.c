@@ -298,8 +298,8 @@ static adead_status placed(const char *path, nn_stored *all, size_t count, size_
       size = one->dims[k] && size > (size_t)-1 / one->dims[k] ? (size_t)-1 : size * one->dims[k];
     }
     if (one->begin != next || one->end < one->begin || one->end - one->begin != size) {
-      return nn_fail(ADEAD_INVALID_ARGUMENT, "%s: %s: the tensor '%s' of %zu bytes has offsets [%zu, %zu]; %zu is the next", path,
-                     no_file, one->name, size, one->begin, one->end, next);
+      return nn_fail(ADEAD_INVALID_ARGUMENT, "%s: %s: the tensor '%s' of %zu bytes has offsets [%zu, %zu]; %zu is the next",
+                     path, no_file, one->name, size, one->begin, one->end, next);
     }
     next = one->end;
   }

@@ -146,7 +146,8 @@ adead_status adead_nn_multi_head_attention_forward(const adead_nn_layer *layer, 
   TRY_ADEAD(adead_tensor_dims(x, &dims));
   if ((rank != 2 && rank != 3) || dims[rank - 1] != qkv->inputs) {
     char is[SHOWN];
-    return nn_fail(ADEAD_SHAPE_MISMATCH, "attention: x is %s; it must be [count, length, %zu]", nn_shown(dims, rank, is), qkv->inputs);
+    return nn_fail(ADEAD_SHAPE_MISMATCH, "attention: x is %s; it must be [count, length, %zu]", nn_shown(dims, rank, is),
+                   qkv->inputs);
   }
   shape[0] = rank == 3 ? dims[0] : 1;
   shape[1] = dims[rank - 2];
@@ -298,7 +299,8 @@ static adead_nn_layer *attention_of(adead_status *status, const adead_context *c
     if (!whole[i]) *status = nn_out_of_memory();
   }
   if (!*status) {
-    *status = adead_nn_multi_head_attention_load(context, weights, (const char *const *)whole, config->width, config->heads, &layer);
+    *status = adead_nn_multi_head_attention_load(context, weights, (const char *const *)whole, config->width, config->heads,
+                                                 &layer);
   }
   for (i = 0; i < 4; i++) free(whole[i]);
   return layer;
@@ -347,7 +349,8 @@ adead_status adead_nn_transformer_encoder_load(const adead_context *context, con
     char number[24], *name;
     snprintf(number, sizeof number, ".%zu", own->count);
     name = nn_joined(prefix, number);
-    status = name ? adead_nn_transformer_layer_load(context, weights, name, config, &own->layers[own->count]) : nn_out_of_memory();
+    status = name ? adead_nn_transformer_layer_load(context, weights, name, config, &own->layers[own->count])
+                  : nn_out_of_memory();
     free(name);
   }
   if (status) adead_nn_layer_destroy(&own->base);

@@ -175,8 +175,8 @@ adead_status adead_nn_weights_tensor(const adead_nn_weights *weights, const adea
   }
   if (!strcmp(found->dtype, "F16")) return widened(context, ADEAD_DTYPE_F16, found, data, out);
   if (!strcmp(found->dtype, "BF16")) return widened(context, ADEAD_DTYPE_BF16, found, data, out);
-  return nn_fail(ADEAD_DTYPE_MISMATCH, "%s: the tensor '%s' has elements of %s; F32, F16 and BF16 are taken", weights->path, name,
-                 found->dtype);
+  return nn_fail(ADEAD_DTYPE_MISMATCH, "%s: the tensor '%s' has elements of %s; F32, F16 and BF16 are taken", weights->path,
+                 name, found->dtype);
 }
 
 char *nn_joined(const char *prefix, const char *suffix) {

@@ -1,8 +1,9 @@
 //! Layers of neural networks, and their weights from safetensors files: docs/sentences.md. Names of tensors, configuration and
 //! order of operations are those of the crate's feature nn, and so are the bits.
 //!
-//! A layer computes on the context that it was made for, which must stay as long as the layer does. It keeps what it needs of the
-//! tensors that it was given; threads may share one. What it is made of, other layers, becomes its own, and goes with its deinit.
+//! A layer computes on the context that it was made for, which must stay as long as the layer does. It keeps what it needs of
+//! the tensors that it was given; threads may share one. What it is made of, other layers, becomes its own, and goes with its
+//! deinit.
 
 const layers = @import("nn/layers.zig");
 const sequential = @import("nn/sequential.zig");

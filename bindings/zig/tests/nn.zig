@@ -116,7 +116,8 @@ const Model = struct {
         const mean = try scope.keep(ctx.div(sums, try scope.keep(Tensor.init(f32, &.{ count, 1 }, counts))));
         const squares = try scope.keep(ctx.mul(mean, mean));
         const norm = try scope.keep(ctx.sqrt(try scope.keep(ctx.sum(squares, .{ .axis = -1, .keepdim = true }))));
-        const both = try scope.keep(ctx.concat(&.{ norm, try scope.keep(Tensor.init(f32, &.{ count, 1 }, least)) }, .{ .axis = -1 }));
+        const floor = try scope.keep(Tensor.init(f32, &.{ count, 1 }, least));
+        const both = try scope.keep(ctx.concat(&.{ norm, floor }, .{ .axis = -1 }));
         return ctx.div(mean, try scope.keep(ctx.max(both, .{ .axis = -1, .keepdim = true })));
     }
 
@@ -268,7 +269,8 @@ test "misuse is refused" {
     const weights = try nn.Weights.open(gpa, model);
     defer weights.deinit();
     const name = "encoder.layer.0.intermediate.dense";
-    try fails(error.ShapeMismatch, "dense.weight' is [48, 32]; it must be [64, 32]", nn.Linear.load(ctx, weights, name, 32, 64));
+    const unfit = "dense.weight' is [48, 32]; it must be [64, 32]";
+    try fails(error.ShapeMismatch, unfit, nn.Linear.load(ctx, weights, name, 32, 64));
     const missing = "the tensor 'encoder.layer.2.intermediate.dense.weight' is not among";
     try fails(error.InvalidArgument, missing, nn.TransformerEncoder.load(gpa, ctx, weights, "encoder.layer", 3, config));
     var five = config;

@@ -113,7 +113,9 @@ const Reader = struct {
         if (value != .object or value.object.count() != 3) return self.refused(form, .{name});
         const dtype = value.object.get("dtype") orelse .null;
         if (dtype != .string) return self.refused(form, .{name});
-        if (!sizes.has(dtype.string)) return self.refused("the tensor '{s}' has no dtype of the format: '{s}'", .{ name, dtype.string });
+        if (!sizes.has(dtype.string)) {
+            return self.refused("the tensor '{s}' has no dtype of the format: '{s}'", .{ name, dtype.string });
+        }
         const dims = try self.numbers(name, value.object.get("shape") orelse .null);
         const offsets = try self.numbers(name, value.object.get("data_offsets") orelse .null);
         if (offsets.len != 2) return self.refused(form, .{name});

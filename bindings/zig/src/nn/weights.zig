@@ -77,8 +77,8 @@ pub const Weights = struct {
         return found.dims;
     }
 
-    /// A copy of a tensor as f32, f16 and bf16 widened on `ctx`. InvalidArgument if there is none of that name, ShapeMismatch if
-    /// its dimensions are others, DtypeMismatch if it has other elements.
+    /// A copy of a tensor as f32, f16 and bf16 widened on `ctx`. InvalidArgument if there is none of that name, ShapeMismatch
+    /// if its dimensions are others, DtypeMismatch if it has other elements.
     pub fn tensor(self: Weights, ctx: Context, name: []const u8, shape: []const usize) Error!Tensor {
         return self.part(ctx, name, "", shape);
     }
