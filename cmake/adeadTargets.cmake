@@ -1,5 +1,15 @@
 # The targets of adead, given adead_include_dir, adead_library_dir and the names adead_shared and adead_soname, and where it has
-# sentences, adead_sentences_shared and adead_sentences_soname.
+# sentences, adead_sentences_shared and adead_sentences_soname, and where it has layers, adead_nn_shared and adead_nn_soname.
+
+# A target that is the static one if BUILD_SHARED_LIBS is set and off, else the shared one.
+function(adead_choose name shared static)
+  add_library(${name} INTERFACE IMPORTED)
+  if(DEFINED BUILD_SHARED_LIBS AND NOT BUILD_SHARED_LIBS)
+    set_target_properties(${name} PROPERTIES INTERFACE_LINK_LIBRARIES ${static})
+  else()
+    set_target_properties(${name} PROPERTIES INTERFACE_LINK_LIBRARIES ${shared})
+  endif()
+endfunction()
 
 if(NOT TARGET adead::shared)
   add_library(adead::shared SHARED IMPORTED)
@@ -15,12 +25,24 @@ if(NOT TARGET adead::shared)
     # What Rust's standard library needs of the system.
     INTERFACE_LINK_LIBRARIES "dl;pthread;m;gcc_s")
 
-  add_library(adead::adead INTERFACE IMPORTED)
-  if(DEFINED BUILD_SHARED_LIBS AND NOT BUILD_SHARED_LIBS)
-    set_target_properties(adead::adead PROPERTIES INTERFACE_LINK_LIBRARIES adead::static)
-  else()
-    set_target_properties(adead::adead PROPERTIES INTERFACE_LINK_LIBRARIES adead::shared)
-  endif()
+  adead_choose(adead::adead adead::shared adead::static)
+endif()
+
+if(adead_nn_shared AND NOT TARGET adead::nn)
+  add_library(adead::nn_shared SHARED IMPORTED)
+  set_target_properties(adead::nn_shared PROPERTIES
+    IMPORTED_LOCATION "${adead_library_dir}/${adead_nn_shared}"
+    IMPORTED_SONAME "${adead_nn_soname}"
+    INTERFACE_INCLUDE_DIRECTORIES "${adead_include_dir}"
+    INTERFACE_LINK_LIBRARIES adead::shared)
+
+  add_library(adead::nn_static STATIC IMPORTED)
+  set_target_properties(adead::nn_static PROPERTIES
+    IMPORTED_LOCATION "${adead_library_dir}/libadead_nn.a"
+    INTERFACE_INCLUDE_DIRECTORIES "${adead_include_dir}"
+    INTERFACE_LINK_LIBRARIES adead::adead)
+
+  adead_choose(adead::nn adead::nn_shared adead::nn_static)
 endif()
 
 if(adead_sentences_shared AND NOT TARGET adead::sentences)

@@ -74,6 +74,34 @@ if(ADEAD_SENTENCES)
   add_dependencies(adead::sentences adead_sentences_cargo)
 endif()
 
+# Layers, of C over what libadead exports.
+if(ADEAD_NN)
+  set(adead_nn_soname "libadead_nn.so.${PROJECT_VERSION_MAJOR}")
+  set(adead_nn_shared "libadead_nn.so.${PROJECT_VERSION}")
+  foreach(kind shared static)
+    string(TOUPPER "${kind}" upper)
+    add_library(adead_nn_${kind} ${upper})
+    add_library(adead::nn_${kind} ALIAS adead_nn_${kind})
+    foreach(file error layers safetensors transformer weights)
+      target_sources(adead_nn_${kind} PRIVATE "${PROJECT_SOURCE_DIR}/bindings/c/nn/${file}.c")
+    endforeach()
+    set_target_properties(adead_nn_${kind} PROPERTIES OUTPUT_NAME adead_nn C_STANDARD 11 C_STANDARD_REQUIRED ON
+      C_EXTENSIONS OFF C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON
+      LIBRARY_OUTPUT_DIRECTORY "${libraries}" ARCHIVE_OUTPUT_DIRECTORY "${libraries}")
+    if(NOT CMAKE_BUILD_TYPE)
+      target_compile_options(adead_nn_${kind} PRIVATE -O2)
+    endif()
+  endforeach()
+  target_compile_definitions(adead_nn_shared PRIVATE "ADEAD_API=__attribute__((visibility(\"default\")))")
+  # Beside libadead, wherever that is.
+  set_target_properties(adead_nn_shared PROPERTIES VERSION "${PROJECT_VERSION}" SOVERSION "${PROJECT_VERSION_MAJOR}"
+    INSTALL_RPATH "$ORIGIN")
+  target_link_libraries(adead_nn_shared PUBLIC adead::shared)
+  target_link_libraries(adead_nn_static PUBLIC adead::adead)
+  adead_choose(adead::nn adead::nn_shared adead::nn_static)
+  set_target_properties(adead::nn PROPERTIES IMPORTED_GLOBAL ON)
+endif()
+
 # find_package(adead) with this build tree in CMAKE_PREFIX_PATH or as adead_DIR.
 include(CMakePackageConfigHelpers)
 configure_package_config_file(cmake/adeadConfig.cmake.in "${PROJECT_BINARY_DIR}/adeadConfig.cmake"

@@ -89,6 +89,19 @@ fn tests(
     const step = b.step("test", "Run the tests and the conformance cases");
     const api = b.addTest(.{ .root_module = program(b, "tests/api.zig", adead, target, optimize) });
     step.dependOn(&b.addRunArtifact(api).step);
+    const sentences = b.path("../../tests/sentences");
+    const paths = b.addOptions();
+    paths.addOptionPath("model", sentences.path(b, "tiny/model.safetensors"));
+    for ([_][]const u8{ "nn", "safetensors" }) |name| {
+        const layers = program(b, b.fmt("tests/{s}.zig", .{name}), adead, target, optimize);
+        layers.addImport("paths", paths.createModule());
+        for ([_][2][]const u8{
+            .{ "tiny_model", "tiny/model.safetensors" },
+            .{ "tiny_tokens", "tiny_tokens.json" },
+            .{ "tiny_bits", "tiny_bits.npy" },
+        }) |file| layers.addAnonymousImport(file[0], .{ .root_source_file = sentences.path(b, file[1]) });
+        step.dependOn(&b.addRunArtifact(b.addTest(.{ .name = name, .root_module = layers })).step);
+    }
 
     const cases = b.addTranslateC(.{ .root_source_file = b.path("../../tests/c/cases.h"), .target = target, .optimize = optimize });
     cases.addIncludePath(include);
@@ -115,12 +128,15 @@ fn tests(
     b.step("gpu", "Run the tests of GPUs").dependOn(&gpu.step);
 
     const examples = b.step("examples", "Run the examples");
-    for ([_][]const u8{ "quickstart", "same_bits" }) |name| {
+    for ([_][]const u8{ "quickstart", "same_bits", "layers" }) |name| {
         const example = program(b, b.fmt("examples/{s}.zig", .{name}), adead, target, optimize);
         const exe = b.addExecutable(.{ .name = name, .root_module = example });
         const install = b.addInstallArtifact(exe, .{});
         examples.dependOn(&install.step);
-        examples.dependOn(&b.addRunArtifact(exe).step);
+        const run = b.addRunArtifact(exe);
+        // Where the files are that they name.
+        run.setCwd(b.path("../.."));
+        examples.dependOn(&run.step);
     }
     const flat = b.addExecutable(.{ .name = "flat", .root_module = program(b, "tests/flat.zig", adead, target, optimize) });
     b.step("flat", "100,000 cycles of everything leave no memory behind").dependOn(&b.addRunArtifact(flat).step);

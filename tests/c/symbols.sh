@@ -1,8 +1,8 @@
 #!/bin/sh
-# A shared library exports what its header declares, has its SONAME and needs nothing but the C library.
-#   symbols.sh NM READELF LIBRARY HEADER SONAME
+# A shared library exports what its header declares, has its SONAME and needs nothing but the C library, and NEEDED.
+#   symbols.sh NM READELF LIBRARY HEADER SONAME [NEEDED]
 set -eu
-nm=$1 readelf=$2 library=$3 header=$4 soname=$5
+nm=$1 readelf=$2 library=$3 header=$4 soname=$5 besides=${6:-}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
@@ -20,7 +20,7 @@ grep 'SONAME' "$folder/dynamic" | grep -qF "[$soname]" || { echo "the SONAME is 
 needed=$(sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' "$folder/dynamic")
 for name in $needed; do
   case $name in
-    libc.so.* | libm.so.* | libdl.so.* | libpthread.so.* | librt.so.* | ld-linux*) ;;
+    libc.so.* | libm.so.* | libdl.so.* | libpthread.so.* | librt.so.* | ld-linux* | "$besides") ;;
     *) echo "the library needs $name"; exit 1 ;;
   esac
 done

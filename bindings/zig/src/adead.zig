@@ -8,6 +8,7 @@ pub const c = @import("c");
 
 const context = @import("context.zig");
 const enums = @import("enums.zig");
+const failure = @import("failure.zig");
 const gpu_ = @import("gpu.zig");
 const machine = @import("hardware.zig");
 const memory = @import("memory.zig");
@@ -15,6 +16,8 @@ const pipelines = @import("pipeline.zig");
 const program = @import("program.zig");
 const tensor = @import("tensor.zig");
 
+/// Layers of neural networks, and their weights from safetensors files.
+pub const nn = @import("nn.zig");
 pub const operations = @import("operations.zig");
 
 pub const Error = enums.Error;
@@ -79,9 +82,7 @@ pub const no_threshold: usize = std.math.maxInt(usize);
 pub const max_rank = c.ADEAD_MAX_RANK;
 
 /// The text of the last call on this thread that failed. Valid until the next one fails.
-pub fn lastError() [:0]const u8 {
-    return std.mem.span(c.adead_last_error());
-}
+pub const lastError = failure.lastError;
 
 /// The version of the library.
 pub fn version() [:0]const u8 {

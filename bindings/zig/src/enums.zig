@@ -1,6 +1,7 @@
 // Generated from include/adead.h and the table of operations by
 // `ADEAD_BLESS=1 cargo test -p adead-c --test languages`; don't edit.
 const c = @import("c");
+const failure = @import("failure.zig");
 
 /// What a call returns. The numbers never change.
 pub const Status = enum(c.adead_status) {
@@ -262,6 +263,7 @@ pub const Error = error{
 
 /// The error of a status, or nothing.
 pub fn check(status: c.adead_status) Error!void {
+    if (status != c.ADEAD_OK) failure.ofLibrary();
     return switch (@as(Status, @enumFromInt(status))) {
         .ok => {},
         .invalid_argument => error.InvalidArgument,

@@ -77,6 +77,18 @@ const Cycles = struct {
         defer arena.deinit();
         _ = try arena.alloc(100, 8);
     }
+    fn layers(self: Cycles) !void {
+        const linear = try adead.nn.Linear.init(self.ctx, self.x, .none);
+        var net: adead.nn.Sequential = .init(std.heap.c_allocator);
+        defer net.deinit();
+        net.append(linear) catch |err| {
+            linear.deinit();
+            return err;
+        };
+        try net.append(adead.nn.ReLU{ .ctx = self.ctx });
+        (try net.forward(self.x)).deinit();
+        if (net.forward(self.wide)) |_| return error.Succeeded else |err| if (err != error.ShapeMismatch) return err;
+    }
     fn layouts(_: Cycles) !void {
         (try adead.Layout.morton(4, 2, 2)).deinit();
     }
@@ -116,5 +128,6 @@ pub fn main() !void {
     try flat("streams, events, downloads", Cycles.streams, self);
     try flat("programs and runs", Cycles.programs, self);
     try flat("allocators and arenas", Cycles.memory, self);
+    try flat("layers", Cycles.layers, self);
     try flat("layouts", Cycles.layouts, self);
 }

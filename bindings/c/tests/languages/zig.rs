@@ -4,7 +4,7 @@ use super::{Enum, Kind, NOTE, Operation, Write, capital};
 
 /// bindings/zig/src/enums.zig.
 pub fn enums(enums: &[Enum]) -> String {
-    let mut text = format!("// {NOTE}\nconst c = @import(\"c\");\n");
+    let mut text = format!("// {NOTE}\nconst c = @import(\"c\");\nconst failure = @import(\"failure.zig\");\n");
     let to = &mut text;
     for found in enums {
         let (name, prefix) = (found.name(), &found.prefix);
@@ -23,6 +23,7 @@ pub fn enums(enums: &[Enum]) -> String {
     }
     writeln!(to, "}};\n\n/// The error of a status, or nothing.\npub fn check(status: c.adead_status) Error!void {{")
         .unwrap();
+    writeln!(to, "    if (status != c.ADEAD_OK) failure.ofLibrary();").unwrap();
     writeln!(to, "    return switch (@as(Status, @enumFromInt(status))) {{\n        .ok => {{}},").unwrap();
     for (name, _) in statuses {
         writeln!(to, "        .{name} => error.{},", error(name)).unwrap();
