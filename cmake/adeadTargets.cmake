@@ -1,5 +1,5 @@
-# The targets of adead, given adead_include_dir, adead_library_dir and the names adead_shared and adead_soname, and where it has
-# sentences, adead_sentences_shared and adead_sentences_soname, and where it has layers, adead_nn_shared and adead_nn_soname.
+# The targets of adead, given adead_include_dir, adead_library_dir and the names adead_shared and adead_soname, and of each
+# library that it has beside that (flat, nn, sentences) adead_<library>_shared and adead_<library>_soname.
 
 # A target that is the static one if BUILD_SHARED_LIBS is set and off, else the shared one.
 function(adead_choose name shared static)
@@ -28,22 +28,24 @@ if(NOT TARGET adead::shared)
   adead_choose(adead::adead adead::shared adead::static)
 endif()
 
-if(adead_nn_shared AND NOT TARGET adead::nn)
-  add_library(adead::nn_shared SHARED IMPORTED)
-  set_target_properties(adead::nn_shared PROPERTIES
-    IMPORTED_LOCATION "${adead_library_dir}/${adead_nn_shared}"
-    IMPORTED_SONAME "${adead_nn_soname}"
-    INTERFACE_INCLUDE_DIRECTORIES "${adead_include_dir}"
-    INTERFACE_LINK_LIBRARIES adead::shared)
+foreach(adead_library flat nn)
+  if(adead_${adead_library}_shared AND NOT TARGET adead::${adead_library})
+    add_library(adead::${adead_library}_shared SHARED IMPORTED)
+    set_target_properties(adead::${adead_library}_shared PROPERTIES
+      IMPORTED_LOCATION "${adead_library_dir}/${adead_${adead_library}_shared}"
+      IMPORTED_SONAME "${adead_${adead_library}_soname}"
+      INTERFACE_INCLUDE_DIRECTORIES "${adead_include_dir}"
+      INTERFACE_LINK_LIBRARIES adead::shared)
 
-  add_library(adead::nn_static STATIC IMPORTED)
-  set_target_properties(adead::nn_static PROPERTIES
-    IMPORTED_LOCATION "${adead_library_dir}/libadead_nn.a"
-    INTERFACE_INCLUDE_DIRECTORIES "${adead_include_dir}"
-    INTERFACE_LINK_LIBRARIES adead::adead)
+    add_library(adead::${adead_library}_static STATIC IMPORTED)
+    set_target_properties(adead::${adead_library}_static PROPERTIES
+      IMPORTED_LOCATION "${adead_library_dir}/libadead_${adead_library}.a"
+      INTERFACE_INCLUDE_DIRECTORIES "${adead_include_dir}"
+      INTERFACE_LINK_LIBRARIES "adead::adead;pthread")
 
-  adead_choose(adead::nn adead::nn_shared adead::nn_static)
-endif()
+    adead_choose(adead::${adead_library} adead::${adead_library}_shared adead::${adead_library}_static)
+  endif()
+endforeach()
 
 if(adead_sentences_shared AND NOT TARGET adead::sentences)
   add_library(adead::sentences SHARED IMPORTED)

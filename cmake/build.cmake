@@ -74,34 +74,48 @@ if(ADEAD_SENTENCES)
   add_dependencies(adead::sentences adead_sentences_cargo)
 endif()
 
-# Layers, of C over what libadead exports.
+# Libraries of C over what libadead exports.
+set(adead_c_libraries)
+if(ADEAD_FLAT)
+  list(APPEND adead_c_libraries flat)
+  set(adead_flat_files devices error flat table)
+endif()
 if(ADEAD_NN)
-  set(adead_nn_soname "libadead_nn.so.${PROJECT_VERSION_MAJOR}")
-  set(adead_nn_shared "libadead_nn.so.${PROJECT_VERSION}")
+  list(APPEND adead_c_libraries nn)
+  set(adead_nn_files error layers safetensors transformer weights)
+endif()
+foreach(library IN LISTS adead_c_libraries)
+  set(adead_${library}_soname "libadead_${library}.so.${PROJECT_VERSION_MAJOR}")
+  set(adead_${library}_shared "libadead_${library}.so.${PROJECT_VERSION}")
   foreach(kind shared static)
+    set(target adead_${library}_${kind})
     string(TOUPPER "${kind}" upper)
-    add_library(adead_nn_${kind} ${upper})
-    add_library(adead::nn_${kind} ALIAS adead_nn_${kind})
-    foreach(file error layers safetensors transformer weights)
-      target_sources(adead_nn_${kind} PRIVATE "${PROJECT_SOURCE_DIR}/bindings/c/nn/${file}.c")
+    add_library(${target} ${upper})
+    add_library(adead::${library}_${kind} ALIAS ${target})
+    foreach(file IN LISTS adead_${library}_files)
+      target_sources(${target} PRIVATE "${PROJECT_SOURCE_DIR}/bindings/c/${library}/${file}.c")
     endforeach()
-    set_target_properties(adead_nn_${kind} PROPERTIES OUTPUT_NAME adead_nn C_STANDARD 11 C_STANDARD_REQUIRED ON
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME adead_${library} C_STANDARD 11 C_STANDARD_REQUIRED ON
       C_EXTENSIONS OFF C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON
       LIBRARY_OUTPUT_DIRECTORY "${libraries}" ARCHIVE_OUTPUT_DIRECTORY "${libraries}")
     if(NOT CMAKE_BUILD_TYPE)
-      target_compile_options(adead_nn_${kind} PRIVATE -O2)
+      target_compile_options(${target} PRIVATE -O2)
     endif()
   endforeach()
-  target_compile_definitions(adead_nn_shared PRIVATE "ADEAD_API=__attribute__((visibility(\"default\")))")
+  # Its lock is POSIX's.
+  if(library STREQUAL "flat")
+    target_compile_definitions(adead_flat_shared PRIVATE _POSIX_C_SOURCE=200809L)
+    target_compile_definitions(adead_flat_static PRIVATE _POSIX_C_SOURCE=200809L)
+  endif()
+  target_compile_definitions(adead_${library}_shared PRIVATE "ADEAD_API=__attribute__((visibility(\"default\")))")
   # Beside libadead, wherever that is.
-  set_target_properties(adead_nn_shared PROPERTIES VERSION "${PROJECT_VERSION}" SOVERSION "${PROJECT_VERSION_MAJOR}"
-    INSTALL_RPATH "$ORIGIN")
-  target_link_libraries(adead_nn_shared PUBLIC adead::shared)
-  target_link_libraries(adead_nn_static PUBLIC adead::adead)
-  adead_choose(adead::nn adead::nn_shared adead::nn_static)
-  set_target_properties(adead::nn PROPERTIES IMPORTED_GLOBAL ON)
-endif()
-
+  set_target_properties(adead_${library}_shared PROPERTIES VERSION "${PROJECT_VERSION}"
+    SOVERSION "${PROJECT_VERSION_MAJOR}" INSTALL_RPATH "$ORIGIN")
+  target_link_libraries(adead_${library}_shared PUBLIC adead::shared PRIVATE pthread)
+  target_link_libraries(adead_${library}_static PUBLIC adead::adead pthread)
+  adead_choose(adead::${library} adead::${library}_shared adead::${library}_static)
+  set_target_properties(adead::${library} PROPERTIES IMPORTED_GLOBAL ON)
+endforeach()
 # find_package(adead) with this build tree in CMAKE_PREFIX_PATH or as adead_DIR.
 include(CMakePackageConfigHelpers)
 configure_package_config_file(cmake/adeadConfig.cmake.in "${PROJECT_BINARY_DIR}/adeadConfig.cmake"

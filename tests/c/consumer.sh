@@ -1,17 +1,17 @@
 #!/bin/sh
 # Installs, deletes the build tree, moves what was installed, and only then builds programs that use it: through
 # find_package both ways, through pkg-config, and from a build tree.
-#   consumer.sh CMAKE SOURCE WORK CARGO_TARGET_DIR SENTENCES NN
-# SENTENCES and NN are ON or OFF: whether libadead_sentences and libadead_nn are among them.
+#   consumer.sh CMAKE SOURCE WORK CARGO_TARGET_DIR SENTENCES NN FLAT
+# SENTENCES, NN and FLAT are ON or OFF: whether libadead_sentences, libadead_nn and libadead_flat are among them.
 set -eu
-cmake=$1 source=$2 work=$3 cargo=$4 sentences=$5 nn=$6
+cmake=$1 source=$2 work=$3 cargo=$4 sentences=$5 nn=$6 flat=$7
 rm -rf "$work"
 mkdir -p "$work"
 
 configure() { # BUILD [OPTION...]
   build=$1
   shift
-  "$cmake" -S "$source" -B "$build" -DADEAD_BUILD_TESTS=OFF -DADEAD_SENTENCES="$sentences" -DADEAD_NN="$nn" \
+  "$cmake" -S "$source" -B "$build" -DADEAD_BUILD_TESTS=OFF -DADEAD_SENTENCES="$sentences" -DADEAD_NN="$nn" -DADEAD_FLAT="$flat" \
     -DADEAD_CARGO_TARGET_DIR="$cargo" "$@"
   "$cmake" --build "$build"
 }
@@ -20,7 +20,7 @@ consume() { # NAME PREFIX [OPTION...]: a project of its own finds the package, b
   name=$1 prefix=$2
   shift 2
   "$cmake" -S "$source/tests/c/consumer" -B "$work/$name" -DCMAKE_PREFIX_PATH="$prefix" -DSENTENCES="$sentences" -DNN="$nn" \
-    -DSOURCE="$source" "$@"
+    -DFLAT="$flat" -DSOURCE="$source" "$@"
   "$cmake" --build "$work/$name"
   (cd "$work/$name" && ctest --output-on-failure)
 }
@@ -59,6 +59,10 @@ fi
 if [ "$nn" = ON ]; then
   eval "cc $source/examples/c/layers.c -o '$work/layers' $(pkg-config --cflags --libs adead_nn)"
   LD_LIBRARY_PATH="$prefix/lib" "$work/layers" "$source/tests/sentences/tiny/model.safetensors"
+fi
+if [ "$flat" = ON ]; then
+  eval "cc $source/examples/c/flat.c -o '$work/flat' $(pkg-config --cflags --libs adead_flat)"
+  LD_LIBRARY_PATH="$prefix/lib" "$work/flat"
 fi
 rm "$prefix/lib/"libadead.so*
 eval "cc $source/tests/c/consumer/main.c -o '$work/with_pkg_config_static' $(flags --static --cflags --libs)"
