@@ -89,6 +89,7 @@ fn tests(
     const step = b.step("test", "Run the tests and the conformance cases");
     const api = b.addTest(.{ .root_module = program(b, "tests/api.zig", adead, target, optimize) });
     step.dependOn(&b.addRunArtifact(api).step);
+    const gpus = b.step("gpu", "Run the tests of GPUs");
     const sentences = b.path("../../tests/sentences");
     const paths = b.addOptions();
     paths.addOptionPath("model", sentences.path(b, "tiny/model.safetensors"));
@@ -100,7 +101,13 @@ fn tests(
             .{ "tiny_tokens", "tiny_tokens.json" },
             .{ "tiny_bits", "tiny_bits.npy" },
         }) |file| layers.addAnonymousImport(file[0], .{ .root_source_file = sentences.path(b, file[1]) });
-        step.dependOn(&b.addRunArtifact(b.addTest(.{ .name = name, .root_module = layers })).step);
+        const compiled = b.addTest(.{ .name = name, .root_module = layers });
+        step.dependOn(&b.addRunArtifact(compiled).step);
+        if (!std.mem.eql(u8, name, "nn")) continue;
+        const on_gpu = b.addRunArtifact(compiled);
+        on_gpu.setEnvironmentVariable("ADEAD_TEST_DEVICE", "vulkan");
+        on_gpu.has_side_effects = true;
+        gpus.dependOn(&on_gpu.step);
     }
 
     const cases = b.addTranslateC(.{ .root_source_file = b.path("../../tests/c/cases.h"), .target = target, .optimize = optimize });
@@ -125,7 +132,7 @@ fn tests(
     on_gpu.addImport("kernels", kernels.createModule());
     const gpu = b.addRunArtifact(b.addTest(.{ .name = "gpu", .root_module = on_gpu }));
     gpu.has_side_effects = true;
-    b.step("gpu", "Run the tests of GPUs").dependOn(&gpu.step);
+    gpus.dependOn(&gpu.step);
 
     const examples = b.step("examples", "Run the examples");
     for ([_][]const u8{ "quickstart", "same_bits", "layers" }) |name| {

@@ -67,7 +67,7 @@ test "odd files that are right" {
     // Spaces, escapes, bytes that are not aligned, a scalar, no element.
     const header = "{ \"__metadata__\" : {\"a\":\"\\\"\\\\\"}, \"\\u00e9\\ud83c\\udf0a\\u6e2f\\n\":" ++
         comptime entry("U8", "[1]", "[0,1]") ++ ",\n\"b\":" ++ entry("F32", "[ 2 ]", "[1, 9]") ++ ",\"c\":" ++
-        entry("F32", "[]", "[9,13]") ++ ",\"d\":" ++ entry("F32", "[0,3]", "[13,13]") ++ "}  ";
+            entry("F32", "[]", "[9,13]") ++ ",\"d\":" ++ entry("F32", "[0,3]", "[13,13]") ++ "}  ";
     const file = try File.init(header, 13);
     defer file.deinit();
     const weights = try file.open();
