@@ -3,6 +3,8 @@
 mod after;
 mod batch;
 mod loader;
+#[cfg(feature = "log")]
+pub mod log;
 #[cfg(feature = "nn")]
 pub mod nn;
 pub mod overlap;
