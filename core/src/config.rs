@@ -49,6 +49,8 @@ pub struct Config {
 /// An environment variable that is set and not empty.
 fn variable(name: &str) -> Option<String> {
     let value = env::var_os(name)?;
+    #[cfg(feature = "log")]
+    log!(Debug, "config", "{name} = {}", value.to_string_lossy());
     if value.is_empty() { None } else { Some(value.to_string_lossy().into_owned()) }
 }
 
@@ -59,6 +61,7 @@ impl Config {
             Some(path) => (PathBuf::from(path), true),
             None => (PathBuf::from("adead.toml"), false),
         };
+        log!(Debug, "config", "{} is read if it is there", path.to_string_lossy());
         let mut config = match fs::read_to_string(&path) {
             Ok(text) => Config::parse(&text)
                 .map_err(|fault| Error::new(Status::InvalidArgument, format!("{}, {fault}", path.to_string_lossy())))?,
@@ -83,7 +86,6 @@ impl Config {
             let Some(level) = level(&name) else { fail!(InvalidArgument, "ADEAD_LOG is '{name}'; {LEVELS}") };
             config.log = Some(level);
         }
-        log!(Debug, "config", "the environment and {} say {config:?}", path.to_string_lossy());
         Ok(config)
     }
 
@@ -102,7 +104,10 @@ impl Config {
 
     fn parse(text: &str) -> Result<Config, Fault> {
         let mut config = Config::default();
-        entries(text, &mut |entry| config.set(&entry))?;
+        entries(text, &mut |entry| {
+            log!(Debug, "config", "{} = {}", entry.key, entry.value);
+            config.set(&entry)
+        })?;
         if config.use_gpu == Some(false) && !matches!(config.device.as_deref(), None | Some("auto" | "cpu")) {
             return Err(Fault { line: 0, what: "device names a GPU and use_gpu is false" });
         }

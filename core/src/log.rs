@@ -6,7 +6,7 @@
 #[cfg(feature = "log")]
 macro_rules! log {
     ($level:ident, $about:literal, $($text:tt)*) => {
-        ::log::log!(target: concat!("adead::", $about), ::log::Level::$level, $($text)*)
+        $crate::log::tell(::log::Level::$level, concat!("adead::", $about), format_args!($($text)*))
     };
 }
 
@@ -21,3 +21,13 @@ macro_rules! log {
 }
 
 pub(crate) use log;
+
+/// What `log::log!` does, as a function: of its code in each place not even the names of files are small.
+#[cfg(feature = "log")]
+#[cold]
+#[inline(never)]
+pub(crate) fn tell(level: ::log::Level, target: &'static str, message: std::fmt::Arguments<'_>) {
+    if level <= ::log::STATIC_MAX_LEVEL && level <= ::log::max_level() {
+        ::log::logger().log(&::log::Record::builder().level(level).target(target).args(message).build());
+    }
+}

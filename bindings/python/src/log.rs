@@ -64,7 +64,7 @@ fn number(level: LevelFilter) -> c_int {
 }
 
 /// Gives what is kept to `logging`. The interpreter calls it with the GIL.
-unsafe extern "C" fn deliver(_: *mut c_void) -> c_int {
+extern "C" fn deliver(_: *mut c_void) -> c_int {
     let messages = {
         let mut kept = LOGGER.kept();
         kept.1 = false;
