@@ -227,8 +227,8 @@ pub(crate) struct Described<'a>(pub &'a DeviceInfo);
 impl fmt::Display for Described<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let DeviceInfo { id, name, arch, units, memory, driver, contract, .. } = self.0;
-        write!(f, "{id}: {name}, {arch}, {units} units, {memory} bytes of memory, ")?;
-        write!(f, "driver '{driver}', contract {}", contract.name())
+        write!(f, "{id}: {name}, {arch}, {units} units, {memory} bytes of memory, {} contract", contract.name())?;
+        if driver.is_empty() { Ok(()) } else { write!(f, ", driver {driver}") }
     }
 }
 

@@ -110,7 +110,7 @@ def test_nothing_is_printed_unasked(tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     # There was something to print.
     done = script("import logging\nlogging.basicConfig()\n" + OPEN, ADEAD_CACHE_DIR=str(tmp_path))
-    (line,) = done.stderr.splitlines()
+    (line,) = set(done.stderr.splitlines())
     assert line.startswith("WARNING:adead.dispatch:figures of cpu: ") and str(tmp_path) in line
 
 

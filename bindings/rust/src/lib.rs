@@ -56,6 +56,9 @@ mod guides {
     mod pipelines {}
     #[doc = include_str!("../../../docs/overlap.md")]
     mod overlap {}
+    #[cfg(feature = "log")]
+    #[doc = include_str!("../../../docs/logging.md")]
+    mod logging {}
     #[cfg(feature = "profile")]
     #[doc = include_str!("../../../docs/profile.md")]
     mod profile {}
