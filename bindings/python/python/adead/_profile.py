@@ -96,7 +96,7 @@ class ProfileDevice:
 
 def _record(fields: dict[str, Any]) -> ProfileRecord:
     work = fields.get("work")
-    spans = {"host": ProfileSpan(**fields["host"]), "work": work and ProfileSpan(**work)}
+    spans: dict[str, Any] = {"host": ProfileSpan(**fields["host"]), "work": work and ProfileSpan(**work)}
     return ProfileRecord(**{"cycles": None, **fields, **spans})
 
 
