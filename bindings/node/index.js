@@ -16,6 +16,7 @@ class AdeadError extends Error {
 }
 Object.defineProperty(AdeadError.prototype, 'name', { value: 'AdeadError', configurable: true, writable: true })
 native.setErrorClass(AdeadError)
+native.startLogger()
 const { overlap, DataLoader } = require('./overlap.js')(native, AdeadError)
 
 /** Adds methods to a class, not enumerable, as a class's own are. */
@@ -47,7 +48,19 @@ const rejecting = (original) =>
   async function (...args) {
     return original.apply(this, args)
   }
-const { hardware, hardwareAsync, defaultContext, version } = native
+
+// A report's lists are made when first asked for, and once.
+for (const key of ['records', 'totals', 'devices']) {
+  const { get } = Object.getOwnPropertyDescriptor(native.ProfileReport.prototype, key)
+  const once = function () {
+    const value = get.call(this)
+    Object.defineProperty(this, key, { value, enumerable: true })
+    return value
+  }
+  Object.defineProperty(native.ProfileReport.prototype, key, { get: once })
+}
+
+const { hardware, hardwareAsync, defaultContext, setLogger, version } = native
 const classes = {
   Context: native.Context,
   DeviceBuffer: native.DeviceBuffer,
@@ -61,6 +74,8 @@ const classes = {
   Pipeline: native.Pipeline,
   Value: native.Value,
   Compiled: native.Compiled,
+  Profile: native.Profile,
+  ProfileReport: native.ProfileReport,
   Program: native.Program,
   Layout: native.Layout,
   DeterministicAllocator: native.DeterministicAllocator,
@@ -94,5 +109,6 @@ module.exports = {
   hardwareAsync,
   defaultContext,
   overlap,
+  setLogger,
   version: version(),
 }

@@ -15,6 +15,8 @@ export const {
   Layout,
   Packed,
   Pipeline,
+  Profile,
+  ProfileReport,
   Program,
   Recording,
   Stream,
@@ -25,6 +27,7 @@ export const {
   hardware,
   hardwareAsync,
   overlap,
+  setLogger,
   version,
 } = adead
 export default adead

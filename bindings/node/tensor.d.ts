@@ -56,6 +56,9 @@ export class GPU extends Context {
   static openAsync(device?: string | null): Promise<Context>
 }
 
+/** How serious a message of `setLogger` is. */
+export type LogLevel = 'error' | 'warn' | 'info' | 'debug' | 'trace'
+
 /** What every call of adead throws and every promise rejects with. */
 export class AdeadError extends Error {
   constructor(message: string, code: StatusName, status: number)

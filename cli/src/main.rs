@@ -27,6 +27,8 @@ mod source;
 mod verify;
 
 use adead::Status;
+use adead::config::Config;
+use adead::log::LevelFilter;
 use args::{Cli, Command};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
@@ -43,6 +45,10 @@ fn main() -> ExitCode {
     // A panic is a fault of adead itself; whoever runs it gets a line and a number for that too.
     set_hook(Box::new(|panic| failure::complain(format_args!("{panic} (internal); please report it"))));
     files::remove_unfinished_when_interrupted();
+    // What is wrong with the configuration is told by the commands that need it.
+    if let Ok(level) = Config::load().map(|config| config.log) {
+        adead::log::to_stderr(level.unwrap_or(LevelFilter::Off));
+    }
     match catch_unwind(|| execute(&cli)) {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(failure)) => failure.report(),

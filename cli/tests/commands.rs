@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{adead, adead_with, bad, command, file, folder, good, repository};
+use common::{Ended, adead, adead_with, bad, command, file, folder, good, repository};
 use std::io::Write;
 use std::process::Stdio;
 
@@ -253,4 +253,28 @@ fn a_full_disk_is_an_error() {
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(21));
     assert!(error.starts_with("adead: error: stdout: ") && error.lines().count() == 1, "{error}");
+}
+
+#[test]
+fn what_the_runtime_tells_is_printed_where_it_is_asked_for() {
+    let run = |name: &str, value: &str| -> Ended {
+        command(&["info", "--device", "cpu"]).env(name, value).output().expect("it runs").into()
+    };
+    let opened = "adead info devices: opened cpu: ";
+    let told = run("ADEAD_LOG", "info");
+    assert!(told.code == 0 && told.err.lines().any(|line| line.starts_with(opened)), "{told:?}");
+    assert!(told.err.lines().all(|line| line.starts_with("adead info ")), "{told:?}");
+    for quiet in ["", "off", "error"] {
+        assert_eq!(run("ADEAD_LOG", quiet).err, "");
+    }
+    let folder = folder("log");
+    let config = file(&folder, "adead.toml", b"log = \"debug\"\n");
+    let told = run("ADEAD_CONFIG", &config);
+    assert!(told.err.contains(&format!("adead debug config: {config} ")) && told.err.contains(opened), "{told:?}");
+    let allowed = "log must be \"off\", \"error\", \"warn\", \"info\", \"debug\" or \"trace\"";
+    let wrong = run("ADEAD_LOG", "loud");
+    assert!(wrong.code != 0 && wrong.err.contains(&format!("ADEAD_LOG is 'loud'; {allowed}")), "{wrong:?}");
+    let config = file(&folder, "adead.toml", b"\nlog = \"loud\"\n");
+    let wrong = run("ADEAD_CONFIG", &config);
+    assert!(wrong.code != 0 && wrong.err.contains(&format!("{config}, line 2: {allowed}")), "{wrong:?}");
 }

@@ -7,6 +7,7 @@
 //! num_threads = 4           # as ADEAD_NUM_THREADS
 //! isa = "avx2"              # as ADEAD_ISA
 //! cache_dir = "/var/cache/adead"  # as ADEAD_CACHE_DIR
+//! log = "warn"              # as ADEAD_LOG; with the feature `log`
 //!
 //! [thresholds]              # from how many elements on an operation goes to the GPU
 //! matmul = 65536
@@ -17,6 +18,7 @@
 
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::cpu::Isa;
+use crate::log::log;
 use crate::ops::Family;
 use std::path::PathBuf;
 use std::{env, fmt, fs, io};
@@ -37,6 +39,9 @@ pub struct Config {
     /// `ADEAD_VISIBLE_DEVICES`: the GPUs that may be used, as numbers, names or UUIDs with commas between them; `none`
     /// leaves none.
     pub visible_devices: Option<String>,
+    /// From which level on messages are printed, where nothing else takes them: for the programs and bindings that print.
+    #[cfg(feature = "log")]
+    pub log: Option<::log::LevelFilter>,
     /// By [`Family`]: from how many elements on its operations go to the GPU.
     pub thresholds: [Option<usize>; Family::COUNT],
 }
@@ -44,6 +49,8 @@ pub struct Config {
 /// An environment variable that is set and not empty.
 fn variable(name: &str) -> Option<String> {
     let value = env::var_os(name)?;
+    #[cfg(feature = "log")]
+    log!(Debug, "config", "{name} = {}", value.to_string_lossy());
     if value.is_empty() { None } else { Some(value.to_string_lossy().into_owned()) }
 }
 
@@ -54,6 +61,7 @@ impl Config {
             Some(path) => (PathBuf::from(path), true),
             None => (PathBuf::from("adead.toml"), false),
         };
+        log!(Debug, "config", "{} is read if it is there", path.to_string_lossy());
         let mut config = match fs::read_to_string(&path) {
             Ok(text) => Config::parse(&text)
                 .map_err(|fault| Error::new(Status::InvalidArgument, format!("{}, {fault}", path.to_string_lossy())))?,
@@ -73,6 +81,11 @@ impl Config {
         if let Some(folder) = env::var_os("ADEAD_CACHE_DIR").filter(|folder| !folder.is_empty()) {
             config.cache_dir = Some(folder.into());
         }
+        #[cfg(feature = "log")]
+        if let Some(name) = variable("ADEAD_LOG") {
+            let Some(level) = level(&name) else { fail!(InvalidArgument, "ADEAD_LOG is '{name}'; {LEVELS}") };
+            config.log = Some(level);
+        }
         Ok(config)
     }
 
@@ -91,7 +104,10 @@ impl Config {
 
     fn parse(text: &str) -> Result<Config, Fault> {
         let mut config = Config::default();
-        entries(text, &mut |entry| config.set(&entry))?;
+        entries(text, &mut |entry| {
+            log!(Debug, "config", "{} = {}", entry.key, entry.value);
+            config.set(&entry)
+        })?;
         if config.use_gpu == Some(false) && !matches!(config.device.as_deref(), None | Some("auto" | "cpu")) {
             return Err(Fault { line: 0, what: "device names a GPU and use_gpu is false" });
         }
@@ -124,10 +140,31 @@ impl Config {
                 let Ok(elements) = value.parse() else { return Err("a threshold must be a number of elements") };
                 self.thresholds[family as usize].replace(elements).is_some()
             }
-            _ => return Err("there are device, use_gpu, num_threads, isa, cache_dir and [thresholds]"),
+            #[cfg(feature = "log")]
+            ("", "log") => match level(value) {
+                Some(level) if quoted => self.log.replace(level).is_some(),
+                _ => return Err(LEVELS),
+            },
+            _ => return Err(KEYS),
         };
         if twice { Err("it is set twice") } else { Ok(()) }
     }
+}
+
+/// What a file may say.
+#[cfg(feature = "log")]
+const KEYS: &str = "there are device, use_gpu, num_threads, isa, cache_dir, log and [thresholds]";
+#[cfg(not(feature = "log"))]
+const KEYS: &str = "there are device, use_gpu, num_threads, isa, cache_dir and [thresholds]";
+
+/// What ADEAD_LOG and the file's `log` may say.
+#[cfg(feature = "log")]
+const LEVELS: &str = "log must be \"off\", \"error\", \"warn\", \"info\", \"debug\" or \"trace\"";
+
+/// The level of a name.
+#[cfg(feature = "log")]
+fn level(name: &str) -> Option<::log::LevelFilter> {
+    ::log::LevelFilter::iter().find(|level| level.as_str().eq_ignore_ascii_case(name))
 }
 
 /// A setting in a text file.
@@ -211,6 +248,26 @@ mod tests {
         assert_eq!(Config::default().device_name(), "auto");
     }
 
+    #[cfg(feature = "log")]
+    const UNKNOWN: &str = "line 1: there are device, use_gpu, num_threads, isa, cache_dir, log and [thresholds]";
+    #[cfg(not(feature = "log"))]
+    const UNKNOWN: &str = "line 1: there are device, use_gpu, num_threads, isa, cache_dir and [thresholds]";
+
+    #[cfg(feature = "log")]
+    #[test]
+    fn levels_are_read() {
+        use ::log::LevelFilter;
+        let level = |text: &str| Config::parse(text).map(|config| config.log).map_err(|fault| fault.to_string());
+        assert_eq!(level("log = \"off\""), Ok(Some(LevelFilter::Off)));
+        assert_eq!(level("log = \"Trace\""), Ok(Some(LevelFilter::Trace)));
+        assert_eq!(level(""), Ok(None));
+        for text in ["#\nlog = \"loud\"", "#\nlog = warn", "#\nlog = 3"] {
+            let expected = "line 2: log must be \"off\", \"error\", \"warn\", \"info\", \"debug\" or \"trace\"";
+            assert_eq!(level(text), Err(expected.into()));
+        }
+        assert_eq!(level("log = \"warn\"\nlog = \"warn\""), Err("line 2: it is set twice".into()));
+    }
+
     #[test]
     fn what_is_malformed_names_its_line() {
         for (text, expected) in [
@@ -226,7 +283,7 @@ mod tests {
             ("num_threads = 0", "line 1: num_threads must be 1 to 1024"),
             ("isa = \"mmx\"", "line 1: isa must name an instruction set, such as \"avx2\""),
             ("isa = avx2", "line 1: isa must name an instruction set, such as \"avx2\""),
-            ("gpu = true", "line 1: there are device, use_gpu, num_threads, isa, cache_dir and [thresholds]"),
+            ("gpu = true", UNKNOWN),
             ("device = \"cpu\"\n#\ndevice = \"cpu\"", "line 3: it is set twice"),
             ("[thresholds]\nmatmul = 1\nmatmul = 1", "line 3: it is set twice"),
             ("[thresholds]\nmatmul = -1", "line 2: a threshold must be a number of elements"),
@@ -234,7 +291,7 @@ mod tests {
                 "[thresholds]\nconv = 1",
                 "line 2: thresholds are of matmul, attention, elementwise, function, reduction, move",
             ),
-            ("[other]\nx = 1", "line 2: there are device, use_gpu, num_threads, isa, cache_dir and [thresholds]"),
+            ("[other]\nx = 1", &UNKNOWN.replace("line 1", "line 2")),
             ("device = \"cuda\"\nuse_gpu = false", "device names a GPU and use_gpu is false"),
         ] {
             let Err(fault) = Config::parse(text) else { panic!("{text:?} is taken") };

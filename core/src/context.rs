@@ -9,6 +9,7 @@ use crate::error::{Result, fail};
 use crate::hal::cpu::{CpuDevice, DefaultEnvironment, Isa, Packed};
 use crate::hal::{Device, DeviceInfo};
 use crate::hybrid;
+use crate::log::log;
 use crate::ops::{Attrs, Cut, Family, Op};
 use crate::pipeline::Cache;
 use crate::profile::{self, Reason};
@@ -65,6 +66,7 @@ impl Context {
         let _environment = DefaultEnvironment::enter();
         let device = device.unwrap_or(config.device_name());
         let cpu = Arc::new(CpuDevice::open(options.isa.or(config.isa), options.threads.or(config.threads))?);
+        log!(Info, "devices", "opened {}", devices::Described(cpu.info()));
         let machine = calibration::machine(cpu.info());
         let Choice { cpu: with_cpu, gpus, hybrid, named } = devices::choose(device, config)?;
         let profiler = profile::Shared::default();
@@ -247,6 +249,7 @@ impl Context {
                 Some(Err(_)) => return self.profiler.execute(&self.cpu, command, Reason::Fallback),
             });
         }
+        log!(Trace, "dispatch", "{} is divided: {:?} rows in {:?}", command.op, split.rows, self.dispatcher);
         hybrid::execute((&self.cpu, &self.profiler), &parts, cut, &mut command.output)
     }
 

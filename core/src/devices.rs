@@ -9,9 +9,10 @@ use crate::hal::cuda::{self, CudaDevice};
 use crate::hal::vulkan::{self, Opening, VulkanDevice};
 use crate::hal::{Buffer, Device, DeviceInfo, DeviceKind, Stream, Workers};
 use crate::hardware::Mode;
+use crate::log::log;
 use crate::profile::{self, Activity, Reason, Watch, What};
-use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::{fmt, slice};
 
 /// An opened device with the stream that a context's own calls go to.
 pub(crate) struct Opened {
@@ -159,7 +160,15 @@ impl Slot {
 
     /// It, opened; the same error every time if it can't be.
     pub fn opened(&self) -> Result<&Arc<Opened>> {
-        match self.opened.get_or_init(|| self.open()) {
+        let open = || {
+            let opened = self.open();
+            match &opened {
+                Ok(opened) => log!(Info, "devices", "opened {}", Described(opened.device.info())),
+                Err(error) => log!(Warn, "devices", "{} can't be used: {error}", self.info.id),
+            }
+            opened
+        };
+        match self.opened.get_or_init(open) {
             Ok(opened) => Ok(opened),
             Err(error) => Err(error.clone()),
         }
@@ -194,6 +203,12 @@ pub fn gpus(config: &Config) -> Result<Vec<DeviceInfo>> {
     }
     let _environment = DefaultEnvironment::enter();
     let (by_cuda, by_vulkan) = (by_cuda(), vulkan::enumerate());
+    for list in [&by_cuda, &by_vulkan] {
+        match list {
+            Ok(list) => list.iter().for_each(|info| log!(Info, "devices", "found {}", Described(info))),
+            Err(error) => log!(Info, "devices", "{}", error.message()),
+        }
+    }
     if let (Err(cuda), Err(vulkan)) = (&by_cuda, &by_vulkan) {
         fail!(BackendUnavailable, "{}; {}", cuda.message(), vulkan.message());
     }
@@ -204,6 +219,17 @@ pub fn gpus(config: &Config) -> Result<Vec<DeviceInfo>> {
         all.retain(|info| wanted.iter().any(|name| means(name, info)));
     }
     Ok(all)
+}
+
+/// A device as a message describes it.
+pub(crate) struct Described<'a>(pub &'a DeviceInfo);
+
+impl fmt::Display for Described<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let DeviceInfo { id, name, arch, units, memory, driver, contract, .. } = self.0;
+        write!(f, "{id}: {name}, {arch}, {units} units, {memory} bytes of memory, {} contract", contract.name())?;
+        if driver.is_empty() { Ok(()) } else { write!(f, ", driver {driver}") }
+    }
 }
 
 /// What CUDA's driver lists.

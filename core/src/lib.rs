@@ -31,6 +31,7 @@ mod context;
 mod dtype;
 mod error;
 mod hybrid;
+mod log;
 mod number;
 mod ops;
 mod process;

@@ -11,12 +11,15 @@ import {
   type Explanation,
   GPU,
   Layout,
+  type Profile,
+  type ProfileRecord,
   Program,
   Tensor,
   type Stage,
   type Value,
   hardware,
   overlap,
+  setLogger,
   version,
 } from 'adead'
 import { GELU, type Layer, Linear, Sequential, type TransformerConfig, Weights } from 'adead/nn'
@@ -49,6 +52,13 @@ const outcome = program.run(context, { a: new Tensor(Float32Array.of(-1, 1), [2]
 const tiled: Float32Array = Layout.tiled(2, 3, 2).apply(x.toArray())
 const offset: number = new DeterministicAllocator(64, 16).alloc(100)
 console.log(sums[0], why.device, outcome.outputs.b?.toArray(), tiled.length, offset)
+
+const profile: Profile = context.profile({ records: 10 })
+context.relu(x)
+const first: ProfileRecord | undefined = profile.finish().records[0]
+console.log(first?.activity === 'operation', first?.work?.endNs, first?.operands)
+setLogger((level, target, message) => console.log(level.length, target.length, message.length), { level: 'error' })
+setLogger(null)
 
 const pipeline = context.pipeline().input([2, 3])
 const begin: Value = pipeline.value

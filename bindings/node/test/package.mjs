@@ -88,6 +88,10 @@ try {
   assert.equal(await run('node', ['examples/same_bits.mjs'], { env: environment }), hash)
   console.log(`same_bits: ${hash.trimEnd()}`)
 
+  // What docs/profile.md and docs/logging.md show.
+  assert.match(await run('node', ['examples/profile.mjs']), /^matmul /m)
+  assert.match(await run('node', ['examples/log.mjs']), /^info adead.devices opened cpu: /m)
+
   // Layers, by the package's other entry.
   await run('node', ['examples/layers.mjs', join(source, '../../tests/sentences/tiny/model.safetensors')])
 

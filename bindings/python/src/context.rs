@@ -10,6 +10,7 @@ use crate::errors::{Result, detached, guard, wrong_type};
 use crate::gpu::{PyBuffer, PyKernel, buffers_of, groups_of, options};
 use crate::operations::{self, keywords, sequence};
 use crate::pipeline::{PyPipeline, cache_use};
+use crate::profile;
 use crate::program::PyProgram;
 use crate::stream::{PyEvent, PyStream};
 use crate::tensor::PyTensor;
@@ -155,6 +156,13 @@ impl PyContext {
     /// How the cache of what `Pipeline.execute` compiled was used: its entries, the most that it holds, hits and misses.
     fn pipeline_cache<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
         cache_use(py, &self.inner)
+    }
+
+    /// Begins to record what it and its streams do, in every thread: an `adead.Profile`, for a `with` block. `records` is how
+    /// many it keeps, 65,536 where it is None; what is beyond is only counted. InvalidArgumentError while another is under way.
+    #[pyo3(signature = (*, records=None))]
+    fn profile<'py>(&self, py: Python<'py>, records: Option<usize>) -> Result<Bound<'py, PyAny>> {
+        profile::begin(py, &self.inner, records)
     }
 
     /// What its device is: the one that it was opened on; the CPU of one that chooses.

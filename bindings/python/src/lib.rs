@@ -10,10 +10,12 @@ mod dlpack;
 mod errors;
 mod gpu;
 mod layout;
+mod log;
 mod memory;
 mod methods;
 mod operations;
 mod pipeline;
+mod profile;
 mod program;
 mod sharing;
 mod stream;
@@ -39,6 +41,7 @@ fn _adead(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ACTIVATIONS", PyTuple::new(py, Activation::ALL.map(Activation::name))?)?;
     module.add("STATUSES", PyTuple::new(py, Status::ALL.iter().map(|status| status.name()))?)?;
     errors::add(module)?;
+    log::add(module)?;
     module.add_class::<context::PyContext>()?;
     module.add_class::<context::PyGpu>()?;
     module.add_class::<tensor::PyTensor>()?;
@@ -55,6 +58,7 @@ fn _adead(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<pipeline::PyPipeline>()?;
     module.add_class::<pipeline::PyValue>()?;
     module.add_class::<pipeline::PyCompiled>()?;
+    module.add_class::<profile::PySession>()?;
     module.add_class::<program::PyProgram>()?;
     module.add_class::<program::PySlot>()?;
     module.add_class::<program::PyOutcome>()?;

@@ -3,6 +3,8 @@
 mod after;
 mod batch;
 mod loader;
+#[cfg(feature = "log")]
+pub mod log;
 #[cfg(feature = "nn")]
 pub mod nn;
 pub mod overlap;
@@ -55,6 +57,9 @@ mod guides {
     mod pipelines {}
     #[doc = include_str!("../../../docs/overlap.md")]
     mod overlap {}
+    #[cfg(feature = "log")]
+    #[doc = include_str!("../../../docs/logging.md")]
+    mod logging {}
     #[cfg(feature = "profile")]
     #[doc = include_str!("../../../docs/profile.md")]
     mod profile {}

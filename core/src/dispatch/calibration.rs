@@ -8,6 +8,7 @@ use crate::config::{Config, Entry, Fault, entries};
 use crate::contract;
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::DeviceInfo;
+use crate::log::log;
 use crate::number::parse_f32;
 use std::fmt::Write;
 use std::fs;
@@ -106,13 +107,20 @@ pub(crate) fn profile(config: &Config, machine: &str, built_in: impl FnOnce() ->
             match fs::read_to_string(&path) {
                 Ok(text) => match read(&text, machine, &mut profile) {
                     Ok(()) => {
+                        log!(Debug, "dispatch", "figures of {} are those of {name}", profile.id);
                         profile.source = Source::Calibrated(name.into());
                         return profile;
                     }
-                    Err(wrong) => format!("{name} is ignored: {wrong}"),
+                    Err(wrong) => {
+                        log!(Warn, "dispatch", "figures of {}: {name} is ignored: {wrong}", profile.id);
+                        format!("{name} is ignored: {wrong}")
+                    }
                 },
                 Err(error) if error.kind() == io::ErrorKind::NotFound => "no calibration".into(),
-                Err(error) => format!("{name} is ignored: {}", error.kind()),
+                Err(error) => {
+                    log!(Warn, "dispatch", "figures of {}: {name} is ignored: {}", profile.id, error.kind());
+                    format!("{name} is ignored: {}", error.kind())
+                }
             }
         }
     };

@@ -10,6 +10,7 @@ use super::split::Split;
 use crate::command::{Command, Place};
 use crate::error::{Result, fail};
 use crate::hal::cpu::DefaultEnvironment;
+use crate::log::log;
 use crate::ops::{Cut, Family};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -248,6 +249,10 @@ impl AutoDispatcher {
     /// processor; `None` is what the cost model says. Without a GPU it changes nothing.
     pub fn set_threshold(&self, family: Family, elements: Option<usize>) {
         let _one_at_a_time = self.setting.lock().unwrap_or_else(PoisonError::into_inner);
+        match elements {
+            Some(elements) => log!(Debug, "dispatch", "the threshold of {} is {elements} elements", family.name()),
+            None => log!(Debug, "dispatch", "{} has no threshold", family.name()),
+        }
         let elements = elements.map_or(NONE, |elements| elements.min(NONE - 1));
         self.thresholds[family as usize].store(elements, Relaxed);
         self.compute_steps(family);
@@ -263,6 +268,7 @@ impl AutoDispatcher {
     pub fn force(&self, id: Option<&str>) -> Result<()> {
         let device = id.map_or(Ok(NONE), |id| self.index(id))?;
         let _one_at_a_time = self.setting.lock().unwrap_or_else(PoisonError::into_inner);
+        log!(Debug, "dispatch", "forced device: {}", id.unwrap_or("none"));
         self.forced.store(device, Relaxed);
         Family::ALL.into_iter().for_each(|family| self.compute_steps(family));
         Ok(())

@@ -4,6 +4,7 @@ use super::compiled::Compiled;
 use super::graph::Graph;
 use crate::context::Context;
 use crate::error::Result;
+use crate::log::log;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Compiled pipelines that are kept, at most.
@@ -51,12 +52,23 @@ impl Cache {
         }
         // Unlocked: it may take long, and another thread's pipeline need not wait.
         let compiled = Arc::new(Compiled::new(context, graph)?);
+        log!(
+            Debug,
+            "pipeline",
+            "compiled {} operations to {} steps for {}",
+            compiled.operations(),
+            compiled.steps(),
+            compiled.device().id
+        );
         let mut kept = self.kept();
         kept.compiled.insert(0, compiled.clone());
         let most = MOST.min(kept.compiled.len());
         let surplus = kept.compiled.split_off(most);
         // What is given back is given back unlocked.
         drop(kept);
+        if !surplus.is_empty() {
+            log!(Debug, "pipeline", "evicted {}: at most {MOST} are kept", surplus.len());
+        }
         drop(surplus);
         Ok(compiled)
     }

@@ -15,21 +15,29 @@ if TYPE_CHECKING:
     from ._overlap import DataLoader as DataLoader
     from ._overlap import Stage as Stage
     from ._overlap import overlap as overlap
+    from ._profile import Profile as Profile
+    from ._profile import ProfileDevice as ProfileDevice
+    from ._profile import ProfileRecord as ProfileRecord
+    from ._profile import ProfileReport as ProfileReport
+    from ._profile import ProfileSpan as ProfileSpan
+    from ._profile import ProfileTotal as ProfileTotal
 
     __all__ += ["DataLoader", "Stage", "overlap"]
+    __all__ += ["Profile", "ProfileDevice", "ProfileRecord", "ProfileReport", "ProfileSpan", "ProfileTotal"]
 else:
-    _OVERLAP = ("DataLoader", "Stage", "overlap")
+    _LATER = {name: "_overlap" for name in ("DataLoader", "Stage", "overlap")}
+    _LATER |= {"Profile" + name: "_profile" for name in ("", "Device", "Record", "Report", "Span", "Total")}
     # Type checkers know no other form than the one above, which would change the module's own list.
-    __all__ = [*__all__, *_OVERLAP]
+    __all__ = [*__all__, *_LATER]
 
     def __getattr__(name):
-        # Imported when first asked for: what they stand on, threads and queues, takes longer than the rest.
-        if name not in _OVERLAP:
+        # Imported when first asked for: what they stand on, threads, queues and classes, takes longer than the rest.
+        if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from . import _overlap
+        from importlib import import_module
 
-        globals().update((one, getattr(_overlap, one)) for one in _OVERLAP)
-        return globals()[name]
+        globals()[name] = found = getattr(import_module("." + _LATER[name], __name__), name)
+        return found
 
     def __dir__():
-        return sorted({*globals(), *_OVERLAP})
+        return sorted({*globals(), *_LATER})

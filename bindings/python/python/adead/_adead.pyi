@@ -8,6 +8,8 @@ import numpy as _numpy
 from typing_extensions import Buffer as _ArrayLike
 from typing_extensions import CapsuleType, disjoint_base
 
+from ._profile import Profile as _Profile
+
 __all__ = [
     "ACTIVATIONS",
     "ArenaAllocator",
@@ -111,6 +113,7 @@ FAMILIES: Final[tuple[str, ...]]
 OPERATIONS: Final[tuple[str, ...]]
 ACTIVATIONS: Final[tuple[str, ...]]
 STATUSES: Final[tuple[str, ...]]
+_LOG_LEVEL: Final[int | None]
 
 type _DType = Literal["f32", "f16", "bf16", "i32", "i64", "u32"]
 type _Family = Literal["matmul", "attention", "elementwise", "function", "reduction", "move"]
@@ -544,6 +547,7 @@ class Context:
     def pack(self, b: _Operand, trans_b: bool | None = None) -> Packed: ...
     def pipeline(self) -> Pipeline: ...
     def pipeline_cache(self) -> dict[str, int]: ...
+    def profile(self, *, records: int | None = None) -> _Profile: ...
     @property
     def device(self) -> Device: ...
     @property
@@ -675,6 +679,10 @@ class Context:
 @final
 class GPU(Context):
     def __new__(cls, device: str | None = None) -> Self: ...
+
+@final
+class _Session:
+    def report(self, format: Literal["json", "trace", "table", ""]) -> str: ...
 
 @final
 class Buffer:

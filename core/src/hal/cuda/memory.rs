@@ -3,6 +3,7 @@
 use super::api::code;
 use super::shared::Shared;
 use crate::error::{Error, Result, Status, fail};
+use crate::log::log;
 use crate::memory::pool::{Part, Pool};
 use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -80,6 +81,7 @@ impl Allocation {
                 let mut size = good;
                 let mut block = shared.new_block(good, space)?;
                 if block.is_none() {
+                    log!(Warn, "memory", "{} has no {good} bytes left: idle memory is given back", shared.id());
                     shared.free_blocks(pool.trim(0), space);
                     size = least;
                     block = shared.new_block(least, space)?;

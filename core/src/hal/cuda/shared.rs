@@ -9,6 +9,7 @@ use super::physical::{LEAST, Physical};
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::cpu::DefaultEnvironment;
 use crate::hal::{Priority, Workers, copy};
+use crate::log::log;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -240,6 +241,7 @@ impl Shared {
             214 | 220 | 700 | 702 | 709..=719 => {
                 self.lost.store(true, Relaxed);
                 let error = self.lost();
+                log!(Error, "devices", "{error}: {doing}: {}", self.driver().name(result));
                 Error::formatted(
                     error.status(),
                     format_args!("{}: {doing}: {}", error.message(), self.driver().name(result)),

@@ -3,6 +3,7 @@
 use super::shared::Shared;
 use crate::error::{Error, Result, Status};
 use crate::hal::cpu::DefaultEnvironment;
+use crate::log::log;
 use crate::memory::pool::{Part, Pool};
 use ash::vk;
 use std::ptr;
@@ -117,6 +118,7 @@ impl Allocation {
                 let [good, least] = pool.block_sizes(bytes);
                 let mut block = shared.new_block(&shared.memory, good, space);
                 if block.is_err() {
+                    log!(Warn, "memory", "{} has no {good} bytes left: idle memory is given back", shared.info.id);
                     pool.trim(0).into_iter().for_each(|block| shared.free_block(block));
                     block = shared.new_block(&shared.memory, least, space);
                 }

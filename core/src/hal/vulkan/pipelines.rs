@@ -6,11 +6,12 @@ use super::shaders;
 use super::shared::Shared;
 use crate::error::{Error, Result, Status};
 use crate::hal::lowering::{Kernels, PUSH_BYTES};
+use crate::log::log;
 use ash::vk;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::{io, ptr};
 
 /// Specialization constants 0 to 9 are the device's; a kernel's own begin here.
 pub const FIRST_OWN: u32 = 10;
@@ -53,7 +54,16 @@ impl Pipelines {
         }
         let file = folder.map(|folder| folder.join(file_name(physical)));
         let saved = file.as_deref().and_then(|file| fs::read(file).ok());
+        let found = saved.is_some();
         let saved = saved.filter(|bytes| is_of(bytes, physical)).unwrap_or_default();
+        if let Some(file) = &file {
+            let outcome = match (found, saved.len()) {
+                (false, _) => "is not there or can't be read",
+                (true, 0) => "is ignored: it is damaged or of another driver",
+                _ => "is read",
+            };
+            log!(Debug, "cache", "{} {outcome}", file.to_string_lossy());
+        }
         let mut handle = vk::PipelineCache::null();
         for data in [header_off(&saved), &[]] {
             let info = vk::PipelineCacheCreateInfo::default().initial_data(data);
@@ -169,8 +179,12 @@ impl Pipelines {
             // Another process may read or write it now: it sees the old file or the new one.
             let draft = file.with_extension(format!("{}.new", std::process::id()));
             let _ = file.parent().map(fs::create_dir_all);
-            if fs::write(&draft, &bytes).and_then(|()| fs::rename(&draft, &file)).is_err() {
+            let failed =
+                |error: &io::Error| log!(Warn, "cache", "{} can't be written: {error}", file.to_string_lossy());
+            if fs::write(&draft, &bytes).and_then(|()| fs::rename(&draft, &file)).inspect_err(failed).is_err() {
                 let _ = fs::remove_file(&draft);
+            } else {
+                log!(Debug, "cache", "{} is written", file.to_string_lossy());
             }
         }
     }

@@ -8,6 +8,7 @@ use super::probe::Modes;
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::cpu::DefaultEnvironment;
 use crate::hal::{ContractLevel, DeviceInfo, Workers, copy};
+use crate::log::log;
 use ash::vk;
 use std::path::PathBuf;
 use std::ptr;
@@ -231,7 +232,9 @@ impl Shared {
         let status = match result {
             vk::Result::ERROR_DEVICE_LOST => {
                 self.lost.store(true, Relaxed);
-                return self.lost();
+                let lost = self.lost();
+                log!(Error, "devices", "{lost}: {doing}");
+                return lost;
             }
             vk::Result::ERROR_OUT_OF_DEVICE_MEMORY | vk::Result::ERROR_OUT_OF_HOST_MEMORY => Status::OutOfMemory,
             _ => Status::Internal,
