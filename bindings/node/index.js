@@ -60,7 +60,24 @@ for (const key of ['records', 'totals', 'devices']) {
   Object.defineProperty(native.ProfileReport.prototype, key, { get: once })
 }
 
-const { hardware, hardwareAsync, defaultContext, setLogger, version } = native
+// This thread's logger: what it is given, and the number of what fetches it.
+let logger = null
+let number = 0
+function deliver() {
+  for (const message of native.takeMessages(number)) logger?.(...message)
+}
+function setLogger(given, options) {
+  deliver()
+  if (given !== null && typeof given !== 'function') {
+    throw new AdeadError('a logger is a function or null', 'invalid_argument', 1)
+  }
+  number = native.setLogger(given && deliver, options)
+  // A program may end before its event loop comes to the messages.
+  if (given && !process.listeners('exit').includes(deliver)) process.on('exit', deliver)
+  logger = given
+}
+
+const { hardware, hardwareAsync, defaultContext, version } = native
 const classes = {
   Context: native.Context,
   DeviceBuffer: native.DeviceBuffer,

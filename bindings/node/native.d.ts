@@ -800,8 +800,8 @@ export interface ProgramSymbol {
 
 /**
  * Gives what the runtime tells of itself to a function, from some turn of this thread's event loop on, which it does not keep
- * alive: a level, what it is about ("adead.devices"), a text. One function for the process, the last one that was given; null
- * is none, and then `ADEAD_LOG` or adead.toml say what is printed to stderr.
+ * alive, or when that ends: a level, what it is about ("adead.devices"), a text. One function for the process, the last one that
+ * was given; null is none, and then `ADEAD_LOG` or adead.toml say what is printed to stderr.
  */
 export declare function setLogger(logger: ((level: LogLevel, target: string, message: string) => void) | null, options?: LoggerOptions): void
 

@@ -5,24 +5,36 @@ use crate::error::{fail, guard};
 use adead::config::Config;
 use adead::log::{LevelFilter, PREFIX, print};
 use log::{Log, Metadata, Record};
-use napi::bindgen_prelude::{FnArgs, Function, Unknown};
+use napi::bindgen_prelude::{Function, Unknown};
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi::{Env, Status};
 use napi_derive::napi;
-use std::sync::{Once, PoisonError, RwLock};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
-/// Level, target, message.
-type Message = FnArgs<(String, String, String)>;
+/// A function of some thread's JavaScript that fetches what is kept. It does not keep that thread's event loop alive.
+type Wake = ThreadsafeFunction<(), Unknown<'static>, (), Status, false, true>;
 
-/// A function of some thread's JavaScript, which does not keep that thread's event loop alive.
-type Callback = ThreadsafeFunction<Message, Unknown<'static>, Message, Status, false, true>;
+/// Messages that are kept while nobody fetches them, at most: those that are older stay.
+const MOST: usize = 1000;
 
 /// The process's logger.
-struct Logger {
-    callback: RwLock<Option<Callback>>,
+struct Logger(Mutex<State>);
+
+/// What fetches messages, and those that are kept: level, target, text.
+struct State {
+    wake: Option<Wake>,
+    /// Of how many functions it is the last.
+    number: u32,
+    kept: Vec<Vec<String>>,
 }
 
-static LOGGER: Logger = Logger { callback: RwLock::new(None) };
+static LOGGER: Logger = Logger(Mutex::new(State { wake: None, number: 0, kept: Vec::new() }));
+
+impl Logger {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Log for Logger {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
@@ -34,14 +46,17 @@ impl Log for Logger {
             return;
         }
         let (level, target) = (record.level(), record.target());
-        match &*self.callback.read().unwrap_or_else(PoisonError::into_inner) {
-            Some(callback) => {
-                let level = level.as_str().to_ascii_lowercase();
-                let message = (level, target.replace("::", "."), record.args().to_string());
-                // Never waits. Where the thread has ended the message goes to nobody.
-                let _ = callback.call(message.into(), ThreadsafeFunctionCallMode::NonBlocking);
-            }
-            None => print(level, target, record.args()),
+        let mut state = self.state();
+        let State { wake: Some(wake), kept, .. } = &mut *state else {
+            drop(state);
+            return print(level, target, record.args());
+        };
+        if kept.is_empty() {
+            // Never waits. Where its thread has ended, nobody fetches them.
+            let _ = wake.call((), ThreadsafeFunctionCallMode::NonBlocking);
+        }
+        if kept.len() < MOST {
+            kept.push(vec![level.as_str().to_ascii_lowercase(), target.replace("::", "."), record.args().to_string()]);
         }
     }
 
@@ -74,16 +89,18 @@ pub struct LoggerOptions {
 }
 
 /// Gives what the runtime tells of itself to a function, from some turn of this thread's event loop on, which it does not keep
-/// alive: a level, what it is about ("adead.devices"), a text. One function for the process, the last one that was given; null
-/// is none, and then `ADEAD_LOG` or adead.toml say what is printed to stderr.
+/// alive, or when that ends: a level, what it is about ("adead.devices"), a text. One function for the process, the last one that
+/// was given; null is none, and then `ADEAD_LOG` or adead.toml say what is printed to stderr.
+// index.js has the function: here it is what fetches the messages. Its number, for `takeMessages`.
 #[napi(
-    ts_args_type = "logger: ((level: LogLevel, target: string, message: string) => void) | null, options?: LoggerOptions"
+    ts_args_type = "logger: ((level: LogLevel, target: string, message: string) => void) | null, options?: LoggerOptions",
+    ts_return_type = "void"
 )]
 pub fn set_logger(
     env: Env,
-    logger: Option<Function<'_, Message, Unknown<'static>>>,
+    wake: Option<Function<'_, (), Unknown<'static>>>,
     options: Option<LoggerOptions>,
-) -> napi::Result<()> {
+) -> napi::Result<u32> {
     let name = options.and_then(|options| options.level);
     let level = guard(env, || match name.as_deref() {
         None => Ok(LevelFilter::Info),
@@ -92,11 +109,21 @@ pub fn set_logger(
             None => fail!(InvalidArgument, "no level '{name}': it must be off, error, warn, info, debug or trace"),
         },
     })?;
-    let level = if logger.is_some() { level } else { printed() };
-    let callback = logger.map(|logger| logger.build_threadsafe_function().weak::<true>().build()).transpose()?;
-    let before = std::mem::replace(&mut *LOGGER.callback.write().unwrap_or_else(PoisonError::into_inner), callback);
+    let level = if wake.is_some() { level } else { printed() };
+    let wake = wake.map(|wake| wake.build_threadsafe_function().weak::<true>().build()).transpose()?;
+    let mut state = LOGGER.state();
+    let number = state.number.wrapping_add(1);
+    let before = std::mem::replace(&mut *state, State { wake, number, kept: Vec::new() });
     log::set_max_level(level);
+    drop(state);
     // Let go of when the lock is.
     drop(before);
-    Ok(())
+    Ok(number)
+}
+
+/// What is kept for the function of that number; nothing if there is a later one.
+#[napi(skip_typescript)]
+pub fn take_messages(number: u32) -> Vec<Vec<String>> {
+    let mut state = LOGGER.state();
+    if state.number == number { std::mem::take(&mut state.kept) } else { Vec::new() }
 }

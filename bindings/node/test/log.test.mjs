@@ -50,6 +50,7 @@ test('a function gets the messages', async () => {
 })
 
 test('levels', () => {
+  throws('invalid_argument', /a function or null/, () => setLogger('text'))
   throws('invalid_argument', /no level 'loud': it must be off, error, warn, info, debug or trace/, () =>
     setLogger(() => {}, { level: 'loud' }),
   )

@@ -16,13 +16,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Messages that are kept while the main thread takes none, at most: those that are older stay.
 const MOST: usize = 1000;
 
-/// Messages under way, and whether the interpreter was asked to fetch them.
-struct Logger(Mutex<(Vec<(c_int, String, String)>, bool)>);
+/// The module's logger.
+struct Logger(Mutex<State>);
 
-static LOGGER: Logger = Logger(Mutex::new((Vec::new(), false)));
+/// Messages under way: level, target, text.
+struct State {
+    kept: Vec<(c_int, String, String)>,
+    /// Whether the interpreter was asked to fetch them.
+    asked: bool,
+}
+
+static LOGGER: Logger = Logger(Mutex::new(State { kept: Vec::new(), asked: false }));
 
 impl Logger {
-    fn kept(&self) -> MutexGuard<'_, (Vec<(c_int, String, String)>, bool)> {
+    fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -38,14 +45,14 @@ impl Log for Logger {
         }
         let message =
             (number(record.level().to_level_filter()), record.target().replace("::", "."), record.args().to_string());
-        let mut kept = self.kept();
-        if kept.0.len() < MOST {
-            kept.0.push(message);
+        let mut state = self.state();
+        if state.kept.len() < MOST {
+            state.kept.push(message);
         }
         // Where too many calls wait already it says so, and the next message asks again.
         // SAFETY: any thread may call both, without the GIL, while there is an interpreter.
-        kept.1 =
-            kept.1 || unsafe { ffi::Py_IsInitialized() != 0 && ffi::Py_AddPendingCall(Some(deliver), null_mut()) == 0 };
+        state.asked = state.asked
+            || unsafe { ffi::Py_IsInitialized() != 0 && ffi::Py_AddPendingCall(Some(deliver), null_mut()) == 0 };
     }
 
     fn flush(&self) {}
@@ -66,9 +73,9 @@ fn number(level: LevelFilter) -> c_int {
 /// Gives what is kept to `logging`. The interpreter calls it with the GIL.
 extern "C" fn deliver(_: *mut c_void) -> c_int {
     let messages = {
-        let mut kept = LOGGER.kept();
-        kept.1 = false;
-        std::mem::take(&mut kept.0)
+        let mut state = LOGGER.state();
+        state.asked = false;
+        std::mem::take(&mut state.kept)
     };
     // At the interpreter's end nobody takes them any more.
     let _ = Python::try_attach(|py| {
