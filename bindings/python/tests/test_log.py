@@ -110,8 +110,10 @@ def test_nothing_is_printed_unasked(tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     # There was something to print.
     done = script("import logging\nlogging.basicConfig()\n" + OPEN, ADEAD_CACHE_DIR=str(tmp_path))
-    (line,) = set(done.stderr.splitlines())
-    assert line.startswith("WARNING:adead.dispatch:figures of cpu: ") and str(tmp_path) in line
+    lines = set(done.stderr.splitlines())
+    assert sum(line.startswith("WARNING:adead.dispatch:figures of cpu: ") for line in lines) == 1
+    # Of each GPU too, where there are some.
+    assert all(line.startswith("WARNING:adead.dispatch:figures of ") and str(tmp_path) in line for line in lines)
 
 
 def test_what_is_asked_for_is_printed(tmp_path):
