@@ -332,6 +332,7 @@ adead_status nn_header_read(const char *path, const char *text, size_t size, siz
   if (r.no_memory) status = nn_out_of_memory();
   else if (!good(&r)) status = nn_fail(ADEAD_INVALID_ARGUMENT, "%s: %s: %s", path, no_file, r.why);
   free(r.text);
+  /* First of all, as two of a name can't be placed either. */
   if (!status) status = named(path, all, found);
   if (!status) status = placed(path, all, found, bytes);
   if (!status) status = named(path, all, found);

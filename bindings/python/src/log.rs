@@ -93,7 +93,9 @@ extern "C" fn deliver(_: *mut c_void) -> c_int {
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let level = Config::load().ok().and_then(|config| config.log);
     if log::set_logger(&LOGGER).is_ok() {
-        log::set_max_level(LevelFilter::Trace);
+        // `logging` may be told what it wants at any time, so all are kept for it but those of single calls, which it has no
+        // level for.
+        log::set_max_level(level.unwrap_or(LevelFilter::Debug).max(LevelFilter::Debug));
     }
     module.add("_LOG_LEVEL", level.map(number))
 }
