@@ -8,6 +8,7 @@ use crate::hal::Buffer;
 use crate::hal::cpu::Packed;
 use crate::ops::{Attrs, Op};
 use crate::shape::Shape;
+use crate::tensor::Tensor;
 use smallvec::SmallVec;
 use std::fmt;
 use std::marker::PhantomData;
@@ -71,6 +72,8 @@ pub enum Place<'a> {
     Buffer(&'a dyn Buffer, usize),
     /// In the layout of the kernels that multiply with them.
     Packed(&'a Packed),
+    /// Wherever a tensor's values are, from a byte offset.
+    Tensor(&'a Tensor, usize),
 }
 
 /// An operand that is read.
@@ -103,6 +106,8 @@ fn elsewhere(place: Place<'_>) -> Result<*mut u8> {
             None => fail!(InvalidArgument, "the operand is on {}, not in host memory", buffer.device_name()),
         },
         Place::Packed(_) => fail!(InvalidArgument, "an operand is a packed matrix: only matmul's b may be"),
+        // SAFETY: whoever made the view checked that offset + bytes is inside the tensor.
+        Place::Tensor(tensor, offset) => Ok(unsafe { tensor.host()?.as_ptr().add(offset) }),
     }
 }
 
@@ -132,7 +137,8 @@ macro_rules! view_common {
             self.place
         }
 
-        /// The first element in host memory; an error if it is on a device that the host can't address, or packed.
+        /// The first element in host memory; an error if it is on a device that the host can't address, or packed. A tensor's
+        /// values are brought there.
         #[inline]
         pub fn host(&self) -> Result<*mut u8> {
             match self.place {
@@ -172,6 +178,12 @@ impl<'a> View<'a> {
         View { meta: matrix.meta(), place: Place::Packed(matrix), borrow: PhantomData }
     }
 
+    /// A tensor's values from a byte offset on, which are as many as `meta` says.
+    #[inline]
+    pub(crate) fn tensor(tensor: &'a Tensor, offset: usize, meta: &'a Meta) -> View<'a> {
+        View { meta, place: Place::Tensor(tensor, offset), borrow: PhantomData }
+    }
+
     /// The same place with another description, which fits what is there.
     pub(crate) fn described(self, meta: &'a Meta) -> View<'a> {
         View { meta, ..self }
@@ -208,6 +220,11 @@ impl<'a> ViewMut<'a> {
     pub fn buffer(buffer: &'a dyn Buffer, offset: usize, meta: &'a Meta) -> Result<ViewMut<'a>> {
         check_buffer(buffer, offset, meta)?;
         Ok(ViewMut { meta, place: Place::Buffer(buffer, offset), borrow: PhantomData })
+    }
+
+    /// A description without memory, of a result that gets its own where it is computed. It must never be written.
+    pub(crate) fn shape_only(meta: &'a Meta) -> ViewMut<'a> {
+        ViewMut { meta, place: Place::Host(NonNull::<u64>::dangling().cast()), borrow: PhantomData }
     }
 
     /// The same view for a shorter time.
@@ -298,6 +315,11 @@ fn span(place: Place<'_>, bytes: usize) -> (usize, usize, usize) {
         },
         // Never asked: nobody writes to a packed matrix.
         Place::Packed(_) => (0, 0, 0),
+        // Nobody writes to a copy on a device.
+        Place::Tensor(tensor, offset) => match tensor.if_on_host() {
+            Some(pointer) => (0, pointer.as_ptr() as usize + offset, bytes),
+            None => (0, 0, 0),
+        },
     }
 }
 

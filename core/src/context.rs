@@ -1,19 +1,19 @@
 //! A context: opened devices and the road from a call to a kernel.
 
-use crate::command::{Command, Inputs, Meta, Place, View};
+use crate::command::{Command, Inputs, Meta, Place, View, ViewMut};
 use crate::config::Config;
 use crate::devices::{self, Choice, Named, Opened, Slot};
-use crate::dispatch::{AutoDispatcher, DeviceProfile, Explanation, Places, Split, Task, Why, calibration};
+use crate::dispatch::{AutoDispatcher, DeviceProfile, Explanation, Places, Split, Why, calibration};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::hal::cpu::{CpuDevice, DefaultEnvironment, Isa, Packed};
-use crate::hal::{Device, DeviceInfo};
+use crate::hal::{Device, DeviceInfo, DeviceKind};
 use crate::hybrid;
 use crate::log::log;
 use crate::ops::{Attrs, Cut, Family, Op};
 use crate::pipeline::Cache;
 use crate::profile::{self, Reason};
-use crate::tensor::Tensor;
+use crate::tensor::{Tensor, TensorCacheUse};
 use std::sync::{Arc, OnceLock};
 
 /// How to open a context; `Default` asks the environment.
@@ -128,13 +128,51 @@ impl Context {
     }
 
     /// Gives back what is kept for the next work: scratch memory goes to the system, pipelines that were compiled to be run once
-    /// go, worker threads finish what they have begun and end. For a program that computes now and then; the next call takes both anew, which costs some 100 µs.
+    /// go, copies that GPUs have of tensors in host memory too, worker threads finish what they have begun and end. For a program
+    /// that computes now and then; the next call takes them anew, which costs some 100 µs and what moves again.
     /// May be called while others compute.
     pub fn trim(&self) {
         let _environment = DefaultEnvironment::enter();
         self.pipelines.clear();
         self.cpu.trim();
-        self.gpus.iter().filter_map(Slot::if_opened).for_each(|gpu| gpu.device.trim());
+        for gpu in self.gpus.iter().filter_map(Slot::if_opened) {
+            gpu.cache.trim(gpu);
+            gpu.device.trim();
+        }
+    }
+
+    /// A tensor with a copy on one of the context's devices, by its name, as [`Context::open`] takes it: `cuda`, `vulkan:0`, a
+    /// part of a GPU's name; `cpu` is [`Tensor::to_cpu`]. It shares its copies with the one that was given, which is there then,
+    /// too. Returns when the values may be on their way. `invalid_argument` for a device that the context has not.
+    pub fn to(&self, tensor: &Tensor, device: &str) -> Result<Tensor> {
+        if device == DeviceKind::Cpu.name() {
+            return tensor.to_cpu();
+        }
+        let _environment = DefaultEnvironment::enter();
+        let Some(slot) = self.gpus.iter().find(|slot| devices::means(device, slot.info())) else {
+            let ids: Vec<_> = self.devices().into_iter().map(|info| info.id).collect();
+            fail!(InvalidArgument, "no device '{device}' in this context: it has {}", ids.join(", "))
+        };
+        slot.opened()?.bring(tensor)?;
+        Ok(tensor.clone())
+    }
+
+    /// What tensors keep on each GPU that was used so far.
+    pub fn tensor_cache(&self) -> Vec<TensorCacheUse> {
+        self.gpus.iter().filter_map(Slot::if_opened).map(|gpu| gpu.cache.now(gpu)).collect()
+    }
+
+    /// The most bytes that tensors may keep on each of the context's GPUs, half of its memory unless this was called. Copies that
+    /// were not used for the longest time leave, now and when others come; values that are nowhere else are read first, and what
+    /// one operation needs is there whatever the budget. With 0, nothing stays that is in host memory too. Errors are those of
+    /// opening a GPU and of reading.
+    pub fn set_tensor_cache(&self, bytes: u64) -> Result<()> {
+        let _environment = DefaultEnvironment::enter();
+        for slot in self.gpus.iter() {
+            let gpu = slot.opened()?;
+            gpu.cache.set_budget(gpu, bytes)?;
+        }
+        Ok(())
     }
 
     /// The processor.
@@ -178,8 +216,9 @@ impl Context {
     pub fn explain(&self, op: Op, attrs: &Attrs, operands: &[Option<&Tensor>]) -> Result<Explanation<'_>> {
         let inputs: Vec<_> = operands.iter().map(|tensor| tensor.map(Tensor::view)).collect();
         let output = op.info().infer(attrs, &inputs)?;
+        let command = Command { op, attrs: *attrs, inputs: &inputs, output: ViewMut::shape_only(&output) };
         let cut = Cut::of(op, attrs, &inputs, &output);
-        Ok(self.dispatcher.explain_parts(&Task::new(op, attrs, &inputs, &output), cut.as_ref()))
+        Ok(self.dispatcher.explain_parts(&self.dispatcher.task(&command), cut.as_ref()))
     }
 
     /// Executes a checked command and returns when its output is written.
@@ -194,48 +233,72 @@ impl Context {
 
     #[inline(never)]
     fn execute_among(&self, command: &mut Command<'_>) -> Result<()> {
-        let elsewhere = devices::place_of(command);
-        if elsewhere.is_none() && !self.gpus.is_empty() && !self.profiler.is_on() && self.dispatcher.is_tiny(command) {
+        if self.is_for_cpu(command) {
             return self.cpu.execute(command);
         }
         // Costs are computed.
         let _environment = DefaultEnvironment::enter();
-        if let Some(id) = elsewhere {
+        let target = self.target(command)?;
+        self.execute_on(target, command)
+    }
+
+    /// Whether nothing but the processor comes into question, which needs no look at costs.
+    fn is_for_cpu(&self, command: &Command<'_>) -> bool {
+        let tiny = !self.gpus.is_empty() && !self.profiler.is_on() && self.dispatcher.is_tiny(command);
+        tiny && devices::are_on_host(command)
+    }
+
+    fn execute_on(&self, target: Target<'_>, command: &mut Command<'_>) -> Result<()> {
+        match target {
+            Target::Cpu(reason) => self.execute_on_cpu(command, reason),
+            Target::Gpu(gpu, reason) => gpu.execute(command, reason),
+            Target::Parts(parts) => self.execute_parts(command, &parts.0, &parts.1),
+        }
+    }
+
+    fn execute_on_cpu(&self, command: &mut Command<'_>, reason: Reason) -> Result<()> {
+        devices::bring_to_host(command.inputs)?;
+        self.profiler.execute(&self.cpu, command, reason)
+    }
+
+    /// Where a command is done, and why there.
+    fn target<'a>(&'a self, command: &Command<'a>) -> Result<Target<'a>> {
+        if let Some(id) = devices::place_of(command) {
             let slot = self.gpus.iter().find(|slot| slot.info().id == id);
             let Some(slot) = slot else {
                 fail!(InvalidArgument, "an operand is on {id}, which is not of this context")
             };
-            return slot.opened()?.execute(command, Reason::Operands);
+            return Ok(Target::Gpu(slot.opened()?, Reason::Operands));
         }
         // Without GPUs it is here for a profile, which tells why.
-        if !self.gpus.is_empty() && self.dispatcher.done_before_others_begin(command) {
-            return self.profiler.execute(&self.cpu, command, Reason::Chosen(Why::Cheapest));
+        if !self.gpus.is_empty() && self.dispatcher.done_before_others_begin(command) && devices::are_on_host(command) {
+            return Ok(Target::Cpu(Reason::Chosen(Why::Cheapest)));
         }
-        // Packed operands are in the layout of the CPU's kernels.
-        let packed = command.inputs.iter().flatten().any(|view| matches!(view.place(), Place::Packed(_)));
-        let cut = if packed || !self.dispatcher.is_hybrid() { None } else { self.cut(command) };
+        let cut = self.cut(command);
         let (choice, split) = match &cut {
             Some(cut) => self.dispatcher.choose_parts(&self.dispatcher.task(command), Some(cut)),
             None => (self.dispatcher.choose(command), None),
         };
-        if let (Some(cut), Some(split)) = (&cut, split) {
-            return self.execute_parts(command, cut, &split);
+        if let (Some(cut), Some(split)) = (cut, split) {
+            return Ok(Target::Parts(Box::new((cut, split))));
         }
         let chosen = Reason::Chosen(choice.why);
-        let Some(slot) = self.gpu(choice.device) else { return self.profiler.execute(&self.cpu, command, chosen) };
-        if packed {
-            return self.profiler.execute(&self.cpu, command, Reason::Packed);
+        let Some(slot) = self.gpu(choice.device) else { return Ok(Target::Cpu(chosen)) };
+        if is_packed(command) {
+            return Ok(Target::Cpu(Reason::Packed));
         }
         match slot.opened() {
-            Ok(gpu) => gpu.execute(command, chosen),
+            Ok(gpu) => Ok(Target::Gpu(gpu, chosen)),
             // Nobody asked for a GPU that can't be used.
-            Err(_) if choice.why != Why::Forced => self.profiler.execute(&self.cpu, command, Reason::Fallback),
+            Err(_) if choice.why != Why::Forced => Ok(Target::Cpu(Reason::Fallback)),
             Err(error) => Err(error),
         }
     }
 
+    /// How a command could be divided, where that is wanted. Packed operands are in the layout of the CPU's kernels.
     fn cut<'a>(&self, command: &Command<'a>) -> Option<Cut<'a>> {
-        Cut::of(command.op, &command.attrs, command.inputs, command.output.meta())
+        let divisible = self.dispatcher.is_hybrid() && !is_packed(command);
+        if divisible { Cut::of(command.op, &command.attrs, command.inputs, command.output.meta()) } else { None }
     }
 
     #[inline(never)]
@@ -246,7 +309,7 @@ impl Context {
                 Some(Ok(gpu)) => (Some(&**gpu), rows),
                 None => (None, rows),
                 // Nobody asked for a GPU that can't be used.
-                Some(Err(_)) => return self.profiler.execute(&self.cpu, command, Reason::Fallback),
+                Some(Err(_)) => return self.execute_on_cpu(command, Reason::Fallback),
             });
         }
         log!(Trace, "dispatch", "{} is divided: {:?} rows in {:?}", command.op, split.rows, self.dispatcher);
@@ -255,6 +318,9 @@ impl Context {
 
     /// Executes an operation into a new tensor. Operands are in the operation's order, `None` where an optional one is
     /// left out; trailing ones may be missing.
+    ///
+    /// A result that a GPU computes stays there until somebody reads it ([`Tensor::places`]), and this returns when the
+    /// operation is enqueued.
     pub fn run(&self, op: Op, attrs: &Attrs, operands: &[Option<&Tensor>]) -> Result<Tensor> {
         let mut inputs = Inputs::new();
         operands.iter().for_each(|tensor| inputs.push(tensor.map(Tensor::view)));
@@ -272,8 +338,33 @@ impl Context {
     fn run_on(&self, op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>]) -> Result<Tensor> {
         let mut meta = Meta::scalar();
         op.info().describe(attrs, inputs, &mut meta)?;
+        if !self.gpus.is_empty() || self.profiler.is_on() {
+            let command = Command { op, attrs: *attrs, inputs, output: ViewMut::shape_only(&meta) };
+            if let Some(tensor) = self.run_among(command)? {
+                return Ok(tensor);
+            }
+        }
         // The output is what the rule says and memory of its own: `Command::new` would find nothing else.
-        Tensor::filled(&meta, |output| self.execute(&mut Command { op, attrs: *attrs, inputs, output }))
+        Tensor::filled(&meta, |output| self.cpu.execute(&mut Command { op, attrs: *attrs, inputs, output }))
+    }
+
+    /// A command without memory for its result, wherever it is best done. `None` where nothing but the processor comes into
+    /// question.
+    #[inline(never)]
+    fn run_among(&self, mut command: Command<'_>) -> Result<Option<Tensor>> {
+        if self.is_for_cpu(&command) {
+            return Ok(None);
+        }
+        // Costs are computed.
+        let _environment = DefaultEnvironment::enter();
+        let tensor = match self.target(&command)? {
+            Target::Gpu(gpu, reason) => gpu.compute(&mut command, reason)?,
+            target => {
+                let meta = command.output.meta();
+                Tensor::filled(meta, |output| self.execute_on(target, &mut Command { output, ..command }))?
+            }
+        };
+        Ok(Some(tensor))
     }
 
     /// Packs a matrix that is multiplied with many times, as the right operand of [`Context::matmul_packed`]: `[K, N]`,
@@ -291,6 +382,18 @@ impl Context {
         let wide = self.run_views(Op::Cast, &attrs, &[Some(b.view())])?;
         self.cpu.pack(&wide.view(), dtype, trans_b)
     }
+}
+
+/// Where a command is done.
+enum Target<'a> {
+    Cpu(Reason),
+    Gpu(&'a Arc<Opened>, Reason),
+    /// On several, which is rare and has more to say.
+    Parts(Box<(Cut<'a>, Split)>),
+}
+
+fn is_packed(command: &Command<'_>) -> bool {
+    command.inputs.iter().flatten().any(|view| matches!(view.place(), Place::Packed(_)))
 }
 
 impl std::fmt::Debug for Context {

@@ -10,21 +10,27 @@ use crate::hal::vulkan::{self, Opening, VulkanDevice};
 use crate::hal::{Buffer, Device, DeviceInfo, DeviceKind, Stream, Workers};
 use crate::hardware::Mode;
 use crate::log::log;
+use crate::ops::Op;
 use crate::profile::{self, Activity, Reason, Watch, What};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use crate::tensor::{Cache, Tensor};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::{fmt, slice};
 
 /// An opened device with the stream that a context's own calls go to.
 pub(crate) struct Opened {
     pub device: Arc<dyn Device>,
     pub profiler: profile::Shared,
+    /// The tensors that have a copy on it.
+    pub cache: Cache,
     stream: Mutex<Box<dyn Stream>>,
+    me: Weak<Opened>,
 }
 
 impl Opened {
     pub fn new(device: Arc<dyn Device>, profiler: profile::Shared) -> Result<Arc<Opened>> {
         let stream = Mutex::new(device.clone().stream()?);
-        Ok(Arc::new(Opened { device, profiler, stream }))
+        let cache = Cache::new(device.info().memory);
+        Ok(Arc::new_cyclic(|me| Opened { device, profiler, cache, stream, me: me.clone() }))
     }
 
     /// The stream, which is one thread's at a time.
@@ -51,16 +57,90 @@ impl Opened {
     /// Executes a command, which is here for that reason. Operands in host memory travel: then it returns when they are the
     /// caller's again, and with the output in host memory, when that is written.
     pub fn execute(&self, command: &mut Command<'_>, reason: Reason) -> Result<()> {
-        self.with(|stream| {
-            let mut watch = Watch::begin(self, 0, stream);
-            let Some(result) = self.send(stream, command, reason, &mut watch)? else { return Ok(()) };
-            let bytes = command.output.meta().bytes();
-            // SAFETY: the view's maker vouched for that many bytes that nobody else touches.
-            let into = unsafe { slice::from_raw_parts_mut(command.output.host()?, bytes) };
-            stream.read(&*result, 0, into)?;
-            watch.step(stream, &|| What::bytes(Activity::Download, bytes, command.op.name(), reason));
-            Ok(())
-        })
+        self.perform(command, reason, true).map(|_| ())
+    }
+
+    /// Executes a command whose output is a description only: the result as a tensor that is on this device. It returns when the
+    /// operation is enqueued, or, where its operands may be wrong, when it is done.
+    pub fn compute(&self, command: &mut Command<'_>, reason: Reason) -> Result<Tensor> {
+        let computed = self.perform(command, reason, false)?;
+        let (Some(memory), Some(opened)) = (computed, self.me.upgrade()) else {
+            fail!(Internal, "{}: a result is nowhere", command.op)
+        };
+        Ok(Tensor::computed(command.output.meta(), &opened, memory))
+    }
+
+    /// Where there is room for what a command brings, it is executed: other tensors leave, within the budget before it, and where
+    /// the device has no more memory, all of them before it is tried once more. A result that is to `come` is read.
+    fn perform(&self, command: &mut Command<'_>, reason: Reason, come: bool) -> Result<Option<Arc<dyn Buffer>>> {
+        let since = self.make_room(command)?;
+        let mut tried = false;
+        loop {
+            let done = self.with(|stream| {
+                let mut watch = Watch::begin(self, 0, stream);
+                let result = self.send(stream, command, reason, &mut watch)?;
+                match &result {
+                    Some(result) if come => {
+                        let bytes = command.output.meta().bytes();
+                        // SAFETY: the view's maker vouched for that many bytes that nobody else touches.
+                        let into = unsafe { slice::from_raw_parts_mut(command.output.host()?, bytes) };
+                        stream.read(&**result, 0, into)?;
+                        watch.step(stream, &|| What::bytes(Activity::Download, bytes, command.op.name(), reason));
+                    }
+                    Some(_) if command.op == Op::Embedding => stream.synchronize()?,
+                    _ => {}
+                }
+                Ok(result)
+            });
+            match done {
+                Err(error) if !tried && is_full(&error) && self.cache.shrink(self, 0, since)? => tried = true,
+                done => return done,
+            }
+        }
+    }
+
+    /// Makes room for what a command's result and operands need here that is not here yet; operands that are on another device
+    /// come to the host, before this one's stream is locked. The time from which on uses are the command's.
+    fn make_room(&self, command: &Command<'_>) -> Result<u64> {
+        let since = self.cache.use_one();
+        let mut bytes = command.output.meta().bytes();
+        let (mut hits, mut misses) = (0, 0);
+        for view in command.inputs.iter().flatten() {
+            let Place::Tensor(tensor, _) = view.place() else { continue };
+            if tensor.copy_on(self).is_some() {
+                hits += 1;
+                continue;
+            }
+            view.host()?;
+            (misses, bytes) = (misses + 1, bytes + view.meta().bytes());
+        }
+        self.cache.count(hits, misses);
+        self.cache.make_room(self, bytes as u64, since)?;
+        Ok(since)
+    }
+
+    /// Makes a copy of a tensor's values here, unless there is one.
+    pub fn bring(&self, tensor: &Tensor) -> Result<()> {
+        let (root, _) = tensor.root();
+        if root.copy_on(self).is_some() {
+            return Ok(());
+        }
+        let (bytes, since) = (root.host_bytes()?, self.cache.use_one());
+        self.cache.make_room(self, bytes.len() as u64, since)?;
+        let bring = || {
+            let buffer = self.device.allocate_unset(bytes.len())?;
+            let what = || What::bytes(Activity::Upload, bytes.len(), "tensor", Reason::Operands);
+            self.watched(&what, |stream| stream.write(&*buffer, 0, bytes))?;
+            Ok(buffer)
+        };
+        let buffer = match bring() {
+            Err(error) if is_full(&error) && self.cache.shrink(self, 0, since)? => bring(),
+            done => done,
+        }?;
+        if let Some(opened) = self.me.upgrade() {
+            root.keep_copy(&opened, &buffer);
+        }
+        Ok(())
     }
 
     /// Enqueues a command, which is here for that reason, under a watch over the stream. Operands in host memory travel, and are
@@ -72,7 +152,7 @@ impl Opened {
         reason: Reason,
         watch: &mut Watch<'_>,
     ) -> Result<Option<Arc<dyn Buffer>>> {
-        let mut moved: [Option<Arc<dyn Buffer>>; 8] = Default::default();
+        let mut moved: [Option<(Arc<dyn Buffer>, usize)>; 8] = Default::default();
         if command.inputs.len() > moved.len() {
             return self.send_moved(stream, command, reason, watch, &mut vec![None; command.inputs.len()]);
         }
@@ -85,11 +165,16 @@ impl Opened {
         command: &mut Command<'_>,
         reason: Reason,
         watch: &mut Watch<'_>,
-        moved: &mut [Option<Arc<dyn Buffer>>],
+        moved: &mut [Option<(Arc<dyn Buffer>, usize)>],
     ) -> Result<Option<Arc<dyn Buffer>>> {
         for (place, view) in moved.iter_mut().zip(command.inputs) {
             let Some(view) = view else { continue };
             if is_here(view.place()) {
+                continue;
+            }
+            let tensor = if let Place::Tensor(tensor, at) = view.place() { Some((tensor, at)) } else { None };
+            *place = tensor.and_then(|(tensor, at)| Some((tensor.copy_on(self)?, at)));
+            if place.is_some() {
                 continue;
             }
             let bytes = view.meta().bytes();
@@ -97,12 +182,18 @@ impl Opened {
             // SAFETY: the view's maker vouched for that many initialised bytes while it is borrowed.
             stream.write(&*buffer, 0, unsafe { slice::from_raw_parts(view.host()?, bytes) })?;
             watch.step(stream, &|| What::bytes(Activity::Upload, bytes, command.op.name(), reason));
-            *place = Some(buffer);
+            // A part of a tensor does not bring all of it, and is not kept.
+            if let (Some((tensor, 0)), Some(opened)) = (tensor, self.me.upgrade())
+                && tensor.byte_len() == bytes
+            {
+                tensor.keep_copy(&opened, &buffer);
+            }
+            *place = Some((buffer, 0));
         }
         let mut inputs = Inputs::new();
-        for (buffer, view) in moved.iter().zip(command.inputs) {
-            inputs.push(match (buffer, view) {
-                (Some(buffer), Some(view)) => Some(View::buffer(&**buffer, 0, view.meta())?),
+        for (moved, view) in moved.iter().zip(command.inputs) {
+            inputs.push(match (moved, view) {
+                (Some((buffer, at)), Some(view)) => Some(View::buffer(&**buffer, *at, view.meta())?),
                 (_, view) => *view,
             });
         }
@@ -121,6 +212,10 @@ impl Opened {
     }
 }
 
+fn is_full(error: &Error) -> bool {
+    error.status() == Status::OutOfMemory
+}
+
 /// Whether an operand is on a device that has memory of its own.
 fn is_here(place: Place<'_>) -> bool {
     matches!(place, Place::Buffer(buffer, _) if buffer.host_pointer().is_none())
@@ -133,6 +228,22 @@ pub(crate) fn place_of<'a>(command: &Command<'a>) -> Option<&'a str> {
         _ => None,
     };
     far(command.output.place()).or_else(|| command.inputs.iter().flatten().find_map(|view| far(view.place())))
+}
+
+/// Whether every operand of a command is in host memory, or in memory that the host can address.
+pub(crate) fn are_on_host(command: &Command<'_>) -> bool {
+    let far = |place| match place {
+        Place::Buffer(buffer, _) => buffer.host_pointer().is_none(),
+        Place::Tensor(tensor, _) => tensor.if_on_host().is_none(),
+        _ => false,
+    };
+    !far(command.output.place()) && !command.inputs.iter().flatten().any(|view| far(view.place()))
+}
+
+/// Brings operands to host memory that are tensors on devices.
+pub(crate) fn bring_to_host(inputs: &[Option<View<'_>>]) -> Result<()> {
+    let tensors = inputs.iter().flatten().filter(|view| matches!(view.place(), Place::Tensor(..)));
+    tensors.map(View::host).try_for_each(|first| first.map(|_| ()))
 }
 
 /// A GPU of a context, opened when it is first needed.
@@ -362,7 +473,7 @@ fn find(device: &str, config: &Config, all: &[DeviceInfo]) -> Result<DeviceInfo>
 }
 
 /// Whether a name means a GPU: by backend, number, UUID or a part of its own name, in any case.
-fn means(name: &str, info: &DeviceInfo) -> bool {
+pub(crate) fn means(name: &str, info: &DeviceInfo) -> bool {
     let (backend, number) = info.id.split_once(':').unwrap_or((&info.id, ""));
     if name == backend || name == number || name == info.id {
         return true;

@@ -47,7 +47,7 @@ pub use gpu::Gpu;
 pub use hal::cpu::Packed;
 pub use ops::{Attrs, Axis, Cost, Family, Op, OpInfo, Permutation, Values, reference};
 pub use shape::{MAX_ELEMENTS, MAX_RANK, Shape};
-pub use tensor::{Element, Tensor, layout};
+pub use tensor::{Element, Tensor, TensorCacheUse, layout};
 
 /// The version of this library.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -271,8 +271,8 @@ fn a_gpu_tells_times_and_transfers() {
     let (a, b) = (ones(&[32, 48]), ones(&[48, 16]));
     let packed = gpu.pack(&b, false).unwrap();
     let profile = gpu.profile().unwrap();
-    // Operands travel for a direct call.
-    gpu.matmul(&a, &b).unwrap();
+    // Operands travel for a direct call, and its result when somebody reads it.
+    gpu.matmul(&a, &b).unwrap().host_bytes().unwrap();
     gpu.matmul_packed(&a, &packed, MatmulOptions::default()).unwrap();
     let (x, y) = (gpu.buffer(&[2f32; 256]).unwrap(), gpu.buffer_zeroed(1024).unwrap());
     let (mut stream, meta) = (gpu.stream().unwrap(), meta(&[256]));

@@ -148,19 +148,19 @@ pub unsafe extern "C" fn adead_tensor_bytes(tensor: *const adead_tensor, out: *m
     guard(|| {
         // SAFETY: the caller vouches for the pointers.
         let (tensor, out) = unsafe { (reference(tensor, "tensor")?, Out::new(out, "out")?) };
-        out.write(tensor.0.bytes().len());
+        out.write(tensor.0.byte_len());
         Ok(())
     })
 }
 
 /// The elements, in native byte order, row-major, on a multiple of 64 bytes. They belong to the tensor and its clones
-/// and go with the last of them.
+/// and go with the last of them. Values that are on a GPU only are waited for and brought to host memory, once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_data(tensor: *const adead_tensor, out: *mut *const c_void) -> adead_status {
     guard(|| {
         // SAFETY: the caller vouches for the pointers.
         let (tensor, out) = unsafe { (reference(tensor, "tensor")?, Out::new(out, "out")?) };
-        out.write(tensor.0.bytes().as_ptr().cast());
+        out.write(tensor.0.host_bytes()?.as_ptr().cast());
         Ok(())
     })
 }
@@ -175,16 +175,16 @@ pub unsafe extern "C" fn adead_tensor_read(
     guard(|| {
         // SAFETY: the caller vouches for the pointers.
         let tensor = unsafe { reference(tensor, "tensor") }?;
-        let data = tensor.0.bytes();
-        if bytes != data.len() {
-            fail!(InvalidArgument, "bytes is {bytes}; the tensor has {}", data.len());
+        let own = tensor.0.byte_len();
+        if bytes != own {
+            fail!(InvalidArgument, "bytes is {bytes}; the tensor has {own}");
         }
         if bytes > 0 {
             if dst.is_null() {
                 return Err(crate::pointers::null("dst"));
             }
             // SAFETY: `dst` has `bytes` bytes, and a tensor's contents are nobody's to write.
-            unsafe { dst.cast::<u8>().copy_from_nonoverlapping(data.as_ptr(), bytes) };
+            unsafe { dst.cast::<u8>().copy_from_nonoverlapping(tensor.0.host_bytes()?.as_ptr(), bytes) };
         }
         Ok(())
     })

@@ -131,7 +131,7 @@ fn from_arguments(
 
 /// Puts a tensor into an object of the class.
 fn wrap(env: sys::napi_env, object: sys::napi_value, tensor: Tensor) {
-    let reported = tensor.bytes().len() as i64 + OVERHEAD;
+    let reported = tensor.byte_len() as i64 + OVERHEAD;
     let data: *mut c_void = Box::into_raw(Box::new(Handle { tensor: Some(tensor), reported })).cast();
     let (mut reference, mut total) = (null_mut(), 0);
     // SAFETY: `finalize` is for what `data` is.
@@ -296,25 +296,26 @@ pub fn tensor_length(tensor: Value) -> f64 {
 /// `tensor.byteLength`.
 #[napi(skip_typescript)]
 pub fn tensor_byte_length(tensor: Value) -> f64 {
-    tensor.0.bytes().len() as f64
+    tensor.0.byte_len() as f64
 }
 
 /// `tensor.toArray()`.
 #[napi(skip_typescript)]
 pub fn tensor_to_array(env: Env, tensor: Value) -> napi::Result<Unknown<'static>> {
-    array_of(env, tensor.0.dtype(), tensor.0.bytes())
+    array_of(env, tensor.0.dtype(), guard(env, || tensor.0.host_bytes())?)
 }
 
 /// `tensor.toBytes()`.
 #[napi(skip_typescript)]
 pub fn tensor_to_bytes(env: Env, tensor: Value) -> napi::Result<Unknown<'static>> {
-    bytes_of(env, tensor.0.bytes())
+    bytes_of(env, guard(env, || tensor.0.host_bytes())?)
 }
 
 /// `tensor.view()`.
 #[napi(skip_typescript)]
 pub fn tensor_view(env: Env, tensor: Value) -> napi::Result<Unknown<'static>> {
-    let (pointer, bytes, dtype) = (tensor.0.bytes().as_ptr(), tensor.0.bytes().len(), tensor.0.dtype());
+    let data = guard(env, || tensor.0.host_bytes())?;
+    let (pointer, bytes, dtype) = (data.as_ptr(), data.len(), tensor.0.dtype());
     external(env, pointer.cast_mut(), bytes, Some(dtype), tensor.0)
 }
 

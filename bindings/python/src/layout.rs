@@ -23,8 +23,8 @@ impl PyLayout {
         bytes.resize(elements * size, 0);
         let arranged = detached_copy(data.py(), bytes.len(), || {
             match undo {
-                true => layout.undo_bytes(size, tensor.bytes(), &mut bytes)?,
-                false => layout.apply_bytes(size, tensor.bytes(), &mut bytes)?,
+                true => layout.undo_bytes(size, tensor.host_bytes()?, &mut bytes)?,
+                false => layout.apply_bytes(size, tensor.host_bytes()?, &mut bytes)?,
             }
             Tensor::from_bytes(&bytes, tensor.dtype(), &[elements])
         })?;

@@ -20,7 +20,7 @@ pub struct Bytes(pub Tensor);
 #[pymethods]
 impl Bytes {
     unsafe fn __getbuffer__(slf: Bound<'_, Bytes>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
-        let bytes = slf.get().0.bytes();
+        let bytes = slf.get().0.host_bytes().map_err(crate::errors::Fault::from)?;
         let (start, length) = (bytes.as_ptr().cast_mut().cast(), bytes.len() as isize);
         // SAFETY: the view to fill; the object keeps the bytes.
         match unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, 1, flags) } {

@@ -4,7 +4,7 @@ use crate::buffers::{self, Exported};
 use crate::contents::{dimensions, dtype_named, nested, nested_text};
 use crate::context::default_context;
 use crate::dlpack;
-use crate::errors::{Result, fail, wrong_type};
+use crate::errors::{Result, detached, fail, wrong_type};
 use crate::operations;
 use crate::sharing::Bytes;
 use crate::values::{Operand, is_number, scalar, tensor_of};
@@ -45,6 +45,11 @@ impl PyTensor {
 
     fn meta(&self) -> Meta {
         Meta::new(self.0.dtype(), *self.0.shape())
+    }
+
+    /// Its bytes in host memory. While they come from a device, other threads run.
+    pub fn on_host(&self, py: Python<'_>) -> Result<&[u8]> {
+        if self.0.is_on_host() { Ok(self.0.host_bytes()?) } else { detached(py, || self.0.host_bytes()) }
     }
 
     /// `self ∘ other` or `other ∘ self`; None where the other is nothing that has an operator with tensors.
@@ -148,7 +153,7 @@ impl PyTensor {
     /// Bytes of all elements.
     #[getter]
     fn nbytes(&self) -> usize {
-        self.0.bytes().len()
+        self.0.byte_len()
     }
 
     /// The element type's name: f32, f16, bf16, i32, i64 or u32.
@@ -175,12 +180,13 @@ impl PyTensor {
     }
 
     /// The elements' bytes, row-major, in the machine's order.
-    fn tobytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+    fn tobytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
+        let bytes = self.on_host(py)?;
         // Where there is no room for a copy, an error rather than an abort.
-        PyBytes::new_with(py, self.0.bytes().len(), |room| {
-            room.copy_from_slice(self.0.bytes());
+        Ok(PyBytes::new_with(py, bytes.len(), |room| {
+            room.copy_from_slice(bytes);
             Ok(())
-        })
+        })?)
     }
 
     /// The elements as numbers, in lists within lists; of a scalar the number.
@@ -251,7 +257,7 @@ impl PyTensor {
     unsafe fn __getbuffer__(slf: Bound<'_, PyTensor>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let tensor = slf.get().0.clone();
         // Never dangling: of no elements it is not read.
-        let start = NonNull::from(tensor.bytes()).cast();
+        let start = NonNull::from(slf.get().on_host(slf.py())?).cast();
         let meta = slf.get().meta();
         // SAFETY: the view to fill; the tensor keeps its memory.
         unsafe { buffers::export(slf.into_any(), view, flags, start, &meta, true) }

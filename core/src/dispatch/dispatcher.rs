@@ -7,7 +7,7 @@ use super::cost::{Estimate, Places, Task, place_of, price, transfer};
 use super::explain::Explanation;
 use super::profile::{DeviceProfile, Kind};
 use super::split::Split;
-use crate::command::{Command, Place};
+use crate::command::{Command, Place, View};
 use crate::error::{Result, fail};
 use crate::hal::cpu::DefaultEnvironment;
 use crate::log::log;
@@ -220,19 +220,35 @@ impl AutoDispatcher {
         Explanation::new(self, task, decision, split)
     }
 
-    /// A command as a task, with its operands where they are.
+    /// A command as a task, with its operands where they are. A result that goes to host memory is wanted there, unless an
+    /// operand is on a device only: then it may stay where it is computed, as what it is made of did.
     pub fn task(&self, command: &Command<'_>) -> Task {
         let Command { op, attrs, inputs, output } = command;
-        Task::placed(*op, attrs, inputs, output.meta(), &|i| {
-            let place = match inputs.get(i) {
-                Some(input) => input.as_ref().map(|view| view.place()),
-                None => Some(output.place()),
-            };
-            let Some(Place::Buffer(buffer, _)) = place else { return Places::HOST };
-            let device = self.profiles.iter().position(|profile| profile.id == buffer.device_name());
-            let device = device.filter(|_| buffer.host_pointer().is_none());
-            device.map_or(Places::HOST, |device| place_of(&self.profiles, device))
+        let stays = |view: &View<'_>| matches!(view.place(), Place::Tensor(tensor, _) if tensor.if_on_host().is_none());
+        let stays = inputs.iter().flatten().any(stays);
+        Task::placed(*op, attrs, inputs, output.meta(), &|i| match inputs.get(i) {
+            Some(input) => input.as_ref().map_or(Places::HOST, |view| self.places(view.place())),
+            None if stays && matches!(output.place(), Place::Host(_)) => Places::NOWHERE,
+            None => self.places(output.place()),
         })
+    }
+
+    /// Where an operand is.
+    fn places(&self, place: Place<'_>) -> Places {
+        let of = |id: &str| {
+            let device = self.profiles.iter().position(|profile| profile.id == id);
+            device.map_or(Places::HOST, |device| place_of(&self.profiles, device))
+        };
+        match place {
+            Place::Buffer(buffer, _) if buffer.host_pointer().is_none() => of(buffer.device_name()),
+            Place::Tensor(tensor, _) => {
+                let on_host = tensor.if_on_host().is_some();
+                let mut places = if on_host { Places::HOST } else { Places::NOWHERE };
+                tensor.each_device(&mut |id| places = places.and(of(id)));
+                places
+            }
+            _ => Places::HOST,
+        }
     }
 
     /// Nanoseconds to have bytes that are at `from` at `to` as well.

@@ -127,7 +127,11 @@ impl<'a> Cut<'a> {
     /// The finest cut of an operation, whose operands fit it. `None` if it has no parts, if there is one row or none, or if
     /// an operand is packed or where the host can't address it.
     pub fn of(op: Op, attrs: &Attrs, inputs: &'a [Option<View<'a>>], output: &'a Meta) -> Option<Cut<'a>> {
-        let here = |view: &View<'_>| !matches!(view.place(), Place::Packed(_)) && view.host().is_ok();
+        let here = |view: &View<'_>| match view.place() {
+            Place::Packed(_) => false,
+            Place::Tensor(tensor, _) => tensor.if_on_host().is_some(),
+            _ => view.host().is_ok(),
+        };
         if output.bytes() == 0 || !inputs.iter().flatten().all(here) {
             return None;
         }

@@ -9,7 +9,7 @@ use crate::devices::Opened;
 use crate::dispatch::{AutoDispatcher, Places, Task};
 use crate::error::{Result, fail};
 use crate::hal::cpu::{CpuDevice, DefaultEnvironment};
-use crate::hal::{Buffer, DeviceInfo, Recording};
+use crate::hal::{Buffer, DeviceInfo, Recording, Slice};
 use crate::tensor::Tensor;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -162,8 +162,10 @@ impl Gpu {
         let mut constants = Vec::new();
         for &node in &plan.constants {
             let Source::Constant(tensor) = &plan.graph.nodes[node as usize].source else { continue };
-            let buffer = device.allocate_unset(tensor.bytes().len())?;
-            opened.with(|stream| stream.write(&*buffer, 0, tensor.bytes()))?;
+            // Read from where it is before the stream is locked.
+            let bytes = tensor.host_bytes()?;
+            let buffer = device.allocate_unset(bytes.len())?;
+            opened.with(|stream| stream.write(&*buffer, 0, bytes))?;
             constants.push(buffer);
         }
         let recording = opened.with(|stream| {
@@ -177,26 +179,57 @@ impl Gpu {
         Ok((Gpu { opened: opened.clone(), block, recording, turn: Mutex::new(()) }, plan))
     }
 
-    /// One run: one submission between the inputs' way there and the outputs' way back.
+    /// One run: one submission between the inputs' way there and the outputs' way back. Inputs that are on the device already
+    /// don't travel; if one is there only, the outputs stay there too.
     fn run(&self, plan: &Plan, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
+        let stay = inputs.iter().any(|tensor| tensor.if_on_host().is_none());
+        if stay {
+            let bytes: usize = plan.computed.iter().map(|&node| plan.graph.meta(node).bytes()).sum();
+            let since = self.opened.cache.use_one();
+            self.opened.cache.make_room(&self.opened, bytes as u64, since)?;
+        }
+        let mut sources = Vec::with_capacity(inputs.len());
+        for tensor in inputs {
+            let (root, at) = tensor.root();
+            let copy = root.copy_on(&self.opened);
+            if copy.is_none() {
+                // From another device before this one's stream is locked.
+                tensor.host()?;
+            }
+            sources.push(copy.map(|copy| (copy, at)));
+        }
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = |node: u32| match plan.places[node as usize] {
-            Place::Block(at) => at,
-            _ => 0,
+        let slice = |node: u32| {
+            let offset = if let Place::Block(at) = plan.places[node as usize] { at } else { 0 };
+            Slice { buffer: &*self.block, offset, bytes: plan.graph.meta(node).bytes() }
         };
         self.opened.with(|stream| {
-            for (tensor, &node) in inputs.iter().zip(&plan.graph.inputs) {
-                stream.write(&*self.block, at(node), tensor.bytes())?;
+            for ((source, tensor), &node) in sources.iter().zip(inputs).zip(&plan.graph.inputs) {
+                let to = slice(node);
+                match source {
+                    Some((copy, at)) => stream.copy(Slice { buffer: &**copy, offset: *at, bytes: to.bytes }, to)?,
+                    None => stream.write(to.buffer, to.offset, tensor.host_bytes()?)?,
+                }
             }
             stream.replay(&*self.recording)?;
             let mut outputs = Vec::with_capacity(plan.computed.len());
             for &node in &plan.computed {
-                let meta = plan.graph.meta(node);
+                let (meta, from) = (plan.graph.meta(node), slice(node));
+                if stay {
+                    let memory = self.opened.device.allocate_unset(from.bytes)?;
+                    stream.copy(from, Slice { buffer: &*memory, offset: 0, ..from })?;
+                    outputs.push(Tensor::computed(meta, &self.opened, memory));
+                    continue;
+                }
                 outputs.push(Tensor::filled(meta, |to| {
                     // SAFETY: the new tensor's memory, which nobody else has; it is written before it is read.
-                    let into = unsafe { std::slice::from_raw_parts_mut(to.host()?, meta.bytes()) };
-                    stream.read(&*self.block, at(node), into)
+                    let into = unsafe { std::slice::from_raw_parts_mut(to.host()?, from.bytes) };
+                    stream.read(from.buffer, from.offset, into)
                 })?);
+            }
+            // What only the device can find is this run's error.
+            if stay {
+                stream.synchronize()?;
             }
             Ok(outputs)
         })

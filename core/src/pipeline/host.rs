@@ -43,9 +43,9 @@ impl Values<'_> {
     /// A value's first byte.
     fn pointer(&self, node: u32) -> Result<NonNull<u8>> {
         Ok(match self.plan.places[node as usize] {
-            Place::Input(i) => NonNull::from(self.inputs[i as usize].bytes()).cast(),
+            Place::Input(i) => self.inputs[i as usize].host()?,
             Place::Constant(i) => match &self.plan.graph.nodes[self.plan.constants[i as usize] as usize].source {
-                Source::Constant(tensor) => NonNull::from(tensor.bytes()).cast(),
+                Source::Constant(tensor) => tensor.host()?,
                 _ => fail!(Internal, "a constant of a pipeline is none"),
             },
             Place::Output(i) => self.outputs[i as usize].pointer(),

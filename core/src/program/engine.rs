@@ -154,8 +154,8 @@ fn bind(program: &Program, plan: &Plan<'_>, options: &RunOptions) -> Result<Vec<
         if slot.typed && *tensor.shape() != slot.meta.shape {
             fail!(ShapeMismatch, "the input '{name}' is {}; it must be {}", tensor.shape(), slot.meta.shape);
         }
-        if tensor.bytes().len() != slot.bytes {
-            let bytes = tensor.bytes().len();
+        if tensor.byte_len() != slot.bytes {
+            let bytes = tensor.byte_len();
             fail!(ShapeMismatch, "the input '{name}' has {bytes} bytes; it must have {}", slot.bytes);
         }
     }

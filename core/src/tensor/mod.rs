@@ -1,16 +1,24 @@
 //! Tensors: shaped values that share their storage when cloned.
 
+mod cache;
+mod copies;
 pub mod layout;
 
+pub(crate) use cache::Cache;
+pub use cache::TensorCacheUse;
+
 use crate::command::{Meta, View, ViewMut};
+use crate::devices::Opened;
 use crate::dtype::DType;
 use crate::error::{Result, fail};
+use crate::hal::Buffer;
 use crate::hal::cpu::HostBuffer;
 use crate::shape::{MAX_RANK, Shape};
+use copies::Copies;
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A Rust type that is the element of a dtype.
 ///
@@ -38,7 +46,14 @@ unsafe impl Element for u32 {
     const DTYPE: DType = DType::U32;
 }
 
+/// Tensors in host memory of fewer bytes than this leave no copy on a device: sending them takes as long as looking for one.
+const KEPT: usize = 512;
+
 /// A shaped value. Cloning shares the storage; contents don't change once a tensor is made.
+///
+/// Its values are in host memory, or on devices, or both ([`Tensor::places`]). A [`Context`](crate::Context) leaves the result of
+/// an operation where it was computed, and a copy of each operand where it was needed, so that what works on it next finds it
+/// there. Whoever reads the values on the host brings them there, once. Clones, reshapes and rows share all copies.
 #[derive(Clone)]
 pub struct Tensor(Arc<Value>);
 
@@ -46,18 +61,22 @@ pub struct Tensor(Arc<Value>);
 struct Value {
     meta: Meta,
     storage: Storage,
+    /// On devices: made when first needed, and from the beginning of what was computed there. A part's are its origin's.
+    copies: OnceLock<Arc<Copies>>,
 }
 
 /// Whose memory it is.
 enum Storage {
     Own(HostBuffer),
     Of(Origin),
+    /// On a device; in host memory once it was read.
+    Far,
 }
 
 /// Memory that is not the tensor's own.
 enum Origin {
-    /// That of the tensor that it is a reshape of; never itself a reshape.
-    Tensor(Tensor),
+    /// That of another tensor, from a byte on; never itself such a part.
+    Tensor(Tensor, usize),
     /// Somebody else's.
     Foreign(Box<Foreign>),
 }
@@ -108,7 +127,7 @@ impl Tensor {
     pub(crate) fn filled(meta: &Meta, fill: impl FnOnce(ViewMut<'_>) -> Result<()>) -> Result<Tensor> {
         let tensor = Tensor::own(meta, HostBuffer::uninitialised(meta.bytes())?);
         // SAFETY: the buffer holds meta.bytes() aligned bytes, and nobody else has the tensor yet.
-        fill(unsafe { ViewMut::from_raw(tensor.pointer(), &tensor.0.meta) })?;
+        fill(unsafe { ViewMut::from_raw(tensor.host()?, &tensor.0.meta) })?;
         Ok(tensor)
     }
 
@@ -120,14 +139,113 @@ impl Tensor {
         Tensor::own(meta, data)
     }
 
-    /// Its first element.
+    /// A value that was computed in a device's memory.
+    pub(crate) fn computed(meta: &Meta, opened: &Arc<Opened>, memory: Arc<dyn Buffer>) -> Tensor {
+        let tensor = Tensor::place(meta, Storage::Far);
+        let copies = tensor.0.copies.get_or_init(|| Copies::new(meta.bytes(), false));
+        copies.put(opened, memory);
+        tensor
+    }
+
+    /// The tensor whose copies it shares, and where in it it begins.
     #[inline]
-    fn pointer(&self) -> NonNull<u8> {
+    pub(crate) fn root(&self) -> (&Tensor, usize) {
         match &self.0.storage {
-            Storage::Own(buffer) => buffer.pointer(),
-            Storage::Of(Origin::Tensor(origin)) => origin.pointer(),
-            Storage::Of(Origin::Foreign(foreign)) => foreign.start,
+            Storage::Of(Origin::Tensor(origin, at)) => (origin, *at),
+            _ => (self, 0),
         }
+    }
+
+    /// The first byte of a root's own memory, if it has any.
+    #[inline]
+    fn own_memory(&self) -> Option<NonNull<u8>> {
+        match &self.0.storage {
+            Storage::Own(buffer) => Some(buffer.pointer()),
+            Storage::Of(Origin::Foreign(foreign)) => Some(foreign.start),
+            _ => None,
+        }
+    }
+
+    /// Its first byte in host memory, if its values are there.
+    pub(crate) fn if_on_host(&self) -> Option<NonNull<u8>> {
+        let (root, at) = self.root();
+        match root.own_memory() {
+            None if !root.0.copies.get()?.are_on_host() => None,
+            // SAFETY: a part begins inside its origin.
+            Some(own) => Some(unsafe { own.add(at) }),
+            None => self.host().ok(),
+        }
+    }
+
+    /// Its first byte in host memory, where its values are brought if they are on devices only.
+    #[inline]
+    pub(crate) fn host(&self) -> Result<NonNull<u8>> {
+        let (root, at) = self.root();
+        let first = match root.own_memory() {
+            Some(own) => own,
+            None => root.fetched()?,
+        };
+        // SAFETY: a part begins inside its origin.
+        Ok(unsafe { first.add(at) })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fetched(&self) -> Result<NonNull<u8>> {
+        match self.0.copies.get() {
+            Some(copies) => copies.fetch(),
+            None => fail!(Internal, "a tensor's values are nowhere"),
+        }
+    }
+
+    /// The copies of a root.
+    fn copies(&self) -> &Arc<Copies> {
+        self.0.copies.get_or_init(|| Copies::new(self.byte_len(), true))
+    }
+
+    /// The copy that an opened device has of a root.
+    pub(crate) fn copy_on(&self, opened: &Opened) -> Option<Arc<dyn Buffer>> {
+        self.0.copies.get()?.on(opened)
+    }
+
+    /// Keeps a copy of all of a root.
+    pub(crate) fn keep_copy(&self, opened: &Arc<Opened>, memory: &Arc<dyn Buffer>) {
+        // A processor's is host memory.
+        if memory.host_pointer().is_none() {
+            self.copies().put(opened, memory.clone());
+        }
+    }
+
+    /// The ids of the devices that have its values.
+    pub(crate) fn each_device(&self, each: &mut dyn FnMut(&str)) {
+        if let Some(copies) = self.root().0.0.copies.get() {
+            copies.devices(each);
+        }
+    }
+
+    /// Whether its values are in host memory, where reading them waits for nothing.
+    pub fn is_on_host(&self) -> bool {
+        self.if_on_host().is_some()
+    }
+
+    /// Where its values are: `cpu` for host memory, and ids of devices.
+    pub fn places(&self) -> Vec<String> {
+        let mut places = Vec::new();
+        if self.is_on_host() {
+            places.push("cpu".into());
+        }
+        self.each_device(&mut |id| places.push(id.into()));
+        places
+    }
+
+    /// Starts to bring its values to host memory, where they are on devices only, and doesn't wait for them: reading them does.
+    /// Errors are the device's.
+    pub fn to_cpu(&self) -> Result<Tensor> {
+        match self.root().0.0.copies.get() {
+            Some(copies) => copies.come()?,
+            None => {}
+        }
+        Ok(self.clone())
     }
 
     /// Made where it stays, so that its description is moved once.
@@ -135,9 +253,10 @@ impl Tensor {
     fn place(meta: &Meta, storage: Storage) -> Tensor {
         let value = Arc::<Value>::new_uninit();
         let place = Arc::as_ptr(&value).cast::<Value>().cast_mut();
-        // SAFETY: the memory of a Value that nobody else has; both fields are written.
+        // SAFETY: the memory of a Value that nobody else has; all fields are written.
         unsafe {
             (&raw mut (*place).storage).write(storage);
+            (&raw mut (*place).copies).write(OnceLock::new());
             (*(&raw mut (*place).meta).cast::<MaybeUninit<Meta>>()).write(Meta::scalar()).assign(meta);
             Tensor(value.assume_init())
         }
@@ -160,11 +279,7 @@ impl Tensor {
                 shape.elements()
             );
         }
-        let origin = match &self.0.storage {
-            Storage::Of(Origin::Tensor(origin)) => origin,
-            _ => self,
-        };
-        Ok(Tensor::place(&Meta::new(self.dtype(), shape), Storage::Of(Origin::Tensor(origin.clone()))))
+        Ok(self.part(&Meta::new(self.dtype(), shape), 0))
     }
 
     /// `count` entries of the first axis from `first` on, without a copy. `shape_mismatch` for a scalar, `invalid_argument`
@@ -179,9 +294,14 @@ impl Tensor {
         }
         let all = std::mem::replace(rows, count);
         let meta = Meta::new(self.dtype(), Shape::new(dims)?);
-        let skipped = self.0.meta.bytes().checked_div(all).unwrap_or(0) * first;
-        // SAFETY: `skipped` bytes and those of `count` rows are inside the tensor, which is kept and never written.
-        unsafe { Tensor::foreign(self.pointer().add(skipped), &meta, Box::new(self.clone())) }
+        let skipped = self.byte_len().checked_div(all).unwrap_or(0) * first;
+        Ok(self.part(&meta, skipped))
+    }
+
+    /// What `meta` says, which is inside it, from a byte on.
+    fn part(&self, meta: &Meta, skipped: usize) -> Tensor {
+        let (root, at) = self.root();
+        Tensor::place(meta, Storage::Of(Origin::Tensor(root.clone(), at + skipped)))
     }
 
     /// A tensor in somebody else's memory, without a copy; `owner` is dropped with the last of its clones.
@@ -224,19 +344,37 @@ impl Tensor {
         self.len() == 0
     }
 
-    /// The elements' bytes, native endian, row-major.
-    pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the buffer holds that many bytes, all written when the tensor was made.
-        unsafe { std::slice::from_raw_parts(self.pointer().as_ptr(), self.0.meta.bytes()) }
+    /// How many bytes its elements have.
+    pub fn byte_len(&self) -> usize {
+        self.0.meta.bytes()
     }
 
-    /// The elements; `dtype_mismatch` if they are not of this type.
+    /// The elements' bytes, native endian, row-major; brought to host memory if they are on devices only.
+    ///
+    /// # Panics
+    /// Where that fails, as the device was lost or there is no memory: [`Tensor::host_bytes`] returns the error.
+    pub fn bytes(&self) -> &[u8] {
+        match self.host_bytes() {
+            Ok(bytes) => bytes,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// [`Tensor::bytes`], with the device's error where they can't be had.
+    pub fn host_bytes(&self) -> Result<&[u8]> {
+        // SAFETY: there are that many bytes, all written when the tensor was made or its values came from a device, and not
+        // moved before it is dropped.
+        Ok(unsafe { std::slice::from_raw_parts(self.host()?.as_ptr(), self.byte_len()) })
+    }
+
+    /// The elements; `dtype_mismatch` if they are not of this type. They are brought to host memory if they are on devices only,
+    /// with the device's error where that fails.
     pub fn as_slice<T: Element>(&self) -> Result<&[T]> {
         if self.0.meta.dtype != T::DTYPE {
             fail!(DtypeMismatch, "the tensor is {}, not {}", self.0.meta.dtype, T::DTYPE);
         }
-        // SAFETY: aligned, of this type, and written when the tensor was made.
-        Ok(unsafe { std::slice::from_raw_parts(self.pointer().as_ptr().cast(), self.len()) })
+        // SAFETY: aligned, of this type, and otherwise as in `host_bytes`.
+        Ok(unsafe { std::slice::from_raw_parts(self.host()?.as_ptr().cast(), self.len()) })
     }
 
     /// The elements, copied; `dtype_mismatch` if they are not of this type.
@@ -247,15 +385,20 @@ impl Tensor {
     /// It as an operand.
     #[inline]
     pub fn view(&self) -> View<'_> {
-        // SAFETY: aligned, long enough and never written while the tensor is there.
-        unsafe { View::from_raw(self.pointer(), &self.0.meta) }
+        let (root, at) = self.root();
+        match root.own_memory() {
+            // SAFETY: aligned, long enough and never written while the tensor is there; a part begins inside its origin.
+            Some(own) if root.byte_len() < KEPT => unsafe { View::from_raw(own.add(at), &self.0.meta) },
+            _ => View::tensor(root, at, &self.0.meta),
+        }
     }
 }
 
 impl fmt::Debug for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Tensor({:?}", self.0.meta)?;
-        if let Ok(values) = self.as_slice::<f32>() {
+        // Showing it moves nothing.
+        if let (Some(_), Ok(values)) = (self.if_on_host(), self.as_slice::<f32>()) {
             let shown = &values[..values.len().min(8)];
             write!(f, ", {shown:?}{}", if values.len() > shown.len() { " …" } else { "" })?;
         }

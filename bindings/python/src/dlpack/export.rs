@@ -148,11 +148,11 @@ fn export_host<'py>(
         ));
     }
     let tensor = match copy {
-        true => Tensor::from_bytes(tensor.bytes(), tensor.dtype(), tensor.dims())?,
+        true => Tensor::from_bytes(tensor.host_bytes()?, tensor.dtype(), tensor.dims())?,
         false => tensor,
     };
     let meta = Meta::new(tensor.dtype(), *tensor.shape());
-    let address = tensor.bytes().as_ptr().cast_mut().cast();
+    let address = tensor.host_bytes()?.as_ptr().cast_mut().cast();
     let (device, flags) = (Device { kind: CPU.0, number: CPU.1 }, if copy || alone { IS_COPIED } else { READ_ONLY });
     capsule(py, address, device, &meta, Box::new(tensor), versioned, flags)
 }

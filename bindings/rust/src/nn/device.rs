@@ -73,7 +73,7 @@ impl Device {
         let meta = *tensor.view().meta();
         match &self.0.place {
             Place::Host { .. } => Ok(Array::new(self, Block::of(tensor), meta)),
-            Place::Gpu(_) => self.upload(tensor.bytes(), meta),
+            Place::Gpu(_) => self.upload(tensor.host_bytes()?, meta),
         }
     }
 

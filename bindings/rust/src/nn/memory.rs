@@ -20,7 +20,7 @@ pub(super) enum Memory {
 impl Memory {
     fn size(&self) -> usize {
         match self {
-            Memory::Host(tensor) => tensor.bytes().len(),
+            Memory::Host(tensor) => tensor.byte_len(),
             Memory::Gpu(buffer) => buffer.size(),
         }
     }

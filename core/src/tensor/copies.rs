@@ -1,0 +1,157 @@
+//! The copies of a tensor's values on devices.
+//!
+//! A tensor's values never change, so every copy is valid for as long as it is there. What is kept track of is where copies are:
+//! in host memory, on which devices; values that were computed on a device are in host memory once somebody has read them there.
+
+use crate::devices::Opened;
+use crate::error::{Result, fail};
+use crate::hal::cpu::HostBuffer;
+use crate::hal::{Buffer, Download, Slice};
+use crate::log::log;
+use crate::profile::{Activity, Reason, Watch, What};
+use std::ptr::NonNull;
+use std::slice;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Where a tensor's values are besides the tensor's own memory.
+pub(crate) struct Copies {
+    bytes: usize,
+    /// Whether the tensor has them in memory of its own.
+    own: bool,
+    /// The values in host memory, if they come from a device and were read.
+    fetched: OnceLock<HostBuffer>,
+    there: Mutex<Vec<There>>,
+    /// The values on their way to host memory.
+    coming: Mutex<Option<Box<dyn Download>>>,
+}
+
+/// A copy on a device.
+struct There {
+    opened: Arc<Opened>,
+    memory: Arc<dyn Buffer>,
+    /// When it was used last, in the device's count of uses.
+    used: u64,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Copies {
+    /// No copies of so many bytes, which the tensor has in host memory of its `own`, or has not.
+    pub fn new(bytes: usize, own: bool) -> Arc<Copies> {
+        let (fetched, there, coming) = Default::default();
+        Arc::new(Copies { bytes, own, fetched, there, coming })
+    }
+
+    /// Whether they are in host memory.
+    pub fn are_on_host(&self) -> bool {
+        self.own || self.fetched.get().is_some()
+    }
+
+    /// The ids of the devices that have a copy.
+    pub fn devices(&self, each: &mut dyn FnMut(&str)) {
+        lock(&self.there).iter().for_each(|copy| each(&copy.opened.device.info().id));
+    }
+
+    /// The copy on an opened device, which is used now.
+    pub fn on(&self, opened: &Opened) -> Option<Arc<dyn Buffer>> {
+        let used = opened.cache.use_one();
+        let mut there = lock(&self.there);
+        let copy = there.iter_mut().find(|copy| std::ptr::eq(&*copy.opened, opened))?;
+        copy.used = used;
+        Some(copy.memory.clone())
+    }
+
+    /// When the copy on an opened device was used last.
+    pub fn used(&self, opened: &Opened) -> Option<u64> {
+        lock(&self.there).iter().find(|copy| std::ptr::eq(&*copy.opened, opened)).map(|copy| copy.used)
+    }
+
+    /// Keeps a copy on an opened device, unless there is one.
+    pub fn put(self: &Arc<Copies>, opened: &Arc<Opened>, memory: Arc<dyn Buffer>) {
+        let used = opened.cache.use_one();
+        {
+            let mut there = lock(&self.there);
+            if there.iter().any(|copy| Arc::ptr_eq(&copy.opened, opened)) {
+                return;
+            }
+            there.push(There { opened: opened.clone(), memory, used });
+        }
+        opened.cache.enter(self, self.bytes);
+    }
+
+    /// Gives up the copy on an opened device; values that are nowhere else come to the host first. Whether there was one.
+    pub fn leave(&self, opened: &Opened) -> Result<bool> {
+        if !self.are_on_host() {
+            self.fetch()?;
+        }
+        let left = {
+            let mut there = lock(&self.there);
+            let at = there.iter().position(|copy| std::ptr::eq(&*copy.opened, opened));
+            at.map(|at| there.swap_remove(at))
+        };
+        if left.is_some() {
+            opened.cache.left(self.bytes, true);
+        }
+        Ok(left.is_some())
+    }
+
+    /// Any of the copies on devices.
+    fn any(&self) -> Option<(Arc<Opened>, Arc<dyn Buffer>)> {
+        lock(&self.there).first().map(|copy| (copy.opened.clone(), copy.memory.clone()))
+    }
+
+    /// Starts the way to host memory, if they are only on devices. Doesn't wait.
+    pub fn come(&self) -> Result<()> {
+        let mut coming = lock(&self.coming);
+        let Some((opened, memory)) = self.any().filter(|_| coming.is_none() && !self.are_on_host()) else {
+            return Ok(());
+        };
+        let what = || What::bytes(Activity::Download, self.bytes, "tensor", Reason::Operands);
+        let part = Slice { buffer: &*memory, offset: 0, bytes: self.bytes };
+        *coming = Some(opened.with(|stream| {
+            let mut watch = Watch::begin(&opened, 0, stream);
+            let download = stream.download(part)?;
+            watch.step(stream, &what);
+            Ok(download)
+        })?);
+        Ok(())
+    }
+
+    /// The values in host memory that is not the tensor's own, brought there where they are not yet.
+    pub fn fetch(&self) -> Result<NonNull<u8>> {
+        if let Some(fetched) = self.fetched.get() {
+            return Ok(fetched.pointer());
+        }
+        let coming = lock(&self.coming).take();
+        let Some((opened, memory)) = self.any() else {
+            // Another thread has read them, and given up the copy.
+            return match self.fetched.get() {
+                Some(fetched) => Ok(fetched.pointer()),
+                None => fail!(Internal, "a tensor's values are nowhere"),
+            };
+        };
+        let host = HostBuffer::uninitialised(self.bytes)?;
+        // SAFETY: the new memory, which nobody else has; it is written before it is read.
+        let into = unsafe { slice::from_raw_parts_mut(host.pointer().as_ptr(), self.bytes) };
+        match coming {
+            Some(download) => download.take(into)?,
+            None => {
+                log!(Trace, "tensors", "{} bytes are read from {}", self.bytes, opened.device.info().id);
+                let what = || What::bytes(Activity::Download, self.bytes, "tensor", Reason::Operands);
+                opened.watched(&what, |stream| stream.read(&*memory, 0, into))?;
+            }
+        }
+        // Another thread may have been first, with the same values.
+        Ok(self.fetched.get_or_init(|| host).pointer())
+    }
+}
+
+impl Drop for Copies {
+    fn drop(&mut self) {
+        for copy in lock(&self.there).drain(..) {
+            copy.opened.cache.left(self.bytes, false);
+        }
+    }
+}
