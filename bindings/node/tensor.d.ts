@@ -43,6 +43,13 @@ export class Tensor {
    * transferred to a worker.
    */
   view<D extends DType = 'f32'>(): ArrayOf<D>
+  /** Where its values are: `'cpu'` for host memory, and ids of devices. `Context.to` brings them there. */
+  readonly places: string[]
+  /**
+   * Starts to bring its values to host memory, where they are on devices only; reading them waits. What `view` was called of has
+   * its only copy there.
+   */
+  toCpu(): Tensor
   /** The same values in another shape of as many elements, without a copy. */
   reshape(dims: readonly number[]): Tensor
   /** Its dtype, shape and first elements. */

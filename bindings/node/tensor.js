@@ -26,6 +26,12 @@ module.exports = (native) => {
     view() {
       return native.tensorView(this)
     },
+    get places() {
+      return native.tensorPlaces(this)
+    },
+    toCpu() {
+      return native.tensorToCpu(this)
+    },
     reshape(dims) {
       return native.tensorReshape(this, dims)
     },

@@ -75,6 +75,8 @@ using Estimate = adead_estimate;
 
 /// How the cache of executed pipelines was used: entries, most, hits, misses.
 using CacheUse = adead_cache_use;
+/// What tensors keep on a device: budget and used in bytes; tensors, hits, misses, evictions.
+using TensorCacheUse = adead_tensor_cache_use;
 
 /// A choice of a device with its reason and what every device would take.
 struct Explanation {
@@ -192,6 +194,26 @@ class Context : public Operations {
     auto out = detail::sized<adead_cache_use>();
     adead_status status = adead_chain_cache(get(), &out);
     return detail::done(status, out);
+  }
+
+  // --- where tensors are ---
+
+  /// Puts a copy of a tensor's values on one of the context's devices, by its name; returns when they may be on their way. "cpu" is
+  /// Tensor::to_cpu(). Operations find them there, and leave their results where they compute.
+  Returned<void> to(const Tensor &tensor, const char *device) const {
+    return detail::done(adead_tensor_to(get(), tensor.get(), device));
+  }
+
+  /// What tensors keep on the device of that index: nothing on the CPU.
+  Returned<TensorCacheUse> tensor_cache(std::size_t index) const {
+    auto out = detail::sized<adead_tensor_cache_use>();
+    adead_status status = adead_context_tensor_cache(get(), index, &out);
+    return detail::done(status, out);
+  }
+
+  /// The most bytes that tensors may keep on each GPU. Those that were not used for longest leave; no value is lost.
+  Returned<void> set_tensor_cache(std::uint64_t bytes) const {
+    return detail::done(adead_context_set_tensor_cache(get(), bytes));
   }
 
   // --- which device ---

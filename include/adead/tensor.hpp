@@ -121,6 +121,16 @@ class Tensor {
     return detail::done(status, Tensor(out, context_));
   }
 
+  /// Starts to bring the values to host memory, where they are on devices only; reading them waits. Context::to() is the way there.
+  Returned<void> to_cpu() const { return detail::done(adead_tensor_to(context_.get(), get(), "cpu")); }
+
+  /// Whether the values are in host memory ("cpu") or on the device of that id.
+  Returned<bool> is_on(const char *device) const {
+    std::int32_t out = 0;
+    adead_status status = adead_tensor_is_on(get(), device, &out);
+    return detail::done(status, out != 0);
+  }
+
   /// What the C interface takes.
   adead_tensor *get() const noexcept { return handle_.get(); }
   /// Gives the handle to the caller, who destroys it.

@@ -5,8 +5,8 @@ use crate::hardware::adead_contract_level;
 use crate::pointers::{Growing, Out, fail, fixed, reference, report};
 use crate::status::{adead_status, guard, guard_destroy};
 use adead_c_support::context::{adead_context_options, open};
-use adead_core::Context;
 use adead_core::hal::DeviceInfo;
+use adead_core::{Context, Result, TensorCacheUse};
 use std::ffi::c_char;
 
 /// Opened devices. Threads may share one.
@@ -93,8 +93,66 @@ pub unsafe extern "C" fn adead_context_destroy(context: *mut adead_context) {
     guard_destroy(context);
 }
 
+/// What tensors keep on a device. The caller sets `struct_size`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct adead_tensor_cache_use {
+    /// `sizeof(adead_tensor_cache_use)`.
+    pub struct_size: usize,
+    /// The most bytes that tensors keep there.
+    pub budget: u64,
+    /// Bytes that they keep; more than the budget only where one operation needs them.
+    pub used: u64,
+    /// How many tensors do.
+    pub tensors: u64,
+    /// How often an operand of an operation was there.
+    pub hits: u64,
+    /// How often one had to be moved there.
+    pub misses: u64,
+    /// How often one had to leave for others.
+    pub evictions: u64,
+}
+
+// SAFETY: as asked.
+unsafe impl Growing for adead_tensor_cache_use {
+    const NAME: &'static str = "adead_tensor_cache_use";
+    const FIRST_SIZE: usize = 56;
+}
+
+/// What tensors keep on the device of that index; nothing on the CPU and on a GPU that was not used yet. The caller sets
+/// `out->struct_size`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_context_tensor_cache(
+    context: *const adead_context,
+    index: usize,
+    out: *mut adead_tensor_cache_use,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        unsafe {
+            let context = &reference(context, "context")?.0;
+            report(out, "out", |struct_size| {
+                let device = device_at(&context.devices(), index)?.id.clone();
+                let kept = context.tensor_cache().into_iter().find(|kept| kept.device == device).unwrap_or_default();
+                let TensorCacheUse { budget, used, tensors, hits, misses, evictions, .. } = kept;
+                Ok(adead_tensor_cache_use { struct_size, budget, used, tensors, hits, misses, evictions })
+            })
+        }
+    })
+}
+
+/// The most bytes that tensors may keep on each of the context's GPUs; half of its memory where this was not called. Those that
+/// were not used for longest leave, now and when others come; no value is lost.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_context_set_tensor_cache(context: *const adead_context, bytes: u64) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointer.
+        unsafe { reference(context, "context") }?.0.set_tensor_cache(bytes)
+    })
+}
+
 /// Gives back what the context keeps for its next work: scratch memory goes to the system, worker threads finish what
-/// they have begun and end. The next call takes both anew. May be called while other threads compute.
+/// they have begun and end, copies on GPUs of tensors that are in host memory too go. The next call takes them anew. May be called while other threads compute.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_context_trim(context: *const adead_context) -> adead_status {
     guard(|| {
@@ -141,10 +199,14 @@ pub unsafe extern "C" fn adead_context_device_at(
         // SAFETY: the caller vouches for the pointers.
         unsafe {
             let devices = reference(context, "context")?.0.devices();
-            report(out, "out", |struct_size| match devices.get(index) {
-                Some(info) => Ok(device_info(struct_size, info)),
-                None => fail!(InvalidArgument, "index is {index}; the context has {} devices", devices.len()),
-            })
+            report(out, "out", |struct_size| Ok(device_info(struct_size, device_at(&devices, index)?)))
         }
     })
+}
+
+fn device_at(devices: &[DeviceInfo], index: usize) -> Result<&DeviceInfo> {
+    match devices.get(index) {
+        Some(info) => Ok(info),
+        None => fail!(InvalidArgument, "index is {index}; the context has {} devices", devices.len()),
+    }
 }

@@ -1,6 +1,7 @@
 //! Tensors: shaped values that share their storage when cloned.
 
-use crate::pointers::{Out, array, dimensions, fail, reference};
+use crate::context::adead_context;
+use crate::pointers::{Out, array, dimensions, fail, reference, text};
 use crate::status::{Names, adead_status, guard, guard_destroy};
 use adead_core::{DType, Result, Tensor};
 use std::ffi::{c_char, c_void};
@@ -161,6 +162,41 @@ pub unsafe extern "C" fn adead_tensor_data(tensor: *const adead_tensor, out: *mu
         // SAFETY: the caller vouches for the pointers.
         let (tensor, out) = unsafe { (reference(tensor, "tensor")?, Out::new(out, "out")?) };
         out.write(tensor.0.host_bytes()?.as_ptr().cast());
+        Ok(())
+    })
+}
+
+/// Puts a copy of a tensor's values on one of the context's devices, by its name as `adead_context_open` takes it, and returns
+/// when they may be on their way; `"cpu"` starts their way to host memory instead. Clones, reshapes and rows share copies;
+/// operations find them there, and leave their results where they compute. `invalid_argument` for a device that the context
+/// has not.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_to(
+    context: *const adead_context,
+    tensor: *const adead_tensor,
+    device: *const c_char,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (context, tensor, device) =
+            unsafe { (reference(context, "context")?, reference(tensor, "tensor")?, text(device, "device")?) };
+        context.0.to(&tensor.0, device)?;
+        Ok(())
+    })
+}
+
+/// Whether a tensor's values are in host memory (`"cpu"`) or on the device of that id.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_is_on(
+    tensor: *const adead_tensor,
+    device: *const c_char,
+    out: *mut i32,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (tensor, device, out) =
+            unsafe { (reference(tensor, "tensor")?, text(device, "device")?, Out::new(out, "out")?) };
+        out.write(tensor.0.places().iter().any(|place| place == device).into());
         Ok(())
     })
 }

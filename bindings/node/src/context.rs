@@ -8,7 +8,7 @@ use crate::packed::Packed;
 use crate::pipeline::{Pipeline, PipelineCache};
 use crate::run::{by_name, forget_contexts, optional_signal};
 use crate::task::{Job, promise, promise_with};
-use crate::tensor::Value;
+use crate::tensor::{TensorCache, Value};
 use adead::config::Config;
 use adead::dispatch::Family;
 use adead::{Gpu, Result};
@@ -231,6 +231,27 @@ impl Context {
     #[napi]
     pub fn pipeline_cache(&self) -> PipelineCache {
         self.inner.pipeline_cache().into()
+    }
+
+    /// A copy of a tensor's values on one of its devices, by its name; it shares them with the one that was given. Returns when
+    /// they may be on their way. Operations find them there, and leave their results where they compute. "cpu" is
+    /// `tensor.toCpu()`.
+    #[napi(ts_args_type = "tensor: Tensor, device: string", ts_return_type = "Tensor")]
+    pub fn to(&self, env: Env, tensor: Value, device: Text) -> napi::Result<Value> {
+        guard(env, || Ok(Value(self.inner.to(&tensor.0, &device)?)))
+    }
+
+    /// What tensors keep on each GPU that was used so far.
+    #[napi]
+    pub fn tensor_cache(&self) -> Vec<TensorCache> {
+        self.inner.tensor_cache().into_iter().map(TensorCache::from).collect()
+    }
+
+    /// The most bytes that tensors may keep on each of its GPUs; half of its memory where this was not called. Those that were not
+    /// used for longest leave, now and when others come; no value is lost.
+    #[napi(ts_args_type = "bytes: number")]
+    pub fn set_tensor_cache(&self, env: Env, bytes: Size) -> napi::Result<()> {
+        guard(env, || self.inner.set_tensor_cache(bytes.0 as u64))
     }
 
     /// Packs a matrix that is multiplied with many times, as b of `matmulPacked`: `[K, N]`, or with `transB` `[N, K]`.

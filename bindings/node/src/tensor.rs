@@ -6,7 +6,7 @@
 use crate::args::{Dims, Text, named};
 use crate::array::{Array, array_of, bytes_of, external};
 use crate::error::{caught, guard, refused, value};
-use adead::{DType, Result, Tensor};
+use adead::{DType, Result, Tensor, TensorCacheUse};
 use napi::bindgen_prelude::{FromNapiValue, JsObjectValue, Object, ToNapiValue, Unknown};
 use napi::{Env, check_status, sys};
 use napi_derive::napi;
@@ -275,6 +275,51 @@ pub fn tensor_reshape(env: Env, tensor: Value, dims: Dims) -> napi::Result<Value
     guard(env, || Ok(Value(tensor.0.reshape(&dims)?)))
 }
 
+/// What tensors keep on a device.
+#[napi(object)]
+pub struct TensorCache {
+    /// The device's id.
+    pub device: String,
+    /// The most bytes that tensors keep there.
+    pub budget: f64,
+    /// Bytes that they keep; more than the budget only where one operation needs them.
+    pub used: f64,
+    /// How many tensors do.
+    pub tensors: f64,
+    /// How often an operand of an operation was there.
+    pub hits: f64,
+    /// How often one had to be moved there.
+    pub misses: f64,
+    /// How often one had to leave for others.
+    pub evictions: f64,
+}
+
+impl From<TensorCacheUse> for TensorCache {
+    fn from(kept: TensorCacheUse) -> TensorCache {
+        TensorCache {
+            device: kept.device,
+            budget: kept.budget as f64,
+            used: kept.used as f64,
+            tensors: kept.tensors as f64,
+            hits: kept.hits as f64,
+            misses: kept.misses as f64,
+            evictions: kept.evictions as f64,
+        }
+    }
+}
+
+/// `tensor.toCpu()`.
+#[napi(skip_typescript)]
+pub fn tensor_to_cpu(env: Env, tensor: Value) -> napi::Result<Value> {
+    guard(env, || Ok(Value(tensor.0.to_cpu()?)))
+}
+
+/// `tensor.places`.
+#[napi(skip_typescript)]
+pub fn tensor_places(tensor: Value) -> Vec<String> {
+    tensor.0.places()
+}
+
 /// `tensor.dtype`.
 #[napi(skip_typescript)]
 pub fn tensor_dtype(tensor: Value) -> &'static str {
@@ -314,7 +359,8 @@ pub fn tensor_to_bytes(env: Env, tensor: Value) -> napi::Result<Unknown<'static>
 /// `tensor.view()`.
 #[napi(skip_typescript)]
 pub fn tensor_view(env: Env, tensor: Value) -> napi::Result<Unknown<'static>> {
-    let data = guard(env, || tensor.0.host_bytes())?;
+    // Whoever writes to it writes to all that there is.
+    let data = guard(env, || tensor.0.stay_on_host().and_then(|()| tensor.0.host_bytes()))?;
     let (pointer, bytes, dtype) = (data.as_ptr(), data.len(), tensor.0.dtype());
     external(env, pointer.cast_mut(), bytes, Some(dtype), tensor.0)
 }

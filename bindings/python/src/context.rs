@@ -18,7 +18,7 @@ use crate::values::{Operand, PyPacked};
 use adead::device::Isa;
 use adead::dispatch::Family;
 use adead::gpu::{Kernel, PipelineOptions, Priority};
-use adead::{Attrs, Context, ContextOptions, Gpu, Meta, Op, Shape};
+use adead::{Attrs, Context, ContextOptions, Gpu, Meta, Op, Shape, TensorCacheUse};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 use std::path::PathBuf;
@@ -156,6 +156,29 @@ impl PyContext {
     /// How the cache of what `Pipeline.execute` compiled was used: its entries, the most that it holds, hits and misses.
     fn pipeline_cache<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
         cache_use(py, &self.inner)
+    }
+
+    /// What tensors keep on each GPU that was used so far: a dict for each with its `device`, `budget` and `used` in bytes, and
+    /// how many `tensors`, `hits`, `misses` and `evictions` there were.
+    fn tensor_cache<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyDict>>> {
+        let mut all = Vec::new();
+        for kept in self.inner.tensor_cache() {
+            let TensorCacheUse { device, budget, used, tensors, hits, misses, evictions } = kept;
+            let dict = PyDict::new(py);
+            dict.set_item("device", device)?;
+            let names = ["budget", "used", "tensors", "hits", "misses", "evictions"];
+            for (name, value) in names.into_iter().zip([budget, used, tensors, hits, misses, evictions]) {
+                dict.set_item(name, value)?;
+            }
+            all.push(dict);
+        }
+        Ok(all)
+    }
+
+    /// The most bytes that tensors may keep on each of its GPUs; half of its memory where this was not called. Those that were
+    /// not used for longest leave, now and when others come; no value is lost.
+    fn set_tensor_cache(&self, py: Python<'_>, bytes: u64) -> Result<()> {
+        detached(py, || self.inner.set_tensor_cache(bytes))
     }
 
     /// Begins to record what it and its streams do, in every thread: an `adead.Profile`, for a `with` block. `records` is how

@@ -2,7 +2,7 @@
 
 use crate::buffers::{self, Exported};
 use crate::contents::{dimensions, dtype_named, nested, nested_text};
-use crate::context::default_context;
+use crate::context::{PyContext, default_context};
 use crate::dlpack;
 use crate::errors::{Result, detached, fail, wrong_type};
 use crate::operations;
@@ -179,6 +179,25 @@ impl PyTensor {
         Ok(PyTensor(self.0.reshape(&dims)?))
     }
 
+    /// A copy of the values on a device of the default context, or of `ctx`, by its name; returns when they may be on their way.
+    /// Clones and reshapes share it, operations find it, and leave their results where they compute. "cpu" is `to_cpu()`.
+    #[pyo3(signature = (device, *, ctx=None))]
+    fn to(&self, py: Python<'_>, device: &str, ctx: Option<&PyContext>) -> Result<PyTensor> {
+        let ctx = ctx.map_or_else(|| default_context(py), Ok)?;
+        Ok(PyTensor(detached(py, || ctx.inner.to(&self.0, device))?))
+    }
+
+    /// Starts to bring the values to host memory, where they are on devices only; reading them waits.
+    fn to_cpu(&self, py: Python<'_>) -> Result<PyTensor> {
+        Ok(PyTensor(detached(py, || self.0.to_cpu())?))
+    }
+
+    /// Where the values are: "cpu" for host memory, and ids of devices.
+    #[getter]
+    fn places(&self) -> Vec<String> {
+        self.0.places()
+    }
+
     /// The elements' bytes, row-major, in the machine's order.
     fn tobytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
         let bytes = self.on_host(py)?;
@@ -255,7 +274,6 @@ impl PyTensor {
     }
 
     unsafe fn __getbuffer__(slf: Bound<'_, PyTensor>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
-        let tensor = slf.get().0.clone();
         // Never dangling: of no elements it is not read.
         let start = NonNull::from(slf.get().on_host(slf.py())?).cast();
         let meta = slf.get().meta();

@@ -137,6 +137,25 @@ pub const Context = struct {
         return out;
     }
 
+    /// Puts a copy of a tensor's values on one of the context's devices, by its name; returns when they may be on their way. "cpu"
+    /// starts their way to host memory. Operations find them there, and leave their results where they compute.
+    pub fn to(self: Context, tensor: Tensor, device_name: [:0]const u8) Error!void {
+        try check(c.adead_tensor_to(self.handle, tensor.handle, device_name.ptr));
+    }
+
+    /// What tensors keep on the device of that index, nothing on the CPU: budget and used in bytes, tensors, hits, misses,
+    /// evictions.
+    pub fn tensorCache(self: Context, index: usize) Error!c.adead_tensor_cache_use {
+        var out = hardware.sized(c.adead_tensor_cache_use);
+        try check(c.adead_context_tensor_cache(self.handle, index, &out));
+        return out;
+    }
+
+    /// The most bytes that tensors may keep on each GPU. Those that were not used for longest leave; no value is lost.
+    pub fn setTensorCache(self: Context, bytes: u64) Error!void {
+        try check(c.adead_context_set_tensor_cache(self.handle, bytes));
+    }
+
     /// Packs a matrix that is multiplied with many times: b is [K, N], or [N, K] if `trans_b`.
     pub fn pack(self: Context, b: Tensor, trans_b: bool) Error!Packed {
         var out: Packed = .{};

@@ -74,6 +74,13 @@ pub const Tensor = extern struct {
         return out;
     }
 
+    /// Whether the values are in host memory ("cpu") or on the device of that id. `Context.to` moves them.
+    pub fn isOn(self: Tensor, device: [:0]const u8) Error!bool {
+        var out: i32 = 0;
+        try check(c.adead_tensor_is_on(self.handle, device.ptr, &out));
+        return out != 0;
+    }
+
     pub fn dtype(self: Tensor) Error!DType {
         var out: c.adead_dtype = 0;
         try check(c.adead_tensor_dtype(self.handle, &out));

@@ -11,6 +11,7 @@ use crate::log::log;
 use crate::profile::{Activity, Reason, Watch, What};
 use std::ptr::NonNull;
 use std::slice;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Where a tensor's values are besides the tensor's own memory.
@@ -18,6 +19,8 @@ pub(crate) struct Copies {
     bytes: usize,
     /// Whether the tensor has them in memory of its own.
     own: bool,
+    /// Whether no copies are kept any more.
+    alone: AtomicBool,
     /// The values in host memory, if they come from a device and were read.
     fetched: OnceLock<HostBuffer>,
     there: Mutex<Vec<There>>,
@@ -40,8 +43,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Copies {
     /// No copies of so many bytes, which the tensor has in host memory of its `own`, or has not.
     pub fn new(bytes: usize, own: bool) -> Arc<Copies> {
-        let (fetched, there, coming) = Default::default();
-        Arc::new(Copies { bytes, own, fetched, there, coming })
+        let (alone, fetched, there, coming) = Default::default();
+        Arc::new(Copies { bytes, own, alone, fetched, there, coming })
     }
 
     /// Whether they are in host memory.
@@ -73,7 +76,7 @@ impl Copies {
         let used = opened.cache.use_one();
         {
             let mut there = lock(&self.there);
-            if there.iter().any(|copy| Arc::ptr_eq(&copy.opened, opened)) {
+            if self.alone.load(Relaxed) || there.iter().any(|copy| Arc::ptr_eq(&copy.opened, opened)) {
                 return;
             }
             there.push(There { opened: opened.clone(), memory, used });
@@ -95,6 +98,20 @@ impl Copies {
             opened.cache.left(self.bytes, true);
         }
         Ok(left.is_some())
+    }
+
+    /// Gives up every copy on a device, and keeps none from now on.
+    pub fn stay_alone(&self) -> Result<()> {
+        if !self.are_on_host() {
+            self.fetch()?;
+        }
+        let there = {
+            let mut there = lock(&self.there);
+            self.alone.store(true, Relaxed);
+            std::mem::take(&mut *there)
+        };
+        there.iter().for_each(|copy| copy.opened.cache.left(self.bytes, false));
+        Ok(())
     }
 
     /// Any of the copies on devices.

@@ -238,6 +238,12 @@ impl Tensor {
         places
     }
 
+    /// Brings its values to host memory, gives up every copy, and keeps none from now on: for whoever lets others write to the
+    /// memory of [`Tensor::bytes`], which devices would not see.
+    pub fn stay_on_host(&self) -> Result<()> {
+        self.root().0.copies().stay_alone()
+    }
+
     /// Starts to bring its values to host memory, where they are on devices only, and doesn't wait for them: reading them does.
     /// Errors are the device's.
     pub fn to_cpu(&self) -> Result<Tensor> {
