@@ -73,7 +73,7 @@ void check(const test_case *c, const std::string &status, const std::string &tex
   } else if (!c->error) {
     auto shape = OK(result.shape());
     auto bytes = OK(result.bytes());
-    check_result(c, static_cast<adead_dtype>(OK(result.dtype())), shape.data(), shape.size(), bytes.data(), bytes.size());
+    check_result(c->id, &c->out, static_cast<adead_dtype>(OK(result.dtype())), shape.data(), shape.size(), bytes.data(), bytes.size());
   }
 }
 

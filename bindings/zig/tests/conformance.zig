@@ -81,7 +81,7 @@ fn compare(case: *const cases.test_case, result: adead.Error!Tensor) void {
 fn look(case: *const cases.test_case, tensor: Tensor) adead.Error!void {
     const shape = try tensor.shape();
     const bytes = try tensor.bytes();
-    cases.check_result(case, @intFromEnum(try tensor.dtype()), shape.ptr, shape.len, bytes.ptr, bytes.len);
+    cases.check_result(case.id, &case.out, @intFromEnum(try tensor.dtype()), shape.ptr, shape.len, bytes.ptr, bytes.len);
 }
 
 fn run(pointer: [*c]const cases.test_case) callconv(.c) void {
