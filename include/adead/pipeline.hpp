@@ -23,6 +23,11 @@ class Pipeline : public Recorder {
   Pipeline &reshape(Array<std::size_t> dims) { return Recorder::reshape(dims), *this; }
   /// The value so far comes out too: Compiled::run_all gives all of them.
   Pipeline &output() { return Recorder::output(), *this; }
+  /// Any operation, on all of its operands in its order: Value() is an optional one that is left out. An optional
+  /// operand that is itself computed is given so.
+  Pipeline &op(Op what, Array<PipelineOperand> operands, const Attrs &attrs = {}) {
+    return Recorder::op(what, operands, attrs), *this;
+  }
   /// Adds a row to a product, which does it itself.
   Pipeline &bias(const PipelineOperand &row) { return add(row); }
 

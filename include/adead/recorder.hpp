@@ -158,10 +158,19 @@ class Recorder {
   /// An operation: on the value so far and these operands, or where there is none yet, on these.
   void then(adead_status status, Op op, const Attrs &attrs, Array<Value> operands) {
     failed(status);
-    if (status_) return;
     std::vector<adead_value> raw;
     if (current_.get() != ADEAD_NO_VALUE) raw.push_back(current_.get());
     for (const Value &one : operands) raw.push_back(one.get());
+    record(op, attrs, raw);
+  }
+  /// An operation on all of its operands.
+  void op(Op what, Array<PipelineOperand> operands, const Attrs &attrs) {
+    std::vector<adead_value> raw;
+    for (const PipelineOperand &one : operands) raw.push_back(of(one).get());
+    record(what, attrs, raw);
+  }
+  void record(Op op, const Attrs &attrs, const std::vector<adead_value> &raw) {
+    if (status_) return;
     adead_value out = ADEAD_NO_VALUE;
     failed(adead_chain_op(handle_.get(), static_cast<adead_op>(op), raw.data(), raw.size(), attrs.get(), &out));
     if (!status_) current_ = Value(out);

@@ -34,12 +34,12 @@ static adead_dtype dtype_from_name(const char *name) {
   return 0;
 }
 
-static size_t parse_shape(const char *text, size_t dims[8]) {
+size_t read_shape(const char *text, size_t dims[ADEAD_MAX_RANK]) {
   size_t rank = 0;
   char *end;
   if (!strcmp(text, "-")) return 0;
   for (;; text = end + 1) {
-    if (rank == 8) fatal(text, "more than eight dimensions");
+    if (rank == ADEAD_MAX_RANK) fatal(text, "more than eight dimensions");
     dims[rank++] = (size_t)strtoull(text, &end, 10);
     if (*end != ',') return rank;
   }
@@ -122,7 +122,7 @@ static void fill(void *to, adead_dtype dtype, size_t count, const char *data) {
 elements read_value(const value *v) {
   elements e;
   size_t count = 1, i;
-  e.rank = parse_shape(v->shape, e.dims);
+  e.rank = read_shape(v->shape, e.dims);
   e.dtype = dtype_from_name(v->dtype);
   for (i = 0; i < e.rank; i++) count *= e.dims[i];
   e.bytes = count * adead_dtype_size(e.dtype);
@@ -150,28 +150,28 @@ static const char *hex(char digits[17], const unsigned char *element, size_t siz
   return digits;
 }
 
-void check_result(const test_case *c, adead_dtype dtype, const size_t *result_dims, size_t result_rank, const void *data,
-                  size_t bytes) {
-  size_t dims[ADEAD_MAX_RANK], rank = parse_shape(c->out.shape, dims), i;
+void check_result(const char *id, const value *out, adead_dtype dtype, const size_t *result_dims, size_t result_rank,
+                  const void *data, size_t bytes) {
+  size_t dims[ADEAD_MAX_RANK], rank = read_shape(out->shape, dims), i;
   char text[400], *at = text;
-  if (strcmp(adead_dtype_name(dtype), c->out.dtype) || rank != result_rank ||
+  if (strcmp(adead_dtype_name(dtype), out->dtype) || rank != result_rank ||
       memcmp(dims, result_dims, rank * sizeof *dims)) {
     at += sprintf(at, "%s ", adead_dtype_name(dtype));
     for (i = 0; i < result_rank; i++) at += sprintf(at, "%s%lu", i ? "," : "", (unsigned long)result_dims[i]);
-    fail(c->id, c->out.shape, text);
-  } else if (!strncmp(c->out.data, "sha256:", 7)) {
+    fail(id, out->shape, text);
+  } else if (!strncmp(out->data, "sha256:", 7)) {
     sha256_hex(data, bytes, text);
-    if (strcmp(text, c->out.data + 7)) fail(c->id, c->out.data + 7, text);
+    if (strcmp(text, out->data + 7)) fail(id, out->data + 7, text);
   } else {
     size_t size = adead_dtype_size(dtype);
     unsigned char *expected = allocate(bytes);
-    fill(expected, dtype, bytes / size, c->out.data);
+    fill(expected, dtype, bytes / size, out->data);
     for (i = 0; i < bytes && expected[i] == ((const unsigned char *)data)[i]; i++) continue;
     if (i < bytes) {
       char digits[17];
       i -= i % size;
       sprintf(text, "%s at element %lu", hex(digits, (const unsigned char *)data + i, size), (unsigned long)(i / size));
-      fail(c->id, hex(digits, expected + i, size), text);
+      fail(id, hex(digits, expected + i, size), text);
     }
     free(expected);
   }
@@ -202,7 +202,89 @@ static value parse_value(char **line) {
   return v;
 }
 
+/* NAME=VALUE, which it cuts. */
+static int parse_attr(char *text, const char *attr[2]) {
+  char *equals = strchr(text, '=');
+  if (!equals) return 0;
+  *equals = 0;
+  attr[0] = text;
+  attr[1] = equals + 1;
+  return 1;
+}
+
+/* An earlier value's number. */
+static int parse_number(const pipeline_case *p, const char *text) {
+  char *end;
+  unsigned long number = strtoul(text, &end, 10);
+  if (*end || number >= p->value_count) fatal(text, "no value");
+  return (int)number;
+}
+
+static recorded_value *next_value(pipeline_case *p, int source) {
+  recorded_value *v = &p->values[p->value_count];
+  if (p->value_count == MAX_VALUES) fatal(NULL, "too many values");
+  memset(v, 0, sizeof *v);
+  v->source = source;
+  return v;
+}
+
+/* Reads a line of a pipeline; whether there is such a one. */
+static int pipeline_line(pipeline_case *p, const char *key, char *line) {
+  pipeline_run *run = &p->runs[p->run_count - 1];
+  recorded_value *v;
+  char *text;
+  if (!strcmp(key, "in") && run->input_count < MAX_OPERANDS) {
+    value given = run->inputs[run->input_count++] = parse_value(&line);
+    if (p->run_count == 1) next_value(p, VALUE_INPUT)->given = given, p->value_count++;
+  } else if (!strcmp(key, "const")) {
+    next_value(p, VALUE_CONSTANT)->given = parse_value(&line), p->value_count++;
+  } else if (!strcmp(key, "reshape")) {
+    v = next_value(p, VALUE_RESHAPE);
+    v->operands[v->operand_count++] = parse_number(p, word(&line));
+    v->given.shape = line;
+    p->value_count++;
+  } else if (!strcmp(key, "do")) {
+    v = next_value(p, VALUE_OPERATION);
+    v->op = word(&line);
+    while ((text = word(&line))) {
+      if (v->attr_count == MAX_ATTRS || v->operand_count == 8) fatal(text, "too much");
+      if (parse_attr(text, v->attrs[v->attr_count])) v->attr_count++;
+      else v->operands[v->operand_count++] = strcmp(text, "-") ? parse_number(p, text) : -1;
+    }
+    p->value_count++;
+  } else if (!strcmp(key, "give") && p->give_count < MAX_OUTPUTS) {
+    p->gives[p->give_count++] = (size_t)parse_number(p, line);
+  } else if (!strcmp(key, "out") && run->output_count < MAX_OUTPUTS) {
+    run->outputs[run->output_count++] = parse_value(&line);
+  } else if (!strcmp(key, "error")) {
+    run->error = line;
+  } else if (!strcmp(key, "again") && p->run_count < MAX_RUNS) {
+    memset(&p->runs[p->run_count++], 0, sizeof *p->runs);
+  } else {
+    return 0;
+  }
+  return 1;
+}
+
+/* Ends the process where a run that is to succeed has not an expectation for each output. */
+static void check_pipeline(const char *id, const pipeline_case *p) {
+  size_t i, outputs = p->give_count ? p->give_count : 1;
+  for (i = 0; i < p->run_count; i++) {
+    if (!p->runs[i].error && p->runs[i].output_count != outputs) fatal(id, "another number of outputs is expected than given");
+  }
+}
+
+int fits_recording(const pipeline_case *p, const pipeline_run *run) {
+  const pipeline_run *first = &p->runs[0];
+  size_t i;
+  for (i = 0; i < run->input_count && i < first->input_count; i++) {
+    if (strcmp(run->inputs[i].dtype, first->inputs[i].dtype) || strcmp(run->inputs[i].shape, first->inputs[i].shape)) return 0;
+  }
+  return run->input_count == first->input_count;
+}
+
 static void run_text(char *text, char **prefixes, void (*run)(const test_case *)) {
+  static pipeline_case p;
   test_case c;
   char *line, *next, *key;
   for (line = text; *line; line = next) {
@@ -214,8 +296,19 @@ static void run_text(char *text, char **prefixes, void (*run)(const test_case *)
     } else if (!strcmp(key, "case")) {
       memset(&c, 0, sizeof c);
       c.id = line;
+    } else if (!strcmp(key, "requires")) {
+      continue; /* The CPU, the one device of this version, has every capability. */
+    } else if (!strcmp(key, "end")) {
+      if (c.pipeline) check_pipeline(c.id, c.pipeline);
+      if (wanted(c.id, prefixes)) run(&c);
     } else if (!strcmp(key, "op")) {
       c.op = line;
+      if (strcmp(line, "pipeline")) continue;
+      memset(&p, 0, sizeof p);
+      p.run_count = 1;
+      c.pipeline = &p;
+    } else if (c.pipeline) {
+      if (!pipeline_line(&p, key, line)) fatal(c.id, key);
     } else if (!strcmp(key, "attr") && c.attr_count < MAX_ATTRS) {
       c.attrs[c.attr_count][0] = word(&line);
       c.attrs[c.attr_count++][1] = line;
@@ -225,12 +318,8 @@ static void run_text(char *text, char **prefixes, void (*run)(const test_case *)
       c.out = parse_value(&line);
     } else if (!strcmp(key, "error")) {
       c.error = line;
-    } else if (!strcmp(key, "requires")) {
-      continue; /* The CPU, the one device of this version, has every capability. */
-    } else if (strcmp(key, "end")) {
+    } else {
       fatal(c.id, key);
-    } else if (wanted(c.id, prefixes)) {
-      run(&c);
     }
   }
 }

@@ -158,6 +158,168 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
   return context.run(op, {});
 }
 
+/// Records an operation by its own method, unless only `op` can say it: an optional operand that is no tensor, or what
+/// `said` knows of the attributes.
+template <class In, class Attr, class Said>
+bool recorded(adead::Pipeline &pipeline, adead::Op op, std::size_t count, In in, Attr attr, Said said) {
+  (void)count;
+  (void)attr;
+  switch (op) {
+    case adead::Op::matmul: {
+      adead::MatmulOptions options;
+      attr("trans_a", options.trans_a);
+      attr("trans_b", options.trans_b);
+      attr("alpha", options.alpha);
+      attr("beta", options.beta);
+      attr("activation", options.activation);
+      if (in(2) && !in(2)->tensor()) return false;
+      options.c = in(2) ? in(2)->tensor() : nullptr;
+      if (in(3) && !in(3)->tensor()) return false;
+      options.bias = in(3) ? in(3)->tensor() : nullptr;
+      return said() && (void(pipeline.matmul(*in(0), *in(1), options)), true);
+    }
+    case adead::Op::dot: {
+      return said() && (void(pipeline.dot(*in(0), *in(1))), true);
+    }
+    case adead::Op::add: {
+      return said() && (void(pipeline.add(*in(0), *in(1))), true);
+    }
+    case adead::Op::sub: {
+      return said() && (void(pipeline.sub(*in(0), *in(1))), true);
+    }
+    case adead::Op::mul: {
+      return said() && (void(pipeline.mul(*in(0), *in(1))), true);
+    }
+    case adead::Op::div: {
+      return said() && (void(pipeline.div(*in(0), *in(1))), true);
+    }
+    case adead::Op::scale: {
+      adead::ScaleOptions options;
+      attr("alpha", options.alpha);
+      return said() && (void(pipeline.scale(*in(0), options)), true);
+    }
+    case adead::Op::neg: {
+      return said() && (void(pipeline.neg(*in(0))), true);
+    }
+    case adead::Op::abs: {
+      return said() && (void(pipeline.abs(*in(0))), true);
+    }
+    case adead::Op::exp: {
+      return said() && (void(pipeline.exp(*in(0))), true);
+    }
+    case adead::Op::log: {
+      return said() && (void(pipeline.log(*in(0))), true);
+    }
+    case adead::Op::sqrt: {
+      return said() && (void(pipeline.sqrt(*in(0))), true);
+    }
+    case adead::Op::rsqrt: {
+      return said() && (void(pipeline.rsqrt(*in(0))), true);
+    }
+    case adead::Op::relu: {
+      return said() && (void(pipeline.relu(*in(0))), true);
+    }
+    case adead::Op::sigmoid: {
+      return said() && (void(pipeline.sigmoid(*in(0))), true);
+    }
+    case adead::Op::tanh: {
+      return said() && (void(pipeline.tanh(*in(0))), true);
+    }
+    case adead::Op::gelu: {
+      adead::GeluOptions options;
+      attr("form", options.form);
+      return said() && (void(pipeline.gelu(*in(0), options)), true);
+    }
+    case adead::Op::silu: {
+      return said() && (void(pipeline.silu(*in(0))), true);
+    }
+    case adead::Op::softmax: {
+      adead::SoftmaxOptions options;
+      attr("axis", options.axis);
+      return said() && (void(pipeline.softmax(*in(0), options)), true);
+    }
+    case adead::Op::sum: {
+      adead::SumOptions options;
+      attr("axis", options.axis);
+      attr("keepdim", options.keepdim);
+      return said() && (void(pipeline.sum(*in(0), options)), true);
+    }
+    case adead::Op::mean: {
+      adead::MeanOptions options;
+      attr("axis", options.axis);
+      attr("keepdim", options.keepdim);
+      return said() && (void(pipeline.mean(*in(0), options)), true);
+    }
+    case adead::Op::max: {
+      adead::MaxOptions options;
+      attr("axis", options.axis);
+      attr("keepdim", options.keepdim);
+      return said() && (void(pipeline.max(*in(0), options)), true);
+    }
+    case adead::Op::argmax: {
+      adead::ArgmaxOptions options;
+      attr("axis", options.axis);
+      attr("keepdim", options.keepdim);
+      attr("dtype", options.dtype);
+      return said() && (void(pipeline.argmax(*in(0), options)), true);
+    }
+    case adead::Op::layernorm: {
+      adead::LayernormOptions options;
+      attr("eps", options.eps);
+      if (in(1) && !in(1)->tensor()) return false;
+      options.gamma = in(1) ? in(1)->tensor() : nullptr;
+      if (in(2) && !in(2)->tensor()) return false;
+      options.beta = in(2) ? in(2)->tensor() : nullptr;
+      return said() && (void(pipeline.layernorm(*in(0), options)), true);
+    }
+    case adead::Op::rmsnorm: {
+      adead::RmsnormOptions options;
+      attr("eps", options.eps);
+      if (in(1) && !in(1)->tensor()) return false;
+      options.gamma = in(1) ? in(1)->tensor() : nullptr;
+      return said() && (void(pipeline.rmsnorm(*in(0), options)), true);
+    }
+    case adead::Op::attention: {
+      adead::AttentionOptions options;
+      attr("causal", options.causal);
+      attr("scale", options.scale);
+      if (in(3) && !in(3)->tensor()) return false;
+      options.mask = in(3) ? in(3)->tensor() : nullptr;
+      return said() && (void(pipeline.attention(*in(0), *in(1), *in(2), options)), true);
+    }
+    case adead::Op::ffn: {
+      adead::FfnOptions options;
+      attr("activation", options.activation);
+      if (in(2) && !in(2)->tensor()) return false;
+      options.b1 = in(2) ? in(2)->tensor() : nullptr;
+      if (in(4) && !in(4)->tensor()) return false;
+      options.b2 = in(4) ? in(4)->tensor() : nullptr;
+      return said() && (void(pipeline.ffn(*in(0), *in(1), *in(3), options)), true);
+    }
+    case adead::Op::embedding: {
+      return said() && (void(pipeline.embedding(*in(0), *in(1))), true);
+    }
+    case adead::Op::transpose: {
+      adead::TransposeOptions options;
+      attr("perm", options.perm);
+      return said() && (void(pipeline.transpose(*in(0), options)), true);
+    }
+    case adead::Op::concat: {
+      std::vector<adead::PipelineOperand> all;
+      for (std::size_t i = 1; i < count; i++) all.push_back(*in(i));
+      adead::ConcatOptions options;
+      attr("axis", options.axis);
+      return said() && (void(pipeline.begin(*in(0)).concat(all, options)), true);
+    }
+    case adead::Op::cast: {
+      adead::CastOptions options;
+      attr("dtype", options.dtype);
+      return said() && (void(pipeline.cast(*in(0), options)), true);
+    }
+  }
+  return false;
+}
+
 /// Whether an operation's own method can be given these operands: what it requires, and no more than it takes.
 template <class In>
 bool fits(adead::Op op, std::size_t count, In in) {

@@ -2,12 +2,11 @@
 //
 //   node test/conformance.mjs [--device NAME] [--list] [PREFIX…]
 
-import { createHash } from 'node:crypto'
 import { readFileSync, readdirSync } from 'node:fs'
-import { endianness } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { data, sizes } from './generators.mjs'
+import { attempt, camel, check, operand } from './expected.mjs'
+import { Recorded } from './recorded.mjs'
 
 const CASES = fileURLToPath(new URL('../../../tests/conformance/cases', import.meta.url))
 
@@ -37,10 +36,14 @@ function parse(file, all) {
       if (!rest.startsWith(`${basename(file, '.txt')}/`)) throw fault()
       open = { id: rest, op: '', attributes: {}, inputs: [], expected: '', requires: [] }
     } else if (!open) throw fault()
-    else if (word === 'op') open.op = rest
-    else if (word === 'attr') {
+    else if (word === 'op') {
+      open.op = rest
+      if (rest === 'pipeline') open.pipeline = new Recorded()
+    } else if (open.pipeline && word !== 'requires' && word !== 'end') {
+      if (!open.pipeline.line(word, rest)) throw fault()
+    } else if (word === 'attr') {
       const [name, value] = rest.split(' ')
-      open.attributes[name.replace(/_(.)/g, (_, letter) => letter.toUpperCase())] = value
+      open.attributes[camel(name)] = value
     } else if (word === 'in') open.inputs.push(rest)
     else if (word === 'out' || word === 'error') open.expected = line
     else if (word === 'requires') open.requires.push(rest)
@@ -52,54 +55,15 @@ function parse(file, all) {
   if (open) throw new Error(`${file} ends inside a case`)
 }
 
-const shape = (text) => (text === '-' ? [] : text.split(',').map(Number))
-
-function operand(Tensor, text) {
-  if (text === 'none') return null
-  const [dtype, dims, spec] = text.split(' ')
-  const shaped = shape(dims)
-  const count = shaped.reduce((product, dim) => product * dim, 1)
-  return Tensor.fromBytes(data(dtype, count, spec), dtype, shaped)
-}
-
-/** A tensor's bytes, little endian. */
-function littleEndian(tensor) {
-  const bytes = Buffer.from(tensor.toBytes())
-  if (endianness() === 'LE') return bytes
-  return { 2: () => bytes.swap16(), 4: () => bytes.swap32(), 8: () => bytes.swap64() }[sizes[tensor.dtype]]()
-}
-
-/** Elements as fixed-width hex numbers. */
-function hex(bytes, size) {
-  let text = ''
-  for (let at = 0; at < bytes.length; at += size) text += Buffer.from(bytes.subarray(at, at + size)).reverse().toString('hex')
-  return text
-}
-
 /** Runs a case: undefined if the bits are those expected, else what is wrong. */
-export function run({ AdeadError, Tensor }, context, { op, attributes, inputs, expected }) {
-  const [kind, first, dims, value] = expected.split(' ')
-  let result
+export function run(adead, context, { op, attributes, inputs, expected, pipeline }) {
   try {
-    result = context.run(
-      op,
-      inputs.map((input) => operand(Tensor, input)),
-      attributes,
-    )
+    if (pipeline) return pipeline.run(adead, context)
+    const operands = inputs.map((input) => operand(adead.Tensor, input))
+    return check([expected], attempt(adead, () => context.run(op, operands, attributes)))
   } catch (error) {
-    if (!(error instanceof AdeadError)) return `not an AdeadError: ${error.stack}`
-    if (kind !== 'error') return `expected a result, got ${error.code}: ${error.message}`
-    return error.code === first ? undefined : `expected ${first}, got ${error.code}: ${error.message}`
+    return `not an AdeadError: ${error.stack}`
   }
-  if (kind === 'error') return `expected ${first}, got ${result}`
-  if (result.dtype !== first || String(result.dims) !== String(shape(dims))) return `expected ${first}[${dims}], got ${result}`
-  const bytes = littleEndian(result)
-  if (value.startsWith('sha256:')) {
-    const got = createHash('sha256').update(bytes).digest('hex')
-    return `sha256:${got}` === value ? undefined : `expected ${value}, got sha256:${got}`
-  }
-  const got = `bits:${hex(bytes, sizes[first])}`
-  return got === value ? undefined : `expected ${value}, got ${got}`
 }
 
 async function main(words) {

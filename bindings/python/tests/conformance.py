@@ -37,6 +37,87 @@ class Case:
         self.inputs = []
         self.expected = ""
         self.requires = []
+        self.pipeline = None
+
+
+class Recorded:
+    """What a case of a pipeline records, and its runs: inputs, and the lines of what they give."""
+
+    def __init__(self):
+        self.values = []
+        self.outputs = []
+        self.runs = [([], [])]
+
+    def line(self, word, rest):
+        """Reads a line; whether it makes sense."""
+        inputs, expected = self.runs[-1]
+        if word == "in":
+            if len(self.runs) == 1:
+                self.values.append((word, len(inputs)))
+            inputs.append(rest)
+        elif word == "const":
+            self.values.append((word, operand(rest)))
+        elif word == "reshape":
+            of, shape = rest.split(" ")
+            self.values.append((word, (int(of), shape_of(shape))))
+        elif word == "do":
+            op, *words = rest.split(" ")
+            operands = [None if word == "-" else int(word) for word in words if "=" not in word]
+            self.values.append((word, (op, operands, dict(word.split("=") for word in words if "=" in word))))
+        elif word == "give":
+            self.outputs.append(int(rest))
+        elif word in ("out", "error"):
+            expected.append(f"{word} {rest}")
+        elif word == "again":
+            self.runs.append(([], []))
+        else:
+            return False
+        return True
+
+    def record(self, context, executed=None):
+        """The pipeline, its inputs as inputs, or, where there are tensors of them, as constants."""
+        pipeline, values = context.pipeline(), []
+        for word, what in self.values:
+            if word == "in" and executed is None:
+                dtype, shape, _ = self.runs[0][0][what].split(" ", 2)
+                pipeline.input(shape_of(shape), dtype)
+            elif word == "in":
+                pipeline.constant(executed[what])
+            elif word == "const":
+                pipeline.constant(what)
+            elif word == "reshape":
+                pipeline.switch(values[what[0]]).reshape(what[1])
+            else:
+                op, numbers, attributes = what
+                operands = [None if number is None else values[number] for number in numbers]
+                # The pipeline's value is the first operand; concat's others are one sequence.
+                others = (operands[1:],) if op == "concat" else operands[1:]
+                getattr(pipeline.switch(operands[0]), op)(*others, **attributes)
+            values.append(pipeline.value)
+        for output in self.outputs:
+            pipeline.switch(values[output]).output()
+        return pipeline
+
+    def fits(self, inputs):
+        """Whether inputs are what was recorded: with others it would be another pipeline."""
+        described = [[text.rsplit(" ", 1)[0] for text in texts] for texts in (inputs, self.runs[0][0])]
+        return described[0] == described[1]
+
+    def run(self, context):
+        """What is wrong with it, compiled or executed; None if nothing is."""
+        compiled, refused = attempt(lambda: self.record(context).compile(), (adead.Error, TypeError))
+        for number, (texts, expected) in enumerate(self.runs):
+            inputs = [operand(text) for text in texts]
+            result, error = (None, refused) if refused else attempt(lambda: compiled.run(*inputs))
+            wrong = check(expected, result, error)
+            if wrong is not None:
+                return f"run {number}, compiled: {wrong}"
+            if self.fits(texts):
+                again = attempt(lambda: self.record(context, inputs).execute(), (adead.Error, TypeError))
+                wrong = check(expected, *again)
+                if wrong is not None:
+                    return f"run {number}, executed: {wrong}"
+        return None
 
 
 def parse(path):
@@ -57,6 +138,15 @@ def parse(path):
                 raise ValueError(f"{path}:{number}: '{line}' makes no sense here")
             elif word == "op":
                 case.op = rest
+                case.pipeline = Recorded() if rest == "pipeline" else None
+            elif word == "requires":
+                case.requires.append(rest)
+            elif word == "end":
+                cases.append(case)
+                case = None
+            elif case.pipeline:
+                if not case.pipeline.line(word, rest):
+                    raise ValueError(f"{path}:{number}: '{line}' makes no sense here")
             elif word == "attr":
                 name, _, value = rest.partition(" ")
                 case.attributes[name] = value
@@ -64,11 +154,6 @@ def parse(path):
                 case.inputs.append(rest)
             elif word in ("out", "error"):
                 case.expected = line
-            elif word == "requires":
-                case.requires.append(rest)
-            elif word == "end":
-                cases.append(case)
-                case = None
             else:
                 raise ValueError(f"{path}:{number}: '{line}' makes no sense here")
     if case is not None:
@@ -155,19 +240,28 @@ def to_hex(dtype, elements):
     return "".join(f"{int(bits):0{digits}x}" for bits in numpy.frombuffer(elements, dtype=BITS[dtype]))
 
 
-def run(context, case):
-    """What is wrong with the case's result; None if nothing is."""
-    operands = [operand(text) for text in case.inputs]
-    what, *expected = case.expected.split(" ")
+def attempt(call, errors=adead.Error):
+    """What a call gives, and the error that it raises."""
     try:
-        result = context.run(case.op, operands, **case.attributes)
-    except adead.Error as error:
-        if what == "error" and error.code == expected[0]:
-            return None
-        return f"expected {case.expected}, got {error} ({error.code})"
-    if what == "error":
-        return f"expected {case.expected}, got {result!r}"
-    dtype, shape, value = expected
+        return call(), None
+    except errors as error:
+        return None, error
+
+
+def check(expected, result, error):
+    """What is wrong with a tensor, or a tuple of several; None if nothing is. `expected` is a line for each, or an error's."""
+    if error is not None:
+        # A parameter that a pipeline's method has not is Python's own error.
+        code = "invalid_argument" if isinstance(error, TypeError) else error.code
+        return None if expected == [f"error {code}"] else f"expected {expected}, got {error} ({code})"
+    results = result if isinstance(result, tuple) else (result,)
+    if len(results) != len(expected) or expected[0].startswith("error"):
+        return f"expected {expected}, got {result!r}"
+    wrong = [check_tensor(*line.split(" ")[1:], tensor) for line, tensor in zip(expected, results)]
+    return next((text for text in wrong if text is not None), None)
+
+
+def check_tensor(dtype, shape, value, result):
     if result.dtype != dtype or list(result.shape) != shape_of(shape):
         return f"expected {dtype} {shape}, got {result!r}"
     kind, _, value = value.partition(":")
@@ -176,8 +270,16 @@ def run(context, case):
     elif kind == "bits":
         got = to_hex(dtype, result.tobytes())
     else:
-        raise ValueError(f"expectation '{case.expected}'")
+        raise ValueError(f"expectation '{kind}'")
     return None if got == value else f"expected {value}, got {got}"
+
+
+def run(context, case):
+    """What is wrong with the case's result; None if nothing is."""
+    if case.pipeline:
+        return case.pipeline.run(context)
+    operands = [operand(text) for text in case.inputs]
+    return check([case.expected], *attempt(lambda: context.run(case.op, operands, **case.attributes)))
 
 
 def main():

@@ -9,6 +9,7 @@ import cases_attention
 import cases_elementwise
 import cases_matmul
 import cases_moves
+import cases_pipeline
 import cases_reduce
 from suite import Suite
 
@@ -17,7 +18,8 @@ CASES = Path(__file__).resolve().parent.parent / "cases"
 
 def build():
     suite = Suite()
-    for module in (cases_matmul, cases_elementwise, cases_reduce, cases_attention, cases_moves):
+    for module in (cases_matmul, cases_elementwise, cases_reduce, cases_attention, cases_moves,
+                   cases_pipeline):
         module.build(suite)
     return suite
 

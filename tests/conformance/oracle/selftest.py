@@ -18,6 +18,7 @@ import native
 import shapes
 import tensors
 from selftest_ops import operation_cases
+from selftest_pipelines import pipeline_checks
 from tensors import DTYPES, FLOATS, Tensor
 
 EDGES = [0x00000000, 0x00000001, 0x00000002, 0x007FFFFF, 0x007FFFFE, 0x00400000, 0x00800000, 0x00800001, 0x00FFFFFF,
@@ -229,6 +230,14 @@ def check_operations(report, r):
             print(f"FAIL {op} {described} {attrs}: {wrong} of {len(expected)} elements differ")
 
 
+def check_pipelines(report, r):
+    for wrong in pipeline_checks(r):
+        report.passed += wrong is None
+        report.failed += wrong is not None
+        if wrong:
+            print(f"FAIL {wrong}")
+
+
 def main():
     report, r = Report(), random.Random(20240601)
     for name, check in (
@@ -240,6 +249,7 @@ def main():
         ("constants", lambda: check_constants(report)),
         ("casts", lambda: check_casts(report, r)),
         ("operations", lambda: check_operations(report, r)),
+        ("pipelines", lambda: check_pipelines(report, r)),
     ):
         started, before = time.monotonic(), report.passed + report.failed
         check()

@@ -29,12 +29,10 @@ class Suite:
         A '?' in a data text becomes a seed that depends on the case's name and the operand's place, so that adding a
         case never changes another one.
         Attribute values: words and ints as they are, floats become binary32, lists comma-separated."""
-        assert name not in self.ids and set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.-/"), name
-        self.ids.add(name)
         attrs = {key: attribute_text(value) for key, value in attrs.items()}
         specs = [None if text == "none" else operand_spec(text.replace("?", own_seed(name, i)))
                  for i, text in enumerate(operands)]
-        lines = [f"case {name}", f"op {op}"]
+        lines = [f"op {op}"]
         lines += [f"attr {key} {value}" for key, value in attrs.items()]
         lines += ["in none" if spec is None else "in {} {} {}".format(spec[0], shape_text(spec[1]), spec[2])
                   for spec in specs]
@@ -51,12 +49,19 @@ class Suite:
             dtypes |= {attrs["dtype"]} & {"f16", "bf16", "i64"} if "dtype" in attrs else set()
             lines.append(f"error {expect}")
             large = False
-        lines += [f"requires {word}" for word in ("f16", "bf16", "i64") if word in dtypes]
+        self.write(name, lines, dtypes, large, errors=expect is not None)
+
+    def write(self, name, lines, dtypes, large=False, errors=False):
+        """Adds a case: its lines between `case` and what it requires."""
+        assert name not in self.ids and set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.-/"), name
+        self.ids.add(name)
+        lines = [f"case {name}", *lines, *(f"requires {word}" for word in ("f16", "bf16", "i64") if word in dtypes)]
         lines += ["requires large"] if large else []
         lines.append("end")
         assert all(len(line) < 262144 for line in lines), name
         self.files.setdefault(name.split("/")[0], []).append("\n".join(lines) + "\n")
         self.counts["cases"] += 1
+        self.counts["errors"] += errors
 
     def compute(self, name, op, specs, attrs):
         operands = [spec and native.make(*spec) for spec in specs]
@@ -72,7 +77,6 @@ class Suite:
 
     def confirm_error(self, name, op, specs, attrs, expect):
         """The hand-written status must be what the checks of shapes.py find."""
-        self.counts["errors"] += 1
         operands = [spec and tensors.make(*spec) for spec in specs]
         try:
             exact_ops.run(op, operands, attrs)

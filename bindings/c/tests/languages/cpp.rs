@@ -160,22 +160,21 @@ pub fn operations(operations: &[Operation]) -> String {
     text
 }
 
-/// tests/cpp/typed.hpp: a conformance case as a call of its operation's own method.
-pub fn typed(operations: &[Operation]) -> String {
-    let mut text = format!(
-        "// {NOTE}\n#ifndef TYPED_HPP\n#define TYPED_HPP\n\n#include <adead.hpp>\n\n\
-         /// Calls an operation's own method. `in(i)` is operand i, or NULL; `attr(name, to)` sets an attribute that is there.\n\
-         template <class In, class Attr>\n\
-         adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op, std::size_t count, In in, Attr attr) {{\n  \
-         (void)count;\n  (void)attr;\n  switch (op) {{\n"
-    );
+/// The arms of a switch that call operations' own methods on `on`, a context or a pipeline.
+fn calls(operations: &[Operation], on: &str) -> String {
+    let mut text = String::new();
+    let recorded = on == "pipeline";
     for operation in operations {
         let name = operation.op.name();
         writeln!(text, "    case adead::Op::{name}: {{").unwrap();
         let mut arguments: Vec<String> = Vec::new();
         if operation.repeated {
-            writeln!(text, "      std::vector<std::reference_wrapper<const adead::Tensor>> all;").unwrap();
-            writeln!(text, "      for (std::size_t i = 0; i < count; i++) all.push_back(*in(i));").unwrap();
+            let (element, first) = match recorded {
+                true => ("adead::PipelineOperand", 1), // The value so far is the first one.
+                false => ("std::reference_wrapper<const adead::Tensor>", 0),
+            };
+            writeln!(text, "      std::vector<{element}> all;").unwrap();
+            writeln!(text, "      for (std::size_t i = {first}; i < count; i++) all.push_back(*in(i));").unwrap();
             arguments.push("all".into());
         }
         if operation.has_options() {
@@ -186,6 +185,10 @@ pub fn typed(operations: &[Operation]) -> String {
         }
         for (i, (operand, optional)) in operation.operands().into_iter().enumerate() {
             match optional {
+                true if recorded => {
+                    writeln!(text, "      if (in({i}) && !in({i})->tensor()) return false;").unwrap();
+                    writeln!(text, "      options.{operand} = in({i}) ? in({i})->tensor() : nullptr;").unwrap();
+                }
                 true => writeln!(text, "      options.{operand} = in({i});").unwrap(),
                 false if operation.repeated => {}
                 false => arguments.push(format!("*in({i})")),
@@ -194,10 +197,39 @@ pub fn typed(operations: &[Operation]) -> String {
         if operation.has_options() {
             arguments.push("options".into());
         }
-        writeln!(text, "      return context.{name}({});\n    }}", arguments.join(", ")).unwrap();
+        let arguments = arguments.join(", ");
+        match recorded {
+            true => {
+                let begin = if operation.repeated { "pipeline.begin(*in(0))" } else { "pipeline" };
+                writeln!(text, "      return said() && (void({begin}.{name}({arguments})), true);\n    }}").unwrap();
+            }
+            false => writeln!(text, "      return {on}.{name}({arguments});\n    }}").unwrap(),
+        }
     }
+    text
+}
+
+/// tests/cpp/typed.hpp: a conformance case as a call of its operation's own method.
+pub fn typed(operations: &[Operation]) -> String {
+    let mut text = format!(
+        "// {NOTE}\n#ifndef TYPED_HPP\n#define TYPED_HPP\n\n#include <adead.hpp>\n\n\
+         /// Calls an operation's own method. `in(i)` is operand i, or NULL; `attr(name, to)` sets an attribute that is there.\n\
+         template <class In, class Attr>\n\
+         adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op, std::size_t count, In in, Attr attr) {{\n  \
+         (void)count;\n  (void)attr;\n  switch (op) {{\n"
+    );
+    text.push_str(&calls(operations, "context"));
     text.push_str(
         "  }\n  return context.run(op, {});\n}\n\n\
+         /// Records an operation by its own method, unless only `op` can say it: an optional operand that is no tensor, or what\n\
+         /// `said` knows of the attributes.\n\
+         template <class In, class Attr, class Said>\n\
+         bool recorded(adead::Pipeline &pipeline, adead::Op op, std::size_t count, In in, Attr attr, Said said) {\n  \
+         (void)count;\n  (void)attr;\n  switch (op) {\n",
+    );
+    text.push_str(&calls(operations, "pipeline"));
+    text.push_str(
+        "  }\n  return false;\n}\n\n\
          /// Whether an operation's own method can be given these operands: what it requires, and no more than it takes.\n\
          template <class In>\nbool fits(adead::Op op, std::size_t count, In in) {\n  switch (op) {\n",
     );
@@ -237,6 +269,10 @@ pub fn pipeline(operations: &[Operation]) -> String {
          Pipeline &reshape(Array<std::size_t> dims) {{ return Recorder::reshape(dims), *this; }}\n  \
          /// The value so far comes out too: Compiled::run_all gives all of them.\n  \
          Pipeline &output() {{ return Recorder::output(), *this; }}\n  \
+         /// Any operation, on all of its operands in its order: Value() is an optional one that is left out. An optional\n  \
+         /// operand that is itself computed is given so.\n  \
+         Pipeline &op(Op what, Array<PipelineOperand> operands, const Attrs &attrs = {{}}) {{\n    \
+         return Recorder::op(what, operands, attrs), *this;\n  }}\n  \
          /// Adds a row to a product, which does it itself.\n  \
          Pipeline &bias(const PipelineOperand &row) {{ return add(row); }}\n"
     );

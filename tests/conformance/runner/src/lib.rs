@@ -3,8 +3,10 @@
 //! `cargo test` runs them for every instruction set and several thread counts; `adead verify` runs them on every device.
 
 pub mod generate;
+mod pipeline;
 
-use adead_core::{Attrs, Context, DType, Error, Op, Status, Tensor};
+use adead_core::{Attrs, Context, DType, Op, Status, Tensor};
+use pipeline::Recorded;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
@@ -20,6 +22,8 @@ pub struct Case<'a> {
     attrs: Vec<(&'a str, &'a str)>,
     inputs: Vec<&'a str>,
     expected: &'a str,
+    /// What `op pipeline` stands for.
+    pipeline: Option<Recorded<'a>>,
     /// The capabilities it asks for.
     pub requires: Vec<&'a str>,
 }
@@ -55,15 +59,18 @@ pub fn parse<'a>(stem: &str, text: &'a str, all: &mut Vec<Case<'a>>) -> Result<(
         let fault = || format!("{stem}.txt:{}: '{line}' makes no sense here", number + 1);
         match (word, &mut open) {
             ("case", None) => {
-                let case = Case { id: rest, op: "", attrs: vec![], inputs: vec![], expected: "", requires: vec![] };
-                open = Some(case);
+                let (op, expected) = ("", "");
+                let (attrs, inputs, requires) = (vec![], vec![], vec![]);
+                open = Some(Case { id: rest, op, attrs, inputs, expected, pipeline: None, requires });
             }
+            ("op", Some(case)) if rest == "pipeline" => case.pipeline = Some(Recorded::new()),
             ("op", Some(case)) => case.op = rest,
+            ("requires", Some(case)) => case.requires.push(rest),
+            ("end", Some(_)) => all.extend(open.take()),
+            (_, Some(Case { pipeline: Some(recorded), .. })) => recorded.line(line).ok_or_else(fault)?,
             ("attr", Some(case)) => case.attrs.push(rest.split_once(' ').ok_or_else(fault)?),
             ("in", Some(case)) => case.inputs.push(rest),
             ("out" | "error", Some(case)) => case.expected = line,
-            ("requires", Some(case)) => case.requires.push(rest),
-            ("end", Some(_)) => all.extend(open.take()),
             _ => return Err(fault()),
         }
     }
@@ -143,59 +150,15 @@ impl Case<'_> {
     }
 
     fn attempt(&self, ctx: &Context) -> Result<Outcome, String> {
+        if let Some(recorded) = &self.pipeline {
+            return recorded.run(ctx);
+        }
         let mut operands = Vec::new();
         for input in &self.inputs {
-            operands.push(self.operand(input)?);
+            operands.push(if *input == "none" { None } else { Some(operand(input)?) });
         }
-        let result = self.call(ctx, &operands);
-        let mut expected = self.expected.split(' ');
-        let failed = |text: String| Ok(Outcome::Failed(text));
-        match (expected.next(), result) {
-            (Some("error"), Err(error)) => {
-                let status = Status::from_name(expected.next().unwrap_or_default()).ok_or("no such status")?;
-                if error.status() == status {
-                    return Ok(Outcome::Passed);
-                }
-                failed(format!("expected {status}, got {error}"))
-            }
-            (Some("error"), Ok(tensor)) => failed(format!("expected an error, got {tensor:?}")),
-            (Some("out"), Err(error)) => failed(format!("expected a result, got {error}")),
-            (Some("out"), Ok(tensor)) => {
-                let (Some(dtype), Some(dims), Some(value)) = (expected.next(), expected.next(), expected.next()) else {
-                    return Err("an incomplete expectation".into());
-                };
-                let dims = shape(dims).ok_or("a malformed shape")?;
-                if tensor.dtype().name() != dtype || tensor.dims() != dims {
-                    return failed(format!("expected {dtype}{dims:?}, got {tensor:?}"));
-                }
-                match value.split_once(':') {
-                    Some(("sha256", expected)) => match hash(&tensor) {
-                        got if got == expected => Ok(Outcome::Passed),
-                        got => failed(format!("expected sha256 {expected}, got {got}")),
-                    },
-                    Some(("bits", expected)) => match to_hex(tensor.bytes(), tensor.dtype()) {
-                        got if got == expected => Ok(Outcome::Passed),
-                        got => failed(difference(expected, &got, tensor.dtype())),
-                    },
-                    _ => Err("an unknown expectation".into()),
-                }
-            }
-            _ => Err("no expectation".into()),
-        }
-    }
-
-    fn operand(&self, input: &str) -> Result<Option<Tensor>, String> {
-        if input == "none" {
-            return Ok(None);
-        }
-        let mut words = input.splitn(3, ' ');
-        let (Some(dtype), Some(dims), Some(spec)) = (words.next(), words.next(), words.next()) else {
-            return Err(format!("operand '{input}'"));
-        };
-        let dtype: DType = dtype.parse().map_err(|error: Error| error.to_string())?;
-        let dims = shape(dims).ok_or("a malformed shape")?;
-        let bytes = data(dtype, dims.iter().product(), spec).ok_or_else(|| format!("data '{spec}'"))?;
-        Tensor::from_bytes(&bytes, dtype, &dims).map(Some).map_err(|error| error.to_string())
+        let result = self.call(ctx, &operands).map(|tensor| vec![tensor]);
+        Ok(check(&[self.expected], result)?.map_or(Outcome::Passed, Outcome::Failed))
     }
 
     fn call(&self, ctx: &Context, operands: &[Option<Tensor>]) -> adead_core::Result<Tensor> {
@@ -207,6 +170,63 @@ impl Case<'_> {
         let operands: Vec<_> = operands.iter().map(Option::as_ref).collect();
         ctx.run(op, &attrs, &operands)
     }
+}
+
+/// Dtype, shape and data of an operand.
+fn meta(text: &str) -> Option<(DType, Vec<usize>, &str)> {
+    let mut words = text.splitn(3, ' ');
+    let (dtype, dims) = (words.next()?.parse().ok()?, shape(words.next()?)?);
+    Some((dtype, dims, words.next()?))
+}
+
+/// The tensor that a text stands for.
+fn operand(text: &str) -> Result<Tensor, String> {
+    let (dtype, dims, spec) = meta(text).ok_or_else(|| format!("operand '{text}'"))?;
+    let bytes = data(dtype, dims.iter().product(), spec).ok_or_else(|| format!("data '{spec}'"))?;
+    Tensor::from_bytes(&bytes, dtype, &dims).map_err(|error| error.to_string())
+}
+
+/// What is wrong with a result, in words for a person; `None` if nothing is. `expected` is a line for each output, or one of an
+/// error.
+fn check(expected: &[&str], result: adead_core::Result<Vec<Tensor>>) -> Result<Option<String>, String> {
+    let status = expected.first().and_then(|line| line.strip_prefix("error "));
+    Ok(match (status, result) {
+        (Some(name), Err(error)) => {
+            let status = Status::from_name(name).ok_or("no such status")?;
+            (error.status() != status).then(|| format!("expected {status}, got {error}"))
+        }
+        (Some(_), Ok(tensors)) => Some(format!("expected an error, got {tensors:?}")),
+        (None, Err(error)) => Some(format!("expected a result, got {error}")),
+        (None, Ok(tensors)) if tensors.len() != expected.len() => {
+            Some(format!("expected {} results, got {tensors:?}", expected.len()))
+        }
+        (None, Ok(tensors)) => {
+            for (line, tensor) in expected.iter().zip(&tensors) {
+                if let Some(wrong) = check_tensor(line, tensor)? {
+                    return Ok(Some(wrong));
+                }
+            }
+            None
+        }
+    })
+}
+
+fn check_tensor(expected: &str, tensor: &Tensor) -> Result<Option<String>, String> {
+    let (dtype, dims, value) = expected.strip_prefix("out ").and_then(meta).ok_or("no expectation")?;
+    if tensor.dtype() != dtype || tensor.dims() != dims {
+        return Ok(Some(format!("expected {dtype}{dims:?}, got {tensor:?}")));
+    }
+    Ok(match value.split_once(':') {
+        Some(("sha256", expected)) => {
+            let got = hash(tensor);
+            (got != expected).then(|| format!("expected sha256 {expected}, got {got}"))
+        }
+        Some(("bits", expected)) => {
+            let got = to_hex(tensor.bytes(), dtype);
+            (got != expected).then(|| difference(expected, &got, dtype))
+        }
+        _ => return Err("an unknown expectation".into()),
+    })
 }
 
 /// Where two hex strings of elements differ first, for a person.
