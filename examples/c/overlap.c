@@ -1,6 +1,6 @@
 /*
- * Batches through the best device, three under way at once: one on its way there, one at work, one on its way back; a loader makes
- * them two ahead in a thread. The results are those of a plain loop.
+ * Batches through the best device, three under way at once: one on its way there, one at work, one on its way back; a loader
+ * makes them two ahead in a thread. The results are those of a plain loop.
  */
 #include <adead/overlap.h>
 #include <stdio.h>
