@@ -110,6 +110,13 @@ fn tests(
         gpus.dependOn(&on_gpu.step);
     }
 
+    const overlap = b.addTest(.{ .name = "overlap", .root_module = program(b, "tests/overlap.zig", adead, target, optimize) });
+    step.dependOn(&b.addRunArtifact(overlap).step);
+    const overlap_on_gpu = b.addRunArtifact(overlap);
+    overlap_on_gpu.setEnvironmentVariable("ADEAD_TEST_DEVICE", "vulkan");
+    overlap_on_gpu.has_side_effects = true;
+    gpus.dependOn(&overlap_on_gpu.step);
+
     const cases = b.addTranslateC(.{ .root_source_file = b.path("../../tests/c/cases.h"), .target = target, .optimize = optimize });
     cases.addIncludePath(include);
     const root = program(b, "tests/conformance.zig", adead, target, optimize);
@@ -135,7 +142,7 @@ fn tests(
     gpus.dependOn(&gpu.step);
 
     const examples = b.step("examples", "Run the examples");
-    for ([_][]const u8{ "quickstart", "same_bits", "layers" }) |name| {
+    for ([_][]const u8{ "quickstart", "same_bits", "layers", "overlap" }) |name| {
         const example = program(b, b.fmt("examples/{s}.zig", .{name}), adead, target, optimize);
         const exe = b.addExecutable(.{ .name = name, .root_module = example });
         const install = b.addInstallArtifact(exe, .{});
