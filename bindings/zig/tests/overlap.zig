@@ -263,7 +263,8 @@ const Maker = struct {
         // This one included; it is counted as taken just before it is.
         std.debug.assert(self.index + 1 - self.taken.load(.seq_cst) <= self.ahead);
         if (self.index == self.bad) {
-            (try adead.Tensor.zeros(.f32, &([1]usize{1} ** 9))).deinit();
+            const nine: [9]usize = @splat(1);
+            (try adead.Tensor.zeros(.f32, &nine)).deinit();
         }
         if (self.index == self.count) return false;
         try item.resize(self.allocator, length(self.index));
