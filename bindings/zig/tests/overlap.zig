@@ -1,8 +1,9 @@
 //! Batches through a device, and loaders: the results are those of a plain loop, errors come in their places, memory goes back. On
-//! the CPU, or on the device that ADEAD_TEST_DEVICE names.
+//! the device that the build says.
 
 const std = @import("std");
 const adead = @import("adead");
+const options = @import("options");
 const allocator = std.testing.allocator;
 const expect = std.testing.expect;
 const expectEqual = std.testing.expectEqual;
@@ -10,8 +11,7 @@ const expectEqualSlices = std.testing.expectEqualSlices;
 const expectError = std.testing.expectError;
 
 fn open() !adead.Context {
-    const name: ?[*:0]const u8 = std.c.getenv("ADEAD_TEST_DEVICE");
-    return adead.Context.open(if (name) |it| std.mem.span(it) else "cpu", .{}) catch |err| {
+    return adead.Context.open(std.fmt.comptimePrint("{s}", .{options.device}), .{}) catch |err| {
         if (err != error.BackendUnavailable) return err;
         std.debug.print("skipped: {s}\n", .{adead.lastError()});
         return error.SkipZigTest;
