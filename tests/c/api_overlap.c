@@ -89,6 +89,8 @@ static adead_status take(size_t index, const void *data, size_t bytes, void *use
   CHECK((uintptr_t)data % 8 == 0);
   some_values(values, n, (unsigned)index);
   for (i = 0; i < n; i++) CHECK(found[i] == (values[i] > 0 ? values[i] : 0));
+  /* What fails here, and is no matter, is not what it fails of. */
+  FAILS(adead_batch_borrow(NULL, data, 0), ADEAD_INVALID_ARGUMENT, "batch is NULL");
   if (index == it->bad_take) return it->status;
   it->taken++;
   return ADEAD_OK;
