@@ -1003,6 +1003,12 @@ ADEAD_API void adead_download_destroy(adead_download *download);
 /// Whether the bytes have arrived: 0 or 1; 1 also once they were read.
 ADEAD_API adead_status adead_download_query(const adead_download *download, int32_t *out);
 
+/// Waits for the bytes and says where they are, without a copy, until the download is read or given up. It is memory that the
+/// device reaches, of which there is not much: not to be kept for long. `invalid_argument` once they were read.
+ADEAD_API
+adead_status adead_download_data(const adead_download *download,
+                                 const void **out);
+
 /// Waits for the bytes and copies them to `dst`, once. `invalid_argument` unless `bytes` is what the download has, and the
 /// second time.
 ADEAD_API
@@ -1044,7 +1050,7 @@ adead_status adead_stream_upload(adead_stream *stream,
                                  size_t bytes);
 
 /// Enqueues a copy of `bytes` bytes of a buffer from `offset` on to the host; `adead_download_read` takes them from
-/// there.
+/// there, `adead_download_data` shows them.
 ADEAD_API
 adead_status adead_stream_download(adead_stream *stream,
                                    const adead_buffer *buffer,

@@ -81,7 +81,8 @@ class Push {
 
 /// A buffer of a kernel.
 struct Parameter {
-  /// The least bytes that a buffer for it has; what it has beyond must be a multiple of `stride`, 0 without an array of any length.
+  /// The least bytes that a buffer for it has; what it has beyond must be a multiple of `stride`, 0 without an array of any
+  /// length.
   std::uint64_t least, stride;
   /// Its descriptor set and binding.
   std::uint32_t set, binding;
@@ -165,6 +166,14 @@ class Download {
     std::int32_t out = 0;
     adead_status status = adead_download_query(get(), &out);
     return detail::done(status, out != 0);
+  }
+
+  /// Waits for the bytes and says where they are, without a copy, until they are read or the download is gone: memory that
+  /// the device reaches, not to be kept for long.
+  Returned<const void *> data() const {
+    const void *out = nullptr;
+    adead_status status = adead_download_data(get(), &out);
+    return detail::done(status, out);
   }
 
   /// Waits for the bytes and copies them, once: `bytes` is what the download has.

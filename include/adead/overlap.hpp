@@ -5,6 +5,7 @@
 #include <adead/context.hpp>
 
 #include <deque>
+#include <exception>
 
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
@@ -23,9 +24,9 @@ class Stage {
   /// The batch on the device: a buffer of exactly its bytes.
   const Buffer &input() const noexcept { return input_; }
 
-  /// A buffer of so many bytes for results and intermediate values, there until the work of its batch has returned. The n-th call
-  /// for a batch gives what the n-th call gave for an earlier one, with what it had, if that had the same size; else a new one,
-  /// zeroed. Never null where it succeeds.
+  /// A buffer of so many bytes for results and intermediate values, there until the work of its batch has returned. The n-th
+  /// call for a batch gives what the n-th call gave for an earlier one, with what it had, if that had the same size; else a
+  /// new one, zeroed. Never null where it succeeds.
   Returned<const Buffer *> buffer(std::size_t bytes) {
     if (used_ == buffers_.size()) buffers_.emplace_back();
     Sized &slot = buffers_[used_];
@@ -75,6 +76,27 @@ class Stage {
 
 namespace detail {
 
+template <class T>
+inline constexpr bool is_result = false;
+template <class T>
+inline constexpr bool is_result<Result<T>> = true;
+
+/// Calls a function of the caller's. Without exceptions a Result that failed is what it found wrong.
+template <class F, class... Args>
+Returned<void> call(F &function, Args &&...args) {
+#ifdef ADEAD_NO_EXCEPTIONS
+  if constexpr (is_result<std::invoke_result_t<F &, Args...>>) {
+    auto outcome = function(std::forward<Args>(args)...);
+    if (!outcome) return *outcome.error();
+  } else {
+    function(std::forward<Args>(args)...);
+  }
+  return Returned<void>();
+#else
+  function(std::forward<Args>(args)...);
+#endif
+}
+
 /// A stream and the buffers of the one batch that is under way on it.
 class Lane {
  public:
@@ -86,8 +108,8 @@ class Lane {
     return status;
   }
 
-  /// Enqueues a batch: upload, what `work` enqueues behind the work of the batch before, download. `before` is the point after that
-  /// work and becomes this one's.
+  /// Enqueues a batch: upload, what `work` enqueues behind the work of the batch before, download. `before` is the point
+  /// after that work and becomes this one's.
   template <class Work>
   Returned<void> start(const adead_context *context, std::size_t index, const void *data, std::size_t bytes, Event &before,
                        Work &work) {
@@ -97,14 +119,9 @@ class Lane {
     if (status) return done(status);
     Stage stage(context, stream_, input_.buffer, buffers_, index);
 #ifdef ADEAD_NO_EXCEPTIONS
-    if constexpr (!std::is_void_v<std::invoke_result_t<Work &, Stage &>>) {
-      auto outcome = work(stage);
-      if (!outcome) return *outcome.error();
-    } else {
-      work(stage);
-    }
+    if (auto outcome = call(work, stage); !outcome) return outcome;
 #else
-    work(stage);
+    call(work, stage);
 #endif
     // A buffer that others have too may be written by the work of the next batch: that waits for the download.
     bool own = stage.from_ == input_.buffer.get();
@@ -119,14 +136,22 @@ class Lane {
     return done(status);
   }
 
-  /// Waits for the batch that is under way; its result.
-  adead_status finish(std::vector<std::byte> &result) {
+  /// Waits for the batch that is under way and has its result taken, where the download put it.
+  template <class Take>
+  Returned<void> finish(std::size_t index, Take &take) {
     // What only the device can find is told here.
     adead_status status = adead_stream_sync(stream_.get());
-    result.resize(status ? 0 : bytes_);
-    if (!status && download_ && bytes_) status = adead_download_read(download_.get(), result.data(), bytes_);
-    download_ = Download();
-    return status;
+    const void *data = nullptr;
+    if (!status && download_) status = adead_download_data(download_.get(), &data);
+    if (status) return done(status);
+    const Download arrived = std::move(download_);
+    const Span<const std::byte> bytes(static_cast<const std::byte *>(data), bytes_);
+    if constexpr (std::is_invocable_v<Take &, std::size_t, Span<const std::byte>>) {
+      return call(take, index, bytes);
+    } else {
+      copy_.assign(bytes.begin(), bytes.end());
+      return call(take, index, static_cast<const std::vector<std::byte> &>(copy_));
+    }
   }
 
  private:
@@ -142,6 +167,7 @@ class Lane {
   std::deque<Stage::Sized> buffers_;
   Download download_;
   std::size_t bytes_ = 0;
+  std::vector<std::byte> copy_;
 };
 
 }  // namespace detail
@@ -149,17 +175,21 @@ class Lane {
 /// The most batches under way at once.
 inline constexpr std::size_t max_depth = 64;
 
-/// Takes batches through a device, at most `depth` at once, each on a stream of its own: it is uploaded, `work(stage)` enqueues work
-/// on it, and what the stage names as its result is brought to the host and given to `take(index, bytes)`, a
-/// `const std::vector<std::byte> &`. 1 is sequential, 2 double buffering, 3 triple buffering.
+/// Takes batches through a device, at most `depth` at once, each on a stream of its own: it is uploaded, `work(stage)`
+/// enqueues work on it, and what the stage names as its result is brought to the host and given to `take(index, bytes)`. 1 is
+/// sequential, 2 double buffering, 3 triple buffering.
 ///
-/// The results are those of a loop that does one batch after the other, whatever the depth: work of a batch begins when the work of
-/// the batch before is done, so `work` may read and write buffers that all batches share. Uploads and downloads run beside it.
-/// Everything is called in the caller's thread, results in the order of the batches. A batch is any range of plain values that lie
-/// next to each other: a vector, an array, a span.
+/// The bytes are a `Span<const std::byte>` of where the download put them, for the call only; a `take` that wants a
+/// `const std::vector<std::byte> &` gets a copy.
 ///
-/// What the device, `batches`, `work` or `take` finds wrong ends it; nothing more is started, and what is under way is waited for.
-/// invalid_argument unless the depth is from 1 to 64.
+/// The results are those of a loop that does one batch after the other, whatever the depth: work of a batch begins when the
+/// work of the batch before is done, so `work` may read and write buffers that all batches share. Uploads and downloads run
+/// beside it. Everything is called in the caller's thread, results in the order of the batches, `batches` only when fewer
+/// than `depth` are under way. A batch is any range of plain values that lie next to each other: a vector, an array, a span.
+///
+/// What `batches`, `work` or the device finds wrong with a batch comes when the batches before it were given to `take`; what
+/// `take` finds, at once: an exception, or without exceptions a Result that failed. Then nothing more is started, and what is
+/// under way is waited for. invalid_argument unless the depth is from 1 to 64.
 template <class Batches, class Work, class Take>
 Returned<void> overlap(const Context &context, Batches &&batches, std::size_t depth, Work &&work, Take &&take) {
   if (depth < 1 || depth > max_depth) {
@@ -170,34 +200,63 @@ Returned<void> overlap(const Context &context, Batches &&batches, std::size_t de
   for (auto &lane : lanes) {
     if (adead_status status = lane.open(context.get())) return detail::failed<void>(status);
   }
+  using std::begin;
+  using std::end;
+  auto next = begin(batches);
+  auto last = end(batches);
   Event before;
-  std::vector<std::byte> result;
   std::size_t started = 0, finished = 0;
-  auto finish = [&]() -> adead_status {
-    adead_status status = lanes[finished % depth].finish(result);
-    if (!status) take(finished++, static_cast<const std::vector<std::byte> &>(result));
-    return status;
-  };
-  for (auto &&batch : batches) {
+  bool more = true;
+  // Starts a batch, if there is one more.
+  auto start = [&]() -> Returned<void> {
+    if (started) ++next;
+    more = next != last;
+    if (!more) return Returned<void>();
+    auto &&batch = *next;
     using Element = std::remove_reference_t<decltype(*std::data(batch))>;
     static_assert(std::is_trivially_copyable_v<Element>, "a batch has values that are copied by their bytes");
-    if (started - finished == depth) {
-      if (adead_status status = finish()) return detail::failed<void>(status);
-    }
     detail::Lane &lane = lanes[started % depth];
+    return lane.start(context.get(), started++, std::data(batch), std::size(batch) * sizeof(Element), before, work);
+  };
+  auto finish = [&]() -> Returned<void> {
+    const std::size_t index = finished++;
+    return lanes[index % depth].finish(index, take);
+  };
+  // What ends it comes behind the batches before it. The one that it is about was not started.
 #ifdef ADEAD_NO_EXCEPTIONS
-    auto outcome =
-        lane.start(context.get(), started, std::data(batch), std::size(batch) * sizeof(Element), before, work);
-    if (!outcome) return *outcome.error();
+  Returned<void> ended;
 #else
-    lane.start(context.get(), started, std::data(batch), std::size(batch) * sizeof(Element), before, work);
+  std::exception_ptr ended;
 #endif
-    started++;
+  while (more || finished < started) {
+    const bool full = started - finished == depth;
+#ifdef ADEAD_NO_EXCEPTIONS
+    auto outcome = full || !more ? finish() : start();
+    if (outcome) continue;
+    if (full || !more) return outcome;
+    ended = std::move(outcome);
+    started--;
+    more = false;
+#else
+    if (full || !more) {
+      finish();
+      continue;
+    }
+    const std::size_t index = started;
+    try {
+      start();
+    } catch (...) {
+      ended = std::current_exception();
+      started = index;
+      more = false;
+    }
+#endif
   }
-  while (finished < started) {
-    if (adead_status status = finish()) return detail::failed<void>(status);
-  }
-  return Returned<void>();
+#ifdef ADEAD_NO_EXCEPTIONS
+  return ended;
+#else
+  if (ended) std::rethrow_exception(ended);
+#endif
 }
 
 }  // namespace ADEAD_HPP_MODE

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Installs, deletes the build tree, moves what was installed, and only then builds programs that use it: through
 # find_package both ways, through pkg-config, and from a build tree.
-#   consumer.sh CMAKE SOURCE WORK CARGO_TARGET_DIR SENTENCES NN FLAT
-# SENTENCES, NN and FLAT are ON or OFF: whether libadead_sentences, libadead_nn and libadead_flat are among them.
+#   consumer.sh CMAKE SOURCE WORK CARGO_TARGET_DIR SENTENCES NN FLAT OVERLAP
+# The last four are ON or OFF: whether libadead_sentences, libadead_nn, libadead_flat and libadead_overlap are among them.
 set -eu
-cmake=$1 source=$2 work=$3 cargo=$4 sentences=$5 nn=$6 flat=$7
+cmake=$1 source=$2 work=$3 cargo=$4 sentences=$5 nn=$6 flat=$7 overlap=$8
 rm -rf "$work"
 mkdir -p "$work"
 
@@ -12,7 +12,7 @@ configure() { # BUILD [OPTION...]
   build=$1
   shift
   "$cmake" -S "$source" -B "$build" -DADEAD_BUILD_TESTS=OFF -DADEAD_SENTENCES="$sentences" -DADEAD_NN="$nn" -DADEAD_FLAT="$flat" \
-    -DADEAD_CARGO_TARGET_DIR="$cargo" "$@"
+    -DADEAD_OVERLAP="$overlap" -DADEAD_CARGO_TARGET_DIR="$cargo" "$@"
   "$cmake" --build "$build"
 }
 
@@ -20,7 +20,7 @@ consume() { # NAME PREFIX [OPTION...]: a project of its own finds the package, b
   name=$1 prefix=$2
   shift 2
   "$cmake" -S "$source/tests/c/consumer" -B "$work/$name" -DCMAKE_PREFIX_PATH="$prefix" -DSENTENCES="$sentences" -DNN="$nn" \
-    -DFLAT="$flat" -DSOURCE="$source" "$@"
+    -DFLAT="$flat" -DOVERLAP="$overlap" -DSOURCE="$source" "$@"
   "$cmake" --build "$work/$name"
   (cd "$work/$name" && ctest --output-on-failure)
 }
@@ -63,6 +63,10 @@ fi
 if [ "$flat" = ON ]; then
   eval "cc $source/examples/c/flat.c -o '$work/flat' $(pkg-config --cflags --libs adead_flat)"
   LD_LIBRARY_PATH="$prefix/lib" "$work/flat"
+fi
+if [ "$overlap" = ON ]; then
+  eval "cc $source/examples/c/overlap.c -o '$work/overlap' $(pkg-config --cflags --libs adead_overlap)"
+  LD_LIBRARY_PATH="$prefix/lib" "$work/overlap"
 fi
 rm "$prefix/lib/"libadead.so*
 eval "cc $source/tests/c/consumer/main.c -o '$work/with_pkg_config_static' $(flags --static --cflags --libs)"

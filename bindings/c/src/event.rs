@@ -79,6 +79,21 @@ pub unsafe extern "C" fn adead_download_query(download: *const adead_download, o
     })
 }
 
+/// Waits for the bytes and says where they are, without a copy, until the download is read or given up. It is memory that the
+/// device reaches, of which there is not much: not to be kept for long. `invalid_argument` once they were read.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_download_data(download: *const adead_download, out: *mut *const c_void) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (download, out) = unsafe { (reference(download, "download")?, Out::new(out, "out")?) };
+        match &download.0 {
+            None => fail!(InvalidArgument, "the download was read before"),
+            Some(it) => out.write(it.bytes()?.as_ptr().cast()),
+        }
+        Ok(())
+    })
+}
+
 /// Waits for the bytes and copies them to `dst`, once. `invalid_argument` unless `bytes` is what the download has, and the
 /// second time.
 #[unsafe(no_mangle)]

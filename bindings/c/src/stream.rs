@@ -110,7 +110,7 @@ pub unsafe extern "C" fn adead_stream_upload(
 }
 
 /// Enqueues a copy of `bytes` bytes of a buffer from `offset` on to the host; `adead_download_read` takes them from
-/// there.
+/// there, `adead_download_data` shows them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_download(
     stream: *mut adead_stream,

@@ -6,7 +6,7 @@ use crate::errors::{Result, detached, fail, wrong_type};
 use crate::gpu::{PyBuffer, PyBufferView, PyKernel, buffers_of, groups_of};
 use crate::operations::keywords;
 use crate::tensor::PyTensor;
-use crate::values::reserved;
+use crate::values::zeroed;
 use adead::gpu::{Buffer, Download, Event, Operand, Recording, Stream, Timestamp};
 use adead::{Meta, Op, Shape, Tensor};
 use pyo3::prelude::*;
@@ -93,7 +93,9 @@ impl PyStream {
     ) -> Result<PyDownload> {
         let buffer = buffer.get().core();
         let size = rest(buffer, offset, size);
-        Ok(PyDownload(Mutex::new(Some(self.with(py, |stream| stream.download(buffer, offset, size))?))))
+        let download = self.with(py, |stream| stream.download(buffer, offset, size))?;
+        let ordinary = buffer.device().kind == adead::device::DeviceKind::Cpu;
+        Ok(PyDownload { download: Mutex::new(Some(download)), ordinary })
     }
 
     /// Enqueues a copy of so many bytes between buffers; `size` None is all of `source` from its offset on.
@@ -262,11 +264,15 @@ impl PyTimestamp {
 
 /// Bytes on their way to the host.
 #[pyclass(frozen, module = "adead", name = "Download")]
-pub struct PyDownload(Mutex<Option<Download>>);
+pub struct PyDownload {
+    download: Mutex<Option<Download>>,
+    /// The bytes are in ordinary memory, which may be kept; else in memory that the device reaches, of which there is not much.
+    ordinary: bool,
+}
 
 impl PyDownload {
     fn taken(&self) -> Result<Download> {
-        match self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        match self.download.lock().unwrap_or_else(PoisonError::into_inner).take() {
             Some(download) => Ok(download),
             None => fail!(InvalidArgument, "the bytes were taken before"),
         }
@@ -277,7 +283,7 @@ impl PyDownload {
 impl PyDownload {
     /// Whether they have arrived.
     fn query(&self, py: Python<'_>) -> Result<bool> {
-        detached(py, || match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+        detached(py, || match &*self.download.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(download) => download.is_done(),
             None => Ok(true),
         })
@@ -286,7 +292,7 @@ impl PyDownload {
     /// Waits for them and gives them, once.
     fn read<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
         let download = self.taken()?;
-        Ok(PyBytes::new(py, &detached(py, || download.to_bytes())?))
+        Ok(PyBytes::new_with(py, download.size(), |into| Ok(detached(py, || download.take(into))?))?)
     }
 
     /// Waits for them and gives them as a tensor, once. `ShapeMismatchError` if it takes more or fewer bytes: then they stay.
@@ -295,14 +301,17 @@ impl PyDownload {
         let download = self.taken()?;
         if download.size() != meta.bytes() {
             let size = download.size();
-            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(download);
+            *self.download.lock().unwrap_or_else(PoisonError::into_inner) = Some(download);
             fail!(ShapeMismatch, "{meta:?} takes {} bytes and the download has {size}", meta.bytes());
         }
+        if self.ordinary {
+            let start = NonNull::from(download.bytes()?).cast::<u8>();
+            // SAFETY: as many bytes, which are the download's, written before and by nobody again.
+            return Ok(PyTensor(unsafe { Tensor::foreign(start, &meta, Box::new(download)) }?));
+        }
         // Words, which every dtype is aligned in.
-        let count = meta.bytes().div_ceil(8);
-        let mut words = reserved::<u64>(count)?;
+        let mut words = zeroed(meta.bytes().div_ceil(8))?;
         Ok(PyTensor(detached(py, || {
-            words.resize(count, 0);
             let start = NonNull::from(&mut words[..]).cast::<u8>();
             // SAFETY: so many bytes of the words, which nobody else has yet.
             download.take(unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), meta.bytes()) })?;

@@ -7,6 +7,8 @@ use crate::tensor::PyTensor;
 use adead::{Attrs, Context, DType, MAX_RANK, Meta, Op, Packed, Tensor, View};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple};
+use std::alloc::{Layout, alloc_zeroed};
+use std::ptr;
 
 /// A matrix packed for products with it: `matmul`'s b. `Context.pack` makes it. It never changes.
 #[pyclass(frozen, module = "adead", name = "Packed")]
@@ -128,6 +130,20 @@ pub fn reserved<T>(count: usize) -> Result<Vec<T>> {
         fail!(OutOfMemory, "{count} times {size} bytes of host memory were asked for: refused by the system");
     }
     Ok(room)
+}
+
+/// Zeroed words, without aborting where there is no memory. A large piece comes zeroed from the system: nothing passes over it.
+pub fn zeroed(count: usize) -> Result<Vec<u64>> {
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    // SAFETY: the layout is of some bytes.
+    let first = Layout::array::<u64>(count).map_or(ptr::null_mut(), |layout| unsafe { alloc_zeroed(layout) });
+    if first.is_null() {
+        fail!(OutOfMemory, "{count} times 8 bytes of host memory were asked for: refused by the system");
+    }
+    // SAFETY: of this allocator, by the layout of as many words, which are zero.
+    Ok(unsafe { Vec::from_raw_parts(first.cast(), count, count) })
 }
 
 /// A tensor of anything: an array, what has DLPack, a number, nested sequences of numbers; cast where a dtype is given.

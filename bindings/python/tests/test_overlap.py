@@ -50,6 +50,33 @@ def test_order(ctx, depth, count):
     assert ctx.memory()["allocations"] == before
 
 
+def test_a_kept_result_stays(ctx):
+    """Also when its lane is used again, and the generator and the buffers are gone."""
+    state = ctx.buffer(size=400)
+
+    def replaced(stage):
+        stage.stream.copy(stage.input.buffer, state)
+        return state if stage.index % 2 else stage.input
+
+    results = list(adead.overlap((batch(n, (100,)) for n in range(12)), replaced, 2, context=ctx))
+    arrays = [result.numpy() for result in results]
+    del results, state
+    gc.collect()
+    with ctx.buffer(size=400), ctx.buffer(size=400):
+        for n, array in enumerate(arrays):
+            assert numpy.array_equal(array, batch(n, (100,)))
+    with ctx.stream() as stream, ctx.buffer(batch(3, (100,))) as buffer:
+        download, other = stream.download(buffer), stream.download(buffer, 4, 8)
+        tensor = download.read_tensor("f32", (100,))
+        stream.clear(buffer)
+        stream.synchronize()
+        assert numpy.array_equal(tensor.numpy(), batch(3, (100,)))
+        assert other.read() == batch(3, (100,))[1:3].tobytes()
+        with pytest.raises(adead.InvalidArgumentError, match="taken before"):
+            other.read()
+        assert stream.download(buffer, 0, 0).read() == b""
+
+
 def test_batches_of_every_kind(ctx):
     def back(stage):
         return stage.input

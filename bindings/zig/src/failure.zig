@@ -3,6 +3,7 @@
 const std = @import("std");
 const c = @import("c");
 const enums = @import("enums.zig");
+const failure = @This();
 
 /// What doesn't fit is cut off.
 threadlocal var own: [4096:0]u8 = undefined;
@@ -21,12 +22,34 @@ pub fn ofLibrary() void {
 /// An error with a text.
 pub fn fail(err: enums.Error, comptime format: []const u8, arguments: anytype) enums.Error {
     @branchHint(.cold);
+    say(format, arguments);
+    return err;
+}
+
+fn say(comptime format: []const u8, arguments: anytype) void {
     var writer: std.Io.Writer = .fixed(&own);
     writer.print(format, arguments) catch {};
     own[writer.end] = 0;
     mine = true;
-    return err;
 }
+
+/// The text of a failure that is told later, or on another thread.
+pub const Kept = struct {
+    text: [1024]u8 = undefined,
+    len: usize = 0,
+
+    /// Keeps the last text.
+    pub fn keep(self: *Kept) void {
+        const last = lastError();
+        self.len = @min(last.len, self.text.len);
+        @memcpy(self.text[0..self.len], last[0..self.len]);
+    }
+
+    /// It is the last text here, if there was one.
+    pub fn say(self: *const Kept) void {
+        if (self.len > 0) failure.say("{s}", .{self.text[0..self.len]});
+    }
+};
 
 pub fn outOfMemory() enums.Error {
     return fail(error.OutOfMemory, "out of memory", .{});

@@ -162,6 +162,14 @@ pub const Download = struct {
         return out != 0;
     }
 
+    /// Waits for the bytes and says where they are, without a copy, until they are read or the download is gone: memory that the
+    /// device reaches, not to be kept for long.
+    pub fn data(self: Download) Error![*]const u8 {
+        var out: ?*const anyopaque = null;
+        try check(c.adead_download_data(self.handle, &out));
+        return @ptrCast(out.?);
+    }
+
     /// Waits for the bytes and copies them, once: as many as the download has.
     pub fn read(self: Download, comptime T: type, to: []T) Error!void {
         const bytes = std.mem.sliceAsBytes(to);

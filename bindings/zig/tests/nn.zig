@@ -2,7 +2,7 @@
 
 const std = @import("std");
 const adead = @import("adead");
-const paths = @import("paths");
+const options = @import("options");
 const nn = adead.nn;
 const Tensor = adead.Tensor;
 const expect = std.testing.expect;
@@ -11,7 +11,7 @@ const expectEqualSlices = std.testing.expectEqualSlices;
 const expectEqualStrings = std.testing.expectEqualStrings;
 
 const gpa = std.testing.allocator;
-const model: [:0]const u8 = paths.model ++ "";
+const model: [:0]const u8 = options.model ++ "";
 const width = 32;
 const row = width * @sizeOf(f32);
 const config: nn.TransformerConfig = .{ .width = width, .heads = 4, .hidden = 48 };
@@ -155,8 +155,8 @@ test "the encoder has the bits of the Rust crate" {
     const ctx = try adead.Context.open("cpu", .{});
     defer ctx.deinit();
     try bits(ctx);
-    const device = std.c.getenv("ADEAD_TEST_DEVICE") orelse return;
-    const gpu = adead.Context.open(std.mem.span(device), .{}) catch |err| {
+    if (comptime std.mem.eql(u8, options.device, "cpu")) return;
+    const gpu = adead.Context.open(std.fmt.comptimePrint("{s}", .{options.device}), .{}) catch |err| {
         return if (err == error.BackendUnavailable) error.SkipZigTest else err;
     };
     defer gpu.deinit();
