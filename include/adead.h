@@ -422,6 +422,24 @@ typedef struct {
   size_t threads;
 } adead_context_options;
 
+/// What tensors keep on a device. The caller sets `struct_size`.
+typedef struct {
+  /// `sizeof(adead_tensor_cache_use)`.
+  size_t struct_size;
+  /// The most bytes that tensors keep there.
+  uint64_t budget;
+  /// Bytes that they keep; more than the budget only where one operation needs them.
+  uint64_t used;
+  /// How many tensors do.
+  uint64_t tensors;
+  /// How often an operand of an operation was there.
+  uint64_t hits;
+  /// How often one had to be moved there.
+  uint64_t misses;
+  /// How often one had to leave for others.
+  uint64_t evictions;
+} adead_tensor_cache_use;
+
 /// How a device keeps the arithmetic contract, one of `ADEAD_CONTRACT_...`.
 typedef int32_t adead_contract_level;
 
@@ -828,9 +846,23 @@ adead_status adead_context_open(const char *device,
 /// Closes a context; NULL is fine. Tensors that it made stay.
 ADEAD_API void adead_context_destroy(adead_context *context);
 
+/// What tensors keep on the device of that index; nothing on the CPU and on a GPU that was not used yet. The caller sets
+/// `out->struct_size`.
+ADEAD_API
+adead_status adead_context_tensor_cache(const adead_context *context,
+                                        size_t index,
+                                        adead_tensor_cache_use *out);
+
+/// The most bytes that tensors may keep on each of the context's GPUs; half of its memory where this was not called. Those that
+/// were not used for longest leave, now and when others come; no value is lost.
+ADEAD_API
+adead_status adead_context_set_tensor_cache(const adead_context *context,
+                                            uint64_t bytes);
+
 /// Gives back what the context keeps for its next work: scratch memory goes to the system, worker threads finish what
-/// they have begun and end. The next call takes both anew. May be called while other threads compute.
-ADEAD_API adead_status adead_context_trim(const adead_context *context);
+/// they have begun and end, copies on GPUs of tensors that are in host memory too go. The next call takes them anew. May be called while other threads compute.
+ADEAD_API
+adead_status adead_context_trim(const adead_context *context);
 
 /// What the context's device is. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_context_device_info(const adead_context *context, adead_device_info *out);
@@ -1169,8 +1201,20 @@ ADEAD_API adead_status adead_tensor_dims(const adead_tensor *tensor, const size_
 ADEAD_API adead_status adead_tensor_bytes(const adead_tensor *tensor, size_t *out);
 
 /// The elements, in native byte order, row-major, on a multiple of 64 bytes. They belong to the tensor and its clones
-/// and go with the last of them.
+/// and go with the last of them. Values that are on a GPU only are waited for and brought to host memory, once.
 ADEAD_API adead_status adead_tensor_data(const adead_tensor *tensor, const void **out);
+
+/// Puts a copy of a tensor's values on one of the context's devices, by its name as `adead_context_open` takes it, and returns
+/// when they may be on their way; `"cpu"` starts their way to host memory instead. Clones, reshapes and rows share copies;
+/// operations find them there, and leave their results where they compute. `invalid_argument` for a device that the context
+/// has not.
+ADEAD_API
+adead_status adead_tensor_to(const adead_context *context,
+                             const adead_tensor *tensor,
+                             const char *device);
+
+/// Whether a tensor's values are in host memory (`"cpu"`) or on the device of that id.
+ADEAD_API adead_status adead_tensor_is_on(const adead_tensor *tensor, const char *device, int32_t *out);
 
 /// Copies all elements to `dst`. `invalid_argument` unless `bytes` is exactly the tensor's `adead_tensor_bytes`.
 ADEAD_API adead_status adead_tensor_read(const adead_tensor *tensor, void *dst, size_t bytes);
