@@ -846,11 +846,11 @@ adead_status adead_context_open(const char *device,
 /// Closes a context; NULL is fine. Tensors that it made stay.
 ADEAD_API void adead_context_destroy(adead_context *context);
 
-/// What tensors keep on the device of that index; nothing on the CPU and on a GPU that was not used yet. The caller sets
-/// `out->struct_size`.
+/// What tensors keep on one of the context's devices, by its name; nothing on the CPU and on a GPU that was not used yet. The
+/// caller sets `out->struct_size`. `invalid_argument` for a device that the context has not.
 ADEAD_API
 adead_status adead_context_tensor_cache(const adead_context *context,
-                                        size_t index,
+                                        const char *device,
                                         adead_tensor_cache_use *out);
 
 /// The most bytes that tensors may keep on each of the context's GPUs; half of its memory where this was not called. Those that

@@ -145,21 +145,31 @@ impl Context {
     /// part of a GPU's name; `cpu` is [`Tensor::to_cpu`]. It shares its copies with the one that was given, which is there then,
     /// too. Returns when the values may be on their way. `invalid_argument` for a device that the context has not.
     pub fn to(&self, tensor: &Tensor, device: &str) -> Result<Tensor> {
-        if device == DeviceKind::Cpu.name() {
-            return tensor.to_cpu();
+        match self.named(device)? {
+            Some(slot) => slot.opened()?.bring(tensor)?,
+            None => return tensor.to_cpu(),
         }
-        let _environment = DefaultEnvironment::enter();
-        let Some(slot) = self.gpus.iter().find(|slot| devices::means(device, slot.info())) else {
-            let ids: Vec<_> = self.devices().into_iter().map(|info| info.id).collect();
-            fail!(InvalidArgument, "no device '{device}' in this context: it has {}", ids.join(", "))
-        };
-        slot.opened()?.bring(tensor)?;
         Ok(tensor.clone())
     }
 
-    /// What tensors keep on each GPU that was used so far.
-    pub fn tensor_cache(&self) -> Vec<TensorCacheUse> {
-        self.gpus.iter().filter_map(Slot::if_opened).map(|gpu| gpu.cache.now(gpu)).collect()
+    /// What tensors keep on one of the context's devices, by its name: nothing on the processor and on a GPU that was not used
+    /// yet. `invalid_argument` for a device that the context has not.
+    pub fn tensor_cache(&self, device: &str) -> Result<TensorCacheUse> {
+        let opened = self.named(device)?.and_then(Slot::if_opened);
+        Ok(opened.map_or_else(TensorCacheUse::default, |gpu| gpu.cache.now()))
+    }
+
+    /// The GPU of that name, `None` for the processor.
+    #[inline(never)]
+    fn named(&self, device: &str) -> Result<Option<&Slot>> {
+        let _environment = DefaultEnvironment::enter();
+        let slot = self.gpus.iter().find(|slot| devices::means(device, slot.info()));
+        if slot.is_none() && device != DeviceKind::Cpu.name() {
+            let mut ids = String::from(DeviceKind::Cpu.name());
+            self.gpus.iter().for_each(|slot| ids.extend([", ", &slot.info().id]));
+            fail!(InvalidArgument, "no device '{device}' in this context: it has {ids}")
+        }
+        Ok(slot)
     }
 
     /// The most bytes that tensors may keep on each of the context's GPUs, half of its memory unless this was called. Copies that

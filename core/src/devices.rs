@@ -473,6 +473,7 @@ fn find(device: &str, config: &Config, all: &[DeviceInfo]) -> Result<DeviceInfo>
 }
 
 /// Whether a name means a GPU: by backend, number, UUID or a part of its own name, in any case.
+#[inline(never)]
 pub(crate) fn means(name: &str, info: &DeviceInfo) -> bool {
     let (backend, number) = info.id.split_once(':').unwrap_or((&info.id, ""));
     if name == backend || name == number || name == info.id {

@@ -37,7 +37,7 @@ fn values(seed: u64, dims: &[usize]) -> Tensor {
 }
 
 fn used(ctx: &Context) -> TensorCacheUse {
-    ctx.tensor_cache().swap_remove(0)
+    ctx.tensor_cache(&ctx.device_info().id).unwrap()
 }
 
 fn status<T>(result: adead_core::Result<T>) -> Option<Status> {
@@ -55,7 +55,8 @@ fn results_stay_and_operands_move_once() {
     let z = ctx.add(&y, &x).unwrap();
     let now = used(&ctx);
     // x was brought by the first call; the second one found both.
-    assert_eq!((now.device.as_str(), now.hits, now.misses, now.evictions), (id.as_str(), 2, 1, 0));
+    assert_eq!((now.hits, now.misses, now.evictions), (2, 1, 0));
+    assert_eq!(ctx.tensor_cache("cpu").unwrap(), TensorCacheUse::default());
     assert_eq!((now.tensors, now.used), (3, 3 * 4800));
     let expected = cpu.add(&cpu.relu(&x).unwrap(), &x).unwrap();
     assert_eq!(z.host_bytes().unwrap(), expected.bytes());
@@ -127,6 +128,7 @@ fn tensors_move_when_asked() {
     assert_eq!(error.status(), Status::InvalidArgument);
     assert_eq!(error.message(), format!("no device 'cuda:77' in this context: it has cpu, {id}"));
     assert_eq!(status(plain().to(&x, &id)), Some(Status::InvalidArgument));
+    assert_eq!(status(ctx.tensor_cache("cuda:77")), Some(Status::InvalidArgument));
     assert_eq!(plain().to(&x, "cpu").unwrap().bytes(), x.bytes());
     // Nothing at all can be anywhere.
     let none = ctx.to(&Tensor::zeros(DType::F32, &[0, 3]).unwrap(), &id).unwrap();

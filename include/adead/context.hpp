@@ -204,10 +204,10 @@ class Context : public Operations {
     return detail::done(adead_tensor_to(get(), tensor.get(), device));
   }
 
-  /// What tensors keep on the device of that index: nothing on the CPU.
-  Returned<TensorCacheUse> tensor_cache(std::size_t index) const {
+  /// What tensors keep on one of the context's devices, by its name: nothing on the CPU.
+  Returned<TensorCacheUse> tensor_cache(const char *device) const {
     auto out = detail::sized<adead_tensor_cache_use>();
-    adead_status status = adead_context_tensor_cache(get(), index, &out);
+    adead_status status = adead_context_tensor_cache(get(), device, &out);
     return detail::done(status, out);
   }
 

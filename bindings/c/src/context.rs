@@ -2,11 +2,11 @@
 
 use crate::gpu::adead_device_kind;
 use crate::hardware::adead_contract_level;
-use crate::pointers::{Growing, Out, fail, fixed, reference, report};
+use crate::pointers::{Growing, Out, fail, fixed, reference, report, text};
 use crate::status::{adead_status, guard, guard_destroy};
 use adead_c_support::context::{adead_context_options, open};
 use adead_core::hal::DeviceInfo;
-use adead_core::{Context, Result, TensorCacheUse};
+use adead_core::{Context, TensorCacheUse};
 use std::ffi::c_char;
 
 /// Opened devices. Threads may share one.
@@ -119,22 +119,21 @@ unsafe impl Growing for adead_tensor_cache_use {
     const FIRST_SIZE: usize = 56;
 }
 
-/// What tensors keep on the device of that index; nothing on the CPU and on a GPU that was not used yet. The caller sets
-/// `out->struct_size`.
+/// What tensors keep on one of the context's devices, by its name; nothing on the CPU and on a GPU that was not used yet. The
+/// caller sets `out->struct_size`. `invalid_argument` for a device that the context has not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_context_tensor_cache(
     context: *const adead_context,
-    index: usize,
+    device: *const c_char,
     out: *mut adead_tensor_cache_use,
 ) -> adead_status {
     guard(|| {
         // SAFETY: the caller vouches for the pointers.
         unsafe {
-            let context = &reference(context, "context")?.0;
+            let (context, device) = (reference(context, "context")?, text(device, "device")?);
             report(out, "out", |struct_size| {
-                let device = device_at(&context.devices(), index)?.id.clone();
-                let kept = context.tensor_cache().into_iter().find(|kept| kept.device == device).unwrap_or_default();
-                let TensorCacheUse { budget, used, tensors, hits, misses, evictions, .. } = kept;
+                let kept = context.0.tensor_cache(device)?;
+                let TensorCacheUse { budget, used, tensors, hits, misses, evictions } = kept;
                 Ok(adead_tensor_cache_use { struct_size, budget, used, tensors, hits, misses, evictions })
             })
         }
@@ -199,14 +198,10 @@ pub unsafe extern "C" fn adead_context_device_at(
         // SAFETY: the caller vouches for the pointers.
         unsafe {
             let devices = reference(context, "context")?.0.devices();
-            report(out, "out", |struct_size| Ok(device_info(struct_size, device_at(&devices, index)?)))
+            report(out, "out", |struct_size| match devices.get(index) {
+                Some(info) => Ok(device_info(struct_size, info)),
+                None => fail!(InvalidArgument, "index is {index}; the context has {} devices", devices.len()),
+            })
         }
     })
-}
-
-fn device_at(devices: &[DeviceInfo], index: usize) -> Result<&DeviceInfo> {
-    match devices.get(index) {
-        Some(info) => Ok(info),
-        None => fail!(InvalidArgument, "index is {index}; the context has {} devices", devices.len()),
-    }
 }

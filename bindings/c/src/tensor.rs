@@ -196,7 +196,7 @@ pub unsafe extern "C" fn adead_tensor_is_on(
         // SAFETY: the caller vouches for the pointers.
         let (tensor, device, out) =
             unsafe { (reference(tensor, "tensor")?, text(device, "device")?, Out::new(out, "out")?) };
-        out.write(tensor.0.places().iter().any(|place| place == device).into());
+        out.write(tensor.0.is_on(device).into());
         Ok(())
     })
 }

@@ -241,10 +241,10 @@ impl Context {
         guard(env, || Ok(Value(self.inner.to(&tensor.0, &device)?)))
     }
 
-    /// What tensors keep on each GPU that was used so far.
-    #[napi]
-    pub fn tensor_cache(&self) -> Vec<TensorCache> {
-        self.inner.tensor_cache().into_iter().map(TensorCache::from).collect()
+    /// What tensors keep on one of its devices, by its name: nothing on the CPU and on a GPU that was not used yet.
+    #[napi(ts_args_type = "device: string")]
+    pub fn tensor_cache(&self, env: Env, device: Text) -> napi::Result<TensorCache> {
+        guard(env, || Ok(self.inner.tensor_cache(&device)?.into()))
     }
 
     /// The most bytes that tensors may keep on each of its GPUs; half of its memory where this was not called. Those that were not

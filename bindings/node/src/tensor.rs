@@ -278,8 +278,6 @@ pub fn tensor_reshape(env: Env, tensor: Value, dims: Dims) -> napi::Result<Value
 /// What tensors keep on a device.
 #[napi(object)]
 pub struct TensorCache {
-    /// The device's id.
-    pub device: String,
     /// The most bytes that tensors keep there.
     pub budget: f64,
     /// Bytes that they keep; more than the budget only where one operation needs them.
@@ -297,7 +295,6 @@ pub struct TensorCache {
 impl From<TensorCacheUse> for TensorCache {
     fn from(kept: TensorCacheUse) -> TensorCache {
         TensorCache {
-            device: kept.device,
             budget: kept.budget as f64,
             used: kept.used as f64,
             tensors: kept.tensors as f64,

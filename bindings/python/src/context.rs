@@ -158,21 +158,16 @@ impl PyContext {
         cache_use(py, &self.inner)
     }
 
-    /// What tensors keep on each GPU that was used so far: a dict for each with its `device`, `budget` and `used` in bytes, and
-    /// how many `tensors`, `hits`, `misses` and `evictions` there were.
-    fn tensor_cache<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyDict>>> {
-        let mut all = Vec::new();
-        for kept in self.inner.tensor_cache() {
-            let TensorCacheUse { device, budget, used, tensors, hits, misses, evictions } = kept;
-            let dict = PyDict::new(py);
-            dict.set_item("device", device)?;
-            let names = ["budget", "used", "tensors", "hits", "misses", "evictions"];
-            for (name, value) in names.into_iter().zip([budget, used, tensors, hits, misses, evictions]) {
-                dict.set_item(name, value)?;
-            }
-            all.push(dict);
+    /// What tensors keep on one of its devices, by its name: `budget` and `used` in bytes, how many `tensors`, `hits`, `misses` and
+    /// `evictions` there were. Nothing on the CPU and on a GPU that was not used yet.
+    fn tensor_cache<'py>(&self, py: Python<'py>, device: &str) -> Result<Bound<'py, PyDict>> {
+        let TensorCacheUse { budget, used, tensors, hits, misses, evictions } = self.inner.tensor_cache(device)?;
+        let dict = PyDict::new(py);
+        let names = ["budget", "used", "tensors", "hits", "misses", "evictions"];
+        for (name, value) in names.into_iter().zip([budget, used, tensors, hits, misses, evictions]) {
+            dict.set_item(name, value)?;
         }
-        Ok(all)
+        Ok(dict)
     }
 
     /// The most bytes that tensors may keep on each of its GPUs; half of its memory where this was not called. Those that were

@@ -143,11 +143,11 @@ pub const Context = struct {
         try check(c.adead_tensor_to(self.handle, tensor.handle, device_name.ptr));
     }
 
-    /// What tensors keep on the device of that index, nothing on the CPU: budget and used in bytes, tensors, hits, misses,
-    /// evictions.
-    pub fn tensorCache(self: Context, index: usize) Error!c.adead_tensor_cache_use {
+    /// What tensors keep on one of the context's devices, by its name, nothing on the CPU: budget and used in bytes, tensors,
+    /// hits, misses, evictions.
+    pub fn tensorCache(self: Context, device_name: [:0]const u8) Error!c.adead_tensor_cache_use {
         var out = hardware.sized(c.adead_tensor_cache_use);
-        try check(c.adead_context_tensor_cache(self.handle, index, &out));
+        try check(c.adead_context_tensor_cache(self.handle, device_name.ptr, &out));
         return out;
     }
 

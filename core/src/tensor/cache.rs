@@ -11,10 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 const UNKNOWN: u64 = 1 << 30;
 
 /// What tensors keep on a device.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TensorCacheUse {
-    /// The device's id.
-    pub device: String,
     /// The most bytes that tensors keep there.
     pub budget: u64,
     /// Bytes that they keep. More than the budget only where the operands and the result of one operation are.
@@ -83,8 +81,8 @@ impl Cache {
     }
 
     /// What there is.
-    pub fn now(&self, opened: &Opened) -> TensorCacheUse {
-        TensorCacheUse { device: opened.device.info().id.clone(), ..self.state().now.clone() }
+    pub fn now(&self) -> TensorCacheUse {
+        self.state().now
     }
 
     /// Makes room for so many bytes more within the budget; see [`Cache::shrink`].

@@ -11,8 +11,8 @@ use crate::command::{Meta, View, ViewMut};
 use crate::devices::Opened;
 use crate::dtype::DType;
 use crate::error::{Result, fail};
-use crate::hal::Buffer;
 use crate::hal::cpu::HostBuffer;
+use crate::hal::{Buffer, DeviceKind};
 use crate::shape::{MAX_RANK, Shape};
 use copies::Copies;
 use std::fmt;
@@ -228,11 +228,18 @@ impl Tensor {
         self.if_on_host().is_some()
     }
 
+    /// Whether its values are in host memory (`cpu`) or on the device of that id.
+    pub fn is_on(&self, place: &str) -> bool {
+        let mut found = place == DeviceKind::Cpu.name() && self.is_on_host();
+        self.each_device(&mut |id| found |= id == place);
+        found
+    }
+
     /// Where its values are: `cpu` for host memory, and ids of devices.
     pub fn places(&self) -> Vec<String> {
         let mut places = Vec::new();
         if self.is_on_host() {
-            places.push("cpu".into());
+            places.push(DeviceKind::Cpu.name().into());
         }
         self.each_device(&mut |id| places.push(id.into()));
         places
