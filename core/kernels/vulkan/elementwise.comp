@@ -6,13 +6,13 @@
 #extension GL_GOOGLE_include_directive : require
 #include "contract.glsl"
 #include "functions.glsl"
+#include "operations.glsl"
 #include "memory.glsl"
 #include "operands.glsl"
 
 layout(local_size_x = 256) in;
 
-// Of x: below 7 that of contract::Activation; 7 scale, 8 neg, 9 abs, 10 exp, 11 log, 12 sqrt, 13 rsqrt. Of x and p: 14 add, 15 sub,
-// 16 mul, 17 div. Of x, p and q: 18 softmax (maximum, sum), 19 layernorm (mean, factor); 20 rmsnorm, of x and p (factor).
+// An operation; of x, p and q: 18 softmax (maximum, sum), 19 layernorm (mean, factor); 20 rmsnorm, of x and p (factor).
 layout(constant_id = 10) const uint FUNCTION = 0;
 // 1: everything lies at multiples of 16 bytes, and the last dimension is a multiple of four unless it is the only one.
 layout(constant_id = 11) const uint VECTOR = 0;
@@ -43,31 +43,9 @@ uvec3 locate(const uint i) {
 }
 
 float apply(const float v, const float a, const float b, const float g, const float h) {
-    precise float r = v;
-    if (FUNCTION < 7u) {
-        r = activate(FUNCTION, v);
-    } else if (FUNCTION == 7u) {
-        r = v * value;
-    } else if (FUNCTION == 8u) {
-        r = f(floatBitsToUint(v) ^ SIGN);
-    } else if (FUNCTION == 9u) {
-        r = f(floatBitsToUint(v) & MAGNITUDE);
-    } else if (FUNCTION == 10u) {
-        r = function_exp(v);
-    } else if (FUNCTION == 11u) {
-        r = function_log(v);
-    } else if (FUNCTION == 12u) {
-        r = root(v);
-    } else if (FUNCTION == 13u) {
-        r = function_rsqrt(v);
-    } else if (FUNCTION == 14u) {
-        r = v + a;
-    } else if (FUNCTION == 15u) {
-        r = v - a;
-    } else if (FUNCTION == 16u) {
-        r = v * a;
-    } else if (FUNCTION == 17u) {
-        r = divide(v, a);
+    precise float r;
+    if (FUNCTION <= DIV) {
+        r = operate(FUNCTION, v, a, value);
     } else if (FUNCTION == 18u) {
         r = v - a;
         r = divide(function_exp(r), b);

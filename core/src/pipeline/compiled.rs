@@ -1,5 +1,6 @@
 //! A pipeline that was compiled: planned for a device, to be run any number of times.
 
+use super::fuse::Link;
 use super::graph::{Graph, Source};
 use super::host::Host;
 use super::plan::{Place, Plan};
@@ -170,7 +171,7 @@ impl Gpu {
             // What the constants need is there before anything is replayed on another stream.
             stream.synchronize()?;
             stream.start_recording()?;
-            let recorded = record(&plan, &*block, &constants, &mut |command| stream.submit(&mut [command]));
+            let recorded = record(&plan, &*block, &constants, &mut |commands| stream.submit(commands));
             let recording = stream.finish_recording();
             recorded.and(recording)
         })?;
@@ -203,12 +204,12 @@ impl Gpu {
     }
 }
 
-/// Gives every operation as a command to `submit`, with its operands in a device's memory.
+/// Gives the commands of each step to `submit`, with their operands in a device's memory.
 fn record(
     plan: &Plan,
     block: &dyn Buffer,
     constants: &[Arc<dyn Buffer>],
-    submit: &mut dyn FnMut(Command<'_>) -> Result<()>,
+    submit: &mut dyn FnMut(&mut [Command<'_>]) -> Result<()>,
 ) -> Result<()> {
     let place = |node: u32| match plan.places[node as usize] {
         Place::Constant(i) => Ok((&*constants[i as usize], 0)),
@@ -216,21 +217,19 @@ fn record(
         _ => fail!(Internal, "a value of a pipeline is nowhere"),
     };
     for step in &plan.steps {
-        for (link, &node) in step.links.iter().zip(&step.nodes) {
-            let mut inputs = Inputs::new();
-            for operand in &link.operands {
-                inputs.push(match *operand {
-                    Some(node) => {
-                        let (buffer, at) = place(node)?;
-                        Some(View::buffer(buffer, at, plan.graph.meta(node))?)
-                    }
-                    None => None,
-                });
-            }
+        let view = |&node: &u32| {
+            let (buffer, at) = place(node)?;
+            View::buffer(buffer, at, plan.graph.meta(node))
+        };
+        let views = |link: &Link| link.operands.iter().map(|node| node.as_ref().map(view).transpose()).collect();
+        let inputs = step.links.iter().map(views).collect::<Result<Vec<Inputs<'_>>>>()?;
+        let mut commands = Vec::with_capacity(inputs.len());
+        for ((link, inputs), &node) in step.links.iter().zip(&inputs).zip(&step.nodes) {
             let (buffer, at) = place(node)?;
             let output = ViewMut::buffer(buffer, at, plan.graph.meta(node))?;
-            submit(Command::new(link.op, link.attrs, &inputs, output)?)?;
+            commands.push(Command::new(link.op, link.attrs, inputs, output)?);
         }
+        submit(&mut commands)?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use super::graph::{Graph, Operands, Source};
 use crate::command::Meta;
 use crate::contract::{Activation, GeluForm};
 use crate::dtype::DType;
-use crate::ops::{Attrs, Family, Op};
+use crate::ops::{Attrs, Op};
 
 /// An operation of a step.
 #[derive(Clone)]
@@ -30,11 +30,6 @@ impl Step {
     pub fn result(&self) -> u32 {
         self.nodes[self.nodes.len() - 1]
     }
-}
-
-/// What keeps shape and dtype and looks at one element of each operand at a time.
-fn is_elementwise(op: Op) -> bool {
-    op.info().in_place && matches!(op.family(), Family::Elementwise | Family::Function)
 }
 
 /// The activation that a product applies as this operation does.
@@ -118,7 +113,7 @@ pub(super) fn steps(graph: &Graph) -> Vec<Step> {
                 step.links[0].recorded.push(*op);
                 step.nodes[0] = i as u32;
                 joined = Some(step);
-            } else if is_elementwise(*op) && is_elementwise(step.links[last].op) {
+            } else if op.is_elementwise() && step.links[last].op.is_elementwise() {
                 step.links.push(link());
                 step.nodes.push(i as u32);
                 joined = Some(step);

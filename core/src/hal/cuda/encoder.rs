@@ -66,9 +66,9 @@ impl Encoder for CudaEncoder<'_> {
         if needed > most {
             fail!(Unsupported, "operands so wide need {needed} bytes of shared memory; the device has {most}");
         }
-        let function = self.stream.function(kernels, launch.name)?;
+        let function = self.stream.function(launch.family, launch.name)?;
         let own = &launch.words.0[..launch.words.1];
-        let at = push.len().next_multiple_of(2);
+        let at = push.len().max(launch.pushed).next_multiple_of(2);
         let count = at + own.len() + TABLE;
         let mut words = [0; MOST];
         words[..push.len()].copy_from_slice(push);

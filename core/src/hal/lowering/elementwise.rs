@@ -5,10 +5,11 @@ use super::{Call, Op};
 use super::{Encoder, Kernels};
 use crate::contract::{Activation, GeluForm};
 use crate::error::Result;
+use crate::ops::Attrs;
 use crate::shape::MAX_RANK;
 
 // Values of elementwise.comp's first constant that are not activations' numbers.
-const SCALE: u32 = 7;
+pub const SCALE: u32 = 7;
 const NEG: u32 = 8;
 const ABS: u32 = 9;
 const EXP: u32 = 10;
@@ -28,12 +29,21 @@ pub const RMSNORM: u32 = 20;
 
 /// Operations of one operand.
 pub fn unary(encoder: &mut dyn Encoder, op: Op, call: &Call<'_>) -> Result<()> {
-    let function = match op {
+    let mut grid = Grid::new();
+    grid.push(call.output.elements(), 1, 0);
+    let arguments =
+        Arguments { x: call.address(0), y: call.output.address, value: call.attrs.alpha, ..Arguments::default() };
+    broadcast(encoder, number(op, call.attrs), &grid, arguments)
+}
+
+/// What kernels call an operation of one or two operands.
+pub fn number(op: Op, attrs: &Attrs) -> u32 {
+    match op {
         Op::Relu => Activation::Relu as u32,
         Op::Sigmoid => Activation::Sigmoid as u32,
         Op::Tanh => Activation::Tanh as u32,
         Op::Silu => Activation::Silu as u32,
-        Op::Gelu => match call.attrs.form {
+        Op::Gelu => match attrs.form {
             GeluForm::Tanh => Activation::GeluTanh as u32,
             GeluForm::Erf => Activation::GeluErf as u32,
         },
@@ -43,13 +53,12 @@ pub fn unary(encoder: &mut dyn Encoder, op: Op, call: &Call<'_>) -> Result<()> {
         Op::Log => LOG,
         Op::Sqrt => SQRT,
         Op::Rsqrt => RSQRT,
+        Op::Add => ADD,
+        Op::Sub => SUB,
+        Op::Mul => MUL,
+        Op::Div => DIV,
         _ => SCALE,
-    };
-    let mut grid = Grid::new();
-    grid.push(call.output.elements(), 1, 0);
-    let arguments =
-        Arguments { x: call.address(0), y: call.output.address, value: call.attrs.alpha, ..Arguments::default() };
-    broadcast(encoder, function, &grid, arguments)
+    }
 }
 
 /// An activation of what is there, in place.
@@ -61,12 +70,6 @@ pub fn activate(encoder: &mut dyn Encoder, activation: Activation, y: u64, eleme
 
 /// Operations of two operands.
 pub fn binary(encoder: &mut dyn Encoder, op: Op, call: &Call<'_>) -> Result<()> {
-    let function = match op {
-        Op::Add => ADD,
-        Op::Sub => SUB,
-        Op::Mul => MUL,
-        _ => DIV,
-    };
     let (a, b, y) = (call.operand(0), call.operand(1), call.output);
     let (of_a, of_b) = (a.shape.broadcast_strides(y.shape), b.shape.broadcast_strides(y.shape));
     let mut grid = Grid::new();
@@ -74,13 +77,13 @@ pub fn binary(encoder: &mut dyn Encoder, op: Op, call: &Call<'_>) -> Result<()> 
         grid.push(size as u32, of_a[axis] as u32, of_b[axis] as u32);
     }
     let arguments = Arguments { x: a.address, p: b.address, y: y.address, ..Arguments::default() };
-    broadcast(encoder, function, &grid, arguments)
+    broadcast(encoder, number(op, call.attrs), &grid, arguments)
 }
 
 /// A result's dimensions with two operands' strides; neighbours that both operands go through as one are merged.
 pub struct Grid {
-    rank: usize,
-    dims: [(u32, u32, u32); MAX_RANK],
+    pub rank: usize,
+    pub dims: [(u32, u32, u32); MAX_RANK],
 }
 
 impl Grid {

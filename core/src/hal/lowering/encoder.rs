@@ -19,13 +19,15 @@ pub enum Kernels {
     Matmul,
     /// transpose, concat, embedding, cast.
     Moves,
-    /// Known answers.
+    /// Known answers. CUDA has no kernels of this family and those behind it.
     Probe,
+    /// Runs of elementwise operations.
+    Runs,
 }
 
 impl Kernels {
     /// How many families there are.
-    pub const COUNT: usize = 6;
+    pub const COUNT: usize = 7;
 }
 
 /// What shapes kernels.

@@ -12,6 +12,7 @@ mod moves;
 mod normalise;
 mod operands;
 mod reduce;
+pub mod runs;
 pub mod tiles;
 
 pub use encoder::{Encoder, Explain, Kernels, Limits, PUSH_BYTES, Push};
@@ -82,8 +83,21 @@ fn pitch_of(row: u32) -> Result<u32> {
     }
 }
 
-/// Encodes a command, all of whose operands are on the device.
-pub fn encode(encoder: &mut dyn Encoder, command: &Command<'_>) -> Result<()> {
+/// Encodes the first of these commands, or the run that they begin with, as one kernel: how many they were. All operands are on
+/// the device.
+pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usize> {
+    match commands {
+        [] => Ok(0),
+        [command] => single(encoder, command).map(|()| 1),
+        [command, ..] => match runs::encode(encoder, commands)? {
+            0 => single(encoder, command).map(|()| 1),
+            count => Ok(count),
+        },
+    }
+}
+
+/// Encodes a command.
+fn single(encoder: &mut dyn Encoder, command: &Command<'_>) -> Result<()> {
     let Command { op, attrs, inputs: views, output } = command;
     let mut inputs = SmallVec::new();
     for view in views.iter() {
