@@ -242,3 +242,54 @@ impl std::fmt::Debug for Compiled {
 
 /// The CPU of a context, as a pipeline keeps it.
 pub(super) type Cpu = Arc<CpuDevice>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hal::lowering::Kernels;
+    use crate::hal::lowering::runs::tests::{Dispatches, Memory};
+    use crate::ops::Op;
+
+    #[test]
+    fn a_run_is_one_kernel_on_a_gpu() {
+        let context = Context::open("cpu").unwrap();
+        let [x, row, one] =
+            [&[50, 30][..], &[30], &[]].map(|dims| Tensor::new(&vec![0.5f32; dims.iter().product()], dims));
+        let (x, row, one) = (x.unwrap(), row.unwrap(), one.unwrap());
+        let mut pipeline = context.pipeline();
+        let begun = pipeline.input(x.dtype(), x.dims()).unwrap();
+        let [row, one] = [&row, &one].map(|tensor| pipeline.constant(tensor).unwrap());
+        let mut op = |op, operands: &[_]| {
+            let operands: Vec<_> = operands.iter().copied().map(Some).collect();
+            pipeline.op(op, &Default::default(), &operands).unwrap()
+        };
+        let h = op(Op::Mul, &[begun, row]);
+        let h = op(Op::Add, &[row, h]);
+        let h = op(Op::Gelu, &[h]);
+        let h = op(Op::Sub, &[one, h]);
+        let h = op(Op::Mul, &[h, h]);
+        let h = op(Op::Add, &[h, begun]);
+        let h = op(Op::Scale, &[h]);
+        let h = op(Op::Div, &[begun, h]);
+        // It is needed twice: what follows is a run of its own.
+        let twice = op(Op::Tanh, &[h]);
+        let last = op(Op::Exp, &[twice]);
+        let last = op(Op::Add, &[last, h]);
+        pipeline.output(last).unwrap();
+        let graph = pipeline.graph;
+        let plan = Plan::new(graph, true);
+        let lengths: Vec<usize> = plan.steps.iter().map(|step| step.links.len()).collect();
+        let memory = Memory(1 << 32, 1 << 20);
+        let constants: Vec<Arc<dyn Buffer>> =
+            vec![Arc::new(Memory(2 << 32, 1 << 12)), Arc::new(Memory(3 << 32, 1 << 12))];
+        let mut dispatches = Dispatches::default();
+        let mut counts = Vec::new();
+        record(&plan, &memory, &constants, &mut |commands| {
+            counts.extend(dispatches.all(commands)?);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!((lengths, counts), (vec![8, 3], vec![8, 3]));
+        assert!(dispatches.0.iter().all(|kernel| kernel.0 == Kernels::Runs));
+    }
+}

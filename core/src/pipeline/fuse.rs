@@ -104,12 +104,12 @@ pub(super) fn steps(graph: &Graph) -> Vec<Step> {
         let mut joined = None;
         for (at, operand) in operands.iter().enumerate().take(2) {
             // Only what nobody else sees, and in the same shape: a result that is repeated is needed as it was.
-            let Some(from) = operand.filter(|&from| uses[from as usize] == 1 && graph.meta(from) == &node.meta) else {
-                continue;
-            };
+            let times = operands.iter().filter(|other| *other == operand).count();
+            let alone = |&from: &u32| uses[from as usize] as usize == times && graph.meta(from) == &node.meta;
+            let Some(from) = operand.filter(alone) else { continue };
             let Some(mut step) = open[from as usize].take() else { continue };
             let last = step.links.len() - 1;
-            if last == 0 && fold(&mut step.links[0], &node.meta, graph, *op, attrs, operands, at) {
+            if last == 0 && times == 1 && fold(&mut step.links[0], &node.meta, graph, *op, attrs, operands, at) {
                 step.links[0].recorded.push(*op);
                 step.nodes[0] = i as u32;
                 joined = Some(step);

@@ -88,7 +88,8 @@ impl Launch {
         capability: u32,
     ) -> Result<Launch> {
         let words = ([0; CONSTANTS], 0);
-        let mut launch = Launch { family: kernels, name: c"", pushed: 0, threads: THREADS, shared_bytes: 0, groups, words };
+        let mut launch =
+            Launch { family: kernels, name: c"", pushed: 0, threads: THREADS, shared_bytes: 0, groups, words };
         match kernels {
             Kernels::Elementwise | Kernels::Runs => {
                 (launch.family, launch.name, launch.pushed) = (Kernels::Elementwise, c"elementwise", runs::WORDS);

@@ -130,3 +130,6 @@ impl Run<'_> {
         (per < 1 << (32 - PER)).then_some(per << PER | bits)
     }
 }
+
+#[cfg(test)]
+pub mod tests;
