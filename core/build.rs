@@ -14,8 +14,8 @@ use std::io::Write;
 use std::path::Path;
 use std::{env, fs};
 
-/// The modules, in the order of `Kernels`.
-const MODULES: [&str; 7] = ["attention", "elementwise", "lines", "matmul", "moves", "probe", "runs"];
+/// The modules, in the order of `Shader`.
+const MODULES: [&str; 6] = ["attention", "elementwise", "lines", "matmul", "moves", "probe"];
 
 /// What an instruction's words are, by its opcode. A wrong answer costs bytes, or ends the build.
 fn class(opcode: u32) -> u32 {
@@ -109,7 +109,7 @@ fn main() {
     }
 }
 
-/// CUDA's families, in the order of `Kernels`: runs are in elementwise operations' kernel.
+/// CUDA's families, in the order of `Kernels`.
 fn cuda(out: &Path) {
     let folder = Path::new("kernels/cuda/generated");
     println!("cargo:rerun-if-changed={}", folder.display());

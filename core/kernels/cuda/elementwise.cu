@@ -6,17 +6,18 @@
 #include "glsl.cuh"
 
 struct Arguments {
-    const float *x, *p, *q;
+    const float *x;
     float *y;
-    const float *gamma, *beta;
+    uint n, inner;
+    const float *p, *q, *gamma, *beta;
     // The table, for each dimension but the last, from the last but one to the first: its size, the elements of x and of p between
     // neighbours.
     const void *outer;
-    uint n, inner, x_row, p_row, rank, blocks, units;
+    uint x_row, p_row, rank, blocks, units;
     float value, eps;
 };
 
-// What a run has in their place; `runs.comp` says what the words of a step mean.
+// What a run has in their place; `elementwise.comp` says what the words of a step mean.
 struct Run {
     const float *x;
     float *y;
@@ -124,7 +125,7 @@ extern "C" __global__ void __launch_bounds__(256, 8) elementwise(GIVEN given, co
     const Arguments &s = given.one;
     const Run &run = given.run;
     const bool is_run = c.function == 21;
-    const uint n = is_run ? run.n : s.n;
+    const uint n = s.n;
     uint i = blockIdx.x * 1024;
     bool whole = WIDE == 4 && c.vector == 1 && n - i >= 1024;
     i += threadIdx.x * (whole ? 4 : 1);
@@ -276,16 +277,15 @@ extern "C" __global__ void __launch_bounds__(256, 8) elementwise(GIVEN given, co
             for (uint k = 0; k < WIDE; k++) {
                 of_p[k] = 0;
             }
-        } while (is_run && ++steps < (run.count & 255));
-        float *y = is_run ? run.y : s.y;
+        } while (is_run && ++steps < run.count);
         if (whole) {
-            *reinterpret_cast<float4 *>(y + i) = make_float4(v[0], v[WIDE > 1], v[WIDE / 2], v[WIDE - 1]);
+            *reinterpret_cast<float4 *>(s.y + i) = make_float4(v[0], v[WIDE > 1], v[WIDE / 2], v[WIDE - 1]);
             return;
         }
 #pragma unroll
         for (uint k = 0; k < WIDE; k++) {
             if (i + 256 * k < n) {
-                y[i + 256 * k] = v[k];
+                s.y[i + 256 * k] = v[k];
             }
         }
     }

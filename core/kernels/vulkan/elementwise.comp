@@ -1,4 +1,5 @@
-// y = f(x), y = a op b with broadcasting, and the last step of softmax and the norms, whose statistics are broadcast operands too.
+// y = f(x), y = a op b with broadcasting, and the last step of softmax and the norms, whose statistics are broadcast operands too;
+// and runs, several of the first two of what stays in registers.
 //
 // The result's dimensions are merged where the operands allow it, so that along the last one an operand goes on by one element or
 // stays.
@@ -6,13 +7,13 @@
 #extension GL_GOOGLE_include_directive : require
 #include "contract.glsl"
 #include "functions.glsl"
-#include "operations.glsl"
 #include "memory.glsl"
-#include "operands.glsl"
 
 layout(local_size_x = 256) in;
 
-// An operation; of x, p and q: 18 softmax (maximum, sum), 19 layernorm (mean, factor); 20 rmsnorm, of x and p (factor).
+// Of x: below 7 that of contract::Activation; 7 scale, 8 neg, 9 abs, 10 exp, 11 log, 12 sqrt, 13 rsqrt. Of x and p: 14 add, 15 sub,
+// 16 mul, 17 div. Of x, p and q: 18 softmax (maximum, sum), 19 layernorm (mean, factor); 20 rmsnorm, of x and p (factor);
+// 21 a run.
 layout(constant_id = 10) const uint FUNCTION = 0;
 // 1: everything lies at multiples of 16 bytes, and the last dimension is a multiple of four unless it is the only one.
 layout(constant_id = 11) const uint VECTOR = 0;
@@ -24,6 +25,33 @@ layout(constant_id = 14) const uint P_STEP = 1;
 // 1: gamma, 2: beta, 3: both.
 layout(constant_id = 15) const uint AFFINE = 0;
 
+const uint SCALE = 7u, ADD = 14u, SUB = 15u, MUL = 16u, RUN = 21u;
+
+layout(push_constant, scalar) uniform Push {
+    uvec2 x;
+    uvec2 y;
+    // Elements.
+    uint n;
+    // The last dimension. Of a run: its steps.
+    uint inner;
+    // The others' addresses, and for each dimension but the last, from the last but one to the first: its size, the elements of x and
+    // of p between neighbours; elements between rows of x and of p; all dimensions; scale's factor.
+    //
+    // Of a run: of each step the other operand's address, or scale's factor; and, from the lowest bit on, in
+    // 5 bits: the function;
+    // 1: whether the other operand is the left one;
+    // 2: which it is. 0 an element for each, 1 four at once, 2 one for four, the latter where x and y are read by fours; 3 the value
+    //    itself;
+    // 1: whether it has one element for each row, not one row for all of them;
+    // the others: elements of a row, or 0 where it has as many elements as x.
+    uint more[24];
+};
+const uint P = 0u, Q = 2u, GAMMA = 4u, BETA = 6u, OUTER = 8u, X_ROW = 10u, P_ROW = 11u, ALL = 12u, VALUE = 15u;
+
+uvec2 address(const uint at) {
+    return uvec2(more[at], more[at + 1u]);
+}
+
 // Which elements make element i: of x, of p and q, of gamma and beta.
 uvec3 locate(const uint i) {
     if (RANK == 1u) {
@@ -32,25 +60,47 @@ uvec3 locate(const uint i) {
     uint row = i / inner;
     uvec3 place = (i - row * inner) * uvec3(X_STEP, P_STEP, 1u);
     if (RANK == 2u) {
-        return place + row * uvec3(x_row, p_row, 0u);
+        return place + row * uvec3(more[X_ROW], more[P_ROW], 0u);
     }
-    for (uint d = 0u; d + 1u < rank; d++) {
-        uint size = load_word(outer, 3u * d), rest = row / size;
-        place.xy += (row - rest * size) * uvec2(load_word(outer, 3u * d + 1u), load_word(outer, 3u * d + 2u));
+    for (uint d = 0u; d + 1u < more[ALL]; d++) {
+        uint size = load_word(address(OUTER), 3u * d), rest = row / size;
+        place.xy += (row - rest * size) * uvec2(load_word(address(OUTER), 3u * d + 1u), load_word(address(OUTER), 3u * d + 2u));
         row = rest;
     }
     return place;
 }
 
-float apply(const float v, const float a, const float b, const float g, const float h) {
-    precise float r;
-    if (FUNCTION <= DIV) {
-        r = operate(FUNCTION, v, a, value);
-    } else if (FUNCTION == 18u) {
+float apply(const uint function, const float v, const float a, const float b, const float g, const float h) {
+    precise float r = v;
+    if (function < 7u) {
+        r = activate(function, v);
+    } else if (function == SCALE) {
+        r = v * f(more[VALUE]);
+    } else if (function == 8u) {
+        r = f(floatBitsToUint(v) ^ SIGN);
+    } else if (function == 9u) {
+        r = f(floatBitsToUint(v) & MAGNITUDE);
+    } else if (function == 10u) {
+        r = function_exp(v);
+    } else if (function == 11u) {
+        r = function_log(v);
+    } else if (function == 12u) {
+        r = root(v);
+    } else if (function == 13u) {
+        r = function_rsqrt(v);
+    } else if (function == ADD) {
+        r = v + a;
+    } else if (function == SUB) {
+        r = v - a;
+    } else if (function == MUL) {
+        r = v * a;
+    } else if (function == 17u || FUNCTION == RUN) {
+        r = divide(v, a);
+    } else if (function == 18u) {
         r = v - a;
         r = divide(function_exp(r), b);
     } else {
-        if (FUNCTION == 19u) {
+        if (function == 19u) {
             r = v - a;
             r = r * b;
         } else {
@@ -66,10 +116,8 @@ float apply(const float v, const float a, const float b, const float g, const fl
     return r;
 }
 
-void main() {
-    uint i = gl_WorkGroupID.x * 1024u;
-    bool whole = VECTOR == 1u && n - i >= 1024u;
-    i += gl_LocalInvocationIndex * (whole ? 4u : 1u);
+// The elements from i on, the result of a command.
+vec4 one(const uint i, const bool whole) {
     uvec4 of_x, of_p, of_g;
     if (whole) {
         uvec3 place = locate(i);
@@ -85,20 +133,71 @@ void main() {
         }
     }
     vec4 a, b, g, h, v = fetch(x, of_x, whole, X_STEP);
-    if (FUNCTION >= 14u) {
-        a = fetch(p, of_p, whole, P_STEP);
+    if (FUNCTION >= ADD) {
+        a = fetch(address(P), of_p, whole, P_STEP);
     }
     if (FUNCTION == 18u || FUNCTION == 19u) {
-        b = fetch(q, of_p, whole, P_STEP);
+        b = fetch(address(Q), of_p, whole, P_STEP);
     }
     if ((AFFINE & 1u) != 0u) {
-        g = fetch(gamma, of_g, whole, 1u);
+        g = fetch(address(GAMMA), of_g, whole, 1u);
     }
     if ((AFFINE & 2u) != 0u) {
-        h = fetch(beta, of_g, whole, 1u);
+        h = fetch(address(BETA), of_g, whole, 1u);
     }
     [[unroll]] for (uint k = 0u; k < 4u; k++) {
-        v[k] = apply(v[k], a[k], b[k], g[k], h[k]);
+        v[k] = apply(FUNCTION, v[k], a[k], b[k], g[k], h[k]);
+    }
+    return v;
+}
+
+// The same, the result of a run.
+vec4 run(const uint i, const bool whole) {
+    uvec4 place = min(i + (whole ? 1u : 256u) * uvec4(0u, 1u, 2u, 3u), uvec4(n - 1u));
+    precise vec4 v = fetch(x, place, whole, 1u);
+    for (uint at = 0u; at < 3u * inner; at += 3u) {
+        uint code = more[at + 2u], function = code & 31u, per = code >> 9;
+        vec4 a = v, b = vec4(f(more[at]));
+        if (function >= ADD) {
+            b = v;
+            if ((code & 192u) != 192u) {
+                uvec4 rows = per == 0u ? uvec4(0u) : place / per;
+                rows = (code & 256u) != 0u ? rows : place - rows * per;
+                b = fetch(address(at), rows, whole && (code & 192u) != 0u, code >> 6 & 1u);
+            }
+            if ((code & 32u) != 0u) {
+                a = b;
+                b = v;
+            }
+        }
+        if (function == MUL || function == SCALE) {
+            v = a * b;
+        } else if (function == ADD) {
+            v = a + b;
+        } else if (function == SUB) {
+            v = a - b;
+        } else {
+            // What is long by turns: it is there once.
+            [[dont_unroll]] for (uint k = 0u; k < 4u; k++) {
+                v = vec4(a.yzw, apply(function, a.x, b.x, 0.0, 0.0, 0.0));
+                a = v;
+                b = b.yzwx;
+            }
+        }
+        v = canonical(v);
+    }
+    return v;
+}
+
+void main() {
+    uint i = gl_WorkGroupID.x * 1024u;
+    bool whole = VECTOR == 1u && n - i >= 1024u;
+    i += gl_LocalInvocationIndex * (whole ? 4u : 1u);
+    vec4 v;
+    if (FUNCTION == RUN) {
+        v = run(i, whole);
+    } else {
+        v = one(i, whole);
     }
     if (whole) {
         store4(y, i, v);

@@ -1,10 +1,9 @@
 //! A pipeline that was compiled: planned for a device, to be run any number of times.
 
-use super::fuse::Link;
 use super::graph::{Graph, Source};
 use super::host::Host;
 use super::plan::{Place, Plan};
-use crate::command::{Command, Inputs, Meta, View, ViewMut};
+use crate::command::{Command, Meta, View, ViewMut};
 use crate::context::Context;
 use crate::devices::Opened;
 use crate::dispatch::{AutoDispatcher, Places, Task};
@@ -217,17 +216,23 @@ fn record(
         _ => fail!(Internal, "a value of a pipeline is nowhere"),
     };
     for step in &plan.steps {
-        let view = |&node: &u32| {
-            let (buffer, at) = place(node)?;
-            View::buffer(buffer, at, plan.graph.meta(node))
-        };
-        let views = |link: &Link| link.operands.iter().map(|node| node.as_ref().map(view).transpose()).collect();
-        let inputs = step.links.iter().map(views).collect::<Result<Vec<Inputs<'_>>>>()?;
-        let mut commands = Vec::with_capacity(inputs.len());
-        for ((link, inputs), &node) in step.links.iter().zip(&inputs).zip(&step.nodes) {
+        let mut inputs = Vec::new();
+        for operand in step.links.iter().flat_map(|link| &link.operands) {
+            inputs.push(match *operand {
+                Some(node) => {
+                    let (buffer, at) = place(node)?;
+                    Some(View::buffer(buffer, at, plan.graph.meta(node))?)
+                }
+                None => None,
+            });
+        }
+        let (mut commands, mut rest) = (Vec::new(), &*inputs);
+        for (link, &node) in step.links.iter().zip(&step.nodes) {
+            let of_link;
+            (of_link, rest) = rest.split_at(link.operands.len());
             let (buffer, at) = place(node)?;
             let output = ViewMut::buffer(buffer, at, plan.graph.meta(node))?;
-            commands.push(Command::new(link.op, link.attrs, inputs, output)?);
+            commands.push(Command::new(link.op, link.attrs, of_link, output)?);
         }
         submit(&mut commands)?;
     }
@@ -246,8 +251,7 @@ pub(super) type Cpu = Arc<CpuDevice>;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hal::lowering::Kernels;
-    use crate::hal::lowering::runs::tests::{Dispatches, Memory};
+    use crate::hal::lowering::run_tests::{Dispatches, Memory};
     use crate::ops::Op;
 
     #[test]
@@ -290,6 +294,6 @@ mod tests {
         })
         .unwrap();
         assert_eq!((lengths, counts), (vec![8, 3], vec![8, 3]));
-        assert!(dispatches.0.iter().all(|kernel| kernel.0 == Kernels::Runs));
+        assert!(dispatches.0.iter().all(|kernel| kernel.0));
     }
 }

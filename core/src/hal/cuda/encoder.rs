@@ -66,7 +66,7 @@ impl Encoder for CudaEncoder<'_> {
         if needed > most {
             fail!(Unsupported, "operands so wide need {needed} bytes of shared memory; the device has {most}");
         }
-        let function = self.stream.function(launch.family, launch.name)?;
+        let function = self.stream.function(kernels, launch.name)?;
         let own = &launch.words.0[..launch.words.1];
         let at = push.len().max(launch.pushed).next_multiple_of(2);
         let count = at + own.len() + TABLE;

@@ -5,7 +5,7 @@ use super::shared::Shared;
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::lowering::attention::Tile as AttentionTile;
 use crate::hal::lowering::tiles::{Cost, Sizes, Tile, tile};
-use crate::hal::lowering::{Kernels, Limits, runs};
+use crate::hal::lowering::{Kernels, Limits, RUN_WORDS};
 use crate::hal::lzma::unpack;
 use std::ffi::CStr;
 use std::ptr;
@@ -18,22 +18,18 @@ pub struct Modules {
 
 #[derive(Default)]
 struct Loaded {
-    modules: [Option<Handle>; FAMILIES],
+    modules: [Option<Handle>; Kernels::COUNT],
     functions: Vec<(&'static CStr, Handle)>,
 }
 
 // SAFETY: handles that any thread may use.
 unsafe impl Send for Loaded {}
 
-/// Families that have a module.
-const FAMILIES: usize = Kernels::Probe as usize;
-
 /// Constants that a kernel has at most.
 pub const CONSTANTS: usize = 12;
 
 /// How a kernel is launched.
 pub struct Launch {
-    pub family: Kernels,
     pub name: &'static CStr,
     /// Words that the push constants have at least.
     pub pushed: usize,
@@ -48,8 +44,6 @@ pub struct Launch {
 const WHOLE: u32 = 0;
 const SPLIT: u32 = 1;
 const MERGE: u32 = 2;
-/// What elementwise.cu calls a run among its functions.
-const RUN: u32 = 21;
 /// Threads of the kernels that have no choice.
 const THREADS: u32 = 256;
 
@@ -88,17 +82,11 @@ impl Launch {
         capability: u32,
     ) -> Result<Launch> {
         let words = ([0; CONSTANTS], 0);
-        let mut launch =
-            Launch { family: kernels, name: c"", pushed: 0, threads: THREADS, shared_bytes: 0, groups, words };
+        let mut launch = Launch { name: c"", pushed: 0, threads: THREADS, shared_bytes: 0, groups, words };
         match kernels {
-            Kernels::Elementwise | Kernels::Runs => {
-                (launch.family, launch.name, launch.pushed) = (Kernels::Elementwise, c"elementwise", runs::WORDS);
-                if kernels == Kernels::Runs {
-                    // Every element of x in turn, by fours where it may be.
-                    launch.take(&[RUN, push[runs::COUNT] >> 8, 1, 1, 0, 0]);
-                } else {
-                    launch.take(constants);
-                }
+            Kernels::Elementwise => {
+                (launch.name, launch.pushed) = (c"elementwise", RUN_WORDS);
+                launch.take(constants);
             }
             Kernels::Moves => {
                 launch.name = match constants[0] {
@@ -254,7 +242,7 @@ fn image(kernels: Kernels, capability: u32) -> Result<&'static [u8]> {
             // All families', behind each other as `core/build.rs` packs them, and where each ends.
             static BYTES: OnceLock<Option<Vec<u8>>> = OnceLock::new();
             const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/", $kind, ".packed"));
-            const ENDS: [usize; FAMILIES] = include!(concat!(env!("OUT_DIR"), "/", $kind, ".ends"));
+            const ENDS: [usize; Kernels::COUNT - 1] = include!(concat!(env!("OUT_DIR"), "/", $kind, ".ends"));
             (&BYTES, PACKED, ENDS)
         }};
     }

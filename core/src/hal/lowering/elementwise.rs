@@ -26,6 +26,8 @@ pub const SOFTMAX: u32 = 18;
 pub const LAYERNORM: u32 = 19;
 /// (x, factor).
 pub const RMSNORM: u32 = 20;
+/// Several one after another.
+pub const RUN: u32 = 21;
 
 /// Operations of one operand.
 pub fn unary(encoder: &mut dyn Encoder, op: Op, call: &Call<'_>) -> Result<()> {

@@ -19,15 +19,13 @@ pub enum Kernels {
     Matmul,
     /// transpose, concat, embedding, cast.
     Moves,
-    /// Known answers. CUDA has no kernels of this family and those behind it.
+    /// Known answers.
     Probe,
-    /// Runs of elementwise operations.
-    Runs,
 }
 
 impl Kernels {
     /// How many families there are.
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = 6;
 }
 
 /// What shapes kernels.

@@ -14,13 +14,13 @@ use crate::shape::Shape;
 const STEPS: usize = 8;
 /// Words of a step.
 const STEP: usize = 3;
-/// Which word of the push constants is the count of steps, with the alignment.
-pub const COUNT: usize = 5;
+/// Which word of the push constants is the count of steps.
+const COUNT: usize = 5;
 /// Words of the push constants.
 pub const WORDS: usize = COUNT + 1 + STEPS * STEP;
 const _: () = assert!(4 * WORDS <= PUSH_BYTES);
 
-// The bits of a step's last word, above its number; `runs.comp` says what they mean.
+// The bits of a step's last word, above its number; `elementwise.comp` says what they mean.
 const LEFT: u32 = 1 << 5;
 const FOUR: u32 = 1 << 6;
 const ONE: u32 = 2 << 6;
@@ -36,15 +36,18 @@ pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usi
         return Ok(0);
     }
     let mut run = Run { shape: output.shape(), x: 0, y: encoder.address(output.place())?, words: [0; WORDS] };
-    let count = commands.iter().take(STEPS).take_while(|command| run.push(encoder, command).is_some()).count();
+    while run.words[COUNT] < STEPS as u32
+        && let Some(command) = commands.get(run.words[COUNT] as usize)
+        && run.push(encoder, command).is_some()
+    {}
+    let Run { x, y, mut words, .. } = run;
+    let count = words[COUNT] as usize;
     if count < 2 {
         return Ok(0);
     }
-    let Run { x, y, mut words, .. } = run;
-    let vector = u32::from(aligned(&[x, y]));
-    let first = [x as u32, (x >> 32) as u32, y as u32, (y >> 32) as u32, n as u32, count as u32 | vector << 8];
-    words[..=COUNT].copy_from_slice(&first);
-    encoder.dispatch(Kernels::Runs, &[], &words, [(n as u32).div_ceil(1024), 1, 1])?;
+    words[..COUNT].copy_from_slice(&[x as u32, (x >> 32) as u32, y as u32, (y >> 32) as u32, n as u32]);
+    let constants = [elementwise::RUN, u32::from(aligned(&[x, y])), 1, 1, 0, 0];
+    encoder.dispatch(Kernels::Elementwise, &constants, &words, [(n as u32).div_ceil(1024), 1, 1])?;
     Ok(count)
 }
 

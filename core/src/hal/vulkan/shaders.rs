@@ -121,7 +121,6 @@ mod tests {
             (Kernels::Matmul, include_bytes!("../../../kernels/vulkan/generated/matmul.spv")),
             (Kernels::Moves, include_bytes!("../../../kernels/vulkan/generated/moves.spv")),
             (Kernels::Probe, include_bytes!("../../../kernels/vulkan/generated/probe.spv")),
-            (Kernels::Runs, include_bytes!("../../../kernels/vulkan/generated/runs.spv")),
         ];
         for (shader, bytes) in compiled {
             let unpacked: Vec<u8> = code(shader).unwrap().iter().flat_map(|word| word.to_le_bytes()).collect();

@@ -34,9 +34,9 @@ impl Buffer for Memory {
     }
 }
 
-/// The kernels that commands become, with their push constants.
+/// The kernels that commands become: whether they are runs, and their push constants.
 #[derive(Default)]
-pub struct Dispatches(pub Vec<(Kernels, Vec<u32>)>);
+pub struct Dispatches(pub Vec<(bool, Vec<u32>)>);
 
 impl Encoder for Dispatches {
     fn address(&mut self, place: Place<'_>) -> Result<u64> {
@@ -48,8 +48,9 @@ impl Encoder for Dispatches {
         }
     }
 
-    fn dispatch(&mut self, kernels: Kernels, _: &[u32], push: &[u32], _: [u32; 3]) -> Result<()> {
-        self.0.push((kernels, push.to_vec()));
+    fn dispatch(&mut self, kernels: Kernels, constants: &[u32], push: &[u32], _: [u32; 3]) -> Result<()> {
+        let run = (kernels, constants[0]) == (Kernels::Elementwise, elementwise::RUN);
+        self.0.push((run, push.to_vec()));
         Ok(())
     }
 
@@ -86,7 +87,7 @@ impl Dispatches {
 type Called<'a> = (Op, &'a [(&'a Memory, &'a Meta)], (&'a Memory, &'a Meta));
 
 /// How many commands each kernel, or command by itself, takes of these; and the kernels.
-fn encoded(calls: &[Called<'_>]) -> (Vec<usize>, Vec<(Kernels, Vec<u32>)>) {
+fn encoded(calls: &[Called<'_>]) -> (Vec<usize>, Vec<(bool, Vec<u32>)>) {
     fn view<'a>(&(memory, meta): &(&'a Memory, &'a Meta)) -> Option<View<'a>> {
         Some(View::buffer(memory, 0, meta).unwrap())
     }
@@ -135,10 +136,10 @@ fn what_follows_in_place_is_one_kernel() {
         (Op::Exp, &[(&X, &all)], p),
     ]);
     assert_eq!(counts, [8, 2, 1]);
-    let families: Vec<Kernels> = kernels.iter().map(|kernel| kernel.0).collect();
-    assert_eq!(families, [Kernels::Runs, Kernels::Runs, Kernels::Elementwise]);
+    let runs: Vec<bool> = kernels.iter().map(|kernel| kernel.0).collect();
+    assert_eq!(runs, [true, true, false]);
     let words = &kernels[0].1;
-    assert_eq!(words[..6], [0, 1, 0x10_0000, 1, 48, 8 | 256]);
+    assert_eq!(words[..6], [0, 1, 0x10_0000, 1, 48, 8]);
     let [mul, add, sub, div] = [16, 14, 15, 17];
     let steps: Vec<[u32; 3]> = words[6..].chunks(3).map(|step| [step[0], step[1], step[2]]).collect();
     assert_eq!(
@@ -155,7 +156,7 @@ fn what_follows_in_place_is_one_kernel() {
         ]
     );
     // What is behind the last step is no step.
-    assert_eq!(kernels[1].1[..9], [0x10_0000, 1, 0x10_0000, 1, 48, 2 | 256, 0, 0, 8]);
+    assert_eq!(kernels[1].1[..9], [0x10_0000, 1, 0x10_0000, 1, 48, 2, 0, 0, 8]);
     assert_eq!((kernels[1].1.len(), &kernels[1].1[12..]), (WORDS, &[0; 18][..]));
 }
 
