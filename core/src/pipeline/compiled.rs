@@ -77,7 +77,7 @@ impl Compiled {
         self.plan.graph.outputs.iter().map(|&node| *self.plan.graph.meta(node)).collect()
     }
 
-    /// Steps that it takes: kernels, where a step needs no more than one.
+    /// Steps that it takes: kernels, where a step needs no more than one. (On a GPU a run is one for each eight operations.)
     pub fn steps(&self) -> usize {
         self.plan.steps.len()
     }
