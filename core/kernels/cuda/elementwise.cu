@@ -37,8 +37,8 @@ union Given {
 
 // As specialization constants elsewhere. `function`: below 7 that of contract::Activation; 7 scale, 8 neg, 9 abs, 10 exp, 11 log,
 // 12 sqrt, 13 rsqrt; 14 add, 15 sub, 16 mul, 17 div of x and p; 18 softmax (maximum, sum) of x, p and q; 19 a run. `vector`:
-// everything lies at multiples of 16 bytes, and the last dimension is a multiple of four unless it is the only one. `rank`: 1, 2, or 3
-// for more. Steps along the last dimension are 0 or 1.
+// everything lies at multiples of 16 bytes, and the last dimension is a multiple of four unless it is the only one. `rank`: 1, 2, or
+// 3 for more. Steps along the last dimension are 0 or 1.
 struct Choice {
     uint function, vector, rank, x_step, p_step;
 };
@@ -86,7 +86,8 @@ INLINE void fetch(float *v, const float *from, const uint *index, const bool who
 }
 
 // Where element i, or each of four, is in rows of so many; or which row it is. No rows: all is one.
-INLINE void within(uint (&at)[WIDE], const uint i, const uint n, const bool whole, const bool first, const uint per, const bool row) {
+INLINE void within(uint (&at)[WIDE], const uint i, const uint n, const bool whole, const bool first, const uint per,
+                   const bool row) {
 #pragma unroll 1
     for (uint k = first ? 1 : WIDE; k > 0;) {
         k--;

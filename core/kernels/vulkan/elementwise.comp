@@ -31,14 +31,14 @@ layout(push_constant, scalar) uniform Push {
     uint n;
     // The last dimension. Of a run: its steps.
     uint inner;
-    // The others' addresses, and for each dimension but the last, from the last but one to the first: its size, the elements of x and
-    // of p between neighbours; elements between rows of x and of p; all dimensions; scale's factor.
+    // The others' addresses, and where for each dimension but the last, from the last but one to the first, are its size, the
+    // elements of x and of p between neighbours; elements between rows of x and of p; all dimensions; scale's factor.
     //
     // Of a run: of each step the other operand's address, or scale's factor; and, from the lowest bit on, in
     // 5 bits: the function;
     // 1: whether the other operand is the left one;
-    // 2: which it is. 0 an element for each, 1 four at once, 2 one for four, the latter where x and y are read by fours; 3 the value
-    //    itself;
+    // 2: which it is. 0 an element for each, 1 four at once, 2 one for four, the latter where x and y are read by fours; 3 the
+    //    value itself;
     // 1: whether it has one element for each row, not one row for all of them;
     // the others: elements of a row, or 0 where it has as many elements as x.
     uint more[24];

@@ -69,10 +69,10 @@ pub fn normalise(encoder: &mut dyn Encoder, [x, y]: [u64; 2], rows: u32, n: u32,
             let one = if n.is_multiple_of(4) { ONE } else { 0 };
             let four = if aligned(&[step.address]) && (each == 1 || n.is_multiple_of(4)) { FOUR } else { 0 };
             let (bits, offset) = match (step.of_rows, each) {
-                (true, 1) => (1 << PER | ONE, before(1)),
-                (true, _) => (n << PER | ROWS | one, 0),
+                (true, 1) => ((1 << PER) | ONE, before(1)),
+                (true, _) => ((n << PER) | ROWS | one, 0),
                 (false, 1) => (four, 0),
-                (false, _) => (n << PER | four, 0),
+                (false, _) => ((n << PER) | four, 0),
             };
             let address = step.address + offset;
             to.copy_from_slice(&[address as u32, (address >> 32) as u32, step.function | bits]);
@@ -132,7 +132,7 @@ impl Run<'_> {
             step[0] = attrs.alpha.to_bits();
         } else if binary {
             let bits = if whole(other) && other.0 == value.0 { ITSELF } else { self.access(other)? };
-            step = [other.0 as u32, (other.0 >> 32) as u32, step[2] | bits | u32::from(left) * LEFT];
+            step = [other.0 as u32, (other.0 >> 32) as u32, step[2] | bits | if left { LEFT } else { 0 }];
         }
         if begins {
             self.x = value.0;
@@ -169,7 +169,7 @@ impl Run<'_> {
             [(_, 1, _), (n, 0, _)] => (n, ROWS | if n.is_multiple_of(4) { ONE } else { 0 }),
             _ => return None,
         };
-        (per < MOST_PER).then_some(per << PER | bits)
+        (per < MOST_PER).then_some((per << PER) | bits)
     }
 }
 

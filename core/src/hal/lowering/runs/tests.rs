@@ -145,12 +145,12 @@ fn what_follows_in_place_is_one_kernel() {
     assert_eq!(
         steps,
         [
-            [0x10, 2, mul | LEFT | FOUR | 8 << PER],
-            [4, 3, add | 8 << PER],
+            [0x10, 2, mul | LEFT | FOUR | (8 << PER)],
+            [4, 3, add | (8 << PER)],
             [0.5f32.to_bits(), 0, elementwise::SCALE],
             [0, 0, 5],
-            [0x10, 2, sub | LEFT | ROWS | ONE | 8 << PER],
-            [0x10, 2, div | ONE | 1 << PER],
+            [0x10, 2, sub | LEFT | ROWS | ONE | (8 << PER)],
+            [0x10, 2, div | ONE | (1 << PER)],
             [0x10_0000, 1, mul | ITSELF],
             [0x10, 2, sub | LEFT | FOUR],
         ]
