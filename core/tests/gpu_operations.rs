@@ -4,9 +4,15 @@
 mod draws;
 mod on_gpu;
 
-use adead_core::{Attrs, Axis, DType, MAX_RANK, Meta, Op, Permutation, Shape, Tensor, contract, reference};
+use adead_core::contract::GeluForm;
+use adead_core::hal::Buffer;
+use adead_core::{
+    Attrs, Axis, Command, DType, Inputs, MAX_RANK, Meta, Op, Permutation, Shape, Tensor, View, ViewMut, contract,
+    reference,
+};
 use draws::{Random, plain};
 use on_gpu::Gpu;
+use std::sync::Arc;
 
 /// Products are in gpu_products.rs.
 #[test]
@@ -14,6 +20,123 @@ fn every_operation_equals_its_reference_on_random_calls() {
     let Some(mut gpu) = Gpu::open() else { return };
     let others: Vec<Op> = Op::ALL.iter().copied().filter(|op| !on_gpu::PRODUCTS.contains(op)).collect();
     gpu.random_calls(&others, 48);
+}
+
+const UNARY: [Op; 12] = [
+    Op::Scale,
+    Op::Neg,
+    Op::Abs,
+    Op::Exp,
+    Op::Log,
+    Op::Sqrt,
+    Op::Rsqrt,
+    Op::Relu,
+    Op::Sigmoid,
+    Op::Tanh,
+    Op::Gelu,
+    Op::Silu,
+];
+
+/// An operand that is on the GPU too: so many elements behind the beginning of its buffer, as few bytes before it as behind it.
+struct There {
+    tensor: Tensor,
+    buffer: Arc<dyn Buffer>,
+    offset: usize,
+}
+
+impl There {
+    fn new(gpu: &mut Gpu, tensor: Tensor, shift: usize) -> There {
+        let offset = 4 * shift;
+        let bytes = [&vec![0xa5; offset], tensor.bytes(), &vec![0xa5; offset]].concat();
+        let buffer = gpu.device.allocate_unset(bytes.len()).unwrap();
+        gpu.stream.write(&*buffer, 0, &bytes).unwrap();
+        There { tensor, buffer, offset }
+    }
+
+    fn view(&self) -> View<'_> {
+        View::buffer(&*self.buffer, self.offset, self.tensor.view().meta()).unwrap()
+    }
+}
+
+/// Elementwise commands in place, submitted together: on a GPU they are few kernels.
+#[test]
+fn runs_equal_their_operations_one_by_one() {
+    let Some(mut gpu) = Gpu::open() else { return };
+    let cpu = plain();
+    for seed in 0..80 {
+        let mut r = Random(seed << 8 | 0xf5);
+        let sizes = [1, 2, 3, 4, 5, 7, 8, 12, 16, 31, 32, 33, 100, 128, 255, 256, 300];
+        let rank = 1 + r.below(3);
+        let mut dims: Vec<usize> = (0..rank).map(|_| sizes[r.below(sizes.len())]).collect();
+        dims[0] *= [1, 1, 4, 16, 20][r.below(5)];
+        let dims = match dims.iter().product::<usize>() {
+            ..100_000 => dims,
+            _ => dims[..rank.min(2)].to_vec(),
+        };
+        // Half of the time everything is on a multiple of 16 bytes, else some of it.
+        let shift = |r: &mut Random| if seed % 2 == 0 || r.flag() { 0 } else { r.below(9) };
+        let drawn = |gpu: &mut Gpu, r: &mut Random, dims: &[usize]| {
+            let (tensor, shift) = (r.float(DType::F32, dims), shift(r));
+            There::new(gpu, tensor, shift)
+        };
+        let (x, y) = (drawn(&mut gpu, &mut r, &dims), drawn(&mut gpu, &mut r, &dims));
+        let meta = *y.tensor.view().meta();
+        let (mut calls, mut value) = (Vec::new(), if r.flag() { x.tensor.clone() } else { y.tensor.clone() });
+        let first = if value.bytes() == x.tensor.bytes() { &x } else { &y };
+        let mut others = Vec::new();
+        for _ in 0..2 + r.below(19) {
+            let form = if r.flag() { GeluForm::Tanh } else { GeluForm::Erf };
+            let attrs = Attrs { alpha: [0.5, -1.0, 3e-39, f32::NAN][r.below(4)], form, ..Attrs::default() };
+            let (op, sides) = match r.below(3) {
+                0 => (UNARY[r.below(UNARY.len())], vec![None]),
+                _ => {
+                    let other = match r.below(30) {
+                        0..8 => dims.clone(),
+                        8..16 => dims[dims.len() - 1..].to_vec(),
+                        16..20 => dims[1..].to_vec(),
+                        20 | 21 => vec![1; r.below(2)],
+                        22..26 => [&dims[..1], &vec![1; dims.len() - 1]].concat(),
+                        26 => [&[1], &dims[1..]].concat(),
+                        27 if seed % 8 == 0 => [&dims[..dims.len() - 1], &[1]].concat(),
+                        _ => Vec::new(),
+                    };
+                    let op = [Op::Add, Op::Sub, Op::Mul, Op::Div][r.below(4)];
+                    let itself = r.below(8) == 0;
+                    if !itself {
+                        others.push(if r.below(8) == 0 { None } else { Some(drawn(&mut gpu, &mut r, &other)) });
+                    }
+                    let other = if itself { None } else { Some(others.len() - 1) };
+                    (op, if r.flag() { vec![None, other] } else { vec![other, None] })
+                }
+            };
+            // Another operand: one of its own, or what the run begins with, where that is not overwritten.
+            let of = |side: &Option<usize>| match side {
+                Some(i) => others[*i].as_ref().map_or(&x.tensor, |other| &other.tensor),
+                None => &value,
+            };
+            let operands: Vec<_> = sides.iter().map(|side| Some(of(side))).collect();
+            value = cpu.run(op, &attrs, &operands).unwrap();
+            calls.push((op, attrs, sides));
+        }
+        let place = |i: usize, side: &Option<usize>| match side {
+            Some(other) => Some(others[*other].as_ref().unwrap_or(&x).view()),
+            None => Some(if i == 0 { first.view() } else { y.view() }),
+        };
+        let inputs =
+            |(i, call): (usize, &(Op, Attrs, Vec<Option<usize>>))| call.2.iter().map(|side| place(i, side)).collect();
+        let inputs: Vec<Inputs<'_>> = calls.iter().enumerate().map(inputs).collect();
+        let mut commands: Vec<Command<'_>> = Vec::new();
+        for ((op, attrs, _), inputs) in calls.iter().zip(&inputs) {
+            let output = ViewMut::buffer(&*y.buffer, y.offset, &meta).unwrap();
+            commands.push(Command::new(*op, *attrs, inputs, output).unwrap());
+        }
+        gpu.stream.submit(&mut commands).unwrap();
+        let mut bytes = vec![0; y.buffer.size()];
+        gpu.stream.read(&*y.buffer, 0, &mut bytes).unwrap();
+        let expected = [&vec![0xa5; y.offset], value.bytes(), &vec![0xa5; y.offset]].concat();
+        let at = bytes.iter().zip(&expected).position(|(a, b)| a != b);
+        assert!(at.is_none(), "seed {seed} {dims:?} shifted {}: byte {at:?} after {calls:?}", y.offset / 4);
+    }
 }
 
 /// Lines longer than a workgroup holds, longer than one block of SUM, longer than a block of blocks; along and across.

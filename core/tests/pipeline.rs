@@ -179,11 +179,11 @@ fn random_graphs_give_the_bits_of_single_calls() {
 }
 
 #[test]
-fn long_runs_go_by_parts_and_by_several_threads() {
+fn long_runs_go_by_parts_and_by_several_threads_or_through_registers() {
     let cpu = plain();
-    let on = Context::open("cpu").unwrap();
     let mut r = Random(3);
-    for (rows, n) in [(1, 300_000), (700, 1000), (9000, 3), (1 << 18, 1), (3, 100_003)] {
+    let sizes = [(1, 300_000), (700, 1000), (9000, 3), (1 << 18, 1), (3, 100_003)];
+    for (on, (rows, n)) in contexts().iter().skip(1).flat_map(|on| sizes.map(|size| (on, size))) {
         let x = r.float(DType::F32, &[rows, n]);
         let (row, one, all) = (r.float(DType::F32, &[n]), r.float(DType::F32, &[]), r.float(DType::F32, &[rows, n]));
         let run = on.pipeline().begin(&x).mul(&row).add(&all).gelu(Attrs::default().form).div(&one).tanh();

@@ -1,35 +1,55 @@
-// y = f(x), y = a op b with broadcasting, and the last step of softmax and the norms, whose statistics are broadcast operands too.
+// y = f(x), y = a op b with broadcasting, the last step of softmax, whose statistics are broadcast operands too; and runs, several
+// of the first two of what stays in registers, such as the last step of the norms.
 //
 // The result's dimensions are merged where the operands allow it, so that along the last one an operand goes on by one element or
 // stays.
 #include "glsl.cuh"
 
 struct Arguments {
-    const float *x, *p, *q;
+    const float *x;
     float *y;
-    const float *gamma, *beta;
+    uint n, inner;
+    const float *p, *q, *gamma, *beta;
     // The table, for each dimension but the last, from the last but one to the first: its size, the elements of x and of p between
     // neighbours.
     const void *outer;
-    uint n, inner, x_row, p_row, rank, blocks, units;
+    uint x_row, p_row, rank, blocks, units;
     float value, eps;
 };
 
-// As specialization constants elsewhere. `function`: below 7 that of contract::Activation; 7 scale, 8 neg, 9 abs, 10 exp, 11 log,
-// 12 sqrt, 13 rsqrt; 14 add, 15 sub, 16 mul, 17 div of x and p; 18 softmax (maximum, sum), 19 layernorm (mean, factor) of x, p and
-// q; 20 rmsnorm of x and p (factor). `vector`: everything lies at multiples of 16 bytes, and the last dimension is a multiple of
-// four unless it is the only one. `rank`: 1, 2, or 3 for more. Steps along the last dimension are 0 or 1. `affine`: gamma, beta.
-struct Choice {
-    uint function, vector, rank, x_step, p_step, affine;
+// What a run has in their place; `elementwise.comp` says what the words of a step mean.
+struct Run {
+    const float *x;
+    float *y;
+    uint n, count, steps[24];
 };
 
-// Which elements make element i: of x, of p and q, of gamma and beta.
-INLINE uint3 locate(const Arguments &s, const Choice &c, const Table &t, const uint i) {
+// As a kernel's parameter: read where it is, not copied by each thread.
+union Given {
+    Arguments one;
+    Run run;
+};
+#ifdef __CUDA_ARCH__
+#define GIVEN const __grid_constant__ Given
+#else
+#define GIVEN const Given
+#endif
+
+// As specialization constants elsewhere. `function`: below 7 that of contract::Activation; 7 scale, 8 neg, 9 abs, 10 exp, 11 log,
+// 12 sqrt, 13 rsqrt; 14 add, 15 sub, 16 mul, 17 div of x and p; 18 softmax (maximum, sum) of x, p and q; 19 a run. `vector`:
+// everything lies at multiples of 16 bytes, and the last dimension is a multiple of four unless it is the only one. `rank`: 1, 2, or
+// 3 for more. Steps along the last dimension are 0 or 1.
+struct Choice {
+    uint function, vector, rank, x_step, p_step;
+};
+
+// Which elements make element i: of x, of p and q.
+INLINE uint2 locate(const Arguments &s, const Choice &c, const Table &t, const uint i) {
     if (c.rank == 1) {
-        return make_uint3(i * c.x_step, i * c.p_step, i);
+        return make_uint2(i * c.x_step, i * c.p_step);
     }
     uint row = i / s.inner, column = i - row * s.inner;
-    uint3 place = make_uint3(column * c.x_step, column * c.p_step, column);
+    uint2 place = make_uint2(column * c.x_step, column * c.p_step);
     if (c.rank == 2) {
         place.x += row * s.x_row;
         place.y += row * s.p_row;
@@ -54,7 +74,7 @@ const uint WIDE = 4;
 
 // Its elements: one vector, one element four times, or wherever they are.
 INLINE void fetch(float *v, const float *from, const uint *index, const bool whole, const uint step) {
-    if (WIDE == 4 && whole && step == 1) {
+    if (WIDE == 4 && whole && step) {
         float4 x = *reinterpret_cast<const float4 *>(from + index[0]);
         v[0] = x.x, v[1] = x.y, v[2] = x.z, v[3] = x.w;
         return;
@@ -62,6 +82,21 @@ INLINE void fetch(float *v, const float *from, const uint *index, const bool who
 #pragma unroll
     for (uint k = 0; k < WIDE; k++) {
         v[k] = from[index[whole ? 0 : k]];
+    }
+}
+
+// Where element i, or each of four, is in rows of so many; or which row it is. No rows: all is one.
+INLINE void within(uint (&at)[WIDE], const uint i, const uint n, const bool whole, const bool first, const uint per,
+                   const bool row) {
+#pragma unroll 1
+    for (uint k = first ? 1 : WIDE; k > 0;) {
+        k--;
+#pragma unroll
+        for (uint l = WIDE - 1; l > 0; l--) {
+            at[l] = at[l - 1];
+        }
+        uint e = min(whole ? i + k : i + 256 * k, n - 1), q = per ? e / per : 0;
+        at[0] = row ? q : e - q * per;
     }
 }
 
@@ -87,134 +122,156 @@ INLINE void shift(T (&of)[WIDE]) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(256, 8) elementwise(const Arguments s, const Choice c, TABLE t) {
-    uint i = blockIdx.x * 1024, function = c.function;
-    bool whole = WIDE == 4 && c.vector == 1 && s.n - i >= 1024;
+extern "C" __global__ void __launch_bounds__(256, 8) elementwise(GIVEN given, const Choice c, TABLE t) {
+    const Arguments &s = given.one;
+    const Run &run = given.run;
+    const bool is_run = c.function == 19;
+    const uint n = s.n;
+    uint i = blockIdx.x * 1024;
+    bool whole = WIDE == 4 && c.vector == 1 && n - i >= 1024;
     i += threadIdx.x * (whole ? 4 : 1);
 #pragma unroll 1
     for (uint turn = 0; turn < 4; turn += WIDE, i += 256 * WIDE) {
-        if (WIDE == 1 && i >= s.n) {
+        if (WIDE == 1 && i >= n) {
             return;
         }
-        uint3 place = locate(s, c, t, min(i, s.n - 1));
-        uint of_x[WIDE] = {place.x}, of_p[WIDE] = {place.y}, of_g[WIDE] = {place.z};
+        uint2 place = locate(s, c, t, min(i, n - 1));
+        uint of_x[WIDE] = {place.x}, of_p[WIDE] = {place.y};
         if (!whole) {
             // The others come from behind, so that this is there once.
 #pragma unroll 1
             for (uint k = 1; k < WIDE; k++) {
 #pragma unroll
                 for (uint l = 1; l + 1 < WIDE; l++) {
-                    of_x[l] = of_x[l + 1], of_p[l] = of_p[l + 1], of_g[l] = of_g[l + 1];
+                    of_x[l] = of_x[l + 1], of_p[l] = of_p[l + 1];
                 }
-                place = locate(s, c, t, min(i + 256 * k, s.n - 1));
-                of_x[WIDE - 1] = place.x, of_p[WIDE - 1] = place.y, of_g[WIDE - 1] = place.z;
+                place = locate(s, c, t, min(i + 256 * k, n - 1));
+                of_x[WIDE - 1] = place.x, of_p[WIDE - 1] = place.y;
             }
         }
         // x; the second operand, or what is divided by; the other one.
-        float v[WIDE], a[WIDE], b[WIDE];
+        float v[WIDE];
         fetch(v, s.x, of_x, whole, c.x_step);
-        if (function >= 14) {
-            fetch(a, s.p, of_p, whole, c.p_step);
-        }
-        if (function == 18 || function == 19) {
-            fetch(b, s.q, of_p, whole, c.p_step);
-        }
-        // What is long is there once, whatever goes before and behind it.
-        switch (function) {
-        case 1:
-            EACH(function_relu(x));
-            break;
-        case 3:
-            EACH(function_tanh(x));
-            break;
-        case 5:
-            EACH(activate(5, x));
-            break;
-        case 2:
-        case 4:
-        case 6:
-            // As `activate`.
-#pragma unroll
-            for (uint k = 0; k < WIDE; k++) {
-                a[k] = v[k];
-            }
-            if (function == 4) {
-                EACH(x * ((x * x) * 0.071354814f + 1.5957692f));
-            }
-            EACH(function_sigmoid(x));
-            if (function != 2) {
-                EACH(a[k] * x);
-            }
-            break;
-        case 7:
-            EACH(x * s.value);
-            break;
-        case 8:
-            EACH(of_bits(bits(x) ^ SIGN));
-            break;
-        case 9:
-            EACH(of_bits(bits(x) & MAGNITUDE));
-            break;
-        case 11:
-            BY_TURNS(function_log(x));
-            break;
-        case 12:
-        case 13:
-            BY_TURNS(root(x));
-            break;
-        case 14:
-            EACH(x + a[k]);
-            break;
-        case 15:
-        case 18:
-            EACH(x - a[k]);
-            break;
-        case 16:
-            EACH(x * a[k]);
-            break;
-        case 19:
-        case 20: {
-            float g[WIDE], h[WIDE];
-            if (c.affine & 1) {
-                fetch(g, s.gamma, of_g, whole, 1);
-            }
-            if (c.affine & 2) {
-                fetch(h, s.beta, of_g, whole, 1);
-            }
-            EACH(function == 19 ? (x - a[k]) * b[k] : x * a[k]);
-            if (c.affine & 1) {
-                EACH(x * g[k]);
-            }
-            if (c.affine & 2) {
-                EACH(x + h[k]);
-            }
-        }
-        }
-        if (function == 10 || function == 18) {
-            BY_TURNS(function_exp(x));
-        }
-        if (function == 13 || function == 17 || function == 18) {
-#pragma unroll
-            for (uint k = 0; k < WIDE; k++) {
-                b[k] = function == 13 ? v[k] : function == 17 ? a[k] : b[k];
-                v[k] = function == 13 ? 1.0f : v[k];
-            }
+        const float *p = s.p;
+        float value = s.value;
+        uint function = c.function, code = 0, p_step = c.p_step, steps = 0;
+        bool p_whole = whole;
 #pragma unroll 1
-            for (uint k = 0; k < WIDE; k++) {
-                float y = divide(v[0], b[0]);
-                shift(v);
-                shift(b);
-                v[WIDE - 1] = y;
+        do {
+            float a[WIDE], b[WIDE];
+            if (is_run) {
+                const uint *words = run.steps + 3 * steps;
+                code = words[2];
+                function = code & 31;
+                value = of_bits(words[0]);
+                p = reinterpret_cast<const float *>(size_t(words[1]) << 32 | words[0]);
+                p_step = code & 64;
+                p_whole = whole && (code & 192);
+                within(of_p, i, n, whole, p_whole, code >> 9, code & 256);
             }
-        }
-        EACH(canonical(x));
+            if (function >= 14) {
+                if ((code & 192) == 192) {
+                    EACH(a[k] = x);
+                } else {
+                    fetch(a, p, of_p, p_whole, p_step);
+                }
+                if (code & 32) {
+#pragma unroll
+                    for (uint k = 0; k < WIDE; k++) {
+                        float x = v[k];
+                        v[k] = a[k];
+                        a[k] = x;
+                    }
+                }
+            }
+            if (function == 18) {
+                fetch(b, s.q, of_p, whole, c.p_step);
+            }
+            // What is long is there once, whatever goes before and behind it.
+            switch (function) {
+            case 1:
+                EACH(function_relu(x));
+                break;
+            case 3:
+                EACH(function_tanh(x));
+                break;
+            case 5:
+                EACH(activate(5, x));
+                break;
+            case 2:
+            case 4:
+            case 6:
+                // As `activate`.
+#pragma unroll
+                for (uint k = 0; k < WIDE; k++) {
+                    a[k] = v[k];
+                }
+                if (function == 4) {
+                    EACH(x * ((x * x) * 0.071354814f + 1.5957692f));
+                }
+                EACH(function_sigmoid(x));
+                if (function != 2) {
+                    EACH(a[k] * x);
+                }
+                break;
+            case 7:
+                EACH(x * value);
+                break;
+            case 8:
+                EACH(of_bits(bits(x) ^ SIGN));
+                break;
+            case 9:
+                EACH(of_bits(bits(x) & MAGNITUDE));
+                break;
+            case 11:
+                BY_TURNS(function_log(x));
+                break;
+            case 12:
+            case 13:
+                BY_TURNS(root(x));
+                break;
+            case 14:
+                EACH(x + a[k]);
+                break;
+            case 15:
+            case 18:
+                EACH(x - a[k]);
+                break;
+            case 16:
+                EACH(x * a[k]);
+                break;
+            }
+            if (function == 10 || function == 18) {
+                BY_TURNS(function_exp(x));
+            }
+            if (function == 13 || function == 17 || function == 18) {
+#pragma unroll
+                for (uint k = 0; k < WIDE; k++) {
+                    b[k] = function == 13 ? v[k] : function == 17 ? a[k] : b[k];
+                    v[k] = function == 13 ? 1.0f : v[k];
+                }
+#pragma unroll 1
+                for (uint k = 0; k < WIDE; k++) {
+                    float y = divide(v[0], b[0]);
+                    shift(v);
+                    shift(b);
+                    v[WIDE - 1] = y;
+                }
+            }
+            EACH(canonical(x));
+            // Nothing of them is kept.
+#pragma unroll
+            for (uint k = 0; k < WIDE; k++) {
+                of_p[k] = 0;
+            }
+        } while (is_run && ++steps < run.count);
         if (whole) {
             *reinterpret_cast<float4 *>(s.y + i) = make_float4(v[0], v[WIDE > 1], v[WIDE / 2], v[WIDE - 1]);
             return;
         }
 #pragma unroll
         for (uint k = 0; k < WIDE; k++) {
-            if (i + 256 * k < s.n) {
+            if (i + 256 * k < n) {
                 s.y[i + 256 * k] = v[k];
             }
         }

@@ -3,13 +3,16 @@
 #include "glsl.cuh"
 
 struct Arguments {
+    const float *x;
+    float *y;
+    // Elements of a line or row; elements between neighbours of a line.
+    uint n, inner;
     // p: one statistic for each line. q: where argmax's index goes, beside the maximum in y.
-    const float *x, *p;
-    float *q, *y;
+    const float *p;
+    float *q;
     const float *gamma, *beta;
     const void *outer;
-    // Elements of a line or row; elements between neighbours of a line.
-    uint n, inner, x_row, p_row, rank;
+    uint x_row, p_row, rank;
     // Blocks of a line, and of all lines. Rows: how many.
     uint blocks, units;
     // n as a number.

@@ -1,4 +1,5 @@
-// y = f(x), y = a op b with broadcasting, and the last step of softmax and the norms, whose statistics are broadcast operands too.
+// y = f(x), y = a op b with broadcasting, the last step of softmax, whose statistics are broadcast operands too; and runs, several
+// of the first two of what stays in registers, such as the last step of the norms.
 //
 // The result's dimensions are merged where the operands allow it, so that along the last one an operand goes on by one element or
 // stays.
@@ -7,12 +8,11 @@
 #include "contract.glsl"
 #include "functions.glsl"
 #include "memory.glsl"
-#include "operands.glsl"
 
 layout(local_size_x = 256) in;
 
 // Of x: below 7 that of contract::Activation; 7 scale, 8 neg, 9 abs, 10 exp, 11 log, 12 sqrt, 13 rsqrt. Of x and p: 14 add, 15 sub,
-// 16 mul, 17 div. Of x, p and q: 18 softmax (maximum, sum), 19 layernorm (mean, factor); 20 rmsnorm, of x and p (factor).
+// 16 mul, 17 div. Of x, p and q: 18 softmax (maximum, sum). 19 a run.
 layout(constant_id = 10) const uint FUNCTION = 0;
 // 1: everything lies at multiples of 16 bytes, and the last dimension is a multiple of four unless it is the only one.
 layout(constant_id = 11) const uint VECTOR = 0;
@@ -21,106 +21,159 @@ layout(constant_id = 12) const uint RANK = 1;
 // Elements from one to the next along the last of them, of x and of p and q: 0 or 1.
 layout(constant_id = 13) const uint X_STEP = 1;
 layout(constant_id = 14) const uint P_STEP = 1;
-// 1: gamma, 2: beta, 3: both.
-layout(constant_id = 15) const uint AFFINE = 0;
 
-// Which elements make element i: of x, of p and q, of gamma and beta.
-uvec3 locate(const uint i) {
+const uint SCALE = 7u, ADD = 14u, SUB = 15u, MUL = 16u, RUN = 19u;
+
+layout(push_constant, scalar) uniform Push {
+    uvec2 x;
+    uvec2 y;
+    // Elements.
+    uint n;
+    // The last dimension. Of a run: its steps.
+    uint inner;
+    // The others' addresses, and where for each dimension but the last, from the last but one to the first, are its size, the
+    // elements of x and of p between neighbours; elements between rows of x and of p; all dimensions; scale's factor.
+    //
+    // Of a run: of each step the other operand's address, or scale's factor; and, from the lowest bit on, in
+    // 5 bits: the function;
+    // 1: whether the other operand is the left one;
+    // 2: which it is. 0 an element for each, 1 four at once, 2 one for four, the latter where x and y are read by fours; 3 the
+    //    value itself;
+    // 1: whether it has one element for each row, not one row for all of them;
+    // the others: elements of a row, or 0 where it has as many elements as x.
+    uint more[24];
+};
+const uint P = 0u, Q = 2u, OUTER = 8u, X_ROW = 10u, P_ROW = 11u, ALL = 12u, VALUE = 15u;
+
+uvec2 address(const uint at) {
+    return uvec2(more[at], more[at + 1u]);
+}
+
+// Which elements make element i: of x, of p and q.
+uvec2 locate(const uint i) {
     if (RANK == 1u) {
-        return i * uvec3(X_STEP, P_STEP, 1u);
+        return i * uvec2(X_STEP, P_STEP);
     }
     uint row = i / inner;
-    uvec3 place = (i - row * inner) * uvec3(X_STEP, P_STEP, 1u);
+    uvec2 place = (i - row * inner) * uvec2(X_STEP, P_STEP);
     if (RANK == 2u) {
-        return place + row * uvec3(x_row, p_row, 0u);
+        return place + row * uvec2(more[X_ROW], more[P_ROW]);
     }
-    for (uint d = 0u; d + 1u < rank; d++) {
-        uint size = load_word(outer, 3u * d), rest = row / size;
-        place.xy += (row - rest * size) * uvec2(load_word(outer, 3u * d + 1u), load_word(outer, 3u * d + 2u));
+    for (uint d = 0u; d + 1u < more[ALL]; d++) {
+        uint size = load_word(address(OUTER), 3u * d), rest = row / size;
+        place += (row - rest * size) * uvec2(load_word(address(OUTER), 3u * d + 1u), load_word(address(OUTER), 3u * d + 2u));
         row = rest;
     }
     return place;
 }
 
-float apply(const float v, const float a, const float b, const float g, const float h) {
+float apply(const uint function, const float v, const float a, const float b) {
     precise float r = v;
-    if (FUNCTION < 7u) {
-        r = activate(FUNCTION, v);
-    } else if (FUNCTION == 7u) {
-        r = v * value;
-    } else if (FUNCTION == 8u) {
+    if (function < 7u) {
+        r = activate(function, v);
+    } else if (function == SCALE) {
+        r = v * f(more[VALUE]);
+    } else if (function == 8u) {
         r = f(floatBitsToUint(v) ^ SIGN);
-    } else if (FUNCTION == 9u) {
+    } else if (function == 9u) {
         r = f(floatBitsToUint(v) & MAGNITUDE);
-    } else if (FUNCTION == 10u) {
+    } else if (function == 10u) {
         r = function_exp(v);
-    } else if (FUNCTION == 11u) {
+    } else if (function == 11u) {
         r = function_log(v);
-    } else if (FUNCTION == 12u) {
+    } else if (function == 12u) {
         r = root(v);
-    } else if (FUNCTION == 13u) {
+    } else if (function == 13u) {
         r = function_rsqrt(v);
-    } else if (FUNCTION == 14u) {
+    } else if (function == ADD) {
         r = v + a;
-    } else if (FUNCTION == 15u) {
+    } else if (function == SUB) {
         r = v - a;
-    } else if (FUNCTION == 16u) {
+    } else if (function == MUL) {
         r = v * a;
-    } else if (FUNCTION == 17u) {
+    } else if (function == 17u || FUNCTION == RUN) {
         r = divide(v, a);
-    } else if (FUNCTION == 18u) {
+    } else {
         r = v - a;
         r = divide(function_exp(r), b);
-    } else {
-        if (FUNCTION == 19u) {
-            r = v - a;
-            r = r * b;
-        } else {
-            r = v * a;
-        }
-        if ((AFFINE & 1u) != 0u) {
-            r = r * g;
-        }
-        if ((AFFINE & 2u) != 0u) {
-            r = r + h;
-        }
     }
     return r;
+}
+
+// The elements from i on, the result of a command.
+vec4 one(const uint i, const bool whole) {
+    uvec4 of_x, of_p;
+    if (whole) {
+        uvec2 place = locate(i);
+        of_x.x = place.x;
+        of_p.x = place.y;
+    } else {
+        [[unroll]] for (uint k = 0u; k < 4u; k++) {
+            uvec2 place = locate(min(i + 256u * k, n - 1u));
+            of_x[k] = place.x;
+            of_p[k] = place.y;
+        }
+    }
+    vec4 a, b, v = fetch(x, of_x, whole, X_STEP);
+    if (FUNCTION >= ADD) {
+        a = fetch(address(P), of_p, whole, P_STEP);
+    }
+    if (FUNCTION == 18u) {
+        b = fetch(address(Q), of_p, whole, P_STEP);
+    }
+    [[unroll]] for (uint k = 0u; k < 4u; k++) {
+        v[k] = apply(FUNCTION, v[k], a[k], b[k]);
+    }
+    return v;
+}
+
+// The same, the result of a run.
+vec4 run(const uint i, const bool whole) {
+    uvec4 place = min(i + (whole ? 1u : 256u) * uvec4(0u, 1u, 2u, 3u), uvec4(n - 1u));
+    precise vec4 v = fetch(x, place, whole, 1u);
+    for (uint at = 0u; at < 3u * inner; at += 3u) {
+        uint code = more[at + 2u], function = code & 31u, per = code >> 9;
+        vec4 a = v, b = vec4(f(more[at]));
+        if (function >= ADD) {
+            b = v;
+            if ((code & 192u) != 192u) {
+                uvec4 rows = per == 0u ? uvec4(0u) : place / per;
+                rows = (code & 256u) != 0u ? rows : place - rows * per;
+                b = fetch(address(at), rows, whole && (code & 192u) != 0u, code >> 6 & 1u);
+            }
+            if ((code & 32u) != 0u) {
+                a = b;
+                b = v;
+            }
+        }
+        if (function == MUL || function == SCALE) {
+            v = a * b;
+        } else if (function == ADD) {
+            v = a + b;
+        } else if (function == SUB) {
+            v = a - b;
+        } else {
+            // What is long by turns: it is there once.
+            [[dont_unroll]] for (uint k = 0u; k < 4u; k++) {
+                v = vec4(a.yzw, apply(function, a.x, b.x, 0.0));
+                a = v;
+                b = b.yzwx;
+            }
+        }
+        v = canonical(v);
+    }
+    return v;
 }
 
 void main() {
     uint i = gl_WorkGroupID.x * 1024u;
     bool whole = VECTOR == 1u && n - i >= 1024u;
     i += gl_LocalInvocationIndex * (whole ? 4u : 1u);
-    uvec4 of_x, of_p, of_g;
-    if (whole) {
-        uvec3 place = locate(i);
-        of_x.x = place.x;
-        of_p.x = place.y;
-        of_g.x = place.z;
+    vec4 v;
+    if (FUNCTION == RUN) {
+        v = run(i, whole);
     } else {
-        [[unroll]] for (uint k = 0u; k < 4u; k++) {
-            uvec3 place = locate(min(i + 256u * k, n - 1u));
-            of_x[k] = place.x;
-            of_p[k] = place.y;
-            of_g[k] = place.z;
-        }
-    }
-    vec4 a, b, g, h, v = fetch(x, of_x, whole, X_STEP);
-    if (FUNCTION >= 14u) {
-        a = fetch(p, of_p, whole, P_STEP);
-    }
-    if (FUNCTION == 18u || FUNCTION == 19u) {
-        b = fetch(q, of_p, whole, P_STEP);
-    }
-    if ((AFFINE & 1u) != 0u) {
-        g = fetch(gamma, of_g, whole, 1u);
-    }
-    if ((AFFINE & 2u) != 0u) {
-        h = fetch(beta, of_g, whole, 1u);
-    }
-    [[unroll]] for (uint k = 0u; k < 4u; k++) {
-        v[k] = apply(v[k], a[k], b[k], g[k], h[k]);
+        v = one(i, whole);
     }
     if (whole) {
         store4(y, i, v);

@@ -44,6 +44,18 @@ void store4(const uvec2 address, const uint index, const vec4 value) {
     Word4(at(address, index, 2u)).v = floatBitsToUint(canonical(value));
 }
 
+// Four elements: one vector, one element four times, or wherever they are.
+vec4 fetch(const uvec2 address, const uvec4 index, const bool whole, const uint step_) {
+    if (whole) {
+        return step_ == 1u ? load4(address, index.x) : vec4(load(address, index.x));
+    }
+    vec4 v;
+    [[unroll]] for (uint k = 0u; k < 4u; k++) {
+        v[k] = load(address, index[k]);
+    }
+    return v;
+}
+
 // A 16-bit element, wherever it lies in its word.
 uint load_half(const uvec2 address, const uint index) {
     uvec2 a = at(address, index, 1u);

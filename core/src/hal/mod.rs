@@ -247,7 +247,8 @@ pub trait Kernel: Send + Sync {
 
 /// A queue of work on a device; what is submitted to it runs in order, and begins without being asked for.
 pub trait Stream: Send {
-    /// Enqueues commands in order. When it returns an error, no output of a refused command has been written. What only a device
+    /// Enqueues commands in order. Where one works in place on the result of the one before, a device may do both at once, with the
+    /// same bits. When it returns an error, no output of a refused command has been written. What only a device
     /// can find (an id outside a table) is returned by [`Stream::synchronize`], and then that command has written nothing.
     fn submit(&mut self, commands: &mut [Command<'_>]) -> Result<()>;
 

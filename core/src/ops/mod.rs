@@ -184,6 +184,11 @@ impl Op {
         self.info().name
     }
 
+    /// Whether it keeps shape and dtype and looks at one element of each operand at a time.
+    pub(crate) fn is_elementwise(self) -> bool {
+        self.info().in_place && matches!(self.family(), Family::Elementwise | Family::Function)
+    }
+
     /// The operation of that name.
     pub fn from_name(name: &str) -> Result<Op> {
         match Op::ALL.iter().find(|op| op.name() == name) {

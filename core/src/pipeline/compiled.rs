@@ -3,7 +3,7 @@
 use super::graph::{Graph, Source};
 use super::host::Host;
 use super::plan::{Place, Plan};
-use crate::command::{Command, Inputs, Meta, View, ViewMut};
+use crate::command::{Command, Meta, View, ViewMut};
 use crate::context::Context;
 use crate::devices::Opened;
 use crate::dispatch::{AutoDispatcher, Places, Task};
@@ -77,7 +77,7 @@ impl Compiled {
         self.plan.graph.outputs.iter().map(|&node| *self.plan.graph.meta(node)).collect()
     }
 
-    /// Steps that it takes: kernels, where a step needs no more than one.
+    /// Steps that it takes: kernels, where a step needs no more than one. (On a GPU a run is one for each eight operations.)
     pub fn steps(&self) -> usize {
         self.plan.steps.len()
     }
@@ -172,7 +172,7 @@ impl Gpu {
             // What the constants need is there before anything is replayed on another stream.
             stream.synchronize()?;
             stream.start_recording()?;
-            let recorded = record(&plan, &*block, &constants, &mut |command| stream.submit(&mut [command]));
+            let recorded = record(&plan, &*block, &constants, &mut |commands| stream.submit(commands));
             let recording = stream.finish_recording();
             recorded.and(recording)
         })?;
@@ -236,12 +236,12 @@ impl Gpu {
     }
 }
 
-/// Gives every operation as a command to `submit`, with its operands in a device's memory.
+/// Gives the commands of each step to `submit`, with their operands in a device's memory.
 fn record(
     plan: &Plan,
     block: &dyn Buffer,
     constants: &[Arc<dyn Buffer>],
-    submit: &mut dyn FnMut(Command<'_>) -> Result<()>,
+    submit: &mut dyn FnMut(&mut [Command<'_>]) -> Result<()>,
 ) -> Result<()> {
     let place = |node: u32| match plan.places[node as usize] {
         Place::Constant(i) => Ok((&*constants[i as usize], 0)),
@@ -249,21 +249,25 @@ fn record(
         _ => fail!(Internal, "a value of a pipeline is nowhere"),
     };
     for step in &plan.steps {
+        let mut inputs = Vec::new();
+        for operand in step.links.iter().flat_map(|link| &link.operands) {
+            inputs.push(match *operand {
+                Some(node) => {
+                    let (buffer, at) = place(node)?;
+                    Some(View::buffer(buffer, at, plan.graph.meta(node))?)
+                }
+                None => None,
+            });
+        }
+        let (mut commands, mut rest) = (Vec::new(), &*inputs);
         for (link, &node) in step.links.iter().zip(&step.nodes) {
-            let mut inputs = Inputs::new();
-            for operand in &link.operands {
-                inputs.push(match *operand {
-                    Some(node) => {
-                        let (buffer, at) = place(node)?;
-                        Some(View::buffer(buffer, at, plan.graph.meta(node))?)
-                    }
-                    None => None,
-                });
-            }
+            let of_link;
+            (of_link, rest) = rest.split_at(link.operands.len());
             let (buffer, at) = place(node)?;
             let output = ViewMut::buffer(buffer, at, plan.graph.meta(node))?;
-            submit(Command::new(link.op, link.attrs, &inputs, output)?)?;
+            commands.push(Command::new(link.op, link.attrs, of_link, output)?);
         }
+        submit(&mut commands)?;
     }
     Ok(())
 }
@@ -276,3 +280,53 @@ impl std::fmt::Debug for Compiled {
 
 /// The CPU of a context, as a pipeline keeps it.
 pub(super) type Cpu = Arc<CpuDevice>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hal::lowering::run_tests::{Dispatches, Memory};
+    use crate::ops::Op;
+
+    #[test]
+    fn a_run_is_one_kernel_on_a_gpu() {
+        let context = Context::open("cpu").unwrap();
+        let [x, row, one] =
+            [&[50, 30][..], &[30], &[]].map(|dims| Tensor::new(&vec![0.5f32; dims.iter().product()], dims));
+        let (x, row, one) = (x.unwrap(), row.unwrap(), one.unwrap());
+        let mut pipeline = context.pipeline();
+        let begun = pipeline.input(x.dtype(), x.dims()).unwrap();
+        let [row, one] = [&row, &one].map(|tensor| pipeline.constant(tensor).unwrap());
+        let mut op = |op, operands: &[_]| {
+            let operands: Vec<_> = operands.iter().copied().map(Some).collect();
+            pipeline.op(op, &Default::default(), &operands).unwrap()
+        };
+        let h = op(Op::Mul, &[begun, row]);
+        let h = op(Op::Add, &[row, h]);
+        let h = op(Op::Gelu, &[h]);
+        let h = op(Op::Sub, &[one, h]);
+        let h = op(Op::Mul, &[h, h]);
+        let h = op(Op::Add, &[h, begun]);
+        let h = op(Op::Scale, &[h]);
+        let h = op(Op::Div, &[begun, h]);
+        // It is needed twice: what follows is a run of its own.
+        let twice = op(Op::Tanh, &[h]);
+        let last = op(Op::Exp, &[twice]);
+        let last = op(Op::Add, &[last, h]);
+        pipeline.output(last).unwrap();
+        let graph = pipeline.graph;
+        let plan = Plan::new(graph, true);
+        let lengths: Vec<usize> = plan.steps.iter().map(|step| step.links.len()).collect();
+        let memory = Memory(1 << 32, 1 << 20);
+        let constants: Vec<Arc<dyn Buffer>> =
+            vec![Arc::new(Memory(2 << 32, 1 << 12)), Arc::new(Memory(3 << 32, 1 << 12))];
+        let mut dispatches = Dispatches::default();
+        let mut counts = Vec::new();
+        record(&plan, &memory, &constants, &mut |commands| {
+            counts.extend(dispatches.all(commands)?);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!((lengths, counts), (vec![8, 3], vec![8, 3]));
+        assert!(dispatches.0.iter().all(|kernel| kernel.0));
+    }
+}

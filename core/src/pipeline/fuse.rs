@@ -5,7 +5,7 @@ use super::graph::{Graph, Operands, Source};
 use crate::command::Meta;
 use crate::contract::{Activation, GeluForm};
 use crate::dtype::DType;
-use crate::ops::{Attrs, Family, Op};
+use crate::ops::{Attrs, Op};
 
 /// An operation of a step.
 #[derive(Clone)]
@@ -30,11 +30,6 @@ impl Step {
     pub fn result(&self) -> u32 {
         self.nodes[self.nodes.len() - 1]
     }
-}
-
-/// What keeps shape and dtype and looks at one element of each operand at a time.
-fn is_elementwise(op: Op) -> bool {
-    op.info().in_place && matches!(op.family(), Family::Elementwise | Family::Function)
 }
 
 /// The activation that a product applies as this operation does.
@@ -109,16 +104,16 @@ pub(super) fn steps(graph: &Graph) -> Vec<Step> {
         let mut joined = None;
         for (at, operand) in operands.iter().enumerate().take(2) {
             // Only what nobody else sees, and in the same shape: a result that is repeated is needed as it was.
-            let Some(from) = operand.filter(|&from| uses[from as usize] == 1 && graph.meta(from) == &node.meta) else {
-                continue;
-            };
+            let times = operands.iter().filter(|other| *other == operand).count();
+            let alone = |&from: &u32| uses[from as usize] as usize == times && graph.meta(from) == &node.meta;
+            let Some(from) = operand.filter(alone) else { continue };
             let Some(mut step) = open[from as usize].take() else { continue };
             let last = step.links.len() - 1;
-            if last == 0 && fold(&mut step.links[0], &node.meta, graph, *op, attrs, operands, at) {
+            if last == 0 && times == 1 && fold(&mut step.links[0], &node.meta, graph, *op, attrs, operands, at) {
                 step.links[0].recorded.push(*op);
                 step.nodes[0] = i as u32;
                 joined = Some(step);
-            } else if is_elementwise(*op) && is_elementwise(step.links[last].op) {
+            } else if op.is_elementwise() && step.links[last].op.is_elementwise() {
                 step.links.push(link());
                 step.nodes.push(i as u32);
                 joined = Some(step);

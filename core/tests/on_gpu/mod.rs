@@ -21,8 +21,8 @@ fn variable(name: &str, usual: &str) -> String {
 
 /// A device and a stream on it.
 pub struct Gpu {
-    device: Arc<dyn Device>,
-    stream: Box<dyn Stream>,
+    pub device: Arc<dyn Device>,
+    pub stream: Box<dyn Stream>,
 }
 
 impl Gpu {

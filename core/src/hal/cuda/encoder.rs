@@ -68,7 +68,7 @@ impl Encoder for CudaEncoder<'_> {
         }
         let function = self.stream.function(kernels, launch.name)?;
         let own = &launch.words.0[..launch.words.1];
-        let at = push.len().next_multiple_of(2);
+        let at = push.len().max(launch.pushed).next_multiple_of(2);
         let count = at + own.len() + TABLE;
         let mut words = [0; MOST];
         words[..push.len()].copy_from_slice(push);

@@ -5,7 +5,7 @@ use super::shared::Shared;
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::lowering::attention::Tile as AttentionTile;
 use crate::hal::lowering::tiles::{Cost, Sizes, Tile, tile};
-use crate::hal::lowering::{Kernels, Limits};
+use crate::hal::lowering::{Kernels, Limits, RUN_WORDS};
 use crate::hal::lzma::unpack;
 use std::ffi::CStr;
 use std::ptr;
@@ -31,6 +31,8 @@ pub const CONSTANTS: usize = 12;
 /// How a kernel is launched.
 pub struct Launch {
     pub name: &'static CStr,
+    /// Words that the push constants have at least.
+    pub pushed: usize,
     pub threads: u32,
     pub shared_bytes: u32,
     pub groups: [u32; 3],
@@ -79,10 +81,11 @@ impl Launch {
         groups: [u32; 3],
         capability: u32,
     ) -> Result<Launch> {
-        let mut launch = Launch { name: c"", threads: THREADS, shared_bytes: 0, groups, words: ([0; CONSTANTS], 0) };
+        let words = ([0; CONSTANTS], 0);
+        let mut launch = Launch { name: c"", pushed: 0, threads: THREADS, shared_bytes: 0, groups, words };
         match kernels {
             Kernels::Elementwise => {
-                launch.name = c"elementwise";
+                (launch.name, launch.pushed) = (c"elementwise", RUN_WORDS);
                 launch.take(constants);
             }
             Kernels::Moves => {

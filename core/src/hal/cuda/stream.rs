@@ -157,11 +157,13 @@ impl CudaStream {
 impl Stream for CudaStream {
     fn submit(&mut self, commands: &mut [Command<'_>]) -> Result<()> {
         let entered = self.shared.enter()?;
-        for command in commands {
+        let mut rest = &*commands;
+        while !rest.is_empty() {
             let mut encoder = CudaEncoder::new(self);
-            lowering::encode(&mut encoder, command)?;
+            let done = lowering::encode(&mut encoder, rest)?;
             encoder.commit(&entered)?;
             self.close_if_full()?;
+            rest = &rest[done..];
         }
         Ok(())
     }

@@ -5,35 +5,43 @@ use super::{Call, Op};
 use super::{Encoder, Kernels};
 use crate::contract::{Activation, GeluForm};
 use crate::error::Result;
+use crate::ops::Attrs;
 use crate::shape::MAX_RANK;
 
 // Values of elementwise.comp's first constant that are not activations' numbers.
-const SCALE: u32 = 7;
+pub const SCALE: u32 = 7;
 const NEG: u32 = 8;
 const ABS: u32 = 9;
 const EXP: u32 = 10;
 const LOG: u32 = 11;
 const SQRT: u32 = 12;
 const RSQRT: u32 = 13;
-const ADD: u32 = 14;
-const SUB: u32 = 15;
-const MUL: u32 = 16;
+pub const ADD: u32 = 14;
+pub const SUB: u32 = 15;
+pub const MUL: u32 = 16;
 const DIV: u32 = 17;
 /// (x, maximum, sum).
 pub const SOFTMAX: u32 = 18;
-/// (x, mean, factor).
-pub const LAYERNORM: u32 = 19;
-/// (x, factor).
-pub const RMSNORM: u32 = 20;
+/// Several one after another.
+pub const RUN: u32 = 19;
 
 /// Operations of one operand.
 pub fn unary(encoder: &mut dyn Encoder, op: Op, call: &Call<'_>) -> Result<()> {
-    let function = match op {
+    let mut grid = Grid::new();
+    grid.push(call.output.elements(), 1, 0);
+    let arguments =
+        Arguments { x: call.address(0), y: call.output.address, value: call.attrs.alpha, ..Arguments::default() };
+    broadcast(encoder, number(op, call.attrs), &grid, arguments)
+}
+
+/// What kernels call an operation of one or two operands.
+pub fn number(op: Op, attrs: &Attrs) -> u32 {
+    match op {
         Op::Relu => Activation::Relu as u32,
         Op::Sigmoid => Activation::Sigmoid as u32,
         Op::Tanh => Activation::Tanh as u32,
         Op::Silu => Activation::Silu as u32,
-        Op::Gelu => match call.attrs.form {
+        Op::Gelu => match attrs.form {
             GeluForm::Tanh => Activation::GeluTanh as u32,
             GeluForm::Erf => Activation::GeluErf as u32,
         },
@@ -43,13 +51,12 @@ pub fn unary(encoder: &mut dyn Encoder, op: Op, call: &Call<'_>) -> Result<()> {
         Op::Log => LOG,
         Op::Sqrt => SQRT,
         Op::Rsqrt => RSQRT,
+        Op::Add => ADD,
+        Op::Sub => SUB,
+        Op::Mul => MUL,
+        Op::Div => DIV,
         _ => SCALE,
-    };
-    let mut grid = Grid::new();
-    grid.push(call.output.elements(), 1, 0);
-    let arguments =
-        Arguments { x: call.address(0), y: call.output.address, value: call.attrs.alpha, ..Arguments::default() };
-    broadcast(encoder, function, &grid, arguments)
+    }
 }
 
 /// An activation of what is there, in place.
@@ -61,12 +68,6 @@ pub fn activate(encoder: &mut dyn Encoder, activation: Activation, y: u64, eleme
 
 /// Operations of two operands.
 pub fn binary(encoder: &mut dyn Encoder, op: Op, call: &Call<'_>) -> Result<()> {
-    let function = match op {
-        Op::Add => ADD,
-        Op::Sub => SUB,
-        Op::Mul => MUL,
-        _ => DIV,
-    };
     let (a, b, y) = (call.operand(0), call.operand(1), call.output);
     let (of_a, of_b) = (a.shape.broadcast_strides(y.shape), b.shape.broadcast_strides(y.shape));
     let mut grid = Grid::new();
@@ -74,13 +75,13 @@ pub fn binary(encoder: &mut dyn Encoder, op: Op, call: &Call<'_>) -> Result<()> 
         grid.push(size as u32, of_a[axis] as u32, of_b[axis] as u32);
     }
     let arguments = Arguments { x: a.address, p: b.address, y: y.address, ..Arguments::default() };
-    broadcast(encoder, function, &grid, arguments)
+    broadcast(encoder, number(op, call.attrs), &grid, arguments)
 }
 
 /// A result's dimensions with two operands' strides; neighbours that both operands go through as one are merged.
 pub struct Grid {
-    rank: usize,
-    dims: [(u32, u32, u32); MAX_RANK],
+    pub rank: usize,
+    pub dims: [(u32, u32, u32); MAX_RANK],
 }
 
 impl Grid {
@@ -120,8 +121,8 @@ pub fn broadcast(encoder: &mut dyn Encoder, function: u32, grid: &Grid, mut argu
     // What is read by fours; an absent operand is at 0.
     let x = if x_step == 1 { arguments.x } else { 0 };
     let [p, q] = if p_step == 1 { [arguments.p, arguments.q] } else { [0, 0] };
-    let all = [x, p, q, arguments.y, arguments.gamma, arguments.beta];
+    let all = [x, p, q, arguments.y];
     let vector = u32::from(aligned(&all) && (rank == 1 || inner.is_multiple_of(4)));
-    let constants = [function, vector, rank.min(3) as u32, x_step, p_step, arguments.affine()];
+    let constants = [function, vector, rank.min(3) as u32, x_step, p_step];
     dispatch(encoder, Kernels::Elementwise, &constants, &arguments, n.div_ceil(1024))
 }

@@ -12,9 +12,14 @@ mod moves;
 mod normalise;
 mod operands;
 mod reduce;
+mod runs;
 pub mod tiles;
 
 pub use encoder::{Encoder, Explain, Kernels, Limits, PUSH_BYTES, Push};
+#[cfg(feature = "cuda")]
+pub use runs::WORDS as RUN_WORDS;
+#[cfg(test)]
+pub use runs::tests as run_tests;
 
 use crate::command::{Command, Meta, View};
 use crate::dtype::DType;
@@ -82,8 +87,19 @@ fn pitch_of(row: u32) -> Result<u32> {
     }
 }
 
-/// Encodes a command, all of whose operands are on the device.
-pub fn encode(encoder: &mut dyn Encoder, command: &Command<'_>) -> Result<()> {
+/// Encodes the first of these commands, of which there is one, or the run that they begin with as one kernel: how many that
+/// were. All operands are on the device.
+pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usize> {
+    let count = if commands.len() > 1 { runs::encode(encoder, commands)? } else { 0 };
+    if count == 0 {
+        single(encoder, &commands[0])?;
+    }
+    Ok(count.max(1))
+}
+
+/// Encodes a command.
+#[inline(always)]
+fn single(encoder: &mut dyn Encoder, command: &Command<'_>) -> Result<()> {
     let Command { op, attrs, inputs: views, output } = command;
     let mut inputs = SmallVec::new();
     for view in views.iter() {

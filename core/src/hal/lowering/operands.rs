@@ -3,7 +3,7 @@
 use super::{Encoder, Kernels};
 use crate::error::Result;
 
-/// The push constants; `operands.glsl` says what they mean.
+/// The push constants; `operands.glsl` and `elementwise.comp` say what they mean.
 #[derive(Clone, Copy, Default)]
 pub struct Arguments {
     pub x: u64,
@@ -42,8 +42,9 @@ pub fn dispatch(
 ) -> Result<()> {
     let &Arguments { x, p, q, y, gamma, beta, outer, n, inner, x_row, p_row, rank, blocks, units, value, eps } =
         arguments;
-    let words = [n, inner, x_row, p_row, rank, blocks, units, value.to_bits(), eps.to_bits()];
-    let push: [u32; 23] = packed(&[x, p, q, y, gamma, beta, outer], &words);
+    let words = [x_row, p_row, rank, blocks, units, value.to_bits(), eps.to_bits()];
+    let counts = u64::from(inner) << 32 | u64::from(n);
+    let push: [u32; 23] = packed(&[x, y, counts, p, q, gamma, beta, outer], &words);
     encoder.dispatch(kernels, constants, &push, [groups, 1, 1])
 }
 

@@ -234,8 +234,14 @@ impl VulkanStream {
 
 impl Stream for VulkanStream {
     fn submit(&mut self, commands: &mut [Command<'_>]) -> Result<()> {
-        for command in commands {
-            self.encode(|encoder| lowering::encode(encoder, command))?;
+        let mut rest = &*commands;
+        while !rest.is_empty() {
+            let mut done = 0;
+            self.encode(|encoder| {
+                done = lowering::encode(encoder, rest)?;
+                Ok(())
+            })?;
+            rest = &rest[done..];
         }
         Ok(())
     }

@@ -1,0 +1,224 @@
+//! Which commands become one kernel. That its bits are those of single calls, `tests/runs.rs` checks on devices.
+
+use super::super::{Encoder, Explain, Kernels, Limits, encode};
+use super::*;
+use crate::command::{Inputs, Meta, Place, ViewMut};
+use crate::error::{Status, fail};
+use crate::hal::Buffer;
+use crate::ops::Attrs;
+use std::any::Any;
+use std::ptr::NonNull;
+
+/// Memory of no device: its address and bytes.
+pub struct Memory(pub u64, pub usize);
+
+impl Buffer for Memory {
+    fn size(&self) -> usize {
+        self.1
+    }
+
+    fn device_name(&self) -> &str {
+        "nowhere"
+    }
+
+    fn host_pointer(&self) -> Option<NonNull<u8>> {
+        None
+    }
+
+    fn device_address(&self) -> Option<u64> {
+        (self.0 != 0).then_some(self.0)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// The kernels that commands become: whether they are runs, and their push constants.
+#[derive(Default)]
+pub struct Dispatches(pub Vec<(bool, Vec<u32>)>);
+
+impl Encoder for Dispatches {
+    fn address(&mut self, place: Place<'_>) -> Result<u64> {
+        match place {
+            Place::Buffer(buffer, offset) if buffer.device_address().is_some() => {
+                Ok(buffer.device_address().unwrap_or_default() + offset as u64)
+            }
+            _ => fail!(InvalidArgument, "an operand is elsewhere"),
+        }
+    }
+
+    fn dispatch(&mut self, kernels: Kernels, constants: &[u32], push: &[u32], _: [u32; 3]) -> Result<()> {
+        let run = (kernels, constants[0]) == (Kernels::Elementwise, elementwise::RUN);
+        self.0.push((run, push.to_vec()));
+        Ok(())
+    }
+
+    fn scratch(&mut self, _: u64) -> Result<u64> {
+        Ok(1 << 40)
+    }
+
+    fn parameters(&mut self, _: &[u32]) -> Result<u64> {
+        Ok(1 << 41)
+    }
+
+    fn fault(&mut self, _: Explain) -> Result<u64> {
+        unreachable!("elementwise operations find nothing wrong")
+    }
+
+    fn limits(&self) -> Limits {
+        unreachable!("elementwise operations need none")
+    }
+}
+
+impl Dispatches {
+    /// Encodes all of them: how many each time.
+    pub fn all(&mut self, mut commands: &[Command<'_>]) -> Result<Vec<usize>> {
+        let mut counts = Vec::new();
+        while !commands.is_empty() {
+            counts.push(encode(self, commands)?);
+            commands = &commands[counts[counts.len() - 1]..];
+        }
+        Ok(counts)
+    }
+}
+
+/// An operation with its operands and its result, each a dtype's memory with its shape.
+type Called<'a> = (Op, &'a [(&'a Memory, &'a Meta)], (&'a Memory, &'a Meta));
+
+/// How many commands each kernel, or command by itself, takes of these; and the kernels.
+fn encoded(calls: &[Called<'_>]) -> (Vec<usize>, Vec<(bool, Vec<u32>)>) {
+    fn view<'a>(&(memory, meta): &(&'a Memory, &'a Meta)) -> Option<View<'a>> {
+        Some(View::buffer(memory, 0, meta).unwrap())
+    }
+    let inputs: Vec<Inputs<'_>> = calls.iter().map(|call| call.1.iter().map(view).collect()).collect();
+    let attrs = Attrs { alpha: 0.5, ..Attrs::default() };
+    let mut commands = Vec::new();
+    for (call, inputs) in calls.iter().zip(&inputs) {
+        let output = ViewMut::buffer(call.2.0, 0, call.2.1).unwrap();
+        commands.push(Command::new(call.0, attrs, inputs, output).unwrap());
+    }
+    let mut dispatches = Dispatches::default();
+    let counts = dispatches.all(&commands).unwrap();
+    (counts, dispatches.0)
+}
+
+fn meta(dtype: DType, dims: &[usize]) -> Meta {
+    Meta::new(dtype, Shape::new(dims).unwrap())
+}
+
+fn f32s(dims: &[usize]) -> Meta {
+    meta(DType::F32, dims)
+}
+
+const X: Memory = Memory(0x1_0000_0000, 1 << 16);
+const Y: Memory = Memory(0x1_0010_0000, 1 << 16);
+const P: Memory = Memory(0x2_0000_0010, 1 << 16);
+const ODD: Memory = Memory(0x3_0000_0004, 1 << 16);
+
+#[test]
+fn what_follows_in_place_is_one_kernel() {
+    let (all, row, column, one) = (f32s(&[6, 8]), f32s(&[8]), f32s(&[6, 1]), f32s(&[1]));
+    let (y, p) = ((&Y, &all), (&P, &all));
+    let (counts, kernels) = encoded(&[
+        (Op::Mul, &[(&P, &row), (&X, &all)], y),
+        (Op::Add, &[y, (&ODD, &row)], y),
+        (Op::Scale, &[y], y),
+        (Op::Gelu, &[y], y),
+        (Op::Sub, &[(&P, &column), y], y),
+        (Op::Div, &[y, (&P, &one)], y),
+        (Op::Mul, &[y, y], y),
+        (Op::Sub, &[p, y], y),
+        // The ninth begins the next one.
+        (Op::Neg, &[y], y),
+        (Op::Add, &[y, p], y),
+        // And one alone.
+        (Op::Exp, &[(&X, &all)], p),
+    ]);
+    assert_eq!(counts, [8, 2, 1]);
+    let runs: Vec<bool> = kernels.iter().map(|kernel| kernel.0).collect();
+    assert_eq!(runs, [true, true, false]);
+    let words = &kernels[0].1;
+    assert_eq!(words[..6], [0, 1, 0x10_0000, 1, 48, 8]);
+    let [mul, add, sub, div] = [16, 14, 15, 17];
+    let steps: Vec<[u32; 3]> = words[6..].chunks(3).map(|step| [step[0], step[1], step[2]]).collect();
+    assert_eq!(
+        steps,
+        [
+            [0x10, 2, mul | LEFT | FOUR | (8 << PER)],
+            [4, 3, add | (8 << PER)],
+            [0.5f32.to_bits(), 0, elementwise::SCALE],
+            [0, 0, 5],
+            [0x10, 2, sub | LEFT | ROWS | ONE | (8 << PER)],
+            [0x10, 2, div | ONE | (1 << PER)],
+            [0x10_0000, 1, mul | ITSELF],
+            [0x10, 2, sub | LEFT | FOUR],
+        ]
+    );
+    // What is behind the last step is no step.
+    assert_eq!(kernels[1].1[..9], [0x10_0000, 1, 0x10_0000, 1, 48, 2, 0, 0, 8]);
+    assert_eq!((kernels[1].1.len(), &kernels[1].1[12..]), (WORDS, &[0; 18][..]));
+}
+
+#[test]
+fn what_does_not_follow_is_a_kernel_of_its_own() {
+    let (all, row, column) = (f32s(&[6, 8]), f32s(&[8]), f32s(&[6, 1]));
+    let (x, y, p) = ((&X, &all), (&Y, &all), (&P, &all));
+    // Nothing of the result's shape begins it: the rest is a run.
+    let begun = (Op::Add, &[(&P, &row), (&X, &column)][..], y);
+    assert_eq!(encoded(&[begun, (Op::Exp, &[y], y), (Op::Abs, &[y], y)]).0, [1, 2]);
+    // Another result; one that does not read the one before; another shape in the same place.
+    let exp = (Op::Exp, &[x][..], y);
+    assert_eq!(encoded(&[exp, (Op::Exp, &[y], p)]).0, [1, 1]);
+    assert_eq!(encoded(&[exp, (Op::Exp, &[x], y)]).0, [1, 1]);
+    let flat = f32s(&[48]);
+    assert_eq!(encoded(&[exp, (Op::Exp, &[(&Y, &flat)], (&Y, &flat))]).0, [1, 1]);
+    // Other dtypes, other operations, nothing to do.
+    let half = meta(DType::F16, &[6, 8]);
+    let (from, to) = ((&X, &half), (&Y, &half));
+    assert_eq!(encoded(&[(Op::Exp, &[from], to), (Op::Exp, &[to], to)]).0, [1, 1]);
+    let cast = (Op::Cast, &[x][..], y);
+    assert_eq!(encoded(&[exp, cast]).0, [1, 1]);
+    let none = f32s(&[0, 8]);
+    let empty = (&Y, &none);
+    assert_eq!(encoded(&[(Op::Exp, &[empty], empty), (Op::Exp, &[empty], empty)]), (vec![1, 1], vec![]));
+    // Repeated neither row by row nor in each row.
+    let (cube, middle) = (f32s(&[2, 3, 4]), f32s(&[3, 1]));
+    let (from, to) = ((&X, &cube), (&Y, &cube));
+    assert_eq!(encoded(&[(Op::Exp, &[from], to), (Op::Add, &[to, (&P, &middle)], to)]).0, [1, 1]);
+    // As many elements, or rows of several dimensions, are no such thing.
+    let (matrix, same) = (f32s(&[3, 4]), f32s(&[1, 2, 3, 4]));
+    let long = (Op::Mul, &[to, (&P, &matrix)][..], to);
+    assert_eq!(encoded(&[(Op::Exp, &[(&X, &cube)], to), long]).0, [2]);
+    let (from, to) = ((&X, &same), (&Y, &same));
+    assert_eq!(encoded(&[(Op::Exp, &[from], to), (Op::Mul, &[(&P, &cube), to], to)]).0, [2]);
+}
+
+#[test]
+fn the_same_memory_by_another_name_is_seen() {
+    let all = f32s(&[4, 8]);
+    let y = (&Y, &all);
+    let [alias, shifted] = [Memory(Y.0, 1 << 16), Memory(Y.0 + 4, 1 << 16)];
+    // What it was when the run began is not what a later step finds there.
+    let exp = (Op::Exp, &[(&X, &all)][..], y);
+    assert_eq!(encoded(&[exp, (Op::Add, &[y, (&shifted, &all)], y)]).0, [1, 1]);
+    let (counts, kernels) = encoded(&[exp, (Op::Add, &[y, (&alias, &all)], y)]);
+    assert_eq!((counts, kernels[0].1[11]), (vec![2], 14 | ITSELF));
+    let one = f32s(&[1]);
+    assert_eq!(encoded(&[exp, (Op::Add, &[y, (&alias, &one)], y)]).0, [1, 1]);
+    assert_eq!(encoded(&[(Op::Exp, &[(&shifted, &all)], y), (Op::Exp, &[y], y)]).0, [1, 1]);
+}
+
+#[test]
+fn an_operand_elsewhere_is_its_command_s_error() {
+    let all = f32s(&[4, 8]);
+    let (nowhere, y) = (Memory(0, 1 << 16), (&Y, &all));
+    let view = |memory| Some(View::buffer(memory, 0, &all).unwrap());
+    let inputs = [[view(&X), None], [view(&Y), view(&nowhere)]];
+    let output = || ViewMut::buffer(y.0, 0, y.1).unwrap();
+    let exp = Command::new(Op::Exp, Attrs::default(), &inputs[0][..1], output()).unwrap();
+    let add = Command::new(Op::Add, Attrs::default(), &inputs[1], output()).unwrap();
+    let mut dispatches = Dispatches::default();
+    let error = dispatches.all(&[exp, add]).unwrap_err();
+    assert_eq!((error.status(), dispatches.0.len()), (Status::InvalidArgument, 1));
+}
