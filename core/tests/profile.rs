@@ -1,8 +1,8 @@
 //! The profiler: what is recorded, what is not, and what a report says of it. The GPU is what `ADEAD_TEST_BACKEND` names;
 //! without one that part says so and passes.
 
-use adead_core::gpu::Operand;
 use adead_core::dispatch::{DeviceProfile, Why};
+use adead_core::gpu::Operand;
 use adead_core::profile::{Activity, DeviceUse, Reason, Record, Report, Span, Total};
 use adead_core::{Attrs, Context, DType, Gpu, MatmulOptions, Meta, Op, Shape, Status, Tensor};
 use serde_json::Value;
@@ -434,7 +434,8 @@ fn texts_for_other_languages_are_up_to_date() {
     writeln!(to, "}};\nstatic const adead_profile_total totals[] = {{").unwrap();
     for it in &report.totals {
         let (name, id) = (c_text(&it.name), c_text(&report.devices[it.device].id));
-        writeln!(to, "    {{0, {}, 0, {name}, {}, {id}, {},", it.activity as i32, it.device, reason(it.reason)).unwrap();
+        writeln!(to, "    {{0, {}, 0, {name}, {}, {id}, {},", it.activity as i32, it.device, reason(it.reason))
+            .unwrap();
         let numbers = [it.count, it.timed, it.ns, it.min_ns, it.max_ns].map(|number| format!("{number}u")).join(", ");
         let rates = [it.mean_ns(), it.flops, it.bytes, it.gflops(), it.gbytes(), it.of_peak()].map(float).join(", ");
         writeln!(to, "     {numbers}, {rates}}},").unwrap();

@@ -217,7 +217,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("adead-calibration-{}", std::process::id()));
         let config = Config { cache_dir: Some(folder.clone()), ..Config::default() };
         let built_in = || DeviceProfile { source: Source::BuiltIn("mid".into()), ..profile_of("cpu") };
-        let load = |machine: &str| profile(&config, machine, built_in);
+        let load = |machine: &str| profile(&config, machine, built_in());
         assert_eq!(load("m").source.to_string(), "built-in figures: mid; no calibration");
         let path = store(&folder, "m", &[measured("cpu")]).unwrap();
         assert_eq!(path, file(&folder, "m"));

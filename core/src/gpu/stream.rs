@@ -56,11 +56,7 @@ impl Stream {
 
     /// One piece of work for the device's stream, recorded where a profile is under way; what the stream records for later is
     /// not done.
-    fn watched(
-        &mut self,
-        what: &What<'_>,
-        mut work: impl FnMut(&mut dyn hal::Stream) -> Result<()>,
-    ) -> Result<()> {
+    fn watched(&mut self, what: &What<'_>, mut work: impl FnMut(&mut dyn hal::Stream) -> Result<()>) -> Result<()> {
         let number = if self.recording { None } else { Some(self.number) };
         self.opened.watch(number, &mut *self.stream, what, &mut work)
     }

@@ -10,8 +10,8 @@ use crate::log::log;
 use ash::vk;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::ptr;
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 /// Specialization constants 0 to 9 are the device's; a kernel's own begin here.
 pub const FIRST_OWN: u32 = 10;
