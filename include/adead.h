@@ -279,6 +279,24 @@ enum {
   ADEAD_DIRECTION_BOTH = 2
 };
 
+// adead_activity: what kind of work a profile recorded.
+enum {
+  /// An operation of the table.
+  ADEAD_ACTIVITY_OPERATION = 0,
+  /// A user's kernel.
+  ADEAD_ACTIVITY_KERNEL = 1,
+  /// A recording that was run.
+  ADEAD_ACTIVITY_REPLAY = 2,
+  /// Bytes from the host to a device.
+  ADEAD_ACTIVITY_UPLOAD = 3,
+  /// Bytes from a device to the host.
+  ADEAD_ACTIVITY_DOWNLOAD = 4,
+  /// Bytes from one buffer of a device to another.
+  ADEAD_ACTIVITY_COPY = 5,
+  /// Bytes of a buffer set to zero.
+  ADEAD_ACTIVITY_CLEAR = 6
+};
+
 /// The defaults of adead_context_options.
 #define ADEAD_CONTEXT_OPTIONS_INIT { sizeof(adead_context_options), NULL, 0 }
 
@@ -348,6 +366,9 @@ typedef struct adead_outcome adead_outcome;
 
 /// A right operand of matrix products, laid out in advance for them. It never changes, so threads may share one.
 typedef struct adead_packed adead_packed;
+
+/// A profile of a context: under way, and after `adead_profile_finish` what it recorded.
+typedef struct adead_profile adead_profile;
 
 /// A decoded program. It never changes, so threads may share one.
 typedef struct adead_program adead_program;
@@ -771,6 +792,148 @@ typedef struct {
   /// The number of live allocations.
   size_t live;
 } adead_allocator_stats;
+
+/// What was recorded, in numbers. The caller sets `struct_size`.
+typedef struct {
+  /// `sizeof(adead_profile_summary)`.
+  size_t struct_size;
+  /// Records, for `adead_profile_record_at`.
+  size_t records;
+  /// Totals, for `adead_profile_total_at`.
+  size_t totals;
+  /// Devices that worked, for `adead_profile_device_at`.
+  size_t devices;
+  /// Records beyond the limit, which are only counted: in nothing else here.
+  uint64_t dropped;
+  /// From the profile's beginning to its end, in nanoseconds.
+  uint64_t ns;
+  /// Nanoseconds in which anything was under way: work on the CPU, work on a GPU, a transfer.
+  uint64_t busy_ns;
+  /// Of these, nanoseconds in which at least two of the three were.
+  uint64_t overlapped_ns;
+  /// The share of `busy_ns` that `overlapped_ns` is.
+  double overlap;
+} adead_profile_summary;
+
+/// What kind of work, one of `ADEAD_ACTIVITY_...`.
+typedef int32_t adead_activity;
+
+/// A piece of work: an operation, a user's kernel, a transfer. The caller sets `struct_size`; texts belong to the
+/// profile and go with it. Times are nanoseconds since the profile's beginning.
+typedef struct {
+  /// `sizeof(adead_profile_record)`.
+  size_t struct_size;
+  /// What kind: `ADEAD_ACTIVITY_...`.
+  adead_activity activity;
+  /// Whether `work_begin_ns` and `work_end_ns` are there: 0 or 1; 0 where the device takes no times, and for work that was not
+  /// done when the profile ended.
+  int32_t has_work;
+  /// Whether `cycles` is there: 0 or 1; 0 on GPUs and where the processor has no counter.
+  int32_t has_cycles;
+  /// 0.
+  int32_t reserved;
+  /// The operation's or the kernel's name; of the others, that of their kind.
+  const char *name;
+  /// What it worked on: dtypes and shapes, a kernel's workgroups, the operation that bytes travel for.
+  const char *operands;
+  /// The device, by its index for `adead_profile_device_at`.
+  size_t device;
+  /// Its id: "cpu", "cuda:0".
+  const char *device_id;
+  /// Why there: "only device", "forced", "threshold", "cheapest", "operands are there", "packed operand", "stream's device",
+  /// "divided" or "chosen GPU can't be opened".
+  const char *reason;
+  /// Of "threshold", how many elements it is; else 0.
+  uint64_t threshold;
+  /// The thread that called, counted from 0 in the order of their first records.
+  size_t thread;
+  /// The device's stream: 0 is the context's own, others are numbered in the order in which they were made.
+  size_t stream;
+  /// When the call began. Where the device works behind the caller's back, it only hands work over.
+  uint64_t host_begin_ns;
+  /// When the call ended.
+  uint64_t host_end_ns;
+  /// When the work itself began, on the host's clock.
+  uint64_t work_begin_ns;
+  /// When it ended.
+  uint64_t work_end_ns;
+  /// Cycles of the processor's time stamp counter.
+  uint64_t cycles;
+  /// Floating-point operations; a multiply-add is two. 0 where nobody knows.
+  double flops;
+  /// Bytes read and written, each operand once; of transfers and copies, those that travelled. 0 where nobody knows.
+  double bytes;
+} adead_profile_record;
+
+/// What was recorded of one kind and name, on one device, for one reason. The caller sets `struct_size`; texts belong to the
+/// profile and go with it.
+typedef struct {
+  /// `sizeof(adead_profile_total)`.
+  size_t struct_size;
+  /// What kind: `ADEAD_ACTIVITY_...`.
+  adead_activity activity;
+  /// 0.
+  int32_t reserved;
+  /// The operation's or the kernel's name.
+  const char *name;
+  /// The device, by its index for `adead_profile_device_at`.
+  size_t device;
+  /// Its id: "cpu", "cuda:0".
+  const char *device_id;
+  /// Why there: "only device", "forced", "threshold", "cheapest", "operands are there", "packed operand", "stream's device",
+  /// "divided" or "chosen GPU can't be opened".
+  const char *reason;
+  /// Of "threshold", how many elements it is; else 0.
+  uint64_t threshold;
+  /// How often.
+  uint64_t count;
+  /// Of these, how many have a time; the numbers below are of those.
+  uint64_t timed;
+  /// Nanoseconds of all.
+  uint64_t ns;
+  /// Nanoseconds of the fastest.
+  uint64_t min_ns;
+  /// Nanoseconds of the slowest.
+  uint64_t max_ns;
+  /// Nanoseconds of one, on average.
+  double mean_ns;
+  /// Floating-point operations.
+  double flops;
+  /// Bytes read and written; of transfers, those that travelled.
+  double bytes;
+  /// Floating-point operations a nanosecond.
+  double gflops;
+  /// Bytes a nanosecond.
+  double gbytes;
+  /// The share of the device's peak, of arithmetic or of memory, whichever is nearer; of transfers, of the link's rate. It can
+  /// be above 1.
+  double of_peak;
+} adead_profile_total;
+
+/// A device that worked. The caller sets `struct_size`; texts belong to the profile and go with
+/// it.
+typedef struct {
+  /// `sizeof(adead_profile_device)`.
+  size_t struct_size;
+  /// Its id: "cpu", "cuda:0".
+  const char *id;
+  /// Nanoseconds of work other than transfers; of two pieces at a time, both.
+  uint64_t work_ns;
+  /// Bytes that it was sent.
+  uint64_t uploaded;
+  /// Bytes that it sent back.
+  uint64_t downloaded;
+  /// Its best rate of arithmetic as the dispatcher knows it, in floating-point operations a nanosecond; 0 where it does not.
+  double peak_gflops;
+  /// Its best rate of memory as the dispatcher knows it, in bytes a nanosecond; 0 where it does not.
+  double peak_gbytes;
+  /// Where these are from; NULL where there are none.
+  const char *figures;
+  /// Whether they were measured on this machine: 0 or 1.
+  int32_t calibrated;
+  /// 0.
+  int32_t reserved;
+} adead_profile_device;
 
 #ifdef __cplusplus
 extern "C" {
@@ -1768,6 +1931,38 @@ adead_status adead_layout_restore(const adead_layout *layout,
                                   size_t bytes,
                                   void *out,
                                   size_t out_bytes);
+
+/// Begins to record what a context and its streams do, in every thread: up to so many records, 0 for 65,536, and what is
+/// beyond is only counted. `invalid_argument` while another profile of the context is under way. The context may be
+/// closed before the profile.
+ADEAD_API
+adead_status adead_profile_begin(const adead_context *context,
+                                 size_t records,
+                                 adead_profile **out);
+
+/// Ends it, and it can be asked for what it recorded. Waits for what the context enqueued; synchronise streams of your
+/// own before. `invalid_argument` if it is finished already.
+ADEAD_API adead_status adead_profile_finish(adead_profile *profile);
+
+/// Gives a profile up; NULL is fine. One that is under way ends.
+ADEAD_API void adead_profile_destroy(adead_profile *profile);
+
+/// What was recorded, in numbers. `not_ready` while the profile is under way. The caller sets `out->struct_size`.
+ADEAD_API adead_status adead_profile_report(const adead_profile *profile, adead_profile_summary *out);
+
+/// Record `index`, in the order in which the calls returned. `not_ready` while the profile is under way. The caller sets
+/// `out->struct_size`.
+ADEAD_API
+adead_status adead_profile_record_at(const adead_profile *profile,
+                                     size_t index,
+                                     adead_profile_record *out);
+
+/// Total `index`: what took longest is first. `not_ready` while the profile is under way. The caller sets
+/// `out->struct_size`.
+ADEAD_API adead_status adead_profile_total_at(const adead_profile *profile, size_t index, adead_profile_total *out);
+
+/// Device `index` of those that worked. `not_ready` while the profile is under way. The caller sets `out->struct_size`.
+ADEAD_API adead_status adead_profile_device_at(const adead_profile *profile, size_t index, adead_profile_device *out);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -8,5 +8,6 @@
 #include <adead/context.hpp>
 #include <adead/memory.hpp>
 #include <adead/overlap.hpp>
+#include <adead/profile.hpp>
 
 #endif

@@ -78,8 +78,8 @@ impl Context {
             // A device that was asked for and can't be used is an error now.
             Named::Each => gpus.iter().try_for_each(|slot| slot.opened().map(|_| ()))?,
         }
-        let of_cpu = with_cpu.then(|| calibration::profile(config, &machine, || DeviceProfile::of_cpu(&cpu)));
-        let of_gpu = |slot: &Slot| calibration::profile(config, &machine, || DeviceProfile::of_gpu(slot.info()));
+        let of_cpu = with_cpu.then(|| calibration::profile(config, &machine, DeviceProfile::of_cpu(&cpu)));
+        let of_gpu = |slot: &Slot| calibration::profile(config, &machine, DeviceProfile::of_gpu(slot.info()));
         let profiles = of_cpu.into_iter().chain(gpus.iter().map(of_gpu)).take(Places::MAX_DEVICES).collect();
         let dispatcher = AutoDispatcher::new(profiles)?;
         for (family, elements) in Family::ALL.into_iter().zip(config.thresholds) {
@@ -322,7 +322,7 @@ impl Context {
                 Some(Err(_)) => return self.execute_on_cpu(command, Reason::Fallback),
             });
         }
-        log!(Trace, "dispatch", "{} is divided: {:?} rows in {:?}", command.op, split.rows, self.dispatcher);
+        log!(Trace, "dispatch", "{} is divided, with these rows for the devices: {:?}", command.op, split.rows);
         hybrid::execute((&self.cpu, &self.profiler), &parts, cut, &mut command.output)
     }
 

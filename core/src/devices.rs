@@ -45,13 +45,24 @@ impl Opened {
     }
 
     /// One piece of work for the stream, on a device that its operands chose, recorded where a profile is under way.
-    pub fn watched(&self, what: &dyn Fn() -> What, work: impl FnOnce(&mut dyn Stream) -> Result<()>) -> Result<()> {
-        self.with(|stream| {
-            let mut watch = Watch::begin(self, 0, stream);
-            work(stream)?;
-            watch.step(stream, what);
-            Ok(())
-        })
+    pub fn watched(&self, what: &What<'_>, mut work: impl FnMut(&mut dyn Stream) -> Result<()>) -> Result<()> {
+        self.watch(Some(0), &mut **self.lock(), what, &mut work)
+    }
+
+    /// One piece of work for a stream: recorded where a profile is under way and the stream has a number.
+    #[inline(never)]
+    pub fn watch(
+        &self,
+        number: Option<usize>,
+        stream: &mut dyn Stream,
+        what: &What<'_>,
+        work: &mut dyn FnMut(&mut dyn Stream) -> Result<()>,
+    ) -> Result<()> {
+        let _environment = DefaultEnvironment::enter();
+        let mut watch = number.map_or(Watch::nothing(), |number| Watch::begin(self, number, stream));
+        work(stream)?;
+        watch.step(stream, what);
+        Ok(())
     }
 
     /// Executes a command, which is here for that reason. Operands in host memory travel: then it returns when they are the
@@ -85,7 +96,7 @@ impl Opened {
                         // SAFETY: the view's maker vouched for that many bytes that nobody else touches.
                         let into = unsafe { slice::from_raw_parts_mut(command.output.host()?, bytes) };
                         stream.read(&**result, 0, into)?;
-                        watch.step(stream, &|| What::bytes(Activity::Download, bytes, command.op.name(), reason));
+                        watch.step(stream, &What::bytes(Activity::Download, bytes, command.op.name(), reason));
                     }
                     Some(_) if command.op == Op::Embedding => stream.synchronize()?,
                     _ => {}
@@ -129,7 +140,7 @@ impl Opened {
         self.cache.make_room(self, bytes.len() as u64, since)?;
         let bring = || {
             let buffer = self.device.allocate_unset(bytes.len())?;
-            let what = || What::bytes(Activity::Upload, bytes.len(), "tensor", Reason::Operands);
+            let what = What::bytes(Activity::Upload, bytes.len(), "tensor", Reason::Operands);
             self.watched(&what, |stream| stream.write(&*buffer, 0, bytes))?;
             Ok(buffer)
         };
@@ -181,7 +192,7 @@ impl Opened {
             let buffer = self.device.allocate_unset(bytes)?;
             // SAFETY: the view's maker vouched for that many initialised bytes while it is borrowed.
             stream.write(&*buffer, 0, unsafe { slice::from_raw_parts(view.host()?, bytes) })?;
-            watch.step(stream, &|| What::bytes(Activity::Upload, bytes, command.op.name(), reason));
+            watch.step(stream, &What::bytes(Activity::Upload, bytes, command.op.name(), reason));
             // A part of a tensor does not bring all of it, and is not kept.
             if let (Some((tensor, 0)), Some(opened)) = (tensor, self.me.upgrade())
                 && tensor.byte_len() == bytes
@@ -198,17 +209,15 @@ impl Opened {
             });
         }
         let meta = command.output.meta();
-        if is_here(command.output.place()) {
-            let output = command.output.reborrow();
-            stream.submit(&mut [Command { op: command.op, attrs: command.attrs, inputs: &inputs, output }])?;
-            watch.step(stream, &|| What::command(command, reason));
-            return Ok(None);
-        }
-        let result = self.device.allocate_unset(meta.bytes())?;
-        let output = ViewMut::buffer(&*result, 0, meta)?;
+        let is_here = is_here(command.output.place());
+        let result = if is_here { None } else { Some(self.device.allocate_unset(meta.bytes())?) };
+        let output = match &result {
+            Some(result) => ViewMut::buffer(&**result, 0, meta)?,
+            None => command.output.reborrow(),
+        };
         stream.submit(&mut [Command { op: command.op, attrs: command.attrs, inputs: &inputs, output }])?;
-        watch.step(stream, &|| What::command(command, reason));
-        Ok(Some(result))
+        watch.step(stream, &What::command(command, reason));
+        Ok(result)
     }
 }
 

@@ -82,7 +82,7 @@ impl<'a> Sent<'a> {
         // Where there is no memory for it, it can still be read later.
         let download = early.and_then(|buffer| stream.download(Slice { buffer, offset: 0, bytes }).ok());
         if download.is_some() {
-            watch.step(&mut **stream, &|| What::bytes(Activity::Download, bytes, cut.op().name(), Reason::Split));
+            watch.step(&mut **stream, &What::bytes(Activity::Download, bytes, cut.op().name(), Reason::Split));
         }
         Ok(Sent { opened, stream, part, result, download })
     }
@@ -95,10 +95,8 @@ impl<'a> Sent<'a> {
         let into = unsafe { slice::from_raw_parts_mut(part.output(output)?.host()?, bytes) };
         match download.take() {
             None => {
-                let mut watch = Watch::begin(opened, 0, &mut ***stream);
-                stream.read(&**result, 0, into)?;
-                watch.step(&mut ***stream, &|| What::bytes(Activity::Download, bytes, op.name(), Reason::Split));
-                Ok(())
+                let what = What::bytes(Activity::Download, bytes, op.name(), Reason::Split);
+                opened.watch(Some(0), &mut ***stream, &what, &mut |stream| stream.read(&**result, 0, into))
             }
             Some(download) => {
                 // It could be the result of wrong data.

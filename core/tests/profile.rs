@@ -1,11 +1,15 @@
 //! The profiler: what is recorded, what is not, and what a report says of it. The GPU is what `ADEAD_TEST_BACKEND` names;
 //! without one that part says so and passes.
 
+use adead_core::dispatch::{DeviceProfile, Why};
 use adead_core::gpu::Operand;
-use adead_core::profile::{Activity, Reason, Record, Report};
+use adead_core::profile::{Activity, DeviceUse, Reason, Record, Report, Span, Total};
 use adead_core::{Attrs, Context, DType, Gpu, MatmulOptions, Meta, Op, Shape, Status, Tensor};
 use serde_json::Value;
 use std::collections::HashSet;
+use std::fmt::Write;
+use std::path::Path;
+use std::{env, fs};
 
 fn cpu() -> Context {
     Context::open("cpu").unwrap()
@@ -335,4 +339,142 @@ fn a_gpu_tells_times_and_transfers() {
     let report = profile.finish();
     check(&report);
     assert_eq!((report.totals[0].count, report.totals[0].timed), (400, 400));
+}
+
+/// A report with some of everything that a text can have.
+fn fixture() -> Report {
+    let mut known = DeviceProfile::reference("mid").unwrap();
+    known.id = "cuda:0".into();
+    let device = |id: &str, figures| DeviceUse { id: id.into(), figures, work_ns: 999_499, uploaded: 7, downloaded: 0 };
+    let devices = vec![device("cpu", None), device("cuda:0", Some(known))];
+    let reasons = [
+        Reason::Chosen(Why::Only),
+        Reason::Chosen(Why::Forced),
+        Reason::Chosen(Why::Threshold(4096)),
+        Reason::Chosen(Why::Cheapest),
+        Reason::Operands,
+        Reason::Packed,
+        Reason::Stream,
+        Reason::Split,
+        Reason::Fallback,
+    ];
+    let names = ["matmul", "a \"b\" \\ c", "\n\t\u{1f}\u{7f}", "é✓𝄞", ""];
+    let (mut records, mut totals) = (Vec::new(), Vec::new());
+    for (i, activity) in Activity::ALL.into_iter().cycle().take(18).enumerate() {
+        let at = 1_234_567 * i as u64;
+        let work = Some(Span { begin_ns: at + 1_000, end_ns: at + 1_000 + 10u64.pow(i as u32 / 2) });
+        records.push(Record {
+            activity,
+            name: names[i % 5].into(),
+            operands: ["f32[2, 3] -> f32[2, 3]", "", "4 x 1 x 1 workgroups"][i % 3].into(),
+            device: i % 2,
+            reason: reasons[i % 9],
+            thread: i / 5,
+            stream: i / 7,
+            host: Span { begin_ns: at, end_ns: at + 15 * i as u64 },
+            work: work.filter(|_| i % 4 != 3),
+            cycles: if i % 3 == 0 { Some(i as u64 * 1_000) } else { None },
+            flops: i as f64 * 1.75e9,
+            bytes: if i == 5 { 0.0 } else { i as f64 * 1e6 + 0.5 },
+        });
+        let ns = [0, 1, 999, 1_000, 99_949, 99_950, 999_499, 999_500, 12_345_678, 999_499_999, 999_500_000][i % 11];
+        let timed = if i == 4 { 0 } else { 3 };
+        let (flops, bytes, least_ns) = (i as f64 * 3.7e6, i as f64 * 1e5 / 3.0, i as f64 * 123.456);
+        let (name, reason) = (names[(i + 2) % 5].into(), reasons[i % 9]);
+        let (min_ns, max_ns) = (ns / 3, ns);
+        let device = i % 2;
+        let count = 3 + i as u64;
+        totals.push(Total { activity, name, device, reason, count, timed, ns, min_ns, max_ns, flops, bytes, least_ns });
+    }
+    Report { records, totals, devices, dropped: 5, ns: 98_765_432_109, busy_ns: 7_000_001, overlapped_ns: 1_234_567 }
+}
+
+/// A text of C.
+fn c_text(text: &str) -> String {
+    let escape = |byte: u8| match byte {
+        b' '..=b'~' if !b"\"\\?".contains(&byte) => char::from(byte).to_string(),
+        _ => format!("\\{byte:03o}"),
+    };
+    format!("\"{}\"", text.bytes().map(escape).collect::<String>())
+}
+
+/// What tests/c/profile_text.c gives to the C library that writes the same texts, and these: written with `ADEAD_BLESS=1`.
+#[test]
+fn texts_for_other_languages_are_up_to_date() {
+    let report = fixture();
+    let Report { ns, busy_ns, overlapped_ns, dropped, .. } = report;
+    let reason = |reason: Reason| match reason {
+        Reason::Chosen(Why::Threshold(elements)) => format!("\"threshold\", {elements}"),
+        other => format!("{}, 0", c_text(&other.to_string())),
+    };
+    let float = |value: f64| format!("{value:e}");
+    let mut c = String::from("/* Written by core/tests/profile.rs with ADEAD_BLESS=1; don't edit. */\n");
+    let to = &mut c;
+    writeln!(to, "static const char version[] = {};", c_text(adead_core::VERSION)).unwrap();
+    let counts = [report.records.len(), report.totals.len(), report.devices.len()].map(|count| count.to_string());
+    writeln!(
+        to,
+        "static const adead_profile_summary summary = {{0, {}, {dropped}u, {ns}u, {busy_ns}u, {overlapped_ns}u, {}}};",
+        counts.join(", "),
+        float(report.overlap())
+    )
+    .unwrap();
+    writeln!(to, "static const adead_profile_record records[] = {{").unwrap();
+    for it in &report.records {
+        let work = it.work.unwrap_or_default();
+        let (has_work, has_cycles) = (u8::from(it.work.is_some()), u8::from(it.cycles.is_some()));
+        let (name, operands) = (c_text(&it.name), c_text(&it.operands));
+        let (device, id) = (it.device, c_text(&report.devices[it.device].id));
+        writeln!(to, "    {{0, {}, {has_work}, {has_cycles}, 0, {name}, {operands},", it.activity as i32).unwrap();
+        writeln!(to, "     {device}, {id}, {}, {}, {},", reason(it.reason), it.thread, it.stream).unwrap();
+        let times = [it.host.begin_ns, it.host.end_ns, work.begin_ns, work.end_ns, it.cycles.unwrap_or(0)];
+        let times = times.map(|time| format!("{time}u")).join(", ");
+        writeln!(to, "     {times}, {}, {}}},", float(it.flops), float(it.bytes)).unwrap();
+    }
+    writeln!(to, "}};\nstatic const adead_profile_total totals[] = {{").unwrap();
+    for it in &report.totals {
+        let (name, id) = (c_text(&it.name), c_text(&report.devices[it.device].id));
+        writeln!(to, "    {{0, {}, 0, {name}, {}, {id}, {},", it.activity as i32, it.device, reason(it.reason))
+            .unwrap();
+        let numbers = [it.count, it.timed, it.ns, it.min_ns, it.max_ns].map(|number| format!("{number}u")).join(", ");
+        let rates = [it.mean_ns(), it.flops, it.bytes, it.gflops(), it.gbytes(), it.of_peak()].map(float).join(", ");
+        writeln!(to, "     {numbers}, {rates}}},").unwrap();
+    }
+    writeln!(to, "}};\nstatic const adead_profile_device devices[] = {{").unwrap();
+    for it in &report.devices {
+        let peak = it.figures.as_ref().map(|figures| figures.peak());
+        let (gflops, gbytes) = (peak.map_or(0.0, |peak| peak.gflops), peak.map_or(0.0, |peak| peak.gbytes));
+        let figures = it.figures.as_ref().map_or("NULL".into(), |figures| c_text(&figures.source.to_string()));
+        let numbers = [it.work_ns, it.uploaded, it.downloaded].map(|number| format!("{number}u")).join(", ");
+        let calibrated = u8::from(it.is_calibrated());
+        let (id, rates) = (c_text(&it.id), [gflops, gbytes].map(float).join(", "));
+        writeln!(to, "    {{0, {id}, {numbers}, {rates},\n     {figures}, {calibrated}, 0}},").unwrap();
+    }
+    writeln!(to, "}};").unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/profile");
+    let (table, json, trace) = (report.to_string(), report.to_json(), report.to_trace());
+    for (name, expected) in [("fixture.h", c), ("table.txt", table), ("report.json", json), ("trace.json", trace)] {
+        let path = folder.join(name);
+        if env::var_os("ADEAD_BLESS").is_some() {
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(&path, &expected).unwrap();
+        }
+        let found = fs::read_to_string(&path).unwrap_or_default();
+        assert!(found == expected, "{name} is out of date: ADEAD_BLESS=1 cargo test -p adead-core --test profile");
+    }
+}
+
+/// A profile that was finished is over, whatever begins meanwhile.
+#[test]
+fn a_finished_profile_leaves_the_next_one_alone() {
+    let ctx = cpu();
+    let x = ones(&[2, 2]);
+    let first = ctx.profile().unwrap();
+    ctx.relu(&x).unwrap();
+    assert_eq!(first.finish().records.len(), 1);
+    let next = ctx.profile().unwrap();
+    ctx.relu(&x).unwrap();
+    drop(ctx.profile().err().expect("one at a time"));
+    ctx.relu(&x).unwrap();
+    assert_eq!(next.finish().records.len(), 2);
 }

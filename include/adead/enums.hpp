@@ -331,6 +331,38 @@ constexpr const char *name(Direction value) noexcept {
   return nullptr;
 }
 
+/// What kind of work a profile recorded.
+enum class Activity : adead_activity {
+  /// An operation of the table.
+  operation = ADEAD_ACTIVITY_OPERATION,
+  /// A user's kernel.
+  kernel = ADEAD_ACTIVITY_KERNEL,
+  /// A recording that was run.
+  replay = ADEAD_ACTIVITY_REPLAY,
+  /// Bytes from the host to a device.
+  upload = ADEAD_ACTIVITY_UPLOAD,
+  /// Bytes from a device to the host.
+  download = ADEAD_ACTIVITY_DOWNLOAD,
+  /// Bytes from one buffer of a device to another.
+  copy = ADEAD_ACTIVITY_COPY,
+  /// Bytes of a buffer set to zero.
+  clear = ADEAD_ACTIVITY_CLEAR,
+};
+
+/// Its name; NULL for a number that is none.
+constexpr const char *name(Activity value) noexcept {
+  switch (value) {
+    case Activity::operation: return "operation";
+    case Activity::kernel: return "kernel";
+    case Activity::replay: return "replay";
+    case Activity::upload: return "upload";
+    case Activity::download: return "download";
+    case Activity::copy: return "copy";
+    case Activity::clear: return "clear";
+  }
+  return nullptr;
+}
+
 /// Why a call failed: a status and the library's text. What is thrown is the class of its status, and without
 /// exceptions this is in a Result.
 class Error : public std::runtime_error {

@@ -4,6 +4,7 @@ use adead_c::{ADEAD_BACKEND_AUTO, ADEAD_BACKEND_CPU, ADEAD_BACKEND_CUDA, ADEAD_B
 use adead_core::contract::{Activation, GeluForm};
 use adead_core::hal::{ContractLevel, DeviceKind, Priority};
 use adead_core::hardware::Mode;
+use adead_core::profile::Activity;
 use adead_core::program::{Direction, Format, RunOptions};
 use adead_core::{Attrs, DType, Family, Op, Status};
 use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
@@ -36,6 +37,7 @@ const SOURCES: &[&str] = &[
     "outcome",
     "memory",
     "layout",
+    "profile",
 ];
 
 fn root() -> PathBuf {
@@ -152,6 +154,10 @@ fn all_constants() -> String {
     to.push_str("// adead_direction: which way a slot's contents go.\n");
     let directions = [Direction::In, Direction::Out, Direction::Both];
     constants(to, "ADEAD_DIRECTION", &enum_text("program/slots.rs", "Direction"), &directions, |way| way as i64);
+
+    to.push_str("// adead_activity: what kind of work a profile recorded.\n");
+    let activities = enum_text("profile/record.rs", "Activity");
+    constants(to, "ADEAD_ACTIVITY", &activities, &Activity::ALL, |activity| activity as i64);
 
     let Attrs { alpha, beta, scale, .. } = Attrs::default();
     let initial = |to: &mut String, name: &str, values: &str| {

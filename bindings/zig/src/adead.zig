@@ -14,6 +14,7 @@ const machine = @import("hardware.zig");
 const memory = @import("memory.zig");
 const overlapping = @import("overlap.zig");
 const pipelines = @import("pipeline.zig");
+const profiles = @import("profile.zig");
 const program = @import("program.zig");
 const tensor = @import("tensor.zig");
 
@@ -37,6 +38,7 @@ pub const Mode = enums.Mode;
 pub const Family = enums.Family;
 pub const Format = enums.Format;
 pub const Direction = enums.Direction;
+pub const Activity = enums.Activity;
 
 pub const Context = context.Context;
 pub const Packed = context.Packed;
@@ -70,6 +72,7 @@ pub const Arena = memory.Arena;
 pub const Layout = memory.Layout;
 pub const Hardware = machine.Hardware;
 pub const DeviceInfo = machine.DeviceInfo;
+pub const Profile = profiles.Profile;
 
 pub const hardware = machine.hardware;
 pub const gpuCount = machine.gpuCount;

@@ -7,6 +7,7 @@ const gpu = @import("gpu.zig");
 const hardware = @import("hardware.zig");
 const operations = @import("operations.zig");
 const pipelines = @import("pipeline.zig");
+const profiles = @import("profile.zig");
 const program = @import("program.zig");
 const tensor = @import("tensor.zig");
 const Attrs = tensor.Attrs;
@@ -122,6 +123,14 @@ pub const Context = struct {
     pub const transpose = operations.transpose;
     pub const concat = operations.concat;
     pub const cast = operations.cast;
+
+    /// Begins to record what the context and its streams do: docs/profile.md. Up to so many records, null for 65,536; what is beyond
+    /// is only counted. InvalidArgument while another profile of the context is under way.
+    pub fn profile(self: Context, records: ?usize) Error!profiles.Profile {
+        var out: profiles.Profile = .{};
+        try check(c.adead_profile_begin(self.handle, records orelse 0, &out.handle));
+        return out;
+    }
 
     /// Begins to record operations that are run as a whole.
     pub fn pipeline(self: Context) Error!pipelines.Pipeline {

@@ -233,6 +233,25 @@ pub const Direction = enum(c.adead_direction) {
     _,
 };
 
+/// What kind of work a profile recorded.
+pub const Activity = enum(c.adead_activity) {
+    /// An operation of the table.
+    operation = c.ADEAD_ACTIVITY_OPERATION,
+    /// A user's kernel.
+    kernel = c.ADEAD_ACTIVITY_KERNEL,
+    /// A recording that was run.
+    replay = c.ADEAD_ACTIVITY_REPLAY,
+    /// Bytes from the host to a device.
+    upload = c.ADEAD_ACTIVITY_UPLOAD,
+    /// Bytes from a device to the host.
+    download = c.ADEAD_ACTIVITY_DOWNLOAD,
+    /// Bytes from one buffer of a device to another.
+    copy = c.ADEAD_ACTIVITY_COPY,
+    /// Bytes of a buffer set to zero.
+    clear = c.ADEAD_ACTIVITY_CLEAR,
+    _,
+};
+
 /// Why a call failed: one error for each status. `lastError()` has the text.
 pub const Error = error{
     /// An argument is out of range, missing or contradictory.

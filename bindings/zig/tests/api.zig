@@ -425,3 +425,46 @@ test "pipelines" {
     try fails(error.InvalidArgument, "was given 0", compiled.run(&.{}, &outputs));
     try fails(error.ShapeMismatch, "input 0", compiled.run(&.{w}, &outputs));
 }
+
+test "profiles" {
+    const ctx = try cpu();
+    defer ctx.deinit();
+    const x = try Tensor.init(f32, &.{ 3, 3 }, &values(9, 7));
+    defer x.deinit();
+    const profile = try ctx.profile(3);
+    defer profile.deinit();
+    try fails(error.InvalidArgument, "under way", ctx.profile(null));
+    try fails(error.NotReady, "finish it first", profile.report(std.testing.allocator));
+    for (0..2) |_| {
+        const y = try ctx.matmul(x, x, .{});
+        defer y.deinit();
+        (try ctx.softmax(y, .{})).deinit();
+    }
+    const report = try profile.finish(std.testing.allocator);
+    defer report.deinit();
+    try expectEqual(3, report.records.len);
+    try expectEqual(1, report.summary.dropped);
+    const first = report.records[0];
+    try expectEqual(adead.Activity.operation, first.activity());
+    try expectEqualStrings("matmul", first.name());
+    try expectEqualStrings("f32[3, 3], f32[3, 3] -> f32[3, 3]", first.operands());
+    try expectEqualStrings("cpu", first.device());
+    try expectEqualStrings("only device", first.reason());
+    try expectEqual(first.host(), first.work().?);
+    try expect(first.host().ns() <= report.summary.ns and first.raw.flops == 2 * 3 * 3 * 3);
+    try expect(first.raw.has_cycles == 1 or first.cycles() == null);
+    try expectEqual(2, report.totals.len);
+    try expect(report.totals[0].raw.ns >= report.totals[1].raw.ns);
+    try expectEqual(3, report.totals[0].raw.count + report.totals[1].raw.count);
+    try expectEqual(adead.Activity.operation, report.totals[0].activity());
+    try expectEqualStrings("cpu", report.totals[0].device());
+    try expectEqualStrings("only device", report.totals[0].reason());
+    try expect(report.totals[0].name().len > 0);
+    try expectEqual(1, report.devices.len);
+    try expectEqualStrings("cpu", report.devices[0].id());
+    try expect(report.devices[0].figures() != null);
+    try fails(error.InvalidArgument, "finished already", profile.finish(std.testing.allocator));
+    try fails(error.OutOfMemory, "out of memory", profile.report(std.testing.failing_allocator));
+    const again = try ctx.profile(null);
+    again.deinit();
+}

@@ -10,7 +10,7 @@ use crate::error::{Error, Result, Status, fail};
 use crate::hal::DeviceInfo;
 use crate::log::log;
 use crate::number::parse_f32;
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -96,10 +96,18 @@ fn read(text: &str, machine: &str, profile: &mut DeviceProfile) -> Result<(), Fa
     Ok(())
 }
 
-/// A device's profile with the figures of this machine's calibration if there is a good one, else the built-in ones and a
-/// note why.
-pub(crate) fn profile(config: &Config, machine: &str, built_in: impl FnOnce() -> DeviceProfile) -> DeviceProfile {
-    let mut profile = built_in();
+/// Tells that a calibration is ignored, and why: a note of it.
+#[inline(never)]
+fn ignored(profile: &DeviceProfile, name: &str, why: &dyn Display) -> String {
+    let note = format!("{name} is ignored: {why}");
+    log!(Warn, "dispatch", "figures of {}: {note}", profile.id);
+    note
+}
+
+/// A device's profile with the figures of this machine's calibration if there is a good one, else with its built-in ones and
+/// a note why.
+#[inline(never)]
+pub(crate) fn profile(config: &Config, machine: &str, mut profile: DeviceProfile) -> DeviceProfile {
     let note = match config.cache_folder().map(|folder| file(&folder, machine)) {
         None => "there is no cache folder".into(),
         Some(path) => {
@@ -111,16 +119,10 @@ pub(crate) fn profile(config: &Config, machine: &str, built_in: impl FnOnce() ->
                         profile.source = Source::Calibrated(name.into());
                         return profile;
                     }
-                    Err(wrong) => {
-                        log!(Warn, "dispatch", "figures of {}: {name} is ignored: {wrong}", profile.id);
-                        format!("{name} is ignored: {wrong}")
-                    }
+                    Err(wrong) => ignored(&profile, &name, &wrong),
                 },
                 Err(error) if error.kind() == io::ErrorKind::NotFound => "no calibration".into(),
-                Err(error) => {
-                    log!(Warn, "dispatch", "figures of {}: {name} is ignored: {}", profile.id, error.kind());
-                    format!("{name} is ignored: {}", error.kind())
-                }
+                Err(error) => ignored(&profile, &name, &error.kind()),
             }
         }
     };
@@ -215,7 +217,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("adead-calibration-{}", std::process::id()));
         let config = Config { cache_dir: Some(folder.clone()), ..Config::default() };
         let built_in = || DeviceProfile { source: Source::BuiltIn("mid".into()), ..profile_of("cpu") };
-        let load = |machine: &str| profile(&config, machine, built_in);
+        let load = |machine: &str| profile(&config, machine, built_in());
         assert_eq!(load("m").source.to_string(), "built-in figures: mid; no calibration");
         let path = store(&folder, "m", &[measured("cpu")]).unwrap();
         assert_eq!(path, file(&folder, "m"));

@@ -5,7 +5,7 @@ use crate::devices::Opened;
 use crate::error::{Result, fail};
 use crate::hal::cpu::DefaultEnvironment;
 use crate::hal::{self, DeviceInfo};
-use crate::profile::{Activity, Reason, Watch, What};
+use crate::profile::{Activity, Reason, What};
 use crate::tensor::{Element, Tensor};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -73,13 +73,9 @@ impl Buffer {
     /// [`Buffer::write`] of bytes.
     pub fn write_bytes(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         let memory = self.memory()?;
-        let what = || What::bytes(Activity::Upload, bytes.len(), "", Reason::Operands);
-        self.opened.with(|stream| {
-            let mut watch = Watch::begin(&self.opened, 0, stream);
-            stream.write(&*memory, offset, bytes)?;
-            watch.step(stream, &what);
-            stream.synchronize()
-        })
+        let what = What::bytes(Activity::Upload, bytes.len(), "", Reason::Operands);
+        self.opened.watched(&what, |stream| stream.write(&*memory, offset, bytes))?;
+        self.opened.with(|stream| stream.synchronize())
     }
 
     /// Waits for everything that the context enqueued and copies values from a byte offset on. `invalid_argument` if there are
@@ -93,7 +89,7 @@ impl Buffer {
     /// [`Buffer::read`] of bytes.
     pub fn read_bytes(&self, offset: usize, into: &mut [u8]) -> Result<()> {
         let (memory, size) = (self.memory()?, into.len());
-        let what = || What::bytes(Activity::Download, size, "", Reason::Operands);
+        let what = What::bytes(Activity::Download, size, "", Reason::Operands);
         self.opened.watched(&what, |stream| stream.read(&*memory, offset, into))
     }
 

@@ -180,7 +180,7 @@ impl Context {
 
     /// [`Context::dispatch`] with push constants' bytes.
     pub fn dispatch_with(&self, kernel: &Kernel, buffers: &[&Buffer], push: &[u8], groups: [u32; 3]) -> Result<()> {
-        let what = || What::kernel(kernel.name(), groups, Reason::Operands);
+        let what = What::kernel(kernel.name(), groups, Reason::Operands);
         self.working()?.watched(&what, |stream| kernel.dispatch(stream, buffers, push, groups))
     }
 

@@ -7,7 +7,7 @@ use crate::error::{Result, fail};
 use crate::hal::cpu::DefaultEnvironment;
 use crate::hal::{self, Priority, Slice};
 use crate::ops::{Attrs, Op};
-use crate::profile::{Activity, Reason, Watch, What};
+use crate::profile::{Activity, Reason, What};
 use smallvec::SmallVec;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -56,19 +56,9 @@ impl Stream {
 
     /// One piece of work for the device's stream, recorded where a profile is under way; what the stream records for later is
     /// not done.
-    fn watched<R>(
-        &mut self,
-        what: &dyn Fn() -> What,
-        work: impl FnOnce(&mut dyn hal::Stream) -> Result<R>,
-    ) -> Result<R> {
-        let _environment = DefaultEnvironment::enter();
-        let mut watch = match self.recording {
-            true => Watch::nothing(),
-            false => Watch::begin(&self.opened, self.number, &mut *self.stream),
-        };
-        let result = work(&mut *self.stream)?;
-        watch.step(&mut *self.stream, what);
-        Ok(result)
+    fn watched(&mut self, what: &What<'_>, mut work: impl FnMut(&mut dyn hal::Stream) -> Result<()>) -> Result<()> {
+        let number = if self.recording { None } else { Some(self.number) };
+        self.opened.watch(number, &mut *self.stream, what, &mut work)
     }
 
     fn memory(&self, buffer: &Buffer) -> Result<Arc<dyn hal::Buffer>> {
@@ -82,36 +72,44 @@ impl Stream {
     /// Enqueues a copy of host bytes to a buffer from a byte offset on; the bytes are the caller's again when it returns.
     pub fn upload(&mut self, buffer: &Buffer, offset: usize, bytes: &[u8]) -> Result<()> {
         let memory = self.memory(buffer)?;
-        let what = || What::bytes(Activity::Upload, bytes.len(), "", Reason::Stream);
+        let what = What::bytes(Activity::Upload, bytes.len(), "", Reason::Stream);
         self.watched(&what, |stream| stream.write(&*memory, offset, bytes))
     }
 
     /// Enqueues a copy of part of a buffer to the host.
     pub fn download(&mut self, buffer: &Buffer, offset: usize, bytes: usize) -> Result<Download> {
         let memory = self.memory(buffer)?;
-        let what = || What::bytes(Activity::Download, bytes, "", Reason::Stream);
+        let what = What::bytes(Activity::Download, bytes, "", Reason::Stream);
         let part = Slice { buffer: &*memory, offset, bytes };
-        Ok(Download(self.watched(&what, |stream| stream.download(part))?))
+        let mut download = None;
+        self.watched(&what, |stream| {
+            download = Some(stream.download(part)?);
+            Ok(())
+        })?;
+        match download {
+            Some(download) => Ok(Download(download)),
+            None => fail!(Internal, "a download was not begun"),
+        }
     }
 
     /// Enqueues a copy of so many bytes between buffers, given with their byte offsets.
     pub fn copy(&mut self, from: (&Buffer, usize), to: (&Buffer, usize), bytes: usize) -> Result<()> {
         let (source, target) = (self.memory(from.0)?, self.memory(to.0)?);
         let slice = |buffer, offset| Slice { buffer, offset, bytes };
-        let what = || What::bytes(Activity::Copy, bytes, "", Reason::Stream);
+        let what = What::bytes(Activity::Copy, bytes, "", Reason::Stream);
         self.watched(&what, |stream| stream.copy(slice(&*source, from.1), slice(&*target, to.1)))
     }
 
     /// Enqueues the zeroing of part of a buffer.
     pub fn clear(&mut self, buffer: &Buffer, offset: usize, bytes: usize) -> Result<()> {
         let memory = self.memory(buffer)?;
-        let what = || What::bytes(Activity::Clear, bytes, "", Reason::Stream);
+        let what = What::bytes(Activity::Clear, bytes, "", Reason::Stream);
         self.watched(&what, |stream| stream.clear(Slice { buffer: &*memory, offset, bytes }))
     }
 
     /// Enqueues a kernel; see [`Context::dispatch_with`](crate::Context::dispatch_with).
     pub fn dispatch(&mut self, kernel: &Kernel, buffers: &[&Buffer], push: &[u8], groups: [u32; 3]) -> Result<()> {
-        let what = || What::kernel(kernel.name(), groups, Reason::Stream);
+        let what = What::kernel(kernel.name(), groups, Reason::Stream);
         self.watched(&what, |stream| kernel.dispatch(stream, buffers, push, groups))
     }
 
@@ -134,10 +132,10 @@ impl Stream {
             });
         }
         let memory = self.memory(output.buffer)?;
-        let output = ViewMut::buffer(&*memory, output.offset, output.meta)?;
+        let mut output = ViewMut::buffer(&*memory, output.offset, output.meta)?;
         let (attrs, meta) = (*attrs, output.meta());
-        let what = || What::operation(op, &attrs, &views, meta, Reason::Stream);
-        self.watched(&what, |stream| stream.submit(&mut [Command::new(op, attrs, &views, output)?]))
+        let what = What::operation(op, &attrs, &views, meta, Reason::Stream);
+        self.watched(&what, |stream| stream.submit(&mut [Command::new(op, attrs, &views, output.reborrow())?]))
     }
 
     /// The point after everything enqueued.
@@ -180,7 +178,7 @@ impl Stream {
 
     /// Enqueues a recording.
     pub fn replay(&mut self, recording: &Recording) -> Result<()> {
-        self.watched(&What::replay, |stream| stream.replay(&*recording.0))
+        self.watched(&What::replay(), |stream| stream.replay(&*recording.0))
     }
 
     /// Hands what was enqueued to the device now, without waiting. Work begins by itself; this only spares it a wait behind

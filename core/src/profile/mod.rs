@@ -24,7 +24,8 @@ pub const DEFAULT_RECORDS: usize = 1 << 16;
 /// A profile under way. Dropped, it ends without a report.
 #[must_use = "dropped, it records nothing"]
 pub struct Profile {
-    context: Context,
+    /// None once it is finished: the next profile of the context may be under way then.
+    context: Option<Context>,
 }
 
 impl Context {
@@ -39,23 +40,28 @@ impl Context {
     /// [`Context::profile`] with another limit. Records beyond it are counted, not kept.
     pub fn profile_with(&self, records: usize) -> Result<Profile> {
         self.profiler().begin(records)?;
-        Ok(Profile { context: self.clone() })
+        Ok(Profile { context: Some(self.clone()) })
     }
 }
 
 impl Profile {
     /// Ends it. Waits for what the context enqueued, so that the device's times are there; for streams of your own, call
     /// [`Stream::synchronize`](crate::gpu::Stream::synchronize) first: work that is still under way is without a device's time.
-    pub fn finish(self) -> Report {
+    pub fn finish(mut self) -> Report {
         let _environment = DefaultEnvironment::enter();
-        self.context.wait_for_devices();
-        let session = self.context.profiler().end();
-        Report::new(session, self.context.dispatcher().profiles())
+        let Some(context) = self.context.take() else { return Report::default() };
+        context.wait_for_devices();
+        let Some(mut session) = context.profiler().end() else { return Report::default() };
+        let ns = session.start.elapsed().as_nanos() as u64;
+        session.report.complete(ns, context.dispatcher().profiles());
+        session.report
     }
 }
 
 impl Drop for Profile {
     fn drop(&mut self) {
-        self.context.profiler().end();
+        if let Some(context) = &self.context {
+            context.profiler().end();
+        }
     }
 }

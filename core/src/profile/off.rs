@@ -64,32 +64,32 @@ impl Reason {
 }
 
 /// What a record would say of the work itself.
-pub(crate) struct What;
+pub(crate) struct What<'a>(PhantomData<&'a ()>);
 
-impl What {
+impl<'a> What<'a> {
     #[inline(always)]
-    pub fn command(_: &Command<'_>, _: Reason) -> What {
-        What
+    pub fn command(_: &'a Command<'_>, _: Reason) -> What<'a> {
+        What(PhantomData)
     }
 
     #[inline(always)]
-    pub fn operation(_: Op, _: &Attrs, _: &[Option<View<'_>>], _: &Meta, _: Reason) -> What {
-        What
+    pub fn operation(_: Op, _: &Attrs, _: &[Option<View<'_>>], _: &Meta, _: Reason) -> What<'a> {
+        What(PhantomData)
     }
 
     #[inline(always)]
-    pub fn bytes(_: Activity, _: usize, _: &str, _: Reason) -> What {
-        What
+    pub fn bytes(_: Activity, _: usize, _: &str, _: Reason) -> What<'a> {
+        What(PhantomData)
     }
 
     #[inline(always)]
-    pub fn kernel(_: &str, _: [u32; 3], _: Reason) -> What {
-        What
+    pub fn kernel(_: &str, _: [u32; 3], _: Reason) -> What<'a> {
+        What(PhantomData)
     }
 
     #[inline(always)]
-    pub fn replay() -> What {
-        What
+    pub fn replay() -> What<'a> {
+        What(PhantomData)
     }
 }
 
@@ -108,5 +108,5 @@ impl<'a> Watch<'a> {
     }
 
     #[inline(always)]
-    pub fn step(&mut self, _: &mut dyn Stream, _: &dyn Fn() -> What) {}
+    pub fn step(&mut self, _: &mut dyn Stream, _: &What<'_>) {}
 }

@@ -24,6 +24,17 @@ pub enum Activity {
 }
 
 impl Activity {
+    /// All, in the order of their numbers.
+    pub const ALL: [Activity; 7] = [
+        Activity::Operation,
+        Activity::Kernel,
+        Activity::Replay,
+        Activity::Upload,
+        Activity::Download,
+        Activity::Copy,
+        Activity::Clear,
+    ];
+
     /// `operation`, `kernel`, `replay`, `upload`, `download`, `copy` or `clear`.
     pub const fn name(self) -> &'static str {
         match self {

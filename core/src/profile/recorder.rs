@@ -1,6 +1,7 @@
 //! What records: the flag that calls look at, the session behind it, and watches over streams.
 
 use super::record::{Activity, Reason, Record, Span};
+use super::report::{DeviceUse, Report};
 use crate::command::{Command, Meta, View};
 use crate::devices::Opened;
 use crate::error::{Result, fail};
@@ -9,7 +10,6 @@ use crate::hal::{Device, DeviceKind, Stream, Timestamp};
 use crate::ops::{Attrs, Cost, Op};
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,7 +23,7 @@ const UNREAD: usize = 256;
 #[derive(Default)]
 pub(crate) struct Profiler {
     on: AtomicBool,
-    session: Mutex<Option<Session>>,
+    session: Mutex<Option<Box<Session>>>,
     streams: AtomicUsize,
 }
 
@@ -34,18 +34,12 @@ pub(crate) type Shared = Arc<Profiler>;
 pub(super) struct Session {
     pub start: Instant,
     limit: usize,
-    pub records: Vec<Record>,
-    pub dropped: u64,
-    devices: Vec<Known>,
+    /// With records and devices, and without what follows from them.
+    pub report: Report,
+    /// By device, what to add to its nanoseconds to have the session's.
+    offsets: Vec<Option<i64>>,
     threads: Vec<usize>,
-    unread: VecDeque<Unread>,
-}
-
-/// A device that worked.
-struct Known {
-    id: String,
-    /// What to add to its nanoseconds to have the session's.
-    offset: Option<i64>,
+    unread: Vec<Unread>,
 }
 
 /// A record whose times the device still has.
@@ -55,59 +49,78 @@ struct Unread {
     end: Arc<dyn Timestamp>,
 }
 
-/// What a record says of the work itself.
-pub(crate) struct What {
-    activity: Activity,
-    name: Cow<'static, str>,
-    operands: String,
+/// What a record says of the work itself: only what it is made of, as most calls are not recorded.
+pub(crate) struct What<'a> {
     reason: Reason,
-    cost: Cost,
+    work: Work<'a>,
 }
 
-impl What {
+enum Work<'a> {
+    Operation(Op, &'a Attrs, &'a [Option<View<'a>>], &'a Meta),
+    Kernel(&'a str, [u32; 3]),
+    /// Bytes that travel, for something.
+    Bytes(Activity, usize, &'a str),
+}
+
+impl<'a> What<'a> {
     /// An operation.
-    pub fn command(command: &Command<'_>, reason: Reason) -> What {
+    #[inline]
+    pub fn command(command: &'a Command<'_>, reason: Reason) -> What<'a> {
         What::operation(command.op, &command.attrs, command.inputs, command.output.meta(), reason)
     }
 
     /// An operation on operands that fit.
-    pub fn operation(op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta, reason: Reason) -> What {
-        let mut operands = String::new();
-        for (i, view) in inputs.iter().flatten().enumerate() {
-            operands.push_str(if i > 0 { ", " } else { "" });
-            describe(&mut operands, view.meta());
-        }
-        operands.push_str(" -> ");
-        describe(&mut operands, output);
-        let cost = op.info().cost(attrs, inputs, output);
-        What { activity: Activity::Operation, name: op.name().into(), operands, reason, cost }
+    #[inline]
+    pub fn operation(
+        op: Op,
+        attrs: &'a Attrs,
+        inputs: &'a [Option<View<'_>>],
+        output: &'a Meta,
+        reason: Reason,
+    ) -> What<'a> {
+        What { reason, work: Work::Operation(op, attrs, inputs, output) }
     }
 
     /// Bytes that travel, for something.
-    pub fn bytes(activity: Activity, bytes: usize, purpose: &str, reason: Reason) -> What {
-        let cost = Cost { flops: 0.0, bytes: bytes as f64 };
-        What { activity, name: activity.name().into(), operands: purpose.into(), reason, cost }
+    #[inline]
+    pub fn bytes(activity: Activity, bytes: usize, purpose: &'a str, reason: Reason) -> What<'a> {
+        What { reason, work: Work::Bytes(activity, bytes, purpose) }
     }
 
     /// A user's kernel over so many workgroups.
-    pub fn kernel(name: &str, groups: [u32; 3], reason: Reason) -> What {
-        let mut operands = String::new();
-        groups.iter().for_each(|count| {
-            let _ = write!(operands, "{}{count}", if operands.is_empty() { "" } else { " x " });
-        });
-        operands.push_str(" workgroups");
-        let name = Cow::Owned(name.into());
-        What { activity: Activity::Kernel, name, operands, reason, cost: Cost::default() }
+    #[inline]
+    pub fn kernel(name: &'a str, groups: [u32; 3], reason: Reason) -> What<'a> {
+        What { reason, work: Work::Kernel(name, groups) }
     }
 
     /// A recording.
-    pub fn replay() -> What {
+    #[inline]
+    pub fn replay() -> What<'a> {
         What::bytes(Activity::Replay, 0, "", Reason::Stream)
     }
-}
 
-fn describe(text: &mut String, meta: &Meta) {
-    let _ = write!(text, "{meta:?}");
+    /// What kind of work, its name, its operands and its cost.
+    fn describe(&self) -> (Activity, Cow<'static, str>, String, Cost) {
+        let mut operands = String::new();
+        match self.work {
+            Work::Operation(op, attrs, inputs, output) => {
+                for view in inputs.iter().flatten() {
+                    let comma = if operands.is_empty() { "" } else { ", " };
+                    let _ = write!(operands, "{comma}{:?}", view.meta());
+                }
+                let _ = write!(operands, " -> {output:?}");
+                (Activity::Operation, op.name().into(), operands, op.info().cost(attrs, inputs, output))
+            }
+            Work::Kernel(name, [x, y, z]) => {
+                let _ = write!(operands, "{x} x {y} x {z} workgroups");
+                (Activity::Kernel, Cow::Owned(name.into()), operands, Cost::default())
+            }
+            Work::Bytes(activity, bytes, purpose) => {
+                operands.push_str(purpose);
+                (activity, activity.name().into(), operands, Cost { flops: 0.0, bytes: bytes as f64 })
+            }
+        }
+    }
 }
 
 /// A number of this thread, from 1. The standard library's takes memory in threads that it did not start.
@@ -146,23 +159,24 @@ impl Profiler {
         if session.is_some() {
             fail!(InvalidArgument, "a profile of this context is under way: finish it before the next one");
         }
-        *session = Some(Session {
+        *session = Some(Box::new(Session {
             start: Instant::now(),
             limit,
-            records: Vec::new(),
-            dropped: 0,
-            devices: Vec::new(),
+            report: Report::default(),
+            offsets: Vec::new(),
             threads: Vec::new(),
-            unread: VecDeque::new(),
-        });
+            unread: Vec::new(),
+        }));
         self.on.store(true, Relaxed);
         Ok(())
     }
 
-    pub(super) fn end(&self) -> Option<Session> {
+    pub(super) fn end(&self) -> Option<Box<Session>> {
         self.on.store(false, Relaxed);
         let mut session = self.session().take()?;
-        while session.read_next() || session.unread.pop_front().is_some() {}
+        for unread in std::mem::take(&mut session.unread) {
+            unread.read(&mut session.report, &session.offsets);
+        }
         Some(session)
     }
 
@@ -178,12 +192,11 @@ impl Profiler {
         let (begin, ticks) = (Instant::now(), cycles());
         cpu.execute(command)?;
         let (taken, end) = (cycles().zip(ticks).map(|(end, begin)| end.saturating_sub(begin)), Instant::now());
-        let what = What::command(command, reason);
-        self.push(&cpu.info().id, what, 0, [begin, end], Times::Host(taken));
+        self.push(&cpu.info().id, &What::command(command, reason), 0, [begin, end], Times::Host(taken));
         Ok(())
     }
 
-    fn session(&self) -> MutexGuard<'_, Option<Session>> {
+    fn session(&self) -> MutexGuard<'_, Option<Box<Session>>> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -191,7 +204,7 @@ impl Profiler {
     fn know(&self, device: &Arc<dyn Device>) {
         let id = &device.info().id;
         let start = match &*self.session() {
-            Some(session) if session.devices.iter().all(|known| known.id != *id) => session.start,
+            Some(session) if session.report.devices.iter().all(|known| known.id != *id) => session.start,
             _ => return,
         };
         let offset = compare(device, start);
@@ -200,13 +213,13 @@ impl Profiler {
         }
     }
 
-    fn push(&self, id: &str, what: What, stream: usize, [begin, end]: [Instant; 2], times: Times) {
+    fn push(&self, id: &str, what: &What<'_>, stream: usize, [begin, end]: [Instant; 2], times: Times) {
         let mut guard = self.session();
         let Some(session) = &mut *guard else { return };
         // Begun under the profile before, it is none of this one's.
         let Some(begin) = begin.checked_duration_since(session.start) else { return };
-        if session.records.len() >= session.limit {
-            session.dropped += 1;
+        if session.report.records.len() >= session.limit {
+            session.report.dropped += 1;
             return;
         }
         let end = end.saturating_duration_since(session.start);
@@ -221,17 +234,17 @@ impl Profiler {
         match times {
             Times::Host(taken) => (work, cycles) = (Some(host), taken),
             Times::Device(begin, end) => {
-                session.unread.push_back(Unread { record: session.records.len(), begin, end });
+                session.unread.push(Unread { record: session.report.records.len(), begin, end });
             }
             Times::None => {}
         }
-        let What { activity, name, operands, reason, cost: Cost { flops, bytes } } = what;
-        session.records.push(Record {
+        let (activity, name, operands, Cost { flops, bytes }) = what.describe();
+        session.report.records.push(Record {
             activity,
             name,
             operands,
             device,
-            reason,
+            reason: what.reason,
             thread,
             stream,
             host,
@@ -240,7 +253,7 @@ impl Profiler {
             flops,
             bytes,
         });
-        while session.unread.len() > UNREAD && session.read_next() {}
+        while session.unread.len() > UNREAD && session.read_first() {}
     }
 }
 
@@ -255,30 +268,36 @@ enum Times {
 }
 
 impl Session {
-    /// The ids of the devices that worked.
-    pub fn ids(&self) -> impl Iterator<Item = &str> {
-        self.devices.iter().map(|known| known.id.as_str())
-    }
-
     /// A device's index.
     fn device(&mut self, id: &str, offset: Option<i64>) -> usize {
-        if let Some(index) = self.devices.iter().position(|known| known.id == id) {
+        let devices = &mut self.report.devices;
+        if let Some(index) = devices.iter().position(|known| known.id == id) {
             return index;
         }
-        self.devices.push(Known { id: id.into(), offset });
-        self.devices.len() - 1
+        devices.push(DeviceUse { id: id.into(), figures: None, work_ns: 0, uploaded: 0, downloaded: 0 });
+        self.offsets.push(offset);
+        devices.len() - 1
     }
 
     /// Reads the times of the oldest record that has none; whether it could.
-    fn read_next(&mut self) -> bool {
-        let Some(Unread { record, begin, end }) = self.unread.front() else { return false };
-        let (Ok(begin), Ok(end)) = (begin.nanoseconds(), end.nanoseconds()) else { return false };
-        let record = &mut self.records[*record];
-        if let Some(offset) = self.devices[record.device].offset {
+    fn read_first(&mut self) -> bool {
+        let done = self.unread.first().is_some_and(|unread| unread.read(&mut self.report, &self.offsets));
+        if done {
+            self.unread.remove(0);
+        }
+        done
+    }
+}
+
+impl Unread {
+    /// Reads the times; whether it could.
+    fn read(&self, report: &mut Report, offsets: &[Option<i64>]) -> bool {
+        let (Ok(begin), Ok(end)) = (self.begin.nanoseconds(), self.end.nanoseconds()) else { return false };
+        let record = &mut report.records[self.record];
+        if let Some(offset) = offsets[record.device] {
             let begin_ns = begin.saturating_add_signed(offset);
             record.work = Some(Span { begin_ns, end_ns: begin_ns + end.saturating_sub(begin) });
         }
-        self.unread.pop_front();
         true
     }
 }
@@ -301,7 +320,7 @@ fn compare(device: &Arc<dyn Device>, start: Instant) -> Option<i64> {
 }
 
 /// A watch over what a stream is given, one piece of work after the other. Without a profile it does nothing.
-pub(crate) struct Watch<'a>(Option<Watching<'a>>);
+pub(crate) struct Watch<'a>(Option<Box<Watching<'a>>>);
 
 struct Watching<'a> {
     opened: &'a Opened,
@@ -334,12 +353,12 @@ impl<'a> Watch<'a> {
         if !is_host(opened) {
             opened.profiler.know(&opened.device);
         }
-        Watch(Some(Watching { opened, stream: number, since: Point::now(opened, stream) }))
+        Watch(Some(Box::new(Watching { opened, stream: number, since: Point::now(opened, stream) })))
     }
 
     /// What the stream was given since the last step.
     #[inline]
-    pub fn step(&mut self, stream: &mut dyn Stream, what: &dyn Fn() -> What) {
+    pub fn step(&mut self, stream: &mut dyn Stream, what: &What<'_>) {
         if let Some(watching) = &mut self.0 {
             watching.step(stream, what);
         }
@@ -349,7 +368,7 @@ impl<'a> Watch<'a> {
 impl Watching<'_> {
     #[cold]
     #[inline(never)]
-    fn step(&mut self, stream: &mut dyn Stream, what: &dyn Fn() -> What) {
+    fn step(&mut self, stream: &mut dyn Stream, what: &What<'_>) {
         let mut now = Point::now(self.opened, stream);
         let host = [self.since.host, now.host];
         let times = if is_host(self.opened) {
@@ -360,7 +379,7 @@ impl Watching<'_> {
                 _ => Times::None,
             }
         };
-        self.opened.profiler.push(&self.opened.device.info().id, what(), self.stream, host, times);
+        self.opened.profiler.push(&self.opened.device.info().id, what, self.stream, host, times);
         // Not what writing the record took.
         (now.host, now.cycles) = (Instant::now(), cycles());
         self.since = now;

@@ -1,13 +1,11 @@
 //! What a profile gives: the records and what follows from them.
 
 use super::record::{Activity, Reason, Record, Span};
-use super::recorder::Session;
 use crate::dispatch::{DeviceProfile, Source};
 use crate::hal::DeviceKind;
 use crate::ops::Cost;
 use std::borrow::Cow;
 use std::collections::BinaryHeap;
-use std::time::Instant;
 
 /// What was recorded. `Display` writes a table, [`Report::to_json`] JSON, [`Report::to_trace`] a trace for Perfetto and
 /// chrome://tracing.
@@ -109,36 +107,31 @@ impl DeviceUse {
 }
 
 impl Report {
-    pub(super) fn new(session: Option<Session>, profiles: &[DeviceProfile]) -> Report {
-        let mut report = Report::default();
-        let Some(session) = session else { return report };
-        report.ns = Instant::now().saturating_duration_since(session.start).as_nanos() as u64;
-        for id in session.ids() {
-            let figures = profiles.iter().find(|profile| profile.id == id).cloned();
-            report.devices.push(DeviceUse { id: id.into(), figures, work_ns: 0, uploaded: 0, downloaded: 0 });
+    /// Completes one that has records and devices: what follows from them.
+    pub(super) fn complete(&mut self, ns: u64, profiles: &[DeviceProfile]) {
+        self.ns = ns;
+        for device in &mut self.devices {
+            device.figures = profiles.iter().find(|profile| profile.id == device.id).cloned();
         }
-        (report.records, report.dropped) = (session.records, session.dropped);
-        for record in &report.records {
-            let device = &mut report.devices[record.device];
+        for record in &self.records {
+            let device = &mut self.devices[record.device];
             match record.activity {
                 Activity::Upload => device.uploaded += record.bytes as u64,
                 Activity::Download => device.downloaded += record.bytes as u64,
                 _ => device.work_ns += record.work.map_or(0, Span::ns),
             }
-            add(&mut report.totals, record, device.figures.as_ref());
+            add(&mut self.totals, record, device.figures.as_ref());
         }
-        let mut order = BinaryHeap::new();
-        for (i, total) in report.totals.iter().enumerate() {
-            // Of equals, the first.
-            order.push((total.ns, usize::MAX - i));
+        // What took longest comes first, of equals the first. There are few.
+        let totals = &mut self.totals;
+        for i in 1..totals.len() {
+            let mut at = i;
+            while at > 0 && totals[at - 1].ns < totals[at].ns {
+                totals.swap(at - 1, at);
+                at -= 1;
+            }
         }
-        let mut totals = Vec::with_capacity(order.len());
-        while let Some((_, i)) = order.pop() {
-            totals.push(report.totals[usize::MAX - i].clone());
-        }
-        report.totals = totals;
-        (report.busy_ns, report.overlapped_ns) = busy(&report.records, &report.devices);
-        report
+        (self.busy_ns, self.overlapped_ns) = busy(&self.records, &self.devices);
     }
 
     /// The share of the time in which anything was under way in which at least two of these were: work on the CPU, work on a
@@ -190,7 +183,7 @@ fn add(totals: &mut Vec<Total>, record: &Record, figures: Option<&DeviceProfile>
 /// Nanoseconds in which anything was under way, and in which at least two of CPU, GPUs and transfers were.
 fn busy(records: &[Record], devices: &[DeviceUse]) -> (u64, u64) {
     // A moment, what changes, and whether it begins, in one word: a heap of words is little code.
-    let mut moments = BinaryHeap::new();
+    let mut moments = Vec::with_capacity(2 * records.len());
     for record in records {
         let Some(Span { begin_ns, end_ns }) = record.work else { continue };
         let class = match record.activity {
@@ -203,7 +196,7 @@ fn busy(records: &[Record], devices: &[DeviceUse]) -> (u64, u64) {
     }
     let (mut under_way, mut since) = ([0i64; 3], 0);
     let (mut any, mut two) = (0, 0);
-    for moment in moments.into_sorted_vec() {
+    for moment in BinaryHeap::from(moments).into_sorted_vec() {
         let (ns, class) = (moment >> 3, (moment >> 1 & 3) as usize);
         let active = under_way.iter().filter(|&&count| count > 0).count();
         any += if active > 0 { ns - since } else { 0 };

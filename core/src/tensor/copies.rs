@@ -125,7 +125,7 @@ impl Copies {
         let Some((opened, memory)) = self.any().filter(|_| coming.is_none() && !self.are_on_host()) else {
             return Ok(());
         };
-        let what = || What::bytes(Activity::Download, self.bytes, "tensor", Reason::Operands);
+        let what = What::bytes(Activity::Download, self.bytes, "tensor", Reason::Operands);
         let part = Slice { buffer: &*memory, offset: 0, bytes: self.bytes };
         *coming = Some(opened.with(|stream| {
             let mut watch = Watch::begin(&opened, 0, stream);
@@ -156,7 +156,7 @@ impl Copies {
             Some(download) => download.take(into)?,
             None => {
                 log!(Trace, "tensors", "{} bytes are read from {}", self.bytes, opened.device.info().id);
-                let what = || What::bytes(Activity::Download, self.bytes, "tensor", Reason::Operands);
+                let what = What::bytes(Activity::Download, self.bytes, "tensor", Reason::Operands);
                 opened.watched(&what, |stream| stream.read(&*memory, 0, into))?;
             }
         }

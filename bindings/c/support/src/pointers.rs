@@ -160,21 +160,64 @@ pub unsafe trait Growing: Copy {
 /// No struct grows beyond this; a larger `struct_size` was never set.
 const LARGEST: usize = 1 << 16;
 
-/// # Safety
-/// `pointer` points to a `usize`.
-unsafe fn struct_size<T: Growing>(pointer: *const T) -> Result<usize> {
-    // SAFETY: passed on.
-    let size = unsafe { pointer.cast::<usize>().read_unaligned() };
-    if !(T::FIRST_SIZE..=LARGEST).contains(&size) {
-        fail!(
-            InvalidArgument,
-            "struct_size of {} is {size}; set it to sizeof({}), {}",
-            T::NAME,
-            T::NAME,
-            size_of::<T>()
-        );
+/// What is known of a growing struct: the code that checks one is there once for all of them.
+struct Known {
+    name: &'static str,
+    first_size: usize,
+    size: usize,
+}
+
+impl Known {
+    fn of<T: Growing>() -> Known {
+        Known { name: T::NAME, first_size: T::FIRST_SIZE, size: size_of::<T>() }
     }
-    Ok(size)
+
+    /// The size that a struct says.
+    ///
+    /// # Safety
+    /// `pointer` points to a `usize`.
+    #[inline(never)]
+    unsafe fn given(&self, pointer: *const u8) -> Result<usize> {
+        // SAFETY: passed on.
+        let given = unsafe { pointer.cast::<usize>().read_unaligned() };
+        if !(self.first_size..=LARGEST).contains(&given) {
+            let Known { name, size, .. } = self;
+            fail!(InvalidArgument, "struct_size of {name} is {given}; set it to sizeof({name}), {size}");
+        }
+        Ok(given)
+    }
+
+    /// Reads a struct over `to`, which has its defaults.
+    ///
+    /// # Safety
+    /// `pointer` points to as many bytes as its first field says, and `to` to as many as are known.
+    #[inline(never)]
+    unsafe fn read(&self, pointer: *const u8, to: *mut u8) -> Result<()> {
+        // SAFETY: the struct has `given` bytes, and no more is overwritten than is known.
+        unsafe {
+            let given = self.given(pointer)?;
+            let known = given.min(self.size);
+            if (known..given).any(|i| *pointer.add(i) != 0) {
+                fail!(Unsupported, "{} has fields that version {} does not know", self.name, adead_core::VERSION);
+            }
+            to.copy_from_nonoverlapping(pointer, known);
+        }
+        Ok(())
+    }
+
+    /// Writes a struct of `given` bytes: what is known of it, and zeros behind that.
+    ///
+    /// # Safety
+    /// `pointer` points to `given` writable bytes, and `from` to as many as are known.
+    #[inline(never)]
+    unsafe fn write(&self, from: *const u8, pointer: *mut u8, given: usize) {
+        let known = given.min(self.size);
+        // SAFETY: no more is written than there is.
+        unsafe {
+            pointer.copy_from_nonoverlapping(from, known);
+            pointer.add(known).write_bytes(0, given - known);
+        }
+    }
 }
 
 /// Options: `defaults` where `pointer` is NULL or the struct is from an older header. A newer one is taken if what this
@@ -183,20 +226,12 @@ unsafe fn struct_size<T: Growing>(pointer: *const T) -> Result<usize> {
 /// # Safety
 /// `pointer` is NULL or points to as many bytes as its first field says, which nobody writes meanwhile.
 pub unsafe fn options<T: Growing>(pointer: *const T, defaults: T) -> Result<T> {
-    if pointer.is_null() {
-        return Ok(defaults);
+    let mut options = defaults;
+    if !pointer.is_null() {
+        // SAFETY: passed on; T is plain data.
+        unsafe { Known::of::<T>().read(pointer.cast(), (&raw mut options).cast()) }?;
     }
-    // SAFETY: the struct has `given` bytes, and T is plain data of which no more is overwritten than it has.
-    unsafe {
-        let given = struct_size(pointer)?;
-        let known = given.min(size_of::<T>());
-        if (known..given).any(|i| *pointer.cast::<u8>().add(i) != 0) {
-            fail!(Unsupported, "{} has fields that version {} does not know", T::NAME, adead_core::VERSION);
-        }
-        let mut options = defaults;
-        (&raw mut options).cast::<u8>().copy_from_nonoverlapping(pointer.cast(), known);
-        Ok(options)
-    }
+    Ok(options)
 }
 
 /// A report: writes as much of `value` as the caller's struct has room for, and zeros behind it.
@@ -207,13 +242,12 @@ pub unsafe fn report<T: Growing>(pointer: *mut T, name: &str, make: impl FnOnce(
     if pointer.is_null() {
         return Err(null(name));
     }
-    // SAFETY: the struct has `given` bytes, of which no more are written.
+    let known = Known::of::<T>();
+    // SAFETY: passed on.
     unsafe {
-        let given = struct_size(pointer)?;
+        let given = known.given(pointer.cast())?;
         let value = make(given)?;
-        let known = given.min(size_of::<T>());
-        pointer.cast::<u8>().copy_from_nonoverlapping((&raw const value).cast(), known);
-        pointer.cast::<u8>().add(known).write_bytes(0, given - known);
+        known.write((&raw const value).cast(), pointer.cast(), given);
     }
     Ok(())
 }

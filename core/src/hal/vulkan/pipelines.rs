@@ -10,8 +10,8 @@ use crate::log::log;
 use ash::vk;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
-use std::{io, ptr};
 
 /// Specialization constants 0 to 9 are the device's; a kernel's own begin here.
 pub const FIRST_OWN: u32 = 10;
@@ -179,12 +179,13 @@ impl Pipelines {
             // Another process may read or write it now: it sees the old file or the new one.
             let draft = file.with_extension(format!("{}.new", std::process::id()));
             let _ = file.parent().map(fs::create_dir_all);
-            let failed =
-                |error: &io::Error| log!(Warn, "cache", "{} can't be written: {error}", file.to_string_lossy());
-            if fs::write(&draft, &bytes).and_then(|()| fs::rename(&draft, &file)).inspect_err(failed).is_err() {
-                let _ = fs::remove_file(&draft);
-            } else {
-                log!(Debug, "cache", "{} is written", file.to_string_lossy());
+            let name = file.to_string_lossy();
+            match fs::write(&draft, &bytes).and_then(|()| fs::rename(&draft, &file)) {
+                Ok(()) => log!(Debug, "cache", "{name} is written"),
+                Err(error) => {
+                    log!(Warn, "cache", "{name} can't be written: {error}");
+                    let _ = fs::remove_file(&draft);
+                }
             }
         }
     }
