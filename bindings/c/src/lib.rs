@@ -24,6 +24,10 @@ mod moves;
 mod op;
 mod outcome;
 mod packed;
+#[cfg(feature = "profile")]
+mod profile;
+#[cfg(not(feature = "profile"))]
+#[path = "profile_off.rs"]
 mod profile;
 mod program;
 mod reduce;
