@@ -1,5 +1,5 @@
-// y = f(x), y = a op b with broadcasting, the last step of softmax, whose statistics are broadcast operands too; and runs, several
-// of the first two of what stays in registers, such as the last step of the norms.
+// y = f(x), y = a op b with broadcasting, and the last step of softmax and the norms, whose statistics are broadcast operands too;
+// and runs, several of the first two of what stays in registers.
 //
 // The result's dimensions are merged where the operands allow it, so that along the last one an operand goes on by one element or
 // stays.
@@ -36,11 +36,12 @@ union Given {
 #endif
 
 // As specialization constants elsewhere. `function`: below 7 that of contract::Activation; 7 scale, 8 neg, 9 abs, 10 exp, 11 log,
-// 12 sqrt, 13 rsqrt; 14 add, 15 sub, 16 mul, 17 div of x and p; 18 softmax (maximum, sum) of x, p and q; 19 a run. `vector`:
-// everything lies at multiples of 16 bytes, and the last dimension is a multiple of four unless it is the only one. `rank`: 1, 2, or
-// 3 for more. Steps along the last dimension are 0 or 1.
+// 12 sqrt, 13 rsqrt; 14 add, 15 sub, 16 mul, 17 div of x and p; 18 softmax (maximum, sum), 19 layernorm (mean, factor) of x, p and
+// q; 20 rmsnorm of x and p (factor); 21 a run. `vector`: everything lies at multiples of 16 bytes, and the last dimension is a
+// multiple of four unless it is the only one. `rank`: 1, 2, or 3 for more. Steps along the last dimension are 0 or 1. `affine`:
+// gamma, beta.
 struct Choice {
-    uint function, vector, rank, x_step, p_step;
+    uint function, vector, rank, x_step, p_step, affine;
 };
 
 // Which elements make element i: of x, of p and q.
@@ -125,7 +126,7 @@ INLINE void shift(T (&of)[WIDE]) {
 extern "C" __global__ void __launch_bounds__(256, 8) elementwise(GIVEN given, const Choice c, TABLE t) {
     const Arguments &s = given.one;
     const Run &run = given.run;
-    const bool is_run = c.function == 19;
+    const bool is_run = c.function == 21;
     const uint n = s.n;
     uint i = blockIdx.x * 1024;
     bool whole = WIDE == 4 && c.vector == 1 && n - i >= 1024;
@@ -184,7 +185,7 @@ extern "C" __global__ void __launch_bounds__(256, 8) elementwise(GIVEN given, co
                     }
                 }
             }
-            if (function == 18) {
+            if (function == 18 || function == 19) {
                 fetch(b, s.q, of_p, whole, c.p_step);
             }
             // What is long is there once, whatever goes before and behind it.
@@ -240,6 +241,20 @@ extern "C" __global__ void __launch_bounds__(256, 8) elementwise(GIVEN given, co
             case 16:
                 EACH(x * a[k]);
                 break;
+            case 19:
+            case 20: {
+                EACH(function == 19 ? (x - a[k]) * b[k] : x * a[k]);
+                uint of_g[WIDE];
+                within(of_g, i, n, whole, whole, c.rank == 1 ? 0 : s.inner, false);
+                if (c.affine & 1) {
+                    fetch(a, s.gamma, of_g, whole, 1);
+                    EACH(x * a[k]);
+                }
+                if (c.affine & 2) {
+                    fetch(a, s.beta, of_g, whole, 1);
+                    EACH(x + a[k]);
+                }
+            }
             }
             if (function == 10 || function == 18) {
                 BY_TURNS(function_exp(x));

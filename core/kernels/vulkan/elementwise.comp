@@ -1,5 +1,5 @@
-// y = f(x), y = a op b with broadcasting, the last step of softmax, whose statistics are broadcast operands too; and runs, several
-// of the first two of what stays in registers, such as the last step of the norms.
+// y = f(x), y = a op b with broadcasting, and the last step of softmax and the norms, whose statistics are broadcast operands too;
+// and runs, several of the first two of what stays in registers.
 //
 // The result's dimensions are merged where the operands allow it, so that along the last one an operand goes on by one element or
 // stays.
@@ -12,7 +12,8 @@
 layout(local_size_x = 256) in;
 
 // Of x: below 7 that of contract::Activation; 7 scale, 8 neg, 9 abs, 10 exp, 11 log, 12 sqrt, 13 rsqrt. Of x and p: 14 add, 15 sub,
-// 16 mul, 17 div. Of x, p and q: 18 softmax (maximum, sum). 19 a run.
+// 16 mul, 17 div. Of x, p and q: 18 softmax (maximum, sum), 19 layernorm (mean, factor); 20 rmsnorm, of x and p (factor);
+// 21 a run.
 layout(constant_id = 10) const uint FUNCTION = 0;
 // 1: everything lies at multiples of 16 bytes, and the last dimension is a multiple of four unless it is the only one.
 layout(constant_id = 11) const uint VECTOR = 0;
@@ -21,8 +22,10 @@ layout(constant_id = 12) const uint RANK = 1;
 // Elements from one to the next along the last of them, of x and of p and q: 0 or 1.
 layout(constant_id = 13) const uint X_STEP = 1;
 layout(constant_id = 14) const uint P_STEP = 1;
+// 1: gamma, 2: beta, 3: both.
+layout(constant_id = 15) const uint AFFINE = 0;
 
-const uint SCALE = 7u, ADD = 14u, SUB = 15u, MUL = 16u, RUN = 19u;
+const uint SCALE = 7u, ADD = 14u, SUB = 15u, MUL = 16u, RUN = 21u;
 
 layout(push_constant, scalar) uniform Push {
     uvec2 x;
@@ -43,31 +46,31 @@ layout(push_constant, scalar) uniform Push {
     // the others: elements of a row, or 0 where it has as many elements as x.
     uint more[24];
 };
-const uint P = 0u, Q = 2u, OUTER = 8u, X_ROW = 10u, P_ROW = 11u, ALL = 12u, VALUE = 15u;
+const uint P = 0u, Q = 2u, GAMMA = 4u, BETA = 6u, OUTER = 8u, X_ROW = 10u, P_ROW = 11u, ALL = 12u, VALUE = 15u;
 
 uvec2 address(const uint at) {
     return uvec2(more[at], more[at + 1u]);
 }
 
-// Which elements make element i: of x, of p and q.
-uvec2 locate(const uint i) {
+// Which elements make element i: of x, of p and q, of gamma and beta.
+uvec3 locate(const uint i) {
     if (RANK == 1u) {
-        return i * uvec2(X_STEP, P_STEP);
+        return i * uvec3(X_STEP, P_STEP, 1u);
     }
     uint row = i / inner;
-    uvec2 place = (i - row * inner) * uvec2(X_STEP, P_STEP);
+    uvec3 place = (i - row * inner) * uvec3(X_STEP, P_STEP, 1u);
     if (RANK == 2u) {
-        return place + row * uvec2(more[X_ROW], more[P_ROW]);
+        return place + row * uvec3(more[X_ROW], more[P_ROW], 0u);
     }
     for (uint d = 0u; d + 1u < more[ALL]; d++) {
         uint size = load_word(address(OUTER), 3u * d), rest = row / size;
-        place += (row - rest * size) * uvec2(load_word(address(OUTER), 3u * d + 1u), load_word(address(OUTER), 3u * d + 2u));
+        place.xy += (row - rest * size) * uvec2(load_word(address(OUTER), 3u * d + 1u), load_word(address(OUTER), 3u * d + 2u));
         row = rest;
     }
     return place;
 }
 
-float apply(const uint function, const float v, const float a, const float b) {
+float apply(const uint function, const float v, const float a, const float b, const float g, const float h) {
     precise float r = v;
     if (function < 7u) {
         r = activate(function, v);
@@ -93,36 +96,57 @@ float apply(const uint function, const float v, const float a, const float b) {
         r = v * a;
     } else if (function == 17u || FUNCTION == RUN) {
         r = divide(v, a);
-    } else {
+    } else if (function == 18u) {
         r = v - a;
         r = divide(function_exp(r), b);
+    } else {
+        if (function == 19u) {
+            r = v - a;
+            r = r * b;
+        } else {
+            r = v * a;
+        }
+        if ((AFFINE & 1u) != 0u) {
+            r = r * g;
+        }
+        if ((AFFINE & 2u) != 0u) {
+            r = r + h;
+        }
     }
     return r;
 }
 
 // The elements from i on, the result of a command.
 vec4 one(const uint i, const bool whole) {
-    uvec4 of_x, of_p;
+    uvec4 of_x, of_p, of_g;
     if (whole) {
-        uvec2 place = locate(i);
+        uvec3 place = locate(i);
         of_x.x = place.x;
         of_p.x = place.y;
+        of_g.x = place.z;
     } else {
         [[unroll]] for (uint k = 0u; k < 4u; k++) {
-            uvec2 place = locate(min(i + 256u * k, n - 1u));
+            uvec3 place = locate(min(i + 256u * k, n - 1u));
             of_x[k] = place.x;
             of_p[k] = place.y;
+            of_g[k] = place.z;
         }
     }
-    vec4 a, b, v = fetch(x, of_x, whole, X_STEP);
+    vec4 a, b, g, h, v = fetch(x, of_x, whole, X_STEP);
     if (FUNCTION >= ADD) {
         a = fetch(address(P), of_p, whole, P_STEP);
     }
-    if (FUNCTION == 18u) {
+    if (FUNCTION == 18u || FUNCTION == 19u) {
         b = fetch(address(Q), of_p, whole, P_STEP);
     }
+    if ((AFFINE & 1u) != 0u) {
+        g = fetch(address(GAMMA), of_g, whole, 1u);
+    }
+    if ((AFFINE & 2u) != 0u) {
+        h = fetch(address(BETA), of_g, whole, 1u);
+    }
     [[unroll]] for (uint k = 0u; k < 4u; k++) {
-        v[k] = apply(FUNCTION, v[k], a[k], b[k]);
+        v[k] = apply(FUNCTION, v[k], a[k], b[k], g[k], h[k]);
     }
     return v;
 }
@@ -155,7 +179,7 @@ vec4 run(const uint i, const bool whole) {
         } else {
             // What is long by turns: it is there once.
             [[dont_unroll]] for (uint k = 0u; k < 4u; k++) {
-                v = vec4(a.yzw, apply(function, a.x, b.x, 0.0));
+                v = vec4(a.yzw, apply(function, a.x, b.x, 0.0, 0.0, 0.0));
                 a = v;
                 b = b.yzwx;
             }

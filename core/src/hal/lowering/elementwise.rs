@@ -16,14 +16,18 @@ const EXP: u32 = 10;
 const LOG: u32 = 11;
 const SQRT: u32 = 12;
 const RSQRT: u32 = 13;
-pub const ADD: u32 = 14;
-pub const SUB: u32 = 15;
-pub const MUL: u32 = 16;
+const ADD: u32 = 14;
+const SUB: u32 = 15;
+const MUL: u32 = 16;
 const DIV: u32 = 17;
 /// (x, maximum, sum).
 pub const SOFTMAX: u32 = 18;
+/// (x, mean, factor).
+pub const LAYERNORM: u32 = 19;
+/// (x, factor).
+pub const RMSNORM: u32 = 20;
 /// Several one after another.
-pub const RUN: u32 = 19;
+pub const RUN: u32 = 21;
 
 /// Operations of one operand.
 pub fn unary(encoder: &mut dyn Encoder, op: Op, call: &Call<'_>) -> Result<()> {
@@ -121,8 +125,8 @@ pub fn broadcast(encoder: &mut dyn Encoder, function: u32, grid: &Grid, mut argu
     // What is read by fours; an absent operand is at 0.
     let x = if x_step == 1 { arguments.x } else { 0 };
     let [p, q] = if p_step == 1 { [arguments.p, arguments.q] } else { [0, 0] };
-    let all = [x, p, q, arguments.y];
+    let all = [x, p, q, arguments.y, arguments.gamma, arguments.beta];
     let vector = u32::from(aligned(&all) && (rank == 1 || inner.is_multiple_of(4)));
-    let constants = [function, vector, rank.min(3) as u32, x_step, p_step];
+    let constants = [function, vector, rank.min(3) as u32, x_step, p_step, arguments.affine()];
     dispatch(encoder, Kernels::Elementwise, &constants, &arguments, n.div_ceil(1024))
 }

@@ -4,10 +4,9 @@
 //! first, by workgroups all over, and then go through an elementwise kernel with them.
 
 use super::Call;
-use super::elementwise::{self, ADD, Grid, MUL, SUB, broadcast};
+use super::elementwise::{self, Grid, broadcast};
 use super::operands::{Arguments, dispatch};
 use super::reduce::{Finish, MAX, Map, SUM, along};
-use super::runs::{self, Scaled};
 use super::{Encoder, Kernels};
 use crate::contract::SUM_BLOCK;
 use crate::error::Result;
@@ -34,12 +33,7 @@ pub fn softmax(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let (max, sum) = (encoder.scratch(bytes)?, encoder.scratch(bytes)?);
     along(encoder, MAX, lines, Map::Same, Finish::Whole, Arguments { y: max, ..arguments })?;
     along(encoder, SUM, lines, Map::Exp, Finish::Whole, Arguments { y: sum, p: max, ..arguments })?;
-    let (outer, n, inner) = (lines.outer as u32, lines.n as u32, lines.inner as u32);
-    let mut grid = Grid::new();
-    grid.push(outer, n.wrapping_mul(inner), inner);
-    grid.push(n, inner, 0);
-    grid.push(inner, 1, 1);
-    broadcast(encoder, elementwise::SOFTMAX, &grid, Arguments { p: max, q: sum, ..arguments })
+    apply(encoder, elementwise::SOFTMAX, lines, Arguments { p: max, q: sum, ..arguments })
 }
 
 /// `layernorm` of the op table.
@@ -53,7 +47,7 @@ pub fn layernorm(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     along(encoder, SUM, lines, Map::Same, Finish::Mean, Arguments { y: mean, ..arguments })?;
     let deviation = Arguments { y: factor, p: mean, ..arguments };
     along(encoder, SUM, lines, Map::Deviation, Finish::Factor, deviation)?;
-    apply(encoder, lines, &arguments, [mean, factor])
+    apply(encoder, elementwise::LAYERNORM, lines, Arguments { p: mean, q: factor, ..arguments })
 }
 
 /// `rmsnorm` of the op table.
@@ -64,7 +58,7 @@ pub fn rmsnorm(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     }
     let factor = encoder.scratch(4 * lines.outer as u64)?;
     along(encoder, SUM, lines, Map::Square, Finish::Factor, Arguments { y: factor, ..arguments })?;
-    apply(encoder, lines, &arguments, [0, factor])
+    apply(encoder, elementwise::RMSNORM, lines, Arguments { p: factor, ..arguments })
 }
 
 /// The rows of a norm, and what its kernels share.
@@ -100,10 +94,13 @@ fn rows(encoder: &mut dyn Encoder, function: u32, lines: Lines, mut arguments: A
     Ok(true)
 }
 
-/// The last step of norms.
-fn apply(encoder: &mut dyn Encoder, lines: Lines, arguments: &Arguments, [mean, factor]: [u64; 2]) -> Result<()> {
-    let &Arguments { x, y, gamma, beta, .. } = arguments;
-    let step = |function, address, of_rows| Scaled { function, address, of_rows };
-    let steps = [step(SUB, mean, true), step(MUL, factor, true), step(MUL, gamma, false), step(ADD, beta, false)];
-    runs::normalise(encoder, [x, y], lines.outer as u32, lines.n as u32, &steps)
+/// The last step of lines whose statistics are known.
+fn apply(encoder: &mut dyn Encoder, function: u32, lines: Lines, arguments: Arguments) -> Result<()> {
+    let Lines { outer, n, inner } = lines;
+    let (outer, n, inner) = (outer as u32, n as u32, inner as u32);
+    let mut grid = Grid::new();
+    grid.push(outer, n.wrapping_mul(inner), inner);
+    grid.push(n, inner, 0);
+    grid.push(inner, 1, 1);
+    broadcast(encoder, function, &grid, arguments)
 }

@@ -42,52 +42,15 @@ pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usi
         && let Some(command) = commands.get(run.words[COUNT] as usize)
         && run.push(encoder, command).is_some()
     {}
-    let count = run.words[COUNT] as usize;
+    let Run { x, y, mut words, .. } = run;
+    let count = words[COUNT] as usize;
     if count < 2 {
         return Ok(0);
     }
-    dispatch(encoder, run.x, run.y, n as u32, &mut run.words)?;
+    words[..COUNT].copy_from_slice(&[x as u32, (x >> 32) as u32, y as u32, (y >> 32) as u32, n as u32]);
+    let constants = [elementwise::RUN, u32::from(aligned(&[x, y])), 1, 1, 0, 0];
+    encoder.dispatch(Kernels::Elementwise, &constants, &words, [(n as u32).div_ceil(1024), 1, 1])?;
     Ok(count)
-}
-
-/// Enqueues a kernel for the steps in these words.
-fn dispatch(encoder: &mut dyn Encoder, x: u64, y: u64, n: u32, words: &mut [u32; WORDS]) -> Result<()> {
-    words[..COUNT].copy_from_slice(&[x as u32, (x >> 32) as u32, y as u32, (y >> 32) as u32, n]);
-    let constants = [elementwise::RUN, u32::from(aligned(&[x, y])), 1, 1, 0];
-    encoder.dispatch(Kernels::Elementwise, &constants, words, [n.div_ceil(1024), 1, 1])
-}
-
-/// The last step of norms, whose statistics are known: (x − mean)·factor·gamma + beta, of what there is of it.
-pub fn normalise(encoder: &mut dyn Encoder, [x, y]: [u64; 2], rows: u32, n: u32, steps: &[Scaled]) -> Result<()> {
-    // Rows that are too long for a step are runs of their own.
-    let each = if n < MOST_PER { rows } else { 1 };
-    for first in (0..rows).step_by(each as usize) {
-        let before = |size: u32| 4 * u64::from(first) * u64::from(size);
-        let mut words = [0; WORDS];
-        let present = steps.iter().filter(|step| step.address != 0);
-        for (step, to) in present.zip(words[COUNT + 1..].chunks_exact_mut(STEP)) {
-            let one = if n.is_multiple_of(4) { ONE } else { 0 };
-            let four = if aligned(&[step.address]) && (each == 1 || n.is_multiple_of(4)) { FOUR } else { 0 };
-            let (bits, offset) = match (step.of_rows, each) {
-                (true, 1) => ((1 << PER) | ONE, before(1)),
-                (true, _) => ((n << PER) | ROWS | one, 0),
-                (false, 1) => (four, 0),
-                (false, _) => ((n << PER) | four, 0),
-            };
-            let address = step.address + offset;
-            to.copy_from_slice(&[address as u32, (address >> 32) as u32, step.function | bits]);
-        }
-        words[COUNT] = steps.iter().filter(|step| step.address != 0).count() as u32;
-        dispatch(encoder, x + before(n), y + before(n), each * n, &mut words)?;
-    }
-    Ok(())
-}
-
-/// A step of a norm: what is done with a number for each row, or for each element of a row. At 0 there is none.
-pub struct Scaled {
-    pub function: u32,
-    pub address: u64,
-    pub of_rows: bool,
 }
 
 /// Whether it may be in a run, by what it is.
