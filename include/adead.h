@@ -624,6 +624,10 @@ typedef struct {
   char id[32];
   /// Why it was chosen.
   char reason[256];
+  /// Where the operation is divided: rows of its result for each device, in the order of the devices; else 0.
+  uint64_t rows[ADEAD_MAX_ESTIMATES];
+  /// Nanoseconds until all have theirs done; 0 where it is not divided.
+  double split_ns;
 } adead_explanation;
 
 /// A value of a chain: an input, a constant, or the result of an operation. Another chain's is refused.

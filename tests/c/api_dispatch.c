@@ -37,6 +37,7 @@ static void explains(adead_context *context) {
   info.struct_size = sizeof info;
   OK(adead_context_device_at(context, it.device, &info));
   CHECK(!strcmp(info.id, it.id));
+  CHECK(it.rows[0] == 0 && it.split_ns == 0);
   it.family = 77;
   operands[1] = a;
   FAILS(adead_explain(context, ADEAD_OP_MATMUL, operands, 2, NULL, &it), ADEAD_SHAPE_MISMATCH, "[3, 4]");
@@ -82,8 +83,32 @@ static void sets(adead_context *context) {
   adead_tensor_destroy(after);
 }
 
+/* Several devices as one: who does how many rows. */
+static void divides(void) {
+  static float values[1 << 22];
+  adead_context *context = NULL;
+  adead_tensor *x;
+  const adead_tensor *operands[2];
+  adead_explanation it;
+  adead_status status = adead_context_open("cpu,vulkan:0", NULL, &context);
+  if (status == ADEAD_BACKEND_UNAVAILABLE) {
+    printf("not here: %s\n", adead_last_error());
+    return;
+  }
+  OK(status);
+  x = tensor(values, 2, 2048, 2048);
+  operands[0] = operands[1] = x;
+  it.struct_size = sizeof it;
+  OK(adead_explain(context, ADEAD_OP_MATMUL, operands, 2, NULL, &it));
+  CHECK(it.estimate_count == 2 && it.rows[2] == 0);
+  CHECK(it.split_ns > 0 ? it.rows[0] + it.rows[1] == 2048 : it.rows[0] + it.rows[1] == 0);
+  adead_tensor_destroy(x);
+  adead_context_destroy(context);
+}
+
 int main(void) {
   adead_context *context = NULL;
+  divides();
   OK(adead_context_open("auto", NULL, &context));
   selects(context);
   explains(context);

@@ -61,6 +61,10 @@ pub struct adead_explanation {
     pub id: [c_char; 32],
     /// Why it was chosen.
     pub reason: [c_char; 256],
+    /// Where the operation is divided: rows of its result for each device, in the order of the devices; else 0.
+    pub rows: [u64; ADEAD_MAX_ESTIMATES],
+    /// Nanoseconds until all have theirs done; 0 where it is not divided.
+    pub split_ns: f64,
 }
 
 // SAFETY: as asked.
@@ -122,6 +126,12 @@ pub unsafe extern "C" fn adead_explain(
                     let (total_ns, fits) = (from.total_ns(), i32::from(fits));
                     *to = adead_estimate { compute_ns, launch_ns, transfer_ns, total_ns, fits, reserved: 0 };
                 }
+                let mut rows = [0; ADEAD_MAX_ESTIMATES];
+                let mut split_ns = 0.0;
+                if let Some(split) = &it.split {
+                    split_ns = split.ns;
+                    rows.iter_mut().zip(&split.rows).for_each(|(to, &from)| *to = from as u64);
+                }
                 Ok(adead_explanation {
                     struct_size,
                     device: it.device,
@@ -133,6 +143,8 @@ pub unsafe extern "C" fn adead_explain(
                     estimates,
                     id: fixed(it.id()),
                     reason: fixed(&it.reason),
+                    rows,
+                    split_ns,
                 })
             })
         }

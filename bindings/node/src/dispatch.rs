@@ -52,6 +52,10 @@ pub struct Explanation {
     pub bytes: f64,
     /// What every device would take.
     pub estimates: Vec<Estimate>,
+    /// Where it is divided: rows of the result for each device, in the same order.
+    pub rows: Option<Vec<f64>>,
+    /// Nanoseconds until all have theirs done, where it is divided.
+    pub split_ns: Option<f64>,
     /// All of it as text.
     pub text: String,
 }
@@ -68,6 +72,8 @@ impl Explanation {
             flops: it.cost.flops,
             bytes: it.cost.bytes,
             estimates: estimates.map(|(profile, estimate)| Estimate::new(&profile.id, estimate)).collect(),
+            rows: it.split.as_ref().map(|split| split.rows.iter().map(|&rows| rows as f64).collect()),
+            split_ns: it.split.as_ref().map(|split| split.ns),
             text: it.to_string(),
         }
     }

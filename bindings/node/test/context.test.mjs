@@ -63,6 +63,7 @@ test('decisions', () => {
   assert.equal(why.estimates.length, context.devices.length)
   assert.ok(why.estimates[0].totalNs > 0 && why.estimates[0].fits)
   assert.ok(why.text.startsWith('cpu: '))
+  assert.deepEqual([why.rows, why.splitNs], [undefined, undefined])
   throws('shape_mismatch', /matmul/, () => context.explain('matmul', [a, f32([1], [1])]))
 })
 

@@ -21,6 +21,10 @@ pub struct PyExplanation {
     bytes: f64,
     /// What every device would take, in the order of `Context.devices`.
     estimates: Vec<PyEstimate>,
+    /// Where it is divided: rows of the result for each device, in the same order; else None.
+    rows: Option<Vec<usize>>,
+    /// Nanoseconds until all have theirs done; None where it is not divided.
+    split_ns: Option<f64>,
     text: String,
 }
 
@@ -44,6 +48,8 @@ impl PyExplanation {
             flops: it.cost.flops,
             bytes: it.cost.bytes,
             estimates: profiles.iter().map(|profile| profile.id.as_str()).zip(&it.estimates).map(estimate).collect(),
+            rows: it.split.as_ref().map(|split| split.rows.clone()),
+            split_ns: it.split.as_ref().map(|split| split.ns),
             text: it.to_string(),
         }
     }

@@ -55,6 +55,18 @@ def test_every_instruction_set_gives_the_same_bits():
     assert len(found) == 1
 
 
+def test_what_is_divided_says_how():
+    try:
+        ctx = adead.Context("cpu,vulkan:0")
+    except adead.BackendUnavailableError as error:
+        pytest.skip(f"skipped: {error}")
+    x = adead.Tensor.zeros((4096, 4096))
+    why = ctx.explain("matmul", [x, x])
+    assert why.rows is not None and len(why.rows) == len(why.estimates) == 2
+    assert sum(why.rows) == 4096 and why.split_ns > 0
+    assert ctx.explain("matmul", [x[:1], x]).rows is None
+
+
 def test_the_dispatcher():
     ctx = adead.Context("cpu")
     x = adead.Tensor([[1.0, 2.0]])
@@ -64,6 +76,7 @@ def test_the_dispatcher():
     assert "cpu" in str(why) and repr(why) == f"Explanation(cpu: {why.reason})"
     (estimate,) = why.estimates
     assert estimate.device == "cpu" and estimate.fits and estimate.total_ns >= estimate.compute_ns > 0
+    assert why.rows is None and why.split_ns is None
     ctx.force(None)
     assert ctx.forced is None
     with pytest.raises(adead.InvalidArgumentError):

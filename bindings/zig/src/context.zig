@@ -321,4 +321,8 @@ pub const Explanation = struct {
     pub fn estimates(self: *const Explanation) []const c.adead_estimate {
         return self.raw.estimates[0..self.raw.estimate_count];
     }
+    /// Where the operation is divided: rows of its result for each device, in the same order.
+    pub fn rows(self: *const Explanation) ?[]const u64 {
+        return if (self.raw.split_ns > 0) self.raw.rows[0..self.raw.estimate_count] else null;
+    }
 };
