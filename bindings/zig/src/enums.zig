@@ -257,7 +257,7 @@ pub const LogLevel = enum(c.adead_log_level) {
     /// Nothing.
     off = c.ADEAD_LOG_OFF,
     /// What was lost, such as a device.
-    error = c.ADEAD_LOG_ERROR,
+    err = c.ADEAD_LOG_ERROR,
     /// What can't be used or is ignored, and why.
     warn = c.ADEAD_LOG_WARN,
     /// Devices that were found and opened.
