@@ -1,5 +1,5 @@
-/* Messages: what a callback gets, who else may call it, and what is printed where there is none; in a library without them, that
- * they are not there. ADEAD_LOG says which it must be.
+/* Messages: what a callback gets, who else may call it, and what is printed where there is none; in a library without them,
+ * that they are not there. ADEAD_LOG says which it must be.
  *   api_log            opens a context with callbacks
  *   api_log printed    opens one without: the test looks at what ADEAD_LOG lets it print
  *   api_log refused    opens one and expects that ADEAD_LOG is a word that there is not */

@@ -1,5 +1,5 @@
-/* Profiles: what they record of operations and transfers, and every misuse as a status; in a library without them, that they are
- * not there. ADEAD_PROFILE says which it must be. */
+/* Profiles: what they record of operations and transfers, and every misuse as a status; in a library without them, that they
+ * are not there. ADEAD_PROFILE says which it must be. */
 #include "check.h"
 
 static adead_profile_summary summary_of(const adead_profile *profile) {

@@ -1,5 +1,5 @@
-// Messages: what a function gets, one that throws, one that goes; in a library without them, that they are not there. ADEAD_LOG says
-// which it must be.
+// Messages: what a function gets, one that throws, one that goes; in a library without them, that they are not there. ADEAD_LOG
+// says which it must be.
 #include <adead/log.hpp>
 
 #include "check.hpp"
@@ -38,11 +38,11 @@ void messages() {
 
   // It goes when another one is given, and not before.
   auto owned = std::make_shared<Counted>();
-  OK(set_logger([owned](LogLevel level, std::string_view target, std::string_view text) { (*owned)(level, target, text); }));
+  OK(set_logger([owned](LogLevel level, auto target, auto text) { (*owned)(level, target, text); }));
   CHECK(owned.use_count() == 2);
   open_one();
   CHECK(owned->opened == 1 && all.opened == 6);
-  FAILS(InvalidArgument, invalid_argument, "level is 6; it must be 0 to 5", set_logger(std::ref(all), static_cast<LogLevel>(6)));
+  FAILS(InvalidArgument, invalid_argument, "level is 6; it must be 0 to 5", set_logger(std::ref(all), LogLevel(6)));
   CHECK(owned.use_count() == 2);
   open_one();
   CHECK(owned->opened == 2);
@@ -76,7 +76,7 @@ void messages() {
 void left_out() {
   auto owned = std::make_shared<Counted>();
   const char *words = "this library was built without messages: configure it with -DADEAD_LOG=ON";
-  FAILS(Unsupported, unsupported, words, set_logger([owned](LogLevel, std::string_view, std::string_view) { owned->others++; }));
+  FAILS(Unsupported, unsupported, words, set_logger([owned](LogLevel, auto, auto) { owned->others++; }));
   FAILS(Unsupported, unsupported, words, set_logger({}));
   open_one();
   CHECK(owned.use_count() == 1 && owned->others == 0);

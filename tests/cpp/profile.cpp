@@ -1,5 +1,5 @@
-// Profiles: what they record, what they refuse, and their texts where libadead_profile is linked; in a library without them, that
-// they are not there. ADEAD_PROFILE says which it must be.
+// Profiles: what they record, what they refuse, and their texts where libadead_profile is linked; in a library without
+// them, that they are not there. ADEAD_PROFILE says which it must be.
 #include <adead/profile.hpp>
 #ifdef PROFILE_TEXT
 #include <adead/profile_text.hpp>

@@ -11,10 +11,10 @@ pub const Level = enums.LogLevel;
 /// What gets messages: a level, what it is about ("adead.devices"), a text. Both texts go with the call.
 pub const Function = fn (level: Level, target: [:0]const u8, text: [:0]const u8) void;
 
-/// Gives messages of a level and above to a function; one for the process, the last one that was given. Without one, `ADEAD_LOG` or
-/// adead.toml say what is printed to stderr. It is called where a message comes from, by any thread, one call at a time, and must
-/// not call adead. InvalidArgument in such a function; Unsupported in a library without messages: they are `-Dlog=true` of its
-/// build.
+/// Gives messages of a level and above to a function; one for the process, the last one that was given. Without one, `ADEAD_LOG`
+/// or adead.toml say what is printed to stderr. It is called where a message comes from, by any thread, one call at a time, and
+/// must not call adead. InvalidArgument in such a function; Unsupported in a library without messages: they are `-Dlog=true` of
+/// its build.
 pub fn set(level: Level, comptime function: Function) Error!void {
     const callback = struct {
         fn call(number: c.adead_log_level, target: [*c]const u8, text: [*c]const u8, _: ?*anyopaque) callconv(.c) void {

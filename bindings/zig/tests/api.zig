@@ -485,7 +485,8 @@ const Told = struct {
     var others: usize = 0;
 
     fn logger(level: adead.LogLevel, target: [:0]const u8, text: [:0]const u8) void {
-        if (level == .info and std.mem.eql(u8, target, "adead.devices") and std.mem.startsWith(u8, text, "opened cpu: ")) opened += 1;
+        const of_devices = std.mem.eql(u8, target, "adead.devices");
+        if (level == .info and of_devices and std.mem.startsWith(u8, text, "opened cpu: ")) opened += 1;
         if (level == .debug and std.mem.startsWith(u8, target, "adead.")) details += 1;
     }
     fn other(_: adead.LogLevel, _: [:0]const u8, _: [:0]const u8) void {
