@@ -297,6 +297,22 @@ enum {
   ADEAD_ACTIVITY_CLEAR = 6
 };
 
+// adead_log_level: how serious a message is.
+enum {
+  /// Nothing.
+  ADEAD_LOG_OFF = 0,
+  /// What was lost, such as a device.
+  ADEAD_LOG_ERROR = 1,
+  /// What can't be used or is ignored, and why.
+  ADEAD_LOG_WARN = 2,
+  /// Devices that were found and opened.
+  ADEAD_LOG_INFO = 3,
+  /// What was read, compiled and set.
+  ADEAD_LOG_DEBUG = 4,
+  /// What single calls do.
+  ADEAD_LOG_TRACE = 5
+};
+
 /// The defaults of adead_context_options.
 #define ADEAD_CONTEXT_OPTIONS_INIT { sizeof(adead_context_options), NULL, 0 }
 
@@ -938,6 +954,13 @@ typedef struct {
   /// 0.
   int32_t reserved;
 } adead_profile_device;
+
+/// How serious a message is, one of `ADEAD_LOG_...`.
+typedef int32_t adead_log_level;
+
+/// What gets messages: a level, what it is about ("adead.devices"), a text, and what `adead_log_set` was given for it. Both
+/// texts are the library's and go with the call.
+typedef void (*adead_log_callback)(adead_log_level level, const char *target, const char *text, void *user);
 
 #ifdef __cplusplus
 extern "C" {
@@ -1938,7 +1961,8 @@ adead_status adead_layout_restore(const adead_layout *layout,
 
 /// Begins to record what a context and its streams do, in every thread: up to so many records, 0 for 65,536, and what is
 /// beyond is only counted. `invalid_argument` while another profile of the context is under way. The context may be
-/// closed before the profile.
+/// closed before the profile. As with all functions of profiles, `unsupported` in a library without them: they are
+/// `-DADEAD_PROFILE=ON` of its build.
 ADEAD_API
 adead_status adead_profile_begin(const adead_context *context,
                                  size_t records,
@@ -1967,6 +1991,18 @@ ADEAD_API adead_status adead_profile_total_at(const adead_profile *profile, size
 
 /// Device `index` of those that worked. `not_ready` while the profile is under way. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_profile_device_at(const adead_profile *profile, size_t index, adead_profile_device *out);
+
+/// Gives what the runtime tells of itself, from a level on, to a callback, with a pointer of the caller's; one for the
+/// process, the last one that was given. NULL is none: then `ADEAD_LOG` or adead.toml say what is printed to stderr, and
+/// `level` is not looked at. `unsupported` in a library without messages: they are `-DADEAD_LOG=ON` of its build.
+///
+/// The callback is called where a message comes from, by any thread, one call at a time, and not after this returns when
+/// another one is given. It must return: no longjmp and no exception leaves it. It must not call adead, which may hold locks
+/// of its own; `adead_log_set` there is `invalid_argument`.
+ADEAD_API
+adead_status adead_log_set(adead_log_level level,
+                           adead_log_callback callback,
+                           void *user);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -363,6 +363,35 @@ constexpr const char *name(Activity value) noexcept {
   return nullptr;
 }
 
+/// How serious a message is.
+enum class LogLevel : adead_log_level {
+  /// Nothing.
+  off = ADEAD_LOG_OFF,
+  /// What was lost, such as a device.
+  error = ADEAD_LOG_ERROR,
+  /// What can't be used or is ignored, and why.
+  warn = ADEAD_LOG_WARN,
+  /// Devices that were found and opened.
+  info = ADEAD_LOG_INFO,
+  /// What was read, compiled and set.
+  debug = ADEAD_LOG_DEBUG,
+  /// What single calls do.
+  trace = ADEAD_LOG_TRACE,
+};
+
+/// Its name; NULL for a number that is none.
+constexpr const char *name(LogLevel value) noexcept {
+  switch (value) {
+    case LogLevel::off: return "off";
+    case LogLevel::error: return "error";
+    case LogLevel::warn: return "warn";
+    case LogLevel::info: return "info";
+    case LogLevel::debug: return "debug";
+    case LogLevel::trace: return "trace";
+  }
+  return nullptr;
+}
+
 /// Why a call failed: a status and the library's text. What is thrown is the class of its status, and without
 /// exceptions this is in a Result.
 class Error : public std::runtime_error {

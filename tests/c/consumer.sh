@@ -1,10 +1,11 @@
 #!/bin/sh
 # Installs, deletes the build tree, moves what was installed, and only then builds programs that use it: through
 # find_package both ways, through pkg-config, and from a build tree.
-#   consumer.sh CMAKE SOURCE WORK CARGO_TARGET_DIR SENTENCES NN FLAT OVERLAP PROFILE
-# SENTENCES and those behind it are ON or OFF: whether libadead_sentences, libadead_nn and so on are among them.
+#   consumer.sh CMAKE SOURCE WORK CARGO_TARGET_DIR SENTENCES NN FLAT OVERLAP PROFILE LOG
+# SENTENCES and those behind it are ON or OFF: whether libadead_sentences, libadead_nn and so on are among them, and whether
+# libadead has messages.
 set -eu
-cmake=$1 source=$2 work=$3 cargo=$4 sentences=$5 nn=$6 flat=$7 overlap=$8 profile=$9
+cmake=$1 source=$2 work=$3 cargo=$4 sentences=$5 nn=$6 flat=$7 overlap=$8 profile=$9 log=${10}
 rm -rf "$work"
 mkdir -p "$work"
 
@@ -12,7 +13,8 @@ configure() { # BUILD [OPTION...]
   build=$1
   shift
   "$cmake" -S "$source" -B "$build" -DADEAD_BUILD_TESTS=OFF -DADEAD_SENTENCES="$sentences" -DADEAD_NN="$nn" -DADEAD_FLAT="$flat" \
-    -DADEAD_OVERLAP="$overlap" -DADEAD_PROFILE="$profile" -DADEAD_CARGO_TARGET_DIR="$cargo" "$@"
+    -DADEAD_OVERLAP="$overlap" -DADEAD_PROFILE="$profile" -DADEAD_LOG="$log" \
+    -DADEAD_CARGO_TARGET_DIR="$cargo" "$@"
   "$cmake" --build "$build"
 }
 

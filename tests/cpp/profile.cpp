@@ -1,4 +1,5 @@
-// Profiles: what they record, what they refuse, and their texts where libadead_profile is linked.
+// Profiles: what they record, what they refuse, and their texts where libadead_profile is linked; in a library without
+// them, that they are not there. ADEAD_PROFILE says which it must be.
 #include <adead/profile.hpp>
 #ifdef PROFILE_TEXT
 #include <adead/profile_text.hpp>
@@ -70,12 +71,25 @@ void misuse(const Context &context) {
   CHECK(OK(profile.finish()).records.empty());
 }
 
+void left_out(const Context &context) {
+  const char *words = "this library was built without the profiler: configure it with -DADEAD_PROFILE=ON";
+  FAILS(Unsupported, unsupported, words, Profile::begin(context));
+  Profile none;
+  FAILS(Unsupported, unsupported, words, none.finish());
+  FAILS(Unsupported, unsupported, words, none.report());
+  run(context, 1);
+}
+
 }  // namespace
 
 int main() {
   Context context = OK(Context::open("cpu"));
-  records(context);
-  misuse(context);
-  std::printf("profiles as they should be\n");
+  if (ADEAD_PROFILE) {
+    records(context);
+    misuse(context);
+  } else {
+    left_out(context);
+  }
+  std::printf(ADEAD_PROFILE ? "profiles as they should be\n" : "no profiles, as it should be\n");
   return 0;
 }

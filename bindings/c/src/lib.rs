@@ -18,6 +18,11 @@ mod gpu;
 mod hardware;
 mod kernel;
 mod layout;
+#[cfg(feature = "log")]
+mod log;
+#[cfg(not(feature = "log"))]
+#[path = "log_off.rs"]
+mod log;
 mod matrix;
 mod memory;
 mod moves;
@@ -47,6 +52,7 @@ pub use gpu::*;
 pub use hardware::*;
 pub use kernel::*;
 pub use layout::*;
+pub use log::*;
 pub use matrix::*;
 pub use memory::*;
 pub use moves::*;

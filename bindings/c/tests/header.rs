@@ -38,6 +38,7 @@ const SOURCES: &[&str] = &[
     "memory",
     "layout",
     "profile",
+    "log",
 ];
 
 fn root() -> PathBuf {
@@ -159,6 +160,22 @@ fn all_constants() -> String {
     let activities = enum_text("profile/record.rs", "Activity");
     constants(to, "ADEAD_ACTIVITY", &activities, &Activity::ALL, |activity| activity as i64);
 
+    to.push_str("// adead_log_level: how serious a message is.\nenum {\n");
+    for (number, (name, text)) in [
+        ("OFF", "Nothing."),
+        ("ERROR", "What was lost, such as a device."),
+        ("WARN", "What can't be used or is ignored, and why."),
+        ("INFO", "Devices that were found and opened."),
+        ("DEBUG", "What was read, compiled and set."),
+        ("TRACE", "What single calls do."),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        writeln!(to, "  /// {text}\n  ADEAD_LOG_{name} = {number}{}", if name == "TRACE" { "" } else { "," }).unwrap();
+    }
+    to.push_str("};\n\n");
+
     let Attrs { alpha, beta, scale, .. } = Attrs::default();
     let initial = |to: &mut String, name: &str, values: &str| {
         let (lower, upper) = (format!("adead_{name}_options"), name.to_uppercase());
@@ -237,8 +254,22 @@ fn every_operation_has_its_function_and_every_source_is_read() {
     }
     for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap() {
         let path = entry.unwrap().path();
-        let functions = fs::read_to_string(&path).unwrap().contains("extern \"C\"");
+        let text = fs::read_to_string(&path).unwrap();
         let name = path.file_stem().unwrap().to_str().unwrap();
-        assert!(!functions || SOURCES.contains(&name), "{name}.rs is not in SOURCES");
+        match name.strip_suffix("_off") {
+            // What stands in its place has the same functions.
+            Some(on) => {
+                let on = fs::read_to_string(path.with_file_name(format!("{on}.rs"))).unwrap();
+                assert_eq!(functions(&text), functions(&on), "{name}.rs");
+            }
+            None => assert!(!text.contains("extern \"C\"") || SOURCES.contains(&name), "{name}.rs is not in SOURCES"),
+        }
     }
+}
+
+/// The exported functions of a source, and how many parameters each has.
+fn functions(source: &str) -> Vec<(&str, usize)> {
+    let exported = source.split("#[unsafe(no_mangle)]").skip(1);
+    let signatures = exported.map(|rest| rest.split_once(" fn ").unwrap().1.split_once('{').unwrap().0);
+    signatures.map(|it| (it.split('(').next().unwrap(), it.matches(": ").count())).collect()
 }

@@ -20,6 +20,8 @@ const tensor = @import("tensor.zig");
 
 /// Layers of neural networks, and their weights from safetensors files.
 pub const nn = @import("nn.zig");
+/// What the runtime tells of itself.
+pub const log = @import("log.zig");
 pub const operations = @import("operations.zig");
 
 pub const Error = enums.Error;
@@ -39,6 +41,7 @@ pub const Family = enums.Family;
 pub const Format = enums.Format;
 pub const Direction = enums.Direction;
 pub const Activity = enums.Activity;
+pub const LogLevel = enums.LogLevel;
 
 pub const Context = context.Context;
 pub const Packed = context.Packed;

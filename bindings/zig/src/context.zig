@@ -9,10 +9,9 @@ const operations = @import("operations.zig");
 const pipelines = @import("pipeline.zig");
 const profiles = @import("profile.zig");
 const program = @import("program.zig");
-const tensor = @import("tensor.zig");
-const Attrs = tensor.Attrs;
+const Attrs = @import("tensor.zig").Attrs;
 const Error = enums.Error;
-const Tensor = tensor.Tensor;
+const Tensor = @import("tensor.zig").Tensor;
 const check = enums.check;
 
 /// Opened devices, and every operation on them. Threads may share one.
@@ -125,7 +124,8 @@ pub const Context = struct {
     pub const cast = operations.cast;
 
     /// Begins to record what the context and its streams do: docs/profile.md. Up to so many records, null for 65,536; what is beyond
-    /// is only counted. InvalidArgument while another profile of the context is under way.
+    /// is only counted. InvalidArgument while another profile of the context is under way; Unsupported in a library without
+    /// profiles: they are `-Dprofile=true` of its build.
     pub fn profile(self: Context, records: ?usize) Error!profiles.Profile {
         var out: profiles.Profile = .{};
         try check(c.adead_profile_begin(self.handle, records orelse 0, &out.handle));

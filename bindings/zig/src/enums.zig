@@ -252,6 +252,23 @@ pub const Activity = enum(c.adead_activity) {
     _,
 };
 
+/// How serious a message is.
+pub const LogLevel = enum(c.adead_log_level) {
+    /// Nothing.
+    off = c.ADEAD_LOG_OFF,
+    /// What was lost, such as a device.
+    err = c.ADEAD_LOG_ERROR,
+    /// What can't be used or is ignored, and why.
+    warn = c.ADEAD_LOG_WARN,
+    /// Devices that were found and opened.
+    info = c.ADEAD_LOG_INFO,
+    /// What was read, compiled and set.
+    debug = c.ADEAD_LOG_DEBUG,
+    /// What single calls do.
+    trace = c.ADEAD_LOG_TRACE,
+    _,
+};
+
 /// Why a call failed: one error for each status. `lastError()` has the text.
 pub const Error = error{
     /// An argument is out of range, missing or contradictory.

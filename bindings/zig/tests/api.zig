@@ -2,6 +2,7 @@
 
 const std = @import("std");
 const adead = @import("adead");
+const library = @import("library");
 const Tensor = adead.Tensor;
 const expect = std.testing.expect;
 const expectEqual = std.testing.expectEqual;
@@ -431,6 +432,14 @@ test "profiles" {
     defer ctx.deinit();
     const x = try Tensor.init(f32, &.{ 3, 3 }, &values(9, 7));
     defer x.deinit();
+    if (!library.profile) {
+        const words = "this library was built without the profiler: configure it with -DADEAD_PROFILE=ON";
+        try fails(error.Unsupported, words, ctx.profile(3));
+        const none: adead.Profile = .{};
+        defer none.deinit();
+        try fails(error.Unsupported, words, none.finish(std.testing.allocator));
+        return fails(error.Unsupported, words, none.report(std.testing.allocator));
+    }
     const profile = try ctx.profile(3);
     defer profile.deinit();
     try fails(error.InvalidArgument, "under way", ctx.profile(null));
@@ -467,4 +476,63 @@ test "profiles" {
     try fails(error.OutOfMemory, "out of memory", profile.report(std.testing.failing_allocator));
     const again = try ctx.profile(null);
     again.deinit();
+}
+
+/// What the logger below was told.
+const Told = struct {
+    var opened: usize = 0;
+    var details: usize = 0;
+    var others: usize = 0;
+
+    fn logger(level: adead.LogLevel, target: [:0]const u8, text: [:0]const u8) void {
+        const of_devices = std.mem.eql(u8, target, "adead.devices");
+        if (level == .info and of_devices and std.mem.startsWith(u8, text, "opened cpu: ")) opened += 1;
+        if (level == .debug and std.mem.startsWith(u8, target, "adead.")) details += 1;
+    }
+    fn other(_: adead.LogLevel, _: [:0]const u8, _: [:0]const u8) void {
+        others += 1;
+    }
+    fn open() void {
+        (cpu() catch return).deinit();
+    }
+};
+
+test "messages" {
+    if (!library.log) {
+        const words = "this library was built without messages: configure it with -DADEAD_LOG=ON";
+        try fails(error.Unsupported, words, adead.log.set(.info, Told.logger));
+        try fails(error.Unsupported, words, adead.log.toStd(.info));
+        try fails(error.Unsupported, words, adead.log.unset());
+        Told.open();
+        return expectEqual(0, Told.opened);
+    }
+    try adead.log.set(.info, Told.logger);
+    defer adead.log.unset() catch unreachable;
+    Told.open();
+    try expectEqual(1, Told.opened);
+    try expectEqual(0, Told.details);
+    try adead.log.set(.debug, Told.logger);
+    Told.open();
+    try expectEqual(2, Told.opened);
+    try expect(Told.details > 0);
+    // Any thread calls it, one at a time.
+    var threads: [4]std.Thread = undefined;
+    for (&threads) |*thread| thread.* = try std.Thread.spawn(.{}, Told.open, .{});
+    for (threads) |thread| thread.join();
+    try expectEqual(6, Told.opened);
+    // The last one that was given, alone.
+    try adead.log.set(.info, Told.other);
+    Told.open();
+    try expect(Told.others > 0);
+    const others = Told.others;
+    try fails(error.InvalidArgument, "level is 6; it must be 0 to 5", adead.log.set(@enumFromInt(6), Told.logger));
+    Told.open();
+    try expect(Told.others > others);
+    try adead.log.toStd(.info);
+    Told.others = 0;
+    Told.open();
+    try adead.log.unset();
+    Told.open();
+    try expectEqual(6, Told.opened);
+    try expectEqual(0, Told.others);
 }

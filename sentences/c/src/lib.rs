@@ -15,3 +15,6 @@ mod runtime;
 mod sentences;
 mod stream;
 mod version;
+
+/// What else happens when the library is loaded: nothing.
+fn at_load() {}

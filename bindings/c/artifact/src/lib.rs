@@ -3,3 +3,9 @@
 pub use adead_c::*;
 
 mod runtime;
+
+/// What else happens when the library is loaded.
+fn at_load() {
+    #[cfg(feature = "log")]
+    adead_c::start_log();
+}

@@ -13,6 +13,7 @@ static AT_LOAD: extern "C" fn() = at_load;
 
 extern "C" fn at_load() {
     adead_c_support::keep_panics_quiet();
+    crate::at_load();
 }
 
 /// The walk up the stack that the standard library begins a backtrace with, ended at once. With it goes, when everything is

@@ -10,7 +10,9 @@ pub fn enums(enums: &[Enum]) -> String {
         let (name, prefix) = (found.name(), &found.prefix);
         writeln!(to, "\n/// {}\npub const {name} = enum(c.{}) {{", capital(&found.about), found.c_type).unwrap();
         for (value, about) in &found.values {
-            writeln!(to, "    /// {about}\n    {value} = c.{prefix}{},", value.to_uppercase()).unwrap();
+            // A word of the language's; std.log has this one.
+            let name = if value == "error" { "err" } else { value };
+            writeln!(to, "    /// {about}\n    {name} = c.{prefix}{},", value.to_uppercase()).unwrap();
         }
         writeln!(to, "    _,\n}};").unwrap();
     }
