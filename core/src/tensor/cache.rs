@@ -67,7 +67,10 @@ impl Cache {
     pub fn enter(&self, copies: &Arc<Copies>, bytes: usize) {
         let mut state = self.state();
         if state.entries.len() == state.entries.capacity() {
+            // One that has come again is there twice.
             state.entries.retain(|entry| entry.strong_count() > 0);
+            state.entries.sort_unstable_by_key(Weak::as_ptr);
+            state.entries.dedup_by(|a, b| a.ptr_eq(b));
         }
         state.entries.push(Arc::downgrade(copies));
         (state.now.used, state.now.tensors) = (state.now.used + bytes as u64, state.now.tensors + 1);
@@ -78,6 +81,12 @@ impl Cache {
         let now = &mut self.state().now;
         (now.used, now.tensors) = (now.used.saturating_sub(bytes as u64), now.tensors.saturating_sub(1));
         now.evictions += u64::from(evicted);
+    }
+
+    /// How many entries are kept.
+    #[cfg(all(test, feature = "cuda"))]
+    pub fn listed(&self) -> usize {
+        self.state().entries.len()
     }
 
     /// What there is.
