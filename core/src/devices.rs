@@ -83,9 +83,9 @@ impl Opened {
 
     /// Where there is room for what a command brings, it is executed: other tensors leave, within the budget before it, and all
     /// of them where the device has no more memory. A result that is to `come` is read.
-    fn perform(&self, command: &mut Command<'_>, reason: Reason, come: bool) -> Result<Option<Arc<dyn Buffer>>> {
+    fn perform(&self, command: &mut Command<'_>, reason: Reason, come: bool) -> Result<Kept> {
         let since = self.make_room(command)?;
-        self.with_room(since, || {
+        self.with_room(since, &mut || {
             self.with(|stream| {
                 let mut watch = Watch::begin(self, 0, stream);
                 let result = self.send(stream, command, reason, &mut watch)?;
@@ -108,12 +108,15 @@ impl Opened {
     /// Memory of the device, of any contents or zeroed; see [`Opened::with_room`].
     pub fn allocate(&self, bytes: usize, zeroed: bool) -> Result<Arc<dyn Buffer>> {
         let device = &self.device;
-        self.with_room(u64::MAX, || if zeroed { device.allocate(bytes) } else { device.allocate_unset(bytes) })
+        let memory = self.with_room(u64::MAX, &mut || {
+            if zeroed { device.allocate(bytes) } else { device.allocate_unset(bytes) }.map(Some)
+        })?;
+        memory.ok_or_else(|| Error::new(Status::Internal, "memory that was allocated is nowhere"))
     }
 
     /// What takes memory of the device, while nobody has the stream. Where there is none left it is tried again: when work under
     /// way is done, which keeps the memory of what is gone, and when all tensors have left that were not used after `since`.
-    fn with_room<R>(&self, since: u64, mut take: impl FnMut() -> Result<R>) -> Result<R> {
+    fn with_room(&self, since: u64, take: &mut dyn FnMut() -> Result<Kept>) -> Result<Kept> {
         let mut tried = 0;
         loop {
             match take() {
@@ -166,12 +169,9 @@ impl Opened {
         }
         let (bytes, since) = (root.host_bytes()?, self.cache.use_one());
         self.cache.make_room(self, bytes.len() as u64, since)?;
+        let buffer = self.allocate(bytes.len(), false)?;
         let what = What::bytes(Activity::Upload, bytes.len(), "tensor", Reason::Operands);
-        let buffer = self.with_room(since, || {
-            let buffer = self.device.allocate_unset(bytes.len())?;
-            self.watched(&what, |stream| stream.write(&*buffer, 0, bytes))?;
-            Ok(buffer)
-        })?;
+        self.watched(&what, |stream| stream.write(&*buffer, 0, bytes))?;
         if let Some(opened) = self.me.upgrade() {
             root.keep_copy(&opened, &buffer);
         }
@@ -244,6 +244,9 @@ impl Opened {
         Ok(result)
     }
 }
+
+/// The memory that a result is in, if it stays on a device.
+type Kept = Option<Arc<dyn Buffer>>;
 
 fn is_full(error: &Error) -> bool {
     error.status() == Status::OutOfMemory

@@ -93,7 +93,7 @@ impl Copies {
             at.map(|at| there.swap_remove(at))
         };
         if left.is_some() {
-            opened.cache.left(self.bytes, true);
+            opened.cache.left(self.bytes, Some(self));
         }
         Ok(left.is_some())
     }
@@ -108,7 +108,7 @@ impl Copies {
             self.alone.store(true, Relaxed);
             std::mem::take(&mut *there)
         };
-        there.iter().for_each(|copy| copy.opened.cache.left(self.bytes, false));
+        there.iter().for_each(|copy| copy.opened.cache.left(self.bytes, None));
         Ok(())
     }
 
@@ -166,7 +166,7 @@ impl Copies {
 impl Drop for Copies {
     fn drop(&mut self) {
         for copy in lock(&self.there).drain(..) {
-            copy.opened.cache.left(self.bytes, false);
+            copy.opened.cache.left(self.bytes, None);
         }
     }
 }

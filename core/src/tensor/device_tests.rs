@@ -130,7 +130,12 @@ fn showing_where_values_are_moves_nothing() {
     let (fake, device, opened) = card(64 * MB);
     let tensor = far(&opened, 5, 4096).unwrap();
     let part = tensor.rows(3, 9).unwrap();
-    assert_eq!(format!("{tensor:?} {part:?}"), "Tensor(i32[1024]) Tensor(i32[9])");
+    let floats = Tensor::computed(&Meta::new(DType::F32, Shape::new(&[2]).unwrap()), &opened, {
+        let memory = opened.allocate(8, false).unwrap();
+        opened.with(|stream| stream.write(&*memory, 0, &[0; 8])).unwrap();
+        memory
+    });
+    assert_eq!(format!("{tensor:?} {part:?} {floats:?}"), "Tensor(i32[1024]) Tensor(i32[9]) Tensor(f32[2])");
     let _ =
         (tensor.places(), tensor.is_on_host(), tensor.is_on("cpu"), tensor.dims(), tensor.clone().reshape(&[4, 256]));
     assert_eq!((fake.calls("copy_to_host"), tensor.is_on_host()), (0, false));
@@ -140,7 +145,9 @@ fn showing_where_values_are_moves_nothing() {
     assert_eq!(fake.calls("copy_to_host"), 1);
     assert_eq!(part.as_slice::<i32>().unwrap(), &values(5, 4096)[3..12]);
     assert_eq!((tensor.bytes().len(), fake.calls("copy_to_host")), (4096, 1));
-    drop((tensor, part));
+    floats.host_bytes().unwrap();
+    assert_eq!(format!("{floats:?}"), "Tensor(f32[2], [0.0, 0.0])");
+    drop((tensor, part, floats));
     clean(&fake, device, opened);
 }
 
