@@ -106,6 +106,19 @@ export declare class Context {
   pipeline(): Pipeline
   /** How the cache of what `Pipeline.execute` compiled was used; `trim` empties it. */
   pipelineCache(): PipelineCache
+  /**
+   * A copy of a tensor's values on one of its devices, by its name; it shares them with the one that was given. Returns when
+   * they may be on their way. Operations find them there, and leave their results where they compute. "cpu" is
+   * `tensor.toCpu()`.
+   */
+  to(tensor: Tensor, device: string): Tensor
+  /** What tensors keep on one of its devices, by its name: nothing on the CPU and on a GPU that was not used yet. */
+  tensorCache(device: string): TensorCache
+  /**
+   * The most bytes that tensors may keep on each of its GPUs; half of its memory where this was not called. Those that were not
+   * used for longest leave, now and when others come; no value is lost.
+   */
+  setTensorCache(bytes: number): void
   /** Packs a matrix that is multiplied with many times, as b of `matmulPacked`: `[K, N]`, or with `transB` `[N, K]`. */
   pack(b: Tensor, transB?: boolean): Packed
   /** `pack` on another thread. */
@@ -849,6 +862,22 @@ export interface SurveyStep {
   estimate: Estimate
   /** What it takes on each device if all steps run there. */
   alone: Array<Estimate>
+}
+
+/** What tensors keep on a device. */
+export interface TensorCache {
+  /** The most bytes that tensors keep there. */
+  budget: number
+  /** Bytes that they keep; more than the budget only where one operation needs them. */
+  used: number
+  /** How many tensors do. */
+  tensors: number
+  /** How often an operand of an operation was there. */
+  hits: number
+  /** How often one had to be moved there. */
+  misses: number
+  /** How often one had to leave for others. */
+  evictions: number
 }
 
 /** What a tensor is, without its elements. */

@@ -12,7 +12,7 @@ export type ArrayOf<D extends DType = DType> = D extends 'f32'
         ? BigInt64Array
         : Uint32Array
 
-/** A shaped value in host memory. Its contents never change. */
+/** A shaped value, in host memory or on devices. Its contents never change. */
 export interface Tensor extends TensorOperations {}
 export class Tensor {
   /**

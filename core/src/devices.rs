@@ -81,13 +81,12 @@ impl Opened {
         Ok(Tensor::computed(command.output.meta(), &opened, memory))
     }
 
-    /// Where there is room for what a command brings, it is executed: other tensors leave, within the budget before it, and where
-    /// the device has no more memory, all of them before it is tried once more. A result that is to `come` is read.
-    fn perform(&self, command: &mut Command<'_>, reason: Reason, come: bool) -> Result<Option<Arc<dyn Buffer>>> {
+    /// Where there is room for what a command brings, it is executed: other tensors leave, within the budget before it, and all
+    /// of them where the device has no more memory. A result that is to `come` is read.
+    fn perform(&self, command: &mut Command<'_>, reason: Reason, come: bool) -> Result<Kept> {
         let since = self.make_room(command)?;
-        let mut tried = false;
-        loop {
-            let done = self.with(|stream| {
+        self.with_room(since, &mut || {
+            self.with(|stream| {
                 let mut watch = Watch::begin(self, 0, stream);
                 let result = self.send(stream, command, reason, &mut watch)?;
                 match &result {
@@ -102,12 +101,44 @@ impl Opened {
                     _ => {}
                 }
                 Ok(result)
-            });
-            match done {
-                Err(error) if !tried && is_full(&error) && self.cache.shrink(self, 0, since)? => tried = true,
+            })
+        })
+    }
+
+    /// Memory of the device, of any contents or zeroed; see [`Opened::with_room`].
+    pub fn allocate(&self, bytes: usize, zeroed: bool) -> Result<Arc<dyn Buffer>> {
+        let device = &self.device;
+        let memory = self.with_room(u64::MAX, &mut || {
+            if zeroed { device.allocate(bytes) } else { device.allocate_unset(bytes) }.map(Some)
+        })?;
+        memory.ok_or_else(|| Error::new(Status::Internal, "memory that was allocated is nowhere"))
+    }
+
+    /// What takes memory of the device, while nobody has the stream. Where there is none left it is tried again: when work under
+    /// way is done, which keeps the memory of what is gone, and when all tensors have left that were not used after `since`.
+    fn with_room(&self, since: u64, take: &mut dyn FnMut() -> Result<Kept>) -> Result<Kept> {
+        let mut tried = 0;
+        loop {
+            match take() {
+                Err(error) if is_full(&error) && self.find_room(tried, since)? => tried += 1,
                 done => return done,
             }
         }
+    }
+
+    /// Whether there may be more room than before; what was tried says what is next.
+    #[cold]
+    #[inline(never)]
+    fn find_room(&self, tried: usize, since: u64) -> Result<bool> {
+        if tried > 1 || tried == 1 && !self.cache.shrink(self, 0, since)? {
+            return Ok(false);
+        }
+        // What was wrong with that work is for whoever synchronises.
+        self.with(|stream| {
+            stream.event()?.wait(u64::MAX)?;
+            stream.is_idle()
+        })?;
+        Ok(true)
     }
 
     /// Makes room for what a command's result and operands need here that is not here yet; operands that are on another device
@@ -138,16 +169,9 @@ impl Opened {
         }
         let (bytes, since) = (root.host_bytes()?, self.cache.use_one());
         self.cache.make_room(self, bytes.len() as u64, since)?;
-        let bring = || {
-            let buffer = self.device.allocate_unset(bytes.len())?;
-            let what = What::bytes(Activity::Upload, bytes.len(), "tensor", Reason::Operands);
-            self.watched(&what, |stream| stream.write(&*buffer, 0, bytes))?;
-            Ok(buffer)
-        };
-        let buffer = match bring() {
-            Err(error) if is_full(&error) && self.cache.shrink(self, 0, since)? => bring(),
-            done => done,
-        }?;
+        let buffer = self.allocate(bytes.len(), false)?;
+        let what = What::bytes(Activity::Upload, bytes.len(), "tensor", Reason::Operands);
+        self.watched(&what, |stream| stream.write(&*buffer, 0, bytes))?;
         if let Some(opened) = self.me.upgrade() {
             root.keep_copy(&opened, &buffer);
         }
@@ -220,6 +244,9 @@ impl Opened {
         Ok(result)
     }
 }
+
+/// The memory that a result is in, if it stays on a device.
+type Kept = Option<Arc<dyn Buffer>>;
 
 fn is_full(error: &Error) -> bool {
     error.status() == Status::OutOfMemory

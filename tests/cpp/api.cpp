@@ -348,6 +348,27 @@ void results(const Context &ctx) {
 }
 #endif
 
+/// Where values are: on the GPU it is gpu.cpp that looks.
+void residence(const Context &ctx) {
+  Tensor x = OK(ctx.tensor({20, 10}, some_values(200, 3)));
+  OK(ctx.to(x, "cpu"));
+  OK(x.to_cpu());
+  CHECK(OK(x.is_on("cpu")) && !OK(x.is_on("cuda:77")) && OK(OK(ctx.relu(x)).is_on("cpu")));
+  TensorCacheUse none = OK(ctx.tensor_cache("cpu"));
+  CHECK(none.budget == 0 && none.used == 0 && none.tensors == 0 && none.evictions == 0);
+  OK(ctx.set_tensor_cache(0));
+  FAILS(InvalidArgument, invalid_argument, "it has cpu", ctx.to(x, "cuda:77"));
+  FAILS(InvalidArgument, invalid_argument, "device is NULL", ctx.to(x, nullptr));
+  FAILS(InvalidArgument, invalid_argument, "device is NULL", x.is_on(nullptr));
+  FAILS(InvalidArgument, invalid_argument, "device is NULL", ctx.tensor_cache(nullptr));
+  FAILS(InvalidArgument, invalid_argument, "cuda:77", ctx.tensor_cache("cuda:77"));
+  // Moved from.
+  Tensor other = std::move(x);
+  FAILS(InvalidArgument, invalid_argument, "tensor is NULL", ctx.to(x, "cpu"));
+  FAILS(InvalidArgument, invalid_argument, "tensor is NULL", x.is_on("cpu"));
+  FAILS(InvalidArgument, invalid_argument, "NULL", x.to_cpu());
+}
+
 }  // namespace
 
 void pipelines(const Context &ctx) {
@@ -402,6 +423,7 @@ int main() {
   contexts();
   choices(ctx);
   programs(ctx);
+  residence(ctx);
   memory();
   streams(ctx);
   threads(ctx);

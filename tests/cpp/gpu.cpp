@@ -109,6 +109,37 @@ void bits(const Context &gpu) {
   CHECK(same(OK(gpu.softmax(OK(gpu.matmul(x, w)))), OK(cpu.softmax(OK(cpu.matmul(x, w))))));
 }
 
+/// Results stay where they were computed, and whoever reads gets the same bits.
+void residence(const Context &others) {
+  std::string name = OK(others.device()).id;
+  const char *id = name.c_str();
+  Context gpu = OK(Context::open(id)), cpu = OK(Context::open("cpu"));
+  Tensor x = OK(gpu.tensor({40, 50}, some_values(2000, 9)));
+  Tensor y = OK(gpu.relu(x));
+  CHECK(OK(x.is_on("cpu")) && OK(x.is_on(id)) && OK(y.is_on(id)) && !OK(y.is_on("cpu")) && !OK(y.is_on("nowhere")));
+  Tensor z = OK(gpu.add(y, x)), part = OK(z.reshape({50, 40}));
+  TensorCacheUse now = OK(gpu.tensor_cache(id));
+  CHECK(now.hits == 2 && now.misses == 1 && now.tensors == 3 && now.used == 24000 && now.evictions == 0);
+  CHECK(OK(part.is_on(id)) && !OK(part.is_on("cpu")));
+  OK(part.to_cpu());
+  Tensor expected = OK(cpu.add(OK(cpu.relu(x)), x));
+  CHECK(same(z, expected) && OK(z.is_on("cpu")) && OK(part.is_on("cpu")) && !OK(y.is_on("cpu")));
+  Tensor other = OK(cpu.tensor({2000}, some_values(2000, 10)));
+  OK(gpu.to(other, id));
+  CHECK(OK(other.is_on(id)));
+  OK(gpu.to(y, "cpu"));
+  FAILS(InvalidArgument, invalid_argument, "no device 'cuda:77'", gpu.to(x, "cuda:77"));
+  FAILS(InvalidArgument, invalid_argument, "cuda:77", gpu.tensor_cache("cuda:77"));
+  OK(gpu.set_tensor_cache(0));
+  CHECK(OK(gpu.tensor_cache(id)).tensors == 0 && OK(gpu.tensor_cache(id)).evictions == 4 && !OK(x.is_on(id)));
+  CHECK(same(y, OK(cpu.relu(x))));
+  // Longer than the context that made it.
+  std::optional<Context> short_lived = OK(Context::open(id));
+  Tensor last = OK(short_lived->neg(y));
+  short_lived.reset();
+  CHECK(OK(last.is_on(id)) && same(last, OK(cpu.neg(y))));
+}
+
 #ifdef ADEAD_NO_EXCEPTIONS
 std::optional<Context> open() {
   Result<Context> gpu = Context::open_gpu();
@@ -136,5 +167,6 @@ int main() {
   short_streams(*gpu);
   recordings(*gpu);
   bits(*gpu);
+  residence(*gpu);
   std::puts("ok");
 }

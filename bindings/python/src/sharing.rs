@@ -5,7 +5,7 @@ use crate::contents::dtype_named;
 use crate::context::default_context;
 use crate::dlpack;
 use crate::errors::{Result, fail};
-use crate::tensor::PyTensor;
+use crate::tensor::{PyTensor, on_host};
 use crate::values::tensor_of;
 use adead::Tensor;
 use pyo3::ffi;
@@ -20,7 +20,7 @@ pub struct Bytes(pub Tensor);
 #[pymethods]
 impl Bytes {
     unsafe fn __getbuffer__(slf: Bound<'_, Bytes>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
-        let bytes = slf.get().0.host_bytes().map_err(crate::errors::Fault::from)?;
+        let bytes = on_host(slf.py(), &slf.get().0)?;
         let (start, length) = (bytes.as_ptr().cast_mut().cast(), bytes.len() as isize);
         // SAFETY: the view to fill; the object keeps the bytes.
         match unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, 1, flags) } {

@@ -49,7 +49,7 @@ impl PyTensor {
 
     /// Its bytes in host memory. While they come from a device, other threads run.
     pub fn on_host(&self, py: Python<'_>) -> Result<&[u8]> {
-        if self.0.is_on_host() { Ok(self.0.host_bytes()?) } else { detached(py, || self.0.host_bytes()) }
+        on_host(py, &self.0)
     }
 
     /// `self ∘ other` or `other ∘ self`; None where the other is nothing that has an operator with tensors.
@@ -68,6 +68,11 @@ impl PyTensor {
         let views = if turned { [other, own] } else { [own, other] };
         Ok(Some(PyTensor(operations::run(py, ctx, op, &Attrs::DEFAULT, &views)?)))
     }
+}
+
+/// A tensor's bytes in host memory; see [`PyTensor::on_host`].
+pub fn on_host<'a>(py: Python<'_>, tensor: &'a Tensor) -> Result<&'a [u8]> {
+    if tensor.is_on_host() { Ok(tensor.host_bytes()?) } else { detached(py, || tensor.host_bytes()) }
 }
 
 macro_rules! operators {

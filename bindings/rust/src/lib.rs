@@ -50,6 +50,8 @@ pub mod spirv {
 mod guides {
     #[doc = include_str!("../../../docs/dispatch.md")]
     mod dispatch {}
+    #[doc = include_str!("../../../docs/tensors.md")]
+    mod tensors {}
     #[doc = include_str!("../../../docs/gpu.md")]
     mod gpu {}
     #[doc = include_str!("../../../docs/layout.md")]

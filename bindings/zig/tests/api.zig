@@ -427,6 +427,20 @@ test "pipelines" {
     try fails(error.ShapeMismatch, "input 0", compiled.run(&.{w}, &outputs));
 }
 
+test "where values are" {
+    const ctx = try adead.Context.open("cpu", .{});
+    defer ctx.deinit();
+    const x = try adead.Tensor.init(f32, &.{ 2, 2 }, &.{ 1, -2, 3, -4 });
+    defer x.deinit();
+    try ctx.to(x, "cpu");
+    try expect(try x.isOn("cpu") and !try x.isOn("cuda:77"));
+    const none = try ctx.tensorCache("cpu");
+    try expectEqual([4]u64{ 0, 0, 0, 0 }, [4]u64{ none.budget, none.used, none.tensors, none.evictions });
+    try ctx.setTensorCache(0);
+    try fails(error.InvalidArgument, "it has cpu", ctx.to(x, "cuda:77"));
+    try fails(error.InvalidArgument, "cuda:77", ctx.tensorCache("cuda:77"));
+}
+
 test "profiles" {
     const ctx = try cpu();
     defer ctx.deinit();

@@ -88,3 +88,46 @@ test "the same bits" {
     defer b.deinit();
     try std.testing.expectEqualSlices(u8, try b.bytes(), try a.bytes());
 }
+
+test "results stay where they were computed" {
+    const first = try open();
+    defer first.deinit();
+    const info = try first.device();
+    var name: [64:0]u8 = @splat(0);
+    @memcpy(name[0..info.id().len], info.id());
+    const id: [:0]const u8 = name[0..info.id().len :0];
+    const gpu = try adead.Context.open(id, .{});
+    const cpu = try adead.Context.open("cpu", .{});
+    defer cpu.deinit();
+    var values: [40 * 50]f32 = undefined;
+    for (&values, 0..) |*value, i| value.* = @as(f32, @floatFromInt(i * 37 % 101)) / 64 - 0.7;
+    const x = try adead.Tensor.init(f32, &.{ 40, 50 }, &values);
+    defer x.deinit();
+    const y = try gpu.relu(x);
+    defer y.deinit();
+    try expect(try x.isOn("cpu") and try x.isOn(id) and try y.isOn(id) and !try y.isOn("cpu"));
+    const z = try gpu.add(y, x);
+    defer z.deinit();
+    const now = try gpu.tensorCache(id);
+    try expectEqual([4]u64{ 2, 1, 3, 24000 }, [4]u64{ now.hits, now.misses, now.tensors, now.used });
+    const relu = try cpu.relu(x);
+    defer relu.deinit();
+    const expected = try cpu.add(relu, x);
+    defer expected.deinit();
+    try gpu.to(z, "cpu");
+    try std.testing.expectEqualSlices(u8, try expected.bytes(), try z.bytes());
+    try expect(try z.isOn("cpu") and !try y.isOn("cpu"));
+    try gpu.to(expected, id);
+    try expect(try expected.isOn(id));
+    try std.testing.expectError(error.InvalidArgument, gpu.to(x, "cuda:77"));
+    try std.testing.expectError(error.InvalidArgument, gpu.tensorCache("cuda:77"));
+    try gpu.setTensorCache(0);
+    try expectEqual(0, (try gpu.tensorCache(id)).tensors);
+    const last = try gpu.neg(y);
+    defer last.deinit();
+    gpu.deinit();
+    try expect(try last.isOn(id));
+    const negated = try cpu.neg(relu);
+    defer negated.deinit();
+    try std.testing.expectEqualSlices(u8, try negated.bytes(), try last.bytes());
+}

@@ -31,8 +31,7 @@ pub struct Operand<'a> {
 impl Buffer {
     pub(super) fn new(opened: &Arc<Opened>, bytes: usize, zeroed: bool) -> Result<Buffer> {
         let _environment = DefaultEnvironment::enter();
-        let device = &opened.device;
-        let memory = if zeroed { device.allocate(bytes)? } else { device.allocate_unset(bytes)? };
+        let memory = opened.allocate(bytes, zeroed)?;
         Ok(Buffer { opened: opened.clone(), memory: RwLock::new(Some(memory)), bytes })
     }
 

@@ -157,14 +157,13 @@ impl Gpu {
     /// The plan recorded on the device, with its constants there.
     fn new(opened: &Arc<Opened>, graph: &Graph) -> Result<(Gpu, Plan)> {
         let plan = Plan::new(graph.clone(), true);
-        let device = &opened.device;
-        let block = device.allocate_unset(plan.block)?;
+        let block = opened.allocate(plan.block, false)?;
         let mut constants = Vec::new();
         for &node in &plan.constants {
             let Source::Constant(tensor) = &plan.graph.nodes[node as usize].source else { continue };
             // Read from where it is before the stream is locked.
             let bytes = tensor.host_bytes()?;
-            let buffer = device.allocate_unset(bytes.len())?;
+            let buffer = opened.allocate(bytes.len(), false)?;
             opened.with(|stream| stream.write(&*buffer, 0, bytes))?;
             constants.push(buffer);
         }
@@ -183,10 +182,13 @@ impl Gpu {
     /// don't travel; if one is there only, the outputs stay there too.
     fn run(&self, plan: &Plan, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
         let stay = inputs.iter().any(|tensor| tensor.if_on_host().is_none());
+        let mut room = Vec::new();
         if stay {
-            let bytes: usize = plan.computed.iter().map(|&node| plan.graph.meta(node).bytes()).sum();
+            let sizes = || plan.computed.iter().map(|&node| plan.graph.meta(node).bytes());
             let since = self.opened.cache.use_one();
-            self.opened.cache.make_room(&self.opened, bytes as u64, since)?;
+            self.opened.cache.make_room(&self.opened, sizes().sum::<usize>() as u64, since)?;
+            // Before the stream is locked, so that others can leave where the device is full.
+            room = sizes().map(|bytes| self.opened.allocate(bytes, false)).collect::<Result<_>>()?;
         }
         let mut sources = Vec::with_capacity(inputs.len());
         for tensor in inputs {
@@ -213,12 +215,11 @@ impl Gpu {
             }
             stream.replay(&*self.recording)?;
             let mut outputs = Vec::with_capacity(plan.computed.len());
-            for &node in &plan.computed {
+            for (i, &node) in plan.computed.iter().enumerate() {
                 let (meta, from) = (plan.graph.meta(node), slice(node));
-                if stay {
-                    let memory = self.opened.device.allocate_unset(from.bytes)?;
-                    stream.copy(from, Slice { buffer: &*memory, offset: 0, ..from })?;
-                    outputs.push(Tensor::computed(meta, &self.opened, memory));
+                if let Some(memory) = room.get(i) {
+                    stream.copy(from, Slice { buffer: &**memory, offset: 0, ..from })?;
+                    outputs.push(Tensor::computed(meta, &self.opened, memory.clone()));
                     continue;
                 }
                 outputs.push(Tensor::filled(meta, |to| {

@@ -73,11 +73,22 @@ impl Cache {
         (state.now.used, state.now.tensors) = (state.now.used + bytes as u64, state.now.tensors + 1);
     }
 
-    /// A tensor has none there any more.
-    pub fn left(&self, bytes: usize, evicted: bool) {
-        let now = &mut self.state().now;
+    /// A tensor has none there any more. One that had to leave, which is given, may come again.
+    pub fn left(&self, bytes: usize, evicted: Option<&Copies>) {
+        let mut state = self.state();
+        if let Some(copies) = evicted {
+            let at = state.entries.iter().position(|entry| std::ptr::eq(entry.as_ptr(), copies));
+            at.map(|at| state.entries.swap_remove(at));
+        }
+        let now = &mut state.now;
         (now.used, now.tensors) = (now.used.saturating_sub(bytes as u64), now.tensors.saturating_sub(1));
-        now.evictions += u64::from(evicted);
+        now.evictions += u64::from(evicted.is_some());
+    }
+
+    /// How many entries are kept.
+    #[cfg(all(test, feature = "cuda"))]
+    pub fn listed(&self) -> usize {
+        self.state().entries.len()
     }
 
     /// What there is.

@@ -74,14 +74,12 @@ impl Copies {
     /// Keeps a copy on an opened device, unless there is one.
     pub fn put(self: &Arc<Copies>, opened: &Arc<Opened>, memory: Arc<dyn Buffer>) {
         let used = opened.cache.use_one();
-        {
-            let mut there = lock(&self.there);
-            if self.alone.load(Relaxed) || there.iter().any(|copy| Arc::ptr_eq(&copy.opened, opened)) {
-                return;
-            }
+        let mut there = lock(&self.there);
+        if !self.alone.load(Relaxed) && there.iter().all(|copy| !Arc::ptr_eq(&copy.opened, opened)) {
             there.push(There { opened: opened.clone(), memory, used });
+            // Before anybody else can find it, and have it leave.
+            opened.cache.enter(self, self.bytes);
         }
-        opened.cache.enter(self, self.bytes);
     }
 
     /// Gives up the copy on an opened device; values that are nowhere else come to the host first. Whether there was one.
@@ -95,7 +93,7 @@ impl Copies {
             at.map(|at| there.swap_remove(at))
         };
         if left.is_some() {
-            opened.cache.left(self.bytes, true);
+            opened.cache.left(self.bytes, Some(self));
         }
         Ok(left.is_some())
     }
@@ -110,7 +108,7 @@ impl Copies {
             self.alone.store(true, Relaxed);
             std::mem::take(&mut *there)
         };
-        there.iter().for_each(|copy| copy.opened.cache.left(self.bytes, false));
+        there.iter().for_each(|copy| copy.opened.cache.left(self.bytes, None));
         Ok(())
     }
 
@@ -168,7 +166,7 @@ impl Copies {
 impl Drop for Copies {
     fn drop(&mut self) {
         for copy in lock(&self.there).drain(..) {
-            copy.opened.cache.left(self.bytes, false);
+            copy.opened.cache.left(self.bytes, None);
         }
     }
 }

@@ -2,6 +2,8 @@
 
 mod cache;
 mod copies;
+#[cfg(all(test, feature = "cuda"))]
+mod device_tests;
 pub mod layout;
 
 pub(crate) use cache::Cache;
@@ -410,7 +412,9 @@ impl fmt::Debug for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Tensor({:?}", self.0.meta)?;
         // Showing it moves nothing.
-        if let (Some(_), Ok(values)) = (self.if_on_host(), self.as_slice::<f32>()) {
+        if self.is_on_host()
+            && let Ok(values) = self.as_slice::<f32>()
+        {
             let shown = &values[..values.len().min(8)];
             write!(f, ", {shown:?}{}", if values.len() > shown.len() { " …" } else { "" })?;
         }

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::errors::{Fault, Result, detached, fail};
 use crate::gpu::PyBuffer;
-use crate::tensor::PyTensor;
+use crate::tensor::{PyTensor, on_host};
 use adead::device::Buffer as Memory;
 use adead::gpu::Buffer;
 use adead::{Context, Meta, Tensor};
@@ -148,11 +148,11 @@ fn export_host<'py>(
         ));
     }
     let tensor = match copy {
-        true => Tensor::from_bytes(tensor.host_bytes()?, tensor.dtype(), tensor.dims())?,
+        true => Tensor::from_bytes(on_host(py, &tensor)?, tensor.dtype(), tensor.dims())?,
         false => tensor,
     };
     let meta = Meta::new(tensor.dtype(), *tensor.shape());
-    let address = tensor.host_bytes()?.as_ptr().cast_mut().cast();
+    let address = on_host(py, &tensor)?.as_ptr().cast_mut().cast();
     let (device, flags) = (Device { kind: CPU.0, number: CPU.1 }, if copy || alone { IS_COPIED } else { READ_ONLY });
     capsule(py, address, device, &meta, Box::new(tensor), versioned, flags)
 }
