@@ -254,9 +254,8 @@ impl Tensor {
     /// Starts to bring its values to host memory, where they are on devices only, and doesn't wait for them: reading them does.
     /// Errors are the device's.
     pub fn to_cpu(&self) -> Result<Tensor> {
-        match self.root().0.0.copies.get() {
-            Some(copies) => copies.come()?,
-            None => {}
+        if let Some(copies) = self.root().0.0.copies.get() {
+            copies.come()?;
         }
         Ok(self.clone())
     }
