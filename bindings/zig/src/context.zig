@@ -148,8 +148,8 @@ pub const Context = struct {
 
     /// Puts a copy of a tensor's values on one of the context's devices, by its name; returns when they may be on their way. "cpu"
     /// starts their way to host memory. Operations find them there, and leave their results where they compute.
-    pub fn to(self: Context, tensor: Tensor, device_name: [:0]const u8) Error!void {
-        try check(c.adead_tensor_to(self.handle, tensor.handle, device_name.ptr));
+    pub fn to(self: Context, x: Tensor, device_name: [:0]const u8) Error!void {
+        try check(c.adead_tensor_to(self.handle, x.handle, device_name.ptr));
     }
 
     /// What tensors keep on one of the context's devices, by its name, nothing on the CPU: budget and used in bytes, tensors,
