@@ -7,6 +7,9 @@
 #[path = "src/hal/vulkan/packing.rs"]
 mod packing;
 
+#[path = "src/hal/cuda/registers.rs"]
+mod registers;
+
 use lzma_rust2::{EncodeMode, LzmaOptions, LzmaWriter, MfType};
 use packing::*;
 use std::collections::HashMap;
@@ -92,6 +95,7 @@ impl Streams {
 fn main() {
     let folder = Path::new("kernels/vulkan/generated");
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=src/hal/cuda/registers.rs");
     println!("cargo:rerun-if-changed={}", folder.display());
     let out = env::var_os("OUT_DIR").expect("cargo sets OUT_DIR");
     let (mut streams, mut seen) = (Streams(Default::default()), Vec::new());
@@ -122,9 +126,34 @@ fn cuda(out: &Path) {
             bytes.resize(bytes.len().next_multiple_of(align), 0);
             ends += &format!("{},", bytes.len());
         }
+        if kind == "ptx" {
+            let relative = relative(&bytes);
+            assert!(registers::absolute(&relative) == bytes, "registers' numbers don't come back");
+            bytes = relative;
+        }
         write(out, kind, &bytes, parameters);
         fs::write(out.join(kind).with_extension("ends"), format!("[{ends}]")).expect("OUT_DIR is writable");
     }
+}
+
+/// PTX as `registers.rs` reads it.
+fn relative(mut text: &[u8]) -> Vec<u8> {
+    let (mut to, mut all) = (Vec::new(), Vec::new());
+    while !text.is_empty() {
+        let kind = registers::kind_of(text);
+        let (number, digits) = registers::number_of(&text[kind..]);
+        if kind == 0 || digits == 0 {
+            to.push(text[0]);
+            text = &text[1..];
+            continue;
+        }
+        let last = registers::last(&mut all, &text[..kind]);
+        to.extend(&text[..kind]);
+        to.extend(format!("{:+}", number - *last).bytes());
+        *last = number;
+        text = &text[kind + digits..];
+    }
+    to
 }
 
 /// Writes them packed; lc, lp and pb are LZMA's parameters.

@@ -1,6 +1,7 @@
 //! The operations' kernels: which function a dispatch of a family is, with how many threads and how much shared memory.
 
 use super::api::Handle;
+use super::registers::absolute;
 use super::shared::Shared;
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::lowering::attention::Tile as AttentionTile;
@@ -250,7 +251,11 @@ fn image(kernels: Kernels, capability: u32) -> Result<&'static [u8]> {
     let family = kernels as usize;
     let from = if family == 0 { 0 } else { ends.get(family - 1).copied().unwrap_or(usize::MAX) };
     let to = ends.get(family).copied().unwrap_or(0);
-    match bytes.get_or_init(|| unpack(packed)).as_ref().and_then(|bytes| bytes.get(from..to)) {
+    let unpacked = || {
+        let bytes = unpack(packed)?;
+        Some(if is_native(capability) { bytes } else { absolute(&bytes) })
+    };
+    match bytes.get_or_init(unpacked).as_ref().and_then(|bytes| bytes.get(from..to)) {
         Some(image) => Ok(image),
         None => fail!(Internal, "the kernels in this library are damaged"),
     }

@@ -15,6 +15,7 @@ mod memory;
 mod physical;
 mod ptx;
 mod recording;
+mod registers;
 mod shared;
 mod stream;
 #[cfg(test)]
