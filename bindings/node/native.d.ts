@@ -597,6 +597,10 @@ export interface Explanation {
   bytes: number
   /** What every device would take. */
   estimates: Array<Estimate>
+  /** Where it is divided: rows of the result for each device, in the same order. */
+  rows?: Array<number>
+  /** Nanoseconds until all have theirs done, where it is divided. */
+  splitNs?: number
   /** All of it as text. */
   text: string
 }
