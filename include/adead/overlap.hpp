@@ -76,11 +76,6 @@ class Stage {
 
 namespace detail {
 
-template <class T>
-inline constexpr bool is_result = false;
-template <class T>
-inline constexpr bool is_result<Result<T>> = true;
-
 /// Calls a function of the caller's. Without exceptions a Result that failed is what it found wrong.
 template <class F, class... Args>
 Returned<void> call(F &function, Args &&...args) {

@@ -96,6 +96,12 @@ inline void done(adead_status status) {
 }
 #endif
 
+/// Whether a type is a Result.
+template <class T>
+inline constexpr bool is_result = false;
+template <class T>
+inline constexpr bool is_result<Result<T>> = true;
+
 /// What a call that gave this value returns.
 template <class T>
 Returned<T> done(adead_status status, T value) {

@@ -71,11 +71,6 @@ Returned<T> encoded(adead_status status, T value) {
   return value;
 }
 
-template <class T>
-inline constexpr bool is_result = false;
-template <class T>
-inline constexpr bool is_result<Result<T>> = true;
-
 /// Where a stream's sentences come from and where its rows go. What either throws, or the error that it returns, is kept here:
 /// the C interface is only told that there is one.
 template <class Next, class Take>
