@@ -341,6 +341,13 @@ fn pipelines_take_what_is_there() {
     // One of another context comes through host memory.
     let other = Context::open(&backend()).unwrap();
     assert_eq!(chain.run(&[&other.neg(&cpu.neg(&x).unwrap()).unwrap()]).unwrap()[0].bytes(), expected.bytes());
+    // A part that begins between words.
+    let half = Attrs { dtype: Some(DType::F16), ..Attrs::default() };
+    let halves = ctx.run(Op::Cast, &half, &[Some(&values(14, &[400]))]).unwrap();
+    let odd = ctx.pipeline().begin_with_input(DType::F16, &[301]).relu().compile().unwrap();
+    let of_part = odd.run(&[&halves.rows(3, 301).unwrap()]).unwrap().swap_remove(0);
+    assert_eq!(of_part.places(), [id.as_str()]);
+    assert_eq!(of_part.bytes(), cpu.relu(&halves.rows(3, 301).unwrap()).unwrap().bytes());
     // As a constant, too.
     let far_w = ctx.neg(&cpu.neg(&w).unwrap()).unwrap();
     let again = ctx.pipeline().matmul(&far, &far_w).relu().execute().unwrap();
