@@ -3,7 +3,7 @@
 
 use adead_core::config::Config;
 use adead_core::devices::gpus;
-use adead_core::gpu::{Buffer, Kernel, Operand, PipelineOptions};
+use adead_core::gpu::{Buffer, Kernel, Number, Operand, PipelineOptions};
 use adead_core::{Attrs, Context, DType, Gpu, Meta, Op, Shape, Status};
 use std::path::Path;
 use std::sync::Arc;
@@ -51,7 +51,11 @@ fn vectors_are_added() {
     let b: Vec<f32> = (0..n).map(|i| (i * i) as f32).collect();
     let (x, y, z) = (gpu.buffer(&a).unwrap(), gpu.buffer(&b).unwrap(), gpu.buffer_zeroed(4 * n).unwrap());
     let groups = (n as u32).div_ceil(kernel.workgroup()[0]);
-    let push: Vec<u8> = if kernel.push_bytes() > 0 { (n as u32).to_ne_bytes().to_vec() } else { Vec::new() };
+    let push = kernel.pack(&[Number::Integer(n as i128)]).unwrap();
+    assert_eq!(push, (n as u32).to_ne_bytes());
+    for wrong in [Number::Float(0.5), Number::Integer(-1 << 32)] {
+        assert_eq!(status(kernel.pack(&[wrong])), Some(Status::InvalidArgument), "{wrong}");
+    }
     gpu.dispatch_with(&kernel, &[&x, &y, &z], &push, [groups, 1, 1]).unwrap();
     gpu.wait().unwrap();
     let sum: Vec<f32> = z.to_vec().unwrap();
@@ -375,4 +379,56 @@ fn buffers_become_tensors() {
     let tensor = buffer.to_tensor(4, &meta).unwrap();
     assert_eq!((tensor.dims(), tensor.to_vec::<i32>().unwrap()), (&[1, 3][..], vec![2, 3, 4]));
     assert_eq!(status(buffer.to_tensor(8, &meta)), Some(Status::InvalidArgument));
+}
+
+/// The example's sizes follow from its buffers: any product is right, and what is none is seen.
+#[test]
+fn the_example_product_takes_its_sizes_from_its_buffers() {
+    let Some(gpu) = gpu() else { return };
+    if backend() != "vulkan" {
+        return;
+    }
+    let kernel = gpu.load_spirv(example("matmul.spv")).unwrap();
+    for [m, n, k] in [[64, 64, 64], [512, 512, 512], [1, 1, 1], [7, 33, 129], [300, 1, 5], [1, 100, 3], [17, 16, 15]] {
+        let a: Vec<f32> = (0..m * k).map(|i| (i % 7) as f32 - 3.0).collect();
+        let b: Vec<f32> = (0..k * n).map(|i| (i % 5) as f32 - 2.0).collect();
+        let (x, y, z) = (gpu.buffer(&a).unwrap(), gpu.buffer(&b).unwrap(), gpu.buffer_zeroed(4 * m * n).unwrap());
+        let groups = [n.div_ceil(16) as u32, m.div_ceil(16) as u32, 1];
+        gpu.dispatch(&kernel, &[&x, &y, &z], groups).unwrap();
+        let product: Vec<f32> = z.to_vec().unwrap();
+        // Small integers are exact in any order.
+        let expected = |i: usize| (0..k).map(|j| a[i / n * k + j] * b[j * n + i % n]).sum::<f32>();
+        assert!(product.iter().enumerate().all(|(i, &value)| value == expected(i)), "{m} {n} {k}");
+    }
+    let (small, large) = (gpu.buffer_zeroed(4 * 15).unwrap(), gpu.buffer_zeroed(4 * 64).unwrap());
+    gpu.dispatch(&kernel, &[&large, &large, &small], [1, 1, 1]).unwrap();
+    assert!(small.to_vec::<f32>().unwrap().iter().all(|value| value.is_nan()));
+    // Constants say which part of larger buffers is meant, and can't go beyond them.
+    let sized = |m, n, k| PipelineOptions::default().constant(0, m).constant(1, n).constant(2, k);
+    let (ones, out) = (gpu.buffer(&[1.0f32; 64]).unwrap(), gpu.buffer_zeroed(4 * 64).unwrap());
+    let part = gpu.create_pipeline(&kernel, &sized(2, 2, 3)).unwrap();
+    gpu.dispatch(&part, &[&ones, &ones, &out], [1, 1, 1]).unwrap();
+    assert_eq!(out.to_vec::<f32>().unwrap()[..6], [3.0, 3.0, 3.0, 3.0, 0.0, 0.0]);
+    let beyond = gpu.create_pipeline(&kernel, &sized(9, 8, 8)).unwrap();
+    gpu.dispatch(&beyond, &[&ones, &ones, &out], [1, 1, 1]).unwrap();
+    assert!(out.to_vec::<f32>().unwrap().iter().all(|value| value.is_nan()));
+}
+
+/// However many elements a user says there are, the examples stay within their buffers.
+#[test]
+fn the_examples_stay_within_their_buffers() {
+    let Some(gpu) = gpu() else { return };
+    if backend() != "vulkan" {
+        return;
+    }
+    let push = 100_000_000u32.to_ne_bytes();
+    let ones = gpu.buffer(&[1.0f32; 1000]).unwrap();
+    let add = gpu.load_spirv(example("vecadd.spv")).unwrap();
+    let sum = gpu.buffer_zeroed(4000).unwrap();
+    gpu.dispatch_with(&add, &[&ones, &ones, &sum], &push, [50_000, 1, 1]).unwrap();
+    assert_eq!(sum.to_vec::<f32>().unwrap(), [2.0; 1000]);
+    let reduce = gpu.load_spirv(example("reduce.spv")).unwrap();
+    let sums = gpu.buffer_zeroed(8).unwrap();
+    gpu.dispatch_with(&reduce, &[&ones, &sums], &push, [50_000, 1, 1]).unwrap();
+    assert_eq!(sums.to_vec::<f32>().unwrap(), [512.0, 488.0]);
 }

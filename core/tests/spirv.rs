@@ -2,6 +2,7 @@
 
 use adead_core::Status;
 use adead_core::hal::spirv::{Binding, BindingKind, ConstantKind, EntryPoint, Member, Module};
+use adead_core::hal::{NumberKind, PushNumber};
 use proptest::prelude::*;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -12,7 +13,8 @@ const REDUCE: &[u8] = include_bytes!("../../examples/kernels/reduce.spv");
 const OLD: &[u8] = include_bytes!("data/old.spv");
 const CONSTANTS: &[u8] = include_bytes!("data/constants.spv");
 const MANY: &[u8] = include_bytes!("data/many.spv");
-const ALL: [&[u8]; 6] = [VECADD, MATMUL, REDUCE, OLD, CONSTANTS, MANY];
+const PUSH: &[u8] = include_bytes!("data/push.spv");
+const ALL: [&[u8]; 7] = [VECADD, MATMUL, REDUCE, OLD, CONSTANTS, MANY, PUSH];
 
 fn words(bytes: &[u8]) -> Vec<u32> {
     bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
@@ -57,13 +59,14 @@ fn the_examples() {
     assert_eq!(main.bindings, [read(0), read(1), written(2)]);
     let push = main.push_constants.as_ref().unwrap();
     assert_eq!((push.bytes, &push.members[..]), (4, &[Member { offset: 0, bytes: 4 }][..]));
+    assert_eq!(push.numbers, [PushNumber { name: "n".into(), offset: 0, kind: NumberKind::Uint(4) }]);
 
     let module = Module::parse(MATMUL).unwrap();
     let main = only(&module);
     assert_eq!((main.workgroup_size, main.shared_bytes), ([16, 16, 1], 2 * 16 * 17 * 4));
     assert_eq!((&main.bindings[..], &main.push_constants), (&[read(0), read(1), written(2)][..], &None));
     let constants: Vec<_> = module.constants().iter().map(|c| (c.id, c.kind, c.bytes, c.default)).collect();
-    assert_eq!(constants, [0, 1, 2].map(|id| (id, ConstantKind::Uint, 4, 512)));
+    assert_eq!(constants, [0, 1, 2].map(|id| (id, ConstantKind::Uint, 4, 0)));
 
     let module = Module::parse(REDUCE).unwrap();
     let main = only(&module);
@@ -118,6 +121,76 @@ fn constants_and_what_depends_on_them() {
     let module = module.specialized(&[(10, 32), (1, 0), (12, 2), (3, 3)]).unwrap();
     let main = only(&module);
     assert_eq!((main.workgroup_size, main.shared_bytes), ([32, 2, 2], 9 * 2 * 4));
+}
+
+/// The numbers of push constants as text.
+fn numbers(entry: &EntryPoint) -> Vec<String> {
+    let numbers = &entry.push_constants.as_ref().unwrap().numbers;
+    numbers.iter().map(|number| format!("{} {} {}", number.offset, number.kind, number.name)).collect()
+}
+
+#[test]
+fn push_constants_are_numbers() {
+    let module = Module::parse(PUSH).unwrap();
+    let expected = [
+        "0 u64 big",
+        "8 f64 exact",
+        // By rows: a column's numbers are a row apart.
+        "16 f32 turn[0].x",
+        "24 f32 turn[0].y",
+        "32 f32 turn[0].z",
+        "20 f32 turn[1].x",
+        "28 f32 turn[1].y",
+        "36 f32 turn[1].z",
+        "40 i16 parts[0].small",
+        "42 f16 parts[0].fraction",
+        "44 u8 parts[0].bytes[0]",
+        "45 u8 parts[0].bytes[1]",
+        "46 u8 parts[0].bytes[2]",
+        "48 i16 parts[1].small",
+        "50 f16 parts[1].fraction",
+        "52 u8 parts[1].bytes[0]",
+        "53 u8 parts[1].bytes[1]",
+        "54 u8 parts[1].bytes[2]",
+        "64 i32 at.x",
+        "68 i32 at.y",
+        "72 i32 at.z",
+        "80 u64 far",
+    ];
+    assert_eq!(numbers(only(&module)), expected);
+    // Without names, as after spirv-opt --strip-debug, they are the same numbers.
+    let mut words = words(PUSH);
+    let (mut at, mut left) = (5, words[..5].to_vec());
+    while at < words.len() {
+        let next = at + (words[at] >> 16) as usize;
+        if !matches!(words[at] & 0xffff, 5 | 6) {
+            left.extend(&words[at..next]);
+        }
+        at = next;
+    }
+    words = left;
+    let stripped = Module::parse(&bytes(&words)).unwrap();
+    let nameless = expected.map(|text| text.rsplit_once(' ').unwrap().0.to_string() + " ");
+    assert_eq!(numbers(only(&stripped)), nameless);
+
+    let module = Module::parse(CONSTANTS).unwrap();
+    let matrix = [(32, "[0].x"), (36, "[0].y"), (40, "[0].z"), (48, "[1].x"), (52, "[1].y"), (56, "[1].z")];
+    let mut expected = vec!["16 f32 origin.x".to_string(), "20 f32 origin.y".into()];
+    expected.extend(matrix.map(|(at, name)| format!("{at} f32 turn{name}")));
+    expected.extend((0..3).map(|i| format!("{} i32 flags[{i}]", 64 + 4 * i)));
+    assert_eq!(numbers(only(&module)), expected);
+}
+
+#[test]
+fn push_constants_of_too_many_numbers_are_bytes() {
+    // An array of so many floats in the block, as another length of one that is there.
+    let mut words = words(CONSTANTS);
+    let length = words.windows(4).position(|w| w[0] == 4 << 16 | 43 && w[3] == 3).expect("the constant 3");
+    for (count, numbers) in [(4, 12), (1000, 1008), (1100, 0), (0x1000_0000, 0)] {
+        words[length + 3] = count;
+        let module = Module::parse(&bytes(&words)).unwrap();
+        assert_eq!(only(&module).push_constants.as_ref().unwrap().numbers.len(), numbers, "{count}");
+    }
 }
 
 #[test]

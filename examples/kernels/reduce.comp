@@ -14,15 +14,16 @@ shared float partial[gl_WorkGroupSize.x];
 void main() {
     uint lane = gl_LocalInvocationID.x, width = gl_WorkGroupSize.x;
     uint i = gl_WorkGroupID.x * width * 2 + lane;
-    float sum = i < n ? x[i] : 0.0;
-    partial[lane] = i + width < n ? sum + x[i + width] : sum;
+    uint end = min(n, x.length());
+    float sum = i < end ? x[i] : 0.0;
+    partial[lane] = i + width < end ? sum + x[i + width] : sum;
     for (uint half_width = width / 2; half_width > 0; half_width /= 2) {
         barrier();
         if (lane < half_width) {
             partial[lane] += partial[lane + half_width];
         }
     }
-    if (lane == 0) {
+    if (lane == 0 && gl_WorkGroupID.x < y.length()) {
         y[gl_WorkGroupID.x] = partial[0];
     }
 }

@@ -4,7 +4,7 @@ use super::{Buffer, same};
 use crate::devices::{Opened, same_through};
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::cpu::DefaultEnvironment;
-use crate::hal::{self, DeviceInfo, KernelSource, Parameter, Slice};
+use crate::hal::{self, DeviceInfo, KernelSource, Number, Parameter, PushNumber, Slice};
 use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
@@ -125,6 +125,33 @@ impl Kernel {
     /// Bytes of push constants that a dispatch gives.
     pub fn push_bytes(&self) -> usize {
         self.built.push_bytes()
+    }
+
+    /// The numbers that those bytes are, where the module tells: SPIR-V does, PTX of what is no structure, machine code not.
+    pub fn push_numbers(&self) -> &[PushNumber] {
+        self.built.push_numbers()
+    }
+
+    /// Push constants' bytes from one number for each, in the module's order. `invalid_argument` names the one that is missing or
+    /// does not fit its type.
+    ///
+    /// ```no_run
+    /// # fn main() -> adead_core::Result<()> {
+    /// use adead_core::gpu::{Gpu, Number};
+    /// let gpu = Gpu::new()?;
+    /// let (kernel, a) = (gpu.load_spirv("vecadd.spv")?, gpu.buffer(&[1.0f32; 1000])?);
+    /// let push = kernel.pack(&[Number::Integer(1000)])?;
+    /// gpu.dispatch_with(&kernel, &[&a, &a, &gpu.buffer_zeroed(4000)?], &push, [4, 1, 1])?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn pack(&self, numbers: &[Number]) -> Result<Vec<u8>> {
+        hal::pack(self.push_numbers(), self.push_bytes(), numbers)
+    }
+
+    /// [`Kernel::pack`] with the numbers by name. `invalid_argument` for one that is missing, unknown or given twice.
+    pub fn pack_named(&self, numbers: &[(&str, Number)]) -> Result<Vec<u8>> {
+        hal::pack_named(self.push_numbers(), self.push_bytes(), numbers)
     }
 
     /// Threads of a workgroup in x, y, z.

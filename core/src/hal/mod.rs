@@ -11,10 +11,12 @@ pub mod cts;
 pub mod cuda;
 pub(crate) mod lowering;
 mod lzma;
+mod push;
 pub mod spirv;
 pub mod vulkan;
 mod workers;
 
+pub use push::{Number, NumberKind, PushNumber, pack, pack_named};
 pub use workers::Workers;
 pub(crate) use workers::copy;
 
@@ -237,6 +239,9 @@ pub trait Kernel: Send + Sync {
 
     /// Bytes of push constants, 0 without any.
     fn push_bytes(&self) -> usize;
+
+    /// The numbers that these bytes are; none where the module does not tell.
+    fn push_numbers(&self) -> &[PushNumber];
 
     /// Threads of a workgroup in x, y, z.
     fn workgroup(&self) -> [u32; 3];

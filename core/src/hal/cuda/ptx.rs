@@ -2,6 +2,7 @@
 
 use super::user::{Entry, MOST_PARAMETERS};
 use crate::error::{Error, Result, Status};
+use crate::hal::{NumberKind, PushNumber};
 
 /// The kernels of a text, in its order. `invalid_kernel` names the line.
 pub fn entries(text: &str) -> Result<Vec<Entry>> {
@@ -136,7 +137,7 @@ impl<'a> Reader<'a> {
         let mut entry = Entry { name: name.into(), ..Entry::default() };
         let mut token = self.next();
         if token == "(" {
-            self.parameters(&mut entry.parameters)?;
+            self.parameters(&mut entry)?;
             token = self.next();
         }
         loop {
@@ -185,7 +186,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The parameters of a kernel, behind `(`.
-    fn parameters(&mut self, list: &mut Vec<(usize, usize)>) -> Result<()> {
+    fn parameters(&mut self, entry: &mut Entry) -> Result<()> {
         let (mut token, mut end) = (self.next(), 0usize);
         if token == ")" {
             return Ok(());
@@ -202,6 +203,7 @@ impl<'a> Reader<'a> {
             }
             let Some(mut size) = bytes_of(token) else { return Err(self.wrong(token, "a parameter's type")) };
             align = align.max(size);
+            let mut kind = kind_of(token, size);
             token = self.next();
             // What it points to, and how that is aligned.
             if token == ".ptr" {
@@ -217,8 +219,10 @@ impl<'a> Reader<'a> {
             if !is_name(token) {
                 return Err(self.wrong(token, "a parameter's name"));
             }
+            let name = token;
             token = self.next();
             if token == "[" {
+                kind = None;
                 size = size.saturating_mul(self.number("an array's length")? as usize);
                 self.expect("]")?;
                 token = self.next();
@@ -229,7 +233,13 @@ impl<'a> Reader<'a> {
                 self.malformed = "a parameter has no bytes, or all together more than 32764";
                 return Err(self.wrong("", ""));
             }
-            list.push((offset, size));
+            if let Some(kind) = kind {
+                // Compilers number what had a name.
+                let own = name.strip_prefix(&*entry.name).and_then(|name| name.strip_prefix('_'));
+                let name = own.filter(|name| !name.starts_with("param_")).unwrap_or_default().into();
+                entry.numbers.push(PushNumber { name, offset: offset as u32, kind });
+            }
+            entry.parameters.push((offset, size));
             match token {
                 "," => token = self.next(),
                 ")" => return Ok(()),
@@ -268,6 +278,16 @@ fn number(token: &str) -> Option<u32> {
     };
     // A sign is none of its digits.
     if digits.starts_with('+') { None } else { u32::from_str_radix(digits, radix).ok() }
+}
+
+/// What numbers a parameter of a type holds; compilers write `.u32` for integers of either sign, and `.b32` for anything.
+fn kind_of(kind: &str, bytes: usize) -> Option<NumberKind> {
+    let wide = bytes as u8;
+    match kind.as_bytes() {
+        [b'.', b'u' | b's', ..] => Some(NumberKind::Word(wide)),
+        b".f16" | b".f32" | b".f64" => Some(NumberKind::Float(wide)),
+        _ => None,
+    }
 }
 
 /// The bytes of a type: of as many bits.

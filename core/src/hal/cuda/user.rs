@@ -8,7 +8,7 @@ use super::shared::Shared;
 use super::stream::{CudaStream, of_device};
 use super::{cubin, ptx};
 use crate::error::{Error, Result, Status, fail};
-use crate::hal::{Kernel, KernelSource, Parameter, Slice, check_slice};
+use crate::hal::{Kernel, KernelSource, Parameter, PushNumber, Slice, check_slice};
 use smallvec::SmallVec;
 use std::any::Any;
 use std::ffi::{CStr, CString, c_void};
@@ -26,6 +26,8 @@ pub struct Entry {
     pub name: String,
     /// Offset and bytes of each parameter.
     pub parameters: Vec<(usize, usize)>,
+    /// Those of which the type is known.
+    pub numbers: Vec<PushNumber>,
     /// Threads of a block in x, y, z: just these.
     pub required: Option<[u32; 3]>,
     /// No more than the product of these.
@@ -48,6 +50,7 @@ struct Inner {
     parameters: Vec<Parameter>,
     /// Where push constants begin, and how many bytes there are.
     push: (usize, usize),
+    numbers: Vec<PushNumber>,
     workgroup: [u32; 3],
 }
 
@@ -86,7 +89,8 @@ impl UserKernel {
         let parameter = |i| Parameter { slot: (0, i), least: 0, stride: 0, readonly: false };
         let parameters = (0..buffers as u32).map(parameter).collect();
         let push = (at, end - at);
-        Ok(UserKernel(Arc::new(Inner { module, function, name: entry.name, parameters, push, workgroup })))
+        let numbers = push_numbers(&entry, buffers, at);
+        Ok(UserKernel(Arc::new(Inner { module, function, name: entry.name, parameters, push, numbers, workgroup })))
     }
 
     /// Its function.
@@ -97,7 +101,7 @@ impl UserKernel {
 
     /// Checks a call and enqueues it.
     pub fn launch(&self, stream: &mut CudaStream, buffers: &[Slice<'_>], push: &[u8], groups: [u32; 3]) -> Result<()> {
-        let Inner { module, function, name, parameters, push: (at, bytes), workgroup } = &*self.0;
+        let Inner { module, function, name, parameters, push: (at, bytes), workgroup, .. } = &*self.0;
         let shared = stream.shared.clone();
         if !Arc::ptr_eq(&module.shared, &shared) {
             fail!(InvalidArgument, "kernel '{name}' was built on another opening of {}", shared.id());
@@ -186,6 +190,15 @@ fn choose(mut entries: Vec<Entry>, name: Option<&str>) -> Result<Entry> {
             )
         }
     }
+}
+
+/// The push constants as numbers, from the first parameter that is no buffer on; none unless the type of each is known.
+fn push_numbers(entry: &Entry, buffers: usize, first: usize) -> Vec<PushNumber> {
+    let known =
+        entry.numbers.iter().filter(|number| number.offset as usize >= first && entry.parameters.len() > buffers);
+    let numbers = known.map(|number| PushNumber { offset: number.offset - first as u32, ..number.clone() });
+    let numbers: Vec<PushNumber> = numbers.collect();
+    if numbers.len() == entry.parameters.len() - buffers { numbers } else { Vec::new() }
 }
 
 /// The threads of a block: what the kernel requires, else what was asked, else the most that it says it takes.
@@ -343,6 +356,10 @@ impl Kernel for UserKernel {
 
     fn push_bytes(&self) -> usize {
         self.0.push.1
+    }
+
+    fn push_numbers(&self) -> &[PushNumber] {
+        &self.0.numbers
     }
 
     fn workgroup(&self) -> [u32; 3] {

@@ -29,10 +29,12 @@ mod blocks;
 mod check;
 mod grammar;
 mod names;
+mod numbers;
 mod reflect;
 mod rules;
 mod types;
 
+use super::PushNumber;
 use crate::error::{Result, fail};
 use check::Checker;
 use std::fmt;
@@ -166,6 +168,9 @@ pub struct PushConstants {
     pub bytes: u32,
     /// Its members, as declared.
     pub members: Vec<Member>,
+    /// The numbers that these are made of, by offset as declared; none if a member is made of anything else or there are more
+    /// than 1024.
+    pub numbers: Vec<PushNumber>,
 }
 
 /// A member of a block, in bytes.

@@ -25,6 +25,9 @@ pub const BINDING: u32 = 33;
 pub const SET: u32 = 34;
 pub const OFFSET: u32 = 35;
 
+/// What member names are kept as, among decorations.
+pub const NAME: u32 = 62;
+
 /// No member: a decoration of the whole. Structures have fewer members, by the specification's limits.
 pub const WHOLE: u32 = (1 << 14) - 1;
 

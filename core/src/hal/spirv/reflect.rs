@@ -176,7 +176,8 @@ impl Checker<'_> {
                 if entry.push_constants.is_some() || self.runtime(of) {
                     return None;
                 }
-                let mut push = PushConstants { bytes: self.bytes(of) as u32, members: Vec::new() };
+                let numbers = self.numbers(of);
+                let mut push = PushConstants { bytes: self.bytes(of) as u32, members: Vec::new(), numbers };
                 for index in 0..self.length(of) - 2 {
                     let offset = self.word(self.find(of, index, OFFSET));
                     push.members.push(Member { offset, bytes: self.extent(of, index) as u32 });

@@ -11,7 +11,12 @@ impl Checker<'_> {
         let (a, b, c) = (self.word(first), self.word(first + 1), self.word(first + 2));
         let count = self.end - first;
         match opcode {
-            6 => self.opcode(a) == 30 && b < self.length(a) - 2,
+            6 => {
+                if b < WHOLE {
+                    self.decorations.push(decoration(a, b, NAME) | u64::from(first + 2));
+                }
+                self.opcode(a) == 30 && b < self.length(a) - 2
+            }
             3 if count > 2 => self.opcode(c) == 7,
             8 => self.opcode(a) == 7,
             10 => {
@@ -88,7 +93,7 @@ impl Checker<'_> {
             }
             68 => {
                 let (to, _) = self.pointer(a);
-                self.opcode(to) == 30 && self.runtime(to) && b + 3 == self.length(to)
+                self.opcode(to) == 30 && self.runtime(to) && b.checked_add(3) == Some(self.length(to))
             }
             79 => {
                 let (x, y) = (self.type_of(a), self.type_of(b));

@@ -7,7 +7,7 @@ use super::stream::of_device;
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::cpu::DefaultEnvironment;
 use crate::hal::spirv::{BindingKind, EntryPoint, Module};
-use crate::hal::{Kernel, KernelSource, Parameter, Slice, check_slice};
+use crate::hal::{Kernel, KernelSource, Parameter, PushNumber, Slice, check_slice};
 use ash::vk;
 use smallvec::SmallVec;
 use std::any::Any;
@@ -448,6 +448,10 @@ impl Kernel for UserKernel {
 
     fn push_bytes(&self) -> usize {
         self.0.entry.push_constants.as_ref().map_or(0, |push| push.bytes as usize).next_multiple_of(4)
+    }
+
+    fn push_numbers(&self) -> &[PushNumber] {
+        self.0.entry.push_constants.as_ref().map_or(&[], |push| &push.numbers)
     }
 
     fn workgroup(&self) -> [u32; 3] {

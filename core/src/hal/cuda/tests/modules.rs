@@ -1,6 +1,7 @@
 //! Users' kernels: what modules say, and what is refused.
 
 use super::*;
+use crate::hal::{NumberKind, PushNumber};
 
 /// One for users to read.
 const EXAMPLE: &str = include_str!("../../../../../examples/kernels/vecadd.ptx");
@@ -13,6 +14,11 @@ fn users_kernels() {
     let vecadd = device.kernel(&source(VECADD)).unwrap();
     assert_eq!((vecadd.name(), vecadd.parameters().len(), vecadd.push_bytes()), ("vecadd", 3, 4));
     assert_eq!((vecadd.workgroup(), vecadd.parameters()[2].slot), ([256, 1, 1], (0, 2)));
+    let n = PushNumber { name: "n".into(), offset: 0, kind: NumberKind::Word(4) };
+    assert_eq!(vecadd.push_numbers(), [n.clone()]);
+    // Compilers leave no names, and of a structure no types.
+    assert_eq!(device.kernel(&source(EXAMPLE)).unwrap().push_numbers(), [PushNumber { name: String::new(), ..n }]);
+    assert_eq!(device.kernel(&entry("bump")).unwrap().push_numbers(), []);
     let ones = upload(&device, &mut *stream, &[1f32.to_bits(); 1000]);
     let twos = upload(&device, &mut *stream, &[2f32.to_bits(); 1000]);
     let first = device.allocate(4000).unwrap();
@@ -77,10 +83,11 @@ const PTX: &str = include_str!("../testdata/kernels.ptx");
 
 #[test]
 fn machine_code() {
-    // What the file says is what the text that it was made of says.
+    // What the file says is what the text that it was made of says, but for types.
     let (mut of_cubin, mut of_text) = (cubin::entries(CUBIN).unwrap(), ptx::entries(PTX).unwrap());
     for entries in [&mut of_cubin, &mut of_text] {
         entries.sort_by(|a, b| a.name.cmp(&b.name));
+        entries.iter_mut().for_each(|entry| entry.numbers.clear());
     }
     assert_eq!(of_cubin, of_text);
     assert_eq!(of_cubin[0].parameters, [(0, 8), (8, 4), (16, 8)]);
@@ -274,4 +281,9 @@ $L__BB0_2:
     assert_eq!(entries.len(), 1);
     assert_eq!((&*entries[0].name, entries[0].most, entries[0].required), ("_Z5firstPfiS_", Some([128, 1, 1]), None));
     assert_eq!(entries[0].parameters, [(0, 8), (8, 4), (16, 8), (32, 48), (80, 16), (96, 1)]);
+    let typed: Vec<_> = entries[0].numbers.iter().map(|number| (number.offset, number.kind)).collect();
+    assert_eq!(
+        typed,
+        [(0, NumberKind::Word(8)), (8, NumberKind::Word(4)), (16, NumberKind::Word(8)), (96, NumberKind::Word(1))]
+    );
 }
