@@ -74,6 +74,8 @@ pub enum Place<'a> {
     Packed(&'a Packed),
     /// Wherever a tensor's values are, from a byte offset.
     Tensor(&'a Tensor, usize),
+    /// Nowhere yet: a result gets its memory where it is computed.
+    Nowhere,
 }
 
 /// An operand that is read.
@@ -106,6 +108,7 @@ fn elsewhere(place: Place<'_>) -> Result<*mut u8> {
             None => fail!(InvalidArgument, "the operand is on {}, not in host memory", buffer.device_name()),
         },
         Place::Packed(_) => fail!(InvalidArgument, "an operand is a packed matrix: only matmul's b may be"),
+        Place::Nowhere => fail!(Internal, "a result has no memory"),
         // SAFETY: whoever made the view checked that offset + bytes is inside the tensor.
         Place::Tensor(tensor, offset) => Ok(unsafe { tensor.host()?.as_ptr().add(offset) }),
     }
@@ -189,12 +192,6 @@ impl<'a> View<'a> {
         View { meta, ..self }
     }
 
-    /// A description without memory, for checking shapes before anything is allocated. It must never be executed; the
-    /// memory it names is empty.
-    pub fn shape_only(meta: &'a Meta) -> View<'a> {
-        View { meta, place: Place::Host(NonNull::<u64>::dangling().cast()), borrow: PhantomData }
-    }
-
     view_common!();
 }
 
@@ -222,9 +219,9 @@ impl<'a> ViewMut<'a> {
         Ok(ViewMut { meta, place: Place::Buffer(buffer, offset), borrow: PhantomData })
     }
 
-    /// A description without memory, of a result that gets its own where it is computed. It must never be written.
-    pub(crate) fn shape_only(meta: &'a Meta) -> ViewMut<'a> {
-        ViewMut { meta, place: Place::Host(NonNull::<u64>::dangling().cast()), borrow: PhantomData }
+    /// A result that gets its memory where it is computed.
+    pub(crate) fn nowhere(meta: &'a Meta) -> ViewMut<'a> {
+        ViewMut { meta, place: Place::Nowhere, borrow: PhantomData }
     }
 
     /// The same view for a shorter time.
@@ -257,16 +254,13 @@ fn check_buffer(buffer: &dyn Buffer, offset: usize, meta: &Meta) -> Result<()> {
     Ok(())
 }
 
-/// An operation with its attributes and operands, ready to be checked, priced and executed.
+/// An operation with its attributes and operands, which fit it: ready to be priced and executed. Kernels trust that, so a command
+/// is made by [`Command::new`] alone and never changes.
 pub struct Command<'a> {
-    /// What to do.
-    pub op: Op,
-    /// How.
-    pub attrs: Attrs,
-    /// With what, in the operation's order; `None` where an optional operand is absent.
-    pub inputs: &'a [Option<View<'a>>],
-    /// Where to.
-    pub output: ViewMut<'a>,
+    op: Op,
+    attrs: Attrs,
+    inputs: &'a [Option<View<'a>>],
+    output: ViewMut<'a>,
 }
 
 impl<'a> Command<'a> {
@@ -276,7 +270,7 @@ impl<'a> Command<'a> {
     pub fn new(op: Op, attrs: Attrs, inputs: &'a [Option<View<'a>>], output: ViewMut<'a>) -> Result<Command<'a>> {
         let info = op.info();
         let mut expected = Meta::scalar();
-        info.describe(&attrs, inputs, &mut expected)?;
+        info.describe(&attrs, inputs.into(), &mut expected)?;
         if expected.dtype != output.dtype() {
             fail!(DtypeMismatch, "{op}: the output is {}; it must be {}", output.dtype(), expected.dtype);
         }
@@ -292,6 +286,60 @@ impl<'a> Command<'a> {
             }
         }
         Ok(Command { op, attrs, inputs, output })
+    }
+
+    /// A command of which everything is known that [`Command::new`] would find out.
+    ///
+    /// # Safety
+    /// The operation's rule accepts these attributes and inputs; the output has the description that it gives, and no memory of an
+    /// input's, unless exactly that of an operation that works in place.
+    #[inline(always)]
+    pub(crate) unsafe fn unchecked(
+        op: Op,
+        attrs: Attrs,
+        inputs: &'a [Option<View<'a>>],
+        output: ViewMut<'a>,
+    ) -> Command<'a> {
+        Command { op, attrs, inputs, output }
+    }
+
+    /// The same command with another output.
+    ///
+    /// # Safety
+    /// The output is described as this one's and has no memory of an input's.
+    #[inline(always)]
+    pub(crate) unsafe fn with_output<'b>(&'b self, output: ViewMut<'b>) -> Command<'b> {
+        Command { op: self.op, attrs: self.attrs, inputs: self.inputs, output }
+    }
+
+    /// What to do.
+    #[inline(always)]
+    pub fn op(&self) -> Op {
+        self.op
+    }
+
+    /// How.
+    #[inline(always)]
+    pub fn attrs(&self) -> &Attrs {
+        &self.attrs
+    }
+
+    /// With what, in the operation's order; `None` where an optional operand is absent.
+    #[inline(always)]
+    pub fn inputs(&self) -> &'a [Option<View<'a>>] {
+        self.inputs
+    }
+
+    /// Where to.
+    #[inline(always)]
+    pub fn output(&self) -> &ViewMut<'a> {
+        &self.output
+    }
+
+    /// All of it, with the output to be written.
+    #[inline(always)]
+    pub(crate) fn parts(&mut self) -> (Op, &Attrs, &'a [Option<View<'a>>], &mut ViewMut<'a>) {
+        (self.op, &self.attrs, self.inputs, &mut self.output)
     }
 }
 
@@ -313,8 +361,8 @@ fn span(place: Place<'_>, bytes: usize) -> (usize, usize, usize) {
             Some(pointer) => (0, pointer.as_ptr() as usize + offset, bytes),
             None => (buffer as *const dyn Buffer as *const u8 as usize, offset, bytes),
         },
-        // Never asked: nobody writes to a packed matrix.
-        Place::Packed(_) => (0, 0, 0),
+        // Never asked: nobody writes to a packed matrix, and what is nowhere overlaps nothing.
+        Place::Packed(_) | Place::Nowhere => (0, 0, 0),
         // Nobody writes to a copy on a device.
         Place::Tensor(tensor, offset) => match tensor.if_on_host() {
             Some(pointer) => (0, pointer.as_ptr() as usize + offset, bytes),

@@ -226,7 +226,8 @@ impl Context {
     pub fn explain(&self, op: Op, attrs: &Attrs, operands: &[Option<&Tensor>]) -> Result<Explanation<'_>> {
         let inputs: Vec<_> = operands.iter().map(|tensor| tensor.map(Tensor::view)).collect();
         let output = op.info().infer(attrs, &inputs)?;
-        let command = Command { op, attrs: *attrs, inputs: &inputs, output: ViewMut::shape_only(&output) };
+        // SAFETY: the rule gave this description, and there is no memory of it.
+        let command = unsafe { Command::unchecked(op, *attrs, &inputs, ViewMut::nowhere(&output)) };
         let cut = Cut::of(op, attrs, &inputs, &output);
         Ok(self.dispatcher.explain_parts(&self.dispatcher.task(&command), cut.as_ref()))
     }
@@ -267,7 +268,7 @@ impl Context {
     }
 
     fn execute_on_cpu(&self, command: &mut Command<'_>, reason: Reason) -> Result<()> {
-        devices::bring_to_host(command.inputs)?;
+        devices::bring_to_host(command.inputs())?;
         self.profiler.execute(&self.cpu, command, reason)
     }
 
@@ -308,7 +309,7 @@ impl Context {
     /// How a command could be divided, where that is wanted. Packed operands are in the layout of the CPU's kernels.
     fn cut<'a>(&self, command: &Command<'a>) -> Option<Cut<'a>> {
         let divisible = self.dispatcher.is_hybrid() && !is_packed(command);
-        if divisible { Cut::of(command.op, &command.attrs, command.inputs, command.output.meta()) } else { None }
+        if divisible { Cut::of(command.op(), command.attrs(), command.inputs(), command.output().meta()) } else { None }
     }
 
     #[inline(never)]
@@ -322,8 +323,8 @@ impl Context {
                 Some(Err(_)) => return self.execute_on_cpu(command, Reason::Fallback),
             });
         }
-        log!(Trace, "dispatch", "{} is divided, with these rows for the devices: {:?}", command.op, split.rows);
-        hybrid::execute((&self.cpu, &self.profiler), &parts, cut, &mut command.output)
+        log!(Trace, "dispatch", "{} is divided, with these rows for the devices: {:?}", command.op(), split.rows);
+        hybrid::execute((&self.cpu, &self.profiler), &parts, cut, command.parts().3)
     }
 
     /// Executes an operation into a new tensor. Operands are in the operation's order, `None` where an optional one is
@@ -347,15 +348,18 @@ impl Context {
     #[inline(always)]
     fn run_on(&self, op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>]) -> Result<Tensor> {
         let mut meta = Meta::scalar();
-        op.info().describe(attrs, inputs, &mut meta)?;
+        op.info().describe(attrs, inputs.into(), &mut meta)?;
         if !self.gpus.is_empty() || self.profiler.is_on() {
-            let command = Command { op, attrs: *attrs, inputs, output: ViewMut::shape_only(&meta) };
+            // SAFETY: the rule gave this description, and there is no memory of it.
+            let command = unsafe { Command::unchecked(op, *attrs, inputs, ViewMut::nowhere(&meta)) };
             if let Some(tensor) = self.run_among(command)? {
                 return Ok(tensor);
             }
         }
-        // The output is what the rule says and memory of its own: `Command::new` would find nothing else.
-        Tensor::filled(&meta, |output| self.cpu.execute(&mut Command { op, attrs: *attrs, inputs, output }))
+        Tensor::filled(&meta, |output| {
+            // SAFETY: the output is what the rule says and memory of its own.
+            self.cpu.execute(&mut unsafe { Command::unchecked(op, *attrs, inputs, output) })
+        })
     }
 
     /// A command without memory for its result, wherever it is best done. `None` where nothing but the processor comes into
@@ -370,8 +374,11 @@ impl Context {
         let tensor = match self.target(&command)? {
             Target::Gpu(gpu, reason) => gpu.compute(&mut command, reason)?,
             target => {
-                let meta = command.output.meta();
-                Tensor::filled(meta, |output| self.execute_on(target, &mut Command { output, ..command }))?
+                let meta = command.output().meta();
+                Tensor::filled(meta, |output| {
+                    // SAFETY: the output is described as the command's and memory of its own.
+                    self.execute_on(target, &mut unsafe { command.with_output(output) })
+                })?
             }
         };
         Ok(Some(tensor))
@@ -403,7 +410,7 @@ enum Target<'a> {
 }
 
 fn is_packed(command: &Command<'_>) -> bool {
-    command.inputs.iter().flatten().any(|view| matches!(view.place(), Place::Packed(_)))
+    command.inputs().iter().flatten().any(|view| matches!(view.place(), Place::Packed(_)))
 }
 
 impl std::fmt::Debug for Context {

@@ -76,9 +76,9 @@ impl Opened {
     pub fn compute(&self, command: &mut Command<'_>, reason: Reason) -> Result<Tensor> {
         let computed = self.perform(command, reason, false)?;
         let (Some(memory), Some(opened)) = (computed, self.me.upgrade()) else {
-            fail!(Internal, "{}: a result is nowhere", command.op)
+            fail!(Internal, "{}: a result is nowhere", command.op())
         };
-        Ok(Tensor::computed(command.output.meta(), &opened, memory))
+        Ok(Tensor::computed(command.output().meta(), &opened, memory))
     }
 
     /// Where there is room for what a command brings, it is executed: other tensors leave, within the budget before it, and all
@@ -91,13 +91,13 @@ impl Opened {
                 let result = self.send(stream, command, reason, &mut watch)?;
                 match &result {
                     Some(result) if come => {
-                        let bytes = command.output.meta().bytes();
+                        let bytes = command.output().meta().bytes();
                         // SAFETY: the view's maker vouched for that many bytes that nobody else touches.
-                        let into = unsafe { slice::from_raw_parts_mut(command.output.host()?, bytes) };
+                        let into = unsafe { slice::from_raw_parts_mut(command.output().host()?, bytes) };
                         stream.read(&**result, 0, into)?;
-                        watch.step(stream, &What::bytes(Activity::Download, bytes, command.op.name(), reason));
+                        watch.step(stream, &What::bytes(Activity::Download, bytes, command.op().name(), reason));
                     }
-                    Some(_) if command.op == Op::Embedding => stream.synchronize()?,
+                    Some(_) if command.op() == Op::Embedding => stream.synchronize()?,
                     _ => {}
                 }
                 Ok(result)
@@ -145,9 +145,9 @@ impl Opened {
     /// come to the host, before this one's stream is locked. The time from which on uses are the command's.
     fn make_room(&self, command: &Command<'_>) -> Result<u64> {
         let since = self.cache.use_one();
-        let mut bytes = command.output.meta().bytes();
+        let mut bytes = command.output().meta().bytes();
         let (mut hits, mut misses) = (0, 0);
-        for view in command.inputs.iter().flatten() {
+        for view in command.inputs().iter().flatten() {
             let Place::Tensor(tensor, _) = view.place() else { continue };
             if tensor.copy_on(self).is_some() {
                 hits += 1;
@@ -188,8 +188,8 @@ impl Opened {
         watch: &mut Watch<'_>,
     ) -> Result<Option<Arc<dyn Buffer>>> {
         let mut moved: [Option<(Arc<dyn Buffer>, usize)>; 8] = Default::default();
-        if command.inputs.len() > moved.len() {
-            return self.send_moved(stream, command, reason, watch, &mut vec![None; command.inputs.len()]);
+        if command.inputs().len() > moved.len() {
+            return self.send_moved(stream, command, reason, watch, &mut vec![None; command.inputs().len()]);
         }
         self.send_moved(stream, command, reason, watch, &mut moved)
     }
@@ -202,7 +202,7 @@ impl Opened {
         watch: &mut Watch<'_>,
         moved: &mut [Option<(Arc<dyn Buffer>, usize)>],
     ) -> Result<Option<Arc<dyn Buffer>>> {
-        for (place, view) in moved.iter_mut().zip(command.inputs) {
+        for (place, view) in moved.iter_mut().zip(command.inputs()) {
             let Some(view) = view else { continue };
             if is_here(view.place()) {
                 continue;
@@ -216,7 +216,7 @@ impl Opened {
             let buffer = self.device.allocate_unset(bytes)?;
             // SAFETY: the view's maker vouched for that many initialised bytes while it is borrowed.
             stream.write(&*buffer, 0, unsafe { slice::from_raw_parts(view.host()?, bytes) })?;
-            watch.step(stream, &What::bytes(Activity::Upload, bytes, command.op.name(), reason));
+            watch.step(stream, &What::bytes(Activity::Upload, bytes, command.op().name(), reason));
             // A part of a tensor does not bring all of it, and is not kept.
             if let (Some((tensor, 0)), Some(opened)) = (tensor, self.me.upgrade())
                 && tensor.byte_len() == bytes
@@ -226,20 +226,22 @@ impl Opened {
             *place = Some((buffer, 0));
         }
         let mut inputs = Inputs::new();
-        for (moved, view) in moved.iter().zip(command.inputs) {
+        for (moved, view) in moved.iter().zip(command.inputs()) {
             inputs.push(match (moved, view) {
                 (Some((buffer, at)), Some(view)) => Some(View::buffer(&**buffer, *at, view.meta())?),
                 (_, view) => *view,
             });
         }
-        let meta = command.output.meta();
-        let is_here = is_here(command.output.place());
+        let (op, attrs, _, output) = command.parts();
+        let meta = output.meta();
+        let is_here = is_here(output.place());
         let result = if is_here { None } else { Some(self.device.allocate_unset(meta.bytes())?) };
         let output = match &result {
             Some(result) => ViewMut::buffer(&**result, 0, meta)?,
-            None => command.output.reborrow(),
+            None => output.reborrow(),
         };
-        stream.submit(&mut [Command { op: command.op, attrs: command.attrs, inputs: &inputs, output }])?;
+        // SAFETY: the operation, attributes and descriptions are a checked command's; operands that moved have memory of their own.
+        stream.submit(&mut [unsafe { Command::unchecked(op, *attrs, &inputs, output) }])?;
         watch.step(stream, &What::command(command, reason));
         Ok(result)
     }
@@ -263,7 +265,7 @@ pub(crate) fn place_of<'a>(command: &Command<'a>) -> Option<&'a str> {
         Place::Buffer(buffer, _) if buffer.host_pointer().is_none() => Some(buffer.device_name()),
         _ => None,
     };
-    far(command.output.place()).or_else(|| command.inputs.iter().flatten().find_map(|view| far(view.place())))
+    far(command.output().place()).or_else(|| command.inputs().iter().flatten().find_map(|view| far(view.place())))
 }
 
 /// Whether every operand of a command is in host memory, or in memory that the host can address.
@@ -273,7 +275,7 @@ pub(crate) fn are_on_host(command: &Command<'_>) -> bool {
         Place::Tensor(tensor, _) => tensor.if_on_host().is_none(),
         _ => false,
     };
-    !far(command.output.place()) && !command.inputs.iter().flatten().any(|view| far(view.place()))
+    !far(command.output().place()) && !command.inputs().iter().flatten().any(|view| far(view.place()))
 }
 
 /// Brings operands to host memory that are tensors on devices.

@@ -45,7 +45,7 @@ pub use dtype::DType;
 pub use error::{Error, Result, Status};
 pub use gpu::Gpu;
 pub use hal::cpu::Packed;
-pub use ops::{Attrs, Axis, Cost, Family, Op, OpInfo, Permutation, Values, reference};
+pub use ops::{Attrs, Axis, Cost, Family, Metas, Op, OpInfo, Permutation, Values, reference};
 pub use shape::{MAX_ELEMENTS, MAX_RANK, Shape};
 pub use tensor::{Element, Tensor, TensorCacheUse, layout};
 

@@ -5,8 +5,8 @@
 //! that is wanted elsewhere.
 
 use super::profile::{DeviceProfile, Kind};
-use crate::command::{Meta, View};
-use crate::ops::{Attrs, Cost, Family, Op};
+use crate::command::Meta;
+use crate::ops::{Attrs, Cost, Family, Metas, Op};
 
 /// The places that hold a valid copy of something: host memory, and devices by their index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,22 +72,23 @@ pub struct Task {
 
 impl Task {
     /// An operation on operands in host memory, where its result is wanted too. The operands must fit it.
-    pub fn new(op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Task {
+    pub fn new<'a>(op: Op, attrs: &Attrs, inputs: impl Into<Metas<'a>>, output: &Meta) -> Task {
         Task::placed(op, attrs, inputs, output, &|_| Places::HOST)
     }
 
     /// The same with operand `i` at `at(i)`, and the result wanted at `at(inputs.len())`.
-    pub fn placed(
+    pub fn placed<'a>(
         op: Op,
         attrs: &Attrs,
-        inputs: &[Option<View<'_>>],
+        inputs: impl Into<Metas<'a>>,
         output: &Meta,
         at: &dyn Fn(usize) -> Places,
     ) -> Task {
+        let inputs = inputs.into();
         let mut elements = output.shape.elements();
         let mut operands = [Item::default(); 8];
-        for (i, view) in inputs.iter().enumerate() {
-            let Some(meta) = view.as_ref().map(View::meta) else { continue };
+        for (i, meta) in inputs.iter().enumerate() {
+            let Some(meta) = meta else { continue };
             elements = elements.max(meta.shape.elements());
             let item = &mut operands[i.min(7)];
             item.bytes = item.bytes.saturating_add(meta.bytes());

@@ -138,13 +138,13 @@ impl AutoDispatcher {
     /// operation does. Nothing but integers is computed: the caller's floating-point modes may be any.
     #[inline]
     pub(crate) fn is_tiny(&self, command: &Command<'_>) -> bool {
-        let elements = command.output.meta().shape.elements();
+        let elements = command.output().meta().shape.elements();
         let elements = command
-            .inputs
+            .inputs()
             .iter()
             .flatten()
             .fold(elements, |sum, view| sum.saturating_add(view.meta().shape.elements()));
-        elements <= self.tiny(command.op.family())
+        elements <= self.tiny(command.op().family())
     }
 
     /// Up to how many elements of all operands on host memory together, the result among them, an operation of a family is done by
@@ -158,11 +158,11 @@ impl AutoDispatcher {
     /// task needs to be made and priced to find that out.
     #[inline]
     pub(crate) fn done_before_others_begin(&self, command: &Command<'_>) -> bool {
-        let (host, family) = (&self.profiles[0], command.op.family());
+        let (host, family) = (&self.profiles[0], command.op().family());
         if host.kind != Kind::Cpu || self.forced().is_some() || self.threshold(family).is_some() {
             return false;
         }
-        let cost = command.op.info().cost(&command.attrs, command.inputs, command.output.meta());
+        let cost = command.op().info().cost(command.attrs(), command.inputs(), command.output().meta());
         let fits = host.memory == 0 || cost.bytes <= host.memory as f64;
         fits && host.launch_ns + host.compute_ns(family, &cost) <= self.others_ns
     }
@@ -204,8 +204,9 @@ impl AutoDispatcher {
 
     /// The choice for a command with its reason and what every device would take.
     pub fn explain(&self, command: &Command<'_>) -> Explanation<'_> {
-        let Command { op, attrs, inputs, output } = command;
-        let cut = if output.host().is_ok() { Cut::of(*op, attrs, inputs, output.meta()) } else { None };
+        let output = command.output();
+        let here = output.host().is_ok();
+        let cut = if here { Cut::of(command.op(), command.attrs(), command.inputs(), output.meta()) } else { None };
         self.explain_parts(&self.task(command), cut.as_ref())
     }
 
@@ -223,12 +224,12 @@ impl AutoDispatcher {
     /// A command as a task, with its operands where they are. A result that goes to host memory is wanted there, unless an
     /// operand is on a device only: then it may stay where it is computed, as what it is made of did.
     pub fn task(&self, command: &Command<'_>) -> Task {
-        let Command { op, attrs, inputs, output } = command;
+        let (inputs, output) = (command.inputs(), command.output());
         let stays = |view: &View<'_>| matches!(view.place(), Place::Tensor(tensor, _) if tensor.if_on_host().is_none());
         let stays = inputs.iter().flatten().any(stays);
-        Task::placed(*op, attrs, inputs, output.meta(), &|i| match inputs.get(i) {
+        Task::placed(command.op(), command.attrs(), inputs, output.meta(), &|i| match inputs.get(i) {
             Some(input) => input.as_ref().map_or(Places::HOST, |view| self.places(view.place())),
-            None if stays && matches!(output.place(), Place::Host(_)) => Places::NOWHERE,
+            None if stays && matches!(output.place(), Place::Host(_) | Place::Nowhere) => Places::NOWHERE,
             None => self.places(output.place()),
         })
     }

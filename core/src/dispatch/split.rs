@@ -61,7 +61,8 @@ fn halves(profiles: &[DeviceProfile], index: usize, task: &Task) -> (f64, f64, E
 }
 
 fn task(cut: &Cut<'_>, part: &Part) -> Task {
-    Task::new(cut.op(), cut.attrs(), &part.shapes(cut), part.result())
+    let metas = part.metas(cut);
+    Task::new(cut.op(), cut.attrs(), &metas, part.result())
 }
 
 impl Share {

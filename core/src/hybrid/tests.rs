@@ -149,12 +149,11 @@ fn metas(shapes: &[&[usize]]) -> Vec<Meta> {
 /// The rows of a call by its shapes, and each operand's and the result's in a part of `count` rows.
 fn shapes(op: Op, attrs: &Attrs, shapes: &[&[usize]], count: usize) -> (usize, Vec<Vec<usize>>) {
     let metas = metas(shapes);
-    let views: Vec<_> = metas.iter().map(|meta| Some(View::shape_only(meta))).collect();
-    let output = op.info().infer(attrs, &views).unwrap();
-    let Some(cut) = Cut::of(op, attrs, &views, &output) else { return (0, Vec::new()) };
+    let metas: Vec<_> = metas.iter().map(Some).collect();
+    let output = op.info().infer(attrs, &metas).unwrap();
+    let Some(cut) = Cut::of(op, attrs, &metas, &output) else { return (0, Vec::new()) };
     let part = cut.part(0, count);
-    let mut dims: Vec<Vec<usize>> =
-        part.shapes(&cut).iter().flatten().map(|view| view.shape().dims().to_vec()).collect();
+    let mut dims: Vec<Vec<usize>> = part.metas(&cut).iter().flatten().map(|meta| meta.shape.dims().to_vec()).collect();
     dims.push(part.result().shape.dims().to_vec());
     (cut.rows, dims)
 }

@@ -1,6 +1,6 @@
 //! `attention`: scaled dot-product attention by blocks of 64 keys, with causality, an additive mask and grouped heads.
 
-use super::{Attrs, OpInfo, Values, scalar, rules};
+use super::{Attrs, Metas, OpInfo, Values, scalar, rules};
 use crate::command::{Meta, View};
 use crate::contract::{self, KEY_BLOCK, NAN};
 use crate::error::{Result, fail};
@@ -40,7 +40,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub fn new(inputs: &[Option<View<'_>>]) -> Result<Plan> {
+    pub fn new(inputs: Metas<'_>) -> Result<Plan> {
         let dtype = rules::one_float("attention", inputs)?;
         let shape = |i| &rules::required(inputs, i).shape;
         let (q, k, v) = (shape(0), shape(1), shape(2));
@@ -100,7 +100,7 @@ impl Plan {
 }
 
 pub(super) fn reference(attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {
-    let plan = Plan::new(inputs)?;
+    let plan = Plan::new(inputs.into())?;
     let Plan { heads, kv_heads, queries, keys, width, value_width, .. } = plan;
     let (q, k, v) = (scalar::floats(inputs, 0)?, scalar::floats(inputs, 1)?, scalar::floats(inputs, 2)?);
     let mask = scalar::optional_floats(inputs, 3)?;

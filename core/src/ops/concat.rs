@@ -12,21 +12,21 @@ pub(super) const INFO: OpInfo = OpInfo {
     in_place: false,
     shape: |attrs, inputs, output| {
         let first = rules::required(inputs, 0);
-        for view in inputs.iter().flatten() {
-            if view.dtype() != first.dtype {
-                fail!(DtypeMismatch, "concat: operands are {} and {}; cast one of them", first.dtype, view.dtype());
+        for meta in inputs.present() {
+            if meta.dtype != first.dtype {
+                fail!(DtypeMismatch, "concat: operands are {} and {}; cast one of them", first.dtype, meta.dtype);
             }
         }
         let axis = axis(attrs, &first.shape)?;
         let mut joined = 0usize;
-        for (i, view) in inputs.iter().flatten().enumerate() {
-            let (a, b) = (first.shape.dims(), view.shape().dims());
+        for (i, meta) in inputs.present().enumerate() {
+            let (a, b) = (first.shape.dims(), meta.shape.dims());
             if a.len() != b.len() || a[..axis] != b[..axis] || a[axis + 1..] != b[axis + 1..] {
                 fail!(
                     ShapeMismatch,
                     "concat: operand 0 is {} and operand {i} is {}; they may differ only in axis {axis}",
                     first.shape,
-                    view.shape()
+                    meta.shape
                 );
             }
             joined = joined.saturating_add(b[axis]);

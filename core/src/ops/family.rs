@@ -97,7 +97,7 @@ mod tests {
                         let inputs =
                             if count == 5 { vec![input, input, None, input, None] } else { vec![input; count] };
                         let mut output = Meta::scalar();
-                        if op.info().describe(&attrs, &inputs, &mut output).is_err() {
+                        if op.info().describe(&attrs, (&inputs).into(), &mut output).is_err() {
                             continue;
                         }
                         let cost = op.info().cost(&attrs, &inputs, &output);

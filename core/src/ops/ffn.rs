@@ -1,6 +1,6 @@
 //! `ffn`: `activation(x·w1 + b1)·w2 + b2`, the feed-forward part of a transformer block.
 
-use super::{Attrs, OpInfo, Values, scalar, rules};
+use super::{Attrs, Metas, OpInfo, Values, scalar, rules};
 use crate::command::{Meta, View};
 use crate::contract::{self, Activation};
 use crate::error::{Result, fail};
@@ -36,7 +36,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub fn new(inputs: &[Option<View<'_>>]) -> Result<Plan> {
+    pub fn new(inputs: Metas<'_>) -> Result<Plan> {
         let dtype = rules::one_float("ffn", inputs)?;
         let shape = |i| &rules::required(inputs, i).shape;
         let (x, w1, w2) = (shape(0), shape(1), shape(3));
@@ -62,7 +62,7 @@ impl Plan {
 }
 
 pub(super) fn reference(attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {
-    let Plan { rows, width, hidden, out, .. } = Plan::new(inputs)?;
+    let Plan { rows, width, hidden, out, .. } = Plan::new(inputs.into())?;
     let (x, w1, w2) = (scalar::floats(inputs, 0)?, scalar::floats(inputs, 1)?, scalar::floats(inputs, 3)?);
     let (b1, b2) = (scalar::optional_floats(inputs, 2)?, scalar::optional_floats(inputs, 4)?);
     let activation = activation(attrs);

@@ -1,6 +1,6 @@
 //! `layernorm`: mean and variance normalised over the last axis.
 
-use super::{Attrs, OpInfo, Values, scalar, rules};
+use super::{Attrs, Metas, OpInfo, Values, scalar, rules};
 use crate::command::{Meta, View};
 use crate::contract;
 use crate::error::{Result, fail};
@@ -15,7 +15,7 @@ pub(super) const INFO: OpInfo = OpInfo {
 };
 
 /// The rule of normalisations over the last axis, with vectors of its length.
-pub(super) fn normalised(op: &str, inputs: &[Option<View<'_>>], output: &mut Meta) -> Result<()> {
+pub(super) fn normalised(op: &str, inputs: Metas<'_>, output: &mut Meta) -> Result<()> {
     rules::elementwise(op, inputs, output)?;
     if output.shape.rank() == 0 {
         fail!(ShapeMismatch, "{op}: x is a scalar; it must have at least one dimension");

@@ -1,7 +1,7 @@
 //! `matmul`: `activation(alpha·(a·b) + beta·c + bias)`, batched, with broadcast batch dimensions.
 
-use super::{Attrs, OpInfo, Values, scalar, rules};
-use crate::command::{Meta, Place, View};
+use super::{Attrs, Metas, OpInfo, Values, scalar, rules};
+use crate::command::{Meta, View};
 use crate::contract::{self, Activation};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Status, fail};
@@ -44,7 +44,8 @@ pub(crate) struct Plan<'a> {
 impl<'a> Plan<'a> {
     /// Checks A and B. Small and inlined: a product of 4×4 takes no longer than a few such calls.
     #[inline(always)]
-    pub fn new(attrs: &Attrs, inputs: &'a [Option<View<'_>>]) -> Result<Plan<'a>> {
+    pub fn new(attrs: &Attrs, inputs: impl Into<Metas<'a>>) -> Result<Plan<'a>> {
+        let inputs = inputs.into();
         let dtype = rules::one_float("matmul", inputs)?;
         let (a, b) = (&rules::required(inputs, 0).shape, &rules::required(inputs, 1).shape);
         let (Some((m, a_k)), Some((n, b_k))) = (sides(a, attrs.trans_a), sides(b, !attrs.trans_b)) else {
@@ -165,15 +166,15 @@ impl<'a> Plan<'a> {
 /// A packed B is `[K, N]`, whatever it was before.
 #[cold]
 #[inline(never)]
-fn unpacked(inputs: &[Option<View<'_>>]) -> Result<()> {
-    if let Some(Some(Place::Packed(_))) = inputs.get(1).map(|b| b.map(|b| b.place())) {
+fn unpacked(inputs: Metas<'_>) -> Result<()> {
+    if inputs.is_packed(1) {
         fail!(InvalidArgument, "matmul: b is packed, so trans_b must be 0: b is transposed when it is packed");
     }
     Ok(())
 }
 
 /// Checks C and the bias.
-fn added(attrs: &Attrs, inputs: &[Option<View<'_>>], n: usize, output: &Meta) -> Result<()> {
+fn added(attrs: &Attrs, inputs: Metas<'_>, n: usize, output: &Meta) -> Result<()> {
     match rules::optional(inputs, 2) {
         Some(c) if !c.shape.broadcasts_to(&output.shape) => {
             fail!(ShapeMismatch, "matmul: C is {} and doesn't broadcast to the result {}", c.shape, output.shape)

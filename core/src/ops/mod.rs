@@ -5,6 +5,7 @@
 
 mod attrs;
 mod family;
+mod metas;
 mod rules;
 mod scalar;
 mod split;
@@ -16,6 +17,8 @@ pub(crate) use embedding::{check_id, check_ids, id};
 pub use family::Family;
 pub(crate) use ffn::{Plan as FfnPlan, activation as ffn_activation};
 pub(crate) use matmul::Plan as MatmulPlan;
+pub(crate) use metas::MetaList;
+pub use metas::Metas;
 pub(crate) use rules::Lines;
 pub use scalar::Values;
 pub(crate) use softmax::axis as softmax_axis;
@@ -46,32 +49,33 @@ pub struct OpInfo {
     /// Whether the output may be exactly an input.
     pub in_place: bool,
     /// The shape rule. It describes the result in its last argument, whose value before is nobody's.
-    shape: fn(&Attrs, &[Option<View<'_>>], &mut Meta) -> Result<()>,
+    shape: fn(&Attrs, Metas<'_>, &mut Meta) -> Result<()>,
     /// Floating-point operations, given inputs and output.
-    flops: fn(&Attrs, &[Option<View<'_>>], &Meta) -> f64,
+    flops: fn(&Attrs, Metas<'_>, &Meta) -> f64,
 }
 
 impl OpInfo {
     /// What the result looks like; the error, with numbers, if the operands or attributes don't fit.
-    pub fn infer(&self, attrs: &Attrs, inputs: &[Option<View<'_>>]) -> Result<Meta> {
+    pub fn infer<'a>(&self, attrs: &Attrs, inputs: impl Into<Metas<'a>>) -> Result<Meta> {
         let mut output = Meta::scalar();
-        self.describe(attrs, inputs, &mut output)?;
+        self.describe(attrs, inputs.into(), &mut output)?;
         Ok(output)
     }
 
     /// The same in a place of the caller's: a description is large for a call of tens of nanoseconds.
     #[inline]
-    pub(crate) fn describe(&self, attrs: &Attrs, inputs: &[Option<View<'_>>], output: &mut Meta) -> Result<()> {
+    pub(crate) fn describe(&self, attrs: &Attrs, inputs: Metas<'_>, output: &mut Meta) -> Result<()> {
         rules::operand_count(self, inputs)?;
         (self.shape)(attrs, inputs, output)
     }
 
     /// The work, for operands that fit.
-    pub fn cost(&self, attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Cost {
+    pub fn cost<'a>(&self, attrs: &Attrs, inputs: impl Into<Metas<'a>>, output: &Meta) -> Cost {
+        let inputs = inputs.into();
         let (flops, written) = ((self.flops)(attrs, inputs, output), output.bytes());
         // Without arithmetic nothing is read that isn't written: rows of a table, not the table.
         let read = |bytes: usize| if flops == 0.0 { bytes.min(written) } else { bytes };
-        let read: f64 = inputs.iter().flatten().map(|view| read(view.meta().bytes()) as f64).sum();
+        let read: f64 = inputs.present().map(|meta| read(meta.bytes()) as f64).sum();
         Cost { flops, bytes: read + written as f64 }
     }
 }

@@ -1,28 +1,25 @@
 //! What the shape rules of several operations share.
 
-use super::{Attrs, Axis, OpInfo};
-use crate::command::{Meta, View};
+use super::{Attrs, Axis, Metas, OpInfo};
+use crate::command::Meta;
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::shape::{MAX_RANK, Shape};
 
-/// The operands as an operation's rule gets them: the required ones are there.
-pub(super) type Operands<'a, 'b> = &'a [Option<View<'b>>];
-
 /// Every required operand is there and none is surplus.
 #[inline]
-pub(super) fn operand_count(info: &OpInfo, inputs: Operands<'_, '_>) -> Result<()> {
+pub(super) fn operand_count(info: &OpInfo, inputs: Metas<'_>) -> Result<()> {
     let names = info.operands;
     let repeats = names.last().is_some_and(|name| name.ends_with('*'));
     if inputs.len() > names.len() && !repeats {
         fail!(InvalidArgument, "{}: takes at most {} operands, not {}", info.name, names.len(), inputs.len());
     }
     for (i, name) in names.iter().enumerate() {
-        if !name.ends_with('?') && !matches!(inputs.get(i), Some(Some(_))) {
+        if !name.ends_with('?') && inputs.get(i).is_none() {
             fail!(InvalidArgument, "{}: operand {i} ({}) is missing", info.name, name.trim_end_matches('*'));
         }
     }
-    if repeats && inputs.iter().any(Option::is_none) {
+    if repeats && inputs.iter().any(|operand| operand.is_none()) {
         fail!(InvalidArgument, "{}: an operand is missing", info.name);
     }
     Ok(())
@@ -30,25 +27,24 @@ pub(super) fn operand_count(info: &OpInfo, inputs: Operands<'_, '_>) -> Result<(
 
 /// Operand `i`, which [`operand_count`] found present.
 #[inline(always)]
-pub(super) fn required<'a>(inputs: Operands<'a, '_>, i: usize) -> &'a Meta {
-    match &inputs[i] {
-        Some(view) => view.meta(),
+pub(super) fn required<'a>(inputs: impl Into<Metas<'a>>, i: usize) -> &'a Meta {
+    match inputs.into().get(i) {
+        Some(meta) => meta,
         None => unreachable!("a required operand was checked"),
     }
 }
 
 /// Operand `i`, if it is there.
 #[inline(always)]
-pub(super) fn optional<'a>(inputs: Operands<'a, '_>, i: usize) -> Option<&'a Meta> {
-    inputs.get(i).and_then(|input| input.as_ref()).map(|view| view.meta())
+pub(super) fn optional<'a>(inputs: impl Into<Metas<'a>>, i: usize) -> Option<&'a Meta> {
+    inputs.into().get(i)
 }
 
 /// All operands are floating and of one dtype, which is returned.
 #[inline]
-pub(super) fn one_float(op: &str, inputs: Operands<'_, '_>) -> Result<DType> {
+pub(super) fn one_float(op: &str, inputs: Metas<'_>) -> Result<DType> {
     let mut found: Option<DType> = None;
-    for view in inputs.iter().flatten() {
-        let dtype = view.dtype();
+    for &Meta { dtype, .. } in inputs.present() {
         if !dtype.is_float() {
             fail!(DtypeMismatch, "{op}: computes on f32, f16 and bf16, not {dtype}; cast it first");
         }
@@ -64,7 +60,7 @@ pub(super) fn one_float(op: &str, inputs: Operands<'_, '_>) -> Result<DType> {
 
 /// The rule of `y = f(x)`.
 #[inline]
-pub(super) fn elementwise(op: &str, inputs: Operands<'_, '_>, output: &mut Meta) -> Result<()> {
+pub(super) fn elementwise(op: &str, inputs: Metas<'_>, output: &mut Meta) -> Result<()> {
     one_float(op, inputs)?;
     output.assign(required(inputs, 0));
     Ok(())
@@ -72,7 +68,7 @@ pub(super) fn elementwise(op: &str, inputs: Operands<'_, '_>, output: &mut Meta)
 
 /// The rule of `y = f(a, b)` with broadcasting.
 #[inline]
-pub(super) fn broadcasting(op: &str, inputs: Operands<'_, '_>, output: &mut Meta) -> Result<()> {
+pub(super) fn broadcasting(op: &str, inputs: Metas<'_>, output: &mut Meta) -> Result<()> {
     let dtype = one_float(op, inputs)?;
     let (a, b) = (required(inputs, 0), required(inputs, 1));
     if a == b {

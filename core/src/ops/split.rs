@@ -4,9 +4,9 @@
 //! depends on no other row, so parts have the bits of the whole wherever they are cut. An operand is cut with the result or
 //! shared by all parts; a part is a command of its own, whose shapes its operation's rule checks like any other's.
 
-use super::{Attrs, Axis, MatmulPlan, Op, check_ids, concat_axis, rules, softmax_axis};
+use super::{Attrs, Axis, MatmulPlan, MetaList, Metas, Op, check_ids, concat_axis, rules, softmax_axis};
 use crate::command::{Inputs, Meta, Place, View, ViewMut};
-use crate::error::Result;
+use crate::error::{Result, fail};
 use crate::shape::{MAX_RANK, Shape};
 use std::ptr::NonNull;
 
@@ -39,7 +39,7 @@ impl Axes {
 
 /// How many of the result's first axes may be cut, and what the operands' axes are to them; of more than five operands, the
 /// rest are like the fifth. Axes in the attributes become such as are counted from the end. `None`: it has no parts.
-fn axes(op: Op, attrs: &mut Attrs, inputs: &[Option<View<'_>>], output: &Shape) -> Option<(usize, [Axes; 5])> {
+fn axes(op: Op, attrs: &mut Attrs, inputs: Metas<'_>, output: &Shape) -> Option<(usize, [Axes; 5])> {
     let rank = output.rank();
     let rank_of = |i| rules::required(inputs, i).shape.rank();
     let mut operands = [Axes { own: 0, end: rank }; 5];
@@ -93,12 +93,12 @@ fn axes(op: Op, attrs: &mut Attrs, inputs: &[Option<View<'_>>], output: &Shape) 
     Some((axes, operands))
 }
 
-/// An operation on operands in host memory that can be computed in parts.
+/// An operation on operands in host memory, or on descriptions alone, that can be computed in parts.
 pub(crate) struct Cut<'a> {
     op: Op,
     /// The whole's, with axes counted from the end, where the parts have them too.
     attrs: Attrs,
-    inputs: &'a [Option<View<'a>>],
+    inputs: Metas<'a>,
     output: &'a Meta,
     /// The result's first axes, which are one in a part.
     axes: usize,
@@ -121,18 +121,26 @@ impl<'a> Cut<'a> {
     /// What only a look at the operands' elements tells: ids are among the table's rows. A part would name the position in
     /// itself of one that is not.
     pub fn check(&self) -> Result<()> {
-        if self.op == Op::Embedding { check_ids(self.inputs) } else { Ok(()) }
+        match self.inputs {
+            Metas::Of(views) if self.op == Op::Embedding => check_ids(views),
+            _ => Ok(()),
+        }
     }
 
     /// The finest cut of an operation, whose operands fit it. `None` if it has no parts, if there is one row or none, or if
     /// an operand is packed or where the host can't address it.
-    pub fn of(op: Op, attrs: &Attrs, inputs: &'a [Option<View<'a>>], output: &'a Meta) -> Option<Cut<'a>> {
+    pub fn of(op: Op, attrs: &Attrs, inputs: impl Into<Metas<'a>>, output: &'a Meta) -> Option<Cut<'a>> {
+        let inputs = inputs.into();
         let here = |view: &View<'_>| match view.place() {
             Place::Packed(_) => false,
             Place::Tensor(tensor, _) => tensor.if_on_host().is_some(),
             _ => view.host().is_ok(),
         };
-        if output.bytes() == 0 || !inputs.iter().flatten().all(here) {
+        let all_here = match inputs {
+            Metas::Of(views) => views.iter().flatten().all(here),
+            Metas::Alone(_) => true,
+        };
+        if output.bytes() == 0 || !all_here {
             return None;
         }
         let mut attrs = *attrs;
@@ -148,9 +156,9 @@ impl<'a> Cut<'a> {
     fn rows_of(&self, axes: usize) -> Option<usize> {
         let dims = &self.output.shape.dims()[..axes];
         let mut rows = dims.iter().product();
-        for (i, view) in self.inputs.iter().enumerate() {
-            let Some(view) = view else { continue };
-            let (shape, of) = (view.shape(), self.operands[i.min(4)]);
+        for (i, meta) in self.inputs.iter().enumerate() {
+            let Some(Meta { shape, .. }) = meta else { continue };
+            let of = self.operands[i.min(4)];
             let differ = |axis: &usize| of.at(*axis, shape) != dims[*axis];
             let shared = (0..axes).all(|axis| of.at(axis, shape) == 1);
             match (0..axes).find(differ) {
@@ -187,9 +195,7 @@ impl<'a> Cut<'a> {
             (Meta::new(meta.dtype, shape), skipped)
         };
         let none = (Meta::scalar(), 0);
-        let operand = |(i, view): (usize, &Option<View<'_>>)| {
-            view.as_ref().map_or(none, |view| part(view.meta(), self.operands[i.min(4)]))
-        };
+        let operand = |(i, meta): (usize, Option<&Meta>)| meta.map_or(none, |meta| part(meta, self.operands[i.min(4)]));
         let mut places: Vec<(Meta, usize)> = self.inputs.iter().enumerate().map(operand).collect();
         places.push(part(self.output, Axes { own: 0, end: self.output.shape.rank() }));
         Part { places }
@@ -209,16 +215,17 @@ impl Part {
         &self.places[self.places.len() - 1].0
     }
 
-    /// The operands without their memory.
-    pub fn shapes(&self, cut: &Cut<'_>) -> Inputs<'_> {
+    /// The operands' descriptions.
+    pub fn metas(&self, cut: &Cut<'_>) -> MetaList<'_> {
         let pairs = cut.inputs.iter().zip(&self.places);
-        pairs.map(|(view, (meta, _))| view.map(|_| View::shape_only(meta))).collect()
+        pairs.map(|(whole, (meta, _))| whole.map(|_| meta)).collect()
     }
 
     /// The operands, in the whole's.
     pub fn inputs<'p>(&'p self, cut: &Cut<'p>) -> Result<Inputs<'p>> {
+        let Metas::Of(views) = cut.inputs else { fail!(Internal, "a part of descriptions has no memory") };
         let mut inputs = Inputs::new();
-        for (view, (meta, skipped)) in cut.inputs.iter().zip(&self.places) {
+        for (view, (meta, skipped)) in views.iter().zip(&self.places) {
             inputs.push(match view {
                 // SAFETY: the part lies in the whole, whose maker vouched for it while it is borrowed, and begins with an
                 // element.

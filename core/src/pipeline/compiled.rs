@@ -139,7 +139,7 @@ fn choose(dispatcher: &AutoDispatcher, graph: &Graph) -> usize {
         for node in &graph.nodes {
             bytes += node.meta.bytes() as u64;
             let Source::Op(op, attrs, operands) = &node.source else { continue };
-            let task = Task::placed(*op, attrs, &graph.shapes(operands), &node.meta, &|_| Places::NOWHERE);
+            let task = Task::placed(*op, attrs, &graph.metas(operands), &node.meta, &|_| Places::NOWHERE);
             ns += profile.compute_ns(task.family, &task.cost);
             // Of a recording each kernel but the first costs little to begin.
             ns += if place == Places::HOST { profile.launch_ns } else { 0.0 };

@@ -1,11 +1,11 @@
 //! What is recorded: values and the operations between them.
 
 use super::compiled::Compiled;
-use crate::command::{Inputs, Meta, View};
+use crate::command::Meta;
 use crate::context::Context;
 use crate::dtype::DType;
 use crate::error::{Result, fail};
-use crate::ops::{Attrs, Op};
+use crate::ops::{Attrs, MetaList, Op};
 use crate::shape::Shape;
 use crate::tensor::Tensor;
 use std::sync::Arc;
@@ -82,11 +82,9 @@ impl Graph {
         &self.nodes[node as usize].meta
     }
 
-    /// Operands without memory, for rules and costs.
-    pub fn shapes(&self, operands: &[Option<u32>]) -> Inputs<'_> {
-        let mut views = Inputs::new();
-        operands.iter().for_each(|operand| views.push(operand.map(|node| View::shape_only(self.meta(node)))));
-        views
+    /// Operands' descriptions, for rules and costs.
+    pub fn metas(&self, operands: &[Option<u32>]) -> MetaList<'_> {
+        operands.iter().map(|operand| operand.map(|node| self.meta(node))).collect()
     }
 
     /// The same with every constant an input, and the constants in the order of those inputs: what a pipeline that is run
@@ -174,7 +172,7 @@ impl Pipeline {
         for operand in operands {
             nodes.push(operand.map(|value| self.node(value)).transpose()?);
         }
-        let meta = op.info().infer(attrs, &self.graph.shapes(&nodes))?;
+        let meta = op.info().infer(attrs, &self.graph.metas(&nodes))?;
         self.push(meta, Source::Op(op, *attrs, nodes))
     }
 

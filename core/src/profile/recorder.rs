@@ -66,7 +66,7 @@ impl<'a> What<'a> {
     /// An operation.
     #[inline]
     pub fn command(command: &'a Command<'_>, reason: Reason) -> What<'a> {
-        What::operation(command.op, &command.attrs, command.inputs, command.output.meta(), reason)
+        What::operation(command.op(), command.attrs(), command.inputs(), command.output().meta(), reason)
     }
 
     /// An operation on operands that fit.

@@ -5,10 +5,10 @@ use super::code::{Call, Code, Instruction, Kind, Role};
 use super::fault::{Where, invalid, invalid_because};
 use super::opcodes::Action;
 use super::slots::{Direction, Slots};
-use crate::command::{Inputs, Meta, View};
+use crate::command::Meta;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::ops::{Attrs, FfnPlan, Op};
+use crate::ops::{Attrs, FfnPlan, MetaList, Op};
 use std::collections::HashMap;
 
 /// A piece of memory of a run, by index.
@@ -291,9 +291,8 @@ impl<'a> Lowering<'a> {
 
     /// What an operation would give, by its own rule.
     pub fn infer(&self, op: Op, attrs: &Attrs, inputs: &[Option<Operand>]) -> Result<Meta> {
-        let views: Inputs<'_> =
-            inputs.iter().map(|input| input.as_ref().map(|it| View::shape_only(&it.meta))).collect();
-        op.info().infer(attrs, &views).map_err(|error| invalid_because(self.at, error))
+        let metas: MetaList<'_> = inputs.iter().map(|input| input.as_ref().map(|it| &it.meta)).collect();
+        op.info().infer(attrs, &metas).map_err(|error| invalid_because(self.at, error))
     }
 
     /// A step that executes an operation whose shapes were inferred.
@@ -352,9 +351,9 @@ fn scratch(op: Op, inputs: &[Option<Operand>], output: &Operand) -> usize {
     let operands = inputs.iter().flatten().chain([output]).map(|operand| operand.meta);
     let widened = operands.filter(|meta| !moves && meta.dtype.size() < DType::F32.size());
     let widened = widened.fold(0usize, |sum, meta| sum.saturating_add(values(meta.shape.elements())));
-    let views: Inputs<'_> = inputs.iter().map(|input| input.as_ref().map(|it| View::shape_only(&it.meta))).collect();
+    let metas: MetaList<'_> = inputs.iter().map(|input| input.as_ref().map(|it| &it.meta)).collect();
     let hidden = match op {
-        Op::Ffn => FfnPlan::new(&views).map_or(0, |plan| values(plan.rows.saturating_mul(plan.hidden))),
+        Op::Ffn => FfnPlan::new((&metas).into()).map_or(0, |plan| values(plan.rows.saturating_mul(plan.hidden))),
         _ => 0,
     };
     widened.saturating_add(hidden)

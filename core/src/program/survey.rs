@@ -8,10 +8,9 @@
 
 use super::Program;
 use super::lower::{Do, Lowered, Operand, Source, Step, Work};
-use crate::command::{Inputs, View};
 use crate::dispatch::{AutoDispatcher, Estimate, Explanation, Item, Kind, Places, Task, Time};
 use crate::error::Result;
-use crate::ops::{Cut, Family, Op};
+use crate::ops::{Cut, Family, MetaList, Op};
 use std::fmt::{self, Write};
 
 /// A program, priced.
@@ -155,18 +154,18 @@ impl<'a> Walk<'a> {
     }
 
     fn command(&mut self, index: usize, work: &Work, forced: Option<usize>) -> Visit {
-        let views: Inputs<'_> = work.inputs.iter().map(|it| it.as_ref().map(|it| View::shape_only(&it.meta))).collect();
+        let metas: MetaList<'_> = work.inputs.iter().map(|it| it.as_ref().map(|it| &it.meta)).collect();
         let hybrid = forced.is_none() && self.dispatcher.is_hybrid();
         let wanted = if hybrid || self.is_output(work.output.cell) { Places::HOST } else { Places::NOWHERE };
         let at = |i: usize| match work.inputs.get(i) {
             Some(input) => input.map_or(Places::HOST, |input| self.at[input.cell]),
             None => wanted,
         };
-        let task = Task::placed(work.op, &work.attrs, &views, &work.output.meta, &at);
+        let task = Task::placed(work.op, &work.attrs, &metas, &work.output.meta, &at);
         let (device, reason, split) = match forced {
             Some(device) => (device, String::new(), None),
             None => {
-                let cut = if hybrid { Cut::of(work.op, &work.attrs, &views, &work.output.meta) } else { None };
+                let cut = if hybrid { Cut::of(work.op, &work.attrs, &metas, &work.output.meta) } else { None };
                 let Explanation { device, reason, split, .. } = self.dispatcher.explain_parts(&task, cut.as_ref());
                 (device, reason, split)
             }

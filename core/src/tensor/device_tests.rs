@@ -96,8 +96,8 @@ fn where_memory_ends_others_leave() {
     let wide: Vec<_> = (0..3).map(|_| Tensor::zeros(DType::F32, &[3 * MB]).unwrap()).collect();
     for pair in wide.windows(2) {
         let inputs = [Some(pair[0].view()), Some(pair[1].view())];
-        let output = ViewMut::shape_only(&pair[0].0.meta);
-        let mut command = Command { op: Op::Add, attrs: Default::default(), inputs: &inputs, output };
+        let output = ViewMut::nowhere(&pair[0].0.meta);
+        let mut command = Command::new(Op::Add, Default::default(), &inputs, output).unwrap();
         assert_eq!(status(opened.compute(&mut command, Reason::Operands)), Some(Status::Internal));
         assert!(pair[0].is_on(ID) && pair[1].is_on(ID));
     }

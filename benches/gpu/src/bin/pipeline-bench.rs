@@ -53,8 +53,8 @@ impl Workload {
     }
 
     fn op(&mut self, op: Op, attrs: Attrs, operands: &[usize]) -> usize {
-        let views: Vec<_> = operands.iter().map(|&i| Some(adead_core::View::shape_only(&self.values[i].0))).collect();
-        let meta = op.info().infer(&attrs, &views).expect("the operands fit");
+        let metas: Vec<_> = operands.iter().map(|&i| Some(&self.values[i].0)).collect();
+        let meta = op.info().infer(&attrs, &metas).expect("the operands fit");
         self.values.push((meta, Source::Op(op, attrs, operands.to_vec())));
         self.values.len() - 1
     }

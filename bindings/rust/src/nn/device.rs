@@ -123,8 +123,8 @@ impl Device {
     /// errors are those of the operation, and `invalid_argument` for an array of another device. On a GPU it returns when the
     /// operation is enqueued, and what only the GPU can find comes with the result that somebody takes.
     pub fn run(&self, op: Op, attrs: &Attrs, operands: &[Option<&Array>]) -> Result<Array> {
-        let shapes: Vec<_> = operands.iter().map(|array| array.map(|array| View::shape_only(array.meta()))).collect();
-        let mut output = self.empty(op.info().infer(attrs, &shapes)?)?;
+        let metas: Vec<_> = operands.iter().map(|array| array.map(Array::meta)).collect();
+        let mut output = self.empty(op.info().infer(attrs, &metas)?)?;
         self.run_into(op, attrs, operands, &mut output)?;
         Ok(output)
     }
@@ -134,7 +134,7 @@ impl Device {
         let output = self.empty(Meta::new(DType::F32, Shape::new(&[rows, width])?))?;
         let (attrs, mut first) = (permutation(axes)?, 0);
         for x in parts {
-            let meta = Op::Transpose.info().infer(&attrs, &[Some(View::shape_only(x.meta()))])?;
+            let meta = Op::Transpose.info().infer(&attrs, &[Some(x.meta())])?;
             let count = meta.shape.elements().checked_div(width).unwrap_or(0);
             let mut part = output.rows(first, count)?.reshape(meta.shape.dims())?;
             self.run_into(Op::Transpose, &attrs, &[Some(x)], &mut part)?;

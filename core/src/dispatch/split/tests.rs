@@ -2,12 +2,12 @@
 
 use super::super::tests::{Draw, cpu, metas, named};
 use super::*;
-use crate::command::{Meta, View};
+use crate::command::Meta;
 use crate::{Attrs, Op};
 
 /// An operation on operands of these shapes, cut.
 fn with_cut<R>(op: Op, shapes: &[&[usize]], body: impl FnOnce(&Cut<'_>, &Task) -> R) -> R {
-    let (attrs, inputs): (_, Vec<Option<View<'_>>>) = (Attrs::default(), metas(shapes));
+    let (attrs, inputs) = (Attrs::default(), metas(shapes));
     let output: Meta = op.info().infer(&attrs, &inputs).unwrap();
     let cut = Cut::of(op, &attrs, &inputs, &output).unwrap();
     body(&cut, &Task::new(op, &attrs, &inputs, &output))

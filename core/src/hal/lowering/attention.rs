@@ -31,7 +31,7 @@ const MOST_STORED: u64 = 1 << 28;
 
 /// `attention` of the op table.
 pub(super) fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
-    let plan = AttentionPlan::new(call.views)?;
+    let plan = AttentionPlan::new(call.views.into())?;
     let (mut heads, mut queries, mut causal) = (plan.heads as u32, plan.queries as u32, call.attrs.causal);
     let (batches, kv_heads) = (plan.batches as u32, plan.kv_heads as u32);
     let (keys, width, value_width) = (plan.keys as u32, plan.width as u32, plan.value_width as u32);

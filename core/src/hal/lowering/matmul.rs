@@ -128,7 +128,7 @@ pub fn dot(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
 
 /// `ffn` of the op table: two products for some rows at a time, the hidden values in scratch.
 pub fn ffn(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
-    let FfnPlan { rows, width, hidden, out, .. } = FfnPlan::new(call.views)?;
+    let FfnPlan { rows, width, hidden, out, .. } = FfnPlan::new(call.views.into())?;
     let (rows, width, hidden, out) = (rows as u32, width as u32, hidden as u32, out as u32);
     let most = (HIDDEN / hidden.max(1)).clamp(1, rows);
     let middle = encoder.scratch(4 * (most as u64 * hidden as u64).max(1))?;

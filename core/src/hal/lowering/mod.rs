@@ -100,7 +100,7 @@ pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usi
 /// Encodes a command.
 #[inline(always)]
 fn single(encoder: &mut dyn Encoder, command: &Command<'_>) -> Result<()> {
-    let Command { op, attrs, inputs: views, output } = command;
+    let (op, attrs, views, output) = (command.op(), command.attrs(), command.inputs(), command.output());
     let mut inputs = SmallVec::new();
     for view in views.iter() {
         inputs.push(match view {
@@ -117,23 +117,23 @@ fn single(encoder: &mut dyn Encoder, command: &Command<'_>) -> Result<()> {
         }
     }
     // Embedding still has ids to check.
-    if output.elements() == 0 && *op != Op::Embedding {
+    if output.elements() == 0 && op != Op::Embedding {
         return Ok(());
     }
     let moves = matches!(op, Op::Embedding | Op::Transpose | Op::Concat | Op::Cast);
     let stored = call.operand(0).dtype;
     if moves || stored == DType::F32 {
-        return run(encoder, *op, &call);
+        return run(encoder, op, &call);
     }
     for input in call.inputs.iter_mut().flatten() {
         *input = widened(encoder, *input)?;
     }
     // argmax gives indices, which need no narrowing.
     if !output.dtype.is_float() {
-        return run(encoder, *op, &call);
+        return run(encoder, op, &call);
     }
     call.output = Operand { address: encoder.scratch(4 * output.elements() as u64)?, dtype: DType::F32, ..output };
-    run(encoder, *op, &call)?;
+    run(encoder, op, &call)?;
     cast::convert(encoder, call.output, output)
 }
 

@@ -32,7 +32,7 @@ const MOST_PER: u32 = 1 << (32 - PER);
 
 /// Encodes the run that the commands begin with: how many of them it has, or 0 where there is none.
 pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usize> {
-    let output = &commands[0].output;
+    let output = commands[0].output();
     let n = output.shape().elements();
     if !is_elementwise(&commands[0]) || !is_elementwise(&commands[1]) || n == 0 || n > MOST {
         return Ok(0);
@@ -55,7 +55,7 @@ pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usi
 
 /// Whether it may be in a run, by what it is.
 fn is_elementwise(command: &Command<'_>) -> bool {
-    command.op.is_elementwise() && command.output.dtype() == DType::F32
+    command.op().is_elementwise() && command.output().dtype() == DType::F32
 }
 
 /// A run under construction.
@@ -71,7 +71,7 @@ struct Run<'a> {
 impl Run<'_> {
     /// Appends a command, if it can be the next one. (An operand that is not on the device is an error of the command by itself.)
     fn push(&mut self, encoder: &mut dyn Encoder, command: &Command<'_>) -> Option<()> {
-        let Command { op, attrs, inputs, output } = command;
+        let (op, attrs, inputs, output) = (command.op(), command.attrs(), command.inputs(), command.output());
         if !is_elementwise(command) || output.shape() != self.shape || encoder.address(output.place()).ok()? != self.y {
             return None;
         }
@@ -90,7 +90,7 @@ impl Run<'_> {
         if !is_value(value) {
             return None;
         }
-        let mut step = [0, 0, elementwise::number(*op, attrs)];
+        let mut step = [0, 0, elementwise::number(op, attrs)];
         if step[2] == elementwise::SCALE {
             step[0] = attrs.alpha.to_bits();
         } else if binary {

@@ -26,7 +26,7 @@ const PACKING: Packing = Packing { a: false, b: false, cache: 1 << 20 };
 
 /// `attention` of the op table.
 pub(super) fn attention(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
-    let plan = AttentionPlan::new(call.inputs)?;
+    let plan = AttentionPlan::new(call.inputs.into())?;
     let AttentionPlan { batches, heads, kv_heads, queries, keys, width, value_width, .. } = plan;
     if batches * heads * queries * value_width == 0 {
         return Ok(());

@@ -260,7 +260,7 @@ const HIDDEN: usize = 1 << 22;
 
 /// `ffn` of the op table: two products for a group of rows, the hidden values in scratch.
 pub(super) fn ffn(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
-    let FfnPlan { rows, width, hidden, out, .. } = FfnPlan::new(call.inputs)?;
+    let FfnPlan { rows, width, hidden, out, .. } = FfnPlan::new(call.inputs.into())?;
     let group = (HIDDEN / hidden.max(1)).clamp(1, rows.max(1));
     let middle = exec.scratch.take(group * hidden)?;
     let middle = Shared(middle.pointer());

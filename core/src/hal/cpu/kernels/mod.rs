@@ -95,16 +95,16 @@ impl Call<'_, '_> {
 #[inline]
 pub fn execute(exec: &Exec<'_>, command: &mut Command<'_>) -> Result<()> {
     // Embedding still has ids to check.
-    if command.output.shape().elements() == 0 && command.op != Op::Embedding {
+    if command.output().shape().elements() == 0 && command.op() != Op::Embedding {
         return Ok(());
     }
-    let moves = matches!(command.op, Op::Embedding | Op::Transpose | Op::Concat | Op::Cast);
-    let stored = command.inputs.first().and_then(|view| view.as_ref()).map_or(DType::F32, |view| view.dtype());
+    let moves = matches!(command.op(), Op::Embedding | Op::Transpose | Op::Concat | Op::Cast);
+    let stored = command.inputs().first().and_then(|view| view.as_ref()).map_or(DType::F32, |view| view.dtype());
     if !moves && stored != DType::F32 {
         return widened(exec, command, stored);
     }
-    let Command { op, attrs, inputs, output } = command;
-    run(exec, *op, &mut Call { attrs, inputs, output })
+    let (op, attrs, inputs, output) = command.parts();
+    run(exec, op, &mut Call { attrs, inputs, output })
 }
 
 fn run(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result<()> {
@@ -139,12 +139,12 @@ fn run(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result<()> {
 
 /// Runs a command of f16 or bf16 operands on f32 copies.
 fn widened(exec: &Exec<'_>, command: &mut Command<'_>, stored: DType) -> Result<()> {
-    let mut metas = Vec::with_capacity(command.inputs.len());
-    command.inputs.iter().flatten().for_each(|view| metas.push(Meta::new(DType::F32, *view.shape())));
-    let mut kept: Vec<Scratch<'_>> = Vec::with_capacity(command.inputs.len());
+    let mut metas = Vec::with_capacity(command.inputs().len());
+    command.inputs().iter().flatten().for_each(|view| metas.push(Meta::new(DType::F32, *view.shape())));
+    let mut kept: Vec<Scratch<'_>> = Vec::with_capacity(command.inputs().len());
     let mut inputs = Inputs::new();
     let mut next = metas.iter();
-    for input in command.inputs {
+    for input in command.inputs() {
         let (Some(view), Some(meta)) = (input, input.and_then(|_| next.next())) else {
             inputs.push(None);
             continue;
@@ -162,17 +162,17 @@ fn widened(exec: &Exec<'_>, command: &mut Command<'_>, stored: DType) -> Result<
         kept.push(copy);
     }
     // argmax gives indices, which need no narrowing.
-    if !command.output.dtype().is_float() {
-        let mut output = command.output.reborrow();
-        return run(exec, command.op, &mut Call { attrs: &command.attrs, inputs: &inputs, output: &mut output });
+    if !command.output().dtype().is_float() {
+        let (op, attrs, _, output) = command.parts();
+        return run(exec, op, &mut Call { attrs, inputs: &inputs, output: &mut output.reborrow() });
     }
-    let n = command.output.shape().elements();
+    let n = command.output().shape().elements();
     let result = exec.scratch.take(n)?;
-    let meta = Meta::new(DType::F32, *command.output.shape());
+    let meta = Meta::new(DType::F32, *command.output().shape());
     // SAFETY: as above; nobody else has this scratch.
     let mut output = unsafe { ViewMut::from_raw(NonNull::new_unchecked(result.pointer().cast()), &meta) };
-    run(exec, command.op, &mut Call { attrs: &command.attrs, inputs: &inputs, output: &mut output })?;
-    cast::narrow(exec, stored, result.pointer(), command.output.host()?.cast(), n);
+    run(exec, command.op(), &mut Call { attrs: command.attrs(), inputs: &inputs, output: &mut output })?;
+    cast::narrow(exec, stored, result.pointer(), command.output().host()?.cast(), n);
     Ok(())
 }
 
