@@ -1961,8 +1961,7 @@ adead_status adead_layout_restore(const adead_layout *layout,
 
 /// Begins to record what a context and its streams do, in every thread: up to so many records, 0 for 65,536, and what is
 /// beyond is only counted. `invalid_argument` while another profile of the context is under way. The context may be
-/// closed before the profile. As with all functions of profiles, `unsupported` in a library without them: they are
-/// `-DADEAD_PROFILE=ON` of its build.
+/// closed before the profile. As with all functions of profiles, `unsupported` in a library built with ADEAD_MINIMAL.
 ADEAD_API
 adead_status adead_profile_begin(const adead_context *context,
                                  size_t records,
@@ -1994,7 +1993,7 @@ ADEAD_API adead_status adead_profile_device_at(const adead_profile *profile, siz
 
 /// Gives what the runtime tells of itself, from a level on, to a callback, with a pointer of the caller's; one for the
 /// process, the last one that was given. NULL is none: then `ADEAD_LOG` or adead.toml say what is printed to stderr, and
-/// `level` is not looked at. `unsupported` in a library without messages: they are `-DADEAD_LOG=ON` of its build.
+/// `level` is not looked at. `unsupported` in a library built with ADEAD_MINIMAL.
 ///
 /// The callback is called where a message comes from, by any thread, one call at a time, and not after this returns when
 /// another one is given. It must return: no longjmp and no exception leaves it. It must not call adead, which may hold locks

@@ -10,9 +10,6 @@ const compat = @import("build/compat.zig");
 /// Where the C interface is.
 const Library = struct { include: std.Build.LazyPath, folder: std.Build.LazyPath };
 
-/// What an installed library has or has not, and cargo builds.
-const Options = struct { profile: bool, log: bool };
-
 pub fn build(b: *std.Build) void {
     const target = b.standardTargetOptions(.{});
     const optimize = b.standardOptimizeOption(.{});
@@ -20,11 +17,8 @@ pub fn build(b: *std.Build) void {
     const prefix = b.option([]const u8, "adead-prefix", "Where adead is installed (default: cargo builds it)");
     const cargo = b.option([]const u8, "cargo", "The cargo that builds it (default: cargo)") orelse "cargo";
     const folder = b.option([]const u8, "cargo-target-dir", "Where cargo builds (default: target/ of the sources)");
-    const with: Options = .{
-        .profile = b.option(bool, "profile", "With profiles in libadead, which is larger then (default: false)") orelse false,
-        .log = b.option(bool, "log", "With messages in libadead, likewise (default: false)") orelse false,
-    };
-    const library = if (prefix) |it| installed(b, it) else built(b, cargo, folder, with);
+    const minimal = b.option(bool, "minimal", "Without CUDA, profiles and messages (default: false)") orelse false;
+    const library = if (prefix) |it| installed(b, it) else built(b, cargo, folder, minimal);
     // For who has a way of their own, such as @cImport.
     b.addNamedLazyPath("include", library.include);
     b.addNamedLazyPath("lib", library.folder);
@@ -53,7 +47,7 @@ pub fn build(b: *std.Build) void {
         .optimize = optimize,
         .imports = &.{.{ .name = "c", .module = c }},
     });
-    tests(b, adead, library.include, with, target, optimize);
+    tests(b, adead, library.include, minimal, target, optimize);
 }
 
 fn installed(b: *std.Build, prefix: []const u8) Library {
@@ -62,11 +56,10 @@ fn installed(b: *std.Build, prefix: []const u8) Library {
 }
 
 /// Cargo knows best whether there is something to do, so it is always asked.
-fn built(b: *std.Build, cargo: []const u8, folder: ?[]const u8, with: Options) Library {
+fn built(b: *std.Build, cargo: []const u8, folder: ?[]const u8, minimal: bool) Library {
     const to: std.Build.LazyPath = if (folder) |it| .{ .cwd_relative = it } else b.path("../../target");
     const run = b.addSystemCommand(&.{ cargo, "build", "--release", "--locked", "--quiet", "-p", "adead-artifact" });
-    if (with.profile) run.addArgs(&.{ "--features", "adead-artifact/profile" });
-    if (with.log) run.addArgs(&.{ "--features", "adead-artifact/log" });
+    if (minimal) run.addArg("--no-default-features");
     run.addArg("--manifest-path");
     run.addFileArg(b.path("../../Cargo.toml"));
     run.addArg("--target-dir");
@@ -92,15 +85,14 @@ fn tests(
     b: *std.Build,
     adead: *std.Build.Module,
     include: std.Build.LazyPath,
-    with: Options,
+    minimal: bool,
     target: std.Build.ResolvedTarget,
     optimize: std.builtin.OptimizeMode,
 ) void {
     const step = b.step("test", "Run the tests and the conformance cases");
     const on_cpu = program(b, "tests/api.zig", adead, target, optimize);
     const library = b.addOptions();
-    library.addOption(bool, "profile", with.profile);
-    library.addOption(bool, "log", with.log);
+    library.addOption(bool, "minimal", minimal);
     on_cpu.addImport("library", library.createModule());
     const api = b.addRunArtifact(b.addTest(.{ .root_module = on_cpu }));
     step.dependOn(&api.step);

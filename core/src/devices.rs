@@ -390,7 +390,10 @@ fn by_cuda() -> Result<Vec<DeviceInfo>> {
 /// Nothing, and why.
 #[cfg(not(feature = "cuda"))]
 fn by_cuda() -> Result<Vec<DeviceInfo>> {
-    fail!(BackendUnavailable, "this build has no CUDA backend")
+    fail!(
+        BackendUnavailable,
+        "this build of adead has no CUDA: build it without ADEAD_MINIMAL (cargo: with the feature cuda)"
+    )
 }
 
 /// The same GPU through another backend, by its UUID: `vulkan:0` of a device that is also `cuda:0`.

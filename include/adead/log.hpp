@@ -49,7 +49,7 @@ inline void tell(adead_log_level level, const char *target, const char *text, vo
 /// Gives messages of a level and above to a function; one for the process, the last one that was given. Without one, ADEAD_LOG
 /// or adead.toml say what is printed to stderr. It is called where a message comes from, by any thread, one call at a time, and
 /// must not call adead; it is destroyed when another one was given. An exception that it throws is dropped.
-/// invalid_argument in such a function; unsupported in a library without messages: they are -DADEAD_LOG=ON of its build.
+/// invalid_argument in such a function; unsupported in a library built with ADEAD_MINIMAL.
 inline Returned<void> set_logger(Logger logger, LogLevel level = LogLevel::info) {
   // Another thread that changes it may wait for this one's call.
   std::unique_lock<std::mutex> lock;

@@ -1,5 +1,4 @@
-/* Profiles: what they record of operations and transfers, and every misuse as a status; in a library without them, that they
- * are not there. ADEAD_PROFILE says which it must be. */
+/* Profiles: what they record of operations and transfers, and every misuse as a status. */
 #include "check.h"
 
 static adead_profile_summary summary_of(const adead_profile *profile) {
@@ -185,31 +184,6 @@ static void misuse(const adead_context *context, const adead_tensor *a, const ad
   adead_profile_destroy(other);
 }
 
-/* Every function says so and writes nothing. */
-static void left_out(const adead_context *context) {
-  static const char words[] = "this library was built without the profiler: configure it with -DADEAD_PROFILE=ON";
-  adead_profile *const untouched = (adead_profile *)&words, *profile = untouched;
-  union {
-    adead_profile_summary summary;
-    adead_profile_record record;
-    adead_profile_total total;
-    adead_profile_device device;
-    unsigned char bytes[256];
-  } out;
-  size_t i;
-  memset(&out, 0x55, sizeof out);
-  FAILS(adead_profile_begin(context, 0, &profile), ADEAD_UNSUPPORTED, words);
-  FAILS(adead_profile_begin(NULL, 0, NULL), ADEAD_UNSUPPORTED, words);
-  FAILS(adead_profile_finish(profile), ADEAD_UNSUPPORTED, words);
-  FAILS(adead_profile_report(profile, &out.summary), ADEAD_UNSUPPORTED, words);
-  FAILS(adead_profile_record_at(profile, 0, &out.record), ADEAD_UNSUPPORTED, words);
-  FAILS(adead_profile_total_at(profile, 0, &out.total), ADEAD_UNSUPPORTED, words);
-  FAILS(adead_profile_device_at(profile, 0, &out.device), ADEAD_UNSUPPORTED, words);
-  adead_profile_destroy(NULL);
-  CHECK(profile == untouched);
-  for (i = 0; i < sizeof out; i++) CHECK(((const unsigned char *)&out)[i] == 0x55);
-}
-
 int main(void) {
   float values[12];
   adead_context *context = NULL;
@@ -218,18 +192,13 @@ int main(void) {
   a = tensor(values, 2, 2, 3);
   b = tensor(values, 2, 3, 4);
   OK(adead_context_open("cpu", NULL, &context));
-  if (ADEAD_PROFILE) {
-    records(context, a, b);
-    limited(context, a, b);
-    transfers(context);
-    misuse(context, a, b);
-  } else {
-    left_out(context);
-    run(context, a, b, 1);
-  }
+  records(context, a, b);
+  limited(context, a, b);
+  transfers(context);
+  misuse(context, a, b);
   adead_tensor_destroy(a);
   adead_tensor_destroy(b);
   adead_context_destroy(context);
-  printf(ADEAD_PROFILE ? "profiles as they should be\n" : "no profiles, as it should be\n");
+  printf("profiles as they should be\n");
   return 0;
 }

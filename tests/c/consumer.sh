@@ -1,11 +1,10 @@
 #!/bin/sh
 # Installs, deletes the build tree, moves what was installed, and only then builds programs that use it: through
 # find_package both ways, through pkg-config, and from a build tree.
-#   consumer.sh CMAKE SOURCE WORK CARGO_TARGET_DIR SENTENCES NN FLAT OVERLAP PROFILE LOG
-# SENTENCES and those behind it are ON or OFF: whether libadead_sentences, libadead_nn and so on are among them, and whether
-# libadead has messages.
+#   consumer.sh CMAKE SOURCE WORK CARGO_TARGET_DIR SENTENCES NN FLAT OVERLAP
+# SENTENCES and those behind it are ON or OFF: whether libadead_sentences, libadead_nn and so on are among them.
 set -eu
-cmake=$1 source=$2 work=$3 cargo=$4 sentences=$5 nn=$6 flat=$7 overlap=$8 profile=$9 log=${10}
+cmake=$1 source=$2 work=$3 cargo=$4 sentences=$5 nn=$6 flat=$7 overlap=$8
 rm -rf "$work"
 mkdir -p "$work"
 
@@ -13,8 +12,7 @@ configure() { # BUILD [OPTION...]
   build=$1
   shift
   "$cmake" -S "$source" -B "$build" -DADEAD_BUILD_TESTS=OFF -DADEAD_SENTENCES="$sentences" -DADEAD_NN="$nn" -DADEAD_FLAT="$flat" \
-    -DADEAD_OVERLAP="$overlap" -DADEAD_PROFILE="$profile" -DADEAD_LOG="$log" \
-    -DADEAD_CARGO_TARGET_DIR="$cargo" "$@"
+    -DADEAD_OVERLAP="$overlap" -DADEAD_CARGO_TARGET_DIR="$cargo" "$@"
   "$cmake" --build "$build"
 }
 
@@ -58,10 +56,8 @@ if [ "$sentences" = ON ]; then
   eval "cc $source/sentences/examples/embed.c -o '$work/embed' $(pkg-config --cflags --libs adead_sentences)"
   echo "The ferry came in." | LD_LIBRARY_PATH="$prefix/lib" "$work/embed" "$source/tests/sentences/tiny"
 fi
-if [ "$profile" = ON ]; then
-  eval "cc $source/examples/c/profile.c -o '$work/profile' $(pkg-config --cflags --libs adead_profile)"
-  LD_LIBRARY_PATH="$prefix/lib" "$work/profile"
-fi
+eval "cc $source/examples/c/profile.c -o '$work/profile' $(pkg-config --cflags --libs adead_profile)"
+LD_LIBRARY_PATH="$prefix/lib" "$work/profile"
 if [ "$nn" = ON ]; then
   eval "cc $source/examples/c/layers.c -o '$work/layers' $(pkg-config --cflags --libs adead_nn)"
   LD_LIBRARY_PATH="$prefix/lib" "$work/layers" "$source/tests/sentences/tiny/model.safetensors"

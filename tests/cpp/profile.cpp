@@ -1,9 +1,6 @@
-// Profiles: what they record, what they refuse, and their texts where libadead_profile is linked; in a library without
-// them, that they are not there. ADEAD_PROFILE says which it must be.
+// Profiles: what they record, what they refuse, and their texts.
 #include <adead/profile.hpp>
-#ifdef PROFILE_TEXT
 #include <adead/profile_text.hpp>
-#endif
 
 #include "check.hpp"
 
@@ -43,14 +40,12 @@ void records(const Context &context) {
   CHECK(report.totals[0].ns + report.totals[1].ns == work && report.totals[0].ns >= report.totals[1].ns);
   CHECK(std::string(name(report.records[0].activity)) == "operation");
   CHECK(OK(profile.report()).records.size() == 20);
-#ifdef PROFILE_TEXT
   std::string table = OK(profile_table(profile)), json = OK(profile_json(profile)), trace = OK(profile_trace(profile));
   CHECK(table.rfind("name ", 0) == 0 && table.find("20 records in ") != std::string::npos);
   CHECK(json.find("\"ns\":" + std::to_string(report.ns) + ",") != std::string::npos && json.back() == '}');
   CHECK(trace.rfind("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", 0) == 0 && trace.back() == '}');
   Profile under_way = OK(Profile::begin(context));
   FAILS(NotReady, not_ready, "finish it first", profile_json(under_way));
-#endif
 }
 
 void misuse(const Context &context) {
@@ -71,25 +66,12 @@ void misuse(const Context &context) {
   CHECK(OK(profile.finish()).records.empty());
 }
 
-void left_out(const Context &context) {
-  const char *words = "this library was built without the profiler: configure it with -DADEAD_PROFILE=ON";
-  FAILS(Unsupported, unsupported, words, Profile::begin(context));
-  Profile none;
-  FAILS(Unsupported, unsupported, words, none.finish());
-  FAILS(Unsupported, unsupported, words, none.report());
-  run(context, 1);
-}
-
 }  // namespace
 
 int main() {
   Context context = OK(Context::open("cpu"));
-  if (ADEAD_PROFILE) {
-    records(context);
-    misuse(context);
-  } else {
-    left_out(context);
-  }
-  std::printf(ADEAD_PROFILE ? "profiles as they should be\n" : "no profiles, as it should be\n");
+  records(context);
+  misuse(context);
+  std::printf("profiles as they should be\n");
   return 0;
 }

@@ -97,7 +97,7 @@ pub fn start_log() {
 
 /// Gives what the runtime tells of itself, from a level on, to a callback, with a pointer of the caller's; one for the
 /// process, the last one that was given. NULL is none: then `ADEAD_LOG` or adead.toml say what is printed to stderr, and
-/// `level` is not looked at. `unsupported` in a library without messages: they are `-DADEAD_LOG=ON` of its build.
+/// `level` is not looked at. `unsupported` in a library built with ADEAD_MINIMAL.
 ///
 /// The callback is called where a message comes from, by any thread, one call at a time, and not after this returns when
 /// another one is given. It must return: no longjmp and no exception leaves it. It must not call adead, which may hold locks

@@ -235,8 +235,7 @@ fn ended(text: &str) -> *const c_char {
 
 /// Begins to record what a context and its streams do, in every thread: up to so many records, 0 for 65,536, and what is
 /// beyond is only counted. `invalid_argument` while another profile of the context is under way. The context may be
-/// closed before the profile. As with all functions of profiles, `unsupported` in a library without them: they are
-/// `-DADEAD_PROFILE=ON` of its build.
+/// closed before the profile. As with all functions of profiles, `unsupported` in a library built with ADEAD_MINIMAL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_profile_begin(
     context: *const adead_context,

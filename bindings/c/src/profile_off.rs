@@ -8,7 +8,9 @@ use std::ffi::c_void;
 /// What every one of them returns.
 #[inline(never)]
 fn without() -> adead_status {
-    guard(|| fail!(Unsupported, "this library was built without the profiler: configure it with -DADEAD_PROFILE=ON"))
+    guard(|| {
+        fail!(Unsupported, "this is a minimal build of adead, which has no profiler: build it without ADEAD_MINIMAL")
+    })
 }
 
 /// As in `profile.rs`.

@@ -124,8 +124,8 @@ pub const Context = struct {
     pub const cast = operations.cast;
 
     /// Begins to record what the context and its streams do: docs/profile.md. Up to so many records, null for 65,536; what is beyond
-    /// is only counted. InvalidArgument while another profile of the context is under way; Unsupported in a library without
-    /// profiles: they are `-Dprofile=true` of its build.
+    /// is only counted. InvalidArgument while another profile of the context is under way; Unsupported in a library built with
+    /// `-Dminimal`.
     pub fn profile(self: Context, records: ?usize) Error!profiles.Profile {
         var out: profiles.Profile = .{};
         try check(c.adead_profile_begin(self.handle, records orelse 0, &out.handle));

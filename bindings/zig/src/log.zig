@@ -13,8 +13,7 @@ pub const Function = fn (level: Level, target: [:0]const u8, text: [:0]const u8)
 
 /// Gives messages of a level and above to a function; one for the process, the last one that was given. Without one, `ADEAD_LOG`
 /// or adead.toml say what is printed to stderr. It is called where a message comes from, by any thread, one call at a time, and
-/// must not call adead. InvalidArgument in such a function; Unsupported in a library without messages: they are `-Dlog=true` of
-/// its build.
+/// must not call adead. InvalidArgument in such a function; Unsupported in a library built with `-Dminimal`.
 pub fn set(level: Level, comptime function: Function) Error!void {
     const callback = struct {
         fn call(number: c.adead_log_level, target: [*c]const u8, text: [*c]const u8, _: ?*anyopaque) callconv(.c) void {
