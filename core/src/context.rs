@@ -420,6 +420,12 @@ impl std::fmt::Debug for Context {
         if self.dispatcher.is_hybrid() && self.dispatcher.forced().is_none() {
             self.dispatcher.profiles()[1..].iter().try_for_each(|profile| write!(f, ",{}", profile.id))?;
         }
-        write!(f, ": {}, {}, {} threads)", info.name, info.arch, info.units)
+        write!(f, ": {}, {}", info.name, info.arch)?;
+        match (info.kind, info.units) {
+            (DeviceKind::Cpu, threads) => write!(f, ", {threads} threads)"),
+            // Where the driver does not tell.
+            (_, 0) => write!(f, ")"),
+            (_, units) => write!(f, ", {units} units)"),
+        }
     }
 }

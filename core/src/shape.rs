@@ -1,6 +1,7 @@
 //! Shapes: up to eight dimensions, held in place.
 
-use crate::error::{Error, Result, Status};
+use crate::error::{Error, Result, Status, fail};
+use smallvec::SmallVec;
 use std::fmt;
 
 /// The highest rank.
@@ -54,6 +55,33 @@ impl Shape {
         }
         (self.rank, self.elements) = (dims.len() as u8, elements);
         Ok(())
+    }
+
+    /// The shape of so many elements in which one dimension may be −1: the rest. `shape_mismatch` where there is no such shape,
+    /// `invalid_argument` for other negative dimensions, and for more than one −1.
+    pub fn inferred(dims: &[i64], elements: usize) -> Result<Shape> {
+        let open = dims.iter().filter(|&&length| length == -1).count();
+        if open > 1 {
+            fail!(InvalidArgument, "the shape {dims:?} has {open} dimensions of -1; at most one may be left open");
+        }
+        if let Some(length) = dims.iter().find(|&&length| length < -1) {
+            fail!(
+                InvalidArgument,
+                "the shape {dims:?} has a dimension of {length}; dimensions are 0 or more, and one may be -1"
+            );
+        }
+        // The product of the others, which `new` bounds.
+        let mut known: SmallVec<[usize; MAX_RANK]> =
+            dims.iter().map(|&length| length.unsigned_abs() as usize).collect();
+        if open == 0 {
+            return Shape::new(&known);
+        }
+        let others = Shape::new(&known)?.elements();
+        if others == 0 || !elements.is_multiple_of(others) {
+            fail!(ShapeMismatch, "{elements} elements don't fill the shape {dims:?}: they are no multiple of {others}");
+        }
+        known.iter_mut().zip(dims).filter(|(_, length)| **length == -1).for_each(|(to, _)| *to = elements / others);
+        Shape::new(&known)
     }
 
     /// Makes this a copy of another.
@@ -176,6 +204,21 @@ mod tests {
         assert!(shape(&[3]).broadcasts_to(&shape(&[2, 3])));
         assert!(!shape(&[2, 3]).broadcasts_to(&shape(&[3])));
         assert_eq!(shape(&[3, 1]).broadcast_strides(&shape(&[2, 3, 4]))[..3], [0, 1, 0]);
+    }
+
+    #[test]
+    fn a_dimension_may_be_left_open() {
+        let inferred = |dims: &[i64], elements| Shape::inferred(dims, elements).map(|shape| shape.dims().to_vec());
+        assert_eq!(inferred(&[-1], 6).unwrap(), [6]);
+        assert_eq!(inferred(&[2, -1], 6).unwrap(), [2, 3]);
+        assert_eq!(inferred(&[2, -1, 1], 0).unwrap(), [2, 0, 1]);
+        assert_eq!(inferred(&[6], 6).unwrap(), [6]);
+        for (dims, elements) in
+            [(&[4, -1][..], 6), (&[0, -1], 6), (&[0, -1], 0), (&[-1, -1], 6), (&[-2], 6), (&[i64::MIN, 1], 6)]
+        {
+            assert!(inferred(dims, elements).is_err(), "{dims:?} of {elements}");
+        }
+        assert!(inferred(&[-1, i64::MAX, i64::MAX], 6).is_err());
     }
 
     #[test]

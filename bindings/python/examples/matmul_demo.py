@@ -24,7 +24,7 @@ def main() -> int:
     kernel = gpu.create_pipeline(gpu.load_spirv(path), constants={0: M, 1: N, 2: K})
     x = adead.Tensor([i % 101 / 101 - 0.5 for i in range(M * K)], shape=(M, K))
     y = adead.Tensor([i % 103 / 103 - 0.5 for i in range(K * N)], shape=(K, N))
-    a, b, c = gpu.buffer(x), gpu.buffer(y), gpu.buffer(size=M * N * 4)
+    a, b, c = gpu.buffer(x), gpu.buffer(y), gpu.buffer(size=M * N)
     groups = (-(-N // 16), -(-M // 16), 1)
 
     # Once to warm up: drivers finish compiling when a kernel first runs.

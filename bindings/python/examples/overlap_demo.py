@@ -40,7 +40,7 @@ class Work:
         several run beside each other, and nothing orders them."""
         lanes = [self.context.stream() for _ in range(streams)]
         size = 4 * self.shape[0] * self.shape[1]
-        buffers = [[self.context.buffer(size=size).view(shape=self.shape) for _ in range(3)] for _ in lanes]
+        buffers = [[self.context.buffer(nbytes=size).view(shape=self.shape) for _ in range(3)] for _ in lanes]
         under_way: list[adead.Download] = []
         for n in range(len(self.batches) + streams):
             lane, (x, *between) = lanes[n % streams], buffers[n % streams]
@@ -80,7 +80,7 @@ def main() -> int:
     named = [word for word in words if word != "--tiny"]
     context = adead.Context(named[0] if named else "auto")
     # A context that chooses has its buffers on the GPU.
-    place = context.buffer(size=4).device
+    place = context.buffer(size=1).device
     device = next(device for device in context.devices if device.id == place)
     large = device.kind in ("discrete", "virtual") and not tiny
     count = 24 if large else 6

@@ -1,5 +1,6 @@
 //! Attributes: Python values as the texts that core reads, so that no rule and no default is here.
 
+use crate::dtypes::dtype_of;
 use crate::errors::{Result, wrong_type};
 use adead::{Attrs, Op};
 use pyo3::prelude::*;
@@ -9,6 +10,9 @@ use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
 pub fn set(attrs: &mut Attrs, op: Op, name: &str, value: &Bound<'_, PyAny>) -> Result<()> {
     if value.is_none() {
         return Ok(());
+    }
+    if name == "dtype" {
+        return Ok(attrs.set(op, name, dtype_of(value)?.name())?);
     }
     if let Ok(word) = value.cast::<PyString>() {
         return Ok(attrs.set(op, name, word.to_str()?)?);
@@ -32,11 +36,9 @@ pub fn set(attrs: &mut Attrs, op: Op, name: &str, value: &Bound<'_, PyAny>) -> R
     let Ok(items) = value.try_iter() else {
         return Err(wrong_type(format!("{op}: {name} can't be a {}", value.get_type().name()?)));
     };
-    let mut list = String::new();
-    for item in items {
-        let item: i64 = item?.extract()?;
-        list.push_str(&format!("{item},"));
-    }
+    let items = items.map(|item| Ok(item?.extract::<i64>()?.to_string())).collect::<PyResult<Vec<_>>>()?;
+    // A list of one is no single value.
+    let list = items.join(",") + if items.len() == 1 { "," } else { "" };
     // Core reads no numbers as no axes, which a scalar's permutation has.
     Ok(attrs.set(op, name, &list)?)
 }

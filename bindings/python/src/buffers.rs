@@ -66,7 +66,14 @@ impl<'py> Exported<'py> {
         unsafe { std::slice::from_raw_parts(self.start().as_ptr(), self.view.len as usize) }
     }
 
-    /// The element type. `dtype_mismatch` names a format that core has no dtype for.
+    /// Whether its elements are float64, which are taken as f32: each is rounded to the nearest one, ties to even, and beyond
+    /// f32's range is infinite.
+    pub fn is_double(&self) -> bool {
+        // SAFETY: NULL, or the exporter's text, which stays while the export lasts.
+        !self.view.format.is_null() && is_double(unsafe { CStr::from_ptr(self.view.format) }) && self.view.itemsize == 8
+    }
+
+    /// The element type; f32 of float64. `dtype_mismatch` names a format that core has no dtype for.
     pub fn dtype(&self) -> Result<DType> {
         let format = match self.view.format.is_null() {
             true => c"B",
@@ -75,10 +82,11 @@ impl<'py> Exported<'py> {
         };
         match dtype_of(format, self.view.itemsize as usize) {
             Some(dtype) => Ok(dtype),
+            None if self.is_double() => Ok(DType::F32),
             None => fail!(
                 DtypeMismatch,
-                "an array of '{}' elements of {} bytes: there are only f32, f16, i32, i64 and u32 (and bf16, which arrays \
-                 don't know); convert it first, as array.astype(numpy.float32) does",
+                "an array of '{}' elements of {} bytes: there are f32, f16, i32, i64 and u32 (and bf16, which arrays don't \
+                 know), and f64, which becomes f32; convert it first, as array.astype(numpy.float32) does",
                 format.to_string_lossy(),
                 self.view.itemsize
             ),
@@ -105,17 +113,24 @@ impl<'py> Exported<'py> {
     pub fn is_plain(&self, meta: &Meta) -> bool {
         // SAFETY: an exported view.
         let contiguous = unsafe { ffi::PyBuffer_IsContiguous(&*self.view, b'C' as _) } != 0;
-        contiguous && self.start().as_ptr().addr().is_multiple_of(meta.dtype.size())
+        contiguous && !self.is_double() && self.start().as_ptr().addr().is_multiple_of(meta.dtype.size())
     }
 
-    /// Copies all elements, row-major, to as many bytes as its description says.
+    /// Copies all elements, row-major, to as many bytes as its description says; float64 is narrowed.
     ///
     /// # Safety
     /// `to` has room for `meta.bytes()`.
     pub unsafe fn gather(&self, to: NonNull<u8>, meta: &Meta) {
         let strides: SmallVec<[isize; 8]> = self.dimensions(self.view.strides).collect();
+        let (from, to, dims) = (self.start().as_ptr(), to.as_ptr(), meta.shape.dims());
         // SAFETY: the elements are where the exporter says, and the caller has room for them.
-        unsafe { gather(self.start().as_ptr(), to.as_ptr(), meta.shape.dims(), &strides, meta.dtype.size()) };
+        unsafe {
+            if self.is_double() {
+                gather_with(from, to, dims, &strides, meta.dtype.size(), &narrow);
+            } else {
+                gather(from, to, dims, &strides, meta.dtype.size());
+            }
+        }
     }
 }
 
@@ -124,20 +139,46 @@ impl<'py> Exported<'py> {
 /// # Safety
 /// Every element is readable, and `to` has room for them.
 pub unsafe fn gather(from: *const u8, to: *mut u8, dims: &[usize], strides: &[isize], size: usize) {
-    // SAFETY: of the elements that the caller vouches for, those of one entry at a time.
+    // SAFETY: as the caller says.
     unsafe {
-        match (dims, strides) {
-            ([rows, dims @ ..], [stride, strides @ ..]) => {
-                let step = dims.iter().product::<usize>() * size;
-                if step > 0 {
-                    for row in 0..*rows {
-                        gather(from.offset(row as isize * stride), to.add(row * step), dims, strides, size);
+        let copy = |from: *const u8, to: *mut u8| to.copy_from_nonoverlapping(from, size);
+        gather_with(from, to, dims, strides, size, &copy);
+    }
+}
+
+/// The same with elements that `element` puts to their places, of `size` bytes there.
+///
+/// # Safety
+/// As of [`gather`].
+pub unsafe fn gather_with(
+    from: *const u8,
+    to: *mut u8,
+    dims: &[usize],
+    strides: &[isize],
+    size: usize,
+    element: &impl Fn(*const u8, *mut u8),
+) {
+    match (dims, strides) {
+        ([rows, dims @ ..], [stride, strides @ ..]) => {
+            let step = dims.iter().product::<usize>() * size;
+            if step > 0 {
+                for row in 0..*rows {
+                    // SAFETY: of the elements that the caller vouches for, those of one entry.
+                    unsafe {
+                        let (from, to) = (from.offset(row as isize * stride), to.add(row * step));
+                        gather_with(from, to, dims, strides, size, element);
                     }
                 }
             }
-            _ => to.copy_from_nonoverlapping(from, size),
         }
+        _ => element(from, to),
     }
+}
+
+/// A float64 as the f32 nearest to it.
+pub fn narrow(from: *const u8, to: *mut u8) {
+    // SAFETY: called by `gather_with` for an element that its caller vouches for, and room for an f32.
+    unsafe { to.cast::<f32>().write_unaligned(from.cast::<f64>().read_unaligned() as f32) };
 }
 
 /// The format of a dtype; none of bf16, which the buffer protocol has no letter for.
@@ -152,16 +193,24 @@ pub fn format_of(dtype: DType) -> Option<&'static CStr> {
     }
 }
 
+/// The letter of a format in native order.
+fn letter(format: &CStr) -> Option<u8> {
+    let little = cfg!(target_endian = "little");
+    match *format.to_bytes() {
+        [letter] | [b'@' | b'=', letter] => Some(letter),
+        [b'<', letter] if little => Some(letter),
+        [b'>' | b'!', letter] if !little => Some(letter),
+        _ => None,
+    }
+}
+
+fn is_double(format: &CStr) -> bool {
+    letter(format) == Some(b'd')
+}
+
 /// The dtype of a format: a letter whose size is the machine's own, in native order.
 fn dtype_of(format: &CStr, size: usize) -> Option<DType> {
-    let little = cfg!(target_endian = "little");
-    let letter = match *format.to_bytes() {
-        [letter] | [b'@' | b'=', letter] => letter,
-        [b'<', letter] if little => letter,
-        [b'>' | b'!', letter] if !little => letter,
-        _ => return None,
-    };
-    match (letter, size) {
+    match (letter(format)?, size) {
         (b'f', 4) => Some(DType::F32),
         (b'e', 2) => Some(DType::F16),
         (b'i' | b'l' | b'q', 4) => Some(DType::I32),

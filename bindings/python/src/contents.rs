@@ -1,10 +1,10 @@
 //! A tensor's elements as Python's numbers and as text; dtypes and shapes from Python's values.
 
-use crate::context::default_context;
+use crate::current::default_context;
 use crate::errors::{Result, fail};
 use crate::tensor::PyTensor;
 use crate::values::reserved;
-use adead::{Attrs, DType, Op, Tensor};
+use adead::{Attrs, DType, Op, Shape, Tensor};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -27,7 +27,7 @@ impl PyTensor {
     /// f16 and bf16 as f32, exactly.
     fn wide(&self, py: Python<'_>) -> Result<Tensor> {
         let attrs = Attrs { dtype: Some(DType::F32), ..Attrs::DEFAULT };
-        Ok(default_context(py)?.inner.run(Op::Cast, &attrs, &[Some(&self.0)])?)
+        Ok(default_context(py)?.get().inner.run(Op::Cast, &attrs, &[Some(&self.0)])?)
     }
 
     /// The elements as numbers.
@@ -52,11 +52,6 @@ impl PyTensor {
     }
 }
 
-/// Parses a dtype's name.
-pub fn dtype_named(name: Option<&str>) -> Result<Option<DType>> {
-    Ok(name.map(str::parse).transpose()?)
-}
-
 /// Dimensions from an int or a sequence of ints; negative ones are nobody's.
 pub fn dimensions(shape: &Bound<'_, PyAny>) -> Result<Vec<usize>> {
     let length = |value: &Bound<'_, PyAny>| -> Result<usize> {
@@ -70,6 +65,15 @@ pub fn dimensions(shape: &Bound<'_, PyAny>) -> Result<Vec<usize>> {
         Ok(all) => all.map(|value| length(&value?)).collect(),
         Err(_) => Ok(vec![length(shape)?]),
     }
+}
+
+/// Dimensions of so many elements, of which one may be -1.
+pub fn inferred(shape: &Bound<'_, PyAny>, elements: usize) -> Result<Vec<usize>> {
+    let given: Vec<i64> = match shape.try_iter() {
+        Ok(all) => all.map(|value| value?.extract::<i64>()).collect::<PyResult<_>>()?,
+        Err(_) => vec![shape.extract()?],
+    };
+    Ok(Shape::inferred(&given, elements)?.dims().to_vec())
 }
 
 /// Lists within lists, as the shape says.
@@ -88,10 +92,60 @@ pub fn nested<'py>(py: Python<'py>, values: &[Bound<'py, PyAny>], dims: &[usize]
     Ok(PyList::new(py, lists)?.into_any())
 }
 
-/// The same as text.
-pub fn nested_text(values: &[String], dims: &[usize]) -> String {
-    let Some((&rows, rest)) = dims.split_first() else { return values.join("") };
-    let step: usize = rest.iter().product();
-    let rows: Vec<_> = (0..rows).map(|row| nested_text(&values[row * step..][..step], rest)).collect();
-    format!("[{}]", rows.join(", "))
+/// Entries of an axis that are shown when there are more than may be: so many from each end.
+const EDGE: usize = 3;
+/// Elements up to which all are shown.
+const SHOWN: usize = 1000;
+
+/// A tensor as text: `Tensor(f32[3, 3], [[1.0, …` with the rows below each other.
+pub fn rows_text(py: Python<'_>, tensor: &PyTensor) -> Result<String> {
+    let (dims, n) = (tensor.0.dims(), tensor.0.len());
+    let mut text = format!("Tensor({}{}, ", tensor.0.dtype(), tensor.0.shape());
+    if n == 0 {
+        text.push_str("[])");
+        return Ok(text);
+    }
+    // Rows begin below each other where there are several.
+    let indent = if dims.len() > 1 { text.chars().count() } else { 0 };
+    rows(py, &mut text, &tensor.0, n > SHOWN, indent)?;
+    text.push(')');
+    Ok(text)
+}
+
+fn rows(py: Python<'_>, text: &mut String, part: &Tensor, is_cut: bool, indent: usize) -> Result<()> {
+    let Some(&count) = part.dims().first() else {
+        text.push_str(&PyTensor(part.clone()).texts(py)?.join(""));
+        return Ok(());
+    };
+    let cut = is_cut && count > 2 * EDGE;
+    let separator = match part.dims().len() {
+        1 => ", ".into(),
+        rank => format!(",{}{}", "\n".repeat(rank - 1), " ".repeat(indent + 1)),
+    };
+    text.push('[');
+    let ranges = if cut { [0..EDGE, count - EDGE..count] } else { [0..count, count..count] };
+    for (i, range) in ranges.into_iter().enumerate() {
+        if cut && i == 1 {
+            text.push_str(&separator);
+            text.push('…');
+        }
+        // Elements of a line are brought together.
+        if part.dims().len() == 1 {
+            let some = PyTensor(part.rows(range.start, range.len())?).texts(py)?;
+            if cut && i == 1 {
+                text.push_str(&separator);
+            }
+            text.push_str(&some.join(&separator));
+            continue;
+        }
+        for row in range.clone() {
+            if row > range.start || i == 1 {
+                text.push_str(&separator);
+            }
+            let row = part.rows(row, 1)?.reshape(&part.dims()[1..])?;
+            rows(py, text, &row, is_cut, indent + 1)?;
+        }
+    }
+    text.push(']');
+    Ok(())
 }

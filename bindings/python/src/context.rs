@@ -2,10 +2,11 @@
 
 use crate::attributes;
 use crate::buffers::Exported;
-use crate::contents::dtype_named;
+use crate::current;
 use crate::device::{self, PyDevice};
 use crate::dispatch::PyExplanation;
 use crate::dlpack;
+use crate::dtypes::Named;
 use crate::errors::{Result, detached, guard, wrong_type};
 use crate::gpu::{PyBuffer, PyKernel, buffers_of, groups_of, options};
 use crate::operations::{self, keywords, sequence};
@@ -22,7 +23,6 @@ use adead::{Attrs, Context, ContextOptions, Gpu, Meta, Op, Shape, TensorCacheUse
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 use std::path::PathBuf;
-use std::sync::OnceLock;
 
 /// Opened devices; every operation is a method of it. Threads may share one.
 ///
@@ -35,31 +35,6 @@ pub struct PyContext {
     pub inner: Context,
     /// Whether the processor is its only device.
     pub alone: bool,
-}
-
-/// The context of functions that are given none, opened when first needed. Reading it takes no lock.
-static DEFAULT: OnceLock<PyContext> = OnceLock::new();
-
-/// The default context, of the device that the environment and adead.toml name.
-#[inline]
-pub fn default_context(py: Python<'_>) -> Result<&'static PyContext> {
-    match DEFAULT.get() {
-        Some(ctx) => Ok(ctx),
-        None => open_default(py),
-    }
-}
-
-#[cold]
-fn open_default(py: Python<'_>) -> Result<&'static PyContext> {
-    // Not while holding the cell: another thread may be here, too, and the first to come back is the one.
-    let ctx = PyContext::of(detached(py, Context::auto)?);
-    Ok(DEFAULT.get_or_init(|| ctx))
-}
-
-/// The context that the module's functions and tensors' methods run on, opened when first needed.
-#[pyfunction(name = "default_context")]
-pub fn the_default(py: Python<'_>) -> Result<PyContext> {
-    Ok(default_context(py)?.clone())
 }
 
 /// Where a kernel's module comes from.
@@ -93,6 +68,11 @@ impl PyContext {
     /// A context for Python.
     pub fn of(inner: Context) -> PyContext {
         PyContext { alone: inner.devices().len() == 1, inner }
+    }
+
+    /// The id of the device that its buffers and streams are on.
+    fn working(&self) -> &str {
+        self.inner.working_device().map_or("cpu", |info| &info.id)
     }
 
     fn load(
@@ -259,26 +239,29 @@ impl PyContext {
         })
     }
 
-    /// A buffer on its GPU, in host memory where it has none: with a copy of an array or of numbers, or zeroed with
-    /// `size` bytes. What it was made of is remembered for `read`; of `size` bytes it is f32.
-    #[pyo3(signature = (data=None, *, size=None, dtype=None))]
+    /// A buffer on its GPU, in host memory where it has none: with a copy of an array or of numbers, or zeroed with `size`
+    /// elements of `dtype`, or zeroed with `nbytes` bytes. What it was made of is remembered for `read`. Numbers and zeros are f32
+    /// unless `dtype` says otherwise.
+    #[pyo3(signature = (data=None, *, size=None, nbytes=None, dtype=None))]
     fn buffer(
         &self,
         py: Python<'_>,
         data: Option<&Bound<'_, PyAny>>,
         size: Option<usize>,
-        dtype: Option<&str>,
+        nbytes: Option<usize>,
+        dtype: Option<Named>,
     ) -> Result<PyBuffer> {
-        let dtype = dtype_named(dtype)?;
-        match (data, size) {
-            (Some(data), None) => PyBuffer::of_data(py, self, data, dtype),
-            (None, Some(size)) => {
-                let dtype = dtype.unwrap_or_default();
-                let meta = Meta::new(dtype, Shape::new(&[size / dtype.size()])?);
-                let buffer = detached(py, || self.inner.buffer_zeroed(size))?;
-                Ok(PyBuffer::new(buffer, self, meta))
-            }
-            _ => Err(wrong_type("buffer() takes data or size".into())),
+        let dtype = dtype.map(|Named(dtype)| dtype);
+        let zeroed = |elements: usize, bytes: Option<usize>| {
+            let meta = Meta::new(dtype.unwrap_or_default(), Shape::new(&[elements])?);
+            let buffer = detached(py, || self.inner.buffer_zeroed(bytes.unwrap_or(meta.bytes())))?;
+            Ok(PyBuffer::new(buffer, self, meta))
+        };
+        match (data, size, nbytes) {
+            (Some(data), None, None) => PyBuffer::of_data(py, self, data, dtype),
+            (None, Some(size), None) => zeroed(size, None),
+            (None, None, Some(nbytes)) => zeroed(nbytes / dtype.unwrap_or_default().size(), Some(nbytes)),
+            _ => Err(wrong_type("buffer() takes one of data, size (elements) and nbytes (bytes)".into())),
         }
     }
 
@@ -379,12 +362,12 @@ impl PyContext {
 
     /// The point after everything that the context enqueued.
     fn event(&self, py: Python<'_>) -> Result<PyEvent> {
-        Ok(PyEvent(detached(py, || self.inner.event())?))
+        Ok(PyEvent::new(detached(py, || self.inner.event())?, self.working()))
     }
 
     /// The same for the host to wait for.
     fn fence(&self, py: Python<'_>) -> Result<PyEvent> {
-        Ok(PyEvent(detached(py, || self.inner.fence())?))
+        Ok(PyEvent::new(detached(py, || self.inner.fence())?, self.working()))
     }
 
     /// A stream of its own. On an NVIDIA GPU through CUDA the work of one with high priority begins before that of other streams where
@@ -395,15 +378,19 @@ impl PyContext {
         Ok(PyStream::new(detached(py, || self.inner.stream_with(priority))?))
     }
 
-    fn __enter__(slf: Bound<'_, PyContext>) -> Bound<'_, PyContext> {
-        slf
+    /// Makes it the default context inside the block, for this thread and this task of asyncio.
+    fn __enter__(slf: Bound<'_, PyContext>) -> Result<Bound<'_, PyContext>> {
+        current::enter(&slf)?;
+        Ok(slf)
     }
 
-    /// Waits for what was enqueued, and gives back what is kept for the next work.
+    /// Waits for what was enqueued, and gives back what is kept for the next work. The default context is the one from before.
     #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> Result<()> {
-        self.wait(py)?;
-        self.trim(py)
+    fn __exit__(slf: Bound<'_, PyContext>, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> Result<()> {
+        current::leave(&slf)?;
+        let ctx = slf.get();
+        ctx.wait(py)?;
+        ctx.trim(py)
     }
 
     fn __repr__(&self) -> String {

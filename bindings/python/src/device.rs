@@ -221,7 +221,13 @@ impl PyHardware {
         self.0.gpus.iter().cloned().map(PyGpuInfo).collect()
     }
 
-    /// The mode that suits the machine.
+    /// The mode that suits the machine, "cpu", "gpu" or "hybrid": a name that `Context` takes.
+    #[getter]
+    fn recommended_mode(&self) -> &'static str {
+        self.recommended()
+    }
+
+    /// The same.
     #[getter]
     fn recommended(&self) -> &'static str {
         self.0.recommended.name()

@@ -1,10 +1,10 @@
 //! Errors: one Python exception for each status, made from core's table.
 
 use adead::{Error, Status};
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyMemoryError, PyOSError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyType};
+use pyo3::types::{PyDict, PyTuple, PyType};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -83,7 +83,13 @@ fn classes(py: Python<'_>) -> PyResult<&Vec<Py<PyType>>> {
                 Some(base) => base.bind(py).clone(),
                 None => py.get_type::<PyException>(),
             };
-            let class = py.get_type::<PyType>().call1((class_name(status), (base,), namespace))?;
+            // What Python's own programs catch, too.
+            let bases = match status {
+                Status::Io => PyTuple::new(py, [base, py.get_type::<PyOSError>()])?,
+                Status::OutOfMemory => PyTuple::new(py, [base, py.get_type::<PyMemoryError>()])?,
+                _ => PyTuple::new(py, [base])?,
+            };
+            let class = py.get_type::<PyType>().call1((class_name(status), bases, namespace))?;
             classes.push(class.cast_into::<PyType>()?.unbind());
         }
         Ok(classes)

@@ -1,8 +1,9 @@
 //! Buffers and kernels.
 
-use crate::contents::{dimensions, dtype_named};
+use crate::contents::inferred;
 use crate::context::PyContext;
 use crate::dlpack;
+use crate::dtypes::Named;
 use crate::errors::{Result, detached, fail, wrong_type};
 use crate::tensor::PyTensor;
 use crate::values::{Operand, is_number, tensor_of};
@@ -26,12 +27,20 @@ impl PyBuffer {
         PyBuffer { buffer, ctx: ctx.inner.clone(), meta }
     }
 
-    /// With a copy of anything that can be a tensor.
+    /// With a copy of anything that can be a tensor but a lone number, which may be meant as a size.
     pub fn of_data(py: Python<'_>, ctx: &PyContext, data: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<PyBuffer> {
-        let plain = dtype.is_none() && !is_number(data) && !data.is_instance_of::<PyList>();
-        let operand = match plain && !data.is_instance_of::<PyTuple>() {
-            true => Operand::new(data)?,
-            false => Operand::Own(tensor_of(&ctx.inner, data, dtype)?),
+        if is_number(data) {
+            let number = data.str()?;
+            return Err(wrong_type(format!(
+                "buffer({number}): a lone number is not data: buffer(size={number}) has so many zeroed elements, \
+                 buffer(nbytes={number}) so many zeroed bytes, and buffer([{number}]) holds the number"
+            )));
+        }
+        let numbers = data.is_instance_of::<PyList>() || data.is_instance_of::<PyTuple>();
+        let operand = match (numbers, dtype) {
+            (false, None) => Operand::new(data)?,
+            // Kernels compute in f32: so are numbers unless the dtype is named.
+            _ => Operand::Own(tensor_of(&ctx.inner, data, dtype.or(numbers.then_some(DType::F32)))?),
         };
         let meta = match operand.view() {
             Some(view) if !matches!(operand, Operand::Packed(_)) => *view.meta(),
@@ -58,23 +67,23 @@ impl PyBuffer {
     }
 
     /// What is asked for, else what is remembered.
-    fn described(&self, dtype: Option<&str>, shape: Option<&Bound<'_, PyAny>>, offset: usize) -> Result<Meta> {
+    fn described(&self, dtype: Option<Named>, shape: Option<&Bound<'_, PyAny>>, offset: usize) -> Result<Meta> {
         if dtype.is_none() && shape.is_none() && offset == 0 {
             let (bytes, known) = (self.buffer.size(), self.meta.bytes());
             if bytes != known {
                 fail!(
                     InvalidArgument,
-                    "a buffer of {bytes} bytes is no array of {}s: give dtype and shape",
+                    "a buffer of {bytes} bytes is not a whole number of {} elements: give dtype and shape",
                     self.dtype()
                 );
             }
             return Ok(self.meta);
         }
-        let dtype = dtype_named(dtype)?.unwrap_or(self.meta.dtype);
-        let rest = self.buffer.size().saturating_sub(offset);
+        let dtype = dtype.map_or(self.meta.dtype, |Named(dtype)| dtype);
+        let rest = self.buffer.size().saturating_sub(offset) / dtype.size();
         let shape = match shape {
-            Some(shape) => Shape::new(&dimensions(shape)?)?,
-            None => Shape::new(&[rest / dtype.size()])?,
+            Some(shape) => Shape::new(&inferred(shape, rest)?)?,
+            None => Shape::new(&[rest])?,
         };
         Ok(Meta::new(dtype, shape))
     }
@@ -89,13 +98,13 @@ fn bytes<'a>(operand: &'a Operand<'_>) -> Result<&'a [u8]> {
 
 #[pymethods]
 impl PyBuffer {
-    /// Bytes.
+    /// Elements of its dtype, as of tensors and arrays.
     #[getter]
     fn size(&self) -> usize {
-        self.buffer.size()
+        self.buffer.size() / self.meta.dtype.size()
     }
 
-    /// The same, as tensors and arrays call it.
+    /// Bytes.
     #[getter]
     fn nbytes(&self) -> usize {
         self.buffer.size()
@@ -135,7 +144,7 @@ impl PyBuffer {
     fn read(
         &self,
         py: Python<'_>,
-        dtype: Option<&str>,
+        dtype: Option<Named>,
         shape: Option<&Bound<'_, PyAny>>,
         offset: usize,
     ) -> Result<PyTensor> {
@@ -143,10 +152,10 @@ impl PyBuffer {
         Ok(PyTensor(detached(py, || self.buffer.to_tensor(offset, &meta))?))
     }
 
-    /// The same as bytes; `size` None is all from the offset on.
-    #[pyo3(signature = (offset=0, size=None))]
-    fn read_bytes<'py>(&self, py: Python<'py>, offset: usize, size: Option<usize>) -> Result<Bound<'py, PyBytes>> {
-        let size = size.unwrap_or(self.buffer.size().saturating_sub(offset));
+    /// The same as bytes; `nbytes` None is all from the byte offset on.
+    #[pyo3(signature = (offset=0, nbytes=None))]
+    fn read_bytes<'py>(&self, py: Python<'py>, offset: usize, nbytes: Option<usize>) -> Result<Bound<'py, PyBytes>> {
+        let size = nbytes.unwrap_or(self.buffer.size().saturating_sub(offset));
         if size > self.buffer.size() {
             // Refused by core, before there is room for so many.
             fail!(InvalidArgument, "{size} bytes don't fit in a buffer of {} bytes", self.buffer.size());
@@ -161,7 +170,7 @@ impl PyBuffer {
     #[pyo3(signature = (dtype=None, shape=None, offset=0))]
     fn view(
         slf: Bound<'_, PyBuffer>,
-        dtype: Option<&str>,
+        dtype: Option<Named>,
         shape: Option<&Bound<'_, PyAny>>,
         offset: usize,
     ) -> Result<PyBufferView> {

@@ -1,10 +1,11 @@
 //! Orders of elements in memory that suit GPUs.
 
+use crate::dtypes::Named;
 use crate::errors::{Result, detached_copy, fail, guard};
 use crate::tensor::PyTensor;
 use crate::values::Operand;
 use adead::layout::Layout;
-use adead::{DType, Tensor};
+use adead::{Meta, Tensor};
 use pyo3::prelude::*;
 
 /// How the elements of a row-major matrix are arranged; padding is zero. It never changes.
@@ -42,8 +43,8 @@ impl PyLayout {
 
     /// A matrix of a dtype whose rows begin at multiples of `alignment` bytes.
     #[staticmethod]
-    fn aligned(rows: usize, cols: usize, dtype: &str, alignment: usize) -> Result<PyLayout> {
-        let size = dtype.parse::<DType>()?.size();
+    fn aligned(rows: usize, cols: usize, dtype: Named, alignment: usize) -> Result<PyLayout> {
+        let size = dtype.0.size();
         guard(|| Ok(PyLayout(Layout::aligned(rows, cols, size, alignment)?)))
     }
 
@@ -92,42 +93,107 @@ impl PyLayout {
     }
 }
 
-/// Elements and their dtype.
-fn described(data: &Bound<'_, PyAny>) -> Result<(usize, DType)> {
-    let operand = Operand::new(data)?;
-    match operand.view() {
-        Some(view) => Ok((view.shape().elements(), view.dtype())),
+/// The elements' shape and dtype, of an array, a tensor or numbers.
+fn described(data: &Bound<'_, PyAny>) -> Result<Meta> {
+    match Operand::new(data)?.view() {
+        Some(view) => Ok(*view.meta()),
         None => fail!(InvalidArgument, "there are no values to arrange"),
     }
 }
 
-/// A matrix as tiles; `restore_matrix` is the way back.
+/// Rows and columns: those that are given, else a matrix's own.
+fn sides(data: &Bound<'_, PyAny>, rows: Option<usize>, cols: Option<usize>) -> Result<(usize, usize)> {
+    if let (Some(rows), Some(cols)) = (rows, cols) {
+        return Ok((rows, cols));
+    }
+    let meta = described(data)?;
+    match (rows, cols, meta.shape.dims()) {
+        (None, None, &[rows, cols]) => Ok((rows, cols)),
+        (None, None, dims) => fail!(
+            ShapeMismatch,
+            "optimize_matrix: the data's shape is {dims:?}; it must be [rows, columns], or give rows and cols"
+        ),
+        _ => fail!(InvalidArgument, "optimize_matrix: give rows and cols, or neither where the data is a matrix"),
+    }
+}
+
+/// A matrix as tiles, those at its edges filled up with zeros; rows and columns are the matrix's own unless they are given.
+/// `restore_matrix` is the way back.
 #[pyfunction]
-pub fn optimize_matrix(data: &Bound<'_, PyAny>, rows: usize, cols: usize, tile_size: usize) -> Result<PyTensor> {
+#[pyo3(signature = (data, rows=None, cols=None, tile_size=32))]
+pub fn optimize_matrix(
+    data: &Bound<'_, PyAny>,
+    rows: Option<usize>,
+    cols: Option<usize>,
+    tile_size: usize,
+) -> Result<PyTensor> {
+    let (rows, cols) = sides(data, rows, cols)?;
     PyLayout::tiled(rows, cols, tile_size)?.apply(data)
 }
 
-/// What `optimize_matrix` was given.
+/// What `optimize_matrix` was given, as one row.
 #[pyfunction]
+#[pyo3(signature = (data, rows, cols, tile_size=32))]
 pub fn restore_matrix(data: &Bound<'_, PyAny>, rows: usize, cols: usize, tile_size: usize) -> Result<PyTensor> {
     PyLayout::tiled(rows, cols, tile_size)?.undo(data)
 }
 
 /// Values filled up with zeros to a multiple of `alignment` bytes.
 #[pyfunction]
+#[pyo3(signature = (data, alignment=256))]
 pub fn align(data: &Bound<'_, PyAny>, alignment: usize) -> Result<PyTensor> {
-    let (elements, dtype) = described(data)?;
-    PyLayout::aligned(1, elements, dtype.name(), alignment)?.apply(data)
+    let meta = described(data)?;
+    let layout = guard(|| Ok(Layout::aligned(1, meta.shape.elements(), meta.dtype.size(), alignment)?))?;
+    PyLayout(layout).apply(data)
 }
 
 /// Values that lie `stride` apart brought side by side; `scatter` is the way back.
 #[pyfunction]
 pub fn coalesce(data: &Bound<'_, PyAny>, stride: usize) -> Result<PyTensor> {
-    PyLayout::coalesced(described(data)?.0, stride)?.apply(data)
+    PyLayout::coalesced(described(data)?.shape.elements(), stride)?.apply(data)
 }
 
 /// What `coalesce` was given.
 #[pyfunction]
 pub fn scatter(data: &Bound<'_, PyAny>, stride: usize) -> Result<PyTensor> {
-    PyLayout::coalesced(described(data)?.0, stride)?.undo(data)
+    PyLayout::coalesced(described(data)?.shape.elements(), stride)?.undo(data)
+}
+
+/// The same functions as methods: layouts that suit a GPU's way through memory.
+#[pyclass(frozen, module = "adead", name = "GPUOptimizer")]
+pub struct PyOptimizer;
+
+#[pymethods]
+impl PyOptimizer {
+    #[new]
+    fn new() -> PyOptimizer {
+        PyOptimizer
+    }
+
+    /// A matrix as tiles; see `adead.optimize_matrix`.
+    #[pyo3(signature = (data, rows=None, cols=None, tile_size=32))]
+    fn optimize_matrix(
+        &self,
+        data: &Bound<'_, PyAny>,
+        rows: Option<usize>,
+        cols: Option<usize>,
+        tile_size: usize,
+    ) -> Result<PyTensor> {
+        optimize_matrix(data, rows, cols, tile_size)
+    }
+
+    /// Values filled up with zeros to a multiple of `alignment` bytes.
+    #[pyo3(signature = (data, alignment=256))]
+    fn align(&self, data: &Bound<'_, PyAny>, alignment: usize) -> Result<PyTensor> {
+        align(data, alignment)
+    }
+
+    /// Values that lie `stride` apart brought side by side.
+    fn coalesce(&self, data: &Bound<'_, PyAny>, stride: usize) -> Result<PyTensor> {
+        coalesce(data, stride)
+    }
+
+    fn __repr__(&self) -> &'static str {
+        "GPUOptimizer()"
+    }
 }

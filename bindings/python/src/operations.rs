@@ -1,7 +1,8 @@
 //! What a call of an operation does, be it a function of the module or a method: `methods.rs` makes those.
 
 use crate::attributes;
-use crate::context::{PyContext, default_context};
+use crate::context::PyContext;
+use crate::current::default_context;
 use crate::errors::{Result, detached, guard, wrong_type};
 use crate::pipeline::PyPipeline;
 use crate::tensor::PyTensor;
@@ -145,10 +146,10 @@ pub unsafe fn call(
 ///
 /// # Safety
 /// `object` is of the class that `place` says.
-unsafe fn context_of<'a>(py: Python<'a>, place: Place, object: &'a *mut PyObject) -> Result<&'a PyContext> {
+unsafe fn context_of(py: Python<'_>, place: Place, object: *mut PyObject) -> Result<Bound<'_, PyContext>> {
     match place {
         // SAFETY: a method of the class; who calls it keeps the object.
-        Place::Context => Ok(unsafe { &*ptr::from_ref(of::<PyContext>(py, object)) }),
+        Place::Context => Ok(unsafe { Bound::from_borrowed_ptr(py, object).cast_into_unchecked() }),
         _ => default_context(py),
     }
 }
@@ -195,11 +196,11 @@ unsafe fn plain(
         }
     }
     // SAFETY: passed on.
-    let ctx = match unsafe { context_of(py, place, &object) } {
+    let ctx = match unsafe { context_of(py, place, object) } {
         Ok(ctx) => ctx,
         Err(fault) => return Some(Err(fault)),
     };
-    Some(run(py, ctx, op, &Attrs::DEFAULT, &views))
+    Some(run(py, ctx.get(), op, &Attrs::DEFAULT, &views))
 }
 
 /// Any call.
@@ -235,8 +236,8 @@ unsafe fn any(
     }
     let attrs = attributes(op, &given)?;
     // SAFETY: passed on.
-    let ctx = unsafe { context_of(py, place, &object) }?;
-    run_operands(py, ctx, op, &attrs, &operands)
+    let ctx = unsafe { context_of(py, place, object) }?;
+    run_operands(py, ctx.get(), op, &attrs, &operands)
 }
 
 /// A call of a pipeline's method, which returns the pipeline.

@@ -1,7 +1,8 @@
 //! Fused pipelines: operations that are recorded and run as a whole. Their methods are made in `methods.rs`.
 
-use crate::contents::{dimensions, dtype_named};
+use crate::contents::dimensions;
 use crate::device::PyDevice;
+use crate::dtypes::Named;
 use crate::errors::{Result, detached, fail, guard};
 use crate::operations::Objects;
 use crate::tensor::PyTensor;
@@ -147,9 +148,9 @@ impl PyPipeline {
     fn input<'py>(
         slf: Bound<'py, PyPipeline>,
         shape: &Bound<'py, PyAny>,
-        dtype: Option<&str>,
+        dtype: Option<Named>,
     ) -> Result<Bound<'py, PyPipeline>> {
-        let (dtype, dims) = (dtype_named(dtype)?.unwrap_or_default(), dimensions(shape)?);
+        let (dtype, dims) = (dtype.map(|Named(dtype)| dtype).unwrap_or_default(), dimensions(shape)?);
         slf.get().advance(|pipeline| pipeline.input(dtype, &dims))?;
         Ok(slf)
     }

@@ -1,7 +1,8 @@
 //! Programs of opcodes.
 
 use crate::buffers::Exported;
-use crate::context::{PyContext, default_context};
+use crate::context::PyContext;
+use crate::current::default_context;
 use crate::errors::{Result, detached, fail, guard};
 use crate::survey::PySurvey;
 use crate::tensor::PyTensor;
@@ -127,7 +128,11 @@ impl PyProgram {
     /// Prices it step by step without running it, and finds what would waste a GPU.
     #[pyo3(signature = (context=None))]
     fn survey(&self, py: Python<'_>, context: Option<&Bound<'_, PyContext>>) -> Result<PySurvey> {
-        let ctx = context.map_or_else(|| default_context(py), |context| Ok(context.get()))?;
+        let ctx = match context {
+            Some(ctx) => ctx.clone(),
+            None => default_context(py)?,
+        };
+        let ctx = ctx.get();
         let survey = detached(py, || self.0.survey(ctx.inner.dispatcher()))?;
         let devices = ctx.inner.dispatcher().profiles().iter().map(|profile| profile.id.clone()).collect();
         Ok(PySurvey { survey, devices })
@@ -143,7 +148,11 @@ impl PyProgram {
         memory_limit: Option<usize>,
         parallel: Option<bool>,
     ) -> Result<PyOutcome> {
-        let ctx = context.map_or_else(|| default_context(py), |context| Ok(context.get()))?;
+        let ctx = match context {
+            Some(ctx) => ctx.clone(),
+            None => default_context(py)?,
+        };
+        let ctx = ctx.get();
         let mut options = RunOptions::default();
         options.memory_limit = limit(memory_limit);
         options.parallel = parallel.unwrap_or(options.parallel);

@@ -1,9 +1,9 @@
 //! Tensors that share others' memory, and their own with a pickler.
 
 use crate::buffers::Exported;
-use crate::contents::dtype_named;
-use crate::context::default_context;
+use crate::current::default_context;
 use crate::dlpack;
+use crate::dtypes::Named;
 use crate::errors::{Result, fail};
 use crate::tensor::{PyTensor, on_host};
 use crate::values::tensor_of;
@@ -38,10 +38,10 @@ impl Bytes {
 pub fn asarray(
     py: Python<'_>,
     data: &Bound<'_, PyAny>,
-    dtype: Option<&str>,
+    dtype: Option<Named>,
     copy: Option<bool>,
 ) -> Result<Py<PyTensor>> {
-    let dtype = dtype_named(dtype)?;
+    let dtype = dtype.map(|Named(dtype)| dtype);
     let never = |what: &str| -> Result<()> {
         match copy {
             Some(false) => fail!(InvalidArgument, "copy is False, and {what}"),
@@ -57,8 +57,8 @@ pub fn asarray(
             tensor
         }
         _ => {
-            never("that needs a copy: another dtype, a layout with gaps, or numbers of Python's")?;
-            tensor_of(&default_context(py)?.inner, data, dtype)?
+            never("that needs a copy: another dtype, float64, a layout with gaps, or numbers of Python's")?;
+            tensor_of(&default_context(py)?.get().inner, data, dtype)?
         }
     };
     Ok(Py::new(py, PyTensor(tensor))?)

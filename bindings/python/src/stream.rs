@@ -2,6 +2,7 @@
 
 use crate::buffers::Exported;
 use crate::contents::dimensions;
+use crate::dtypes::Named;
 use crate::errors::{Result, detached, fail, wrong_type};
 use crate::gpu::{PyBuffer, PyBufferView, PyKernel, buffers_of, groups_of};
 use crate::operations::keywords;
@@ -18,17 +19,21 @@ use std::time::Duration;
 /// A queue of work on a context's device. What it is given runs in order; streams run beside each other. Calls of several
 /// threads take turns.
 #[pyclass(frozen, module = "adead", name = "Stream")]
-pub struct PyStream(Mutex<Stream>);
+pub struct PyStream {
+    stream: Mutex<Stream>,
+    /// The id of its device.
+    device: String,
+}
 
 impl PyStream {
     /// A stream for Python.
     pub fn new(stream: Stream) -> PyStream {
-        PyStream(Mutex::new(stream))
+        PyStream { device: stream.device().id.clone(), stream: Mutex::new(stream) }
     }
 
     /// Something with the stream. The lock is taken without the GIL: whoever has it may want the GIL before it is back.
     fn with<T>(&self, py: Python<'_>, work: impl FnOnce(&mut Stream) -> adead::Result<T>) -> Result<T> {
-        detached(py, || work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner)))
+        detached(py, || work(&mut self.stream.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 
@@ -82,43 +87,43 @@ impl PyStream {
         self.with(py, |stream| stream.upload(buffer, offset, bytes))
     }
 
-    /// Enqueues a copy of part of a buffer to the host.
-    #[pyo3(signature = (buffer, offset=0, size=None))]
+    /// Enqueues a copy of part of a buffer to the host; `nbytes` None is all from the byte offset on.
+    #[pyo3(signature = (buffer, offset=0, nbytes=None))]
     fn download(
         &self,
         py: Python<'_>,
         buffer: &Bound<'_, PyBuffer>,
         offset: usize,
-        size: Option<usize>,
+        nbytes: Option<usize>,
     ) -> Result<PyDownload> {
         let buffer = buffer.get().core();
-        let size = rest(buffer, offset, size);
+        let size = rest(buffer, offset, nbytes);
         let download = self.with(py, |stream| stream.download(buffer, offset, size))?;
         let ordinary = buffer.device().kind == adead::device::DeviceKind::Cpu;
         Ok(PyDownload { download: Mutex::new(Some(download)), ordinary })
     }
 
-    /// Enqueues a copy of so many bytes between buffers; `size` None is all of `source` from its offset on.
-    #[pyo3(signature = (source, target, size=None, *, source_offset=0, target_offset=0))]
+    /// Enqueues a copy of so many bytes between buffers; `nbytes` None is all of `source` from its offset on.
+    #[pyo3(signature = (source, target, nbytes=None, *, source_offset=0, target_offset=0))]
     fn copy(
         &self,
         py: Python<'_>,
         source: &Bound<'_, PyBuffer>,
         target: &Bound<'_, PyBuffer>,
-        size: Option<usize>,
+        nbytes: Option<usize>,
         source_offset: usize,
         target_offset: usize,
     ) -> Result<()> {
         let (source, target) = (source.get().core(), target.get().core());
-        let size = rest(source, source_offset, size);
+        let size = rest(source, source_offset, nbytes);
         self.with(py, |stream| stream.copy((source, source_offset), (target, target_offset), size))
     }
 
-    /// Enqueues the zeroing of part of a buffer.
-    #[pyo3(signature = (buffer, offset=0, size=None))]
-    fn clear(&self, py: Python<'_>, buffer: &Bound<'_, PyBuffer>, offset: usize, size: Option<usize>) -> Result<()> {
+    /// Enqueues the zeroing of part of a buffer; `nbytes` None is all from the byte offset on.
+    #[pyo3(signature = (buffer, offset=0, nbytes=None))]
+    fn clear(&self, py: Python<'_>, buffer: &Bound<'_, PyBuffer>, offset: usize, nbytes: Option<usize>) -> Result<()> {
         let buffer = buffer.get().core();
-        let size = rest(buffer, offset, size);
+        let size = rest(buffer, offset, nbytes);
         self.with(py, |stream| stream.clear(buffer, offset, size))
     }
 
@@ -165,12 +170,12 @@ impl PyStream {
 
     /// The point after everything enqueued.
     fn event(&self, py: Python<'_>) -> Result<PyEvent> {
-        Ok(PyEvent(self.with(py, Stream::event)?))
+        Ok(PyEvent::new(self.with(py, Stream::event)?, &self.device))
     }
 
     /// Everything enqueued from now on waits for an event of this device.
     fn wait_for(&self, py: Python<'_>, event: &Bound<'_, PyEvent>) -> Result<()> {
-        let event = &event.get().0;
+        let event = &event.get().event;
         self.with(py, |stream| stream.wait_for(event))
     }
 
@@ -213,6 +218,16 @@ impl PyStream {
         self.with(py, Stream::query)
     }
 
+    /// The id of the device that it is on.
+    #[getter]
+    fn device(&self) -> &str {
+        &self.device
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Stream({})", self.device)
+    }
+
     fn __enter__(slf: Bound<'_, PyStream>) -> Bound<'_, PyStream> {
         slf
     }
@@ -226,13 +241,33 @@ impl PyStream {
 
 /// A point in a stream, to ask, to wait for, and for streams to wait for.
 #[pyclass(frozen, module = "adead", name = "Event")]
-pub struct PyEvent(pub Event);
+pub struct PyEvent {
+    event: Event,
+    /// The id of its device.
+    device: String,
+}
+
+impl PyEvent {
+    /// An event for Python, of a device by its id.
+    pub fn new(event: Event, device: &str) -> PyEvent {
+        PyEvent { event, device: device.into() }
+    }
+}
 
 #[pymethods]
 impl PyEvent {
     /// Whether the stream has come there.
     fn query(&self, py: Python<'_>) -> Result<bool> {
-        detached(py, || self.0.is_done())
+        detached(py, || self.event.is_done())
+    }
+
+    fn __repr__(&self) -> String {
+        let state = match self.event.is_done() {
+            Ok(true) => "reached",
+            Ok(false) => "pending",
+            Err(_) => "failed",
+        };
+        format!("Event({}, {state})", self.device)
     }
 
     /// Waits until it has; `NotReadyError` if so many seconds did not suffice.
@@ -243,8 +278,8 @@ impl PyEvent {
             Err(error) => fail!(InvalidArgument, "seconds: {error}"),
         };
         detached(py, || match most {
-            Some(most) => self.0.wait_for(most),
-            None => self.0.wait(),
+            Some(most) => self.event.wait_for(most),
+            None => self.event.wait(),
         })
     }
 }
@@ -296,8 +331,8 @@ impl PyDownload {
     }
 
     /// Waits for them and gives them as a tensor, once. `ShapeMismatchError` if it takes more or fewer bytes: then they stay.
-    fn read_tensor(&self, py: Python<'_>, dtype: &str, shape: &Bound<'_, PyAny>) -> Result<PyTensor> {
-        let meta = Meta::new(dtype.parse()?, Shape::new(&dimensions(shape)?)?);
+    fn read_tensor(&self, py: Python<'_>, dtype: Named, shape: &Bound<'_, PyAny>) -> Result<PyTensor> {
+        let meta = Meta::new(dtype.0, Shape::new(&dimensions(shape)?)?);
         let download = self.taken()?;
         if download.size() != meta.bytes() {
             let size = download.size();

@@ -1,15 +1,18 @@
 //! Tensors.
 
 use crate::buffers::{self, Exported};
-use crate::contents::{dimensions, dtype_named, nested, nested_text};
-use crate::context::{PyContext, default_context};
+use crate::contents::{dimensions, inferred, nested, rows_text};
+use crate::context::PyContext;
+use crate::current::default_context;
 use crate::dlpack;
+use crate::dtypes::Named;
 use crate::errors::{Result, detached, fail, wrong_type};
 use crate::operations;
 use crate::sharing::Bytes;
 use crate::values::{Operand, is_number, scalar, tensor_of};
 use adead::{Attrs, DType, Meta, Op, Tensor};
 use pyo3::IntoPyObjectExt;
+use pyo3::basic::CompareOp;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PySlice, PyTuple, PyType};
@@ -55,16 +58,23 @@ impl PyTensor {
     /// `self ∘ other` or `other ∘ self`; None where the other is nothing that has an operator with tensors.
     fn operator(&self, py: Python<'_>, op: Op, other: &Bound<'_, PyAny>, turned: bool) -> Result<Option<PyTensor>> {
         let ctx = default_context(py)?;
+        let ctx = ctx.get();
+        let mut wide = None;
         let other = if let Ok(tensor) = other.cast::<PyTensor>() {
             Operand::Tensor(tensor.clone())
         } else if is_number(other) && op != Op::Matmul {
+            // Arithmetic is f32's: of integers and a number, too.
+            if !self.0.dtype().is_float() {
+                let attrs = Attrs { dtype: Some(DType::F32), ..Attrs::DEFAULT };
+                wide = Some(operations::run(py, ctx, Op::Cast, &attrs, &[Some(self.0.view())])?);
+            }
             Operand::Own(scalar(&ctx.inner, other, self.0.dtype())?)
         } else if Exported::is_there(other) {
             Operand::new(other)?
         } else {
             return Ok(None);
         };
-        let (own, other) = (Some(self.0.view()), other.view());
+        let (own, other) = (Some(wide.as_ref().unwrap_or(&self.0).view()), other.view());
         let views = if turned { [other, own] } else { [own, other] };
         Ok(Some(PyTensor(operations::run(py, ctx, op, &Attrs::DEFAULT, &views)?)))
     }
@@ -112,12 +122,13 @@ impl PyTensor {
     fn new(
         py: Python<'_>,
         data: &Bound<'_, PyAny>,
-        dtype: Option<&str>,
+        dtype: Option<Named>,
         shape: Option<&Bound<'_, PyAny>>,
     ) -> Result<PyTensor> {
-        let tensor = tensor_of(&default_context(py)?.inner, data, dtype_named(dtype)?)?;
+        let dtype = dtype.map(|Named(dtype)| dtype);
+        let tensor = tensor_of(&default_context(py)?.get().inner, data, dtype)?;
         Ok(PyTensor(match shape {
-            Some(shape) => tensor.reshape(&dimensions(shape)?)?,
+            Some(shape) => tensor.reshape(&inferred(shape, tensor.len())?)?,
             None => tensor,
         }))
     }
@@ -125,16 +136,17 @@ impl PyTensor {
     /// A tensor of elements given as bytes, row-major, in the machine's order: what `tobytes` gave. The way to make bf16
     /// tensors from their bits.
     #[staticmethod]
-    fn frombytes(data: &Bound<'_, PyAny>, dtype: &str, shape: &Bound<'_, PyAny>) -> Result<PyTensor> {
+    fn frombytes(data: &Bound<'_, PyAny>, dtype: Named, shape: &Bound<'_, PyAny>) -> Result<PyTensor> {
         let bytes = Exported::bytes_of(data)?;
-        Ok(PyTensor(Tensor::from_bytes(bytes.bytes(), dtype.parse()?, &dimensions(shape)?)?))
+        Ok(PyTensor(Tensor::from_bytes(bytes.bytes(), dtype.0, &dimensions(shape)?)?))
     }
 
     /// A tensor of zeros.
     #[staticmethod]
     #[pyo3(signature = (shape, dtype=None))]
-    fn zeros(shape: &Bound<'_, PyAny>, dtype: Option<&str>) -> Result<PyTensor> {
-        Ok(PyTensor(Tensor::zeros(dtype_named(dtype)?.unwrap_or_default(), &dimensions(shape)?)?))
+    fn zeros(shape: &Bound<'_, PyAny>, dtype: Option<Named>) -> Result<PyTensor> {
+        let dtype = dtype.map(|Named(dtype)| dtype).unwrap_or_default();
+        Ok(PyTensor(Tensor::zeros(dtype, &dimensions(shape)?)?))
     }
 
     /// The dimensions.
@@ -171,15 +183,15 @@ impl PyTensor {
     #[getter(T)]
     fn turned(&self, py: Python<'_>) -> Result<PyTensor> {
         let views = [Some(self.0.view())];
-        Ok(PyTensor(operations::run(py, default_context(py)?, Op::Transpose, &Attrs::DEFAULT, &views)?))
+        Ok(PyTensor(operations::run(py, default_context(py)?.get(), Op::Transpose, &Attrs::DEFAULT, &views)?))
     }
 
-    /// The same values in another shape of as many elements, without a copy.
+    /// The same values in another shape of as many elements, without a copy; one dimension may be -1, which is the rest.
     #[pyo3(signature = (*shape))]
     fn reshape(&self, shape: &Bound<'_, PyTuple>) -> Result<PyTensor> {
         let dims = match shape.len() {
-            1 => dimensions(&shape.get_item(0)?)?,
-            _ => dimensions(shape)?,
+            1 => inferred(&shape.get_item(0)?, self.0.len())?,
+            _ => inferred(shape, self.0.len())?,
         };
         Ok(PyTensor(self.0.reshape(&dims)?))
     }
@@ -187,9 +199,13 @@ impl PyTensor {
     /// A copy of the values on a device of the default context, or of `ctx`, by its name; returns when they may be on their way.
     /// Clones and reshapes share it, operations find it, and leave their results where they compute. "cpu" is `to_cpu()`.
     #[pyo3(signature = (device, *, ctx=None))]
-    fn to(&self, py: Python<'_>, device: &str, ctx: Option<&PyContext>) -> Result<PyTensor> {
-        let ctx = ctx.map_or_else(|| default_context(py), Ok)?;
-        Ok(PyTensor(detached(py, || ctx.inner.to(&self.0, device))?))
+    fn to(&self, py: Python<'_>, device: &str, ctx: Option<&Bound<'_, PyContext>>) -> Result<PyTensor> {
+        let ctx = match ctx {
+            Some(ctx) => ctx.clone(),
+            None => default_context(py)?,
+        };
+        let ctx = &ctx.get().inner;
+        Ok(PyTensor(detached(py, || ctx.to(&self.0, device))?))
     }
 
     /// Starts to bring the values to host memory, where they are on devices only; reading them waits.
@@ -220,6 +236,13 @@ impl PyTensor {
 
     /// The only element, as a number. `shape_mismatch` if there are more or none.
     fn item<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        if self.0.len() != 1 {
+            let (shape, n) = (self.0.shape(), self.0.len());
+            fail!(
+                ShapeMismatch,
+                "a tensor of shape {shape} has {n} elements and not one: take x[i] first, or use tolist()"
+            );
+        }
         let only = self.0.reshape(&[])?;
         nested(py, &PyTensor(only).numbers(py)?, &[])
     }
@@ -321,16 +344,26 @@ impl PyTensor {
         slf
     }
 
+    /// Dtype, shape and values: rows in lines of their own, and of many the first and the last.
     fn __repr__(&self, py: Python<'_>) -> Result<String> {
-        const SHOWN: usize = 6;
-        let (dims, n) = (self.0.dims(), self.0.len());
-        let some = PyTensor(self.0.reshape(&[n])?.rows(0, n.min(SHOWN))?).texts(py)?;
-        let values = match n {
-            0 => "[]".into(),
-            1..=SHOWN => nested_text(&some, dims),
-            _ => format!("[{}, …]", some.join(", ")),
-        };
-        Ok(format!("Tensor({}{}, {values})", self.0.dtype(), self.0.shape()))
+        rows_text(py, self)
+    }
+
+    /// Tensors have no comparisons yet, and identity would be taken for one.
+    fn __richcmp__(&self, py: Python<'_>, other: &Bound<'_, PyAny>, compare: CompareOp) -> Result<Py<PyAny>> {
+        // Which no tensor is.
+        if other.is_none() && matches!(compare, CompareOp::Eq | CompareOp::Ne) {
+            return Ok(py.NotImplemented());
+        }
+        fail!(
+            Unsupported,
+            "tensors can't be compared yet: numpy.array_equal(a, b) or a.tolist() == b.tolist() compares values, `a is b` identity"
+        )
+    }
+
+    /// By identity, so that tensors may be keys.
+    fn __hash__(slf: &Bound<'_, PyTensor>) -> isize {
+        (slf.as_ptr().addr() >> 4) as isize
     }
 
     fn __len__(&self) -> Result<usize> {
@@ -373,12 +406,12 @@ impl PyTensor {
 
     fn __neg__(&self, py: Python<'_>) -> Result<PyTensor> {
         let views = [Some(self.0.view())];
-        Ok(PyTensor(operations::run(py, default_context(py)?, Op::Neg, &Attrs::DEFAULT, &views)?))
+        Ok(PyTensor(operations::run(py, default_context(py)?.get(), Op::Neg, &Attrs::DEFAULT, &views)?))
     }
 
     fn __abs__(&self, py: Python<'_>) -> Result<PyTensor> {
         let views = [Some(self.0.view())];
-        Ok(PyTensor(operations::run(py, default_context(py)?, Op::Abs, &Attrs::DEFAULT, &views)?))
+        Ok(PyTensor(operations::run(py, default_context(py)?.get(), Op::Abs, &Attrs::DEFAULT, &views)?))
     }
 
     fn __add__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> Result<Py<PyAny>> {

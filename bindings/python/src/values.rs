@@ -147,9 +147,15 @@ pub fn zeroed(count: usize) -> Result<Vec<u64>> {
 }
 
 /// A tensor of anything: an array, what has DLPack, a number, nested sequences of numbers; cast where a dtype is given.
-/// Floats become f32, ints i64.
+/// Floats become f32, ints i64; float64 arrays become f32.
 pub fn tensor_of(ctx: &Context, object: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Tensor> {
     if !is_number(object) && !object.is_instance_of::<PyList>() && !object.is_instance_of::<PyTuple>() {
+        if let Some(to) = dtype.filter(|dtype| !dtype.is_float())
+            && Exported::is_there(object)
+            && Exported::new(object)?.is_double()
+        {
+            fail!(DtypeMismatch, "float64 becomes f32, which can't hold every {to}: use array.astype(…) first");
+        }
         let tensor = Operand::new(object)?.tensor()?;
         return cast(ctx, tensor, dtype);
     }
@@ -187,7 +193,18 @@ fn cast(ctx: &Context, tensor: Tensor, dtype: Option<DType>) -> Result<Tensor> {
 
 /// Whether it is a number: an operator's other operand then is a scalar.
 pub fn is_number(object: &Bound<'_, PyAny>) -> bool {
-    object.is_instance_of::<PyFloat>() || object.is_instance_of::<PyInt>()
+    object.is_instance_of::<PyFloat>() || object.is_instance_of::<PyInt>() || is_scalar(object)
+}
+
+/// Whether it is another library's number, NumPy's among them: it becomes a float or an int, and has no length, as arrays have.
+fn is_scalar(object: &Bound<'_, PyAny>) -> bool {
+    let has = |name| object.hasattr(name).unwrap_or(false);
+    if object.is_none() || has("__len__") || !(has("__float__") || has("__index__")) {
+        return false;
+    }
+    // NumPy's complex numbers and bools have those methods, too.
+    let kind = object.getattr("dtype").and_then(|dtype| dtype.getattr("kind"));
+    kind.map_or(true, |kind| kind.extract::<&str>().is_ok_and(|kind| matches!(kind, "f" | "i" | "u")))
 }
 
 /// A number as a scalar of a dtype, as an operator's other operand.
@@ -234,7 +251,9 @@ impl Numbers {
         let number = match () {
             () if object.is_instance_of::<PyInt>() => Some(Number::Integer(object.extract()?)),
             () if object.is_instance_of::<PyFloat>() => Some(Number::Float(object.extract()?)),
-            () => None,
+            () if !is_scalar(object) => None,
+            () if object.hasattr("__index__")? => Some(Number::Integer(object.extract()?)),
+            () => Some(Number::Float(object.extract()?)),
         };
         if let Some(number) = number {
             if depth != self.dims.len() {

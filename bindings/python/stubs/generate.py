@@ -25,7 +25,7 @@ ATTRIBUTES = {
     "eps": "float",
     "scale": "float",
     "axis": "_Axis",
-    "dtype": "_DType",
+    "dtype": "_AnyDType",
     "form": 'Literal["erf", "tanh"]',
     "activation": "_Activation",
     "perm": "Sequence[int]",

@@ -415,7 +415,7 @@ class OnCudaWithTorch(unittest.TestCase):
         torch.manual_seed(1)
         a = torch.rand((256, 256), device="cuda")
         b = torch.rand((256, 256), device="cuda")
-        out = CONTEXT.buffer(size=256 * 256 * 4)
+        out = CONTEXT.buffer(size=256 * 256)
         with CONTEXT.stream() as stream:
             stream.run("matmul", [CONTEXT.from_dlpack(a), CONTEXT.from_dlpack(b)], out.view(shape=(256, 256)))
         found = torch.from_dlpack(out).reshape(256, 256)

@@ -16,7 +16,7 @@ def ctx(request):
 def test_buffers(ctx):
     data = numpy.arange(6, dtype=numpy.int32).reshape(2, 3)
     buffer = ctx.buffer(data)
-    assert (buffer.size, buffer.nbytes, buffer.dtype, buffer.shape) == (24, 24, "i32", (2, 3))
+    assert (buffer.size, buffer.nbytes, buffer.dtype, buffer.shape) == (6, 24, "i32", (2, 3))
     assert buffer.device == ctx.device.id
     assert buffer.read().tolist() == data.tolist() and buffer.read_bytes() == data.tobytes()
     assert buffer.read(shape=6).shape == (6,) and buffer.read("f32", (3, 2)).dtype == "f32"
@@ -25,9 +25,10 @@ def test_buffers(ctx):
     assert buffer.read().tolist() == [[0, 7, 8], [3, 4, 5]]
     assert ctx.buffer(data.T).read().tolist() == data.T.tolist()
     assert ctx.buffer([1.0, 2.0], dtype="bf16").read().tolist() == [1.0, 2.0]
-    assert ctx.buffer(size=12).read().tolist() == [0.0, 0.0, 0.0]
-    assert ctx.buffer(size=16, dtype="i64").shape == (2,)
-    odd = ctx.buffer(size=7)
+    assert ctx.buffer(size=3).read().tolist() == [0.0, 0.0, 0.0] == ctx.buffer(nbytes=12).read().tolist()
+    assert (ctx.buffer(size=2, dtype="i64").shape, ctx.buffer(size=2, dtype=numpy.int64).nbytes) == ((2,), 16)
+    assert (ctx.buffer(nbytes=16, dtype="i64").shape, ctx.buffer(size=0).nbytes) == ((2,), 0)
+    odd = ctx.buffer(nbytes=7)
     assert odd.read_bytes() == bytes(7)
     with pytest.raises(adead.InvalidArgumentError, match="7 bytes"):
         odd.read()
@@ -39,10 +40,33 @@ def test_buffers(ctx):
     ):
         with pytest.raises(adead.InvalidArgumentError):
             call()
-    for call in (ctx.buffer, lambda: ctx.buffer([1.0], size=4), lambda: ctx.buffer(object())):
+    both = lambda: ctx.buffer(size=1, nbytes=4)  # noqa: E731
+    for call in (ctx.buffer, lambda: ctx.buffer([1.0], size=4), lambda: ctx.buffer(object()), both):
         with pytest.raises(TypeError):
             call()
-    assert repr(buffer) == f"Buffer(i32[2, 3], 24 bytes on {ctx.device.id})"
+    for size in (1 << 62, 1 << 63):
+        with pytest.raises((adead.InvalidArgumentError, adead.OutOfMemoryError)):
+            ctx.buffer(size=size, dtype="i64")
+
+
+def test_numbers_in_a_buffer_are_f32(ctx):
+    for data in ([1, 2, 3], (1, 2, 3), [numpy.int64(1), 2, 3.0]):
+        assert (ctx.buffer(data).dtype, ctx.buffer(data).read().tolist()) == ("f32", [1.0, 2.0, 3.0])
+    assert ctx.buffer([1, 2, 3], dtype="i64").read().tolist() == [1, 2, 3]
+    assert ctx.buffer(numpy.array([0.1, 1e300])).read().tolist() == [numpy.float32(0.1), float("inf")]
+    for number in (1024, 3.0, numpy.int64(4), numpy.float32(2)):
+        with pytest.raises(TypeError, match="size="):
+            ctx.buffer(number)
+
+
+def test_what_a_buffer_and_a_stream_say(ctx):
+    buffer = ctx.buffer([[1, 2]], dtype="i32")
+    assert repr(buffer) == f"Buffer(i32[1, 2], 8 bytes on {ctx.device.id})"
+    stream = ctx.stream()
+    assert repr(stream) == f"Stream({ctx.device.id})" and stream.device == ctx.device.id
+    event = stream.event()
+    event.wait()
+    assert repr(event) == f"Event({ctx.device.id}, reached)" and repr(ctx.fence()).startswith("Event(")
     buffer.free()
     assert repr(buffer).endswith("freed)")
     for call in (buffer.read, buffer.free, lambda: buffer.write([1])):
@@ -55,7 +79,7 @@ def test_buffers(ctx):
 
 
 def test_streams(ctx):
-    x, y = ctx.buffer([[1.0, -2.0], [-3.0, 4.0]]), ctx.buffer(size=16)
+    x, y = ctx.buffer([[1.0, -2.0], [-3.0, 4.0]]), ctx.buffer(size=4)
     with ctx.stream() as stream:
         stream.run("relu", [x], y.view(shape=(2, 2)))
         event = stream.event()
@@ -91,7 +115,7 @@ def test_streams(ctx):
 
 
 def test_what_only_the_device_finds(ctx):
-    table, ids, out = ctx.buffer([[1.0], [2.0]]), ctx.buffer([0, 5]), ctx.buffer(size=8)
+    table, ids, out = ctx.buffer([[1.0], [2.0]]), ctx.buffer([0, 5], dtype="i64"), ctx.buffer(size=2)
     stream = ctx.stream()
     with pytest.raises(adead.InvalidArgumentError, match="id 5 at position 1"):
         stream.run("embedding", [table, ids], out.view(shape=(2, 1)))
@@ -103,14 +127,14 @@ def test_the_simple_class(gpu, kernels):
     a = numpy.random.default_rng(1).standard_normal((512, 512), dtype=numpy.float32)
     b = numpy.random.default_rng(2).standard_normal((512, 512), dtype=numpy.float32)
     kernel = gpu.load_spirv(kernels / "matmul.spv")
-    A, B, C = gpu.buffer(a), gpu.buffer(b), gpu.buffer(size=512 * 512 * 4)
+    A, B, C = gpu.buffer(a), gpu.buffer(b), gpu.buffer(size=512 * 512)
     gpu.dispatch(kernel, A, B, C, groups=(32, 32, 1))
     gpu.wait()
     numpy.testing.assert_allclose(numpy.asarray(C.read()).reshape(512, 512), a @ b, rtol=1e-3, atol=1e-3)
     assert kernel.name == "main" and kernel.workgroup == (16, 16, 1) and len(kernel.parameters) == 3
     assert kernel.parameters[0].readonly and kernel.parameters[2].slot == (0, 2) and repr(kernel).startswith("Kernel(main")
     small = gpu.create_pipeline(kernel, constants={0: 2, 1: 2, 2: 2})
-    x, y, z = gpu.buffer([[1.0, 2.0], [3.0, 4.0]]), gpu.buffer([[1.0, 0.0], [0.0, 1.0]]), gpu.buffer(size=16)
+    x, y, z = gpu.buffer([[1.0, 2.0], [3.0, 4.0]]), gpu.buffer([[1.0, 0.0], [0.0, 1.0]]), gpu.buffer(size=4)
     gpu.dispatch(small, x, y, z, groups=1)
     assert z.read().tolist() == [1, 2, 3, 4]
     assert isinstance(gpu, adead.Context) and repr(gpu).startswith("Context(vulkan")
@@ -118,7 +142,7 @@ def test_the_simple_class(gpu, kernels):
 
 def test_push_constants_and_recordings(gpu, kernels):
     kernel = gpu.load_spirv((kernels / "vecadd.spv").read_bytes())
-    a, b, c = gpu.buffer([1.0, 2.0]), gpu.buffer([10.0, 20.0]), gpu.buffer(size=8)
+    a, b, c = gpu.buffer([1.0, 2.0]), gpu.buffer([10.0, 20.0]), gpu.buffer(size=2)
     gpu.dispatch(kernel, a, b, c, groups=[1], push=struct.pack("I", 2))
     assert c.read().tolist() == [11, 22] and kernel.push_bytes == 4
     stream = gpu.stream()

@@ -52,7 +52,7 @@ def test_order(ctx, depth, count):
 
 def test_a_kept_result_stays(ctx):
     """Also when its lane is used again, and the generator and the buffers are gone."""
-    state = ctx.buffer(size=400)
+    state = ctx.buffer(size=100)
 
     def replaced(stage):
         stage.stream.copy(stage.input.buffer, state)
@@ -62,7 +62,7 @@ def test_a_kept_result_stays(ctx):
     arrays = [result.numpy() for result in results]
     del results, state
     gc.collect()
-    with ctx.buffer(size=400), ctx.buffer(size=400):
+    with ctx.buffer(size=100), ctx.buffer(size=100):
         for n, array in enumerate(arrays):
             assert numpy.array_equal(array, batch(n, (100,)))
     with ctx.stream() as stream, ctx.buffer(batch(3, (100,))) as buffer:
@@ -99,7 +99,7 @@ def test_batches_of_every_kind(ctx):
 
 
 def test_shared_state(ctx):
-    state = ctx.buffer(size=400)
+    state = ctx.buffer(size=100)
 
     def add(stage):
         y = stage.buffer(100)

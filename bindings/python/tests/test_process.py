@@ -54,7 +54,7 @@ def test_threads_share_everything():
 
 def test_streams_take_turns():
     ctx = adead.Context("cpu")
-    stream, x, y = ctx.stream(), ctx.buffer([1.0] * 1000), ctx.buffer(size=4000)
+    stream, x, y = ctx.stream(), ctx.buffer([1.0] * 1000), ctx.buffer(size=1000)
 
     def work():
         for _ in range(200):
@@ -192,7 +192,7 @@ def test_shutdown_with_a_gpu(gpu):
         """
 import adead, threading
 gpu = adead.GPU()
-x, y = gpu.buffer([1.0] * 1000), gpu.buffer(size=4000)
+x, y = gpu.buffer([1.0] * 1000), gpu.buffer(size=1000)
 stream = gpu.stream()
 stream.run("exp", [x], y)
 gpu.relu(adead.Tensor([1.0]))

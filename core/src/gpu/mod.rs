@@ -18,8 +18,8 @@ use crate::context::{Context, ContextOptions};
 use crate::devices::{Opened, no_gpu};
 use crate::error::{Result, fail};
 use crate::files::read;
-use crate::hal::MemoryUse;
 use crate::hal::cpu::DefaultEnvironment;
+use crate::hal::{DeviceInfo, MemoryUse};
 pub use crate::hal::{Number, NumberKind, Priority, PushNumber};
 use crate::profile::{Reason, What};
 use crate::program::Program;
@@ -187,6 +187,12 @@ impl Context {
     /// Waits until everything that the context enqueued has finished.
     pub fn wait(&self) -> Result<()> {
         self.working()?.with(|stream| stream.synchronize())
+    }
+
+    /// What the device is that its buffers, kernels and streams are on: its GPU, the CPU where it has none. Errors are those of
+    /// opening it.
+    pub fn working_device(&self) -> Result<&DeviceInfo> {
+        Ok(self.working()?.device.info())
     }
 
     /// The point after everything that the context enqueued, for streams to wait for and the host to ask.

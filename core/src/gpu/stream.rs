@@ -5,7 +5,7 @@ use crate::command::{Command, Inputs, View, ViewMut};
 use crate::devices::Opened;
 use crate::error::{Result, fail};
 use crate::hal::cpu::DefaultEnvironment;
-use crate::hal::{self, Priority, Slice};
+use crate::hal::{self, DeviceInfo, Priority, Slice};
 use crate::ops::{Attrs, Op};
 use crate::profile::{Activity, Reason, What};
 use smallvec::SmallVec;
@@ -47,6 +47,11 @@ impl Stream {
         let _environment = DefaultEnvironment::enter();
         let stream = opened.device.clone().stream_with(priority)?;
         Ok(Stream { stream, number: opened.profiler.number_stream(), recording: false, opened })
+    }
+
+    /// What its device is.
+    pub fn device(&self) -> &DeviceInfo {
+        self.opened.device.info()
     }
 
     /// The device's stream: drivers compute, and must not meet the host's floating-point modes and traps.

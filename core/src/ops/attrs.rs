@@ -110,7 +110,10 @@ impl Attrs {
         if !op.info().attrs.contains(&name) {
             fail!(InvalidArgument, "{op} has no attribute '{name}': it has {:?}", op.info().attrs);
         }
-        let bad = || Error::new(Status::InvalidArgument, format!("{op}: '{value}' is no value of {name}"));
+        let bad = || {
+            let text = format!("{op}: {name} is '{value}'; it must be {}", allowed(name));
+            Error::new(Status::InvalidArgument, text)
+        };
         let flag = || match value {
             "0" => Ok(false),
             "1" => Ok(true),
@@ -150,5 +153,18 @@ impl Attrs {
             _ => unreachable!("an attribute of the table has no setter: {name}"),
         }
         Ok(())
+    }
+}
+
+/// What an attribute may be, for the text of an error.
+#[cold]
+fn allowed(name: &str) -> String {
+    match name {
+        "trans_a" | "trans_b" | "keepdim" | "causal" => "0 or 1".into(),
+        "axis" => "one integer (negative ones count from the end) or 'all'".into(),
+        "form" => "erf or tanh".into(),
+        "activation" => Activation::ALL.map(Activation::name).join(", "),
+        "perm" => "integers with commas between them".into(),
+        _ => "a number".into(),
     }
 }

@@ -10,13 +10,17 @@ pub(super) const INFO: OpInfo = OpInfo {
     operands: &["x", "gamma?", "beta?"],
     attrs: &["eps"],
     in_place: true,
-    shape: |_, inputs, output| normalised("layernorm", inputs, output),
+    shape: |attrs, inputs, output| normalised("layernorm", attrs, inputs, output),
     flops: |_, _, output| 8.0 * output.shape.elements() as f64,
 };
 
 /// The rule of normalisations over the last axis, with vectors of its length.
-pub(super) fn normalised(op: &str, inputs: Metas<'_>, output: &mut Meta) -> Result<()> {
+pub(super) fn normalised(op: &str, attrs: &Attrs, inputs: Metas<'_>, output: &mut Meta) -> Result<()> {
     rules::elementwise(op, inputs, output)?;
+    // A negative one makes NaN of rows whose variance is small.
+    if !(attrs.eps >= 0.0 && attrs.eps.is_finite()) {
+        fail!(InvalidArgument, "{op}: eps is {}; it must be a finite number of at least 0", attrs.eps);
+    }
     if output.shape.rank() == 0 {
         fail!(ShapeMismatch, "{op}: x is a scalar; it must have at least one dimension");
     }

@@ -10,7 +10,7 @@ pub(super) const INFO: OpInfo = OpInfo {
     operands: &["x", "gamma?"],
     attrs: &["eps"],
     in_place: true,
-    shape: |_, inputs, output| layernorm::normalised("rmsnorm", inputs, output),
+    shape: |attrs, inputs, output| layernorm::normalised("rmsnorm", attrs, inputs, output),
     flops: |_, _, output| 4.0 * output.shape.elements() as f64,
 };
 

@@ -12,7 +12,14 @@ pub(super) fn operand_count(info: &OpInfo, inputs: Metas<'_>) -> Result<()> {
     let names = info.operands;
     let repeats = names.last().is_some_and(|name| name.ends_with('*'));
     if inputs.len() > names.len() && !repeats {
-        fail!(InvalidArgument, "{}: takes at most {} operands, not {}", info.name, names.len(), inputs.len());
+        let (count, s) = (names.len(), if names.len() == 1 { "" } else { "s" });
+        let names = names.join(", ").replace('?', "");
+        fail!(
+            InvalidArgument,
+            "{}: takes at most {count} operand{s} ({names}); {} were given",
+            info.name,
+            inputs.len()
+        );
     }
     for (i, name) in names.iter().enumerate() {
         if !name.ends_with('?') && inputs.get(i).is_none() {

@@ -243,7 +243,12 @@ impl Tensor {
         if self.is_on_host() {
             places.push(DeviceKind::Cpu.name().into());
         }
-        self.each_device(&mut |id| places.push(id.into()));
+        // Two contexts may have a copy each on one device.
+        self.each_device(&mut |id| {
+            if !places.iter().any(|place| place == id) {
+                places.push(id.into());
+            }
+        });
         places
     }
 
@@ -287,7 +292,7 @@ impl Tensor {
         if shape.elements() != self.0.meta.shape.elements() {
             fail!(
                 ShapeMismatch,
-                "{} can't become {shape}: {} elements against {}",
+                "reshape: {} has {} elements and {shape} has {}: the numbers must be equal",
                 self.0.meta.shape,
                 self.0.meta.shape.elements(),
                 shape.elements()

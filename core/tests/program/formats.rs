@@ -136,7 +136,7 @@ fn text_mistakes_name_their_line() {
         (".adead 1\ninput a f32[1] 5", "line 2: '5' after the input 'a'"),
         (".adead 1\ninput a f32[1]\na = nothing a", "line 3: no operation 'nothing'"),
         (".adead 1\ninput a f32[1]\na = relu a form=erf", "line 3: relu has no attribute 'form'"),
-        (".adead 1\ninput a f32[1]\na = gelu a form=x", "line 3: gelu: 'x' is no value of form"),
+        (".adead 1\ninput a f32[1]\na = gelu a form=x", "line 3: gelu: form is 'x'; it must be erf or tanh"),
         (".adead 1\ninput a f32[1]\na = gelu a form=erf form=erf", "line 3: gelu: the attribute form is given twice"),
         (".adead 1\ninput a f32[1]\na = gelu a form=erf a", "line 3: gelu: \"a\" is no attribute"),
         (".adead 1\nadd a b c", "line 2: write it as an assignment: dst = add"),

@@ -160,7 +160,7 @@ fn adead_files() {
             with_checksum(patched(&bytes, 0x1b5, *b"erf ")),
             "byte 0x1b0: the attributes \"form=erf \" must be written \"form=erf\"",
         ),
-        (byte(0x1b5, b' '), "byte 0x198: gelu: '' is no value of form"),
+        (byte(0x1b5, b' '), "byte 0x198: gelu: form is ''; it must be erf or tanh"),
         (byte(0x1b5, b';'), "byte 0x198: gelu: \"form=;anh\" is no attribute"),
         (byte(0x1b5, 0xff), "byte 0x1b0: the attributes are no text"),
         (byte(0x1b9, 1), "byte 0x1b9: the padding before the constants must be zero"),

@@ -196,7 +196,7 @@ fn tensor_refusals() {
         ("alloc i\nt = relu i", "line 8: relu: computes on f32, f16 and bf16, not i32"),
         ("i = relu a", "line 7: relu: 'i' is i32[2]; the result is f32[2]"),
         ("c = sum a", "line 7: sum: 'c' is f32[2]; the result is f32[]"),
-        ("c = relu a a", "line 7: relu: takes at most 1 operands, not 2"),
+        ("c = relu a a", "line 7: relu: takes at most 1 operand (x); 2 were given"),
         ("c = add a -", "line 7: add: operand 1 (b) is missing"),
         ("c = softmax a axis=3", "line 7: softmax: axis 3 is out of range"),
         ("load i a", "line 7: load: 'a' is f32[2] and 'i' i32[2]; they must be the same"),

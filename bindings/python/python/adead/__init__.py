@@ -12,6 +12,7 @@ from ._adead import __version__ as __version__
 # As type checkers know it; the module typing takes longer to import than all of this.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from . import nn as nn
     from ._overlap import DataLoader as DataLoader
     from ._overlap import Stage as Stage
     from ._overlap import overlap as overlap
@@ -32,12 +33,14 @@ else:
 
     def __getattr__(name):
         # Imported when first asked for: what they stand on, threads, queues and classes, takes longer than the rest.
-        if name not in _LATER:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
+        if name == "nn":
+            return import_module(".nn", __name__)
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         globals()[name] = found = getattr(import_module("." + _LATER[name], __name__), name)
         return found
 
     def __dir__():
-        return sorted({*globals(), *_LATER})
+        return sorted({*globals(), *_LATER, "nn"})

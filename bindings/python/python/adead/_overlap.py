@@ -168,9 +168,9 @@ class _Lane:
         """Its buffer of that number as such an array: the one that is there if it has that size, else a new one."""
         size = math.prod(shape) * _SIZES[dtype]
         if place == len(self.buffers):
-            self.buffers.append(self.context.buffer(size=size))
-        elif self.buffers[place].size != size:
-            self.buffers[place] = self.context.buffer(size=size)
+            self.buffers.append(self.context.buffer(nbytes=size))
+        elif self.buffers[place].nbytes != size:
+            self.buffers[place] = self.context.buffer(nbytes=size)
         return self.buffers[place].view(dtype, shape)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
 
 

@@ -166,6 +166,11 @@ class ProfileReport:
     def __str__(self) -> str:
         return self._session.report("table")
 
+    def __repr__(self) -> str:
+        devices = ", ".join(device.id for device in self.devices)
+        count = len(self.records)
+        return f"ProfileReport({count} record{'' if count == 1 else 's'} in {self.ns / 1e6:.3f} ms on {devices or 'no device'})"
+
 
 class Profile:
     """A profile under way, which ``Context.profile`` begins. ``finish``, or the end of a ``with`` block, ends it; collected, it
@@ -189,6 +194,9 @@ class Profile:
         if self._report is None:
             raise NotReadyError("the profile is under way: finish() or the end of its with block gives its report")
         return self._report
+
+    def __repr__(self) -> str:
+        return "Profile(under way)" if self._report is None else f"Profile({self._report!r})"
 
     def __enter__(self) -> "Profile":
         return self

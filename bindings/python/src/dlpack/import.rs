@@ -6,7 +6,8 @@ use super::{
     VERSIONED_USED, dtype_of,
 };
 use crate::buffers::gather;
-use crate::context::{PyContext, default_context};
+use crate::context::PyContext;
+use crate::current::default_context;
 use crate::errors::{Result, detached, fail, wrong_type};
 use crate::gpu::PyBuffer;
 use crate::tensor::PyTensor;
@@ -213,7 +214,7 @@ pub fn tensor(object: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Tensor> {
 
 /// What the module's `from_dlpack` gives.
 pub fn import<'py>(py: Python<'py>, object: &Bound<'py, PyAny>, copy: Option<bool>) -> Result<Bound<'py, PyAny>> {
-    import_on(py, default_context(py)?, object, copy)
+    import_on(py, default_context(py)?.get(), object, copy)
 }
 
 /// A tensor of what is in host memory; a buffer of what is on the CUDA device of the context.

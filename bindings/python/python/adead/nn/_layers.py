@@ -16,6 +16,16 @@ class _Layer(Protocol):
     def __call__(self, x: Any, /) -> Tensor: ...
 
 
+def _matrix(of: str, name: str, value: object, sides: str) -> Tensor:
+    """The value, where it is a matrix."""
+    if not isinstance(value, Tensor):
+        hint = f"{of}.load(weights, prefix, …) reads one, adead.Tensor(…) makes one of an array"
+        raise TypeError(f"{of}: the {name} is a tensor {sides}, not a {type(value).__name__}: {hint}")
+    if value.ndim != 2:
+        raise ShapeMismatchError(f"{of}: the {name} is {list(value.shape)}; it must be {sides}")
+    return value
+
+
 class Linear:
     """``x·Wᵀ + bias`` of ``[…, inputs]``. The weight, ``[outputs, inputs]``, is packed once where the context has no GPU.
 
@@ -23,8 +33,7 @@ class Linear:
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None, context: Context | None = None) -> None:
-        if weight.ndim != 2:
-            raise ShapeMismatchError(f"linear: the weight is {list(weight.shape)}; it must be [outputs, inputs]")
+        weight = _matrix("Linear", "weight", weight, "[outputs, inputs]")
         self.outputs: int = weight.shape[0]
         self.inputs: int = weight.shape[1]
         if bias is not None and bias.shape != (self.outputs,):
@@ -45,13 +54,15 @@ class Linear:
         beta = 0.0 if residual is None else 1.0
         return self.context.matmul(x, self._matrix, residual, self._bias, beta=beta, activation=activation)
 
+    def __repr__(self) -> str:
+        return f"Linear({self.inputs} to {self.outputs}{'' if self._bias is None else ', bias'})"
+
 
 class Embedding:
     """Rows of a table ``[count, width]`` by ids of any shape, i32, i64 or u32."""
 
     def __init__(self, table: Tensor, context: Context | None = None) -> None:
-        if table.ndim != 2:
-            raise ShapeMismatchError(f"embedding: the table is {list(table.shape)}; it must be [count, width]")
+        table = _matrix("Embedding", "table", table, "[count, width]")
         self.count: int = table.shape[0]
         self.width: int = table.shape[1]
         self.context: Context = context or default_context()
@@ -65,6 +76,9 @@ class Embedding:
     def __call__(self, ids: "_Array") -> Tensor:
         """The rows. ``InvalidArgumentError`` for an id outside the table."""
         return self.context.embedding(self._table, ids)
+
+    def __repr__(self) -> str:
+        return f"Embedding({self.count} of {self.width})"
 
 
 class LayerNorm:
@@ -84,6 +98,9 @@ class LayerNorm:
     def __call__(self, x: "_Array") -> Tensor:
         return self.context.layernorm(x, self._weight, self._bias, eps=self.eps)
 
+    def __repr__(self) -> str:
+        return f"LayerNorm({self._weight.size}, eps={self.eps})"
+
 
 class ReLU:
     """max(x, 0)."""
@@ -93,6 +110,9 @@ class ReLU:
 
     def __call__(self, x: "_Array") -> Tensor:
         return self.context.relu(x)
+
+    def __repr__(self) -> str:
+        return "ReLU()"
 
 
 class GELU:
@@ -105,6 +125,9 @@ class GELU:
     def __call__(self, x: "_Array") -> Tensor:
         return self.context.gelu(x, form=self._form)
 
+    def __repr__(self) -> str:
+        return f'GELU("{self._form}")'
+
 
 class Sequential:
     """Layers of which each takes the result of the one before."""
@@ -116,6 +139,9 @@ class Sequential:
         for layer in self.layers:
             x = layer(x)
         return x
+
+    def __repr__(self) -> str:
+        return f"Sequential({', '.join(map(repr, self.layers))})"
 
 
 class FeedForward:
@@ -134,3 +160,6 @@ class FeedForward:
     def __call__(self, x: "_Array", residual: "_Array | None" = None) -> Tensor:
         """Its result plus a residual."""
         return self._outer(self._inner(x, activation=self._activation), residual)
+
+    def __repr__(self) -> str:
+        return f"FeedForward({self._inner!r}, {self._outer!r}, {self._activation})"

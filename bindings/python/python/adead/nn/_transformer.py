@@ -69,6 +69,9 @@ class MultiHeadAttention:
         joined = self.context.transpose(attended, [0, 2, 1, 3]).reshape(*x.shape[:-1], width)
         return self._output(joined, residual)
 
+    def __repr__(self) -> str:
+        return f"MultiHeadAttention({self.heads} heads of {self._output.inputs // self.heads})"
+
 
 @dataclass(frozen=True)
 class TransformerConfig:
@@ -118,6 +121,9 @@ class TransformerLayer:
         h = self._attention_norm(self._attention(x, lengths, x))
         return self._output_norm(self._feed_forward(h, h))
 
+    def __repr__(self) -> str:
+        return f"TransformerLayer({self._attention!r}, {self._feed_forward!r})"
+
 
 class TransformerEncoder:
     """Transformer layers one after another."""
@@ -139,3 +145,7 @@ class TransformerEncoder:
         for layer in self.layers:
             x = layer(x, lengths)
         return x
+
+    def __repr__(self) -> str:
+        first = f", each {self.layers[0]!r}" if self.layers else ""
+        return f"TransformerEncoder({len(self.layers)} layers{first})"

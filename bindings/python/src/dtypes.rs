@@ -1,0 +1,65 @@
+//! Dtypes as Python names them: adead's words, NumPy's dtypes and scalar types, other libraries' by their names.
+
+use crate::errors::{Result, wrong_type};
+use adead::DType;
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyType};
+
+/// An argument that is a dtype.
+pub struct Named(pub DType);
+
+impl<'py> FromPyObject<'_, 'py> for Named {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Named> {
+        Ok(Named(dtype_of(&object)?))
+    }
+}
+
+/// A dtype from `"f32"`, `"float32"`, `numpy.float32`, `numpy.dtype("float32")`, `torch.float32`, `float`.
+#[inline(never)]
+pub fn dtype_of(object: &Bound<'_, PyAny>) -> Result<DType> {
+    if let Ok(name) = object.cast::<PyString>() {
+        let name = name.to_str()?;
+        return match usual(name) {
+            Some(dtype) => Ok(dtype),
+            None => Ok(name.parse()?),
+        };
+    }
+    let name = if object.is_instance_of::<PyType>() {
+        object.getattr("__name__")?
+    } else if let Ok(name) = object.getattr("name") {
+        name
+    } else {
+        object.str()?.into_any()
+    };
+    let found = match name.cast::<PyString>() {
+        // PyTorch writes torch.float32.
+        Ok(name) => usual(name.to_str()?.trim_start_matches("torch.")),
+        Err(_) => None,
+    };
+    match (found, name.cast::<PyString>().map(|name| name.to_str())) {
+        (Some(dtype), _) => Ok(dtype),
+        (None, Ok(Ok("float64"))) => Err(wrong_type(
+            "dtype=float64: adead computes in f32, and a float64 array narrows to it: pass dtype=\"f32\"".into(),
+        )),
+        _ => Err(wrong_type(format!(
+            "dtype={}: pass a name (\"f32\", \"f16\", \"bf16\", \"i32\", \"i64\", \"u32\") or a NumPy dtype of such elements; got type '{}'",
+            object.repr()?,
+            object.get_type().name()?
+        ))),
+    }
+}
+
+/// The dtype of a name that Python's libraries have for it.
+fn usual(name: &str) -> Option<DType> {
+    Some(match name {
+        "float32" | "float" => DType::F32,
+        "float16" | "half" => DType::F16,
+        "bfloat16" => DType::BF16,
+        "int32" => DType::I32,
+        "int64" | "int" => DType::I64,
+        "uint32" => DType::U32,
+        _ => return None,
+    })
+}
