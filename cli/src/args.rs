@@ -1,10 +1,14 @@
 //! The command line.
 
-use crate::failure::Result;
-use crate::kernel::{Contents, Pushed, parse_constant, parse_contents, parse_numbered, parse_pushed};
+use crate::failure::{Result, complain_as};
+use crate::help::{
+    ASM_HELP, BENCH_HELP, CALIBRATE_HELP, DISPATCH_HELP, EXIT_CODES, EXPLAIN_HELP, RUN_HELP, VERIFY_HELP,
+};
+use crate::kernel::{Contents, parse_constant, parse_contents, parse_numbered};
+use crate::push::{Pushed, parse_pushed};
 use crate::source::{Input, Output, parse_input, parse_output};
 use adead::config::Config;
-use adead::device::Isa;
+use adead::device::{Isa, unknown_visible};
 use adead::dispatch::DeviceProfile;
 use adead::{Context, ContextOptions};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -22,29 +26,13 @@ pub struct Cli {
     pub command: Command,
 }
 
-const EXIT_CODES: &str = "\
-EXAMPLES
-  adead info
-  adead run examples/programs/matmul_1024.hex --in 0x1000=rand:1 --in 0x2000=rand:2
-  adead verify --all-isas
-  adead dispatch examples/kernels/vecadd.spv --groups 4 --push 1000 \\
-      --buffer 'f32[1000]:rand:1' --buffer 'f32[1000]:rand:2' --buffer 'f32[1000]:zeros'
-
-EXIT CODES
-  0    done
-  1    the work was done and its result is wrong: a failed verification, runs that differ
-  2    the command line is wrong
-  11…  10 + the status of an error: 11 invalid_argument, 12 shape_mismatch, 13 dtype_mismatch,
-       14 out_of_memory, 15 backend_unavailable, 16 device_lost, 17 invalid_kernel,
-       18 invalid_program, 19 unsupported, 20 not_ready, 21 io, 22 internal
-  141  whoever read the output has gone";
-
 /// Where to work.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Device")]
 pub struct DeviceArgs {
-    /// The device to work on: auto, cpu, vulkan (the best GPU), vulkan:1, a part of a GPU's name or its UUID; hybrid (CPU and
-    /// GPUs together), or several with commas between them [default: what ADEAD_DEVICE or adead.toml names, else auto]
+    /// The device to work on: auto, cpu, gpu (the best one), cuda, cuda:1, vulkan, vulkan:1, a part of a GPU's name or its UUID;
+    /// hybrid (CPU and GPUs together), or several with commas between them [default: what ADEAD_DEVICE or adead.toml names, else
+    /// auto]
     #[arg(long, global = true, value_name = "DEVICE")]
     pub device: Option<String>,
     /// CPU threads, 1 to 1024 [default: what ADEAD_NUM_THREADS says, else what the machine gives]
@@ -67,8 +55,26 @@ impl DeviceArgs {
 
     /// Opens it.
     pub fn open(&self) -> Result<Context> {
+        self.open_or(None)
+    }
+
+    /// Opens it, or this where neither the command line nor the configuration names one. What the configuration names and is not
+    /// there is noted.
+    pub fn open_or(&self, default: Option<&str>) -> Result<Context> {
+        let config = Config::load()?;
+        for name in unknown_visible(&config) {
+            complain_as("note", format_args!("ADEAD_VISIBLE_DEVICES names '{name}', and this machine has no such GPU"));
+        }
         let device = self.device.as_deref().filter(|name| !name.is_empty());
-        Ok(Context::configured(device, &self.options(), &Config::load()?)?)
+        let device = device.or(if config.device.is_none() { default } else { None });
+        Ok(Context::configured(device, &self.options(), &config)?)
+    }
+
+    /// The first of these options that is given.
+    pub fn given(&self) -> Option<&'static str> {
+        let given =
+            [("--device", self.device.is_some()), ("--threads", self.threads.is_some()), ("--isa", self.isa.is_some())];
+        given.into_iter().find_map(|(name, given)| given.then_some(name))
     }
 }
 
@@ -105,6 +111,13 @@ pub enum Command {
     Completions(CompletionsArgs),
 }
 
+impl Command {
+    /// Whether it works on a device.
+    pub fn computes(&self) -> bool {
+        !matches!(self, Command::Asm(_) | Command::Disasm(_) | Command::Kernel(_) | Command::Completions(_))
+    }
+}
+
 /// Of `info`.
 #[derive(Args, Debug)]
 #[command(after_help = "EXAMPLES\n  adead info\n  adead info --json | jq -r '.devices[].id'")]
@@ -124,10 +137,10 @@ pub struct RunArgs {
     /// Bind an input: a .npy file, rand:SEED[:E], wild:SEED, ids:SEED:N, fill:HEX or zeros
     #[arg(long = "in", value_name = "SLOT=SOURCE", value_parser = parse_input, value_hint = ValueHint::FilePath)]
     pub inputs: Vec<Input>,
-    /// Write an output to a .npy file; the others are only hashed
+    /// Write an output to a .npy file, - is stdout; the others are only hashed
     #[arg(long = "out", value_name = "SLOT=FILE", value_parser = parse_output, value_hint = ValueHint::FilePath)]
     pub outputs: Vec<Output>,
-    /// The most memory that the program may take: bytes, or with KiB, MiB, GiB, kB, MB, GB
+    /// The most memory that the program and its inputs may take: bytes, or with KiB, MiB, GiB, kB, MB, GB
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]
     pub memory_limit: usize,
     /// Run it so many times and give the best and the median time
@@ -140,22 +153,6 @@ pub struct RunArgs {
     #[arg(long)]
     pub json: bool,
 }
-
-const RUN_HELP: &str = "\
-SOURCES
-  FILE.npy     f32, f16, i32, i64 or u32; as many bytes as the slot, for .adead its dtype and shape
-  rand:SEED:E  uniform in [-1, 1) · 2^E; E is 0 if it is left out
-  wild:SEED    any bit pattern, with special values often
-  ids:SEED:N   integers in [0, N)
-  fill:HEX     every element has these bits: fill:3f800000 is 1.0 in f32
-  zeros        zeros
-  (a file of such a name: ./zeros)
-
-EXAMPLES
-  adead run examples/programs/matmul_1024.hex --in 0x1000=rand:1 --in 0x2000=rand:2
-  adead run matmul.hex --in 0x1000=a.npy --in 0x2000=b.npy --out 0x3000=c.npy
-  adead run model.adead --in x=x.npy --repeat 20 --json | jq .gflops
-  adead asm step.asm -o - | adead run - --in x=rand:1";
 
 /// Of `asm`.
 #[derive(Args, Debug)]
@@ -171,13 +168,6 @@ pub struct AsmArgs {
     #[arg(long, value_name = "FORMAT", value_enum)]
     pub to: Option<Target>,
 }
-
-const ASM_HELP: &str = "\
-EXAMPLES
-  adead asm relu.asm -o relu.adead
-  adead asm matmul.asm -o matmul.hex
-  adead asm old.hex -o new.agpu
-  adead asm - -o - --to hex < matmul.asm";
 
 /// A format that programs are written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -220,15 +210,10 @@ pub struct VerifyArgs {
     /// Print the ids of the cases and run nothing
     #[arg(long)]
     pub list: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
-
-const VERIFY_HELP: &str = "\
-Prints 'FAIL ID: …' for each failure and a line for each device; exits with 1 if anything failed.
-
-EXAMPLES
-  adead verify
-  adead verify --all-isas --filter matmul/
-  adead verify --cases tests/conformance/cases --threads 1";
 
 /// Of `explain`.
 #[derive(Args, Debug)]
@@ -244,15 +229,6 @@ pub struct ExplainArgs {
     #[arg(long)]
     pub json: bool,
 }
-
-const EXPLAIN_HELP: &str = "\
-Estimates come from the cost model: figures that makers document, or this machine's after 'adead calibrate'. Nothing
-runs. The results of the program are the same wherever its steps run.
-
-EXAMPLES
-  adead explain examples/programs/matmul_1024.hex
-  adead explain model.adead --gpu integrated
-  adead explain model.adead --json | jq '.findings[].reason'";
 
 /// Of `kernel`.
 #[derive(Args, Debug)]
@@ -281,7 +257,7 @@ pub struct DispatchArgs {
     /// Give the next buffer, by set and binding: a .npy file, zeros:SIZE or DTYPE[DIMS]:SOURCE
     #[arg(long = "buffer", value_name = "CONTENTS", value_parser = parse_contents, value_hint = ValueHint::FilePath)]
     pub buffers: Vec<Contents>,
-    /// Give push constants, one after the other: 7, -1, 0.5, true, u32:7, i64:-1, f64:0.5, hex:00ff
+    /// Give push constants, one number for each as the kernel declares them: 7, -1, 0.5, true; or bytes: hex:00ff
     #[arg(long, value_name = "VALUES", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_pushed)]
     pub push: Vec<Pushed>,
     /// Set a specialization constant
@@ -290,7 +266,7 @@ pub struct DispatchArgs {
     /// The entry point [default: main, else the first]
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
-    /// Write a buffer to a .npy file afterwards; 0 is the first
+    /// Write a buffer to a .npy file afterwards, - is stdout; 0 is the first buffer
     #[arg(long = "out", value_name = "INDEX=FILE", value_parser = parse_numbered, value_hint = ValueHint::FilePath)]
     pub outputs: Vec<(usize, PathBuf)>,
     /// Run it so many times and give the best and the median time; buffers are shown as the first run left them
@@ -300,22 +276,6 @@ pub struct DispatchArgs {
     #[arg(long)]
     pub json: bool,
 }
-
-const DISPATCH_HELP: &str = "\
-CONTENTS
-  FILE.npy             f32, f16, i32, i64 or u32
-  zeros:SIZE           zeros: bytes, or with KiB, MiB, GiB; shown as u32
-  f32[10,20]:SOURCE    of that dtype and shape, by a generator: zeros, rand:SEED[:E], wild:SEED, ids:SEED:N, fill:HEX
-
-Without --device, ADEAD_DEVICE and adead.toml it runs on the best GPU. 'adead kernel' shows what a kernel takes.
-
-EXAMPLES
-  adead dispatch examples/kernels/vecadd.spv --groups 4 --push 1000 \\
-      --buffer a.npy --buffer b.npy --buffer 'f32[1000]:zeros' --out 2=c.npy
-  adead dispatch examples/kernels/matmul.spv --groups 32,32 --repeat 20 \\
-      --buffer 'f32[512,512]:rand:1' --buffer 'f32[512,512]:rand:2' --buffer 'f32[512,512]:zeros'
-  adead dispatch examples/kernels/matmul.spv --groups 1,1 --constant 0=16 --constant 1=16 --constant 2=16 \\
-      --buffer a.npy --buffer b.npy --buffer zeros:1KiB";
 
 /// Of `calibrate`.
 #[derive(Args, Debug)]
@@ -328,17 +288,6 @@ pub struct CalibrateArgs {
     #[arg(long)]
     pub json: bool,
 }
-
-const CALIBRATE_HELP: &str = "\
-The figures go into a file of ADEAD_CACHE_DIR (else XDG_CACHE_HOME/adead, else ~/.cache/adead), one for each processor,
-instruction set and number of threads. They change which device is chosen, never a result. Nothing else measures.
-Without --device the processor and every GPU that 'auto' uses are measured; with it that device, and the others' stay.
-
-EXAMPLES
-  adead calibrate
-  adead calibrate --quick --threads 4
-  adead calibrate --device cuda:0
-  ADEAD_CACHE_DIR=/var/cache/adead adead calibrate";
 
 /// Of `bench`.
 #[derive(Args, Debug)]
@@ -370,15 +319,6 @@ pub struct BenchArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub trace: Option<PathBuf>,
 }
-
-const BENCH_HELP: &str = "\
-EXAMPLES
-  adead bench
-  adead bench --only matmul --threads 1
-  adead bench --json > now.json
-  adead bench --report report.html
-  adead bench --compare --model all-MiniLM-L6-v2
-  adead bench --only attention --trace trace.json";
 
 /// Of `completions`.
 #[derive(Args, Debug)]

@@ -22,6 +22,20 @@ pub fn assemble(args: &AsmArgs) -> Result<()> {
         Target::Agpu => program.encode_agpu()?,
         Target::Hex => program.encode_hex()?.into_bytes(),
     };
+    let written = if target == Target::Hex {
+        "hex"
+    } else if target == Target::Agpu {
+        "agpu"
+    } else {
+        "adead"
+    };
+    // .bin says nothing of what is inside.
+    if let Some(ending) = args.output.extension().filter(|ending| *ending != written && *ending != "bin") {
+        let (path, ending) = (args.output.display(), ending.display());
+        let known = ["adead", "agpu", "hex"].iter().any(|known| ending.to_string() == *known);
+        let instead = if known { "" } else { "; the endings .adead, .agpu and .hex choose a format, and so does --to" };
+        complain_as("note", format_args!("{path} holds the format {written}, not {ending}{instead}"));
+    }
     files::put(&args.output, &bytes, target != Target::Hex)
 }
 

@@ -1,7 +1,7 @@
 //! `adead bench`: how fast operations are on a device. Single operations, f32; with `--report` on every device, as a page.
 
 use crate::args::{BenchArgs, DeviceArgs};
-use crate::failure::{Failure, Result, line, write};
+use crate::failure::{self, Failure, Result};
 use crate::files::NewFile;
 use crate::format::{giga, median, table, time};
 use crate::info::{context_text, device_json};
@@ -107,7 +107,7 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs) -> Result<()> {
     if let Some(path) = &args.report {
         return report::run(path, &rows, Duration::from_secs_f64(args.seconds), device);
     }
-    let trace = args.trace.as_deref().map(NewFile::create).transpose()?;
+    let trace = args.trace.as_deref().map(NewFile::create_text).transpose()?;
     let ctx = device.open()?;
     let mut progress = Progress::new();
     let mut all = Vec::new();
@@ -115,13 +115,17 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs) -> Result<()> {
         progress.show(|| format!("{} ({} of {})", row.name, i + 1, rows.len()));
         all.push(measure(row, &ctx, Duration::from_secs_f64(args.seconds))?);
     }
-    if let Some(mut file) = trace {
+    let on_stdout = trace.as_ref().is_some_and(NewFile::is_stdout);
+    let trace = trace.map(|mut file| {
         progress.show(|| "a trace".into());
         file.write(profiled(&ctx, &rows, TRACED)?.to_trace().as_bytes())?;
-        file.commit()?;
-    }
+        Ok::<_, Failure>(file)
+    });
+    let trace = trace.transpose()?;
     progress.clear();
-    if args.json { line(format_args!("{:#}", to_json(&ctx, &all))) } else { write(to_text(&ctx, &all).as_bytes()) }
+    let text = if args.json { format!("{:#}\n", to_json(&ctx, &all)) } else { to_text(&ctx, &all) };
+    failure::report(&text, on_stdout)?;
+    trace.map_or(Ok(()), NewFile::commit)
 }
 
 /// The rows whose names contain one of these; all where there are none. A text that no name contains is an error.

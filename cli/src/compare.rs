@@ -97,7 +97,7 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs) -> Result<()> {
     let mut columns = Vec::new();
     for (id, ctx) in &opened {
         let layers = Device::new(ctx)?;
-        let encoder = args.model.as_deref().map(|folder: &Path| SentenceEncoder::open(folder, ctx)).transpose()?;
+        let encoder = args.model.as_deref().map(|folder: &Path| crate::embed::open_model(folder, ctx)).transpose()?;
         let (mut host, mut own) = (Vec::new(), Vec::new());
         for work in &works {
             progress.show(|| format!("{} on {id}", work.name()));

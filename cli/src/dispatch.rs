@@ -1,13 +1,14 @@
 //! `adead dispatch`: a SPIR-V kernel on a GPU.
 
 use crate::args::{DeviceArgs, DispatchArgs};
-use crate::failure::{Failure, Result, line, write};
-use crate::files::{NewFile, name, read};
+use crate::failure::{Failure, Result, report};
+use crate::files::{NewFile, name, read, zeros};
 use crate::format::{bytes, median, table, time};
 use crate::info::{device_json, device_text};
-use crate::kernel::{Contents, block, word};
-use crate::npy::{self, Npy};
-use adead::config::Config;
+use crate::kernel::{Contents, parse, word};
+use crate::npy;
+use crate::push::pack;
+use crate::source::{Input, Source, open_file};
 use adead::gpu::{Buffer, Kernel, PipelineOptions};
 use adead::spirv::Module;
 use adead::{Context, DType, Shape, Status, Tensor, hardware};
@@ -39,12 +40,14 @@ struct Report<'a> {
 pub fn run(args: &DispatchArgs, device: &DeviceArgs) -> Result<()> {
     // What is wrong with the module and the files is found before anything runs.
     let code = read(&args.module)?;
-    let module = Module::parse(&code)?;
+    let module = parse(&args.module, &code)?;
     let options = PipelineOptions { entry: args.entry.clone(), constants: constants(args, &module)?, workgroup: None };
+    let set: Vec<(u32, u64)> = options.constants.iter().map(|&(id, word)| (id, word.into())).collect();
+    let module = if set.is_empty() { module } else { module.specialized(&set)? };
     let mut files = open_outputs(args)?;
-    let ctx = open(device)?;
+    let push = pack(&args.push, module.entry_point(args.entry.as_deref())?)?;
+    let ctx = device.open_or(Some("vulkan"))?;
     let kernel = ctx.load_spirv_with(&code, &options)?;
-    let push = block(&args.push);
     let mut given = args.buffers.iter().enumerate().map(|(i, it)| make(&ctx, i, it)).collect::<Result<Vec<_>>>()?;
     let buffers: Vec<&Buffer> = given.iter().map(|given| &given.buffer).collect();
 
@@ -73,18 +76,13 @@ pub fn run(args: &DispatchArgs, device: &DeviceArgs) -> Result<()> {
             npy::write(file, tensor)?;
         }
     }
-    files.into_iter().try_for_each(|(_, file)| file.commit())?;
     let median = median(&mut times);
     let times = [times.first().copied().unwrap_or_default(), median];
-    let report = Report { args, ctx: &ctx, kernel, given, times };
-    if args.json { line(format_args!("{:#}", report.to_json())) } else { write(report.to_text().as_bytes()) }
-}
-
-/// The device asked for; the best GPU where nobody says anything.
-fn open(device: &DeviceArgs) -> Result<Context> {
-    let config = Config::load()?;
-    let named = device.device.as_deref().filter(|name| !name.is_empty()).or(config.device.as_deref());
-    Ok(Context::configured(Some(named.unwrap_or("vulkan")), &device.options(), &config)?)
+    let values_on_stdout = files.iter().any(|(_, file)| file.is_stdout());
+    let done = Report { args, ctx: &ctx, kernel, given, times };
+    // A run that nobody was told of leaves no files.
+    report(&if args.json { format!("{:#}\n", done.to_json()) } else { done.to_text() }, values_on_stdout)?;
+    files.into_iter().try_for_each(|(_, file)| file.commit())
 }
 
 /// The constants' words, each of the type that the module gives it.
@@ -102,8 +100,7 @@ fn constants(args: &DispatchArgs, module: &Module) -> Result<Vec<(u32, u32)>> {
         if words.iter().any(|(other, _)| other == id) {
             return Err(Failure::invalid(format!("constant {id} is set twice")));
         }
-        let word =
-            word(text, Some(constant.kind)).map_err(|fault| Failure::invalid(format!("constant {id}: {fault}")))?;
+        let word = word(text, constant.kind).map_err(|fault| Failure::invalid(format!("constant {id}: {fault}")))?;
         words.push((*id, word));
     }
     Ok(words)
@@ -111,7 +108,7 @@ fn constants(args: &DispatchArgs, module: &Module) -> Result<Vec<(u32, u32)>> {
 
 /// The files of buffers, begun but not there yet.
 fn open_outputs(args: &DispatchArgs) -> Result<Vec<(usize, NewFile)>> {
-    let mut files = Vec::new();
+    let mut files: Vec<(usize, NewFile)> = Vec::new();
     let mut paths: Vec<&PathBuf> = Vec::new();
     for (index, path) in &args.outputs {
         let given = args.buffers.len();
@@ -125,8 +122,12 @@ fn open_outputs(args: &DispatchArgs) -> Result<Vec<(usize, NewFile)>> {
             let text = format!("--out {index}={}: the buffer or the file is there twice", path.display());
             return Err(Failure::invalid(text));
         }
+        let file = NewFile::create(path)?;
+        if file.is_stdout() && files.iter().any(|(_, file)| file.is_stdout()) {
+            return Err(Failure::invalid(format!("--out {index}=-: another buffer goes to stdout")));
+        }
         paths.push(path);
-        files.push((*index, NewFile::create(path)?));
+        files.push((*index, file));
     }
     Ok(files)
 }
@@ -136,7 +137,7 @@ fn make(ctx: &Context, index: usize, contents: &Contents) -> Result<Given> {
     let given = |buffer, dtype, dims: &[usize]| Given { buffer, dtype, dims: dims.to_vec(), left: None };
     match contents {
         Contents::File(path) => {
-            let tensor = Npy::open(path)?.read(ctx)?;
+            let tensor = open_file(path, "DTYPE[DIMS]:SOURCE, as f32[10,20]:rand:1")?.read(ctx)?;
             Ok(given(ctx.buffer_of_bytes(tensor.bytes())?, tensor.dtype(), tensor.dims()))
         }
         Contents::Zeros(size) => {
@@ -146,6 +147,9 @@ fn make(ctx: &Context, index: usize, contents: &Contents) -> Result<Given> {
                 return Err(Failure::invalid(text));
             }
             Ok(given(ctx.buffer_zeroed(*size)?, DType::U32, &[size / 4]))
+        }
+        Contents::Made(dtype, shape, Input { source: Source::Zeros, .. }) => {
+            Ok(given(ctx.buffer_zeroed(shape.elements() * dtype.size())?, *dtype, shape.dims()))
         }
         Contents::Made(dtype, shape, input) => {
             let needed = shape.elements().saturating_mul(dtype.size());
@@ -162,7 +166,7 @@ fn make(ctx: &Context, index: usize, contents: &Contents) -> Result<Given> {
 
 /// What a buffer holds now.
 fn contents(given: &Given) -> Result<Tensor> {
-    let mut bytes = vec![0; given.buffer.size()];
+    let mut bytes = zeros(given.buffer.size(), "what a buffer holds")?;
     given.buffer.read_bytes(0, &mut bytes)?;
     Ok(Tensor::from_bytes(&bytes, given.dtype, &given.dims)?)
 }

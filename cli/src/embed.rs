@@ -2,17 +2,18 @@
 
 use crate::args::DeviceArgs;
 use crate::failure::{self, Failure, Result, complain_as};
-use crate::files::{STANDARD, name};
+use crate::files::{is_stdout, name};
 use crate::format::{table, time};
 use crate::info::{context_text, device_json};
 use crate::npy::rows::Writer;
 use crate::progress::{Progress, bar};
 use crate::sentences::{Format, Sentences};
+use adead::{Context, Status};
 use adead_sentences::{EncodeOptions, Part, SentenceEncoder};
 use clap::{Args, ValueHint};
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Of `embed`.
@@ -40,13 +41,31 @@ pub struct EmbedArgs {
 }
 
 const HELP: &str = "\
-The rows have the same bits on every device, with every number of threads and every batch size. The hash is the SHA-256 of
-the rows' bytes, without the file's header.
+The rows have the same bits on every device, with every number of threads and
+every batch size. The hash is the SHA-256 of the rows' bytes, without the file's
+header.
 
 EXAMPLES
   adead embed --model all-MiniLM-L6-v2 --in sentences.txt --out embeddings.npy
-  adead embed --model all-MiniLM-L6-v2 --in posts.jsonl --jsonl body --out posts.npy --device cuda
-  head -n 1000 sentences.txt | adead embed --model all-MiniLM-L6-v2 --out first.npy --json | jq .sha256";
+  adead embed --model all-MiniLM-L6-v2 --in posts.jsonl --jsonl body \\
+      --out posts.npy --device cuda
+  head -n 1000 sentences.txt | adead embed --model all-MiniLM-L6-v2 \\
+      --out first.npy --json | jq .sha256";
+
+/// Opens a model; where there is none, the error says how to get one.
+pub fn open_model(path: &Path, context: &Context) -> Result<SentenceEncoder> {
+    if !path.exists() {
+        let (path, known) = (path.display(), "sentence-transformers/all-MiniLM-L6-v2");
+        return Err(Failure::new(
+            Status::Io,
+            format!(
+                "{path}: there is no such folder; a model is a folder as sentence-transformers saves it, such as the one that \
+                 'hf download {known} --local-dir all-MiniLM-L6-v2' makes ('pip install huggingface_hub' has hf)"
+            ),
+        ));
+    }
+    Ok(SentenceEncoder::open(path, context)?)
+}
 
 /// What was done.
 struct Done {
@@ -59,11 +78,11 @@ struct Done {
 
 pub fn run(args: &EmbedArgs, device: &DeviceArgs) -> Result<()> {
     let start = Instant::now();
-    if args.output.as_os_str() == STANDARD {
+    if is_stdout(&args.output) {
         return Err(Failure::invalid("--out is a file: how many rows there are stands at its beginning"));
     }
     let sentences = Sentences::open(&args.input, Format::of(&args.input, args.jsonl.as_deref()))?;
-    let encoder = SentenceEncoder::open(&args.model, &device.open()?)?;
+    let encoder = open_model(&args.model, &device.open()?)?;
     let mut file = Writer::create(&args.output, encoder.width())?;
     let options = EncodeOptions { batch: args.batch.map(|batch| batch as usize), ..EncodeOptions::default() };
     let (opened, begun) = (start.elapsed(), Instant::now());
@@ -89,7 +108,7 @@ pub fn run(args: &EmbedArgs, device: &DeviceArgs) -> Result<()> {
                     Err(Failure::Error(error)) => return Err(error),
                     Err(other) => {
                         failed = Some(other);
-                        return Err(adead::Error::new(adead::Status::Io, "the file can't be written"));
+                        return Err(adead::Error::new(Status::Io, "the file can't be written"));
                     }
                 }
             }
@@ -101,14 +120,15 @@ pub fn run(args: &EmbedArgs, device: &DeviceArgs) -> Result<()> {
         return Err(failure);
     }
     let count = result?;
-    file.commit()?;
     let hash = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     let done = Done { sentences: count, truncated, opened, taken: begun.elapsed(), hash };
     if let Some(line) = first_truncated {
         let most = encoder.max_tokens();
         complain_as("note", format_args!("{truncated} sentences were cut to {most} tokens, the first in line {line}"));
     }
-    if args.json { report_json(args, &encoder, &done) } else { report(args, &encoder, &done) }
+    // An embedding that nobody was told of leaves no file.
+    if args.json { report_json(args, &encoder, &done) } else { report(args, &encoder, &done) }?;
+    file.commit()
 }
 
 fn per_second(done: &Done) -> f64 {

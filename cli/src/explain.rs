@@ -68,19 +68,24 @@ impl Report<'_> {
         }
         let mut rows =
             vec![["step", "operation", "operands and result", "device", "estimate"].map(String::from).to_vec()];
-        rows[0].extend(profiles.iter().map(|profile| format!("all on {}", profile.id)));
+        rows[0].extend(profiles.iter().map(|profile| format!("on {}", profile.id)));
         rows[0].push("reason".into());
         for (i, step) in steps.iter().enumerate() {
             let mut row = vec![(i + 1).to_string(), Self::operation(step), step.shapes.clone()];
             row.extend([self.id(step.device).to_string(), Time(step.estimate.total_ns()).to_string()]);
-            row.extend(step.alone.iter().map(|estimate| Time(estimate.total_ns()).to_string()));
+            // What the reason speaks of: operands are where the steps before left them.
+            row.extend((0..profiles.len()).map(|device| match step.compared.get(device) {
+                Some(estimate) => Time(estimate.total_ns()).to_string(),
+                None => String::new(),
+            }));
             row.push(step.reason.clone());
             rows.push(row);
         }
-        let mut last = vec!["".into(), "all".into(), "".into(), "".into(), Time(*chosen_ns).to_string()];
-        last.extend(alone_ns.iter().map(|&ns| Time(ns).to_string()));
-        rows.push(last);
-        let mut text = format!("{}\n{}", table(&head, 2), table(&rows, usize::MAX));
+        rows.push(vec!["".into(), "all".into(), "".into(), "".into(), Time(*chosen_ns).to_string()]);
+        let mut text = format!("{}\n{}\n", table(&head, 2), table(&rows, usize::MAX));
+        for (profile, &ns) in profiles.iter().zip(alone_ns) {
+            text += &format!("all steps on {}: {}\n", profile.id, Time(ns));
+        }
         for (device, profile) in profiles.iter().enumerate().filter(|(_, profile)| profile.kind != Kind::Cpu) {
             let wasted: Vec<&Finding> = findings.iter().filter(|finding| finding.device == device).collect();
             if wasted.is_empty() {
@@ -128,6 +133,7 @@ impl Report<'_> {
                 "device": self.id(step.device),
                 "reason": step.reason,
                 "estimate": estimate(&step.estimate),
+                "compared": by_device(&step.compared),
                 "alone": by_device(&step.alone),
             })
         });

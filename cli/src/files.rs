@@ -1,8 +1,9 @@
 //! Files that are read whole, and files that appear whole or not at all.
 
 use crate::failure::{Failure, Result, write};
+use adead::Status;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Write};
 #[cfg(feature = "sentences")]
 use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -18,26 +19,59 @@ pub fn name(path: &Path) -> String {
 
 /// All of a file, or of stdin for `-`.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let read = if path.as_os_str() == STANDARD {
-        io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
-    } else {
-        fs::read(path)
-    };
-    read.map_err(|error| Failure::io(name(path), &error))
+    if path.as_os_str() == STANDARD {
+        return Ok(adead::files::read_stream(io::stdin().lock(), "stdin")?);
+    }
+    Ok(adead::files::read(path)?)
 }
 
-/// Writes a whole file, or stdout for `-`. Binary data is not written to a terminal.
+/// Room for so many bytes, or `out_of_memory` with what they are for.
+pub fn reserve(bytes: usize, what: impl std::fmt::Display) -> Result<Vec<u8>> {
+    let mut memory = Vec::new();
+    if memory.try_reserve_exact(bytes).is_err() {
+        let text = format!("{what} takes {bytes} bytes, and the system does not give them");
+        return Err(Failure::new(Status::OutOfMemory, text));
+    }
+    Ok(memory)
+}
+
+/// So many bytes of zeros, or `out_of_memory` with what they are for.
+pub fn zeros(bytes: usize, what: impl std::fmt::Display) -> Result<Vec<u8>> {
+    let mut memory = reserve(bytes, what)?;
+    memory.resize(bytes, 0);
+    Ok(memory)
+}
+
+/// Whether a path means stdout: `-`, or what stdout is by another name (`/dev/stdout`, the file that it goes to).
+pub fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == STANDARD || is_same_as_stdout(path)
+}
+
+#[cfg(unix)]
+fn is_same_as_stdout(path: &Path) -> bool {
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::MetadataExt;
+    // Whatever goes there can't mix.
+    if fs::canonicalize(path).is_ok_and(|path| path == Path::new("/dev/null")) {
+        return false;
+    }
+    let stdout = io::stdout().as_fd().try_clone_to_owned().and_then(|stdout| File::from(stdout).metadata());
+    match (stdout, fs::metadata(path)) {
+        (Ok(stdout), Ok(file)) => (stdout.dev(), stdout.ino()) == (file.dev(), file.ino()),
+        _ => false,
+    }
+}
+
+#[cfg(not(unix))]
+fn is_same_as_stdout(_path: &Path) -> bool {
+    false
+}
+
+/// Writes a whole file, or stdout. Binary data is not written to a terminal.
 pub fn put(path: &Path, bytes: &[u8], binary: bool) -> Result<()> {
-    if path.as_os_str() != STANDARD {
-        let mut file = NewFile::create(path)?;
-        file.write(bytes)?;
-        return file.commit();
-    }
-    if binary && io::stdout().is_terminal() {
-        return Err(Failure::invalid("the output is binary and stdout is a terminal; name a file with -o"));
-    }
-    write(bytes)
+    let mut file = if binary { NewFile::create(path) } else { NewFile::create_text(path) }?;
+    file.write(bytes)?;
+    file.commit()
 }
 
 /// Files under temporary names: a process that is told to end removes them first.
@@ -77,13 +111,30 @@ pub fn remove_unfinished_when_interrupted() {}
 pub struct NewFile {
     path: PathBuf,
     temporary: Option<PathBuf>,
-    file: File,
+    /// `None` is stdout.
+    file: Option<File>,
 }
 
 impl NewFile {
-    /// Begins a file. What is there and is no file (a pipe, a terminal, `/dev/null`) is written in place.
+    /// Begins a file. What is there and is no file (a pipe, stdout, `/dev/null`) is written in place; a terminal is refused.
     pub fn create(path: &Path) -> Result<NewFile> {
+        if is_stdout(path) && io::stdout().is_terminal() {
+            return Err(Failure::invalid("the output is binary and stdout is a terminal; name a file"));
+        }
+        NewFile::create_text(path)
+    }
+
+    /// The same for text, which a terminal takes too.
+    pub fn create_text(path: &Path) -> Result<NewFile> {
+        if is_stdout(path) {
+            return Ok(NewFile { path: "stdout".into(), temporary: None, file: None });
+        }
         NewFile::try_create(path).map_err(|error| Failure::io(path.display(), &error))
+    }
+
+    /// Whether it is stdout.
+    pub fn is_stdout(&self) -> bool {
+        self.file.is_none()
     }
 
     fn try_create(path: &Path) -> io::Result<NewFile> {
@@ -95,7 +146,7 @@ impl NewFile {
         }
         if old.as_ref().is_some_and(|old| !old.is_file()) {
             let file = OpenOptions::new().write(true).open(&target)?;
-            return Ok(NewFile { path: target, temporary: None, file });
+            return Ok(NewFile { path: target, temporary: None, file: Some(file) });
         }
         let Some(name) = target.file_name() else { return Err(io::ErrorKind::InvalidInput.into()) };
         for attempt in 0.. {
@@ -108,9 +159,9 @@ impl NewFile {
                 Ok(file) => {
                     unfinished.push(temporary.clone());
                     drop(unfinished);
-                    let new = NewFile { path: target, temporary: Some(temporary), file };
-                    if let Some(old) = old {
-                        new.file.set_permissions(old.permissions())?;
+                    let new = NewFile { path: target, temporary: Some(temporary), file: Some(file) };
+                    if let (Some(old), Some(file)) = (old, &new.file) {
+                        file.set_permissions(old.permissions())?;
                     }
                     return Ok(new);
                 }
@@ -123,13 +174,17 @@ impl NewFile {
 
     /// Appends bytes.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.file.write_all(bytes).map_err(|error| Failure::io(self.path.display(), &error))
+        let Some(file) = &mut self.file else { return write(bytes) };
+        file.write_all(bytes).map_err(|error| Failure::io(self.path.display(), &error))
     }
 
     /// Writes bytes over the file's first ones, once all others are written.
     #[cfg(feature = "sentences")]
     pub fn overwrite_start(&mut self, bytes: &[u8]) -> Result<()> {
-        let written = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.write_all(bytes));
+        let Some(file) = &mut self.file else {
+            return Err(Failure::invalid("stdout can't be written twice; name a file"));
+        };
+        let written = file.seek(SeekFrom::Start(0)).and_then(|_| file.write_all(bytes));
         written.map_err(|error| Failure::io(self.path.display(), &error))
     }
 

@@ -1,14 +1,15 @@
 //! `adead kernel`, and the parts of the command line of `adead dispatch`.
 
 use crate::args::{KernelArgs, parse_size};
-use crate::failure::{Result, line, write};
+use crate::failure::{Failure, Result, line, write};
 use crate::files::{name, read};
 use crate::format::table;
 use crate::source::{Input, Source, parse_source};
+use adead::gpu::PushNumber;
 use adead::spirv::{Binding, BindingKind, ConstantKind, EntryPoint, Module, SpecializationConstant};
-use adead::{DType, Shape};
+use adead::{DType, Shape, Status};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What a buffer holds at first.
 #[derive(Clone, Debug)]
@@ -44,51 +45,6 @@ pub fn parse_contents(text: &str) -> Result<Contents, String> {
     }
 }
 
-/// A push constant's bytes, in this machine's order, and what its place is a multiple of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pushed {
-    /// The bytes.
-    pub bytes: Vec<u8>,
-    /// Bytes.
-    pub align: usize,
-}
-
-/// Parses one of the values of `--push`.
-pub fn parse_pushed(text: &str) -> Result<Pushed, String> {
-    fn number<T: std::str::FromStr>(word: &str, kind: &str) -> Result<T, String> {
-        word.parse().map_err(|_| format!("'{word}' is no {kind}"))
-    }
-    let bytes = match text.split_once(':') {
-        Some(("u32", word)) => number::<u32>(word, "u32")?.to_ne_bytes().to_vec(),
-        Some(("i32", word)) => number::<i32>(word, "i32")?.to_ne_bytes().to_vec(),
-        Some(("f32", word)) => number::<f32>(word, "f32")?.to_ne_bytes().to_vec(),
-        Some(("u64", word)) => number::<u64>(word, "u64")?.to_ne_bytes().to_vec(),
-        Some(("i64", word)) => number::<i64>(word, "i64")?.to_ne_bytes().to_vec(),
-        Some(("f64", word)) => number::<f64>(word, "f64")?.to_ne_bytes().to_vec(),
-        Some(("hex", word)) => {
-            let digits = word.len().is_multiple_of(2) && word.bytes().all(|byte| byte.is_ascii_hexdigit());
-            if !digits || word.is_empty() {
-                return Err(format!("'{word}' is no row of hexadecimal bytes"));
-            }
-            let byte = |i: usize| u8::from_str_radix(&word[i..i + 2], 16).unwrap_or_default();
-            return Ok(Pushed { bytes: (0..word.len()).step_by(2).map(byte).collect(), align: 1 });
-        }
-        Some(_) => return Err("types are u32, i32, f32, u64, i64, f64 and hex".into()),
-        None => word(text, None)?.to_ne_bytes().to_vec(),
-    };
-    Ok(Pushed { align: bytes.len(), bytes })
-}
-
-/// Push constants as a block: each value on a multiple of its size, as in GLSL.
-pub fn block(values: &[Pushed]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for value in values {
-        bytes.resize(bytes.len().next_multiple_of(value.align), 0);
-        bytes.extend(&value.bytes);
-    }
-    bytes
-}
-
 /// Parses the value of `--constant`.
 pub fn parse_constant(text: &str) -> Result<(u32, String), String> {
     match text.split_once('=').map(|(id, value)| (id.parse(), value)) {
@@ -105,28 +61,50 @@ pub fn parse_numbered(text: &str) -> Result<(usize, PathBuf), String> {
     }
 }
 
-/// A value of 32 bits as a kernel has it: of that kind, or of the one that it is written as.
-pub fn word(text: &str, kind: Option<ConstantKind>) -> Result<u32, String> {
-    let float = || text.parse::<f32>().map(f32::to_bits).map_err(|_| format!("'{text}' is no number"));
+/// A specialization constant's 32 bits, of its kind.
+pub fn word(text: &str, kind: ConstantKind) -> Result<u32, String> {
     match (kind, text) {
-        (Some(ConstantKind::Float), _) => float(),
-        (None | Some(ConstantKind::Bool), "true") => Ok(1),
-        (None | Some(ConstantKind::Bool), "false") => Ok(0),
-        (Some(ConstantKind::Bool), _) => Err(format!("'{text}' is neither true nor false")),
+        (ConstantKind::Float, _) => text.parse::<f32>().map(f32::to_bits).map_err(|_| format!("'{text}' is no number")),
+        (ConstantKind::Bool, "true") => Ok(1),
+        (ConstantKind::Bool, "false") => Ok(0),
+        (ConstantKind::Bool, _) => Err(format!("'{text}' is neither true nor false")),
         (kind, _) => match text.parse::<i64>() {
-            Ok(number) if u32::try_from(number).is_ok() && kind != Some(ConstantKind::Int) => Ok(number as u32),
-            Ok(number) if i32::try_from(number).is_ok() && kind != Some(ConstantKind::Uint) => Ok(number as u32),
+            Ok(number) if kind == ConstantKind::Uint && u32::try_from(number).is_ok() => Ok(number as u32),
+            Ok(number) if kind == ConstantKind::Int && i32::try_from(number).is_ok() => Ok(number as u32),
             Ok(_) => Err(format!("{text} does not fit in 32 bits")),
-            Err(_) if kind.is_none() => float(),
             Err(_) => Err(format!("'{text}' is no integer")),
         },
     }
 }
 
+/// A module of a file; the error has its name, and where the file is for CUDA says so.
+pub fn parse(path: &Path, bytes: &[u8]) -> Result<Module> {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(1 << 16)]);
+    let cuda = match bytes {
+        [0x7f, b'E', b'L', b'F', ..] => Some("a cubin"),
+        [0x50, 0xed, 0x55, 0xba, ..] => Some("a fatbin"),
+        _ if [".version", ".target"].iter().all(|word| text.lines().any(|line| line.trim().starts_with(word))) => {
+            Some("PTX")
+        }
+        _ => None,
+    };
+    Module::parse(bytes).map_err(|error| match cuda {
+        Some(what) => {
+            let text = format!(
+                "{} is {what}, which is for CUDA; this command takes SPIR-V (a .spv file), and the libraries load it with load_ptx \
+                 or load_cubin on a 'cuda' device",
+                name(path)
+            );
+            Failure::new(Status::InvalidKernel, text)
+        }
+        None => Failure::new(error.status(), format!("{}: {}", name(path), error.message())),
+    })
+}
+
 /// Shows a module; no GPU is needed.
 pub fn show(args: &KernelArgs) -> Result<()> {
     let bytes = read(&args.module)?;
-    let module = Module::parse(&bytes)?;
+    let module = parse(&args.module, &bytes)?;
     let (path, version) = (name(&args.module), module.words()[1]);
     let version = format!("{}.{}", version >> 16 & 0xff, version >> 8 & 0xff);
     if args.json {
@@ -176,8 +154,14 @@ fn describe(entry: &EntryPoint) -> Vec<Vec<String>> {
         rows.push(row(if is_buffer(binding) { "buffer" } else { "resource" }, text));
     }
     if let Some(push) = &entry.push_constants {
-        let members: Vec<String> =
-            push.members.iter().map(|member| format!("{} at {}", member.bytes, member.offset)).collect();
+        let number = |number: &PushNumber| {
+            let space = if number.name.is_empty() { "" } else { " " };
+            format!("{}{space}{} at {}", number.kind, number.name, number.offset)
+        };
+        let members: Vec<String> = match push.numbers.is_empty() {
+            true => push.members.iter().map(|member| format!("{} at {}", member.bytes, member.offset)).collect(),
+            false => push.numbers.iter().map(number).collect(),
+        };
         rows.push(row("push", format!("{} bytes: {}", push.bytes, members.join(", "))));
     }
     rows
@@ -276,6 +260,11 @@ fn to_json(module: &Module, path: &str, version: &str, bytes: usize) -> Value {
                 "bytes": push.bytes,
                 "members": push.members.iter()
                     .map(|member| json!({"offset": member.offset, "bytes": member.bytes})).collect::<Vec<_>>(),
+                "numbers": push.numbers.iter().map(|number| json!({
+                    "name": number.name,
+                    "type": number.kind.to_string(),
+                    "offset": number.offset,
+                })).collect::<Vec<_>>(),
             })),
         })
     };
@@ -317,32 +306,27 @@ mod tests {
     }
 
     #[test]
-    fn push_constants_are_laid_out_as_in_glsl() {
-        let pushed = |text: &str| parse_pushed(text).unwrap();
-        assert_eq!(pushed("7"), pushed("u32:7"));
-        assert_eq!(pushed("-1"), pushed("i32:-1"));
-        assert_eq!(pushed("0.5"), pushed("f32:0.5"));
-        assert_eq!(pushed("true"), pushed("u32:1"));
-        let mut expected = vec![1, 0xff, 0, 0];
-        expected.extend(2u32.to_ne_bytes());
-        expected.extend(3u64.to_ne_bytes());
-        assert_eq!(block(&[pushed("hex:01ff"), pushed("2"), pushed("u64:3")]), expected);
-        assert!(block(&[]).is_empty());
-        for wrong in ["", "x", "u32:-1", "i32:2147483648", "4294967296", "u8:1", "hex:", "hex:1", "hex:xy", "f32:"] {
-            assert!(parse_pushed(wrong).is_err(), "{wrong}");
-        }
+    fn files_for_cuda_are_told_as_such() {
+        let says = |bytes: &[u8], words: &str| match parse(Path::new("x.ptx"), bytes) {
+            Err(Failure::Error(error)) => assert!(error.message().starts_with(words), "{error}"),
+            other => panic!("{other:?}"),
+        };
+        says(include_bytes!("../../examples/kernels/vecadd.ptx"), "x.ptx is PTX, which is for CUDA");
+        says(b"\x7fELF", "x.ptx is a cubin");
+        says(&0xba55_ed50_u32.to_le_bytes(), "x.ptx is a fatbin");
+        says(b"int main() {}", "x.ptx: SPIR-V: ");
     }
 
     #[test]
     fn constants_take_their_kind() {
         use ConstantKind::{Bool, Float, Int, Uint};
-        assert_eq!(word("1", Some(Float)), Ok(1.0f32.to_bits()));
-        assert_eq!(word("-1", Some(Int)), Ok(u32::MAX));
-        assert_eq!(word("4294967295", Some(Uint)), Ok(u32::MAX));
-        assert_eq!(word("true", Some(Bool)), Ok(1));
+        assert_eq!(word("1", Float), Ok(1.0f32.to_bits()));
+        assert_eq!(word("-1", Int), Ok(u32::MAX));
+        assert_eq!(word("4294967295", Uint), Ok(u32::MAX));
+        assert_eq!(word("true", Bool), Ok(1));
         for (text, kind) in [("-1", Uint), ("4294967295", Int), ("1", Bool), ("0.5", Int), ("true", Uint), ("x", Float)]
         {
-            assert!(word(text, Some(kind)).is_err(), "{text} {kind:?}");
+            assert!(word(text, kind).is_err(), "{text} {kind:?}");
         }
         assert_eq!(parse_constant("3=x"), Ok((3, "x".into())));
         assert_eq!(parse_numbered("3=x"), Ok((3, "x".into())));

@@ -13,10 +13,12 @@ mod explain;
 mod failure;
 mod files;
 mod format;
+mod help;
 mod info;
 mod kernel;
 mod npy;
 mod progress;
+mod push;
 mod report;
 mod run;
 #[cfg(feature = "sentences")]
@@ -58,6 +60,9 @@ fn main() -> ExitCode {
 
 fn execute(cli: &Cli) -> failure::Result<()> {
     let device = &cli.device;
+    if let Some(option) = device.given().filter(|_| !cli.command.computes()) {
+        return Err(Failure::Usage(format!("'{option}' is given, and this command computes nothing on a device")));
+    }
     match &cli.command {
         Command::Info(args) => info::run(args, device),
         Command::Run(args) => run::run(args, device),
@@ -84,9 +89,10 @@ fn execute(cli: &Cli) -> failure::Result<()> {
 /// Help and versions go to stdout; what is wrong with the command line goes to stderr, with our name before it.
 fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        return match error.print() {
+        return match failure::open_from_the_start().and_then(|()| error.print()) {
+            Ok(()) => ExitCode::SUCCESS,
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Failure::BrokenPipe.report(),
-            _ => ExitCode::SUCCESS,
+            Err(error) => Failure::io("stdout", &error).report(),
         };
     }
     // Without a command it is the help that is printed, which is no message.

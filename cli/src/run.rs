@@ -2,7 +2,7 @@
 
 use crate::args::{DeviceArgs, RunArgs};
 use crate::asm::load;
-use crate::failure::{Failure, Result, complain, line, write};
+use crate::failure::{Failure, Result, complain, report};
 use crate::files::{NewFile, name};
 use crate::format::{bytes, giga, median, table, time};
 use crate::info::{context_text, device_json};
@@ -33,8 +33,9 @@ struct Report<'a> {
 pub fn run(args: &RunArgs, device: &DeviceArgs) -> Result<()> {
     let program = load(&args.program)?;
     // What is wrong with the program, its bindings or its files is found before anything is computed.
-    program.validate(args.memory_limit)?;
+    let memory = program.validate(args.memory_limit)?.memory();
     let bound = bind_inputs(args, program.slots())?;
+    check_memory(&bound, memory, args.memory_limit)?;
     let mut files = open_outputs(args, &program)?;
     let ctx = device.open()?;
     let mut inputs = Vec::new();
@@ -52,13 +53,9 @@ pub fn run(args: &RunArgs, device: &DeviceArgs) -> Result<()> {
             npy::write(file, tensor)?;
         }
     }
-    let mut written = Vec::new();
-    for (slot, file, path) in files {
-        file.commit()?;
-        written.push((slot, path));
-    }
+    let values_on_stdout = files.iter().any(|(_, file, _)| file.is_stdout());
     let median = median(&mut times);
-    let report = Report {
+    let done = Report {
         program: &program,
         name: name(&args.program),
         ctx: &ctx,
@@ -67,9 +64,11 @@ pub fn run(args: &RunArgs, device: &DeviceArgs) -> Result<()> {
         best: times.first().copied().unwrap_or_default(),
         median,
         runs: args.repeat,
-        files: written,
+        files: files.iter().map(|(slot, _, path)| (slot.clone(), path.clone())).collect(),
     };
-    if args.json { line(format_args!("{:#}", report.to_json())) } else { write(report.to_text().as_bytes()) }
+    // A run that nobody was told of leaves no files.
+    report(&if args.json { format!("{:#}\n", done.to_json()) } else { done.to_text() }, values_on_stdout)?;
+    files.into_iter().try_for_each(|(_, file, _)| file.commit())
 }
 
 /// The inputs with their slots, in the program's order. Every slot that needs one has one.
@@ -93,14 +92,23 @@ fn bind_inputs<'a>(args: &'a RunArgs, slots: &'a [Slot]) -> Result<Vec<(&'a Slot
         let text = format!("missing inputs: {}; the program has {}; add {example}", missing.join(", "), list(slots));
         return Err(Failure::invalid(text));
     }
-    let needed: u128 = bound.iter().map(|(slot, _)| slot.bytes as u128).sum();
-    let free = hardware::memory().available;
-    if free > 0 && needed > u128::from(free) {
-        let text = format!("the inputs take {needed} bytes and the machine has {free} bytes free");
-        return Err(Failure::new(Status::OutOfMemory, text));
-    }
     bound.sort_by_key(|(slot, _)| slots.iter().position(|other| other.name == slot.name));
     Ok(bound)
+}
+
+/// What the run takes is within the limit and within what is free, before any of it is made.
+fn check_memory(bound: &[(&Slot, &Input)], program: usize, limit: usize) -> Result<()> {
+    let inputs: u128 = bound.iter().map(|(slot, _)| slot.bytes as u128).sum();
+    let takes = format!("the inputs take {inputs} bytes and the program {program}");
+    if inputs + program as u128 > limit as u128 {
+        let text = format!("{takes}; the limit is {limit} (--memory-limit)");
+        return Err(Failure::new(Status::OutOfMemory, text));
+    }
+    let free = hardware::memory().available;
+    if free > 0 && inputs + program as u128 > u128::from(free) {
+        return Err(Failure::new(Status::OutOfMemory, format!("{takes}; the machine has {free} bytes free")));
+    }
+    Ok(())
 }
 
 /// The files of outputs, begun but not there yet.
@@ -119,7 +127,11 @@ fn open_outputs(args: &RunArgs, program: &Program) -> Result<Vec<(String, NewFil
                 output.path.display()
             )));
         }
-        files.push((slot.name.clone(), NewFile::create(&output.path)?, output.path.clone()));
+        let file = NewFile::create(&output.path)?;
+        if file.is_stdout() && files.iter().any(|(_, file, _)| file.is_stdout()) {
+            return Err(Failure::invalid(format!("--out {}=-: another output goes to stdout", slot.name)));
+        }
+        files.push((slot.name.clone(), file, output.path.clone()));
     }
     Ok(files)
 }

@@ -1,13 +1,13 @@
 //! `adead search`: the rows of an embeddings file that are closest to a query by cosine, exactly.
 
 use crate::args::DeviceArgs;
+use crate::embed::open_model;
 use crate::failure::{self, Failure, Result};
 use crate::npy::rows::Reader;
 use crate::progress::Progress;
 use crate::sentences::{Format, Sentences};
 use adead::{Axis, Context, MatmulOptions, Status, Tensor};
-use adead_sentences::SentenceEncoder;
-use clap::{Args, ValueHint};
+use clap::{ArgGroup, Args, ValueHint};
 use serde_json::{Value, json};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -15,24 +15,24 @@ use std::path::{Path, PathBuf};
 
 /// Of `search`.
 #[derive(Args, Debug)]
-#[command(after_help = HELP)]
+#[command(after_help = HELP, group = ArgGroup::new("what").required(true).args(["query", "queries"]))]
 pub struct SearchArgs {
     /// The .npy file to search: f32, a row for each sentence
     #[arg(value_name = "EMBEDDINGS", value_hint = ValueHint::FilePath)]
     pub embeddings: PathBuf,
     /// A sentence to search for; may be repeated
-    #[arg(long, value_name = "TEXT", required_unless_present = "queries", requires = "model")]
+    #[arg(long, value_name = "TEXT", requires = "model")]
     pub query: Vec<String>,
     /// The folder of the model that embeds them: the one that made the file
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub model: Option<PathBuf>,
     /// Embedded queries: a .npy file of rows of the same width
-    #[arg(long, value_name = "FILE", conflicts_with = "query", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub queries: Option<PathBuf>,
     /// How many rows to give for each query
     #[arg(long, value_name = "K", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub top: u32,
-    /// The file that was embedded, for showing its sentences
+    /// The file that was embedded, for showing its sentences: one for each row
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub sentences: Option<PathBuf>,
     /// Its lines are JSON: as for 'adead embed'
@@ -47,7 +47,8 @@ const HELP: &str = "\
 Every row is compared. Rows count from 0; of equal cosines the lower row comes first.
 
 EXAMPLES
-  adead search embeddings.npy --model all-MiniLM-L6-v2 --query 'a boat arrives' --sentences sentences.txt
+  adead search embeddings.npy --model all-MiniLM-L6-v2 \\
+      --query 'a boat arrives' --sentences sentences.txt
   adead search embeddings.npy --queries queries.npy --top 100 --json";
 
 /// Bytes of rows that are compared at once.
@@ -71,10 +72,11 @@ impl Hit {
 pub fn run(args: &SearchArgs, device: &DeviceArgs) -> Result<()> {
     let mut file = Reader::open(&args.embeddings)?;
     let context = device.open()?;
+    let rows = file.left();
     let queries = queries(args, &context, file.width())?;
     let hits = search(&context, &mut file, &queries, args.top as usize)?;
     let texts = match &args.sentences {
-        Some(path) => texts(path, args.jsonl.as_deref(), &hits)?,
+        Some(path) => texts(path, args.jsonl.as_deref(), &hits, rows)?,
         None => BTreeMap::new(),
     };
     if args.json { report_json(args, &hits, &texts) } else { report(args, &hits, &texts) }
@@ -90,7 +92,7 @@ fn queries(args: &SearchArgs, context: &Context, width: usize) -> Result<Tensor>
             (rows, path)
         }
         (None, Some(model)) => {
-            let rows = SentenceEncoder::open(model, context)?.encode(&args.query)?;
+            let rows = open_model(model, context)?.encode(&args.query)?;
             (Tensor::new(rows.values(), &[rows.len(), rows.width()])?, model)
         }
         // The command line sees to it.
@@ -138,20 +140,20 @@ fn search(context: &Context, file: &mut Reader, queries: &Tensor, top: usize) ->
     Ok(best)
 }
 
-/// The sentences of the rows that were found.
-fn texts(path: &Path, field: Option<&str>, hits: &[Vec<Hit>]) -> Result<BTreeMap<usize, String>> {
+/// The sentences of the rows that were found. A file of another number of sentences than rows is another file.
+fn texts(path: &Path, field: Option<&str>, hits: &[Vec<Hit>], rows: usize) -> Result<BTreeMap<usize, String>> {
     let mut texts: BTreeMap<usize, String> = hits.iter().flatten().map(|hit| (hit.row, String::new())).collect();
-    let Some(&last) = texts.keys().next_back() else { return Ok(texts) };
     let mut lines = 0;
-    for (row, sentence) in Sentences::open(path, Format::of(path, field))?.enumerate().take(last + 1) {
+    for (row, sentence) in Sentences::open(path, Format::of(path, field))?.enumerate() {
         let sentence = sentence?;
         lines = row + 1;
         if let Some(text) = texts.get_mut(&row) {
             *text = sentence;
         }
     }
-    if lines <= last {
-        let text = format!("{} has {lines} sentences, and row {last} was found: it is another file", path.display());
+    if lines != rows {
+        let text =
+            format!("{} has {lines} sentences for {rows} rows: it is not the file that was embedded", path.display());
         return Err(Failure::invalid(text));
     }
     Ok(texts)

@@ -4,7 +4,7 @@ use crate::files::{STANDARD, name};
 use adead::{Error, Result, Status};
 use serde_json::Value;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 /// What a line is.
@@ -18,6 +18,9 @@ pub enum Format {
 
 /// The field of an object that is taken where none is named.
 const FIELD: &str = "text";
+
+/// The most bytes of a line: what has no line ends, such as `/dev/zero`, is not read for ever.
+const LONGEST: u64 = 16 << 20;
 
 impl Format {
     /// That of a file: JSON lines where a field is named or the name ends in `.jsonl` or `.ndjson`.
@@ -70,11 +73,14 @@ impl Sentences {
 
     fn read(&mut self) -> Result<Option<String>> {
         let mut bytes = Vec::new();
-        let read = self.lines.read_until(b'\n', &mut bytes);
+        let read = self.lines.by_ref().take(LONGEST + 1).read_until(b'\n', &mut bytes);
         if read.map_err(|error| Error::new(Status::Io, format!("{}: {error}", self.name)))? == 0 {
             return Ok(None);
         }
         self.line += 1;
+        if bytes.len() as u64 > LONGEST {
+            return Err(self.wrong(format!("it has more than {LONGEST} bytes, which is no sentence")));
+        }
         if bytes.last() == Some(&b'\n') {
             bytes.pop();
             bytes.pop_if(|byte| *byte == b'\r');

@@ -1,12 +1,13 @@
 //! What `--in SLOT=SOURCE` binds: a `.npy` file, or data by a generator of `tests/conformance/FORMAT.md`.
 
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, complain_as};
+use crate::files;
 use crate::format;
 use crate::npy::Npy;
 use adead::program::Slot;
 use adead::{Context, DType, Shape, Status, Tensor};
 use adead_conformance::{data, generate};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where an input's contents come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +44,20 @@ pub struct Output {
     pub slot: String,
     /// The file.
     pub path: PathBuf,
+}
+
+/// What `--in` takes that is no file.
+const GENERATORS: &str = "zeros, rand:SEED[:E], wild:SEED, ids:SEED:N or fill:HEX";
+
+/// Opens a `.npy` file; where there is none, the error says what makes values instead.
+pub fn open_file(path: &Path, instead: &str) -> Result<Npy> {
+    match path.try_exists() {
+        Ok(false) => {
+            let text = format!("{}: there is no such file; for values that are made, write {instead}", path.display());
+            Err(Failure::new(Status::Io, text))
+        }
+        _ => Npy::open(path),
+    }
 }
 
 fn split(text: &str) -> Result<(String, String), String> {
@@ -97,6 +112,8 @@ impl Input {
     pub fn load(&self, slot: &Slot, ctx: &Context) -> Result<Tensor> {
         match &self.source {
             Source::File(_) => self.load_file(slot, ctx),
+            // The system gives zeros without a copy.
+            Source::Zeros => Ok(Tensor::zeros(slot.meta.dtype, slot.meta.shape.dims())?),
             _ => {
                 let (dtype, shape) = (slot.meta.dtype, slot.meta.shape);
                 let bytes = self.generate(dtype, shape.elements(), &format!("slot {}", slot.name))?;
@@ -106,7 +123,7 @@ impl Input {
     }
 
     fn load_file(&self, slot: &Slot, ctx: &Context) -> Result<Tensor> {
-        let npy = Npy::open(self.text.as_ref())?;
+        let npy = open_file(self.text.as_ref(), GENERATORS)?;
         let (dtype, shape) = (npy.header.dtype, Shape::new(&npy.header.dims)?);
         let bytes = shape.elements() * dtype.size();
         let have = || format!("slot {} is {} and {} holds {dtype}{shape}", slot.name, describe(slot), self.text);
@@ -117,11 +134,19 @@ impl Input {
             let sizes = if bytes == slot.bytes { String::new() } else { format!(", {bytes} bytes") };
             return Err(Failure::new(Status::ShapeMismatch, have() + &sizes));
         }
+        if dtype != slot.meta.dtype {
+            let (name, text, used) = (&slot.name, &self.text, slot.meta.dtype);
+            let what =
+                format!("slot {name} is used as {used} and {text} holds {dtype}: its bits are taken as they are");
+            complain_as("note", what);
+        }
         npy.read(ctx)
     }
 
     /// That many elements for what is called so in errors.
     pub fn generate(&self, dtype: DType, n: usize, what: &str) -> Result<Vec<u8>> {
+        // The generators reserve as much at once, and can't say that they fail.
+        drop(files::reserve(n.saturating_mul(dtype.size()), what)?);
         let wrong_dtype = || {
             let text = format!("{what} is {dtype}, which {} does not make", self.text);
             Failure::new(Status::DtypeMismatch, text)
@@ -150,7 +175,7 @@ impl Input {
                 dtype.size() * 2,
                 hex.len()
             ))),
-            Source::Zeros | Source::File(_) => Ok(vec![0; n * dtype.size()]),
+            Source::Zeros | Source::File(_) => files::zeros(n * dtype.size(), what),
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::progress::Progress;
 use adead::device::Isa;
 use adead::{Context, ContextOptions};
 use adead_conformance::{Case, FILES, Outcome, Summary, parse};
+use serde_json::json;
 use std::path::Path;
 
 /// Runs the cases on every device.
@@ -26,12 +27,35 @@ pub fn run(args: &VerifyArgs, device: &DeviceArgs) -> Result<()> {
         let filter = args.filter.as_deref().map(|filter| format!(" whose id contains '{filter}'")).unwrap_or_default();
         return Err(Failure::invalid(format!("there is no case{filter}; nothing was verified")));
     }
+    if args.list && args.json {
+        return line(format_args!("{:#}", json!(cases.iter().map(|case| case.id).collect::<Vec<_>>())));
+    }
     if args.list {
         return cases.iter().try_for_each(|case| line(case.id));
     }
     let mut failed = false;
+    let mut devices = Vec::new();
     for ctx in contexts(args, device)? {
-        failed |= verify(&ctx, &cases)?.failed > 0;
+        let mut failures = Vec::new();
+        let summary = verify(&ctx, &cases, &mut |id, text| {
+            if args.json {
+                failures.push(json!({"id": id, "text": text}));
+                return Ok(());
+            }
+            line(format_args!("FAIL {id}: {text}"))
+        })?;
+        failed |= summary.failed > 0;
+        let name = context_text(&ctx);
+        if args.json {
+            let Summary { ran, failed, skipped } = summary;
+            devices
+                .push(json!({"device": name, "ran": ran, "failed": failed, "skipped": skipped, "failures": failures}));
+        } else {
+            line(format_args!("{name}: {summary}"))?;
+        }
+    }
+    if args.json {
+        line(format_args!("{:#}", json!({"contract": adead::contract::VERSION, "devices": devices})))?;
     }
     if failed { Err(Failure::Mismatch) } else { Ok(()) }
 }
@@ -87,8 +111,8 @@ fn contexts(args: &VerifyArgs, device: &DeviceArgs) -> Result<Vec<Context>> {
     Ok(contexts)
 }
 
-/// Runs the cases on a device, with a line for each failure and one at the end.
-fn verify(ctx: &Context, cases: &[Case<'_>]) -> Result<Summary> {
+/// Runs the cases on a device; `fails` is told of each failure.
+fn verify(ctx: &Context, cases: &[Case<'_>], fails: &mut dyn FnMut(&str, &str) -> Result<()>) -> Result<Summary> {
     let name = context_text(ctx);
     let mut progress = Progress::new();
     let mut summary = Summary::default();
@@ -98,10 +122,9 @@ fn verify(ctx: &Context, cases: &[Case<'_>]) -> Result<Summary> {
         if let Outcome::Failed(text) = case.run(ctx) {
             summary.failed += 1;
             progress.clear();
-            line(format_args!("FAIL {}: {text}", case.id))?;
+            fails(case.id, &text)?;
         }
     }
     progress.clear();
-    line(format_args!("{name}: {summary}"))?;
     Ok(summary)
 }

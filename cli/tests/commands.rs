@@ -93,7 +93,8 @@ fn the_format_follows_the_name_unless_it_is_given() {
         ("b.hex", "AGPU", &["--to", "agpu"]),
     ] {
         let path = folder.join(name).to_str().unwrap().to_string();
-        good(&[&["asm", &original, "-o", &path], more].concat());
+        let ended = adead(&[&["asm", &original, "-o", &path], more].concat());
+        assert_eq!((ended.code, ended.err.is_empty()), (0, more.is_empty()), "{name}: {ended:?}");
         assert!(std::fs::read(&path).unwrap().starts_with(begins.as_bytes()), "{name}");
     }
 }

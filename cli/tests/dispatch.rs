@@ -67,6 +67,22 @@ fn explain_tells_what_would_waste_a_gpu_and_why() {
 }
 
 #[test]
+fn the_reason_speaks_of_the_figures_beside_it() {
+    let mut compared = 0;
+    for (program, gpu) in [("mlp.adead", "datacentre"), ("matmul_1024.hex", "mid"), ("attention.asm", "integrated")] {
+        let text = good(&["explain", &repository(&format!("examples/programs/{program}")), "--gpu", gpu]);
+        for row in text.lines().filter(|row| row.contains(" times as long: ")) {
+            let time = row.split_once("times as long: ").unwrap().1.split(',').next().unwrap();
+            assert!(row.matches(&format!(" {time}")).count() >= 2, "{row}");
+            compared += 1;
+        }
+        let alone = |device: &str| text.contains(&format!("\nall steps on {device}: "));
+        assert!(alone("cpu") && alone(&format!("gpu:{gpu}")), "{text}");
+    }
+    assert!(compared >= 3);
+}
+
+#[test]
 fn explain_takes_every_form_of_a_program_and_refuses_what_can_not_run() {
     let folder = folder("explain_forms");
     let text = repository("examples/programs/attention.asm");

@@ -125,7 +125,7 @@ fn kernels_are_shown_without_a_gpu() {
         "shared    1024 bytes in a workgroup",
         "buffer    0: set 0, binding 0, storage buffer, read, elements of 4 bytes",
         "buffer    1: set 0, binding 1, storage buffer, written, elements of 4 bytes",
-        "push      4 bytes: 4 at 0",
+        "push      4 bytes: u32 n at 0",
         "constant  0: u32, 256 if it is not set",
     ] {
         assert!(text.lines().any(|found| found == line), "{line}: {text}");
@@ -206,8 +206,9 @@ fn what_a_kernel_does_not_take_is_refused() {
     let three = ["--buffer", "zeros:4", "--buffer", "zeros:4", "--buffer", "zeros:4", "--out", &first];
     let start = ["dispatch", &add, "--groups", "1"];
     let call = |more: &[&'static str]| [&start[..], &three, more].concat();
-    assert!(bad(11, &call(&[])).contains("4 bytes of push constants and got 0"));
-    assert!(bad(11, &call(&["--push", "1,2"])).contains("got 8"));
+    assert!(bad(11, &call(&[])).contains("takes 1 push constants (n u32); got 0 numbers"));
+    assert!(bad(11, &call(&["--push", "1,2"])).contains("got 2 numbers"));
+    assert!(bad(11, &call(&["--push", "hex:00000001ff"])).contains("got 5"));
     assert!(bad(11, &call(&["--push", "1", "--buffer", "zeros:4"])).contains("takes 3 buffers"));
     assert!(bad(11, &call(&["--push", "1", "--entry", "other"])).contains("'other'"));
     assert!(bad(11, &call(&["--push", "1", "--buffer", "zeros:6"])).contains("zeros:6"));

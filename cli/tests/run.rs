@@ -180,7 +180,9 @@ fn bindings_are_checked_before_anything_runs() {
     assert!(run(11, &with(&["--out", "t=a.npy"])).contains("slot t is an input"));
     assert!(run(21, &with(&["--out", "y=nowhere/a.npy"])).contains("nowhere/a.npy: "));
     assert!(run(14, &with(&["--memory-limit", "23"])).contains("the limit is 23"));
-    good(&[&["run", &program], &with(&["--memory-limit", "24"])[..]].concat());
+    // Two inputs of 32 and 12 bytes count too.
+    assert!(run(14, &with(&["--memory-limit", "67"])).contains("the limit is 67"));
+    good(&[&["run", &program], &with(&["--memory-limit", "68"])[..]].concat());
     let twice = format!("y={}", text(&folder.join("a.npy")));
     assert!(run(11, &[&all[..], &["--out", &twice, "--out", &twice]].concat()).contains("twice"));
     assert_eq!(names(&folder), ["p.asm"]);

@@ -101,7 +101,16 @@ fn what_goes_wrong_is_said_and_leaves_no_file() {
         let said = bad(code, args);
         assert!(said.contains(part), "{args:?}: {said}");
     };
-    says(21, &embed(&text(&folder.join("no model")), &plain, &output), "no model");
+    says(
+        21,
+        &embed(&text(&folder.join("no model")), &plain, &output),
+        "no model: there is no such folder; a model is a folder as",
+    );
+    says(
+        21,
+        &embed("all-MiniLM-L6-v2", &plain, &output),
+        "'hf download sentence-transformers/all-MiniLM-L6-v2 --local-dir",
+    );
     says(11, &embed(&plain, &plain, &output), "a model is a folder");
     says(21, &embed(&text(&folder), &plain, &output), "config.json");
     says(21, &embed(&model, "no such file", &output), "no such file");
@@ -109,6 +118,8 @@ fn what_goes_wrong_is_said_and_leaves_no_file() {
     says(11, &embed(&model, &plain, "-"), "--out is a file");
     let broken = file(&folder, "broken.txt", &[b"fine\n".repeat(200), b"the \xff ferry\n".to_vec()].concat());
     says(11, &embed(&model, &broken, &output), "broken.txt: line 201: byte 5 is no UTF-8: 0xff");
+    #[cfg(unix)]
+    says(11, &embed(&model, "/dev/zero", &output), "/dev/zero: line 1: it has more than 16777216 bytes");
     for (line, part) in [
         ("{", "line 2: no JSON"),
         ("7", "line 2: it is neither a string nor an object"),
@@ -208,7 +219,9 @@ fn a_search_that_can_not_be_is_refused() {
         let said = bad(code, args);
         assert!(said.contains(part), "{args:?}: {said}");
     };
-    says(2, &["search", &rows], "--query");
+    let said = bad(2, &["search", &rows]);
+    assert!(said.contains("<--query <TEXT>|--queries <FILE>>") && !said.contains("--model"), "{said}");
+    says(2, &["search", &rows, "--query", "a", "--model", &model, "--queries", &rows], "--queries");
     says(2, &["search", &rows, "--query", "a"], "--model");
     says(2, &["search", &rows, "--queries", &rows, "--top", "0"], "--top");
     says(21, &["search", "no such file", "--queries", &rows], "no such file");
@@ -224,7 +237,9 @@ fn a_search_that_can_not_be_is_refused() {
     let short = file(&folder, "short.npy", &npy(1, "<f4", false, "(9, 3)", &[0; 12]));
     says(11, &["search", &short, "--queries", &other], "it ends 96 bytes before");
     let fewer = file(&folder, "fewer.txt", b"a\n");
-    says(11, &["search", &rows, "--queries", &rows, "--sentences", &fewer], "has 1 sentences, and row 2 was found");
+    says(11, &["search", &rows, "--queries", &rows, "--sentences", &fewer], "has 1 sentences for 3 rows");
+    let more = file(&folder, "more.txt", b"a\nb\nc\nd\n");
+    says(11, &["search", &rows, "--queries", &rows, "--sentences", &more], "has 4 sentences for 3 rows");
 }
 
 #[test]

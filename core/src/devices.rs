@@ -364,10 +364,24 @@ pub fn gpus(config: &Config) -> Result<Vec<DeviceInfo>> {
     let mut all = by_cuda.unwrap_or_default();
     all.extend(by_vulkan.unwrap_or_default());
     if let Some(visible) = &config.visible_devices {
-        let wanted: Vec<&str> = visible.split(',').map(str::trim_ascii).collect();
-        all.retain(|info| wanted.iter().any(|name| means(name, info)));
+        all.retain(|info| names_of(visible).any(|name| means(name, info)));
     }
     Ok(all)
+}
+
+/// The names of a list.
+fn names_of(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',').map(str::trim_ascii)
+}
+
+/// The names in `ADEAD_VISIBLE_DEVICES` that mean no GPU of this machine, `none` aside: they are likely mistyped.
+pub fn unknown_visible(config: &Config) -> Vec<String> {
+    let Some(visible) = config.visible_devices.as_deref().filter(|&visible| visible != "none") else {
+        return Vec::new();
+    };
+    let all = gpus(&Config { visible_devices: None, ..Config::default() }).unwrap_or_default();
+    let unknown = names_of(visible).filter(|name| !all.iter().any(|info| means(name, info)));
+    unknown.map(String::from).collect()
 }
 
 /// A device as a message describes it.
@@ -492,8 +506,18 @@ fn find(device: &str, config: &Config, all: &[DeviceInfo]) -> Result<DeviceInfo>
         },
         some => some.join(", "),
     };
-    match all.iter().find(|info| means(device, info)) {
+    let found = match device {
+        // The hardware report's word for the best one: a program that plays a GPU only where there is no other.
+        "gpu" => all.iter().find(|info| info.kind != DeviceKind::Software).or(all.first()),
+        _ => all.iter().find(|info| means(device, info)),
+    };
+    match found {
         Some(info) => Ok(info.clone()),
+        None if device == "gpu" => {
+            let listed = if config.visible_devices.is_some() { Ok(Vec::new()) } else { gpus(config) };
+            let why = listed.err().map(|error| format!(": {}", error.message())).unwrap_or_default();
+            fail!(BackendUnavailable, "there is no 'gpu' on this machine{why}; it has {}", ids())
+        }
         None if matches!(backend, "cuda" | "vulkan") => {
             // Nothing is loaded to say why where it was left out.
             let listed = match backend {
@@ -506,7 +530,7 @@ fn find(device: &str, config: &Config, all: &[DeviceInfo]) -> Result<DeviceInfo>
         }
         None => fail!(
             InvalidArgument,
-            "no device '{device}': it must be 'auto', 'cpu', 'hybrid', 'cuda', 'vulkan:0', a part of a GPU's name or its UUID, \
+            "no device '{device}': it must be 'auto', 'cpu', 'gpu', 'hybrid', 'cuda', 'vulkan:0', a part of a GPU's name or its UUID, \
              or several with commas between them; this machine has {}",
             ids()
         ),
@@ -577,12 +601,27 @@ mod tests {
     }
 
     #[test]
+    fn the_gpu_is_the_first_that_is_no_program() {
+        let mut all = [info("vulkan:0", "llvmpipe", 1), info("vulkan:1", "Radeon", 2)];
+        all[0].kind = DeviceKind::Software;
+        let config = Config::default();
+        assert_eq!(find("gpu", &config, &all).unwrap().id, "vulkan:1");
+        assert_eq!(find("gpu", &config, &all[..1]).unwrap().id, "vulkan:0");
+        // Every mode that the hardware report recommends is a device's name.
+        let known =
+            |mode: Mode| choose(mode.name(), &config).err().is_none_or(|e| e.status() != Status::InvalidArgument);
+        assert!([Mode::Cpu, Mode::Gpu, Mode::Hybrid].into_iter().all(known));
+    }
+
+    #[test]
     fn what_is_not_there_is_named() {
         let config = Config::default();
         assert!(choose("cpu", &config).unwrap().gpus.is_empty());
         let refused = |name| choose(name, &config).err().map(|error| error.status());
         assert_eq!(refused("cuda:99"), Some(Status::BackendUnavailable));
         assert_eq!(refused("vulkan:99"), Some(Status::BackendUnavailable));
+        let hidden = Config { visible_devices: Some("none".into()), ..Config::default() };
+        assert_eq!(choose("gpu", &hidden).err().map(|error| error.status()), Some(Status::BackendUnavailable));
         assert_eq!(refused("quantum"), Some(Status::InvalidArgument));
         assert_eq!(refused("cpu,vulkan:99"), Some(Status::BackendUnavailable));
     }

@@ -1,12 +1,66 @@
 //! Files that are read whole.
 
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, Status};
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
-/// A file's bytes; the error has its name.
+/// The most bytes that are read of what has no size of its own: a pipe, a terminal, a device such as `/dev/zero`.
+pub const MOST_STREAMED: u64 = 256 << 20;
+
+/// A file's bytes; the error has its name. What has no size is read to its end, at most [`MOST_STREAMED`] bytes.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
-    match std::fs::read(path) {
-        Ok(bytes) => Ok(bytes),
-        Err(error) => fail!(Io, "{}: {error}", path.to_string_lossy()),
+    let name = path.to_string_lossy();
+    let file = File::open(path).map_err(|error| failed(&name, &error))?;
+    match file.metadata() {
+        // What the system makes while it is read (/proc) has the length 0.
+        Ok(data) if data.is_file() && data.len() > 0 => read_most(file, u64::MAX, data.len(), &name),
+        _ => read_stream(file, &name),
+    }
+}
+
+/// What a stream gives to its end, at most [`MOST_STREAMED`] bytes; the error has its name.
+pub fn read_stream(stream: impl Read, name: &str) -> Result<Vec<u8>> {
+    let bytes = read_most(stream, MOST_STREAMED + 1, 0, name)?;
+    if bytes.len() as u64 > MOST_STREAMED {
+        let text = format!("{name} gives more than {MOST_STREAMED} bytes; what is that large must be a file");
+        return Err(Error::new(Status::Io, text));
+    }
+    Ok(bytes)
+}
+
+fn read_most(stream: impl Read, most: u64, expected: u64, name: &str) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let expected = usize::try_from(expected).unwrap_or(usize::MAX);
+    if bytes.try_reserve_exact(expected).is_err() {
+        return Err(Error::new(
+            Status::OutOfMemory,
+            format!("{name} has {expected} bytes, and no memory for them is free"),
+        ));
+    }
+    match stream.take(most).read_to_end(&mut bytes) {
+        Ok(_) => Ok(bytes),
+        Err(error) => Err(failed(name, &error)),
+    }
+}
+
+fn failed(name: &str, error: &io::Error) -> Error {
+    let status = if error.kind() == io::ErrorKind::OutOfMemory { Status::OutOfMemory } else { Status::Io };
+    Error::new(status, format!("{name}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_never_ends_is_refused() {
+        let error = read_stream(io::repeat(0), "zeros").unwrap_err();
+        assert_eq!(error.status(), Status::Io);
+        assert!(error.message().starts_with("zeros gives more than 268435456 bytes"), "{error}");
+        assert_eq!(read_stream(&b"abc"[..], "three").unwrap(), b"abc");
+        #[cfg(unix)]
+        assert_eq!(read(Path::new("/dev/zero")).unwrap_err().status(), Status::Io);
+        assert_eq!(read(Path::new("no such file")).unwrap_err().status(), Status::Io);
     }
 }

@@ -40,7 +40,7 @@ int main(int argc, char **argv) {
   info.struct_size = sizeof info;
   check(adead_context_device_info(gpu, &info));
 
-  /* The kernel as it is multiplies matrices of 512 by 512; with constants set it is another one. */
+  /* The kernel takes its sizes from the lengths of its buffers; constants make one for these sizes alone. */
   check(adead_kernel_load_spirv(gpu, path, &any));
   check(adead_pipeline_create(gpu, any, NULL, sizes, 3, &kernel));
   check(adead_buffer_create(gpu, a, sizeof a, &buffers[0]));

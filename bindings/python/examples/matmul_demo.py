@@ -20,7 +20,7 @@ def main() -> int:
         print(f"matmul_demo: no GPU to run on: {error}", file=sys.stderr)
         return 1
     path = sys.argv[1] if len(sys.argv) > 1 else KERNELS / "matmul.spv"
-    # The kernel as it is multiplies matrices of 512 by 512; with constants set it is another one.
+    # The kernel takes its sizes from the lengths of its buffers; constants make one for these sizes alone.
     kernel = gpu.create_pipeline(gpu.load_spirv(path), constants={0: M, 1: N, 2: K})
     x = adead.Tensor([i % 101 / 101 - 0.5 for i in range(M * K)], shape=(M, K))
     y = adead.Tensor([i % 103 / 103 - 0.5 for i in range(K * N)], shape=(K, N))

@@ -32,7 +32,7 @@ fn main() -> ExitCode {
 
 fn run(gpu: &Gpu) -> Result<bool> {
     let path = std::env::args().nth(1).unwrap_or(KERNEL.into());
-    // The kernel as it is multiplies matrices of 512 by 512; with constants set it is another one.
+    // The kernel takes its sizes from the lengths of its buffers; constants make one for these sizes alone.
     let sizes = PipelineOptions::default().constant(0, M as u32).constant(1, N as u32).constant(2, K as u32);
     let kernel = gpu.create_pipeline(&gpu.load_spirv(path)?, &sizes)?;
     let x: Vec<f32> = (0..M * K).map(|i| (i % 101) as f32 / 101.0 - 0.5).collect();

@@ -35,7 +35,7 @@ pub mod dispatch {
 
 /// Devices, as [`Context::devices`] describes them.
 pub mod device {
-    pub use adead_core::devices::gpus;
+    pub use adead_core::devices::{gpus, unknown_visible};
     pub use adead_core::hal::cpu::Isa;
     pub use adead_core::hal::{Buffer, ContractLevel, DeviceInfo, DeviceKind, MemoryUse, Parameter};
 }

@@ -5,8 +5,8 @@ mod plot;
 
 use crate::args::DeviceArgs;
 use crate::bench::{Measured, Row, measure, profiled};
-use crate::failure::{Failure, Result, line};
-use crate::files::{NewFile, name};
+use crate::failure::{self, Failure, Result};
+use crate::files::NewFile;
 use crate::progress::Progress;
 use adead::config::Config;
 use adead::device::{DeviceInfo, gpus};
@@ -78,7 +78,7 @@ pub fn rows() -> Vec<Row> {
 /// Measures and writes the page.
 pub fn run(path: &Path, rows: &[Row], budget: Duration, device: &DeviceArgs) -> Result<()> {
     // Before all the work: a folder that is not there is said at once.
-    let mut file = NewFile::create(path)?;
+    let mut file = NewFile::create_text(path)?;
     let mut progress = Progress::new();
     let mut columns = Vec::new();
     let Opened { contexts, mut notes } = open(device)?;
@@ -90,9 +90,10 @@ pub fn run(path: &Path, rows: &[Row], budget: Duration, device: &DeviceArgs) -> 
     progress.clear();
     let comparison = Comparison { rows, columns, choices, notes };
     file.write(page::page(&comparison).as_bytes())?;
-    file.commit()?;
     let ids: Vec<&str> = comparison.columns.iter().map(|column| column.id.as_str()).collect();
-    line(format_args!("{}: {} operations on {}", name(path), rows.len(), ids.join(", ")))
+    let text = format!("{}: {} operations on {}\n", path.display(), rows.len(), ids.join(", "));
+    failure::report(&text, file.is_stdout())?;
+    file.commit()
 }
 
 /// Devices to compare.

@@ -9,7 +9,26 @@ use std::fmt::Write;
 
 /// Decodes the text. Lines may hold any number of bytes; each line's offset must be the number of bytes before it.
 pub(super) fn decode(source: &[u8]) -> Result<Code> {
-    agpu::decode_stream(&bytes(source)?)
+    let bytes = bytes(source)?;
+    let code = agpu::decode_stream(&bytes)?;
+    let counts = [("Instructions:", code.instructions.len(), "instructions"), ("Total size:", bytes.len(), "bytes")];
+    for (word, found, unit) in counts {
+        if let Some((line, said)) = comment(source, word).filter(|&(_, said)| said != found as u64) {
+            let text =
+                format_args!("the comment says {said} {unit}, and the file has {found}: it is cut off or was changed");
+            return Err(invalid(Where::Line(line), text));
+        }
+    }
+    Ok(code)
+}
+
+/// The number that the first comment of a line of its own gives behind a word, and its line.
+fn comment(source: &[u8], word: &str) -> Option<(usize, u64)> {
+    source.split(|&byte| byte == b'\n').enumerate().find_map(|(i, line)| {
+        let text = std::str::from_utf8(line.trim_ascii().strip_prefix(b";")?).ok()?;
+        let number = text.trim_start().strip_prefix(word)?.split_whitespace().next()?;
+        Some((i + 1, number.parse().ok()?))
+    })
 }
 
 /// Whether a line, its comment gone, looks like `OFFSET: …`.

@@ -53,9 +53,10 @@ pub use survey::{Finding, Survey, SurveyStep, Waste};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
-use code::{Code, Kind};
+use code::{Code, Instruction, Kind};
 use fault::{Where, invalid};
 use lower::{Lowered, Lowering};
+use opcodes::Action;
 use std::path::Path;
 
 /// What a program was decoded from.
@@ -188,13 +189,24 @@ impl Program {
             Kind::Plain(opcode, _) if opcode.is_vulkan() => Some((instruction.at, opcode.name)),
             _ => None,
         });
-        let report = match (vulkan.clone().count(), vulkan.clone().next()) {
+        let mut report = match (vulkan.clone().count(), vulkan.clone().next()) {
             (count, Some((at, name))) => {
                 vec![format!("{count} Vulkan opcodes, the first {name} at {at}, only order what stands around them")]
             }
             _ => Vec::new(),
         };
         let agpu = code.is_agpu();
+        let ends =
+            |instruction: &Instruction| matches!(&instruction.kind, Kind::Plain(it, _) if it.action == Action::End);
+        // An AHYB file may have no program at all, which is told there.
+        let whole = match code.instructions.last() {
+            Some(last) => ends(last),
+            None => format == Format::Ahyb,
+        };
+        if !whole {
+            let (count, end) = (code.instructions.len(), if agpu { "END" } else { "HALT" });
+            report.push(format!("no {end} behind its {count} instructions: the program may be cut off"));
+        }
         Ok(Program { code, agpu, format, symbols: Vec::new(), report, lowered, fault: result.err() })
     }
 

@@ -41,6 +41,9 @@ pub struct SurveyStep {
     pub reason: String,
     /// What it takes there, with its operands where the steps before left them.
     pub estimate: Estimate,
+    /// By device: what the step would take there with its operands where the steps before left them, which is what the choice was
+    /// made by; of a copy nothing.
+    pub compared: Vec<Estimate>,
     /// By device: what the step takes if all steps run there.
     pub alone: Vec<Estimate>,
 }
@@ -105,6 +108,8 @@ struct Visit {
     task: Task,
     /// Why there, of a command.
     reason: String,
+    /// What each device would take, where there was a choice.
+    compared: Vec<Estimate>,
     /// The step whose result went back to the GPU it came from, that GPU, and the nanoseconds of both ways.
     returned: Option<(usize, usize, f64)>,
 }
@@ -150,7 +155,7 @@ impl<'a> Walk<'a> {
         self.at[to] = self.at[from].and(wanted);
         self.fetched[to] = self.fetched[from];
         task.elements = bytes / 4;
-        Visit { device, estimate, task, reason: String::new(), returned: None }
+        Visit { device, estimate, task, reason: String::new(), compared: Vec::new(), returned: None }
     }
 
     fn command(&mut self, index: usize, work: &Work, forced: Option<usize>) -> Visit {
@@ -162,12 +167,13 @@ impl<'a> Walk<'a> {
             None => wanted,
         };
         let task = Task::placed(work.op, &work.attrs, &metas, &work.output.meta, &at);
-        let (device, reason, split) = match forced {
-            Some(device) => (device, String::new(), None),
+        let (device, reason, split, compared) = match forced {
+            Some(device) => (device, String::new(), None, Vec::new()),
             None => {
                 let cut = if hybrid { Cut::of(work.op, &work.attrs, &metas, &work.output.meta) } else { None };
-                let Explanation { device, reason, split, .. } = self.dispatcher.explain_parts(&task, cut.as_ref());
-                (device, reason, split)
+                let Explanation { device, reason, split, estimates, .. } =
+                    self.dispatcher.explain_parts(&task, cut.as_ref());
+                (device, reason, split, estimates)
             }
         };
         let mut estimate = self.dispatcher.estimate(&task, device);
@@ -195,7 +201,7 @@ impl<'a> Walk<'a> {
         }
         self.at[work.output.cell] = here.and(wanted);
         self.fetched[work.output.cell] = fetched;
-        Visit { device, estimate, task, reason, returned }
+        Visit { device, estimate, task, reason, compared, returned }
     }
 
     fn is_output(&self, cell: usize) -> bool {
@@ -248,11 +254,11 @@ impl Program {
 
 impl SurveyStep {
     fn new(instruction: usize, action: &Do, visit: Visit, alone: Vec<Estimate>) -> SurveyStep {
-        let Visit { device, estimate, task, reason, .. } = visit;
+        let Visit { device, estimate, task, reason, compared, .. } = visit;
         let Do::Command(work) = action else {
             let reason = if estimate.transfer_bytes > 0.0 { "to the host" } else { "moves nothing by itself" }.into();
             let shapes = format!("{} bytes", task.output.bytes);
-            return SurveyStep { instruction, op: None, shapes, device, reason, estimate, alone };
+            return SurveyStep { instruction, op: None, shapes, device, reason, estimate, compared, alone };
         };
         let mut shapes = String::new();
         for input in &work.inputs {
@@ -263,7 +269,7 @@ impl SurveyStep {
             };
         }
         let _ = write!(shapes, "-> {:?}", work.output.meta);
-        SurveyStep { instruction, op: Some(work.op), shapes, device, reason, estimate, alone }
+        SurveyStep { instruction, op: Some(work.op), shapes, device, reason, estimate, compared, alone }
     }
 
     /// How it would waste a GPU, what that loses, and why.

@@ -43,6 +43,28 @@ fn an_adead_file_field_by_field() {
 }
 
 #[test]
+fn what_comments_of_hex_text_count_is_compared() {
+    let hex = agpu("alloc 64 r7\nscale r7 r7 16 -0.0\nend").encode_hex().unwrap();
+    let decode = |text: String| Program::decode(text.as_bytes());
+    for good in
+        ["; Instructions: 3\n", "; Total size: 39 bytes\n", "; Instructions: some\n", "; three Instructions: 4\n"]
+    {
+        assert_eq!(decode(format!("{good}{hex}")).unwrap().report(), [""; 0], "{good}");
+    }
+    for (wrong, words) in [
+        ("; Instructions: 13\n", "line 1: the comment says 13 instructions, and the file has 3"),
+        ("\n;Total size: 161 bytes\n", "line 2: the comment says 161 bytes, and the file has 39"),
+    ] {
+        let error = decode(format!("{wrong}{hex}")).unwrap_err();
+        assert_eq!(error.status(), Status::InvalidProgram);
+        assert!(error.message().starts_with(words), "{error}");
+    }
+    // Without its last line it has no end.
+    let cut: String = hex.lines().take(2).map(|line| format!("{line}\n")).collect();
+    assert_eq!(decode(cut).unwrap().report(), ["no END behind its 2 instructions: the program may be cut off"]);
+}
+
+#[test]
 fn every_operation_is_written_and_read() {
     // Whether these operands fit is not the decoder's question.
     for op in Op::ALL {

@@ -34,7 +34,7 @@ mod reflect;
 mod rules;
 mod types;
 
-use super::PushNumber;
+use super::{Number, PushNumber, pack};
 use crate::error::{Result, fail};
 use check::Checker;
 use std::fmt;
@@ -173,6 +173,14 @@ pub struct PushConstants {
     pub numbers: Vec<PushNumber>,
 }
 
+impl PushConstants {
+    /// The block's bytes, up to a multiple of 4 as a dispatch takes them, from one number for each of [`PushConstants::numbers`].
+    /// `invalid_argument` names the one that does not fit.
+    pub fn pack(&self, numbers: &[Number]) -> Result<Vec<u8>> {
+        pack(&self.numbers, self.bytes.next_multiple_of(4) as usize, numbers)
+    }
+}
+
 /// A member of a block, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
@@ -278,6 +286,20 @@ impl Module {
     /// What it can be asked to run; at least one.
     pub fn entry_points(&self) -> &[EntryPoint] {
         &self.entry_points
+    }
+
+    /// The entry point of that name; without one `main`, else the first. `invalid_argument` lists those that there are.
+    pub fn entry_point(&self, name: Option<&str>) -> Result<&EntryPoint> {
+        let entries = self.entry_points();
+        let wanted = name.unwrap_or("main");
+        let found = entries.iter().find(|entry| entry.name == wanted);
+        match found.or(if name.is_none() { entries.first() } else { None }) {
+            Some(entry) => Ok(entry),
+            None => {
+                let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+                fail!(InvalidArgument, "the module has no entry point '{wanted}': it has {}", names.join(", "))
+            }
+        }
     }
 
     /// Its specialization constants, by number.

@@ -68,7 +68,7 @@ impl UserKernel {
             module = module.specialized(&constants)?;
         }
         supported(shared, &module)?;
-        let entry = choose(&module, source.entry)?.clone();
+        let entry = module.entry_point(source.entry)?.clone();
         fits(shared, &entry)?;
         let mut inner = Inner {
             shared: shared.clone(),
@@ -211,24 +211,6 @@ impl UserKernel {
             recorder.keep(Arc::new(lent));
         }
         Ok(())
-    }
-}
-
-/// The entry point of that name; without one `main`, else the first.
-fn choose<'a>(module: &'a Module, name: Option<&str>) -> Result<&'a EntryPoint> {
-    let entries = module.entry_points();
-    let found = entries.iter().find(|entry| entry.name == name.unwrap_or("main"));
-    match found.or(if name.is_none() { entries.first() } else { None }) {
-        Some(entry) => Ok(entry),
-        None => {
-            let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
-            fail!(
-                InvalidArgument,
-                "the module has no entry point '{}': it has {}",
-                name.unwrap_or("main"),
-                names.join(", ")
-            )
-        }
     }
 }
 

@@ -43,40 +43,45 @@ fn centred(z: u64, half: i64, e: i32) -> f32 {
     (z as i64 - half) as f32 * 2f32.powi(e / 2) * 2f32.powi(e - e / 2)
 }
 
+/// Elements as bytes, in memory that is reserved at once: growing it would take up to three times as much.
+fn bytes<const N: usize>(elements: impl ExactSizeIterator<Item = [u8; N]>) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(elements.len() * N);
+    elements.for_each(|element| bytes.extend_from_slice(&element));
+    bytes
+}
+
 /// `rand:SEED:E`: n elements as bytes. `None` for a dtype it is not defined for.
 pub fn rand(dtype: DType, n: usize, seed: u64, e: i32) -> Option<Vec<u8>> {
-    let z = (0..n as u64).map(|i| splitmix64(seed, i));
+    let z = (0..n).map(|i| splitmix64(seed, i as u64));
     Some(match dtype {
-        DType::F32 => z.flat_map(|z| centred(z >> 40, 1 << 23, e - 23).to_ne_bytes()).collect(),
-        DType::F16 => z
-            .flat_map(|z| adead_core::contract::f16_from_f32(centred(z >> 53, 1 << 10, e - 10)).to_ne_bytes())
-            .collect(),
-        DType::BF16 => {
-            z.flat_map(|z| ((centred(z >> 56, 1 << 7, e - 7).to_bits() >> 16) as u16).to_ne_bytes()).collect()
+        DType::F32 => bytes(z.map(|z| centred(z >> 40, 1 << 23, e - 23).to_ne_bytes())),
+        DType::F16 => {
+            bytes(z.map(|z| adead_core::contract::f16_from_f32(centred(z >> 53, 1 << 10, e - 10)).to_ne_bytes()))
         }
+        DType::BF16 => bytes(z.map(|z| ((centred(z >> 56, 1 << 7, e - 7).to_bits() >> 16) as u16).to_ne_bytes())),
         _ => return None,
     })
 }
 
 /// `wild:SEED`: n elements as bytes. `None` for a dtype it is not defined for.
 pub fn wild(dtype: DType, n: usize, seed: u64) -> Option<Vec<u8>> {
-    let z = (0..n as u64).map(|i| splitmix64(seed, i));
+    let z = (0..n).map(|i| splitmix64(seed, i as u64));
     let entry = |z: u64| (z & 3 == 0).then_some((z >> 2 & 15) as usize);
     let half = |table: [u16; 16]| move |z: u64| entry(z).map_or((z >> 48) as u16, |i| table[i]).to_ne_bytes();
     Some(match dtype {
-        DType::F32 => z.flat_map(|z| entry(z).map_or((z >> 32) as u32, |i| WILD_F32[i]).to_ne_bytes()).collect(),
-        DType::F16 => z.flat_map(half(WILD_F16)).collect(),
-        DType::BF16 => z.flat_map(half(WILD_BF16)).collect(),
+        DType::F32 => bytes(z.map(|z| entry(z).map_or((z >> 32) as u32, |i| WILD_F32[i]).to_ne_bytes())),
+        DType::F16 => bytes(z.map(half(WILD_F16))),
+        DType::BF16 => bytes(z.map(half(WILD_BF16))),
         _ => return None,
     })
 }
 
 /// `ids:SEED:N`: n elements as bytes. `None` for a dtype it is not defined for.
 pub fn ids(dtype: DType, n: usize, seed: u64, below: u64) -> Option<Vec<u8>> {
-    let z = (0..n as u64).map(|i| ((splitmix64(seed, i) >> 32) * below) >> 32);
+    let z = (0..n).map(|i| ((splitmix64(seed, i as u64) >> 32) * below) >> 32);
     Some(match dtype {
-        DType::I64 => z.flat_map(|id| (id as i64).to_ne_bytes()).collect(),
-        DType::I32 | DType::U32 => z.flat_map(|id| (id as u32).to_ne_bytes()).collect(),
+        DType::I64 => bytes(z.map(|id| (id as i64).to_ne_bytes())),
+        DType::I32 | DType::U32 => bytes(z.map(|id| (id as u32).to_ne_bytes())),
         _ => return None,
     })
 }
