@@ -89,7 +89,7 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs) -> Result<()> {
 /// The devices of an older file that were not measured now.
 fn others(file: &Path, machine: &str, measured: &[DeviceProfile]) -> Vec<DeviceProfile> {
     let text = std::fs::read_to_string(file).unwrap_or_default();
-    let ids = text.lines().filter_map(|line| line.strip_prefix('[')?.strip_suffix(']'));
+    let ids = text.lines().filter_map(|line| line.strip_prefix("[\"")?.strip_suffix("\"]"));
     let mut kept = Vec::new();
     for id in ids.filter(|id| !measured.iter().any(|profile| profile.id == *id)) {
         let Ok(any) = DeviceProfile::reference("mid") else { continue };

@@ -17,11 +17,14 @@
 //! environment, the environment beats the file.
 
 use crate::error::{Error, Result, Status, fail};
-use crate::hal::cpu::Isa;
+use crate::hal::cpu::{Isa, MOST_THREADS};
 use crate::log::log;
 use crate::ops::Family;
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::{env, fmt, fs, io};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 /// What the environment and `adead.toml` say; `None` where neither does.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -104,53 +107,46 @@ impl Config {
 
     fn parse(text: &str) -> Result<Config, Fault> {
         let mut config = Config::default();
-        entries(text, &mut |entry| {
-            log!(Debug, "config", "{} = {}", entry.key, entry.value);
-            config.set(&entry)
-        })?;
+        for entry in entries(text)? {
+            log!(Debug, "config", "{} = {}", entry.key, entry.text);
+            config.set(&entry).map_err(|what| Fault { line: entry.line, what: what.into() })?;
+        }
         if config.use_gpu == Some(false) && !matches!(config.device.as_deref(), None | Some("auto" | "cpu")) {
-            return Err(Fault { line: 0, what: "device names a GPU and use_gpu is false" });
+            return Err(Fault { line: 0, what: "device names a GPU and use_gpu is false".into() });
         }
         Ok(config)
     }
 
     /// Takes a setting of the file; the error says what it must be.
     fn set(&mut self, entry: &Entry<'_>) -> Result<(), &'static str> {
-        let &Entry { table, key, value, quoted, .. } = entry;
-        let text = || if quoted && !value.is_empty() { Ok(value) } else { Err("it must be a text in double quotes") };
-        let twice = match (table, key) {
-            ("", "device") => self.device.replace(text()?.into()).is_some(),
-            ("", "cache_dir") => self.cache_dir.replace(text()?.into()).is_some(),
-            ("", "isa") => match Isa::ALL.into_iter().find(|isa| isa.name() == value) {
-                Some(isa) if quoted => self.isa.replace(isa).is_some(),
-                _ => return Err("isa must name an instruction set, such as \"avx2\""),
-            },
-            ("", "use_gpu") => match value {
-                "true" | "false" => self.use_gpu.replace(value == "true").is_some(),
-                _ => return Err("use_gpu must be true or false"),
-            },
-            ("", "num_threads") => match value.parse() {
-                Ok(threads @ 1..=1024) => self.threads.replace(threads).is_some(),
-                _ => return Err("num_threads must be 1 to 1024"),
-            },
-            ("thresholds", _) => {
+        let quoted = || entry.value.as_str().filter(|text| !text.is_empty());
+        let number = || entry.value.as_integer().and_then(|it| usize::from_str_radix(it.as_str(), it.radix()).ok());
+        match (&*entry.table, &*entry.key) {
+            ("", "device") => self.device = Some(quoted().ok_or("device must be a text in quotes")?.into()),
+            ("", "cache_dir") => self.cache_dir = Some(quoted().ok_or("cache_dir must be a text in quotes")?.into()),
+            ("", "isa") => {
+                let isa = Isa::ALL.into_iter().find(|isa| quoted() == Some(isa.name()));
+                self.isa = Some(isa.ok_or("isa must name an instruction set, such as \"avx2\"")?);
+            }
+            ("", "use_gpu") => self.use_gpu = Some(entry.value.as_bool().ok_or("use_gpu must be true or false")?),
+            ("", "num_threads") => {
+                let threads = number().filter(|threads| (1..=MOST_THREADS).contains(threads));
+                self.threads = Some(threads.ok_or("num_threads must be 1 to 1024")?);
+            }
+            ("thresholds", key) => {
                 let Some(family) = Family::ALL.into_iter().find(|family| family.name() == key) else {
                     return Err("thresholds are of matmul, attention, elementwise, function, reduction, move");
                 };
-                let Ok(elements) = value.parse() else { return Err("a threshold must be a number of elements") };
-                self.thresholds[family as usize].replace(elements).is_some()
+                self.thresholds[family as usize] = Some(number().ok_or("a threshold must be a number of elements")?);
             }
             #[cfg(feature = "log")]
-            ("", "log") => match level(value) {
-                Some(level) if quoted => self.log.replace(level).is_some(),
-                _ => return Err(LEVELS),
-            },
+            ("", "log") => self.log = Some(quoted().and_then(level).ok_or(LEVELS)?),
             // For others that read the file.
             #[cfg(not(feature = "log"))]
-            ("", "log") => false,
+            ("", "log") => {}
             _ => return Err(KEYS),
-        };
-        if twice { Err("it is set twice") } else { Ok(()) }
+        }
+        Ok(())
     }
 }
 
@@ -169,67 +165,67 @@ fn level(name: &str) -> Option<::log::LevelFilter> {
 
 /// A setting in a text file.
 pub(crate) struct Entry<'a> {
-    pub table: &'a str,
-    pub key: &'a str,
-    /// Without its quotes.
-    pub value: &'a str,
-    pub quoted: bool,
+    /// From 1.
+    pub line: usize,
+    /// The table's name, empty before any.
+    pub table: Cow<'a, str>,
+    pub key: Cow<'a, str>,
+    pub value: DeValue<'a>,
+    /// The value as it stands there.
+    pub text: &'a str,
+}
+
+impl<'a> Entry<'a> {
+    fn new(text: &'a str, table: Cow<'a, str>, key: Spanned<Cow<'a, str>>, value: Spanned<DeValue<'a>>) -> Entry<'a> {
+        Entry {
+            line: line(text, key.span().start),
+            table,
+            key: key.into_inner(),
+            text: text.get(value.span()).unwrap_or_default(),
+            value: value.into_inner(),
+        }
+    }
+}
+
+/// The number of the line that a byte is in.
+fn line(text: &str, at: usize) -> usize {
+    text.bytes().take(at).filter(|&byte| byte == b'\n').count() + 1
 }
 
 /// What is wrong with a text file; line 0 is all of it.
 pub(crate) struct Fault {
     pub line: usize,
-    pub what: &'static str,
+    pub what: Cow<'static, str>,
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
-            0 => f.write_str(self.what),
+            0 => f.write_str(&self.what),
             line => write!(f, "line {line}: {}", self.what),
         }
     }
 }
 
-/// The settings of a text in the part of TOML that is used here: tables, `key = value` with a bare value or a text in
-/// double quotes without escapes, comments.
-pub(crate) fn entries<'a>(
-    text: &'a str,
-    each: &mut dyn FnMut(Entry<'a>) -> Result<(), &'static str>,
-) -> Result<(), Fault> {
-    let mut table = "";
-    for (i, line) in text.lines().enumerate() {
-        let fault = |what| Err(Fault { line: i + 1, what });
-        // A quoted text may hold a '#'.
-        let (before, quoted) = match line.split_once('"') {
-            Some((before, rest)) if !before.contains('#') => (before, Some(rest)),
-            _ => (line.split('#').next().unwrap_or(line), None),
-        };
-        let before = before.trim_ascii();
-        if before.is_empty() && quoted.is_none() {
-            continue;
-        }
-        if let Some(name) = before.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-            table = name;
-            continue;
-        }
-        let Some((key, bare)) = before.split_once('=') else { return fault("it is no 'key = value'") };
-        let value = match quoted.map(|rest| rest.split_once('"')) {
-            None => bare.trim_ascii(),
-            Some(Some((value, rest))) if bare.trim_ascii().is_empty() && !value.contains('\\') => {
-                let rest = rest.trim_ascii();
-                if !rest.is_empty() && !rest.starts_with('#') {
-                    return fault("something follows the text");
-                }
-                value
+/// The settings of a text in TOML, in its order: those before any table, and those of its tables.
+pub(crate) fn entries(text: &str) -> Result<Vec<Entry<'_>>, Fault> {
+    let all = DeTable::parse(text).map_err(|error| Fault {
+        line: error.span().map_or(0, |span| line(text, span.start)),
+        what: error.message().replace('\n', ", ").into(),
+    })?;
+    let mut entries = Vec::new();
+    for (key, value) in all.into_inner() {
+        if let DeValue::Table(table) = value.get_ref() {
+            for (own, value) in table {
+                entries.push(Entry::new(text, key.get_ref().clone(), own.clone(), value.clone()));
             }
-            Some(_) => return fault("a text is in double quotes, without backslashes"),
-        };
-        if let Err(what) = each(Entry { table, key: key.trim_ascii(), value, quoted: quoted.is_some() }) {
-            return fault(what);
+        } else {
+            entries.push(Entry::new(text, "".into(), key, value));
         }
     }
-    Ok(())
+    // The first fault in the file is the one to tell.
+    entries.sort_by_key(|entry| entry.line);
+    Ok(entries)
 }
 
 #[cfg(test)]
@@ -248,6 +244,16 @@ mod tests {
         assert_eq!(Config::default().device_name(), "auto");
     }
 
+    #[test]
+    fn paths_of_windows_are_read() {
+        let folder = |text: &str| Config::parse(text).map(|config| config.cache_dir).map_err(|fault| fault.to_string());
+        for text in ["cache_dir = 'C:\\Users\\me'", "cache_dir = \"C:\\\\Users\\\\me\""] {
+            assert_eq!(folder(text), Ok(Some("C:\\Users\\me".into())), "{text}");
+        }
+        let escapes = folder("\ncache_dir = \"C:\\me\"").unwrap_err();
+        assert!(escapes.starts_with("line 2: "), "{escapes}");
+    }
+
     const UNKNOWN: &str = "line 1: there are device, use_gpu, num_threads, isa, cache_dir, log and [thresholds]";
 
     #[cfg(not(feature = "log"))]
@@ -264,31 +270,32 @@ mod tests {
         assert_eq!(level("log = \"off\""), Ok(Some(LevelFilter::Off)));
         assert_eq!(level("log = \"Trace\""), Ok(Some(LevelFilter::Trace)));
         assert_eq!(level(""), Ok(None));
-        for text in ["#\nlog = \"loud\"", "#\nlog = warn", "#\nlog = 3"] {
+        for text in ["#\nlog = \"loud\"", "#\nlog = 3"] {
             let expected = "line 2: log must be \"off\", \"error\", \"warn\", \"info\", \"debug\" or \"trace\"";
             assert_eq!(level(text), Err(expected.into()));
         }
-        assert_eq!(level("log = \"warn\"\nlog = \"warn\""), Err("line 2: it is set twice".into()));
+        assert_eq!(level("log = \"warn\"\nlog = \"warn\""), Err("line 2: duplicate key".into()));
     }
 
     #[test]
     fn what_is_malformed_names_its_line() {
         for (text, expected) in [
-            ("\ndevice", "line 2: it is no 'key = value'"),
-            ("device = cpu", "line 1: it must be a text in double quotes"),
-            ("device = \"\"", "line 1: it must be a text in double quotes"),
-            ("device = \"cpu", "line 1: a text is in double quotes, without backslashes"),
-            ("device = \"c\\pu\"", "line 1: a text is in double quotes, without backslashes"),
-            ("device = x\"cpu\"", "line 1: a text is in double quotes, without backslashes"),
-            ("device = \"cpu\" x", "line 1: something follows the text"),
-            ("\"device = cpu", "line 1: it is no 'key = value'"),
+            ("\ndevice", "line 2: key with no value, expected `=`"),
+            ("device = cpu", "line 1: string values must be quoted, expected literal string"),
+            ("device = \"\"", "line 1: device must be a text in quotes"),
+            ("device = 7", "line 1: device must be a text in quotes"),
+            ("#\ndevice = \"cpu", "line 2: invalid basic string, expected `\"`"),
+            ("device = \"cpu\" x", "line 1: unexpected key or value, expected newline, `#`"),
             ("use_gpu = 1", "line 1: use_gpu must be true or false"),
             ("num_threads = 0", "line 1: num_threads must be 1 to 1024"),
             ("isa = \"mmx\"", "line 1: isa must name an instruction set, such as \"avx2\""),
-            ("isa = avx2", "line 1: isa must name an instruction set, such as \"avx2\""),
             ("gpu = true", UNKNOWN),
-            ("device = \"cpu\"\n#\ndevice = \"cpu\"", "line 3: it is set twice"),
-            ("[thresholds]\nmatmul = 1\nmatmul = 1", "line 3: it is set twice"),
+            ("num_threads = 1025", "line 1: num_threads must be 1 to 1024"),
+            ("num_threads = \"4\"", "line 1: num_threads must be 1 to 1024"),
+            ("device = \"cpu\"\n#\ndevice = \"cpu\"", "line 3: duplicate key"),
+            ("[thresholds]\nmatmul = 1\nmatmul = 1", "line 3: duplicate key"),
+            // The first one in the file is named, not the first by name.
+            ("use_gpu = 1\ndevice = 1", "line 1: use_gpu must be true or false"),
             ("[thresholds]\nmatmul = -1", "line 2: a threshold must be a number of elements"),
             (
                 "[thresholds]\nconv = 1",

@@ -21,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 pub struct ContextOptions {
     /// The CPU's instruction set; `None` is `ADEAD_ISA`, else the best.
     pub isa: Option<Isa>,
-    /// CPU threads; `None` is `ADEAD_NUM_THREADS`, else what the machine gives.
+    /// CPU threads, 1 to 1024; `None` is `ADEAD_NUM_THREADS`, else what the machine gives.
     pub threads: Option<usize>,
 }
 

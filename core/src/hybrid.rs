@@ -1,30 +1,42 @@
 //! One operation on several devices at once: each computes some rows of its result.
 //!
-//! The GPUs are given their operands first, one after the other; while they compute, the CPU computes its rows on the caller's
-//! thread and its pool. Then their rows are fetched.
+//! The GPUs are given their operands first, all at once by threads of the CPU's pool; while they compute, the CPU computes its rows
+//! on the caller's thread and its pool. Then their rows are fetched.
 
 use crate::command::{Command, ViewMut};
 use crate::devices::Opened;
 use crate::error::Result;
-use crate::hal::cpu::CpuDevice;
-use crate::hal::{Buffer, Download, Slice, Stream};
+use crate::hal::cpu::{CpuDevice, DefaultEnvironment};
+use crate::hal::{Buffer, Download, Slice, Stream, Workers};
 use crate::ops::{Cut, Op, Part};
 use crate::profile::{Activity, Profiler, Reason, Watch, What};
 use std::slice;
-use std::sync::{Arc, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes of a result that come to the host while others still compute: so much pinned memory is taken for it. What is longer
 /// comes in pieces behind them.
 const EARLY: usize = 64 << 20;
 
-/// A GPU's part, under way. Its stream is nobody else's meanwhile, so that what it finds wrong is this command's.
+/// A GPU's part. Its stream is nobody else's meanwhile, so that what it finds wrong is this command's.
 struct Sent<'a> {
     opened: &'a Opened,
     stream: MutexGuard<'a, Box<dyn Stream>>,
     part: Part,
+    way: Way,
+}
+
+/// Where a part's result will be, and the way it is already on.
+#[derive(Default)]
+struct Way {
     result: Option<Arc<dyn Buffer>>,
     download: Option<Box<dyn Download>>,
 }
+
+/// The whole, for threads that each give a GPU its part of it.
+struct Whole<'a, 'b>(&'a Cut<'b>, &'a ViewMut<'b>);
+
+// SAFETY: a part's operands are only read, and of the result each part has rows of its own.
+unsafe impl Sync for Whole<'_, '_> {}
 
 /// Executes a cut operation on devices, `None` the CPU, which comes with what records its work, with so many rows for each: the
 /// first ones for the first. They are all the rows there are. After an error of any part some rows may have been written.
@@ -57,10 +69,11 @@ fn execute_parts<'a>(
         let part = cut.part(first, rows);
         first += rows;
         match device {
-            Some(opened) => sent.push(Sent::new(opened, part, cut, output)?),
+            Some(opened) => sent.push(Sent { opened, stream: opened.lock(), part, way: Way::default() }),
             None => own = Some(part),
         }
     }
+    send(cpu, cut, output, sent)?;
     if let Some(part) = own {
         let inputs = part.inputs(cut)?;
         let mut command = Command::new(cut.op(), *cut.attrs(), &inputs, part.output(output)?)?;
@@ -69,26 +82,44 @@ fn execute_parts<'a>(
     sent.iter_mut().try_for_each(|sent| sent.finish(cut.op(), output))
 }
 
-impl<'a> Sent<'a> {
-    fn new(opened: &'a Opened, part: Part, cut: &Cut<'_>, output: &mut ViewMut<'_>) -> Result<Sent<'a>> {
-        let mut stream = opened.lock();
+/// Gives all GPUs their parts at once: each has a bus of its own.
+fn send(cpu: &CpuDevice, cut: &Cut<'_>, output: &ViewMut<'_>, sent: &mut [Sent<'_>]) -> Result<()> {
+    let whole = Whole(cut, output);
+    let jobs: Vec<_> = sent
+        .iter_mut()
+        .map(|Sent { opened, stream, part, way }| Mutex::new((*opened, &mut ***stream, &*part, way, Ok(()))))
+        .collect();
+    cpu.run(jobs.len(), &|i| {
+        let (opened, stream, part, way, done) = &mut *jobs[i].lock().unwrap_or_else(PoisonError::into_inner);
+        // Another thread has floating-point modes of its own, which drivers must not meet either.
+        let _environment = DefaultEnvironment::enter();
+        let sent = Way::new(opened, *stream, part, &whole);
+        *done = sent.map(|sent| **way = sent);
+    });
+    jobs.into_iter().try_for_each(|job| job.into_inner().unwrap_or_else(PoisonError::into_inner).4)
+}
+
+impl Way {
+    /// Enqueues a part.
+    fn new(opened: &Opened, stream: &mut dyn Stream, part: &Part, Whole(cut, output): &Whole<'_, '_>) -> Result<Way> {
         let inputs = part.inputs(cut)?;
         let mut command = Command::new(cut.op(), *cut.attrs(), &inputs, part.output(output)?)?;
-        let mut watch = Watch::begin(opened, 0, &mut **stream);
-        let result = opened.send(&mut **stream, &mut command, Reason::Split, &mut watch)?;
-        drop(inputs);
+        let mut watch = Watch::begin(opened, 0, stream);
+        let result = opened.send(stream, &mut command, Reason::Split, &mut watch)?;
         let bytes = part.result().bytes();
         let early = result.as_deref().filter(|_| bytes <= EARLY);
         // Where there is no memory for it, it can still be read later.
         let download = early.and_then(|buffer| stream.download(Slice { buffer, offset: 0, bytes }).ok());
         if download.is_some() {
-            watch.step(&mut **stream, &What::bytes(Activity::Download, bytes, cut.op().name(), Reason::Split));
+            watch.step(stream, &What::bytes(Activity::Download, bytes, cut.op().name(), Reason::Split));
         }
-        Ok(Sent { opened, stream, part, result, download })
+        Ok(Way { result, download })
     }
+}
 
+impl Sent<'_> {
     fn finish(&mut self, op: Op, output: &mut ViewMut<'_>) -> Result<()> {
-        let Sent { opened, stream, part, result, download } = self;
+        let Sent { opened, stream, part, way: Way { result, download } } = self;
         let Some(result) = result else { return Ok(()) };
         let bytes = part.result().bytes();
         // SAFETY: the whole's maker vouched for it, and these rows are this part's.

@@ -32,7 +32,6 @@ mod dtype;
 mod error;
 mod hybrid;
 mod log;
-mod number;
 mod ops;
 mod process;
 mod shape;

@@ -4,19 +4,19 @@
 //! another machine is ignored, and the profile says why; figures can make a choice slower, never a result different.
 
 use super::profile::{COUNT, DeviceProfile, NAMES, Source, check};
-use crate::config::{Config, Entry, Fault, entries};
+use crate::config::{Config, Fault, entries};
 use crate::contract;
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::DeviceInfo;
 use crate::log::log;
-use crate::number::parse_f32;
+use crate::ops::parse_f32;
 use std::fmt::{Display, Write};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// The version of the files.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 
 /// What a calibration is about, as a text: processor, instruction set, threads and arithmetic contract.
 pub fn machine(cpu: &DeviceInfo) -> String {
@@ -42,7 +42,7 @@ pub fn encode(machine: &str, profiles: &[DeviceProfile]) -> String {
     );
     for profile in profiles {
         // Writing to a String can't fail.
-        let _ = writeln!(text, "\n[{}]", profile.id);
+        let _ = writeln!(text, "\n[\"{}\"]", profile.id);
         for (name, value) in NAMES.split(' ').zip(profile.figures()) {
             let _ = writeln!(text, "{name} = {}", value as f32);
         }
@@ -59,23 +59,24 @@ pub fn decode(text: &str, machine: &str, profile: &mut DeviceProfile) -> Result<
 fn read(text: &str, machine: &str, profile: &mut DeviceProfile) -> Result<(), Fault> {
     let (mut version, mut about) = (None, None);
     let (mut figures, mut missing) = ([0.0; COUNT], (1u32 << COUNT) - 1);
-    entries(text, &mut |Entry { table, key, value, .. }| {
-        if table.is_empty() {
-            match key {
-                "version" => version = Some(value),
-                "machine" => about = Some(value),
-                _ => return Err("there are version and machine"),
+    let all = entries(text)?;
+    for entry in &all {
+        let fault = |what: &'static str| Err(Fault { line: entry.line, what: what.into() });
+        if entry.table.is_empty() {
+            match &*entry.key {
+                "version" => version = Some(entry.text),
+                "machine" => about = entry.value.as_str(),
+                _ => return fault("there are version and machine"),
             }
-        } else if table == profile.id {
-            let place = NAMES.split(' ').position(|name| name == key);
-            let (Some(i), Some(number)) = (place, parse_f32(value)) else { return Err("it is no figure") };
+        } else if entry.table == profile.id {
+            let place = NAMES.split(' ').position(|name| name == entry.key);
+            let (Some(i), Some(number)) = (place, parse_f32(entry.text)) else { return fault("it is no figure") };
             figures[i] = f64::from(number);
             missing &= !(1 << i);
         }
         // The tables of other devices are theirs.
-        Ok(())
-    })?;
-    let fault = |what| Err(Fault { line: 0, what });
+    }
+    let fault = |what: &'static str| Err(Fault { line: 0, what: what.into() });
     if version != Some(VERSION) {
         return fault("it is of another version");
     }
@@ -190,14 +191,15 @@ mod tests {
         let cut = good.lines().take(good.lines().count() - 1).collect::<Vec<_>>().join("\n");
         for (text, expected) in [
             (String::new(), "it is of another version"),
-            ("\u{0}\u{1}garbage".into(), "line 1: it is no 'key = value'"),
-            (good.replace("version = 1", "version = 2"), "it is of another version"),
+            ("\u{0}\u{1}garbage".into(), "line 1: "),
+            (good.replace("version = 2", "version = 1"), "it is of another version"),
             (good.replace("machine = \"m\"", "machine = \"n\""), "it is about another machine"),
             (good.replace("machine = \"m\"", ""), "it is about another machine"),
             (good.replace("machine", "mashine"), "line 4: there are version and machine"),
-            (good.replace("[cpu]", "[gpu]"), "it has no figures of this device"),
+            (good.replace("\"cpu\"", "\"gpu\""), "it has no figures of this device"),
             (good.replace("wake_ns", "woke_ns"), "line 8: it is no figure"),
-            (good.replace("wake_ns = ", "wake_ns = x"), "line 8: it is no figure"),
+            (good.replace("wake_ns = ", "wake_ns = 1_"), "line 8: it is no figure"),
+            (good.replace("wake_ns = ", "wake_ns = x"), "line 8: "),
             (good.replace("matmul_gflops = ", "matmul_gflops = -"), "a figure is out of range"),
             (good.replace("matmul_gflops = ", "matmul_gflops = 0#"), "a figure is out of range"),
             (good.replace("alone = ", "alone = 1.5#"), "a figure is out of range"),
@@ -207,7 +209,8 @@ mod tests {
         ] {
             let mut profile = profile_of("cpu");
             let error = decode(&text, "m", &mut profile).unwrap_err();
-            assert_eq!(error, expected);
+            // What comes behind a line may be the TOML reader's.
+            assert!(error == expected || expected.ends_with(": ") && error.starts_with(expected), "{error}");
             assert_eq!(profile, profile_of("cpu"));
         }
     }

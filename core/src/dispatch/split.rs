@@ -1,9 +1,9 @@
 //! How an operation is divided among devices: by rows of its result, so that all of them are done at the same time.
 //!
 //! What a device takes for a part is nearly a constant and a time for each row: both follow from the prices of the whole and of
-//! half of it. The host gives the GPUs their operands one after the other, and then computes its own part. So each device's
-//! rows follow from the time at which all are to be done and from the rows of those before it, and that time follows from the
-//! number of rows.
+//! half of it. The host gives all GPUs their operands at the same time, and then computes its own part. So each device's rows follow
+//! from the time at which all are to be done, the host's also from how long the slowest way to a GPU takes, and that time follows
+//! from the number of rows.
 
 use super::cost::{Estimate, Places, Task, place_of, price, transfer};
 use super::dispatcher::AutoDispatcher;
@@ -42,6 +42,8 @@ impl Line {
 /// A device that may get rows.
 struct Share {
     device: usize,
+    /// The host, which begins when the others have their operands.
+    last: bool,
     /// While the host gives it its operands and does nothing else.
     up: Line,
     /// From then on.
@@ -76,25 +78,31 @@ impl Share {
         // Some of it is others'.
         let room = profiles[device].memory as f64 * 0.9;
         let most = if room == 0.0 { total } else { ((room - bytes.fixed) / bytes.each).max(0.0) };
-        Share { device, up, rest, most, rows: None }
+        Share { device, last: profiles[device].kind == Kind::Cpu, up, rest, most, rows: None }
     }
 }
 
 /// Rows for each, so many together, that all are done at the same time; `None` if their memories are too small.
 fn balance(shares: &mut [Share], total: f64) -> Option<Vec<f64>> {
     loop {
-        // Rows of each, the host's time before, rows so far: so many for each nanosecond until the end, and so many more.
-        let (mut rows, mut before, mut sum) = (Vec::with_capacity(shares.len()), (0.0, 0.0), (0.0, 0.0));
+        // Rows of each and of all so far: so many for each nanosecond until the end, and so many more.
+        let (mut rows, mut sum) = (Vec::with_capacity(shares.len()), (0.0, 0.0));
+        // What the host waits for: the slowest of the ways up.
+        let mut before = (0.0, 0.0);
+        let mut slowest = 0.0;
         for share in &*shares {
             let own = match share.rows {
                 Some(rows) => (0.0, rows),
                 None => {
                     let each = share.up.each + share.rest.each;
+                    let before = if share.last { before } else { (0.0, 0.0) };
                     ((1.0 - before.0) / each, -(share.up.fixed + share.rest.fixed + before.1) / each)
                 }
             };
-            if share.rows != Some(0.0) {
-                before = (before.0 + share.up.each * own.0, before.1 + share.up.at(own.1));
+            let way = share.up.at(total);
+            if share.rows != Some(0.0) && way > slowest {
+                slowest = way;
+                before = (share.up.each * own.0, share.up.at(own.1));
             }
             sum = (sum.0 + own.0, sum.1 + own.1);
             rows.push(own);
@@ -144,17 +152,17 @@ impl AutoDispatcher {
     /// Nanoseconds until all devices have done so many rows each; `None` if one's memory is too small.
     pub(super) fn together_ns(&self, cut: &Cut<'_>, rows: &[usize]) -> Option<f64> {
         let profiles = self.profiles();
-        let (mut before, mut ns, mut host) = (0.0, 0.0f64, 0.0);
+        let (mut before, mut ns, mut host) = (0.0f64, 0.0f64, 0.0);
         for (device, &rows) in rows.iter().enumerate().filter(|(_, rows)| **rows > 0) {
             let (up, rest, estimate) = halves(profiles, device, &task(cut, &cut.part(0, rows)));
             if !estimate.fits {
                 return None;
             }
-            before += up;
+            before = before.max(up);
             if profiles[device].kind == Kind::Cpu {
                 host = rest;
             } else {
-                ns = ns.max(before + rest);
+                ns = ns.max(up + rest);
             }
         }
         // The host computes when all others have their operands.

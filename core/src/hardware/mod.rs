@@ -5,17 +5,21 @@ mod arm;
 mod cpu;
 mod groups;
 mod ram;
-mod threads;
 
 pub use cpu::{Cache, Cpu};
 pub use ram::Memory;
-pub(crate) use threads::available as available_threads;
 
 use crate::config::Config;
 use crate::devices;
 use crate::hal::{DeviceInfo, DeviceKind};
 use std::ops::Deref;
 use std::sync::OnceLock;
+
+/// How many threads this process may run at a time, at least 1: what its processors (cpuset) and the quotas of its control groups
+/// leave.
+pub(crate) fn available_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, |threads| threads.get())
+}
 
 /// A report on the machine.
 #[derive(Clone, Debug)]

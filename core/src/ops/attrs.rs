@@ -4,7 +4,7 @@ use super::Op;
 use crate::contract::{Activation, GeluForm};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Status, fail};
-use crate::number::parse_f32;
+use crate::hal::cpu::default_environment;
 use crate::shape::MAX_RANK;
 
 /// Along what an operation works.
@@ -167,4 +167,9 @@ fn allowed(name: &str) -> String {
         "perm" => "integers with commas between them".into(),
         _ => "a number".into(),
     }
+}
+
+/// A decimal f32, rounded to nearest even whatever rounding the host process has set; what the standard library takes.
+pub(crate) fn parse_f32(text: &str) -> Option<f32> {
+    default_environment(|| text.parse().ok())
 }

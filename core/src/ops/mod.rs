@@ -11,6 +11,7 @@ mod scalar;
 mod split;
 
 pub(crate) use attention::Plan as AttentionPlan;
+pub(crate) use attrs::parse_f32;
 pub use attrs::{Attrs, Axis, Permutation};
 pub(crate) use concat::axis as concat_axis;
 pub(crate) use embedding::{check_id, check_ids, id};

@@ -7,8 +7,8 @@ use crate::command::Meta;
 use crate::contract::{bf16_from_f32, f16_from_f32};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::number::{Shortest, parse_f32};
 use crate::ops::Op;
+use crate::ops::parse_f32;
 use crate::shape::Shape;
 use crate::tensor::Tensor;
 use std::collections::HashMap;
@@ -314,7 +314,7 @@ pub(super) fn line(code: &Code, agpu: bool, instruction: &Instruction) -> String
                     OperandKind::Address => write!(out, " {value:#x}"),
                     OperandKind::Number => write!(out, " {value}"),
                     OperandKind::Bits if float.is_nan() => write!(out, " {value:#010x}"),
-                    OperandKind::Bits => write!(out, " {}", Shortest(float)),
+                    OperandKind::Bits => write!(out, " {float:?}"),
                 };
             }
             out

@@ -14,7 +14,7 @@ pub(crate) use fpenv::default_environment;
 pub use isa::Isa;
 pub use memory::{ALIGNMENT, HostBuffer};
 pub use packed::Packed;
-pub use pool::{Pool, default_threads, single_threaded};
+pub use pool::{MOST_THREADS, Pool, default_threads, single_threaded};
 
 use super::{
     Buffer, ContractLevel, Device, DeviceInfo, DeviceKind, Kernel, KernelSource, MemoryUse, Priority, Stream, Workers,
@@ -44,7 +44,7 @@ pub struct CpuDevice {
 }
 
 impl CpuDevice {
-    /// The CPU with an instruction set and a number of threads; `None` takes `ADEAD_ISA` and `ADEAD_NUM_THREADS`, else
+    /// The CPU with an instruction set and a number of threads, at most [`MOST_THREADS`]; `None` takes `ADEAD_ISA` and `ADEAD_NUM_THREADS`, else
     /// the best there is.
     pub fn open(isa: Option<Isa>, threads: Option<usize>) -> Result<CpuDevice> {
         let isa = match isa {
@@ -52,7 +52,13 @@ impl CpuDevice {
             None => Isa::from_environment()?,
         };
         let threads = match threads {
-            Some(threads) => threads.max(1),
+            Some(threads @ 1..=MOST_THREADS) => threads,
+            Some(threads) => {
+                fail!(
+                    InvalidArgument,
+                    "threads is {threads}; it must be 1 to {MOST_THREADS}, or not be set for as many as the machine gives"
+                )
+            }
             None => default_threads()?,
         };
         let contract = match isa {
@@ -162,6 +168,16 @@ mod tests {
     use crate::ops::{Attrs, Op};
     use crate::shape::Shape;
     use crate::tensor::Tensor;
+
+    #[test]
+    fn no_threads_and_too_many_are_refused() {
+        for threads in [0, MOST_THREADS + 1, 100_000, usize::MAX] {
+            let error = CpuDevice::open(None, Some(threads)).map(|_| ()).unwrap_err();
+            assert_eq!(error.status(), crate::Status::InvalidArgument);
+            assert!(error.message().starts_with(&format!("threads is {threads}; it must be 1 to 1024")), "{error}");
+        }
+        assert_eq!(CpuDevice::open(None, Some(MOST_THREADS)).unwrap().threads(), MOST_THREADS);
+    }
 
     #[test]
     fn conformance() {

@@ -386,12 +386,15 @@ fn worker(shared: &Shared, generation: usize) {
     }
 }
 
+/// The most threads that a context takes: more than processors of any machine have, few enough to be started.
+pub const MOST_THREADS: usize = 1024;
+
 /// How many threads to use when nobody says: `ADEAD_NUM_THREADS`, else what the cpuset and the cgroup quota leave.
 pub fn default_threads() -> crate::error::Result<usize> {
     match std::env::var("ADEAD_NUM_THREADS") {
         Ok(text) if !text.is_empty() => match text.parse() {
-            Ok(threads @ 1..=1024) => Ok(threads),
-            _ => crate::error::fail!(InvalidArgument, "ADEAD_NUM_THREADS is '{text}'; it must be 1 to 1024"),
+            Ok(threads @ 1..=MOST_THREADS) => Ok(threads),
+            _ => crate::error::fail!(InvalidArgument, "ADEAD_NUM_THREADS is '{text}'; it must be 1 to {MOST_THREADS}"),
         },
         _ => Ok(available_threads()),
     }

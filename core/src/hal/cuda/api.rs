@@ -228,7 +228,7 @@ pub fn driver() -> Result<&'static Driver> {
 /// Opens the first library of those names.
 pub(super) fn open(names: &[&str]) -> Result<Driver> {
     // SAFETY: the driver's initialisers have no preconditions.
-    let Some(library) = names.iter().find_map(|name| unsafe { libloading::Library::new(name) }.ok()) else {
+    let Some(library) = names.iter().find_map(|name| unsafe { libloading::Library::new(*name) }.ok()) else {
         fail!(BackendUnavailable, "there is no NVIDIA driver ({}) on this machine", names.join(", "));
     };
     // The driver leaves threads and exit handlers behind: it stays.

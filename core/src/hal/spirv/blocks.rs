@@ -208,7 +208,7 @@ impl Checker<'_> {
         if !self.blocks.search() {
             return false;
         }
-        super::sort(&mut self.blocks.jumps);
+        self.blocks.jumps.sort_unstable();
         self.blocks.jumps.dedup();
         if !self.blocks.dominators() {
             return false;

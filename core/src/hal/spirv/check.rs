@@ -289,7 +289,7 @@ impl<'a> Checker<'a> {
             let opcode = self.word(self.at) & 0xffff;
             let pattern = pattern(opcode);
             if !self.sorted && section(opcode) == TYPES {
-                super::sort(&mut self.decorations);
+                self.decorations.sort_unstable();
                 self.sorted = true;
             }
             let of = self.word(self.at + 1);

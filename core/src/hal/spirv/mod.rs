@@ -56,31 +56,6 @@ pub fn capability_name(number: u32) -> Option<&'static str> {
     words.find(|word| word.parse() == Ok(number)).and(words.next())
 }
 
-/// Sorts numbers: a heapsort, a twentieth of the code of the standard library's sort and no worse than twice its time.
-fn sort(numbers: &mut [u64]) {
-    let length = numbers.len();
-    // First a heap is made from the middle down; then the largest goes to the end, again and again.
-    for step in (0..length + length / 2).rev() {
-        let (mut at, end) = if step >= length {
-            (step - length, length)
-        } else {
-            numbers.swap(0, step);
-            (0, step)
-        };
-        loop {
-            let mut child = 2 * at + 1;
-            if child + 1 < end && numbers[child] < numbers[child + 1] {
-                child += 1;
-            }
-            if child >= end || numbers[at] >= numbers[child] {
-                break;
-            }
-            numbers.swap(at, child);
-            at = child;
-        }
-    }
-}
-
 /// The number a module begins with.
 const MAGIC: u32 = 0x0723_0203;
 /// The largest module, in words.

@@ -41,7 +41,7 @@ impl Checker<'_> {
 
     /// No function calls itself, none is an entry point, and put together they stay of a bearable size.
     fn calls(&mut self) -> bool {
-        super::sort(&mut self.uses);
+        self.uses.sort_unstable();
         let functions = std::mem::take(&mut self.functions);
         for &id in &functions {
             let words = self.known(id) - u64::from(self.place(id));

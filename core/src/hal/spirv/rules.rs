@@ -132,7 +132,7 @@ impl Checker<'_> {
                     }
                     from.push(self.blocks.number(self.place(label)).unwrap_or(0).into());
                 }
-                super::sort(&mut from);
+                from.sort_unstable();
                 count.is_multiple_of(2) && self.blocks.come_from(self.at, &from)
             }
             246 | 247 => {

@@ -152,7 +152,7 @@ pub fn instance() -> Result<&'static Instance> {
 /// Opens the first loader of those names.
 pub(super) fn open(names: &[&str]) -> Result<Instance> {
     // SAFETY: the Vulkan loader's initialisers have no preconditions.
-    let Some(library) = names.iter().find_map(|name| unsafe { libloading::Library::new(name) }.ok()) else {
+    let Some(library) = names.iter().find_map(|name| unsafe { libloading::Library::new(*name) }.ok()) else {
         fail!(BackendUnavailable, "there is no Vulkan loader ({}) on this machine", names.join(", "));
     };
     // SAFETY: the type that the specification gives it.

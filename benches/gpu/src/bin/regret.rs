@@ -1,0 +1,335 @@
+//! What `auto` loses by its choices: the time of every operation of a table on each device alone and where the dispatcher sends it,
+//! side by side in turns. Regret is the time of `auto` over that of the best single device. Calibrations are not used.
+//!
+//! ```text
+//! regret                # auto's devices
+//! regret vulkan:0       # the processor and a GPU that auto would not take, with the choice left to the dispatcher
+//! regret --only matmul  # rows whose name contains a text
+//! ```
+//!
+//! Operands and results have one of three places:
+//!
+//! - `host`: all of it in host memory, and nothing stays on a GPU.
+//! - `weights`: the first operand and the result in host memory, the others also on the GPU, where they were used before.
+//! - `gpu`: operands are on the GPU only, where the result may stay.
+//!
+//! A device that would take more than a second and a hundred times the best one's time by the cost model is not measured: a GPU that
+//! is a program would take hours for the table.
+
+use adead::config::Config;
+use adead::{Attrs, Axis, Command, Context, ContextOptions, DType, Op, Result, Tensor, View, ViewMut};
+use adead_conformance::generate::{ids, rand};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// The goals: of each row, and of the geometric mean of all.
+const MOST: f64 = 1.10;
+const MEAN: f64 = 1.03;
+
+/// Time for each row and device.
+const BUDGET: Duration = Duration::from_millis(120);
+
+struct Row {
+    op: Op,
+    shapes: &'static [&'static [usize]],
+    attrs: Attrs,
+}
+
+/// The table: operations of every family, from what no GPU is worth asking for to what fills one.
+fn rows() -> Vec<Row> {
+    const PLAIN: &[(Op, &[&[usize]])] = &[
+        (Op::Matmul, &[&[16, 16], &[16, 16]]),
+        (Op::Matmul, &[&[128, 128], &[128, 128]]),
+        (Op::Matmul, &[&[256, 256], &[256, 256]]),
+        (Op::Matmul, &[&[512, 512], &[512, 512]]),
+        (Op::Matmul, &[&[1024, 1024], &[1024, 1024]]),
+        (Op::Matmul, &[&[2048, 2048], &[2048, 2048]]),
+        (Op::Matmul, &[&[4096, 4096], &[4096, 4096]]),
+        (Op::Matmul, &[&[1, 4096], &[4096, 4096]]),
+        (Op::Matmul, &[&[32, 1024], &[1024, 4096]]),
+        (Op::Ffn, &[&[1, 512], &[512, 2048], &[2048], &[2048, 512], &[512]]),
+        (Op::Ffn, &[&[256, 512], &[512, 2048], &[2048], &[2048, 512], &[512]]),
+        (Op::Attention, &[&[8, 64, 64], &[8, 64, 64], &[8, 64, 64]]),
+        (Op::Attention, &[&[8, 512, 64], &[8, 512, 64], &[8, 512, 64]]),
+        (Op::Attention, &[&[16, 2048, 64], &[16, 2048, 64], &[16, 2048, 64]]),
+        (Op::Relu, &[&[1024]]),
+        (Op::Add, &[&[256, 256], &[256, 256]]),
+        (Op::Add, &[&[4096, 4096], &[4096, 4096]]),
+        (Op::Gelu, &[&[64, 1024]]),
+        (Op::Gelu, &[&[4096, 4096]]),
+        (Op::Softmax, &[&[64, 128]]),
+        (Op::Softmax, &[&[1024, 1024]]),
+        (Op::Softmax, &[&[16384, 4096]]),
+        (Op::Layernorm, &[&[1024, 1024], &[1024], &[1024]]),
+        (Op::Sum, &[&[4096, 4096]]),
+        (Op::Transpose, &[&[1024, 1024]]),
+        (Op::Transpose, &[&[4096, 4096]]),
+        (Op::Embedding, &[&[30522, 384], &[8192]]),
+    ];
+    let row = |&(op, shapes)| {
+        let axis = if op == Op::Sum { Axis::All } else { Axis::Default };
+        Row { op, shapes, attrs: Attrs { axis, ..Attrs::default() } }
+    };
+    PLAIN.iter().map(row).collect()
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Host,
+    Weights,
+    Gpu,
+}
+
+impl Row {
+    fn name(&self) -> String {
+        let dims = |shape: &&[usize]| shape.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
+        let count = if self.op == Op::Embedding { 2 } else { 1 };
+        let first: Vec<String> =
+            self.shapes.iter().take(count.max(usize::from(self.op == Op::Matmul) * 2)).map(dims).collect();
+        format!("{} {}", self.op, first.join(" "))
+    }
+
+    fn operands(&self) -> Result<Vec<Tensor>> {
+        let make = |(i, dims): (usize, &&[usize])| {
+            let (count, seed) = (dims.iter().product(), i as u64 + 1);
+            // The operand behind a table is ids.
+            let (dtype, bytes) = match self.op {
+                Op::Embedding if i == 1 => (DType::I32, ids(DType::I32, count, seed, self.shapes[0][0] as u64)),
+                _ => (DType::F32, rand(DType::F32, count, seed, 0)),
+            };
+            Tensor::from_bytes(&bytes.unwrap_or_default(), dtype, dims)
+        };
+        self.shapes.iter().enumerate().map(make).collect()
+    }
+}
+
+/// Where work may go: a device alone, or wherever the dispatcher sends it.
+struct Way {
+    id: Option<String>,
+    /// A context of that device alone.
+    alone: Context,
+}
+
+struct Machine {
+    /// The context whose dispatcher is looked at.
+    auto: Context,
+    /// The single devices, then the choice.
+    ways: Vec<Way>,
+    gpu: Option<String>,
+}
+
+/// A context without calibration: what is built in is measured against.
+fn open(name: &str) -> Result<Context> {
+    let config = Config { cache_dir: Some(std::env::temp_dir().join("adead-regret")), ..Config::load()? };
+    Context::configured(Some(name), &ContextOptions::default(), &config)
+}
+
+/// The same, with its choice left to the dispatcher.
+fn choosing(name: &str) -> Result<Context> {
+    let context = open(name)?;
+    context.dispatcher().force(None)?;
+    Ok(context)
+}
+
+impl Machine {
+    fn new(name: &str) -> Result<Machine> {
+        let auto = choosing(name)?;
+        let ids: Vec<String> = auto.dispatcher().profiles().iter().map(|profile| profile.id.clone()).collect();
+        let mut ways = Vec::new();
+        for id in &ids {
+            ways.push(Way { id: Some(id.clone()), alone: open(id)? });
+        }
+        ways.push(Way { id: None, alone: choosing(name)? });
+        Ok(Machine { auto, ways, gpu: ids.into_iter().find(|id| id != "cpu") })
+    }
+
+    /// Microseconds of a row on each way, and where the dispatcher sends it.
+    fn measure(&self, row: &Row, place: Place) -> Result<(Vec<f64>, String)> {
+        let operands = row.operands()?;
+        let given: Vec<Option<&Tensor>> = operands.iter().map(Some).collect();
+        let chosen = match place {
+            Place::Host => self.auto.explain(row.op, &row.attrs, &given)?.id().to_string(),
+            _ => String::new(),
+        };
+        let estimates: Vec<f64> = self
+            .auto
+            .explain(row.op, &row.attrs, &given)?
+            .estimates
+            .iter()
+            .map(|estimate| estimate.total_ns())
+            .collect();
+        let least = estimates.iter().copied().fold(f64::INFINITY, f64::min);
+        let hopeless = |i: usize| estimates.get(i).is_some_and(|&ns| ns > 1e9 && ns > 100.0 * least);
+        let mut turns: Vec<Box<dyn FnMut() -> Result<(Duration, String)> + '_>> = Vec::new();
+        for (i, way) in self.ways.iter().enumerate() {
+            if hopeless(i) {
+                turns.push(Box::new(|| Ok((Duration::MAX, String::new()))));
+                continue;
+            }
+            turns.push(match place {
+                Place::Host => Box::new(self.on_host(row, &way.alone, &operands)?),
+                _ => Box::new(self.near(row, place, way.id.as_deref(), &operands)?),
+            });
+        }
+        let mut times: Vec<Vec<f64>> = vec![Vec::new(); turns.len()];
+        let (mut last, mut total) = (String::new(), Duration::ZERO);
+        // Once for what is made at first use.
+        for turn in &mut turns {
+            turn()?;
+        }
+        let rounds = |total: Duration, done: usize| done < 5 || (done < 101 && total < BUDGET * self.ways.len() as u32);
+        while rounds(total, times[0].len()) {
+            // Each comes behind every other one.
+            let first = times[0].len();
+            for i in 0..turns.len() {
+                let i = (first + i) % turns.len();
+                let (time, at) = turns[i]()?;
+                total += if time == Duration::MAX { Duration::ZERO } else { time };
+                times[i].push(time.as_secs_f64() * 1e6);
+                if i + 1 == turns.len() {
+                    last = at;
+                }
+            }
+        }
+        let medians = times.into_iter().map(|mut times| {
+            times.sort_by(f64::total_cmp);
+            times[times.len() / 2]
+        });
+        Ok((medians.collect(), if chosen.is_empty() { last } else { chosen }))
+    }
+
+    /// From host memory to host memory, always the same, as often as a clock needs.
+    fn on_host<'a>(
+        &'a self,
+        row: &'a Row,
+        context: &'a Context,
+        operands: &[Tensor],
+    ) -> Result<impl FnMut() -> Result<(Duration, String)> + use<'a>> {
+        let operands: Vec<Tensor> =
+            operands.iter().map(|x| Tensor::from_bytes(x.host_bytes()?, x.dtype(), x.dims())).collect::<Result<_>>()?;
+        operands.iter().try_for_each(Tensor::stay_on_host)?;
+        let views: Vec<Option<View<'_>>> = operands.iter().map(|tensor| Some(tensor.view())).collect();
+        let meta = row.op.info().infer(&row.attrs, &views)?;
+        drop(views);
+        let mut output = vec![0f32; meta.shape.elements()];
+        let mut runs = 0u32;
+        Ok(move || {
+            let views: Vec<Option<View<'_>>> = operands.iter().map(|tensor| Some(tensor.view())).collect();
+            let mut once = |count: u32| -> Result<Duration> {
+                let begin = Instant::now();
+                for _ in 0..count {
+                    let output = ViewMut::f32(&mut output, &meta)?;
+                    context.execute(&mut Command::new(row.op, row.attrs, &views, output)?)?;
+                }
+                Ok(begin.elapsed() / count)
+            };
+            if runs == 0 {
+                once(1)?;
+                runs = (2e-4 / once(1)?.as_secs_f64()).clamp(1.0, 1000.0) as u32;
+            }
+            Ok((once(runs)?, String::new()))
+        })
+    }
+
+    /// With what is on the GPU before; one run, as its result would be there for the next.
+    fn near<'a>(
+        &'a self,
+        row: &'a Row,
+        place: Place,
+        way: Option<&'a str>,
+        operands: &[Tensor],
+    ) -> Result<impl FnMut() -> Result<(Duration, String)> + use<'a>> {
+        let gpu = self.gpu.as_deref().unwrap_or("cpu");
+        let (context, dispatcher) = (&self.auto, self.auto.dispatcher());
+        let mut base = Vec::new();
+        for (i, x) in operands.iter().enumerate() {
+            let x = Tensor::from_bytes(x.host_bytes()?, x.dtype(), x.dims())?;
+            if place == Place::Weights && i == 0 {
+                x.stay_on_host()?;
+            } else {
+                context.to(&x, gpu)?;
+            }
+            base.push(x);
+        }
+        Ok(move || {
+            dispatcher.force(Some(gpu))?;
+            // A copy that nothing but the GPU has.
+            let axis = Attrs { axis: Axis::At(0), ..Attrs::default() };
+            let far = |x: &Tensor| match place {
+                Place::Gpu => context.run(Op::Concat, &axis, &[Some(x)]),
+                _ => Ok(x.clone()),
+            };
+            let operands: Vec<Tensor> = base.iter().map(far).collect::<Result<_>>()?;
+            context.wait()?;
+            dispatcher.force(way)?;
+            let given: Vec<Option<&Tensor>> = operands.iter().map(Some).collect();
+            let begin = Instant::now();
+            let result = context.run(row.op, &row.attrs, &given)?;
+            let at = result.places().join(",");
+            if place == Place::Weights {
+                result.host_bytes()?;
+            } else if !result.is_on_host() {
+                context.wait()?;
+            }
+            let time = begin.elapsed();
+            dispatcher.force(None)?;
+            Ok((time, at))
+        })
+    }
+}
+
+fn run() -> Result<bool> {
+    let (mut device, mut only, mut arguments) = ("auto".to_string(), None, std::env::args().skip(1));
+    while let Some(argument) = arguments.next() {
+        if argument == "--only" { only = arguments.next() } else { device = argument }
+    }
+    let machine = Machine::new(&device)?;
+    for profile in machine.auto.dispatcher().profiles() {
+        println!("{}: {}", profile.id, profile.source);
+    }
+    let names: Vec<&str> = machine.ways.iter().map(|way| way.id.as_deref().unwrap_or("auto")).collect();
+    println!(
+        "\n| | place | {} µs | chosen | regret |\n|---|---|{}---|--:|",
+        names.join(" | "),
+        "--:|".repeat(names.len())
+    );
+    let mut all: Vec<(f64, String)> = Vec::new();
+    for row in rows() {
+        if only.as_ref().is_some_and(|only| !row.name().contains(only)) {
+            continue;
+        }
+        for (place, name) in [(Place::Host, "host"), (Place::Weights, "weights"), (Place::Gpu, "gpu")] {
+            if place != Place::Host && (machine.gpu.is_none() || place == Place::Weights && row.shapes.len() < 2) {
+                continue;
+            }
+            let (times, chosen) = machine.measure(&row, place)?;
+            let (auto, alone) = times.split_last().unwrap_or((&0.0, &[]));
+            let best = alone.iter().copied().fold(f64::INFINITY, f64::min);
+            let times: Vec<String> =
+                times.iter().map(|&time| if time > 1e15 { "–".into() } else { format!("{time:.2}") }).collect();
+            let regret = auto / best;
+            let mark = if regret > MOST { " !" } else { "" };
+            println!("| {} | {name} | {} | {chosen} | {regret:.2}{mark} |", row.name(), times.join(" | "));
+            all.push((regret, format!("{} ({name})", row.name())));
+        }
+    }
+    let mean = (all.iter().map(|(regret, _)| regret.ln()).sum::<f64>() / all.len().max(1) as f64).exp();
+    let above = all.iter().filter(|(regret, _)| *regret > MOST).count();
+    let worst = all.iter().max_by(|a, b| a.0.total_cmp(&b.0));
+    println!("\n{} rows: geometric mean {mean:.3} (goal {MEAN}), {above} above {MOST}", all.len());
+    if let Some((regret, name)) = worst {
+        println!("the most: {regret:.2}, {name}");
+    }
+    Ok(above == 0 && mean <= MEAN)
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("regret: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
