@@ -45,7 +45,7 @@ impl Batch {
     /// Enqueues the bringing of a fault's words to the host, behind the work that writes them.
     pub fn fetch(&mut self, shared: &Arc<Shared>, stream: super::api::Handle, fault: Fault) -> Result<()> {
         let _entered = shared.enter()?;
-        let answer = Allocation::new(shared, 16, Space::Host)?;
+        let answer = Allocation::new(shared, 16, Space::Host, "faults")?;
         // SAFETY: pinned memory of at least 16 bytes that no work has been given.
         unsafe { answer.host().write_bytes(0, 16) };
         // SAFETY: sixteen bytes of the device to sixteen of the host; both are kept until the work is done.

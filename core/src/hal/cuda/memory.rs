@@ -4,7 +4,7 @@ use super::api::code;
 use super::shared::Shared;
 use crate::error::{Error, Result, Status, fail};
 use crate::log::log;
-use crate::memory::pool::{Part, Pool};
+use crate::memory::pool::{Listed, Part, Pool};
 use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -54,6 +54,12 @@ impl Memory {
         (pool.held(), pool.used(), pool.live())
     }
 
+    /// What is in use of the device's own memory, as a text behind its number of bytes.
+    fn uses(&self) -> String {
+        let uses = self.pool(Space::Local).uses();
+        if uses.is_empty() { String::new() } else { format!(": {}", Listed(&uses)) }
+    }
+
     /// Allocations in use in both spaces.
     #[cfg(any(test, feature = "cts"))]
     pub fn live(&self) -> usize {
@@ -70,11 +76,11 @@ impl Memory {
 }
 
 impl Allocation {
-    /// At least so many bytes. When the driver has none left, what is kept idle is given back and the driver asked again.
-    pub fn new(shared: &Arc<Shared>, bytes: usize, space: Space) -> Result<Arc<Allocation>> {
+    /// At least so many bytes, for what `name` says. When the driver has none left, what is kept idle is given back and the driver asked again.
+    pub fn new(shared: &Arc<Shared>, bytes: usize, space: Space, name: &'static str) -> Result<Arc<Allocation>> {
         shared.usable()?;
         let mut pool = shared.memory.pool(space);
-        let part = match pool.find(bytes) {
+        let part = match pool.find(bytes, name) {
             Some(part) => part,
             None => {
                 let [good, least] = pool.block_sizes(bytes);
@@ -94,7 +100,7 @@ impl Allocation {
                     shared.free_blocks(vec![block], space);
                     return Err(error);
                 }
-                let Some(part) = pool.find(bytes) else {
+                let Some(part) = pool.find(bytes, name) else {
                     return Err(Error::new(Status::Internal, "a new block of memory has no room"));
                 };
                 part
@@ -217,7 +223,8 @@ impl Shared {
         let (held, used, live) = self.memory.local();
         let free = self.free_memory().unwrap_or(total.saturating_sub(held as u64));
         let text = format!(
-            "{id}: no memory for {bytes} bytes: {free} of {total} bytes are free, and {live} allocations of adead have {used}"
+            "{id}: no memory for {bytes} bytes: {free} of {total} bytes are free, and {live} allocations of adead have {used}{}",
+            self.memory.uses()
         );
         Error::new(Status::OutOfMemory, text)
     }

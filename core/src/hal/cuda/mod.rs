@@ -93,7 +93,7 @@ impl CudaDevice {
     }
 
     fn buffer(&self, bytes: usize) -> Result<CudaBuffer> {
-        let memory = Allocation::new(&self.shared, bytes, Space::Local)?;
+        let memory = Allocation::new(&self.shared, bytes, Space::Local, "buffers")?;
         Ok(CudaBuffer { memory, shared: self.shared.clone(), bytes })
     }
 }

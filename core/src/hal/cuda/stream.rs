@@ -70,14 +70,14 @@ impl CudaStream {
 
     /// Device memory for intermediate values of the next command: an address, a multiple of 256.
     pub fn scratch(&mut self, bytes: u64) -> Result<u64> {
-        let memory = Allocation::new(&self.shared, bytes as usize, Space::Local)?;
+        let memory = Allocation::new(&self.shared, bytes as usize, Space::Local, "scratch")?;
         Ok(self.keep_memory(&memory))
     }
 
     /// The address of four words, zero before what is launched next: where a kernel that finds wrong data says so. If the first is
     /// not zero afterwards, what `explain` makes of them is what synchronising returns.
     pub fn fault_words(&mut self, explain: Explain) -> Result<u64> {
-        let words = Allocation::new(&self.shared, 16, Space::Local)?;
+        let words = Allocation::new(&self.shared, 16, Space::Local, "faults")?;
         self.zero(&words, 0, 16)?;
         let address = words.address;
         self.batch().faults.push(Fault { words, explain });

@@ -34,7 +34,7 @@ impl CudaStream {
                 mark.wait_for(u64::MAX)?;
                 self.reap()?;
             }
-            let staging = Allocation::new(&self.shared, piece.len(), Space::Host)?;
+            let staging = Allocation::new(&self.shared, piece.len(), Space::Host, "copies")?;
             let to = memory.address + (offset + i * size) as u64;
             // SAFETY: new pinned memory of at least as many bytes, and a part of the allocation; both are kept.
             let result = unsafe {
@@ -94,7 +94,7 @@ impl CudaStream {
     /// Enqueues a copy of part of a buffer to pinned memory.
     fn fetch_piece(&mut self, memory: &Arc<Allocation>, offset: usize, bytes: usize) -> Result<Arc<Allocation>> {
         let _entered = self.shared.enter()?;
-        let staging = Allocation::new(&self.shared, bytes, Space::Host)?;
+        let staging = Allocation::new(&self.shared, bytes, Space::Host, "downloads")?;
         if bytes > 0 {
             let from = memory.address + offset as u64;
             // SAFETY: both parts are inside their allocations, which are kept.

@@ -4,7 +4,7 @@ use super::shared::Shared;
 use crate::error::{Error, Result, Status};
 use crate::hal::cpu::DefaultEnvironment;
 use crate::log::log;
-use crate::memory::pool::{Part, Pool};
+use crate::memory::pool::{Listed, Part, Pool};
 use ash::vk;
 use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -92,6 +92,12 @@ impl Memory {
         (pool.held(), pool.used(), pool.live())
     }
 
+    /// What is in use of the device's own memory, as a text behind its number of bytes.
+    fn uses(&self) -> String {
+        let uses = self.pool(Space::Local).uses();
+        if uses.is_empty() { String::new() } else { format!(": {}", Listed(&uses)) }
+    }
+
     /// Allocations in use in both spaces.
     #[cfg(any(test, feature = "cts"))]
     pub fn live(&self) -> usize {
@@ -108,11 +114,11 @@ impl Memory {
 }
 
 impl Allocation {
-    /// At least so many bytes. When the driver has none left, what is kept idle is given back and the driver asked again.
-    pub fn new(shared: &Arc<Shared>, bytes: usize, space: Space) -> Result<Arc<Allocation>> {
+    /// At least so many bytes, for what `name` says. When the driver has none left, what is kept idle is given back and the driver asked again.
+    pub fn new(shared: &Arc<Shared>, bytes: usize, space: Space, name: &'static str) -> Result<Arc<Allocation>> {
         shared.usable()?;
         let mut pool = shared.memory.pool(space);
-        let part = match pool.find(bytes) {
+        let part = match pool.find(bytes, name) {
             Some(part) => part,
             None => {
                 let [good, least] = pool.block_sizes(bytes);
@@ -130,7 +136,7 @@ impl Allocation {
                     }
                 };
                 pool.add(block, size)?;
-                let Some(part) = pool.find(bytes) else {
+                let Some(part) = pool.find(bytes, name) else {
                     return Err(Error::new(Status::Internal, "a new block of memory has no room"));
                 };
                 part
@@ -249,7 +255,8 @@ impl Shared {
         let name = &self.info.id;
         let text = format!(
             "{name}: no memory for {bytes} bytes: {free} of {total} bytes are free, and {live} allocations of adead have \
-             {used}; one allocation has at most {} (Vulkan: {})",
+             {used}{}; one allocation has at most {} (Vulkan: {})",
+            self.memory.uses(),
             self.physical.max_allocation,
             result.as_raw()
         );

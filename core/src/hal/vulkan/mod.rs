@@ -79,7 +79,7 @@ impl VulkanDevice {
 
     fn buffer(&self, bytes: usize) -> Result<VulkanBuffer> {
         Ok(VulkanBuffer {
-            memory: Allocation::new(&self.shared, bytes, Space::Local)?,
+            memory: Allocation::new(&self.shared, bytes, Space::Local, "buffers")?,
             shared: self.shared.clone(),
             bytes,
         })

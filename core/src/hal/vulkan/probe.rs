@@ -91,7 +91,7 @@ pub fn decide(shared: Shared) -> Result<Shared> {
 /// The device's answers under its modes of the moment. Rounds have pipelines of their own.
 fn run(shared: &Arc<Shared>, cases: &[Case], round: u32) -> Result<Vec<u32>> {
     let bytes = 4 * cases.len();
-    let memory = Allocation::new(shared, bytes, Space::Local)?;
+    let memory = Allocation::new(shared, bytes, Space::Local, "probe")?;
     let y = memory.address;
     let buffer = VulkanBuffer { memory, shared: shared.clone(), bytes };
     let mut stream = VulkanStream::new(shared)?;

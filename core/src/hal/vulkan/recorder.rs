@@ -274,7 +274,7 @@ impl Recorder {
 
     /// Device memory until the work is done: its address.
     pub fn scratch(&mut self, bytes: u64) -> Result<u64> {
-        let memory = Allocation::new(&self.shared, bytes as usize, Space::Local)?;
+        let memory = Allocation::new(&self.shared, bytes as usize, Space::Local, "scratch")?;
         let address = memory.address;
         self.keep(memory);
         Ok(address)
@@ -286,7 +286,7 @@ impl Recorder {
         let at = match &self.parameters {
             Some((memory, used)) if used + bytes <= memory.bytes() => *used,
             _ => {
-                let memory = Allocation::new(&self.shared, bytes.max(PARAMETERS), Space::Host)?;
+                let memory = Allocation::new(&self.shared, bytes.max(PARAMETERS), Space::Host, "parameters")?;
                 self.keep(memory.clone());
                 self.parameters = Some((memory, 0));
                 0
@@ -301,7 +301,7 @@ impl Recorder {
 
     /// Memory for four words that kernels write where data is wrong.
     pub fn fault_words(&mut self, explain: Explain) -> Result<Arc<Allocation>> {
-        let memory = Allocation::new(&self.shared, 16, Space::Host)?;
+        let memory = Allocation::new(&self.shared, 16, Space::Host, "faults")?;
         // SAFETY: mapped memory of at least 16 bytes that no work has been given.
         unsafe { memory.mapped.write_bytes(0, 16) };
         self.faults.push((memory.clone(), explain));

@@ -223,7 +223,7 @@ impl VulkanStream {
     /// Begins to bring part of a buffer to the host.
     fn fetch(&mut self, from: Slice<'_>, lane: Lane) -> Result<Pending> {
         let memory = of_device(from.buffer, &self.shared)?.clone();
-        let staging = Allocation::new(&self.shared, from.bytes, Space::Host)?;
+        let staging = Allocation::new(&self.shared, from.bytes, Space::Host, "downloads")?;
         self.enqueue(lane, |recorder| {
             recorder.copy(&memory, from.offset, &staging, 0, from.bytes);
             Ok(())
@@ -267,7 +267,7 @@ impl Stream for VulkanStream {
                 self.timeline.wait(oldest, u64::MAX)?;
                 self.reap()?;
             }
-            let staging = Allocation::new(&self.shared, piece.len(), Space::Host)?;
+            let staging = Allocation::new(&self.shared, piece.len(), Space::Host, "copies")?;
             // SAFETY: new mapped memory of at least as many bytes.
             unsafe { self.shared.copy(piece, staging.mapped) };
             self.enqueue(lane, |recorder| {
