@@ -435,3 +435,148 @@ proptest! {
         _ = Module::parse(&bytes(&words));
     }
 }
+
+/// A module of these instructions: each its opcode and operands.
+fn assembled(bound: u32, instructions: &[(u32, Vec<u32>)]) -> Vec<u32> {
+    let mut words = vec![0x0723_0203, 0x0001_0600, 0, bound, 0];
+    for (opcode, operands) in instructions {
+        words.push((operands.len() as u32 + 1) << 16 | opcode);
+        words.extend(operands);
+    }
+    words
+}
+
+/// A text as a module has it.
+fn text(text: &str) -> Vec<u32> {
+    let mut bytes = text.as_bytes().to_vec();
+    bytes.resize(text.len() / 4 * 4 + 4, 0);
+    words(&bytes)
+}
+
+/// A kernel with these capabilities, types and constants, and instructions; ids 1 to 9 are void, its function's type, f32, u32, a
+/// buffer of floats, a pointer to one, the variable, the function and its block.
+fn kernel(capabilities: &[u32], types: &[(u32, Vec<u32>)], body: &[(u32, Vec<u32>)]) -> Vec<u32> {
+    let mut all: Vec<(u32, Vec<u32>)> = [1, 5345].iter().chain(capabilities).map(|&it| (17, vec![it])).collect();
+    all.push((10, text("SPV_KHR_cooperative_matrix")));
+    all.push((14, vec![0, 3]));
+    all.push((15, [vec![5, 8], text("main"), vec![7]].concat()));
+    all.push((16, vec![8, 17, 32, 1, 1]));
+    all.extend([
+        (71, vec![10, 6, 4]),
+        (72, vec![5, 0, 35, 0]),
+        (71, vec![5, 2]),
+        (71, vec![7, 34, 0]),
+        (71, vec![7, 33, 0]),
+    ]);
+    all.extend([(19, vec![1]), (33, vec![2, 1]), (22, vec![3, 32]), (21, vec![4, 32, 0]), (29, vec![10, 3])]);
+    all.extend([(30, vec![5, 10]), (32, vec![11, 12, 5]), (32, vec![6, 12, 3]), (59, vec![11, 7, 12])]);
+    all.extend_from_slice(types);
+    all.extend([(54, vec![1, 8, 0, 2]), (248, vec![9])]);
+    all.extend_from_slice(body);
+    all.extend([(253, vec![]), (56, vec![])]);
+    assembled(60, &all)
+}
+
+#[test]
+fn cooperative_matrices_are_taken() {
+    // u32 constants 20 + i: 0, 1, 2, 3, 16, 8; the matrices A [16, 8], B [8, 16], C [16, 16]; a float.
+    let number = |(i, value): (usize, u32)| (43, vec![4, 20 + i as u32, value]);
+    let mut types: Vec<(u32, Vec<u32>)> = [0, 1, 2, 3, 16, 8].into_iter().enumerate().map(number).collect();
+    types.extend([(4456, vec![30, 3, 23, 24, 25, 20]), (4456, vec![31, 3, 23, 25, 24, 21])]);
+    types.extend([(4456, vec![32, 3, 23, 24, 24, 22]), (43, vec![3, 33, 0x3f80_0000]), (44, vec![32, 34, 33])]);
+    let body = vec![
+        (65, vec![6, 40, 7, 20, 20]),
+        (4457, vec![30, 41, 40, 20, 25]),
+        (4457, vec![31, 42, 40, 21, 25, 0]),
+        (4459, vec![32, 43, 41, 42, 34]),
+        (127, vec![32, 44, 43]),
+        (143, vec![32, 45, 44, 33]),
+        (81, vec![3, 46, 45, 0]),
+        (4460, vec![4, 47, 32]),
+        (4458, vec![40, 45, 20, 24]),
+    ];
+    let module = Module::parse(&bytes(&kernel(&[6022], &types, &body))).unwrap();
+    assert_eq!(module.capabilities(), [1, 5345, 6022]);
+    assert_eq!(adead_core::hal::spirv::capability_name(6022), Some("CooperativeMatrixKHR"));
+    refused(&kernel(&[], &types, &body), "instruction 4456");
+    let with = |at: usize, operands: Vec<u32>| {
+        let mut body = body.clone();
+        body[at].1 = operands;
+        kernel(&[6022], &types, &body)
+    };
+    // A and B in the wrong order, sizes that don't fit, a result of another type, a value for a matrix, an element behind its end.
+    refused(&with(3, vec![32, 43, 42, 41, 34]), "instruction 4459");
+    refused(&with(3, vec![32, 43, 41, 41, 34]), "instruction 4459");
+    refused(&with(3, vec![30, 43, 41, 42, 34]), "instruction 4459");
+    refused(&with(8, vec![40, 33, 20, 24]), "instruction 4458");
+    refused(&with(1, vec![3, 41, 40, 20, 25]), "instruction 4457");
+    refused(&with(6, vec![3, 46, 45, 256]), "instruction 81");
+    refused(&with(7, vec![4, 47, 3]), "instruction 4460");
+    // No function of the extended instructions has one.
+    let mut sine = body.clone();
+    sine[4] = (148, vec![32, 44, 43, 43]);
+    refused(&kernel(&[6022], &types, &sine), "instruction 148");
+    // No place in a buffer that is laid out.
+    let mut inside = types.clone();
+    inside.extend([(30, vec![35, 32]), (32, vec![36, 12, 35]), (59, vec![36, 37, 12])]);
+    assert!(Module::parse(&bytes(&kernel(&[6022], &inside, &body))).is_ok(), "as long as nobody uses it");
+    let mut used = body.clone();
+    used.push((61, vec![35, 48, 37]));
+    assert!(Module::parse(&bytes(&kernel(&[6022], &inside, &used))).is_err());
+}
+
+#[test]
+fn dot_products_of_integers_are_taken() {
+    let types = vec![(43, vec![4, 20, 7]), (21, vec![21, 8, 1]), (23, vec![22, 21, 4]), (21, vec![23, 16, 1])];
+    let types = [types, vec![(43, vec![21, 24, 5]), (44, vec![22, 25, 24, 24, 24, 24]), (23, vec![26, 4, 2])]].concat();
+    let types = [types, vec![(44, vec![26, 27, 20, 20])]].concat();
+    for opcode in 4450..4456u32 {
+        let accumulated = opcode > 4452;
+        let one = |result: u32, operand: u32, format: &[u32]| {
+            let mut words = vec![result, 40, operand, operand];
+            if accumulated {
+                words.push(if result == 4 { 20 } else { 24 });
+            }
+            words.extend(format);
+            (opcode, words)
+        };
+        let takes = |capabilities: &[u32], instruction| {
+            let all: Vec<u32> = capabilities.iter().copied().chain([39, 22]).collect();
+            Module::parse(&bytes(&kernel(&all, &types, &[instruction]))).is_ok()
+        };
+        // Four bytes in a word, a vector of bytes, a vector of words.
+        assert!(takes(&[6019, 6018], one(4, 20, &[0])), "{opcode}");
+        assert!(takes(&[6019, 6017], one(4, 25, &[])), "{opcode}");
+        assert!(takes(&[6019, 6016], one(4, 27, &[])), "{opcode}");
+        // Without their capabilities, as another format, of numbers that are no vectors, into fewer bits.
+        assert!(!takes(&[6018], one(4, 20, &[0])), "{opcode}");
+        assert!(!takes(&[6019], one(4, 20, &[0])), "{opcode}");
+        assert!(!takes(&[6019], one(4, 25, &[])), "{opcode}");
+        assert!(!takes(&[6019, 6017], one(4, 27, &[])), "{opcode}");
+        assert!(!takes(&[6019, 6018], one(4, 20, &[1])), "{opcode}");
+        assert!(!takes(&[6019, 6018], one(4, 20, &[])), "{opcode}");
+        assert!(!takes(&[6019, 6016], one(21, 27, &[])), "{opcode}");
+    }
+}
+
+#[test]
+fn floats_are_added_atomically_with_the_capability() {
+    let number = vec![(43, vec![4, 20, 1]), (43, vec![4, 21, 0]), (43, vec![3, 22, 0x3f80_0000])];
+    let body = vec![(65, vec![6, 40, 7, 21, 21]), (6035, vec![3, 41, 40, 20, 21, 22])];
+    Module::parse(&bytes(&kernel(&[6033], &number, &body))).unwrap();
+    refused(&kernel(&[], &number, &body), "instruction 6035");
+}
+
+#[test]
+fn what_kernels_can_t_have_says_why() {
+    for (opcode, why) in [
+        (98, "images"),
+        (207, "graphics"),
+        (252, "graphics"),
+        (264, "OpenCL"),
+        (74, "decoration groups"),
+        (5000, "compute kernels can't have"),
+    ] {
+        refused(&kernel(&[], &[], &[(opcode, vec![1, 40, 7, 7, 7])]), why);
+    }
+}

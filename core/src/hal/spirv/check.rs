@@ -5,8 +5,8 @@
 //! read as 0, which no id, type or instruction is; so nothing here can go out of bounds.
 
 use super::blocks::Blocks;
-use super::grammar::{GLSL, Pattern, pattern};
-use super::types::{BOOL, CLASS, COUNT, FLOAT, FORWARD, INTEGER, POINTER, WIDTH};
+use super::grammar::{GLSL, Pattern, pattern, refused};
+use super::types::{BOOL, CLASS, COOPERATIVE, COUNT, FLOAT, FORWARD, INTEGER, POINTER, WIDTH};
 use crate::error::{Error, Result, Status};
 
 /// The most ids of a module, by the specification's limits.
@@ -80,7 +80,7 @@ fn section(opcode: u32) -> u32 {
         5 | 6 => 8,
         330 => 9,
         71 | 72 | 332 | 5632 | 5633 => 10,
-        19..=52 => TYPES,
+        19..=52 | 4456 => TYPES,
         1 | 8 | 12 | 59 | 317 => 0,
         _ => FUNCTIONS,
     }
@@ -134,7 +134,7 @@ impl<'a> Checker<'a> {
             Wrong::Nothing if self.at == 0 => "ids can't have the bound",
             Wrong::Nothing => "its operands don't fit what it does, or each other; looked at last:",
             Wrong::Length => "its length doesn't fit it or the module; in words:",
-            Wrong::Opcode => "compute kernels can't have its number",
+            Wrong::Opcode => refused(self.about),
             Wrong::Order => "it can't be here, in the module's or function's order; behind section",
             Wrong::Again => "not below the bound of ids, or defined already, is the id",
             Wrong::Undefined => "nothing defines the id",
@@ -315,7 +315,7 @@ impl<'a> Checker<'a> {
 
     /// A type, defined before.
     pub fn is_type(&mut self, id: u32) -> bool {
-        self.before(id) && matches!(self.opcode(id), 19..=33)
+        self.before(id) && matches!(self.opcode(id), 19..=33 | COOPERATIVE)
     }
 
     /// The type of a value that is defined before; 0 if there is none.

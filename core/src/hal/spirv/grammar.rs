@@ -24,7 +24,8 @@
 //! | `!` | the rest is checked by `rules.rs` |
 //!
 //! Absent, and so refused: what needs OpenCL, graphics, ray tracing, images or a vendor's extension, and decoration
-//! groups.
+//! groups; [`refused`] says which. `core/tests/data/spirv-opcodes.txt` has every opcode of SPIR-V 1.6 and of the extensions whose
+//! capabilities `capability_name` lists, made from the specification's grammar by `spirv-opcodes.py`; a test compares.
 
 /// A pattern, filled up with zeros.
 pub(super) type Pattern = [u8; 8];
@@ -53,7 +54,9 @@ const ROWS: &[(u32, &str)] = &[
     (348, "TRe=u IRed=?u FRed=?u IRed=?u FRed=?u IRed=?u IRed=?u FRed=?u IRed=?u IRed=?u FRed=?u IRed=?u"),
     (360, "IRed=?u IRed=?u BRed=?u BRed=?u BRed=?u TRe=u TRe=u"),
     (400, "TRv BRqh BRqh TRqh"),
+    (4450, "IRvv?d IRvv?d IRvv?d IRvv=?d IRvv=?d IRvv=?d rtkkkk TRqk?u?m qvk?u?m TRvvv?d URt"),
     (5632, "xdn xddn"),
+    (6035, "FRpes="),
     (GLSL + 1, "FR= FR= FR= FR= IRj FR= IRj FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR= FR="),
     (GLSL + 25, "FR== FR== FR= FR= FR= FR= FR= FR= FRv TR= FR=p TRF FR== IRjj IRjj FR== IRjj IRjj FR=== IRjjj"),
     (GLSL + 45, "IRjjj FR=== - FR== FR=== FR=== FR=q TRF FR=i UR4 UR4 UR2 UR2 UR2 FRI 2Ru 2Ru 2Ru 4Ru 4Ru IRF FRF"),
@@ -66,13 +69,15 @@ const fn slot(opcode: u32) -> usize {
         0..=403 => opcode,
         0x1_0000..=0x1_0051 => opcode - GLSL + 404,
         5632 | 5633 => opcode - 5632 + 486,
+        4450..=4460 => opcode - 4450 + 488,
+        6035 => 499,
         _ => return SLOTS,
     };
     slot as usize
 }
 
-const SLOTS: usize = 488;
-const PATTERNS: usize = 120;
+const SLOTS: usize = 500;
+const PATTERNS: usize = 136;
 
 /// Every pattern once, and its number for each slot; number 0 is of what is refused.
 struct Table {
@@ -120,4 +125,63 @@ const fn table() -> Table {
 pub(super) fn pattern(opcode: u32) -> Pattern {
     let number = TABLE.numbers.get(slot(opcode)).map_or(0, |&number| usize::from(number));
     TABLE.patterns.get(number).copied().unwrap_or_default()
+}
+
+/// Why compute kernels can't have an opcode that has no pattern.
+#[cold]
+pub(super) fn refused(opcode: u32) -> &'static str {
+    match opcode {
+        25..=27 | 60 | 86..=107 | 305..=308 | 313..=316 | 320 => "kernels have no images, which are needed for number",
+        73..=75 => "decoration groups are not taken: decorate each id; its number is",
+        207..=215 | 218..=221 | 252 | 4416 | 5380 => "only graphics has its number",
+        31 | 34..=38 | 45 | 64 | 69 | 118..=123 | 158..=163 | 231 | 256..=304 | 318 | 319 | 321..=329 => {
+            "only OpenCL's kernels have its number"
+        }
+        _ => "compute kernels can't have its number",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Words of an instruction at least, and whether it can have more, by its pattern.
+    fn lengths(pattern: &Pattern) -> (usize, bool) {
+        let least = pattern.iter().take_while(|&&letter| !matches!(letter, 0 | b'0' | b'?' | b'!')).count();
+        let more = pattern.iter().any(|letter| matches!(letter, b'?' | b'*' | b'!' | b'm' | b'n'));
+        (1 + least, more)
+    }
+
+    #[test]
+    fn every_opcode_is_taken_or_refused_with_a_reason() {
+        let (mut taken, mut known) = (0, Vec::new());
+        for line in include_str!("../../../tests/data/spirv-opcodes.txt").lines().filter(|line| !line.starts_with('#'))
+        {
+            let fields: Vec<&str> = line.split(' ').collect();
+            let [opcode, name, result, least, most] = fields[..] else { panic!("{line}") };
+            let opcode: u32 = opcode.parse().unwrap();
+            known.push(opcode);
+            let pattern = pattern(opcode);
+            if pattern[0] == 0 {
+                assert_ne!(refused(opcode), refused(u32::MAX), "{name} is refused, nobody says why");
+                continue;
+            }
+            taken += 1;
+            assert_eq!(refused(opcode), refused(u32::MAX), "{name} is taken");
+            let own = match (pattern[1], pattern[0]) {
+                (b'R', _) => "typed",
+                (_, b'r') => "untyped",
+                _ => "none",
+            };
+            assert_eq!(own, result, "{name}");
+            let (words, more) = lengths(&pattern);
+            // A pattern may ask for an operand that the grammar has as optional, never the other way.
+            assert!(words >= least.parse().unwrap(), "{name} has {words} words at least");
+            assert!(more || most == "*" || words <= most.parse().unwrap(), "{name} has {words} words");
+        }
+        assert!(taken > 280, "{taken}");
+        // And nothing that isn't there.
+        let others = (0..0x1_0000).filter(|opcode| pattern(*opcode)[0] != 0 && !known.contains(opcode));
+        assert_eq!(others.collect::<Vec<_>>(), []);
+    }
 }

@@ -46,7 +46,8 @@ const CAPABILITIES: &str = "0 Matrix 1 Shader 4 Addresses 5 Linkage 6 Kernel 9 F
     4433 StorageBuffer16BitAccess 4434 UniformAndStorageBuffer16BitAccess 4435 StoragePushConstant16 \
     4441 VariablePointersStorageBuffer 4442 VariablePointers 4448 StorageBuffer8BitAccess \
     4449 UniformAndStorageBuffer8BitAccess 4450 StoragePushConstant8 5345 VulkanMemoryModel \
-    5346 VulkanMemoryModelDeviceScope 5347 PhysicalStorageBufferAddresses 6019 DotProduct 6022 CooperativeMatrixKHR \
+    5346 VulkanMemoryModelDeviceScope 5347 PhysicalStorageBufferAddresses 6016 DotProductInputAll 6017 DotProductInput4x8Bit \
+    6018 DotProductInput4x8BitPacked 6019 DotProduct 6022 CooperativeMatrixKHR \
     6033 AtomicFloat32AddEXT";
 
 /// A capability's name, such as `Int64` of 11, unless it is an unusual one.

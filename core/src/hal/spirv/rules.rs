@@ -5,11 +5,21 @@ use super::grammar::GLSL;
 use super::names::*;
 use super::types::*;
 
+/// The instructions whose result may be a cooperative matrix: constants, parameters, calls, loads, parts, conversions, arithmetic,
+/// phis, and its own ones.
+const COOPERATIVE_RESULTS: &[u32] = &[
+    1, 12, 44, 46, 51, 54, 55, 57, 61, 80, 81, 82, 83, 109, 110, 111, 112, 113, 114, 115, 124, 126, 127, 128, 129, 130,
+    131, 132, 133, 134, 135, 136, 143, 169, 245, 4457, 4459,
+];
+
 impl Checker<'_> {
     /// What the pattern doesn't say of an instruction whose operands begin at `first`; `of` is its result's type.
     pub fn rules(&mut self, opcode: u32, first: u32, of: u32) -> bool {
         let (a, b, c) = (self.word(first), self.word(first + 1), self.word(first + 2));
         let count = self.end - first;
+        if self.opcode(of) == COOPERATIVE && !COOPERATIVE_RESULTS.contains(&opcode) {
+            return false;
+        }
         match opcode {
             6 => {
                 if b < WHOLE {
@@ -52,7 +62,7 @@ impl Checker<'_> {
                 self.learn(a, FORWARD | POINTER);
                 self.opcode(a) == 32 && b == PHYSICAL && self.part(a, 2) == b
             }
-            19..=33 => self.type_rules(opcode),
+            19..=33 | COOPERATIVE => self.type_rules(opcode),
             41..=52 => self.constant_rules(opcode, of),
             54 => {
                 self.function = self.at;
@@ -114,7 +124,8 @@ impl Checker<'_> {
                 let fits = matches!(condition & COUNT, 1) || condition & COUNT == self.shape(of) & COUNT;
                 condition & CLASS == BOOL && fits
             }
-            227..=242 => {
+            6035 if self.has & ATOMIC_FLOAT == 0 || self.shape(of) != FLOAT | 32 << 8 | 1 => false,
+            227..=242 | 6035 => {
                 let (to, class) = self.pointer(a);
                 let given = if opcode == 228 { self.type_of(self.word(first + 3)) } else { to };
                 let number = self.shape(to) & CLASS >= INTEGER && self.shape(to) & COUNT == 1;
@@ -149,6 +160,34 @@ impl Checker<'_> {
                 let operation = !matches!(opcode, 342 | 349..=364) || b < 3 || b == 3 && count == 4 && opcode != 342;
                 self.has & SUBGROUP != 0 && operation
             }
+            4450..=4455 => {
+                let (x, y, result) = (self.shape(self.type_of(a)), self.shape(self.type_of(b)), self.shape(of));
+                let packed = count > if opcode < 4453 { 2 } else { 3 };
+                let fits = if packed {
+                    let one = INTEGER | 32 << 8 | 1;
+                    self.has & DOT_PACKED != 0 && x == one && y == one && self.word(self.end - 1) == 0
+                } else {
+                    let bytes = x == INTEGER | 8 << 8 | 4 && self.has & DOT_BYTES != 0;
+                    x == y && matches!(x & COUNT, 2..=4) && (bytes || self.has & DOT_ANY != 0)
+                };
+                let wide = packed && result & WIDTH >= 8 << 8 || result & WIDTH >= x & WIDTH;
+                self.has & DOT != 0 && fits && x & CLASS == INTEGER && result & COUNT == 1 && wide
+            }
+            4457 | 4458 => {
+                let value = if opcode == 4457 { of } else { self.type_of(b) };
+                let (to, class) = self.pointer(a);
+                let plain = matches!(self.shape(to) & COUNT, 1..=4) && self.shape(to) & CLASS >= INTEGER;
+                plain && matches!(class, WORKGROUP | STORAGE | PHYSICAL) && self.opcode(value) == COOPERATIVE
+            }
+            4459 => {
+                let [x, y, z] = [a, b, c].map(|id| self.type_of(id));
+                let all = [x, y, z].iter().all(|&of| self.opcode(of) == COOPERATIVE);
+                let size = |of: u32, at: u32| self.known(self.part(of, at));
+                let inner = size(x, 5) == size(y, 4);
+                let outer = size(x, 4) == size(z, 4) && size(y, 5) == size(z, 5);
+                all && z == of && inner && outer && [x, y, z].map(|of| size(of, 6)) == [0, 1, 2]
+            }
+            4460 => self.opcode(a) == COOPERATIVE,
             _ => true,
         }
     }
@@ -183,6 +222,7 @@ impl Checker<'_> {
         let (x, y, result) = (self.matrix(x), self.matrix(y), self.matrix(of));
         let sizes = match opcode {
             84 => return x == (result.0, result.2, result.1) && x.2 != 0,
+            143 if x.0 == of => return self.opcode(of) == COOPERATIVE && y == (self.part(of, 2), 0, 0),
             143 => x == result && x.1 > 1 && y.1 == 0,
             144 => x.1 == 1 && y.1 > 1 && x.2 == y.2 && (result.1, result.2) == (1, y.1),
             147 => x.1 == 1 && y.1 == 1 && (result.1, result.2) == (y.2, x.2),
@@ -269,6 +309,9 @@ impl Checker<'_> {
 
     /// What the patterns don't say of the extended instructions.
     pub fn extended(&mut self, number: u32, first: u32, of: u32) -> bool {
+        if self.opcode(of) == COOPERATIVE {
+            return false;
+        }
         let (result, given) = (self.shape(of), self.type_of(self.word(first)));
         let shape = self.shape(given);
         match number {

@@ -11,6 +11,9 @@ pub(super) const BOOL: u32 = 1 << 16;
 pub(super) const INTEGER: u32 = 2 << 16;
 pub(super) const FLOAT: u32 = 3 << 16;
 
+/// The opcode of a cooperative matrix's type: of components that a subgroup shares.
+pub(super) const COOPERATIVE: u32 = 4456;
+
 /// What is known of a type: bytes of its fixed part, how deep it is, whether it ends in an array of any length, and
 /// whether every part says where it lies.
 const BYTES: u64 = (1 << 40) - 1;
@@ -23,14 +26,22 @@ pub(super) const POINTER: u64 = 8 | LAID_OUT;
 pub(super) const FORWARD: u64 = 1 << 63;
 
 /// The capabilities that are asked for where they are needed, by their place here.
-pub(super) const CAPABILITIES: [u16; 20] =
-    [9, 10, 11, 12, 22, 39, 61, 62, 63, 64, 65, 66, 67, 68, 4433, 4434, 4435, 4448, 4449, 4450];
+pub(super) const CAPABILITIES: [u16; 26] = [
+    9, 10, 11, 12, 22, 39, 61, 62, 63, 64, 65, 66, 67, 68, 4433, 4434, 4435, 4448, 4449, 4450, 6016, 6017, 6018, 6019,
+    6022, 6033,
+];
 const FLOAT_16: u32 = 1 | 7 << 14;
 const FLOAT_64: u32 = 1 << 1;
 const INTEGER_8: u32 = 1 << 5 | 7 << 17;
 const INTEGER_16: u32 = 1 << 4 | 7 << 14;
 const INTEGER_64: u32 = 3 << 2;
 pub(super) const SUBGROUP: u32 = 0xff << 6;
+pub(super) const DOT_ANY: u32 = 1 << 20;
+pub(super) const DOT_BYTES: u32 = DOT_ANY | 1 << 21;
+pub(super) const DOT_PACKED: u32 = 1 << 22;
+pub(super) const DOT: u32 = 1 << 23;
+const MATRICES: u32 = 1 << 24;
+pub(super) const ATOMIC_FLOAT: u32 = 1 << 25;
 
 impl Checker<'_> {
     #[inline(never)]
@@ -41,6 +52,8 @@ impl Checker<'_> {
             22 => FLOAT | self.part(of, 2) << 8 | 1,
             // Its component is checked to be a scalar.
             23 => self.shape(self.part(of, 2)) & !COUNT | self.part(of, 3),
+            // More than a vector has.
+            COOPERATIVE => self.shape(self.part(of, 2)) | COUNT,
             _ => 0,
         }
     }
@@ -82,6 +95,7 @@ impl Checker<'_> {
             23 | 24 => self.part(of, 3).into(),
             28 => self.known(self.part(of, 3)),
             29 => u64::MAX,
+            COOPERATIVE => self.known(self.part(of, 4)).saturating_mul(self.known(self.part(of, 5))),
             30 => (self.length(of) - 2).into(),
             _ => 0,
         }
@@ -200,6 +214,13 @@ impl Checker<'_> {
                 }
                 good && count < WHOLE
             }
+            COOPERATIVE => {
+                let [rows, columns, usage] = [4, 5, 6].map(|at| self.known(self.word(self.at + at)));
+                // How it lies in memory is the device's affair.
+                (bytes, flags) = (rows.saturating_mul(columns).saturating_mul(u64::from(shape >> 8 & 0xff) / 8), 0);
+                let sizes = (1..1 << 16).contains(&rows) && (1..1 << 16).contains(&columns) && usage < 3;
+                self.has & MATRICES != 0 && shape & CLASS >= INTEGER && shape & COUNT == 1 && sizes
+            }
             32 => {
                 bytes = 8;
                 let known = matches!(
@@ -292,6 +313,10 @@ impl Checker<'_> {
 
     /// A composite's parts fit its members; a vector may be `joined` from vectors.
     pub fn composite(&mut self, of: u32, first: u32, joined: bool) -> bool {
+        if self.opcode(of) == COOPERATIVE {
+            // One value for all of its components.
+            return self.end == first + 1 && self.value(self.word(first)) == self.part(of, 2);
+        }
         let (mut count, vector) = (0, self.component(of));
         for at in first..self.end {
             let given = self.value(self.word(at));
