@@ -96,6 +96,17 @@ impl Context {
         Ok(Context { cpu, gpus, before, dispatcher: Arc::new(dispatcher), profiler, host, pipelines })
     }
 
+    /// A context of one of this context's devices alone, by its id among [`AutoDispatcher::profiles`]. It shares what is opened, the
+    /// threads, and a profile that is under way. `invalid_argument` for an id that is not there, and the errors of opening a GPU.
+    pub fn alone(&self, id: &str) -> Result<Context> {
+        let dispatcher = AutoDispatcher::new(self.dispatcher.profiles().to_vec())?;
+        dispatcher.force(Some(id))?;
+        if let Some(slot) = dispatcher.forced().and_then(|device| self.gpu(device)) {
+            slot.opened()?;
+        }
+        Ok(Context { dispatcher: Arc::new(dispatcher), pipelines: Default::default(), ..self.clone() })
+    }
+
     /// The GPU that is the dispatcher's device of that number, unless it is the CPU.
     pub(crate) fn gpu(&self, device: usize) -> Option<&Slot> {
         self.gpus.get(device.checked_sub(self.before)?)

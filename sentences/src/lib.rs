@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod batches;
+mod divide;
 mod embeddings;
 mod encoder;
 mod files;
