@@ -179,9 +179,9 @@ mod tests {
             assert!(words >= least.parse().unwrap(), "{name} has {words} words at least");
             assert!(more || most == "*" || words <= most.parse().unwrap(), "{name} has {words} words");
         }
-        assert!(taken > 230, "{taken}");
+        assert!(taken > 220, "{taken}");
         // And nothing that isn't there.
-        let others = (0..0x1_0000).filter(|opcode| pattern(*opcode)[0] != 0 && !known.contains(opcode));
-        assert_eq!(others.collect::<Vec<_>>(), []);
+        let mut others = (0..0x1_0000).filter(|opcode| pattern(*opcode)[0] != 0 && !known.contains(opcode));
+        assert_eq!(others.next(), None);
     }
 }
