@@ -336,11 +336,23 @@ impl<'a> Command<'a> {
         &self.output
     }
 
+    /// Whether an operand or the output is in a buffer.
+    #[inline(always)]
+    pub(crate) fn has_buffers(&self) -> bool {
+        matches!(self.output.place, Place::Buffer(..)) || in_buffers(self.inputs)
+    }
+
     /// All of it, with the output to be written.
     #[inline(always)]
     pub(crate) fn parts(&mut self) -> (Op, &Attrs, &'a [Option<View<'a>>], &mut ViewMut<'a>) {
         (self.op, &self.attrs, self.inputs, &mut self.output)
     }
+}
+
+/// Whether any operand is in a buffer, which other threads may use.
+#[inline(always)]
+pub(crate) fn in_buffers(inputs: &[Option<View<'_>>]) -> bool {
+    inputs.iter().flatten().any(|view| matches!(view.place, Place::Buffer(..)))
 }
 
 /// Only one operand of one operation may be a packed matrix.

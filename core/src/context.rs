@@ -1,12 +1,12 @@
 //! A context: opened devices and the road from a call to a kernel.
 
-use crate::command::{Command, Inputs, Meta, Place, View, ViewMut};
+use crate::command::{Command, Inputs, Meta, Place, View, ViewMut, in_buffers};
 use crate::config::Config;
 use crate::devices::{self, Choice, Named, Opened, Slot};
 use crate::dispatch::{AutoDispatcher, DeviceProfile, Explanation, Places, Split, Why, calibration};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
-use crate::hal::cpu::{CpuDevice, DefaultEnvironment, Isa, Packed};
+use crate::hal::cpu::{CpuDevice, DefaultEnvironment, Isa, Packed, Turns};
 use crate::hal::{Device, DeviceInfo, DeviceKind};
 use crate::hybrid;
 use crate::log::log;
@@ -249,6 +249,18 @@ impl Context {
     /// the buffer waits.
     #[inline]
     pub fn execute(&self, command: &mut Command<'_>) -> Result<()> {
+        if command.has_buffers() { self.execute_in_turn(command) } else { self.execute_now(command) }
+    }
+
+    /// A command on buffers: those in host memory wait for their turns.
+    #[inline(never)]
+    fn execute_in_turn(&self, command: &mut Command<'_>) -> Result<()> {
+        let _turns = Turns::of_operands(command.inputs(), Some(command.output().place()));
+        self.execute_now(command)
+    }
+
+    #[inline(always)]
+    fn execute_now(&self, command: &mut Command<'_>) -> Result<()> {
         let only = self.gpus.is_empty() && !self.profiler.is_on();
         if only { self.cpu.execute(command) } else { self.execute_among(command) }
     }
@@ -358,6 +370,7 @@ impl Context {
     /// In both of its callers, as each further call costs small operations some percent.
     #[inline(always)]
     fn run_on(&self, op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>]) -> Result<Tensor> {
+        let _turns = if in_buffers(inputs) { Some(Turns::of_operands(inputs, None)) } else { None };
         let mut meta = Meta::scalar();
         op.info().describe(attrs, inputs.into(), &mut meta)?;
         if !self.gpus.is_empty() || self.profiler.is_on() {

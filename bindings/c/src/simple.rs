@@ -2,7 +2,6 @@
 
 use crate::pointers::{Out, fail, null, text};
 use crate::status::{adead_status, guard};
-use adead_core::hal::Buffer;
 use adead_core::hal::cpu::HostBuffer;
 use adead_core::{Attrs, Command, Context, DType, Meta, Op, Result, View, ViewMut};
 use std::collections::HashMap;
@@ -271,7 +270,7 @@ fn compute(shader: &str, groups: [u32; 3]) -> Result<()> {
         last = *number;
         let bytes = memory.pointer().as_ptr();
         // SAFETY: the block is not freed while the lock is held, and its owner waits for this call.
-        buffers.push(gpu.buffer_of_bytes(unsafe { slice::from_raw_parts(bytes, memory.size()) })?);
+        buffers.push(gpu.buffer_of_bytes(unsafe { slice::from_raw_parts(bytes, memory.len()) })?);
         memories.push(bytes);
     }
     let mut operands = Vec::new();

@@ -121,7 +121,8 @@ fn where_the_data_is_changes_the_choice() {
 #[test]
 fn a_command_is_priced_with_its_operands_where_they_are() {
     struct Far(String);
-    impl Buffer for Far {
+    // SAFETY: it has no address.
+    unsafe impl Buffer for Far {
         fn size(&self) -> usize {
             1 << 24
         }

@@ -164,7 +164,10 @@ pub enum Priority {
 }
 
 /// A device. Shareable between threads.
-pub trait Device: Send + Sync {
+///
+/// # Safety
+/// Its buffers, streams and kernels keep what their traits say.
+pub unsafe trait Device: Send + Sync {
     /// What it is.
     fn info(&self) -> &DeviceInfo;
 
@@ -210,7 +213,11 @@ pub trait Device: Send + Sync {
 }
 
 /// Memory on a device.
-pub trait Buffer: Send + Sync {
+///
+/// # Safety
+/// `size` bytes, initialised, are there at `host_pointer` or `device_address`, where it has one, as long as the buffer is; neither
+/// changes. Commands and streams trust that.
+pub unsafe trait Buffer: Send + Sync {
     /// Bytes.
     fn size(&self) -> usize;
 
@@ -230,7 +237,10 @@ pub trait Buffer: Send + Sync {
 }
 
 /// A user's kernel, built for a device.
-pub trait Kernel: Send + Sync {
+///
+/// # Safety
+/// `as_any` is itself.
+pub unsafe trait Kernel: Send + Sync {
     /// Its entry point.
     fn name(&self) -> &str;
 
@@ -251,7 +261,11 @@ pub trait Kernel: Send + Sync {
 }
 
 /// A queue of work on a device; what is submitted to it runs in order, and begins without being asked for.
-pub trait Stream: Send {
+///
+/// # Safety
+/// What it is given touches no memory but that of the operands, slices and bytes named, keeps the buffers that it uses, and is done
+/// with the host's bytes when a call returns.
+pub unsafe trait Stream: Send {
     /// Enqueues commands in order. Where one works in place on the result of the one before, a device may do both at once, with the
     /// same bits. When it returns an error, no output of a refused command has been written. What only a device
     /// can find (an id outside a table) is returned by [`Stream::synchronize`], and then that command has written nothing.
@@ -306,7 +320,10 @@ pub trait Stream: Send {
 }
 
 /// A point that a stream reaches.
-pub trait Event: Send + Sync {
+///
+/// # Safety
+/// `as_any` is itself.
+pub unsafe trait Event: Send + Sync {
     /// Whether it has.
     fn is_done(&self) -> Result<bool>;
 
@@ -318,7 +335,10 @@ pub trait Event: Send + Sync {
 }
 
 /// Bytes on their way to the host.
-pub trait Download: Send + Sync {
+///
+/// # Safety
+/// `bytes` and `take` give bytes that have arrived, which nobody writes any more, and which stay where they are until it is dropped.
+pub unsafe trait Download: Send + Sync {
     /// Bytes.
     fn size(&self) -> usize;
 
@@ -333,13 +353,19 @@ pub trait Download: Send + Sync {
 }
 
 /// A time that the device took.
-pub trait Timestamp: Send + Sync {
+///
+/// # Safety
+/// It keeps what it reads.
+pub unsafe trait Timestamp: Send + Sync {
     /// Nanoseconds since a point that all timestamps of the device share. `not_ready` before it was taken.
     fn nanoseconds(&self) -> Result<u64>;
 }
 
 /// Work that was recorded.
-pub trait Recording: Send + Sync {
+///
+/// # Safety
+/// `as_any` is itself.
+pub unsafe trait Recording: Send + Sync {
     /// Itself, for its own backend.
     fn as_any(&self) -> &dyn Any;
 }

@@ -1,7 +1,10 @@
 //! Host bytes copied by several threads: one alone moves less than the bus of a GPU does.
 
 /// Threads that help with the host's side of a device's work.
-pub trait Workers: Send + Sync {
+///
+/// # Safety
+/// `run` does every task exactly once and returns when all are done: memory is taken for written then.
+pub unsafe trait Workers: Send + Sync {
     /// Calls `task` with every number below `tasks`, on several threads where there are, and returns when all are done. The
     /// caller's thread works too and waits for no other work.
     fn run(&self, tasks: usize, task: &(dyn Fn(usize) + Sync));
@@ -50,7 +53,8 @@ mod tests {
     /// Counts what others are asked to do.
     struct Counted(CpuDevice, AtomicUsize);
 
-    impl Workers for Counted {
+    // SAFETY: a device's do.
+    unsafe impl Workers for Counted {
         fn run(&self, tasks: usize, task: &(dyn Fn(usize) + Sync)) {
             self.1.fetch_add(tasks, Relaxed);
             self.0.run(tasks, task);

@@ -258,7 +258,8 @@ fn failed<T>(what: &str) -> Result<T> {
     Err(Error::new(Status::DeviceLost, what))
 }
 
-impl Device for Failing {
+// SAFETY: a device's own, or errors.
+unsafe impl Device for Failing {
     fn info(&self) -> &DeviceInfo {
         self.0.info()
     }
@@ -286,7 +287,8 @@ impl Device for Failing {
     fn trim(&self) {}
 }
 
-impl Stream for FailingStream {
+// SAFETY: a device's own, or errors.
+unsafe impl Stream for FailingStream {
     fn submit(&mut self, commands: &mut [Command<'_>]) -> Result<()> {
         if self.1 == Fault::Submission { failed("submission") } else { self.0.submit(commands) }
     }

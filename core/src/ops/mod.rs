@@ -28,6 +28,7 @@ pub(crate) use transpose::axes as transpose_axes;
 
 use crate::command::{Meta, View};
 use crate::error::{Result, fail};
+use crate::hal::cpu::Turns;
 use std::fmt;
 
 /// The work of a command, for pricing and for GFLOP/s.
@@ -112,6 +113,7 @@ macro_rules! operations {
         /// Computes a command's result with the scalar reference, on any shape that [`OpInfo::infer`] accepts. Slow; the
         /// measure of every kernel.
         pub fn reference(op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {
+            let _turns = Turns::of_operands(inputs, None);
             match op { $(Op::$variant => $module::reference(attrs, inputs, output),)* }
         }
     };

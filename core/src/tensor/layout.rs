@@ -101,14 +101,14 @@ impl Layout {
 
     /// The elements in this arrangement. `shape_mismatch` if there are not as many as it is for.
     pub fn apply<T: Element + Default>(&self, data: &[T]) -> Result<Vec<T>> {
-        let mut arranged = vec![T::default(); self.stored];
+        let mut arranged = defaults(self.stored)?;
         self.apply_bytes(size_of::<T>(), bytes(data), bytes_mut(&mut arranged))?;
         Ok(arranged)
     }
 
     /// The elements as they were before. `shape_mismatch` if there are not as many as it stores.
     pub fn undo<T: Element + Default>(&self, arranged: &[T]) -> Result<Vec<T>> {
-        let mut data = vec![T::default(); self.elements];
+        let mut data = defaults(self.elements)?;
         self.undo_bytes(size_of::<T>(), bytes(arranged), bytes_mut(&mut data))?;
         Ok(data)
     }
@@ -255,6 +255,16 @@ pub fn coalesce<T: Element + Default>(data: &[T], stride: usize) -> Result<Vec<T
 /// What [`coalesce`] was given.
 pub fn scatter<T: Element + Default>(data: &[T], stride: usize) -> Result<Vec<T>> {
     Layout::coalesced(data.len(), stride)?.undo(data)
+}
+
+/// So many values: a layout may be larger than memory.
+fn defaults<T: Element + Default>(count: usize) -> Result<Vec<T>> {
+    let mut values = Vec::new();
+    if values.try_reserve_exact(count).is_err() {
+        fail!(OutOfMemory, "layout: {count} elements of {} bytes each don't fit in host memory", size_of::<T>());
+    }
+    values.resize(count, T::default());
+    Ok(values)
 }
 
 fn bytes<T: Element>(values: &[T]) -> &[u8] {

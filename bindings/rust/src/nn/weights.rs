@@ -5,38 +5,72 @@ use memmap2::Mmap;
 use safetensors::tensor::{Metadata, TensorInfo};
 use safetensors::{Dtype, SafeTensors};
 use std::fs::File;
+use std::io;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// A safetensors file in memory as the system maps it: what is not used is not read. Clones share it.
-///
-/// The file must not be changed while it, or a tensor from it, is there.
+/// A safetensors file in memory. Clones share it.
 #[derive(Clone)]
-pub struct Weights(Arc<Mapped>);
+pub struct Weights(Arc<Contents>);
 
-struct Mapped {
+struct Contents {
     path: PathBuf,
-    map: Mmap,
+    bytes: Bytes,
     /// Where the tensors' bytes begin.
     start: usize,
     metadata: Metadata,
 }
 
+fn unreadable(path: &Path, error: &io::Error) -> Error {
+    Error::new(Status::Io, format!("{}: {error}", path.display()))
+}
+
+/// Where a file's bytes are.
+enum Bytes {
+    Read(Vec<u8>),
+    Mapped(Mmap),
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Bytes::Read(bytes) => bytes,
+            Bytes::Mapped(map) => map,
+        }
+    }
+}
+
 impl Weights {
-    /// Maps a file. `io` if it can't be read, `invalid_argument` if it is no safetensors file.
+    /// Reads a file. `io` if it can't be read, `invalid_argument` if it is no safetensors file.
     pub fn open(path: impl AsRef<Path>) -> Result<Weights> {
         let path = path.as_ref();
-        let unreadable = |error| Error::new(Status::Io, format!("{}: {error}", path.display()));
-        let file = File::open(path).map_err(unreadable)?;
-        // SAFETY: whoever opens it keeps the file as it is, as the type says.
-        let map = unsafe { Mmap::map(&file) }.map_err(unreadable)?;
-        let (header, metadata) = SafeTensors::read_metadata(&map).map_err(|error| {
+        Weights::of(path, Bytes::Read(std::fs::read(path).map_err(|error| unreadable(path, &error))?))
+    }
+
+    /// As [`Weights::open`], with the file mapped: what is not used is not read, and processes share what is.
+    ///
+    /// # Safety
+    /// The file stays as it is while the weights, or a tensor from them, are there. Where it gets shorter, reading a value ends the
+    /// process with SIGBUS.
+    pub unsafe fn map(path: impl AsRef<Path>) -> Result<Weights> {
+        let path = path.as_ref();
+        let file = File::open(path).map_err(|error| unreadable(path, &error))?;
+        // SAFETY: the caller keeps the file as it is.
+        let map = unsafe { Mmap::map(&file) }.map_err(|error| unreadable(path, &error))?;
+        Weights::of(path, Bytes::Mapped(map))
+    }
+
+    fn of(path: &Path, bytes: Bytes) -> Result<Weights> {
+        let (header, metadata) = SafeTensors::read_metadata(&bytes).map_err(|error| {
             let text = format!("{}: no safetensors file: {error}", path.display());
             Error::new(Status::InvalidArgument, text)
         })?;
         // The header's length takes 8 bytes.
-        Ok(Weights(Arc::new(Mapped { path: path.into(), map, start: header + 8, metadata })))
+        Ok(Weights(Arc::new(Contents { path: path.into(), bytes, start: header + 8, metadata })))
     }
 
     /// The file.
@@ -71,7 +105,7 @@ impl Weights {
             return Err(self.refused(Status::ShapeMismatch, name, &text));
         }
         let (begin, end) = info.data_offsets;
-        let bytes = &self.0.map[self.0.start + begin..self.0.start + end];
+        let bytes = &self.0.bytes[self.0.start + begin..self.0.start + end];
         let halves = |widen: fn(u16) -> f32| {
             let values = bytes.chunks_exact(2).map(|half| widen(u16::from_le_bytes([half[0], half[1]])));
             Tensor::new(&values.collect::<Vec<f32>>(), dims)
@@ -107,7 +141,7 @@ impl Weights {
             return Tensor::new(&values.collect::<Vec<f32>>(), dims);
         }
         let meta = Meta::new(DType::F32, Shape::new(dims)?);
-        // SAFETY: the bytes are in the map, which the tensor keeps; the file's reader checked that they are as many as the
+        // SAFETY: the bytes are in the file's memory, which the tensor keeps; the file's reader checked that they are as many as the
         // shape says; nobody writes them, as the type says.
         unsafe { Tensor::foreign(NonNull::from(bytes).cast(), &meta, Box::new(self.clone())) }
     }

@@ -1,7 +1,6 @@
 //! Host memory for tensors and scratch: aligned to a cache line, allocated without ever aborting.
 
 use crate::error::{Error, Result, Status, fail};
-use crate::hal::Buffer;
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, TryLockError};
@@ -116,24 +115,6 @@ impl Drop for HostBuffer {
             // SAFETY: what `allocate` got for this layout.
             unsafe { dealloc(self.start.as_ptr(), layout) }
         }
-    }
-}
-
-impl Buffer for HostBuffer {
-    fn size(&self) -> usize {
-        self.size
-    }
-
-    fn device_name(&self) -> &str {
-        "cpu"
-    }
-
-    fn host_pointer(&self) -> Option<NonNull<u8>> {
-        Some(self.data)
-    }
-
-    fn as_any(&self) -> &dyn std::any::Any {
-        self
     }
 }
 

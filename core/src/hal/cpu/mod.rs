@@ -1,5 +1,6 @@
 //! The CPU as a device: SIMD kernels chosen once, a thread pool, scratch memory.
 
+mod buffer;
 mod fpenv;
 mod isa;
 mod kernels;
@@ -9,6 +10,8 @@ mod pool;
 mod simd;
 mod stream;
 
+use buffer::CpuBuffer;
+pub(crate) use buffer::Turns;
 pub(crate) use fpenv::DefaultEnvironment;
 pub(crate) use fpenv::default_environment;
 pub use isa::Isa;
@@ -25,7 +28,7 @@ use crate::error::{Result, fail};
 use crate::hardware;
 use kernels::Exec;
 use memory::ScratchPool;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use stream::CpuStream;
 
 /// Bytes of a second-level cache where nothing tells.
@@ -39,8 +42,6 @@ pub struct CpuDevice {
     scratch: ScratchPool,
     /// Bytes of the second-level cache: block sizes follow it, results don't.
     cache: usize,
-    /// Held by the stream that touches buffers.
-    turn: Mutex<()>,
 }
 
 impl CpuDevice {
@@ -80,14 +81,7 @@ impl CpuDevice {
         };
         let second = hardware::cpu().caches.iter().find(|cache| cache.level == 2);
         let cache = second.map_or(TYPICAL_CACHE, |cache| cache.size);
-        Ok(CpuDevice {
-            info,
-            isa,
-            pool: Pool::new(threads),
-            scratch: ScratchPool::default(),
-            cache,
-            turn: Mutex::new(()),
-        })
+        Ok(CpuDevice { info, isa, pool: Pool::new(threads), scratch: ScratchPool::default(), cache })
     }
 
     /// The instruction set in use.
@@ -106,9 +100,9 @@ impl CpuDevice {
         self.scratch.trim();
     }
 
-    /// Executes one command and returns when it is done.
+    /// Executes one command and returns when it is done. The caller has the turns of the buffers in it.
     #[inline]
-    pub fn execute(&self, command: &mut Command<'_>) -> Result<()> {
+    pub(crate) fn execute(&self, command: &mut Command<'_>) -> Result<()> {
         fpenv::default_environment(|| kernels::execute(&self.exec(), command))
     }
 
@@ -123,13 +117,14 @@ impl CpuDevice {
     }
 }
 
-impl Device for CpuDevice {
+// SAFETY: what it makes is its own, and does what the traits say.
+unsafe impl Device for CpuDevice {
     fn info(&self) -> &DeviceInfo {
         &self.info
     }
 
     fn allocate(&self, bytes: usize) -> Result<Arc<dyn Buffer>> {
-        Ok(Arc::new(HostBuffer::zeroed(bytes)?))
+        Ok(Arc::new(CpuBuffer::zeroed(bytes)?))
     }
 
     fn allocate_unset(&self, bytes: usize) -> Result<Arc<dyn Buffer>> {
@@ -155,7 +150,8 @@ impl Device for CpuDevice {
     }
 }
 
-impl Workers for CpuDevice {
+// SAFETY: the pool does every task once and returns when all are done.
+unsafe impl Workers for CpuDevice {
     fn run(&self, tasks: usize, task: &(dyn Fn(usize) + Sync)) {
         self.pool.run(tasks, &|number, _| task(number));
     }

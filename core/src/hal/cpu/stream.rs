@@ -1,11 +1,11 @@
 //! Streams of the CPU: work is done when the call that enqueues it returns.
 
-use super::{CpuDevice, HostBuffer};
+use super::{CpuBuffer, CpuDevice, HostBuffer, Turns};
 use crate::command::Command;
 use crate::error::{Result, fail};
 use crate::hal::{Buffer, Download, Event, Kernel, Recording, Slice, Stream, Timestamp, check_slice};
 use std::any::Any;
-use std::sync::{Arc, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 /// A stream, which never has anything left to do.
@@ -18,27 +18,30 @@ impl CpuStream {
     pub fn new(device: Arc<CpuDevice>) -> CpuStream {
         CpuStream { device }
     }
-
-    /// While it is held, no other stream touches a buffer.
-    fn turn(&self) -> MutexGuard<'_, ()> {
-        self.device.turn.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Where part of a buffer begins.
 fn place(slice: Slice<'_>, what: &str) -> Result<*mut u8> {
     check_slice(what, slice.buffer.size(), slice.offset, slice.bytes)?;
-    match slice.buffer.as_any().downcast_ref::<HostBuffer>() {
+    match slice.buffer.as_any().downcast_ref::<CpuBuffer>().and_then(Buffer::host_pointer) {
         // SAFETY: inside the buffer, as was checked.
-        Some(buffer) => Ok(unsafe { buffer.pointer().as_ptr().add(slice.offset) }),
+        Some(first) => Ok(unsafe { first.as_ptr().add(slice.offset) }),
         None => fail!(InvalidArgument, "a buffer is on {}, not on cpu", slice.buffer.device_name()),
     }
 }
 
-impl Stream for CpuStream {
+/// The turn to read or write one buffer.
+fn turn(buffer: &dyn Buffer, written: bool) -> Turns<'_> {
+    Turns::of([(buffer, written)].into_iter())
+}
+
+// SAFETY: work is done, inside the buffers that it names and in their turn, when a call returns.
+unsafe impl Stream for CpuStream {
     fn submit(&mut self, commands: &mut [Command<'_>]) -> Result<()> {
-        let _turn = self.turn();
-        commands.iter_mut().try_for_each(|command| self.device.execute(command))
+        commands.iter_mut().try_for_each(|command| {
+            let _turns = Turns::of_operands(command.inputs(), Some(command.output().place()));
+            self.device.execute(command)
+        })
     }
 
     fn dispatch(&mut self, kernel: &dyn Kernel, _: &[Slice<'_>], _: &[u8], _: [u32; 3]) -> Result<()> {
@@ -46,15 +49,15 @@ impl Stream for CpuStream {
     }
 
     fn write(&mut self, to: &dyn Buffer, offset: usize, bytes: &[u8]) -> Result<()> {
-        let _turn = self.turn();
+        let _turn = turn(to, true);
         let to = place(Slice { buffer: to, offset, bytes: bytes.len() }, "write")?;
-        // SAFETY: as many bytes inside the buffer, which only streams touch, and it is this one's turn.
+        // SAFETY: as many bytes inside the buffer, which it is this call's turn to write.
         unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         Ok(())
     }
 
     fn read(&mut self, from: &dyn Buffer, offset: usize, into: &mut [u8]) -> Result<()> {
-        let _turn = self.turn();
+        let _turn = turn(from, false);
         let from = place(Slice { buffer: from, offset, bytes: into.len() }, "read")?;
         // SAFETY: as in `write`.
         unsafe { from.copy_to_nonoverlapping(into.as_mut_ptr(), into.len()) };
@@ -64,7 +67,7 @@ impl Stream for CpuStream {
     fn download(&mut self, from: Slice<'_>) -> Result<Box<dyn Download>> {
         check_slice("download", from.buffer.size(), from.offset, from.bytes)?;
         let bytes = HostBuffer::uninitialised(from.bytes)?;
-        let _turn = self.turn();
+        let _turn = turn(from.buffer, false);
         let source = place(from, "download")?;
         // SAFETY: as in `write`; the new memory has as many bytes and is nobody else's.
         unsafe { source.copy_to_nonoverlapping(bytes.pointer().as_ptr(), from.bytes) };
@@ -72,7 +75,7 @@ impl Stream for CpuStream {
     }
 
     fn copy(&mut self, from: Slice<'_>, to: Slice<'_>) -> Result<()> {
-        let _turn = self.turn();
+        let _turns = Turns::of([(from.buffer, false), (to.buffer, true)].into_iter());
         let (source, target) = (place(from, "copy")?, place(to, "copy")?);
         let (a, b, bytes) = (from.offset, to.offset, from.bytes);
         let apart = (source as usize).abs_diff(target as usize) >= bytes;
@@ -85,9 +88,9 @@ impl Stream for CpuStream {
     }
 
     fn clear(&mut self, to: Slice<'_>) -> Result<()> {
-        let _turn = self.turn();
+        let _turn = turn(to.buffer, true);
         let target = place(to, "clear")?;
-        // SAFETY: inside the buffer, which only streams touch, and it is this one's turn.
+        // SAFETY: inside the buffer, which it is this call's turn to write.
         unsafe { target.write_bytes(0, to.bytes) };
         Ok(())
     }
@@ -133,7 +136,8 @@ impl Stream for CpuStream {
 /// A point that has been reached.
 struct Now;
 
-impl Event for Now {
+// SAFETY: it has no memory.
+unsafe impl Event for Now {
     fn is_done(&self) -> Result<bool> {
         Ok(true)
     }
@@ -150,9 +154,10 @@ impl Event for Now {
 /// Bytes that have arrived.
 struct Done(HostBuffer);
 
-impl Download for Done {
+// SAFETY: its bytes are written, and nobody writes them again.
+unsafe impl Download for Done {
     fn size(&self) -> usize {
-        self.0.size()
+        self.0.len()
     }
 
     fn is_done(&self) -> Result<bool> {
@@ -177,7 +182,8 @@ impl Download for Done {
 /// Nanoseconds since the first timestamp of the process.
 struct At(u64);
 
-impl Timestamp for At {
+// SAFETY: it has no memory.
+unsafe impl Timestamp for At {
     fn nanoseconds(&self) -> Result<u64> {
         Ok(self.0)
     }

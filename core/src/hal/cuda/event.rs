@@ -127,7 +127,8 @@ impl Mark {
     }
 }
 
-impl Event for Mark {
+// SAFETY: `as_any` is itself.
+unsafe impl Event for Mark {
     fn is_done(&self) -> Result<bool> {
         self.is_reached()
     }
@@ -235,7 +236,8 @@ impl Taken {
     }
 }
 
-impl Timestamp for Taken {
+// SAFETY: it keeps the event that it reads.
+unsafe impl Timestamp for Taken {
     fn nanoseconds(&self) -> Result<u64> {
         let _entered = self.shared.enter()?;
         // SAFETY: an event of this device.

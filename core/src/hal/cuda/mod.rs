@@ -98,7 +98,8 @@ impl CudaDevice {
     }
 }
 
-impl Device for CudaDevice {
+// SAFETY: what it makes is its own, and does what the traits say.
+unsafe impl Device for CudaDevice {
     fn info(&self) -> &DeviceInfo {
         &self.shared.physical.info
     }
@@ -158,7 +159,8 @@ struct CudaBuffer {
     bytes: usize,
 }
 
-impl Buffer for CudaBuffer {
+// SAFETY: its allocation, which has as many bytes at this address, stays with it.
+unsafe impl Buffer for CudaBuffer {
     fn size(&self) -> usize {
         self.bytes
     }

@@ -106,7 +106,8 @@ impl Drop for Graph {
 /// A recording of a stream.
 pub struct CudaRecording(pub Arc<Graph>);
 
-impl Recording for CudaRecording {
+// SAFETY: `as_any` is itself.
+unsafe impl Recording for CudaRecording {
     fn as_any(&self) -> &dyn Any {
         self
     }

@@ -154,7 +154,8 @@ impl CudaStream {
     }
 }
 
-impl Stream for CudaStream {
+// SAFETY: batches keep what work uses until it is done; host bytes are copied before a call returns.
+unsafe impl Stream for CudaStream {
     fn submit(&mut self, commands: &mut [Command<'_>]) -> Result<()> {
         let entered = self.shared.enter()?;
         let mut rest = &*commands;

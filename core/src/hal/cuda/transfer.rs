@@ -124,7 +124,8 @@ impl Pending {
     }
 }
 
-impl Download for Pending {
+// SAFETY: its memory is its own, and is written before the point that it waits for.
+unsafe impl Download for Pending {
     fn size(&self) -> usize {
         self.bytes
     }

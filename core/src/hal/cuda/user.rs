@@ -345,7 +345,8 @@ impl Drop for Module {
     }
 }
 
-impl Kernel for UserKernel {
+// SAFETY: `as_any` is itself.
+unsafe impl Kernel for UserKernel {
     fn name(&self) -> &str {
         &self.0.name
     }

@@ -86,7 +86,8 @@ impl VulkanDevice {
     }
 }
 
-impl Device for VulkanDevice {
+// SAFETY: what it makes is its own, and does what the traits say.
+unsafe impl Device for VulkanDevice {
     fn info(&self) -> &DeviceInfo {
         &self.shared.info
     }
@@ -136,7 +137,8 @@ struct VulkanBuffer {
     bytes: usize,
 }
 
-impl Buffer for VulkanBuffer {
+// SAFETY: the host can't address it; its allocation, which has as many bytes, stays with it.
+unsafe impl Buffer for VulkanBuffer {
     fn size(&self) -> usize {
         self.bytes
     }
@@ -157,7 +159,8 @@ impl Buffer for VulkanBuffer {
 /// A command buffer to submit again.
 struct VulkanRecording(Arc<Recorder>);
 
-impl Recording for VulkanRecording {
+// SAFETY: `as_any` is itself.
+unsafe impl Recording for VulkanRecording {
     fn as_any(&self) -> &dyn Any {
         self
     }

@@ -232,7 +232,8 @@ impl VulkanStream {
     }
 }
 
-impl Stream for VulkanStream {
+// SAFETY: recorders keep what work uses until it is done; host bytes are copied before a call returns.
+unsafe impl Stream for VulkanStream {
     fn submit(&mut self, commands: &mut [Command<'_>]) -> Result<()> {
         let mut rest = &*commands;
         while !rest.is_empty() {
@@ -461,7 +462,8 @@ impl Pending {
     }
 }
 
-impl Download for Pending {
+// SAFETY: its memory is its own, and is written before the point that it waits for.
+unsafe impl Download for Pending {
     fn size(&self) -> usize {
         self.bytes
     }

@@ -130,7 +130,8 @@ impl Point {
     }
 }
 
-impl Event for Point {
+// SAFETY: `as_any` is itself.
+unsafe impl Event for Point {
     fn is_done(&self) -> Result<bool> {
         self.timeline.reached(self.value)
     }
@@ -185,7 +186,8 @@ impl Taken {
     }
 }
 
-impl Timestamp for Taken {
+// SAFETY: it keeps the query that it reads.
+unsafe impl Timestamp for Taken {
     fn nanoseconds(&self) -> Result<u64> {
         if !self.point.is_done()? {
             fail!(NotReady, "the device has not come to this timestamp yet: wait for an event or the stream");

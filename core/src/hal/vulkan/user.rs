@@ -419,7 +419,8 @@ impl Drop for Inner {
     }
 }
 
-impl Kernel for UserKernel {
+// SAFETY: `as_any` is itself.
+unsafe impl Kernel for UserKernel {
     fn name(&self) -> &str {
         &self.0.entry.name
     }

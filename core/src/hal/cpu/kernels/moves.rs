@@ -1,10 +1,11 @@
 //! Moves, which keep bits: embedding, transpose, concat.
 
 use super::{Call, Exec, Shared, chunks};
-use crate::error::Result;
+use crate::error::{Result, fail};
 use crate::hal::cpu::simd::{Kernel, Simd, dispatch};
-use crate::ops::{Lines, check_ids, concat_axis, id, transpose_axes};
+use crate::ops::{Lines, check_id, check_ids, concat_axis, id, transpose_axes};
 use crate::shape::MAX_RANK;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Bytes that are worth handing to another thread.
 const GRAIN: usize = 512 * 1024;
@@ -13,19 +14,26 @@ const GRAIN: usize = 512 * 1024;
 pub(super) fn embedding(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
     let (table, ids) = (*call.meta(0), *call.meta(1));
     let bytes = table.shape.dims()[1..].iter().product::<usize>() * table.dtype.size();
-    let n = ids.shape.elements();
+    let (n, rows) = (ids.shape.elements(), table.shape.dims()[0]);
     let (from, to) = (Shared(call.f32(0)?.cast_mut().cast::<u8>()), Shared(call.output.host()?));
     let ids_at = Shared(call.f32(1)?.cast_mut().cast::<u8>());
     check_ids(call.inputs)?;
+    // Other languages lend arrays that another thread of theirs may write meanwhile: that must not lead outside the table.
+    let changed = AtomicBool::new(false);
     chunks(exec, n, GRAIN.div_ceil(bytes.max(1)), |start, end| {
         for i in start..end {
-            // SAFETY: i is below the number of ids, and each was checked; the output has n rows.
-            unsafe {
-                let row = from.get().add(id(ids_at.get(), ids.dtype, i) as usize * bytes);
-                to.get().add(i * bytes).copy_from_nonoverlapping(row, bytes);
-            }
+            // SAFETY: i is below the number of ids.
+            let Ok(row) = check_id(i, unsafe { id(ids_at.get(), ids.dtype, i) }, rows) else {
+                changed.store(true, Relaxed);
+                continue;
+            };
+            // SAFETY: the row is one of the table's; the output has n rows.
+            unsafe { to.get().add(i * bytes).copy_from_nonoverlapping(from.get().add(row * bytes), bytes) };
         }
     });
+    if changed.into_inner() {
+        fail!(InvalidArgument, "embedding: another thread changed the ids while they were read");
+    }
     Ok(())
 }
 

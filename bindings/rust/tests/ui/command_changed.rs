@@ -1,0 +1,11 @@
+// A checked command, its operands' descriptions and views stay as they were checked.
+#![forbid(unsafe_code)]
+
+use adead::{Command, Op, Shape};
+
+fn change(command: &mut Command<'_>, mut shape: Shape) {
+    command.op = Op::Exp;
+    shape.elements = 4;
+}
+
+fn main() {}
