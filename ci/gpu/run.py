@@ -43,6 +43,7 @@ def options():
     parser.add_argument("--soak", type=float, nargs="?", const=10, metavar="MINUTES", help="adead-soak (default: 10 minutes)")
     parser.add_argument("--calls", type=int, default=200, help="random calls of each operation (default: 200)")
     parser.add_argument("--quick", action="store_true", help="GPU tests only, fewer sizes, less time for each")
+    parser.add_argument("--stand-in", action="store_true", help="the GPU is a program: what is measured is as small as can be")
     parser.add_argument("--no-peers", action="store_true", help="PyTorch is not measured")
     parser.add_argument("--python", help="a Python that has PyTorch (default: the first that has)")
     parser.add_argument("--out", type=Path, default=Path("."), help="where the reports go (default: this folder)")
@@ -177,11 +178,13 @@ def by_backend(found):
 
 def conformance(report, found):
     runner = BUNDLE / "bin/adead-conformance"
-    report.step("conformance", "cpu, every instruction set", [runner, "--device", "cpu", "--all-isas"])
+    # Of a stand-in every case is run elsewhere: here it is the bundle that is tried.
+    some = ["softmax/"] if report.args.stand_in else []
+    report.step("conformance", "cpu, every instruction set", [runner, "--device", "cpu", "--all-isas", *some])
     for device in found:
         if device["id"] != "cpu":
             name = f"{device['id']} ({device['name']})"
-            report.step("conformance", name, [runner, "--device", device["id"]])
+            report.step("conformance", name, [runner, "--device", device["id"], *some])
             if not report.args.quick:
                 verify = [BUNDLE / "bin/adead", "verify", "--device", device["id"]]
                 report.step("conformance", f"{device['id']}, adead verify", verify)
@@ -208,9 +211,14 @@ def tests(report, manifest, backends):
             if backend:
                 name += f" through {backend}"
                 environment = report.environment | {"ADEAD_TEST_BACKEND": backend}
-                if not report.args.quick:
+                if report.args.stand_in:
+                    environment |= {"ADEAD_TEST_CALLS": "2"}
+                elif not report.args.quick:
                     environment |= {"ADEAD_TEST_CALLS": str(report.args.calls)}
             report.step("tests", name, command, environment=environment, check=check)
+        for device in backends.values() if test.get("every_device") else []:
+            environment = report.environment | {"ADEAD_TEST_DEVICE": device["id"]}
+            report.step("tests", f"{test['name']} on {device['id']}", command, environment=environment, check=check)
         if test["every_backend"] and not backends:
             report.skip("tests", test["name"], "no GPU")
 
@@ -220,7 +228,8 @@ def examples(report, manifest, backends):
         if example["backend"] and example["backend"] not in backends:
             report.skip("examples", example["name"], f"no GPU through {example['backend']}")
         else:
-            report.step("examples", example["name"], [BUNDLE / example["file"], *example["arguments"]])
+            tiny = ["--tiny"] if report.args.stand_in and example["file"] == "bin/overlap_demo" else []
+            report.step("examples", example["name"], [BUNDLE / example["file"], *example["arguments"], *tiny])
 
 
 def sanitizer(report, backends):
@@ -285,14 +294,15 @@ def bench(report, backends, plain):
         return ""
     out = report.args.out
     quick = ["--quick"] if report.args.quick else []
+    few = ["--only", "relu 1024x1024"] if report.args.stand_in else []
     measured = {}
     for backend, device in backends.items():
         mine = out / f"bench-{backend}.json"
         report.step("bench", f"adead on {device['id']} ({device['name']})",
-                    [BUNDLE / "bin/gpu-bench", "--device", device["id"], "--json", mine, *quick])  # fmt: skip
+                    [BUNDLE / "bin/gpu-bench", "--device", device["id"], "--json", mine, *quick, *few])  # fmt: skip
         if mine.exists():
             measured[backend] = mine
-        tiny = ["--tiny"] if device["kind"] == "software" else []
+        tiny = ["--tiny"] if report.args.stand_in or device["kind"] == "software" else []
         report.step("bench", f"overlap on {device['id']}",
                     [BUNDLE / "bin/gpu-bench", "--overlap", "--device", device["id"],
                      "--json", out / f"overlap-{backend}.json", *quick, *tiny], live=True)  # fmt: skip
