@@ -7,21 +7,24 @@ use std::{env, fs};
 /// Tells cargo, which runs this as a part of a package's build script.
 pub fn shared_library(soname: &str) {
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rustc-check-cfg=cfg(without_backtraces)");
     if env::var("CARGO_CFG_TARGET_OS").as_deref() != Ok("linux") {
         return;
     }
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{soname}");
     // Worker threads may still be parked in the library when a host closes it: it stays mapped.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
+    // Zig links releases (ci/release-check). It has an unwinder of its own and takes no symbol twice.
+    if env::var("RUSTC_LINKER").is_ok_and(|linker| linker.contains("zigcc")) {
+        return;
+    }
     // `_Unwind_Backtrace` is the one in src/runtime.rs, not the unwinder's.
+    println!("cargo:rustc-cfg=without_backtraces");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,muldefs");
-    if links_with_lld() {
-        // Functions of the same code are there once.
-        println!("cargo:rustc-cdylib-link-arg=-Wl,--icf=all");
-        if loads_packed_relocations() {
-            // Addresses that the loader completes, in bits instead of 24 bytes each: 27 KB of the library.
-            println!("cargo:rustc-cdylib-link-arg=-Wl,-z,pack-relative-relocs");
-        }
+    // A minimal build must have at most 1,000,000 bytes.
+    if env::var_os("CARGO_FEATURE_CUDA").is_none() && links_with_lld() && loads_packed_relocations() {
+        // Addresses that the loader completes, in bits instead of 24 bytes each: 27 KB.
+        println!("cargo:rustc-cdylib-link-arg=-Wl,-z,pack-relative-relocs,--icf=all");
     }
     if env::var("CARGO_CFG_TARGET_ENV").as_deref() == Ok("gnu") {
         // rustc asks the linker for gcc_s, the unwinder. Found first, this text gives it the static one instead.
@@ -33,17 +36,15 @@ pub fn shared_library(soname: &str) {
 }
 
 /// Whether the C library here, and so on any machine that this build is for, can load packed relocations: glibc does from 2.36
-/// on. `ADEAD_PACK_RELOCATIONS=0` is for a library that is to run on older ones too.
+/// on.
 fn loads_packed_relocations() -> bool {
-    const CHOICE: &str = "ADEAD_PACK_RELOCATIONS";
-    println!("cargo:rerun-if-env-changed={CHOICE}");
     let version =
         Command::new("getconf").arg("GNU_LIBC_VERSION").output().map(|output| output.stdout).unwrap_or_default();
     let version = String::from_utf8_lossy(&version);
     let mut numbers =
         version.trim().strip_prefix("glibc ").unwrap_or_default().split('.').map_while(|n| n.parse().ok());
     let version: (u32, u32) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    version >= (2, 36) && env::var(CHOICE).as_deref() != Ok("0")
+    version >= (2, 36)
 }
 
 /// Whether rustc links with its own lld, as it does from 1.90 on for this one target unless it is told otherwise.

@@ -19,12 +19,12 @@ extern "C" fn at_load() {
 /// The walk up the stack that the standard library begins a backtrace with, ended at once. With it goes, when everything is
 /// linked, what reads debug information and takes symbols apart: 230 KB for backtraces that nobody is shown, as panics here are
 /// quiet and come back as a status. It is hidden: other unwinders in the process are untouched.
-#[cfg(target_os = "linux")]
+#[cfg(without_backtraces)]
 #[unsafe(no_mangle)]
 pub extern "C" fn _Unwind_Backtrace(_: *const std::ffi::c_void, _: *mut std::ffi::c_void) -> i32 {
     const END_OF_STACK: i32 = 5;
     END_OF_STACK
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(without_backtraces)]
 std::arch::global_asm!(".hidden _Unwind_Backtrace");
