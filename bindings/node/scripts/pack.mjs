@@ -18,7 +18,9 @@ function pack(work, name, fill) {
   mkdirSync(folder, { recursive: true })
   fill(folder)
   cpSync(license, join(folder, 'LICENSE'))
-  const [{ filename }] = JSON.parse(execFileSync('npm', ['pack', '--json', '--pack-destination', work], { cwd: folder }))
+  // (`prepare` is for a checkout.)
+  const command = ['pack', '--ignore-scripts', '--json', '--pack-destination', work]
+  const [{ filename }] = JSON.parse(execFileSync('npm', command, { cwd: folder }))
   const file = join(work, filename)
   // npm packs with Node's zlib, which is made for speed: a module is 2 % larger by it.
   writeFileSync(file, execFileSync('gzip', ['-9n'], { input: gunzipSync(readFileSync(file)), maxBuffer: 2 ** 28 }))

@@ -5,7 +5,8 @@ const std = @import("std");
 pub fn build(b: *std.Build) void {
     const target = b.standardTargetOptions(.{});
     const optimize = b.standardOptimizeOption(.{});
-    const adead = b.dependency("adead", .{ .target = target, .optimize = optimize });
+    const folder = b.option([]const u8, "cargo-target-dir", "Where cargo builds adead");
+    const adead = b.dependency("adead", .{ .target = target, .optimize = optimize, .@"cargo-target-dir" = folder });
     const root = b.createModule(.{
         .root_source_file = b.path("src/main.zig"),
         .target = target,

@@ -1,15 +1,17 @@
-//! A project that depends on adead. Both ways to link it are options of the package; a prefix is handed on only if it is given.
+//! A project that depends on adead. Both ways to link it are options of the package; what is null is not handed on.
 
 const std = @import("std");
 
 pub fn build(b: *std.Build) void {
     const target = b.standardTargetOptions(.{});
     const optimize = b.standardOptimizeOption(.{});
-    const linkage = b.option(std.builtin.LinkMode, "linkage", "How to link adead") orelse .static;
-    const adead = if (b.option([]const u8, "adead-prefix", "Where adead is installed")) |prefix|
-        b.dependency("adead", .{ .target = target, .optimize = optimize, .linkage = linkage, .@"adead-prefix" = prefix })
-    else
-        b.dependency("adead", .{ .target = target, .optimize = optimize, .linkage = linkage });
+    const adead = b.dependency("adead", .{
+        .target = target,
+        .optimize = optimize,
+        .linkage = b.option(std.builtin.LinkMode, "linkage", "How to link adead") orelse .static,
+        .@"adead-prefix" = b.option([]const u8, "adead-prefix", "Where adead is installed"),
+        .@"cargo-target-dir" = b.option([]const u8, "cargo-target-dir", "Where cargo builds adead"),
+    });
     const exe = b.addExecutable(.{
         .name = "consumer",
         .root_module = b.createModule(.{
