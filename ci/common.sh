@@ -1,0 +1,51 @@
+# For the scripts beside it: `. "$(dirname "$0")/common.sh"` goes to the project's root and defines what they share.
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+export CARGO_TERM_COLOR=never
+root=$PWD
+# Where cargo builds; ci/test sets it.
+target=${CARGO_TARGET_DIR:-$root/target}
+
+full= # --full as the first argument: what ci/full runs
+if [ "${1:-}" = --full ]; then
+    full=1
+    shift
+fi
+
+released=1 # whether release builds are as they are released, and their sizes count; ci/test builds them quickly
+[ "${CARGO_PROFILE_RELEASE_LTO:-}" != off ] || released=
+
+install() { # PACKAGE…: installs Debian packages; waits for another installation to end
+    local sudo=
+    [ "$(id -u)" = 0 ] || sudo=sudo
+    [ -n "${updated:-}" ] || { $sudo apt-get update -qq; updated=1; }
+    DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq -o DPkg::Lock::Timeout=600 "$@" >/dev/null
+}
+
+need() { # COMMAND PACKAGE: installs a package where a command is missing
+    command -v "$1" >/dev/null || install "$2"
+}
+
+# Tests see no Vulkan driver unless they are run by `on_lavapipe`.
+export VK_DRIVER_FILES=/dev/null VK_ICD_FILENAMES=/dev/null
+lavapipe=$(find /usr/share/vulkan/icd.d -name 'lvp_icd*.json' 2>/dev/null | head -n 1) || true
+
+on_lavapipe() { # COMMAND…: runs it with Mesa's software GPU, where that is installed, else without a GPU
+    if [ -n "$lavapipe" ]; then
+        VK_DRIVER_FILES=$lavapipe VK_ICD_FILENAMES=$lavapipe "$@"
+    else
+        "$@"
+    fi
+}
+
+complete() { # LOG COMMAND…: runs it, prints its results and seconds; fails where a part was left out
+    local log=$1 start=$SECONDS
+    shift
+    echo "\$ $*"
+    "$@" >"$log" 2>&1 || { tail -n 60 "$log"; echo "FAILED: $*"; return 1; }
+    if grep -iE 'skipped: |Not Run|\*\*\*Skipped' "$log"; then
+        echo "FAILED: a part of $* was left out"
+        return 1
+    fi
+    grep -E '^test result: | ran, |tests passed' "$log" || tail -n 1 "$log"
+    echo "  $((SECONDS - start)) s"
+}

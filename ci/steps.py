@@ -1,0 +1,64 @@
+"""The steps of ci/test and ci/full, the one that should begin first on top."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Step:
+    name: str
+    title: str
+    # A line of bash from the project's root; None where the step is no part of ci/test or of ci/full. Exit status 77: it can't run
+    # here, and said why.
+    test: str | None
+    full: str | None
+    # The steps that must have ended, where they run in the same call.
+    after: tuple[str, ...] = ()
+    # What only one step at a time may use: cargo's folders, which cargo locks.
+    holds: tuple[str, ...] = ()
+    # Whether nothing may run beside it.
+    alone: bool = False
+
+
+def both(name, title, command, **more):
+    return Step(name, title, command, command, **more)
+
+
+def script(name, title, path, **more):
+    """A script that does more when it is told --full."""
+    return Step(name, title, path, f"{path} --full", **more)
+
+
+# As released, whatever ci/test has set: optimised as a whole, in cargo's usual folder.
+RELEASED = "env -u CARGO_TARGET_DIR -u CARGO_PROFILE_RELEASE_LTO -u CARGO_PROFILE_RELEASE_CODEGEN_UNITS"
+
+STEPS = [
+    script("tools", "what the steps need is installed", "ci/tools", alone=True),
+    both("format", "sources are formatted, versions are one", "cargo fmt --all --check; ci/versions"),
+    both("build", "Rust's tests, examples and programs are built", "ci/rust-test", after=("format",), holds=("debug",)),
+    both("libraries", "what each language loads is built", "ci/libraries", after=("format",), holds=("release",)),
+    script("cuda", "CUDA's kernels on the processor", "ci/cuda-emulated", after=("build",)),
+    script("c", "C: header, CMake, pkg-config, symbols", "ci/c-test", after=("libraries",)),
+    script("lavapipe", "Vulkan on Mesa's software GPU: the validation layer says nothing", "ci/lavapipe", after=("build", "c")),
+    script("zig", "Zig", "ci/zig-test", after=("c",)),
+    both("rust", "Rust: tests, documentation's examples", "ci/rust-test --all", after=("build",), holds=("debug",)),
+    script("python", "Python: module, types, examples", "ci/python-test", after=("libraries",)),
+    script("node", "Node.js: modules, types, packages", "ci/node-test", after=("libraries",)),
+    script("cpp", "C++17 and C++20, with exceptions and without", "ci/cpp-test", after=("libraries",)),
+    both("lint", "clippy and documentation without a warning", "ci/lint", after=("build", "rust"), holds=("debug",)),
+    both("minimal", "the C library without what is optional: size, conformance", f"{RELEASED} ci/minimal", after=("libraries",)),
+    both("models", "a real model gives sentence-transformers' values, and one hash in every language", "ci/models",
+         after=("build", "c", "cpp", "python", "node")),
+    both("ids", "every language runs the same conformance cases", "ci/same-ids", after=("c", "cpp", "python", "node", "zig")),
+    both("install", "each package from a clean clone, as its guide says first", "ci/install", after=("libraries", "zig")),
+    both("readme", "what the README shows", "ci/readme", after=("libraries", "lint")),
+    both("release", "every instruction set, vector instructions inlined", 'ci/inlined; "${CARGO_TARGET_DIR:-target}/release/adead" '
+         "verify --all-isas", after=("libraries",)),
+    both("report", "the report in a browser", "ci/report", after=("libraries", "cuda")),
+    both("oracle", "the oracle agrees with itself and with the cases", "python3 tests/conformance/oracle/selftest.py; "
+         "python3 tests/conformance/oracle/generate.py --check"),
+    both("kernels", "the SPIR-V is what its sources give", "ci/kernels --check"),
+    both("cuda-kernels", "the PTX and machine code are what their sources give", "ci/cuda-kernels --check"),
+    Step("levels", "the same bits at other optimisation levels", None, "ci/levels", holds=("debug",)),
+    Step("aarch64", "NEON", None, "ci/aarch64", holds=("debug",)),
+    Step("packages", "every package, installed elsewhere; one hash; sizes", None, "ci/release-check", after=("ids", "models")),
+]  # fmt: skip
