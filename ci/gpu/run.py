@@ -212,7 +212,7 @@ def tests(report, manifest, backends):
                 name += f" through {backend}"
                 environment = report.environment | {"ADEAD_TEST_BACKEND": backend}
                 if report.args.stand_in:
-                    environment |= {"ADEAD_TEST_CALLS": "2"}
+                    environment |= {"ADEAD_TEST_CALLS": "1"}
                 elif not report.args.quick:
                     environment |= {"ADEAD_TEST_CALLS": str(report.args.calls)}
             report.step("tests", name, command, environment=environment, check=check)
