@@ -9,6 +9,7 @@ use crate::error::{Result, fail};
 use crate::hal::cpu::{CpuDevice, DefaultEnvironment, Isa, Packed, Turns};
 use crate::hal::{Device, DeviceInfo, DeviceKind};
 use crate::hybrid;
+use crate::interrupt;
 use crate::log::log;
 use crate::ops::{Attrs, Cut, Family, Op};
 use crate::pipeline::Cache;
@@ -246,9 +247,18 @@ impl Context {
     /// Executes a checked command and returns when its output is written.
     ///
     /// With operands in buffers of a GPU it runs there, and with the output in one too it returns when it is enqueued: reading
-    /// the buffer waits.
+    /// the buffer waits. Nobody ends it early ([`interruptible`](crate::interruptible)), as its output was there before.
     #[inline]
     pub fn execute(&self, command: &mut Command<'_>) -> Result<()> {
+        if interrupt::is_possible() {
+            return interrupt::uninterrupted(|| self.execute_into_new(command));
+        }
+        self.execute_into_new(command)
+    }
+
+    /// [`Context::execute`] with an output that is dropped where it fails.
+    #[inline]
+    pub(crate) fn execute_into_new(&self, command: &mut Command<'_>) -> Result<()> {
         if command.has_buffers() { self.execute_in_turn(command) } else { self.execute_now(command) }
     }
 

@@ -8,6 +8,7 @@ use crate::devices::Opened;
 use crate::error::Result;
 use crate::hal::cpu::{CpuDevice, DefaultEnvironment};
 use crate::hal::{Buffer, Download, Slice, Stream, Workers};
+use crate::interrupt;
 use crate::ops::{Cut, Op, Part};
 use crate::profile::{Activity, Profiler, Reason, Watch, What};
 use std::slice;
@@ -77,7 +78,8 @@ fn execute_parts<'a>(
     if let Some(part) = own {
         let inputs = part.inputs(cut)?;
         let mut command = Command::new(cut.op(), *cut.attrs(), &inputs, part.output(output)?)?;
-        profiler.execute(cpu, &mut command, Reason::Split)?;
+        // The GPUs' streams are taken meanwhile, and what is asked may want them.
+        interrupt::uninterrupted(|| profiler.execute(cpu, &mut command, Reason::Split))?;
     }
     sent.iter_mut().try_for_each(|sent| sent.finish(cut.op(), output))
 }

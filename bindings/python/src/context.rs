@@ -7,12 +7,13 @@ use crate::device::{self, PyDevice};
 use crate::dispatch::PyExplanation;
 use crate::dlpack;
 use crate::dtypes::Named;
-use crate::errors::{Result, detached, guard, wrong_type};
+use crate::errors::{Result, detached, guard, interruptible, wrong_type};
 use crate::gpu::{PyBuffer, PyKernel, buffers_of, groups_of, options};
 use crate::operations::{self, keywords, sequence};
 use crate::pipeline::{PyPipeline, cache_use};
 use crate::profile;
 use crate::program::PyProgram;
+use crate::push;
 use crate::stream::{PyEvent, PyStream};
 use crate::tensor::PyTensor;
 use crate::values::{Operand, PyPacked};
@@ -125,7 +126,7 @@ impl PyContext {
             attributes::set(&mut attrs, Op::Matmul, "trans_b", trans_b)?;
         }
         let b = Operand::new(b)?.tensor()?;
-        Ok(PyPacked(detached(py, || self.inner.pack(&b, attrs.trans_b))?))
+        Ok(PyPacked(interruptible(py, || self.inner.pack(&b, attrs.trans_b))?))
     }
 
     /// Begins to record operations that are to be run as a whole.
@@ -336,8 +337,8 @@ impl PyContext {
         Ok(PyKernel(detached(py, || self.inner.create_pipeline(kernel, &options))?))
     }
 
-    /// Enqueues a kernel over workgroups in x, y, z, with buffers in the order of their set and binding. It returns at
-    /// once; reading a buffer, or `wait`, waits.
+    /// Enqueues a kernel over workgroups in x, y, z, with buffers in the order of their set and binding. `push` is a number, numbers
+    /// in the module's order, a dict or dataclass of numbers by name, or bytes. It returns at once; reading a buffer, or `wait`, waits.
     #[pyo3(signature = (kernel, *buffers, groups, push=None))]
     fn dispatch(
         &self,
@@ -348,16 +349,15 @@ impl PyContext {
         push: Option<&Bound<'_, PyAny>>,
     ) -> Result<()> {
         let buffers = buffers_of(buffers)?;
-        let push = push.map(Exported::bytes_of).transpose()?;
-        let push = push.as_ref().map_or(&[][..], Exported::bytes);
+        let push = push::bytes(&kernel.get().0, push)?;
         let (buffers, groups) =
             (buffers.iter().map(|buffer| buffer.get().core()).collect::<Vec<_>>(), groups_of(groups)?);
-        detached(py, || self.inner.dispatch_with(&kernel.get().0, &buffers, push, groups))
+        detached(py, || self.inner.dispatch_with(&kernel.get().0, &buffers, &push, groups))
     }
 
     /// Waits until everything that the context enqueued has finished.
     fn wait(&self, py: Python<'_>) -> Result<()> {
-        detached(py, || self.inner.wait())
+        interruptible(py, || self.inner.wait())
     }
 
     /// The point after everything that the context enqueued.

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 use std::any::Any;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What a method returns.
@@ -155,7 +156,45 @@ pub fn detached<T>(py: Python<'_>, work: impl FnOnce() -> adead::Result<T>) -> R
     })
 }
 
-/// The same for copies: those of a megabyte and more take longer than that.
+thread_local! {
+    /// Whether this is the thread that handles signals, once somebody asked.
+    static IS_MAIN: Cell<Option<bool>> = const { Cell::new(None) };
+}
+
+/// [`detached`] for what may take long: a signal whose handler raises, as Ctrl-C's does, ends it within some 20 ms, and nothing
+/// has changed then. The work must hold no lock that a handler may want.
+pub fn interruptible<T>(py: Python<'_>, work: impl FnOnce() -> adead::Result<T>) -> Result<T> {
+    let raised = RefCell::new(None);
+    let check = || {
+        // Without waiting for the GIL in other threads, which handle none.
+        if IS_MAIN.get() == Some(false) {
+            return false;
+        }
+        Python::attach(|py| match handle_signals(py) {
+            Ok(()) => false,
+            Err(error) => {
+                *raised.borrow_mut() = Some(error);
+                true
+            }
+        })
+    };
+    let result = detached(py, || adead::interruptible(&check, work));
+    match raised.take() {
+        Some(error) => Err(Fault::Python(error)),
+        None => result,
+    }
+}
+
+fn handle_signals(py: Python<'_>) -> PyResult<()> {
+    if IS_MAIN.get().is_none() {
+        let threading = py.import("threading")?;
+        let is_main = threading.call_method0("current_thread")?.is(&threading.call_method0("main_thread")?);
+        IS_MAIN.set(Some(is_main));
+    }
+    py.check_signals()
+}
+
+/// [`detached`] for copies: those of a megabyte and more take longer than that.
 pub fn detached_copy<T>(py: Python<'_>, bytes: usize, work: impl FnOnce() -> adead::Result<T>) -> Result<T> {
     if bytes < 1 << 20 { guard(|| Ok(work()?)) } else { detached(py, work) }
 }

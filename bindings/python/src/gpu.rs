@@ -279,6 +279,14 @@ impl PyKernel {
         self.0.push_bytes()
     }
 
+    /// The numbers that those bytes are, each with its name in the module, its type such as "u32", and its byte offset; none where
+    /// the module does not tell.
+    #[getter]
+    fn push_constants(&self) -> Vec<(String, String, u32)> {
+        let all = self.0.push_numbers().iter();
+        all.map(|number| (number.name.clone(), number.kind.to_string(), number.offset)).collect()
+    }
+
     /// Threads of a workgroup in x, y, z.
     #[getter]
     fn workgroup(&self) -> (u32, u32, u32) {

@@ -19,6 +19,7 @@ mod operations;
 mod pipeline;
 mod profile;
 mod program;
+mod push;
 mod sharing;
 mod stream;
 mod survey;

@@ -3,7 +3,7 @@
 use crate::attributes;
 use crate::context::PyContext;
 use crate::current::default_context;
-use crate::errors::{Result, detached, guard, wrong_type};
+use crate::errors::{Result, guard, interruptible, wrong_type};
 use crate::pipeline::PyPipeline;
 use crate::tensor::PyTensor;
 use crate::values::Operand;
@@ -69,7 +69,7 @@ pub fn run(py: Python<'_>, ctx: &PyContext, op: Op, attrs: &Attrs, views: &[Opti
     if is_short(ctx, op, attrs, views) {
         return guard(|| Ok(ctx.inner.run_views(op, attrs, views)?));
     }
-    detached(py, || ctx.inner.run_views(op, attrs, views))
+    interruptible(py, || ctx.inner.run_views(op, attrs, views))
 }
 
 /// The same with operands.

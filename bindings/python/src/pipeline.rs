@@ -3,7 +3,7 @@
 use crate::contents::dimensions;
 use crate::device::PyDevice;
 use crate::dtypes::Named;
-use crate::errors::{Result, detached, fail, guard};
+use crate::errors::{Result, fail, guard, interruptible};
 use crate::operations::Objects;
 use crate::tensor::PyTensor;
 use crate::values;
@@ -205,13 +205,13 @@ impl PyPipeline {
     /// Plans what is recorded so far for the device that takes least.
     fn compile(&self, py: Python<'_>) -> Result<PyCompiled> {
         let pipeline = self.finished()?;
-        Ok(PyCompiled(detached(py, || pipeline.compile())?))
+        Ok(PyCompiled(interruptible(py, || pipeline.compile())?))
     }
 
     /// Runs what is recorded so far, which has no inputs: its output, a tuple of several.
     fn execute<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         let pipeline = self.finished()?;
-        outputs(py, detached(py, || pipeline.execute())?)
+        outputs(py, interruptible(py, || pipeline.execute())?)
     }
 
     fn __repr__(&self) -> Result<String> {
@@ -235,7 +235,7 @@ impl PyCompiled {
         let tensors: Vec<Tensor> =
             inputs.iter().map(|input| values::Operand::new(&input)?.tensor()).collect::<Result<_>>()?;
         let tensors: Vec<&Tensor> = tensors.iter().collect();
-        outputs(py, detached(py, || self.0.run(&tensors))?)
+        outputs(py, interruptible(py, || self.0.run(&tensors))?)
     }
 
     /// The same as `run`.

@@ -3,7 +3,7 @@
 use crate::buffers::Exported;
 use crate::context::PyContext;
 use crate::current::default_context;
-use crate::errors::{Result, detached, fail, guard};
+use crate::errors::{Result, detached, fail, guard, interruptible};
 use crate::survey::PySurvey;
 use crate::tensor::PyTensor;
 use crate::values::Operand;
@@ -159,7 +159,7 @@ impl PyProgram {
         for (name, value) in inputs.into_iter().flatten() {
             options.inputs.push((name.extract()?, Operand::new(&value)?.tensor()?));
         }
-        let outcome = detached(py, || self.0.run(&ctx.inner, &options))?;
+        let outcome = interruptible(py, || self.0.run(&ctx.inner, &options))?;
         let outputs = PyDict::new(py);
         for (name, tensor) in outcome.outputs {
             outputs.set_item(name, Bound::new(py, PyTensor(tensor))?)?;

@@ -3,18 +3,20 @@
 use crate::buffers::Exported;
 use crate::contents::dimensions;
 use crate::dtypes::Named;
-use crate::errors::{Result, detached, fail, wrong_type};
+use crate::errors::{Result, detached, fail, interruptible, wrong_type};
 use crate::gpu::{PyBuffer, PyBufferView, PyKernel, buffers_of, groups_of};
 use crate::operations::keywords;
+use crate::push;
 use crate::tensor::PyTensor;
 use crate::values::zeroed;
+use adead::device::DeviceKind;
 use adead::gpu::{Buffer, Download, Event, Operand, Recording, Stream, Timestamp};
 use adead::{Meta, Op, Shape, Tensor};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 use std::ptr::NonNull;
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A queue of work on a context's device. What it is given runs in order; streams run beside each other. Calls of several
 /// threads take turns.
@@ -34,6 +36,24 @@ impl PyStream {
     /// Something with the stream. The lock is taken without the GIL: whoever has it may want the GIL before it is back.
     fn with<T>(&self, py: Python<'_>, work: impl FnOnce(&mut Stream) -> adead::Result<T>) -> Result<T> {
         detached(py, || work(&mut self.stream.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+/// Whether a stream has nothing left to do, looking out for a moment: being woken takes longer than most small kernels.
+fn soon_done(stream: &mut Stream) -> adead::Result<bool> {
+    // A GPU that is a program needs the processor itself.
+    if stream.device().kind == DeviceKind::Software {
+        return stream.query();
+    }
+    let begin = Instant::now();
+    loop {
+        if stream.query()? {
+            return Ok(true);
+        }
+        if begin.elapsed() > Duration::from_millis(2) {
+            return Ok(false);
+        }
+        std::hint::spin_loop();
     }
 }
 
@@ -99,7 +119,7 @@ impl PyStream {
         let buffer = buffer.get().core();
         let size = rest(buffer, offset, nbytes);
         let download = self.with(py, |stream| stream.download(buffer, offset, size))?;
-        let ordinary = buffer.device().kind == adead::device::DeviceKind::Cpu;
+        let ordinary = buffer.device().kind == DeviceKind::Cpu;
         Ok(PyDownload { download: Mutex::new(Some(download)), ordinary })
     }
 
@@ -139,9 +159,8 @@ impl PyStream {
     ) -> Result<()> {
         let (buffers, groups) = (buffers_of(buffers)?, groups_of(groups)?);
         let buffers: Vec<_> = buffers.iter().map(|buffer| buffer.get().core()).collect();
-        let push = push.map(Exported::bytes_of).transpose()?;
-        let push = push.as_ref().map_or(&[][..], Exported::bytes);
-        self.with(py, |stream| stream.dispatch(&kernel.get().0, &buffers, push, groups))
+        let push = push::bytes(&kernel.get().0, push)?;
+        self.with(py, |stream| stream.dispatch(&kernel.get().0, &buffers, &push, groups))
     }
 
     /// Enqueues an operation on buffers, by its name: operands in its order, None where an optional one is left out, and
@@ -205,6 +224,11 @@ impl PyStream {
 
     /// Waits until everything enqueued has finished.
     fn synchronize(&self, py: Python<'_>) -> Result<()> {
+        // Signals that come while it waits are handled without the lock, which their handlers may want.
+        if !self.with(py, soon_done)? {
+            let event = self.with(py, Stream::event)?;
+            interruptible(py, || event.wait())?;
+        }
         self.with(py, Stream::synchronize)
     }
 
@@ -277,7 +301,7 @@ impl PyEvent {
             Ok(most) => most,
             Err(error) => fail!(InvalidArgument, "seconds: {error}"),
         };
-        detached(py, || match most {
+        interruptible(py, || match most {
             Some(most) => self.event.wait_for(most),
             None => self.event.wait(),
         })

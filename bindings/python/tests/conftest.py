@@ -26,3 +26,14 @@ def gpu():
         return adead.GPU()
     except adead.BackendUnavailableError as error:
         pytest.skip(f"no GPU: {error}")
+
+
+@pytest.fixture(scope="session")
+def vulkan(gpu):
+    """A GPU that takes SPIR-V."""
+    if gpu.device.id.startswith("vulkan"):
+        return gpu
+    try:
+        return adead.GPU("vulkan")
+    except adead.BackendUnavailableError as error:
+        pytest.skip(f"no Vulkan: {error}")

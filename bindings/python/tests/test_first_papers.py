@@ -6,17 +6,6 @@ import pytest
 import adead
 
 
-@pytest.fixture
-def vulkan(gpu):
-    """A GPU that takes SPIR-V."""
-    if gpu.device.id.startswith("vulkan"):
-        return gpu
-    try:
-        return adead.GPU("vulkan")
-    except adead.BackendUnavailableError as error:
-        pytest.skip(f"no Vulkan: {error}")
-
-
 def matrices(n):
     random = numpy.random.default_rng(n)
     return [random.standard_normal((n, n), dtype=numpy.float32) for _ in range(2)]

@@ -1,5 +1,6 @@
 """Buffers, kernels, streams: on the CPU's buffers everywhere, on a GPU where there is one (Mesa's will do)."""
 
+import dataclasses
 import struct
 
 import numpy
@@ -204,3 +205,25 @@ def test_operations_on_a_gpu_have_the_cpus_bits(gpu):
     for name in ("softmax", "gelu", "sum", "layernorm", "transpose"):
         assert getattr(gpu, name)(x).tobytes() == getattr(cpu, name)(x).tobytes(), name
     assert gpu.memory()["total"] > 0 and gpu.select(10) == gpu.device.id
+
+
+def test_push_constants_are_numbers_by_their_types(vulkan, kernels):
+    kernel = vulkan.load_spirv(kernels / "vecadd.spv")
+    ((name, kind, offset),) = kernel.push_constants
+    assert (kind, offset, kernel.push_bytes) == ("u32", 0, 4)
+    a, b = vulkan.buffer([1.0, 2.0]), vulkan.buffer([10.0, 20.0])
+    fields = dataclasses.make_dataclass("Fields", [name])
+    for push in (2, 2.0, [2], (2,), numpy.int32(2), {name: 2}, fields(2), struct.pack("I", 2), numpy.uint32([2])):
+        c = vulkan.buffer(size=2)
+        vulkan.dispatch(kernel, a, b, c, groups=1, push=push)
+        assert c.read().tolist() == [11, 22]
+    stream = vulkan.stream()
+    stream.dispatch(kernel, b, b, c, groups=1, push=[2])
+    stream.wait()
+    assert c.read().tolist() == [20, 40]
+    for push, words in ((0.5, "whole number"), (-1, "u32"), ([1, 2], "got 2 numbers"), ({"m": 1}, "'m'"), ({}, "missing")):
+        with pytest.raises(adead.InvalidArgumentError, match=words):
+            vulkan.dispatch(kernel, a, b, c, groups=1, push=push)
+    for push in (object(), "x", [None], {name: "x"}):
+        with pytest.raises(TypeError, match="push constants"):
+            vulkan.dispatch(kernel, a, b, c, groups=1, push=push)

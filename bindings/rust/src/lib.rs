@@ -18,6 +18,7 @@ pub use overlap::overlap;
 pub use adead_core::contract::{self, Activation, GeluForm};
 pub use adead_core::gpu::GpuArray;
 pub use adead_core::hal::cpu::single_threaded;
+pub use adead_core::interruptible;
 #[cfg(feature = "profile")]
 pub use adead_core::profile;
 pub use adead_core::{

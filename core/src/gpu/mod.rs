@@ -21,6 +21,7 @@ use crate::files::read;
 use crate::hal::cpu::DefaultEnvironment;
 use crate::hal::{DeviceInfo, MemoryUse};
 pub use crate::hal::{Number, NumberKind, Priority, PushNumber};
+use crate::interrupt;
 use crate::profile::{Reason, What};
 use crate::program::Program;
 use crate::tensor::Element;
@@ -186,6 +187,9 @@ impl Context {
 
     /// Waits until everything that the context enqueued has finished.
     pub fn wait(&self) -> Result<()> {
+        if interrupt::is_possible() {
+            self.event()?.wait()?;
+        }
         self.working()?.with(|stream| stream.synchronize())
     }
 

@@ -6,6 +6,7 @@ use crate::devices::Opened;
 use crate::error::{Result, fail};
 use crate::hal::cpu::DefaultEnvironment;
 use crate::hal::{self, DeviceInfo, Priority, Slice};
+use crate::interrupt;
 use crate::ops::{Attrs, Op};
 use crate::profile::{Activity, Reason, What};
 use smallvec::SmallVec;
@@ -194,6 +195,9 @@ impl Stream {
 
     /// Waits until everything enqueued has finished.
     pub fn synchronize(&mut self) -> Result<()> {
+        if interrupt::is_possible() && !self.query()? {
+            self.event()?.wait()?;
+        }
         self.stream().synchronize()
     }
 
@@ -224,13 +228,13 @@ impl Event {
     /// Waits until it has.
     pub fn wait(&self) -> Result<()> {
         let _environment = DefaultEnvironment::enter();
-        self.0.wait(u64::MAX)
+        interrupt::wait(&*self.0, u64::MAX)
     }
 
     /// Waits at most so long; `not_ready` if that did not suffice.
     pub fn wait_for(&self, most: Duration) -> Result<()> {
         let _environment = DefaultEnvironment::enter();
-        self.0.wait(most.as_nanos().try_into().unwrap_or(u64::MAX))
+        interrupt::wait(&*self.0, most.as_nanos().try_into().unwrap_or(u64::MAX))
     }
 }
 

@@ -7,9 +7,11 @@
 
 use super::lower::{Cell, Do, Step};
 use crate::error::{Error, Result};
+use crate::interrupt::{self, Work};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// For each step, the earlier ones that it waits for, in order.
 pub(super) struct Schedule {
@@ -90,16 +92,23 @@ impl Schedule {
             }
         }
         let shared = Shared { state: Mutex::new(state), changed: Condvar::new() };
-        std::thread::scope(|scope| {
-            for i in 1..workers {
-                let worker = std::thread::Builder::new().name(format!("adead-program-{i}"));
-                // Fewer threads than wished for do the same work.
-                if worker.spawn_scoped(scope, || shared.work(&after, body)).is_err() {
-                    break;
+        let steps = |work: Work| {
+            std::thread::scope(|scope| {
+                for i in 1..workers {
+                    let worker = std::thread::Builder::new().name(format!("adead-program-{i}"));
+                    // Fewer threads than wished for do the same work.
+                    if worker.spawn_scoped(scope, || work.join(|| shared.work(&after, body))).is_err() {
+                        break;
+                    }
                 }
-            }
-            shared.work(&after, body);
-        });
+                work.join(|| shared.work(&after, body));
+            });
+        };
+        if interrupt::is_possible() {
+            Work::shared(steps)?
+        } else {
+            steps(Work::WHOLE)
+        }
         match shared.lock().error.take() {
             Some(error) => Err(error),
             None => Ok(()),
@@ -137,7 +146,21 @@ impl Shared {
                 if state.running == 0 {
                     return;
                 }
-                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                if !interrupt::is_possible() {
+                    state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    continue;
+                }
+                // Another thread's step ends when this one says so, whose caller is asked.
+                drop(state);
+                let stopped = interrupt::is_stopped();
+                state = self.lock();
+                if stopped {
+                    state.end = 0;
+                }
+                if state.running > 0 {
+                    let waited = self.changed.wait_timeout(state, Duration::from_millis(20));
+                    state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                }
                 continue;
             };
             state.ready.pop();

@@ -9,7 +9,9 @@
 //! more of the process's pool threads are awake than there are processors to run them.
 
 use super::fpenv::default_environment;
+use crate::error::Result;
 use crate::hardware::available_threads;
+use crate::interrupt::{self, Work};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
@@ -110,20 +112,29 @@ struct Job<'a> {
     inside: AtomicUsize,
     seats: usize,
     panicked: AtomicBool,
+    /// What ends it early.
+    work: Work,
 }
 
 impl Job<'_> {
     /// Claims and does tasks until none is left. How many it did.
     fn work(&self, seat: usize) -> u32 {
-        let mut done = 0;
-        loop {
-            let task = self.next.fetch_add(1, Ordering::Relaxed);
-            if task >= self.tasks {
-                return done;
+        self.work.join(|| {
+            let mut done = 0;
+            loop {
+                let task = self.next.fetch_add(1, Ordering::Relaxed);
+                if task >= self.tasks {
+                    return done;
+                }
+                if interrupt::is_stopped() {
+                    // Nobody begins another one.
+                    self.next.store(self.tasks, Ordering::Relaxed);
+                    return done;
+                }
+                (self.body)(task, seat);
+                done += 1;
             }
-            (self.body)(task, seat);
-            done += 1;
-        }
+        })
     }
 
     /// Participants that it still has room and work for.
@@ -214,16 +225,36 @@ impl Pool {
     /// [`Pool::threads`] and no two calls have the same one at the same time. Returns when all are done. A panic in
     /// `body` is resumed here after the others have finished.
     pub fn run(&self, tasks: usize, body: &(dyn Fn(usize, usize) + Sync)) {
+        self.run_as(Work::WHOLE, tasks, body);
+    }
+
+    /// The same for work that may be ended early ([`interruptible`](crate::interruptible)): an error then, and some of the tasks
+    /// were not done or not whole.
+    pub fn try_run(&self, tasks: usize, body: &(dyn Fn(usize, usize) + Sync)) -> Result<()> {
+        if !interrupt::is_possible() {
+            self.run_as(Work::WHOLE, tasks, body);
+            return Ok(());
+        }
+        Work::shared(|work| self.run_as(work, tasks, body))
+    }
+
+    fn run_as(&self, work: Work, tasks: usize, body: &(dyn Fn(usize, usize) + Sync)) {
         let seats = self.threads().min(tasks);
+        let alone = || {
+            if !work.can_end() && !interrupt::is_possible() {
+                return (0..tasks).for_each(|task| body(task, 0));
+            }
+            work.join(|| (0..tasks).take_while(|_| !interrupt::is_stopped()).for_each(|task| body(task, 0)));
+        };
         if seats <= 1 {
-            return (0..tasks).for_each(|task| body(task, 0));
+            return alone();
         }
         let shared = self.shared();
         let _awake = Awake::new();
         let mut state = lock(&shared.state);
         if state.workers.is_empty() && !self.start(shared, &mut state) {
             drop(state);
-            return (0..tasks).for_each(|task| body(task, 0));
+            return alone();
         }
         let job = Job {
             body,
@@ -233,6 +264,7 @@ impl Pool {
             inside: AtomicUsize::new(0),
             seats,
             panicked: AtomicBool::new(false),
+            work,
         };
         // The lifetime ends where the last worker has been seen out, below.
         let pointer = JobPointer((&raw const job).cast());

@@ -4,6 +4,7 @@ use super::{CpuBuffer, CpuDevice, HostBuffer, Turns};
 use crate::command::Command;
 use crate::error::{Result, fail};
 use crate::hal::{Buffer, Download, Event, Kernel, Recording, Slice, Stream, Timestamp, check_slice};
+use crate::interrupt;
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -38,9 +39,12 @@ fn turn(buffer: &dyn Buffer, written: bool) -> Turns<'_> {
 // SAFETY: work is done, inside the buffers that it names and in their turn, when a call returns.
 unsafe impl Stream for CpuStream {
     fn submit(&mut self, commands: &mut [Command<'_>]) -> Result<()> {
-        commands.iter_mut().try_for_each(|command| {
-            let _turns = Turns::of_operands(command.inputs(), Some(command.output().place()));
-            self.device.execute(command)
+        // Buffers were there before.
+        interrupt::uninterrupted(|| {
+            commands.iter_mut().try_for_each(|command| {
+                let _turns = Turns::of_operands(command.inputs(), Some(command.output().place()));
+                self.device.execute(command)
+            })
         })
     }
 

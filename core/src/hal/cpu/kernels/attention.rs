@@ -50,7 +50,7 @@ pub(super) fn attention(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> 
     let each = packing + QUERIES * (width + 2 * KEY_BLOCK + value_width + 5) + SUM_LANES * MAX_LANES;
     let scratch = exec.scratch.take(each * exec.pool.threads().min(tasks))?;
     let scratch = Shared(scratch.pointer());
-    exec.pool.run(tasks, &|task, seat| {
+    exec.pool.try_run(tasks, &|task, seat| {
         let (head, first) = (task / groups, task % groups * QUERIES);
         let kv = head / heads * kv_heads + head % heads / (heads / kv_heads);
         // SAFETY: heads and rows lie inside the operands; output rows are this task's alone; a seat's scratch too.
@@ -93,7 +93,7 @@ pub(super) fn attention(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> 
             };
             group.compute();
         }
-    });
+    })?;
     Ok(())
 }
 

@@ -69,24 +69,23 @@ unsafe fn convert_integers(from: DType, x: *const u8, to: DType, y: *mut u8, n: 
 }
 
 /// Widens stored halves to f32.
-pub(super) fn widen(exec: &Exec<'_>, from: DType, x: *const u8, y: *mut f32, n: usize) {
-    convert(exec, from, x, DType::F32, y.cast(), n);
+pub(super) fn widen(exec: &Exec<'_>, from: DType, x: *const u8, y: *mut f32, n: usize) -> Result<()> {
+    convert(exec, from, x, DType::F32, y.cast(), n)
 }
 
 /// Narrows f32 to stored halves.
-pub(super) fn narrow(exec: &Exec<'_>, to: DType, x: *const f32, y: *mut u8, n: usize) {
-    convert(exec, DType::F32, x.cast(), to, y, n);
+pub(super) fn narrow(exec: &Exec<'_>, to: DType, x: *const f32, y: *mut u8, n: usize) -> Result<()> {
+    convert(exec, DType::F32, x.cast(), to, y, n)
 }
 
 /// `cast` of the op table.
 pub(super) fn cast(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
     let (from, to, n) = (call.meta(0).dtype, call.output.dtype(), call.output.shape().elements());
-    convert(exec, from, call.f32(0)?.cast(), to, call.output.host()?, n);
-    Ok(())
+    convert(exec, from, call.f32(0)?.cast(), to, call.output.host()?, n)
 }
 
 /// Converts `n` elements, spread over the threads.
-fn convert(exec: &Exec<'_>, from: DType, x: *const u8, to: DType, y: *mut u8, n: usize) {
+fn convert(exec: &Exec<'_>, from: DType, x: *const u8, to: DType, y: *mut u8, n: usize) -> Result<()> {
     let (x, y) = (Shared(x.cast_mut()), Shared(y));
     chunks(exec, n, GRAIN, |start, end| {
         let mut floats = [0.0f32; BATCH];
@@ -105,5 +104,5 @@ fn convert(exec: &Exec<'_>, from: DType, x: *const u8, to: DType, y: *mut u8, n:
                 }
             }
         }
-    });
+    })
 }

@@ -252,7 +252,7 @@ pub(super) fn unary(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result<
     chunks(exec, call.output.shape().elements(), function.grain(), |start, end| {
         // SAFETY: the command's views cover the elements; chunks are disjoint.
         unsafe { function.row(exec.isa, x.get().add(start), y.get().add(start), end - start) }
-    });
+    })?;
     Ok(())
 }
 
@@ -372,12 +372,12 @@ pub(super) fn binary(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result
                     let (a_at, b_at) = grid.offsets(line);
                     row(a_at, grid.a[grid.outer_rank], b_at, grid.b[grid.outer_rank], line * inner, inner);
                 }
-            });
+            })?;
             return Ok(());
         }
         (a_step, b_step) = (grid.a[0], grid.b[0]);
     }
-    chunks(exec, n, GRAIN, |start, end| row(start * a_step, a_step, start * b_step, b_step, start, end - start));
+    chunks(exec, n, GRAIN, |start, end| row(start * a_step, a_step, start * b_step, b_step, start, end - start))?;
     Ok(())
 }
 

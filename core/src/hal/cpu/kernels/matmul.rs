@@ -59,7 +59,7 @@ impl Batch<'_> {
         let tasks = count * down * across;
         let scratch = exec.scratch.take(each * exec.pool.threads().min(tasks))?;
         let scratch = Shared(scratch.pointer());
-        exec.pool.run(tasks, &|task, seat| {
+        exec.pool.try_run(tasks, &|task, seat| {
             let (batch, rest) = (task / (down * across), task % (down * across));
             let (i, j) = (rest % down * rows, rest / down * columns);
             // SAFETY: (i, j) lies inside the result; blocks are disjoint; a seat's scratch is one task's at a time.
@@ -69,7 +69,7 @@ impl Batch<'_> {
                 let block = self.block(batch, i, j, m, n, packing);
                 block.compute_with(exec.isa, scratch.get().add(each * seat), panels);
             }
-        });
+        })?;
         Ok(())
     }
 

@@ -22,6 +22,7 @@ use super::pool::Pool;
 use crate::command::{Command, Inputs, Meta, Place, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::interrupt;
 use crate::ops::{Attrs, Op};
 use std::ptr::NonNull;
 
@@ -156,7 +157,7 @@ fn widened(exec: &Exec<'_>, command: &mut Command<'_>, stored: DType) -> Result<
         }
         let n = view.shape().elements();
         let copy = exec.scratch.take(n)?;
-        cast::widen(exec, stored, view.host()?.cast_const().cast(), copy.pointer(), n);
+        cast::widen(exec, stored, view.host()?.cast_const().cast(), copy.pointer(), n)?;
         // SAFETY: the scratch holds n values, is aligned and lives in `kept` until this function returns.
         inputs.push(Some(unsafe { View::from_raw(NonNull::new_unchecked(copy.pointer().cast()), meta) }));
         kept.push(copy);
@@ -172,29 +173,29 @@ fn widened(exec: &Exec<'_>, command: &mut Command<'_>, stored: DType) -> Result<
     // SAFETY: as above; nobody else has this scratch.
     let mut output = unsafe { ViewMut::from_raw(NonNull::new_unchecked(result.pointer().cast()), &meta) };
     run(exec, command.op(), &mut Call { attrs: command.attrs(), inputs: &inputs, output: &mut output })?;
-    cast::narrow(exec, stored, result.pointer(), command.output().host()?.cast(), n);
-    Ok(())
+    cast::narrow(exec, stored, result.pointer(), command.output().host()?.cast(), n)
 }
 
 /// Cuts `n` units of work into chunks for the pool: of `grain` units each, the last one of what is left, which is less
 /// than two of them. So `grain` is what is worth waking a thread for.
 #[inline]
-pub(super) fn chunks(exec: &Exec<'_>, n: usize, grain: usize, body: impl Fn(usize, usize) + Sync) {
-    in_chunks(exec, n, grain, &body);
+pub(super) fn chunks(exec: &Exec<'_>, n: usize, grain: usize, body: impl Fn(usize, usize) + Sync) -> Result<()> {
+    in_chunks(exec, n, grain, &body)
 }
 
 /// The same, compiled once.
-fn in_chunks(exec: &Exec<'_>, n: usize, grain: usize, body: &(dyn Fn(usize, usize) + Sync)) {
+fn in_chunks(exec: &Exec<'_>, n: usize, grain: usize, body: &(dyn Fn(usize, usize) + Sync)) -> Result<()> {
     let grain = grain.max(1);
     let tasks = n / grain;
-    if tasks <= 1 || exec.pool.threads() == 1 {
+    // Who may end it asks between chunks.
+    if tasks <= 1 || (exec.pool.threads() == 1 && !interrupt::is_possible()) {
         if n > 0 {
             body(0, n);
         }
-        return;
+        return Ok(());
     }
-    exec.pool.run(tasks, &|task, _| {
+    exec.pool.try_run(tasks, &|task, _| {
         let start = task * grain;
         body(start, if task + 1 == tasks { n } else { start + grain });
-    });
+    })
 }

@@ -30,7 +30,7 @@ pub(super) fn embedding(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> 
             // SAFETY: the row is one of the table's; the output has n rows.
             unsafe { to.get().add(i * bytes).copy_from_nonoverlapping(from.get().add(row * bytes), bytes) };
         }
-    });
+    })?;
     if changed.into_inner() {
         fail!(InvalidArgument, "embedding: another thread changed the ids while they were read");
     }
@@ -53,7 +53,7 @@ pub(super) fn concat(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
                 // SAFETY: each operand fills its own columns of every row.
                 unsafe { to.get().add(o * row + at).copy_from_nonoverlapping(from.get().add(o * part), part) };
             }
-        });
+        })?;
         at += part;
     }
     Ok(())
@@ -73,7 +73,6 @@ pub(super) fn transpose(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> 
         4 => grid.permute::<u32>(exec, from, to),
         _ => grid.permute::<u64>(exec, from, to),
     }
-    Ok(())
 }
 
 /// A permutation with neighbours that stay neighbours merged and ones dropped.
@@ -114,13 +113,13 @@ impl Grid {
     }
 
     /// Moves everything: lines where the last dimension stays last, squares where it doesn't.
-    fn permute<T: Copy + Send>(&self, exec: &Exec<'_>, from: Shared<u8>, to: Shared<u8>) {
+    fn permute<T: Copy + Send>(&self, exec: &Exec<'_>, from: Shared<u8>, to: Shared<u8>) -> Result<()> {
         let (from, to) = (Shared(from.get().cast::<T>()), Shared(to.get().cast::<T>()));
         let last = self.rank - 1;
         let n = self.dims[last];
         if self.strides[last] == 1 {
             let lines = self.dims[..last].iter().product();
-            chunks(exec, lines, (GRAIN / size_of::<T>()).div_ceil(n), |start, end| {
+            return chunks(exec, lines, (GRAIN / size_of::<T>()).div_ceil(n), |start, end| {
                 for line in start..end {
                     // SAFETY: lines of n elements inside both.
                     unsafe {
@@ -129,7 +128,6 @@ impl Grid {
                     }
                 }
             });
-            return;
         }
         // The dimension of the result along which x is contiguous; it exists, as x's last dimension is somewhere.
         let contiguous = (0..self.rank).find(|&axis| self.strides[axis] == 1).unwrap_or(last);
@@ -154,7 +152,7 @@ impl Grid {
                     }
                 }
             }
-        });
+        })
     }
 
     /// Decodes `index` over the dimensions but two, folding each digit with `f(axis, digit)`.

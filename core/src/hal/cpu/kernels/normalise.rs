@@ -123,7 +123,7 @@ pub(super) fn softmax(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
                     dispatch(exec.isa, SoftmaxRow { x: x.get().add(row * n), y: y.get().add(row * n), n });
                 }
             }
-        });
+        })?;
         return Ok(());
     }
     // Lines that lie across are gathered 16 at a time, so that every cache line is read once.
@@ -131,7 +131,7 @@ pub(super) fn softmax(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
     let scratch = exec.scratch.take(seats * STRIP * n)?;
     let scratch = Shared(scratch.pointer());
     let strips = inner.div_ceil(STRIP);
-    exec.pool.run(outer * strips, &|task, seat| {
+    exec.pool.try_run(outer * strips, &|task, seat| {
         let (o, first) = (task / strips, task % strips * STRIP);
         let width = STRIP.min(inner - first);
         // SAFETY: the strip lies inside the views, and the seat's scratch is this task's alone.
@@ -153,7 +153,7 @@ pub(super) fn softmax(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
                 }
             }
         }
-    });
+    })?;
     Ok(())
 }
 
@@ -281,7 +281,7 @@ fn norm(exec: &Exec<'_>, call: &mut Call<'_, '_>, centre: bool) -> Result<()> {
                 dispatch(exec.isa, NormRow { x, y, n, gamma, beta, eps, centre });
             }
         }
-    });
+    })?;
     Ok(())
 }
 

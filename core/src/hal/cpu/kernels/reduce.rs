@@ -36,7 +36,7 @@ pub(super) fn reduce(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result
                 // SAFETY: as above, and `line` is below the number of results.
                 unsafe { sink.put(line, dispatch(exec.isa, kernel)) };
             }
-        });
+        })?;
         return Ok(());
     }
     // Lines that lie across: columns are taken 16 at a time, each keeping its own 32 lanes.
@@ -54,7 +54,7 @@ pub(super) fn reduce(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result
                 unsafe { sink.put(o * inner + first + i, result) };
             }
         }
-    });
+    })?;
     Ok(())
 }
 
@@ -107,7 +107,7 @@ fn one_line(exec: &Exec<'_>, op: Op, x: Shared<f32>, n: usize, y: *mut f32) -> R
                 partial.get().add(block).write(dispatch(exec.isa, kernel).value);
             }
         }
-    });
+    })?;
     // SAFETY: every block has written its place; y is the one result.
     unsafe {
         let partial = std::slice::from_raw_parts(partial.get(), blocks);

@@ -5,6 +5,7 @@
 use super::{Block, Matrix};
 use crate::contract::K_BLOCK;
 use crate::hal::cpu::simd::{Kernel, Simd};
+use crate::interrupt;
 
 /// The most rows of the other operand; beyond, packing pays.
 const MAX_OTHERS: usize = 8;
@@ -61,7 +62,7 @@ impl Kernel for Dots<'_> {
             }
         };
         let mut i = 0;
-        while i < sums.rows {
+        while i < sums.rows && !interrupt::is_stopped() {
             // SAFETY: the block's operands cover their sizes.
             unsafe { sums.compute::<S>(i) };
             i += S::LANES;

@@ -6,6 +6,7 @@ use super::packing::{MAX_COLUMNS, MAX_ROWS, ROW, STRIP, pack_panels, pack_rows};
 use super::{Block, Matrix, Panels};
 use crate::contract::K_BLOCK;
 use crate::hal::cpu::simd::{Chains, Kernel, MAX_TILE_VECTORS, Simd, unroll};
+use crate::interrupt;
 
 /// Rows of B that are streamed at a time.
 const STEP: usize = 64;
@@ -58,7 +59,7 @@ impl Kernel for Tiles<'_> {
         unsafe {
             let packed_a = scratch.wrapping_add(packing.panels(n, S::RAGGED));
             let mut p = 0;
-            while p < k {
+            while p < k && !interrupt::is_stopped() {
                 let depth = K_BLOCK.min(k - p);
                 if packing.b {
                     pack_panels::<S>(b.at(p, 0), n, depth, scratch);

@@ -1,0 +1,121 @@
+//! Long work that its caller ends.
+
+use adead_core::program::{Program, RunOptions};
+use adead_core::{Attrs, Axis, Context, ContextOptions, Op, Result, Status, Tensor, interruptible};
+use std::cell::Cell;
+
+fn open(threads: usize) -> Context {
+    Context::with_options("cpu", &ContextOptions { threads: Some(threads), ..ContextOptions::default() }).unwrap()
+}
+
+/// Does `work` again and again until it was asked `times` times: the call that was asked then is the last one.
+fn ended<T: std::fmt::Debug>(times: usize, work: impl Fn() -> Result<T>) {
+    let asked = Cell::new(0);
+    let check = || {
+        asked.set(asked.get() + 1);
+        asked.get() >= times
+    };
+    let error = interruptible(&check, || {
+        loop {
+            if let Err(error) = work() {
+                return error;
+            }
+            assert!(asked.get() < times, "it did not end");
+        }
+    });
+    assert_eq!(error.status(), Status::NotReady, "{error}");
+    assert!(error.message().contains("interrupted"), "{error}");
+    assert_eq!(asked.get(), times);
+}
+
+#[test]
+fn every_kind_of_work_ends() {
+    for threads in [1, 3] {
+        let ctx = open(threads);
+        let random = |n: usize| -> Vec<f32> { (0..n).map(|i| ((i * 37) % 101) as f32 / 50.0 - 1.0).collect() };
+        let square = Tensor::new(&random(1 << 20), &[1024, 1024]).unwrap();
+        let heads = Tensor::new(&random(1 << 20), &[8, 2048, 64]).unwrap();
+        let half = ctx.cast(&square, adead_core::DType::F16).unwrap();
+        let run = |op, operands: &[&Tensor], attrs: &Attrs| {
+            let operands: Vec<_> = operands.iter().map(|operand| Some(*operand)).collect();
+            ctx.run(op, attrs, &operands)
+        };
+        let plain = Attrs::default();
+        let across = Attrs { axis: Axis::At(0), ..plain };
+        let turned = Attrs { trans_b: true, ..plain };
+        for (op, operands, attrs) in [
+            (Op::Matmul, &[&square, &square][..], &plain),
+            (Op::Matmul, &[&square, &square], &turned),
+            (Op::Matmul, &[&half, &half], &plain),
+            (Op::Attention, &[&heads, &heads, &heads], &plain),
+            (Op::Softmax, &[&square], &plain),
+            (Op::Softmax, &[&square], &across),
+            (Op::Tanh, &[&square], &plain),
+            (Op::Add, &[&square, &square], &plain),
+            (Op::Sum, &[&square], &across),
+            (Op::Transpose, &[&square], &plain),
+            (Op::Layernorm, &[&square], &plain),
+        ] {
+            ended(2, || run(op, operands, attrs));
+        }
+        // And then works as before.
+        let expected = open(2).matmul(&square, &square).unwrap();
+        let after = interruptible(&|| false, || ctx.matmul(&square, &square)).unwrap();
+        assert_eq!(after.to_vec::<f32>().unwrap(), expected.to_vec::<f32>().unwrap());
+    }
+}
+
+#[test]
+fn what_is_asked_may_compute() {
+    let ctx = open(3);
+    let x = Tensor::new(&vec![0.5f32; 1 << 20], &[1024, 1024]).unwrap();
+    let expected = ctx.matmul(&x, &x).unwrap().to_vec::<f32>().unwrap();
+    let asked = Cell::new(0);
+    let check = || {
+        asked.set(asked.get() + 1);
+        assert_eq!(ctx.matmul(&x, &x).unwrap().to_vec::<f32>().unwrap(), expected);
+        // Subnormals are kept here, though products flush them.
+        assert!(std::hint::black_box(1e-40f32) * std::hint::black_box(0.5) > 0.0);
+        asked.get() > 2
+    };
+    let result = interruptible(&check, || (0..10_000).try_for_each(|_| ctx.matmul(&x, &x).map(drop)));
+    assert!(result.is_err() && asked.get() > 2);
+}
+
+#[test]
+fn programs_end_on_all_of_their_threads() {
+    let ctx = open(2);
+    let text = "input x f32[1024,1024]\noutput c f32[1024,1024]\ntemp a f32[1024,1024]\ntemp b f32[1024,1024]\na = matmul x x\nb = matmul x x\nc = matmul a b\nhalt\n";
+    let program = Program::assemble(&format!(".adead 1\n{text}")).unwrap();
+    let mut options = RunOptions { parallel: true, ..RunOptions::default() };
+    options.inputs.push(("x".into(), Tensor::zeros(adead_core::DType::F32, &[1024, 1024]).unwrap()));
+    ended(2, || program.run(&ctx, &options));
+}
+
+#[test]
+fn memory_that_was_there_before_is_written_whole() {
+    let ctx = open(2);
+    let x = Tensor::new(&vec![1.0f32; 1 << 20], &[1024, 1024]).unwrap();
+    let meta = adead_core::Meta::new(x.dtype(), *x.shape());
+    interruptible(&|| true, || {
+        for _ in 0..50 {
+            let mut values = vec![0.0f32; 1 << 20];
+            let inputs = [Some(x.view()), Some(x.view())];
+            let output = adead_core::ViewMut::f32(&mut values, &meta).unwrap();
+            let mut command = adead_core::Command::new(Op::Matmul, Attrs::default(), &inputs, output).unwrap();
+            ctx.execute(&mut command).unwrap();
+            assert!(values.iter().all(|&value| value == 1024.0));
+        }
+    });
+    // Buffers, too.
+    let (buffer, to) = (ctx.buffer(&vec![1.0f32; 1 << 20]).unwrap(), ctx.buffer_zeroed(4 << 20).unwrap());
+    let mut stream = ctx.stream().unwrap();
+    let operand = |buffer| adead_core::gpu::Operand { buffer, offset: 0, meta: &meta };
+    interruptible(&|| true, || {
+        for _ in 0..20 {
+            let inputs = [Some(operand(&buffer)), Some(operand(&buffer))];
+            stream.run(Op::Matmul, &Attrs::default(), &inputs, operand(&to)).unwrap();
+        }
+    });
+    assert_eq!(to.to_vec::<f32>().unwrap()[7], 1024.0);
+}
