@@ -36,7 +36,7 @@ def test_what_machine_this_is():
 
 
 def test_a_recommended_mode_is_a_device_name(gpu):
-    for mode in ("cpu", "hybrid", adead.hardware().recommended_mode):
+    for mode in ("cpu", "gpu", "hybrid", adead.hardware().recommended_mode):
         assert adead.Context(mode).relu(adead.Tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]
 
 
