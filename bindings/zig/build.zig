@@ -59,7 +59,7 @@ fn installed(b: *std.Build, prefix: []const u8) Library {
 fn built(b: *std.Build, cargo: []const u8, folder: ?[]const u8, minimal: bool) Library {
     const to: std.Build.LazyPath = if (folder) |it| .{ .cwd_relative = it } else b.path("../../target");
     const run = b.addSystemCommand(&.{ cargo, "build", "--release", "--locked", "--quiet", "-p", "adead-artifact" });
-    if (minimal) run.addArgs(&.{ "--no-default-features", "--config", "profile.release.opt-level=\"z\"" });
+    if (minimal) run.addArg("--no-default-features");
     run.addArg("--manifest-path");
     run.addFileArg(b.path("../../Cargo.toml"));
     run.addArg("--target-dir");
