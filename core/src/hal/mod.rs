@@ -110,9 +110,9 @@ pub struct MemoryUse {
     pub free: u64,
     /// Taken from the driver by this process through adead.
     pub held: u64,
-    /// Of that, in use.
+    /// Of that, in use through this opening of the device.
     pub used: u64,
-    /// Allocations in use.
+    /// Allocations in use through it.
     pub allocations: u64,
 }
 

@@ -104,6 +104,7 @@ table! {
         destroy_pipeline: PFN_vkDestroyPipeline = c"vkDestroyPipeline",
         create_pipeline_cache: PFN_vkCreatePipelineCache = c"vkCreatePipelineCache",
         pipeline_cache_data: PFN_vkGetPipelineCacheData = c"vkGetPipelineCacheData",
+        merge_pipeline_caches: PFN_vkMergePipelineCaches = c"vkMergePipelineCaches",
         destroy_pipeline_cache: PFN_vkDestroyPipelineCache = c"vkDestroyPipelineCache",
         create_descriptor_set_layout: PFN_vkCreateDescriptorSetLayout = c"vkCreateDescriptorSetLayout",
         destroy_descriptor_set_layout: PFN_vkDestroyDescriptorSetLayout = c"vkDestroyDescriptorSetLayout",

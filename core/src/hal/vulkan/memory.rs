@@ -1,5 +1,6 @@
 //! Device memory: one Vulkan buffer over each block of a pool, so that taking a part of it makes nothing new.
 
+use super::logical::Logical;
 use super::shared::Shared;
 use crate::error::{Error, Result, Status};
 use crate::hal::cpu::DefaultEnvironment;
@@ -86,10 +87,10 @@ impl Memory {
         self.pools[space as usize].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes held, bytes in use and allocations in use, of local memory.
-    pub fn local(&self) -> (usize, usize, usize) {
+    /// Bytes held and bytes in use of local memory, through all openings.
+    pub fn local(&self) -> (usize, usize) {
         let pool = self.pool(Space::Local);
-        (pool.held(), pool.used(), pool.live())
+        (pool.held(), pool.used())
     }
 
     /// What is in use of the device's own memory, as a text behind its number of bytes.
@@ -97,18 +98,13 @@ impl Memory {
         let uses = self.pool(Space::Local).uses();
         if uses.is_empty() { String::new() } else { format!(": {}", Listed(&uses)) }
     }
-
-    /// Allocations in use in both spaces.
-    #[cfg(any(test, feature = "cts"))]
-    pub fn live(&self) -> usize {
-        self.pool(Space::Local).live() + self.pool(Space::Host).live()
     }
 
     /// Returns idle blocks to the driver.
-    pub fn trim(&self, shared: &Shared, keep: usize) {
+    pub fn trim(&self, logical: &Logical, keep: usize) {
         for pool in &self.pools {
             let blocks = pool.lock().unwrap_or_else(PoisonError::into_inner).trim(keep);
-            blocks.into_iter().for_each(|block| shared.free_block(block));
+            blocks.into_iter().for_each(|block| logical.free_block(block));
         }
     }
 }
@@ -147,6 +143,7 @@ impl Allocation {
         };
         let mapped = if mapped.is_null() { mapped } else { mapped.wrapping_add(part.offset) };
         let address = address + part.offset as u64;
+        shared.uses.add(space, part.bytes);
         Ok(Arc::new(Allocation { shared: shared.clone(), space, part, buffer, mapped, address }))
     }
 
@@ -169,6 +166,7 @@ impl Allocation {
 impl Drop for Allocation {
     fn drop(&mut self) {
         let _environment = DefaultEnvironment::enter();
+        self.shared.uses.remove(self.space, self.part.bytes);
         let mut pool = self.shared.memory.pool(self.space);
         pool.free(self.part);
         // What grew for a moment goes back; the rest is kept for the next request.
@@ -182,7 +180,7 @@ impl Drop for Allocation {
 /// Idle bytes that are always kept.
 const KEEP_IDLE: usize = 512 << 20;
 
-impl Shared {
+impl Logical {
     /// A block and its bytes.
     fn new_block(&self, memory: &Memory, bytes: usize, space: Space) -> Result<(Block, usize), vk::Result> {
         let api = &self.api;
@@ -242,7 +240,9 @@ impl Shared {
             (self.api.free_memory)(self.device, block.memory, ptr::null());
         }
     }
+}
 
+impl Shared {
     /// Why there is no memory.
     #[cold]
     fn exhausted(&self, bytes: usize, result: vk::Result) -> Error {
@@ -250,7 +250,8 @@ impl Shared {
             return self.lost();
         }
         let (total, free) = self.physical.memory_now();
-        let (held, used, live) = self.memory.local();
+        let (held, _) = self.memory.local();
+        let (used, live) = self.uses.of(Space::Local);
         let free = free.unwrap_or(total.saturating_sub(held as u64));
         let name = &self.info.id;
         let text = format!(

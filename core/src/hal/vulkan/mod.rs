@@ -5,6 +5,7 @@
 
 mod api;
 mod encoder;
+mod logical;
 mod memory;
 mod packing;
 mod physical;
@@ -19,10 +20,9 @@ mod tests;
 mod timeline;
 mod user;
 
-pub use shared::Opening;
-
 use super::{
     Buffer, Device, DeviceInfo, DeviceKind, Kernel, KernelSource, MemoryUse, Priority, Recording, Slice, Stream,
+    Workers,
 };
 use crate::error::{Result, fail};
 use memory::{Allocation, Space};
@@ -30,10 +30,42 @@ use physical::Physical;
 use recorder::Recorder;
 use shared::Shared;
 use std::any::Any;
+use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use stream::VulkanStream;
 use user::UserKernel;
+
+/// How to open a device.
+#[derive(Default)]
+pub struct Opening {
+    /// Where the pipeline cache is kept; `None` keeps none.
+    pub cache: Option<PathBuf>,
+    /// Help with copies from and to the host.
+    pub workers: Option<Arc<dyn Workers>>,
+    /// Changes functions before they are used: a test's faults.
+    #[cfg(any(test, feature = "cts"))]
+    pub faults: Option<fn(&mut api::DeviceApi)>,
+    /// Uses no transfer queue and no push descriptors though they are there: the other ways want testing too.
+    #[cfg(any(test, feature = "cts"))]
+    pub plain: bool,
+}
+
+impl Opening {
+    /// With a folder for the pipeline cache, and threads that help.
+    #[allow(clippy::needless_update, reason = "there are more fields in tests")]
+    pub fn with(cache: Option<PathBuf>, workers: Option<Arc<dyn Workers>>) -> Opening {
+        Opening { cache, workers, ..Opening::default() }
+    }
+
+    /// Whether the process's logical device will do.
+    fn shares(&self) -> bool {
+        #[cfg(any(test, feature = "cts"))]
+        return self.faults.is_none() && !self.plain;
+        #[cfg(not(any(test, feature = "cts")))]
+        true
+    }
+}
 
 /// A GPU, opened.
 pub struct VulkanDevice {
@@ -61,9 +93,7 @@ impl VulkanDevice {
     }
 
     fn of(physical: &Physical, id: String, opening: &Opening) -> Result<VulkanDevice> {
-        let shared = Shared::open(physical, id, opening)?;
-        let shared = probe::decide(shared)?;
-        Ok(VulkanDevice { shared: Arc::new(shared) })
+        Ok(VulkanDevice { shared: Arc::new(Shared::open(physical, id, opening)?) })
     }
 
     /// Whether it is a program on the processor, which is only used when asked for.
@@ -71,10 +101,10 @@ impl VulkanDevice {
         self.shared.info.kind == DeviceKind::Software
     }
 
-    /// Allocations of every kind that are in use: none when nothing of the device is.
+    /// Allocations of every kind that are in use through this opening: none when nothing of it is.
     #[cfg(any(test, feature = "cts"))]
     pub fn live(&self) -> usize {
-        self.shared.memory.live()
+        self.shared.uses.of(Space::Local).1 + self.shared.uses.of(Space::Host).1
     }
 
     fn buffer(&self, bytes: usize) -> Result<VulkanBuffer> {
@@ -94,11 +124,11 @@ unsafe impl Device for VulkanDevice {
 
     fn memory(&self) -> MemoryUse {
         let (total, free) = self.shared.physical.memory_now();
-        let (held, used, live) = self.shared.memory.local();
-        let (held, used) = (held as u64, used as u64);
+        let (held, taken) = self.shared.memory.local();
+        let (used, live) = self.shared.uses.of(Space::Local);
         // What is held and idle is free for this process.
-        let free = free.map_or(total.saturating_sub(used), |free| free + (held - used));
-        MemoryUse { total, free, held, used, allocations: live as u64 }
+        let free = free.map_or(total.saturating_sub(taken as u64), |free| free + (held - taken) as u64);
+        MemoryUse { total, free, held: held as u64, used: used as u64, allocations: live as u64 }
     }
 
     fn allocate(&self, bytes: usize) -> Result<Arc<dyn Buffer>> {
@@ -124,9 +154,9 @@ unsafe impl Device for VulkanDevice {
     }
 
     fn trim(&self) {
-        let Shared { api, device, physical, pipelines, memory, .. } = &*self.shared;
-        memory.trim(&self.shared, 0);
-        pipelines.save(api, *device, physical);
+        let shared = &*self.shared;
+        shared.memory.trim(shared, 0);
+        shared.pipelines.save(&shared.api, shared.device, &shared.physical);
     }
 }
 

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::hal::DeviceKind;
 use ash::vk;
 use std::ptr;
+use std::sync::OnceLock;
 
 /// A physical device.
 #[derive(Clone)]
@@ -64,7 +65,13 @@ unsafe impl Sync for Physical {}
 /// Every physical device, the preferred ones first: discrete, integrated, virtual, software; else in the driver's order.
 /// `backend_unavailable` without a loader or a driver.
 pub fn enumerate() -> Result<Vec<Physical>> {
+    // A child that was forked stops here.
     let instance = instance()?;
+    // Drivers are asked once: they answer from many threads, but behind locks of theirs.
+    static FOUND: OnceLock<Vec<Physical>> = OnceLock::new();
+    if let Some(found) = FOUND.get() {
+        return Ok(found.clone());
+    }
     let mut handles = [vk::PhysicalDevice::null(); 16];
     let mut count = handles.len() as u32;
     // SAFETY: the array has room for `count` handles; INCOMPLETE leaves those beyond out.
@@ -78,6 +85,10 @@ pub fn enumerate() -> Result<Vec<Physical>> {
         handles[..count as usize].iter().map(|&handle| Physical::look(instance, handle)).collect();
     for kind in [DeviceKind::Discrete, DeviceKind::Integrated, DeviceKind::Virtual, DeviceKind::Software] {
         devices.extend(looked.iter().filter(|device| device.kind == kind).cloned());
+    }
+    // A driver that has none now may have one when it is asked again.
+    if !devices.is_empty() {
+        let _ = FOUND.set(devices.clone());
     }
     Ok(devices)
 }

@@ -1,6 +1,7 @@
 //! The pipelines of the operations' kernels, made when first used, and the cache of compiled ones on disk.
 
 use super::api::DeviceApi;
+use super::logical::Logical;
 use super::physical::Physical;
 use super::shaders;
 use super::shared::Shared;
@@ -29,9 +30,10 @@ type Made = (Box<[u32]>, vk::Pipeline);
 
 struct Cache {
     handle: vk::PipelineCache,
-    file: Option<PathBuf>,
-    /// Pipelines that were made since the file was read or written.
-    new: u32,
+    /// Where it is kept, for each folder that an opening named; whether pipelines were made that are not in the file.
+    files: Vec<(PathBuf, bool)>,
+    /// Whether any were.
+    made: bool,
 }
 
 // SAFETY: handles; Vulkan asks for a lock around none of their uses here but the cache's, which has one.
@@ -40,8 +42,8 @@ unsafe impl Send for Pipelines {}
 unsafe impl Sync for Pipelines {}
 
 impl Pipelines {
-    /// None yet. The cache is read from a file in `folder`, if it is one of this very driver.
-    pub fn new(api: &DeviceApi, device: vk::Device, physical: &Physical, folder: Option<&Path>) -> Result<Pipelines> {
+    /// None yet.
+    pub fn new(api: &DeviceApi, device: vk::Device, physical: &Physical) -> Result<Pipelines> {
         let range =
             vk::PushConstantRange { stage_flags: vk::ShaderStageFlags::COMPUTE, offset: 0, size: PUSH_BYTES as u32 };
         let info = vk::PipelineLayoutCreateInfo::default().push_constant_ranges(std::slice::from_ref(&range));
@@ -52,31 +54,42 @@ impl Pipelines {
             let text = format!("{}: no pipeline layout (Vulkan: {})", physical.name, result.as_raw());
             return Err(Error::new(Status::OutOfMemory, text));
         }
-        let file = folder.map(|folder| folder.join(file_name(physical)));
-        let saved = file.as_deref().and_then(|file| fs::read(file).ok());
+        // Without a cache it works too.
+        let handle = new_cache(api, device, &[]).unwrap_or_default();
+        let made = std::array::from_fn(|_| RwLock::new(Vec::new()));
+        Ok(Pipelines { layout, made, cache: Mutex::new(Cache { handle, files: Vec::new(), made: false }) })
+    }
+
+    /// Keeps the cache in a file in that folder as well. What is in the file already is read, if it is of this very driver.
+    pub fn keep_in(&self, logical: &Logical, folder: &Path) {
+        let Logical { api, device, physical, .. } = logical;
+        let file = folder.join(file_name(physical));
+        let mut cache = self.cache();
+        if cache.files.iter().any(|(known, _)| *known == file) {
+            return;
+        }
+        let saved = fs::read(&file).ok();
         let found = saved.is_some();
         let saved = saved.filter(|bytes| is_of(bytes, physical)).unwrap_or_default();
-        if let Some(file) = &file {
-            let outcome = match (found, saved.len()) {
-                (false, _) => "is not there or can't be read",
-                (true, 0) => "is ignored: it is damaged or of another driver",
-                _ => "is read",
-            };
-            log!(Debug, "cache", "{} {outcome}", file.to_string_lossy());
-        }
-        let mut handle = vk::PipelineCache::null();
-        for data in [header_off(&saved), &[]] {
-            let info = vk::PipelineCacheCreateInfo::default().initial_data(data);
-            // SAFETY: structures and data live until it returns.
-            let result = unsafe { (api.create_pipeline_cache)(device, &info, ptr::null(), &mut handle) };
-            // A driver may refuse what it does not like; without any data it won't. Without a cache it works too.
-            if result == vk::Result::SUCCESS {
-                break;
+        let outcome = match (found, saved.len()) {
+            (false, _) => "is not there or can't be read",
+            (true, 0) => "is ignored: it is damaged or of another driver",
+            _ => "is read",
+        };
+        log!(Debug, "cache", "{} {outcome}", file.to_string_lossy());
+        // A driver may refuse what it does not like.
+        if !saved.is_empty()
+            && cache.handle != vk::PipelineCache::null()
+            && let Some(more) = new_cache(api, *device, header_off(&saved))
+        {
+            // SAFETY: two caches of this device; the one that is added to is held, and nobody else has the other.
+            unsafe {
+                let _ = (api.merge_pipeline_caches)(*device, cache.handle, 1, &more);
+                (api.destroy_pipeline_cache)(*device, more, ptr::null());
             }
-            handle = vk::PipelineCache::null();
         }
-        let made = std::array::from_fn(|_| RwLock::new(Vec::new()));
-        Ok(Pipelines { layout, made, cache: Mutex::new(Cache { handle, file, new: 0 }) })
+        let made = cache.made;
+        cache.files.push((file, made));
     }
 
     /// The pipeline of a kernel with these constants of its own.
@@ -131,7 +144,8 @@ impl Pipelines {
                 .stage(stage)
                 .layout(layout);
             let mut cache = self.cache();
-            cache.new += 1;
+            cache.made = true;
+            cache.files.iter_mut().for_each(|(_, behind)| *behind = true);
             // SAFETY: structures live until it returns; the cache is held.
             let result =
                 unsafe { (api.create_compute_pipelines)(device, cache.handle, 1, &info, ptr::null(), &mut pipeline) };
@@ -155,11 +169,12 @@ impl Pipelines {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the cache to its file if there is something new in it. What can't be written is compiled again next time.
+    /// Writes the cache to its files if there is something new in it. What can't be written is compiled again next time.
     pub fn save(&self, api: &DeviceApi, device: vk::Device, physical: &Physical) {
         let mut cache = self.cache();
-        let Some(file) = cache.file.clone().filter(|_| cache.new > 0) else { return };
-        cache.new = 0;
+        if cache.files.iter().all(|(_, behind)| !behind) {
+            return;
+        }
         let mut bytes = header(physical);
         let start = bytes.len();
         let mut size = 0;
@@ -173,19 +188,12 @@ impl Pipelines {
             })
         };
         bytes.truncate(start + size);
-        if result.is_ok() {
-            let sum = checksum(&bytes[start..]);
-            bytes[CHECKSUM..CHECKSUM + 8].copy_from_slice(&sum.to_le_bytes());
-            // Another process may read or write it now: it sees the old file or the new one.
-            let draft = file.with_extension(format!("{}.new", std::process::id()));
-            let _ = file.parent().map(fs::create_dir_all);
-            let name = file.to_string_lossy();
-            match fs::write(&draft, &bytes).and_then(|()| fs::rename(&draft, &file)) {
-                Ok(()) => log!(Debug, "cache", "{name} is written"),
-                Err(error) => {
-                    log!(Warn, "cache", "{name} can't be written: {error}");
-                    let _ = fs::remove_file(&draft);
-                }
+        let sum = checksum(&bytes[start..]);
+        bytes[CHECKSUM..CHECKSUM + 8].copy_from_slice(&sum.to_le_bytes());
+        for (file, behind) in cache.files.iter_mut().filter(|(_, behind)| *behind) {
+            *behind = false;
+            if result.is_ok() {
+                write(file, &bytes);
             }
         }
     }
@@ -202,6 +210,29 @@ impl Pipelines {
             }
             (api.destroy_pipeline_cache)(device, self.cache().handle, ptr::null());
             (api.destroy_pipeline_layout)(device, self.layout, ptr::null());
+        }
+    }
+}
+
+/// A cache with what a file had; nothing where the driver makes none of it.
+fn new_cache(api: &DeviceApi, device: vk::Device, data: &[u8]) -> Option<vk::PipelineCache> {
+    let info = vk::PipelineCacheCreateInfo::default().initial_data(data);
+    let mut handle = vk::PipelineCache::null();
+    // SAFETY: structures and data live until it returns.
+    let result = unsafe { (api.create_pipeline_cache)(device, &info, ptr::null(), &mut handle) };
+    (result == vk::Result::SUCCESS).then_some(handle)
+}
+
+/// Writes a file whole: another process may read or write it now, and sees the old one or the new one.
+fn write(file: &Path, bytes: &[u8]) {
+    let draft = file.with_extension(format!("{}.new", std::process::id()));
+    let _ = file.parent().map(fs::create_dir_all);
+    let name = file.to_string_lossy();
+    match fs::write(&draft, bytes).and_then(|()| fs::rename(&draft, file)) {
+        Ok(()) => log!(Debug, "cache", "{name} is written"),
+        Err(error) => {
+            log!(Warn, "cache", "{name} can't be written: {error}");
+            let _ = fs::remove_file(&draft);
         }
     }
 }

@@ -2,14 +2,15 @@
 
 use super::VulkanBuffer;
 use super::encoder::VulkanEncoder;
+use super::logical::Logical;
 use super::memory::{Allocation, Space};
 use super::shared::Shared;
 use super::stream::VulkanStream;
 use crate::contract;
 use crate::error::{Result, fail};
+use crate::hal::Stream;
 use crate::hal::cpu::default_environment;
 use crate::hal::lowering::{Encoder, Kernels, Push};
-use crate::hal::{ContractLevel, Stream};
 use std::sync::Arc;
 
 /// The device's specialization constants, by id.
@@ -42,19 +43,15 @@ const NAMES: [&str; 6] = ["add", "sub", "mul", "div", "sqrt", "fmaz"];
 /// How many cases: a division that is off by a unit now and then fails hundreds of them.
 const CASES: usize = 6144;
 
-/// Looks how a device computes, and sets its modes and its contract level; `unsupported` for one that can't keep the contract.
-pub fn decide(shared: Shared) -> Result<Shared> {
-    let mut shared = Arc::new(shared);
+/// Looks how a device computes: the modes in which it keeps the contract; `unsupported` for one that can't.
+pub fn decide(logical: &Arc<Logical>) -> Result<Modes> {
     let cases = cases();
     let expected = default_environment(|| cases.iter().map(expected).collect::<Vec<u32>>());
-    let subgroup = if shared.physical.has.shuffle { shared.physical.subgroup } else { 1 };
+    let physical = &logical.physical;
+    let subgroup = if physical.has.shuffle { physical.subgroup } else { 1 };
     let mut modes = Modes { fma: 0, exact_divide: 1, subgroup };
     for round in 0.. {
-        match Arc::get_mut(&mut shared) {
-            Some(shared) => shared.modes = modes,
-            None => fail!(Internal, "the probe's work is still there"),
-        }
-        let found = run(&shared, &cases, round)?;
+        let found = run(&Arc::new(Shared::trial(logical, modes)), &cases, round)?;
         let wrong = |ops: std::ops::RangeInclusive<u32>| {
             (0..CASES).find(|&i| ops.contains(&cases[i][0]) && found[i] != expected[i])
         };
@@ -67,7 +64,7 @@ pub fn decide(shared: Shared) -> Result<Shared> {
             continue;
         }
         if let Some(i) = plain.or(divide).or(fma) {
-            let ([op, a, b, c], name) = (cases[i], &shared.info.name);
+            let ([op, a, b, c], name) = (cases[i], &physical.name);
             fail!(
                 Unsupported,
                 "{name} can't keep {}: {} of {a:08x} {b:08x} {c:08x} is {:08x} there and must be {:08x}",
@@ -79,13 +76,7 @@ pub fn decide(shared: Shared) -> Result<Shared> {
         }
         break;
     }
-    match Arc::try_unwrap(shared) {
-        Ok(mut shared) => {
-            shared.info.contract = if modes.fma == 0 { ContractLevel::Native } else { ContractLevel::Emulated };
-            Ok(shared)
-        }
-        Err(_) => fail!(Internal, "the probe's work is still there"),
-    }
+    Ok(modes)
 }
 
 /// The device's answers under its modes of the moment. Rounds have pipelines of their own.
@@ -195,8 +186,8 @@ mod tests {
     fn emulations_are_exact() {
         let Ok(all) = physical::enumerate() else { return };
         let Some(physical) = all.first() else { return };
-        let mut shared = Shared::open(physical, "vulkan:0".into(), &Opening::default()).unwrap();
-        shared.modes = Modes { fma: 2, exact_divide: 0, subgroup: 1 };
+        let logical = Arc::new(Logical::new(physical, "vulkan:0", &Opening::default()).unwrap());
+        let shared = Shared::trial(&logical, Modes { fma: 2, exact_divide: 0, subgroup: 1 });
         let cases = cases();
         let found = run(&Arc::new(shared), &cases, 0).unwrap();
         for (case, found) in cases.iter().zip(found) {

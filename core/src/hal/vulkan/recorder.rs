@@ -1,7 +1,8 @@
 //! A command buffer under construction, and what must live until its work is done.
 
+use super::logical::Lane;
 use super::memory::{Allocation, Space};
-use super::shared::{Lane, Shared};
+use super::shared::Shared;
 use crate::error::Result;
 use crate::hal::cpu::DefaultEnvironment;
 use crate::hal::lowering::Explain;

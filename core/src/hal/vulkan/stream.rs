@@ -4,9 +4,10 @@
 //! buffer, which goes off when the device runs dry, when it is full, or when somebody waits.
 
 use super::encoder::VulkanEncoder;
+use super::logical::Lane;
 use super::memory::{Allocation, Space};
 use super::recorder::Recorder;
-use super::shared::{Lane, Shared};
+use super::shared::Shared;
 use super::timeline::{Point, Taken, Timeline};
 use super::user::UserKernel;
 use super::{VulkanBuffer, VulkanRecording};

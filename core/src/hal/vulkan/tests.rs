@@ -36,6 +36,27 @@ fn conformance() {
 }
 
 #[test]
+fn openings_share_the_driver_s_device_and_not_what_they_use() {
+    let (Some(one), Some(other)) = (device(&Opening::default()), device(&Opening::default())) else { return };
+    assert_eq!(one.shared.device, other.shared.device);
+    let buffer = one.allocate(5000).unwrap();
+    assert_eq!((one.live(), other.live()), (1, 0));
+    let (used, none) = (one.memory(), other.memory());
+    assert!(used.allocations == 1 && used.used >= 5000 && used.held >= used.used, "{used:?}");
+    assert_eq!((none.allocations, none.used), (0, 0));
+    // What one opening made, the other one refuses.
+    let mut stream = other.clone().stream().unwrap();
+    assert_eq!(status(stream.read(&*buffer, 0, &mut [0; 4])), Some(Status::InvalidArgument));
+    // The end of one is nothing to the other.
+    drop(one);
+    let kept = other.allocate(64).unwrap();
+    stream.write(&*kept, 0, &[7; 64]).unwrap();
+    let mut bytes = [0; 64];
+    stream.read(&*kept, 0, &mut bytes).unwrap();
+    assert_eq!(bytes, [7; 64]);
+}
+
+#[test]
 fn no_loader() {
     let error = api::open(&["libadead-has-no-such-loader.so.7"]).err().unwrap();
     assert_eq!(error.status(), Status::BackendUnavailable);

@@ -1,7 +1,8 @@
 //! Timeline semaphores, the one thing that streams, events and fences wait for, and timestamps.
 
+use super::logical::Lane;
 use super::recorder::{Kind, Recorder};
-use super::shared::{Lane, Shared};
+use super::shared::Shared;
 use crate::error::{Result, fail};
 use crate::hal::cpu::DefaultEnvironment;
 use crate::hal::{DeviceKind, Event, Timestamp};

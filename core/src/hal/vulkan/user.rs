@@ -401,19 +401,19 @@ impl Drop for Lent {
 impl Drop for Inner {
     fn drop(&mut self) {
         let _environment = DefaultEnvironment::enter();
-        let Shared { api, device, .. } = &*self.shared;
+        let (api, device) = (&self.shared.api, self.shared.device);
         if !self.shared.is_here() {
             return;
         }
         // SAFETY: work that uses them holds this, so none does any more.
         unsafe {
             for sets in self.idle.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
-                (api.destroy_descriptor_pool)(*device, sets.pool, ptr::null());
+                (api.destroy_descriptor_pool)(device, sets.pool, ptr::null());
             }
-            (api.destroy_pipeline)(*device, self.pipeline, ptr::null());
-            (api.destroy_pipeline_layout)(*device, self.layout, ptr::null());
+            (api.destroy_pipeline)(device, self.pipeline, ptr::null());
+            (api.destroy_pipeline_layout)(device, self.layout, ptr::null());
             for &layout in &self.set_layouts {
-                (api.destroy_descriptor_set_layout)(*device, layout, ptr::null());
+                (api.destroy_descriptor_set_layout)(device, layout, ptr::null());
             }
         }
     }
