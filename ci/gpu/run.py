@@ -3,7 +3,8 @@
 
     ./run                      everything but the next two
     ./run --sanitizer          every CUDA kernel under compute-sanitizer's four tools
-    ./run --soak 10            several threads keep the device at work for so many minutes
+    ./run --soak 10            several threads keep the device at work for so many minutes, and as long open and drop contexts
+    ./run --overlap-runs 300   the tests of overlapped batches through Vulkan, 16 at once, so many times: none may hang
     ./run --quick              less of everything
     ./run --conformance        one part, or several: --conformance --tests --examples --bench --sanitizer --soak
 
@@ -40,7 +41,8 @@ def options():
     for part in PARTS:
         parser.add_argument(f"--{part}", action="store_true", help=f"only this part ({part}), and others so named")
     parser.add_argument("--sanitizer", action="store_true", help="CUDA's kernels under compute-sanitizer")
-    parser.add_argument("--soak", type=float, nargs="?", const=10, metavar="MINUTES", help="adead-soak (default: 10 minutes)")
+    parser.add_argument("--soak", type=float, nargs="?", const=10, metavar="MINUTES", help="adead-soak and adead-churn (default: 10 minutes each)")
+    parser.add_argument("--overlap-runs", type=int, metavar="N", help="the tests of overlapped batches so many times")
     parser.add_argument("--calls", type=int, default=200, help="random calls of each operation (default: 200)")
     parser.add_argument("--quick", action="store_true", help="GPU tests only, fewer sizes, less time for each")
     parser.add_argument("--stand-in", action="store_true", help="the GPU is a program: what is measured is as small as can be")
@@ -49,7 +51,7 @@ def options():
     parser.add_argument("--out", type=Path, default=Path("."), help="where the reports go (default: this folder)")
     parser.add_argument("--limit", type=int, default=300, metavar="SECONDS", help="of one step (default: 300)")
     args = parser.parse_args()
-    named = [part for part in [*PARTS, "sanitizer", "soak"] if getattr(args, part) not in (None, False)]
+    named = [part for part in [*PARTS, "sanitizer", "soak", "overlap_runs"] if getattr(args, part) not in (None, False)]
     args.parts = named or PARTS
     return args
 
@@ -275,6 +277,42 @@ def soak(report, backends):
     report.step("soak", f"{minutes:g} minutes on {device}", command, limit=60 * minutes + 180, live=True)
 
 
+def churn(report, backends):
+    """Threads that open contexts, use them and drop them, through every backend at once."""
+    minutes = report.args.soak
+    if not backends:
+        report.skip("soak", "adead-churn", "no GPU")
+        return
+    ids = ",".join(device["id"] for device in backends.values())
+    command = [BUNDLE / "bin/adead-churn", "--devices", ids, "--threads", "16", "--seconds", str(round(60 * minutes))]
+    report.step("soak", f"{minutes:g} minutes of contexts on {ids}", command, limit=60 * minutes + 180, live=True)
+
+
+def overlap_runs(report, manifest, backends):
+    """The tests whose contexts once hung NVIDIA's Vulkan driver, again and again. Ends at the first run that fails or hangs."""
+    test = next((test for test in manifest["tests"] if test["name"] == "adead: overlap"), None)
+    if "vulkan" not in backends or not test:
+        report.skip("overlap-runs", "overlap", "it is not in the bundle" if not test else "no GPU through Vulkan")
+        return
+    environment = report.environment | {"ADEAD_TEST_BACKEND": "vulkan"}
+    command = [BUNDLE / test["file"], "--test-threads", "16"]
+    times = []
+    for i in range(report.args.overlap_runs):
+        begin = time.monotonic()
+        try:
+            done = subprocess.run(command, cwd=BUNDLE, env=environment, capture_output=True, timeout=60)
+        except subprocess.TimeoutExpired:
+            report.fail("overlap-runs", "overlap", f"run {i + 1} hangs")
+            return
+        times.append(time.monotonic() - begin)
+        if done.returncode:
+            report.log.write(done.stdout.decode(errors="replace"))
+            report.fail("overlap-runs", "overlap", f"run {i + 1}: exit status {done.returncode}")
+            return
+    name = f"{len(times)} runs of overlap, each {min(times):.1f} to {max(times):.1f} s"
+    report.add({"part": "overlap-runs", "name": name, "result": "passed", "seconds": round(sum(times), 1)})
+
+
 def torch_python(report, environment):
     """A Python whose PyTorch sees a GPU; or why there is none."""
     code = "import sys, torch; sys.exit(0 if torch.cuda.is_available() else 'PyTorch sees no GPU')"
@@ -381,8 +419,11 @@ def main():
             examples(report, manifest, backends)
         if "sanitizer" in args.parts:
             sanitizer(report, backends)
+        if "overlap_runs" in args.parts:
+            overlap_runs(report, manifest, backends)
         if "soak" in args.parts:
             soak(report, backends)
+            churn(report, backends)
         if "bench" in args.parts:
             table = bench(report, backends, plain)
     results = {

@@ -1,7 +1,6 @@
 //! How an operation puts its kernels into a command buffer.
 
-use super::memory::Allocation;
-use super::recorder::{Kind, Recorder};
+use super::recorder::{Recorder, Step, Steps};
 use super::shared::Shared;
 use super::stream::of_device;
 use crate::command::Place;
@@ -9,8 +8,6 @@ use crate::error::{Result, fail};
 use crate::hal::lowering::attention::Tile as AttentionTile;
 use crate::hal::lowering::tiles::{Cost, Sizes, Tile, mirrored, tile};
 use crate::hal::lowering::{Encoder, Explain, Kernels, Limits, PUSH_BYTES, Push};
-use ash::vk;
-use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Measured on an NVIDIA H200.
@@ -81,36 +78,18 @@ impl Limits {
 /// Puts the kernels of one command behind what a recorder has: all of them, or none if one can't be had.
 pub struct VulkanEncoder<'a> {
     recorder: &'a mut Recorder,
-    steps: SmallVec<[Step; 4]>,
-}
-
-/// What a command does.
-enum Step {
-    Kernel { pipeline: vk::Pipeline, push: Push, groups: [u32; 3] },
-    Clear(Arc<Allocation>),
+    steps: Steps,
 }
 
 impl VulkanEncoder<'_> {
     /// One that writes to a recorder.
     pub fn new(recorder: &mut Recorder) -> VulkanEncoder<'_> {
-        VulkanEncoder { recorder, steps: SmallVec::new() }
+        VulkanEncoder { recorder, steps: Steps::new() }
     }
 
     /// Records what was encoded.
-    pub fn commit(self) {
-        let VulkanEncoder { recorder, steps } = self;
-        let layout = recorder.shared.pipelines.layout;
-        for step in steps {
-            match step {
-                Step::Clear(memory) => recorder.clear(&memory, 0, memory.bytes()),
-                Step::Kernel { pipeline, push, groups } => {
-                    recorder.barrier(Kind::Kernel);
-                    recorder.bind(pipeline);
-                    recorder.push(layout, push.bytes());
-                    recorder.groups(groups);
-                }
-            }
-        }
+    pub fn commit(self) -> Result<()> {
+        self.recorder.record(self.steps)
     }
 }
 

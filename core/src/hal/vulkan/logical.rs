@@ -11,6 +11,7 @@ use super::physical::{Physical, compute_family, memory_types, transfer_family};
 use super::pipelines::Pipelines;
 use super::probe::{self, Modes};
 use crate::error::{Error, Result, Status, fail};
+use crate::hal::DeviceKind;
 use crate::hal::cpu::DefaultEnvironment;
 use crate::log::log;
 use ash::vk;
@@ -47,6 +48,8 @@ pub struct Logical {
     /// The second one only where the device has a family for it.
     queues: Vec<Queue>,
     lost: AtomicBool,
+    /// Whether marks tell how far a stream is: `timeline.rs`.
+    pub marks: bool,
     /// The process that made it: a child of it has the handles and not the driver's threads.
     process: u32,
 }
@@ -121,6 +124,13 @@ impl Logical {
             families.truncate(1);
             push = false;
         }
+        // Who looks at marks keeps the processor that a program needs for them.
+        #[allow(unused_mut)]
+        let mut marks = physical.kind != DeviceKind::Software;
+        #[cfg(any(test, feature = "cts"))]
+        if opening.marks {
+            marks = true;
+        }
         let device = create(instance, physical, &families, push)?;
         let get = |name: &std::ffi::CStr| {
             // SAFETY: a device of this instance.
@@ -167,6 +177,7 @@ impl Logical {
             modes: OnceLock::new(),
             queues,
             lost: AtomicBool::new(false),
+            marks,
             process: crate::process::id(),
         })
     }
@@ -204,6 +215,11 @@ impl Logical {
             let _ = unsafe { (self.api.device_wait_idle)(self.device) };
             drop(held);
         }
+    }
+
+    /// Whether it is a program on the processor.
+    pub fn is_software(&self) -> bool {
+        self.physical.kind == DeviceKind::Software
     }
 
     fn is_lost(&self) -> bool {

@@ -20,10 +20,7 @@ mod tests;
 mod timeline;
 mod user;
 
-use super::{
-    Buffer, Device, DeviceInfo, DeviceKind, Kernel, KernelSource, MemoryUse, Priority, Recording, Slice, Stream,
-    Workers,
-};
+use super::{Buffer, Device, DeviceInfo, Kernel, KernelSource, MemoryUse, Priority, Recording, Slice, Stream, Workers};
 use crate::error::{Result, fail};
 use memory::{Allocation, Space};
 use physical::Physical;
@@ -49,6 +46,9 @@ pub struct Opening {
     /// Uses no transfer queue and no push descriptors though they are there: the other ways want testing too.
     #[cfg(any(test, feature = "cts"))]
     pub plain: bool,
+    /// Marks tell how far streams are, though the device is a program.
+    #[cfg(any(test, feature = "cts"))]
+    pub marks: bool,
 }
 
 impl Opening {
@@ -61,7 +61,7 @@ impl Opening {
     /// Whether the process's logical device will do.
     fn shares(&self) -> bool {
         #[cfg(any(test, feature = "cts"))]
-        return self.faults.is_none() && !self.plain;
+        return self.faults.is_none() && !self.plain && !self.marks;
         #[cfg(not(any(test, feature = "cts")))]
         true
     }
@@ -98,7 +98,7 @@ impl VulkanDevice {
 
     /// Whether it is a program on the processor, which is only used when asked for.
     pub fn is_software(&self) -> bool {
-        self.shared.info.kind == DeviceKind::Software
+        self.shared.is_software()
     }
 
     /// Allocations of every kind that are in use through this opening: none when nothing of it is.

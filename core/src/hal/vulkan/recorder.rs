@@ -5,8 +5,9 @@ use super::memory::{Allocation, Space};
 use super::shared::Shared;
 use crate::error::Result;
 use crate::hal::cpu::DefaultEnvironment;
-use crate::hal::lowering::Explain;
+use crate::hal::lowering::{Explain, Push};
 use ash::vk;
+use smallvec::SmallVec;
 use std::any::Any;
 use std::ptr;
 use std::sync::Arc;
@@ -29,6 +30,45 @@ pub struct Recorder {
     last: Option<Kind>,
     /// Commands in it.
     pub count: u32,
+    state: State,
+    /// What is recorded, where that is the steps of one command: then the command may be submitted again as it is.
+    recipe: Option<Steps>,
+    /// Whether the host reads what is written.
+    to_host: bool,
+}
+
+/// What the command buffer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Empty.
+    Initial,
+    /// Being recorded.
+    Begun,
+    /// Whole: as it was recorded for work that is done.
+    Old,
+    /// Whole, and wanted again as it is.
+    Again,
+}
+
+/// What a command does, in order.
+pub type Steps = SmallVec<[Step; 4]>;
+
+/// A part of a command.
+pub enum Step {
+    Kernel { pipeline: vk::Pipeline, push: Push, groups: [u32; 3] },
+    Clear(Arc<Allocation>),
+}
+
+impl Step {
+    /// Whether it is the same and can be had again. A step that holds memory is not kept.
+    fn repeats(&self, other: &Step) -> bool {
+        match (self, other) {
+            (Step::Kernel { pipeline, push, groups }, Step::Kernel { pipeline: p, push: other, groups: g }) => {
+                (pipeline, push.bytes(), groups) == (p, other.bytes(), g)
+            }
+            _ => false,
+        }
+    }
 }
 
 // SAFETY: the mapped parameters are written by the thread that has the recorder only.
@@ -98,6 +138,9 @@ impl Recorder {
             bound: vk::Pipeline::null(),
             last: None,
             count: 0,
+            state: State::Initial,
+            recipe: None,
+            to_host: false,
         };
         // SAFETY: structures live until each call returns; the pool is destroyed with the recorder.
         unsafe {
@@ -113,31 +156,96 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Begins it; `again` if it will be submitted several times.
-    pub fn begin(&mut self, again: bool) -> Result<()> {
-        let flags = match again {
-            true => vk::CommandBufferUsageFlags::SIMULTANEOUS_USE,
-            false => vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT,
-        };
+    /// Begins it for a recording, which may be under way several times at once.
+    pub fn begin_recording(&mut self) -> Result<()> {
+        self.begin(vk::CommandBufferUsageFlags::SIMULTANEOUS_USE)
+    }
+
+    fn begin(&mut self, flags: vk::CommandBufferUsageFlags) -> Result<()> {
         let info = vk::CommandBufferBeginInfo::default().flags(flags);
         // SAFETY: the buffer is of this device and not in use.
         let result = unsafe { (self.shared.api.begin_command_buffer)(self.commands, &info) };
-        self.shared.check(result, "beginning a command buffer")
+        self.shared.check(result, "beginning a command buffer")?;
+        self.state = State::Begun;
+        Ok(())
     }
 
-    /// Ends it, with what was written visible to the host.
+    /// Makes it ready for commands: what is in it from before goes, unless it is wanted again.
+    pub fn start(&mut self) -> Result<()> {
+        if self.state == State::Begun {
+            return Ok(());
+        }
+        let again = self.state == State::Again;
+        if self.state != State::Initial {
+            self.state = State::Initial;
+            let flags = vk::CommandPoolResetFlags::empty();
+            // SAFETY: none of its buffers is in use.
+            let result = unsafe { (self.shared.api.reset_command_pool)(self.shared.device, self.pool, flags) };
+            self.shared.check(result, "resetting a command pool")?;
+        }
+        self.begin(vk::CommandBufferUsageFlags::empty())?;
+        if let Some(steps) = self.recipe.take().filter(|_| again) {
+            self.count = 0;
+            self.play(&steps);
+        }
+        Ok(())
+    }
+
+    /// Records a command. If it is all that the buffer had the last time, nothing needs to be recorded.
+    pub fn record(&mut self, steps: Steps) -> Result<()> {
+        let same = |old: &Steps| old.len() == steps.len() && old.iter().zip(&steps).all(|(old, new)| old.repeats(new));
+        if self.state == State::Old && self.recipe.as_ref().is_some_and(same) {
+            self.state = State::Again;
+            self.count = steps.len() as u32;
+            return Ok(());
+        }
+        self.start()?;
+        let first = self.count == 0;
+        self.play(&steps);
+        let kept = first && steps.iter().all(|step| step.repeats(step));
+        self.recipe = if kept { Some(steps) } else { None };
+        Ok(())
+    }
+
+    fn play(&mut self, steps: &Steps) {
+        let layout = self.shared.pipelines.layout;
+        for step in steps {
+            match step {
+                Step::Clear(memory) => self.clear(memory, 0, memory.bytes()),
+                Step::Kernel { pipeline, push, groups } => {
+                    self.barrier(Kind::Kernel);
+                    self.bind(*pipeline);
+                    self.push(layout, push.bytes());
+                    self.groups(*groups);
+                }
+            }
+        }
+    }
+
+    /// Ends it, with what the host reads visible to it.
     pub fn end(&mut self) -> Result<()> {
-        let barrier = vk::MemoryBarrier::default()
-            .src_access_mask(vk::AccessFlags::MEMORY_WRITE)
-            .dst_access_mask(vk::AccessFlags::HOST_READ);
-        self.memory_barrier(&barrier, ALL, vk::PipelineStageFlags::HOST);
+        if self.state == State::Again {
+            return Ok(());
+        }
+        self.start()?;
+        if self.to_host || !self.faults.is_empty() {
+            let barrier = vk::MemoryBarrier::default()
+                .src_access_mask(vk::AccessFlags::MEMORY_WRITE)
+                .dst_access_mask(vk::AccessFlags::HOST_READ | vk::AccessFlags::MEMORY_READ);
+            self.memory_barrier(&barrier, ALL, vk::PipelineStageFlags::HOST | ALL);
+        }
+        // More may have come behind the command.
+        if self.recipe.as_ref().is_some_and(|steps| steps.len() != self.count as usize) {
+            self.recipe = None;
+        }
+        self.state = State::Old;
         // SAFETY: the buffer was begun.
         let result = unsafe { (self.shared.api.end_command_buffer)(self.commands) };
         self.shared.check(result, "ending a command buffer")
     }
 
-    /// Makes it empty again; its work is done. The first error that its kernels found.
-    pub fn reset(&mut self) -> Result<()> {
+    /// Lets go of what its work used, which is done. The first error that its kernels found.
+    pub fn release(&mut self) -> Result<()> {
         let found = self.fault();
         self.kept.clear();
         self.faults.clear();
@@ -145,10 +253,9 @@ impl Recorder {
         self.bound = vk::Pipeline::null();
         self.last = None;
         self.count = 0;
-        let flags = vk::CommandPoolResetFlags::empty();
-        // SAFETY: none of its buffers is in use.
-        let result = unsafe { (self.shared.api.reset_command_pool)(self.shared.device, self.pool, flags) };
-        found.and(self.shared.check(result, "resetting a command pool"))
+        self.to_host = false;
+        self.state = State::Old;
+        found
     }
 
     /// The first error that its kernels found, once they have run.
@@ -257,6 +364,7 @@ impl Recorder {
         };
         // SAFETY: both parts are inside their buffers, which are kept.
         unsafe { (self.shared.api.cmd_copy_buffer)(self.commands, from.buffer, to.buffer, 1, &region) };
+        self.to_host |= !to.mapped.is_null();
         self.keep(from.clone());
         self.keep(to.clone());
     }

@@ -86,7 +86,7 @@ impl VulkanStream {
         })
     }
 
-    /// The recorder for what comes next, which goes to that lane.
+    /// The recorder for what comes next, which goes to that lane, not started.
     fn recorder(&mut self, lane: Lane) -> Result<&mut Recorder> {
         if self.recording.is_none() {
             let lane = self.shared.lane(lane);
@@ -95,12 +95,10 @@ impl VulkanStream {
             }
             if self.open.is_none() {
                 self.shared.usable()?;
-                let mut recorder = match self.idle[lane as usize].pop() {
+                self.open = Some(match self.idle[lane as usize].pop() {
                     Some(recorder) => recorder,
                     None => Recorder::new(&self.shared, lane)?,
-                };
-                recorder.begin(false)?;
-                self.open = Some(recorder);
+                });
             }
         }
         match self.recording.as_mut().or(self.open.as_mut()) {
@@ -111,18 +109,18 @@ impl VulkanStream {
 
     /// Records with `record`, which records nothing if it fails.
     fn enqueue(&mut self, lane: Lane, record: impl FnOnce(&mut Recorder) -> Result<()>) -> Result<()> {
-        record(self.recorder(lane)?)?;
+        let recorder = self.recorder(lane)?;
+        recorder.start()?;
+        record(recorder)?;
         self.send_if_useful()
     }
 
     /// Enqueues what `encode` encodes, outside the table of operations.
     pub fn encode(&mut self, encode: impl FnOnce(&mut VulkanEncoder<'_>) -> Result<()>) -> Result<()> {
-        self.enqueue(Lane::Compute, |recorder| {
-            let mut encoder = VulkanEncoder::new(recorder);
-            encode(&mut encoder)?;
-            encoder.commit();
-            Ok(())
-        })
+        let mut encoder = VulkanEncoder::new(self.recorder(Lane::Compute)?);
+        encode(&mut encoder)?;
+        encoder.commit()?;
+        self.send_if_useful()
     }
 
     /// Submits what is open if the device has nothing else of this stream to do, or if it is enough.
@@ -144,25 +142,8 @@ impl VulkanStream {
 
     /// Submits a command buffer as the next number.
     fn send(&mut self, lane: Lane, commands: Option<vk::CommandBuffer>, work: Work) -> Result<()> {
-        let mut semaphores: Vec<vk::Semaphore> = self.waits.iter().map(|wait| wait.timeline.semaphore).collect();
-        let mut values: Vec<u64> = self.waits.iter().map(|wait| wait.value).collect();
-        // On one queue, barriers order; between queues, the timeline does.
-        if lane != self.lane && self.last > 0 {
-            semaphores.push(self.timeline.semaphore);
-            values.push(self.last);
-        }
-        let stages = vec![vk::PipelineStageFlags::ALL_COMMANDS; semaphores.len()];
-        let next = [self.last + 1];
-        let mut timeline =
-            vk::TimelineSemaphoreSubmitInfo::default().wait_semaphore_values(&values).signal_semaphore_values(&next);
-        let info = vk::SubmitInfo::default()
-            .wait_semaphores(&semaphores)
-            .wait_dst_stage_mask(&stages)
-            .command_buffers(commands.as_slice())
-            .signal_semaphores(std::slice::from_ref(&self.timeline.semaphore))
-            .push_next(&mut timeline);
-        self.shared.submit(lane, &info)?;
-        (self.last, self.lane) = (next[0], lane);
+        self.last = self.timeline.submit(lane, commands, &self.waits)?;
+        self.lane = lane;
         let waits = std::mem::take(&mut self.waits);
         self.in_flight.push_back(Submission { number: self.last, work, _waits: waits });
         // Asking the driver takes a moment too.
@@ -189,7 +170,7 @@ impl VulkanStream {
                 Work::Nothing => Ok(()),
                 Work::Replay(recorder) => recorder.fault(),
                 Work::Own(mut recorder) => {
-                    let found = recorder.reset();
+                    let found = recorder.release();
                     self.idle[recorder.lane as usize].push(recorder);
                     found
                 }
@@ -368,6 +349,8 @@ unsafe impl Stream for VulkanStream {
         };
         if !Arc::ptr_eq(&point.timeline, &self.timeline) && !point.is_done()? {
             self.submit_open()?;
+            // Now, or it would wait for what comes behind the event too.
+            point.timeline.signal(point.value)?;
             self.waits.push(point.clone());
         }
         Ok(())
@@ -376,7 +359,7 @@ unsafe impl Stream for VulkanStream {
     fn timestamp(&mut self) -> Result<Arc<dyn Timestamp>> {
         self.not_while_recording("a timestamp")?;
         // Opens the command buffer that the time is taken in: its number is the next.
-        self.recorder(Lane::Compute)?;
+        self.recorder(Lane::Compute)?.start()?;
         let point = Point { timeline: self.timeline.clone(), value: self.last + 1 };
         let taken = Taken::new(self.recorder(Lane::Compute)?, point)?;
         self.send_if_useful()?;
@@ -387,7 +370,7 @@ unsafe impl Stream for VulkanStream {
         self.not_while_recording("a recording")?;
         self.submit_open()?;
         let mut recorder = Recorder::new(&self.shared, Lane::Compute)?;
-        recorder.begin(true)?;
+        recorder.begin_recording()?;
         self.recording = Some(recorder);
         Ok(())
     }
@@ -431,7 +414,7 @@ impl Drop for VulkanStream {
     fn drop(&mut self) {
         let _environment = DefaultEnvironment::enter();
         // Its command buffers and what they use must stay until the device is done with them.
-        let done = self.submit_open().and_then(|()| self.timeline.wait(self.last, u64::MAX));
+        let done = self.submit_open().and_then(|()| self.timeline.settle());
         if done.is_err() {
             // Lost, or forked. The driver is asked once more, and for everything: it may still be at work.
             self.shared.quiet();
