@@ -308,16 +308,24 @@ fn create(instance: &Instance, physical: &Physical, families: &[u32], push: bool
     if physical.has.memory_budget {
         extensions.push(vk::EXT_MEMORY_BUDGET_NAME.as_ptr());
     }
+    // Only users' kernels have descriptors, and only accesses through those are checked.
+    let mut robustness2 = vk::PhysicalDeviceRobustness2FeaturesEXT::default().robust_buffer_access2(true);
+    if physical.has.robustness2 {
+        extensions.push(vk::EXT_ROBUSTNESS2_NAME.as_ptr());
+    }
     let mut features12 = physical.features12;
     let mut features11 = physical.features11;
     features12.p_next = ptr::null_mut();
     features11.p_next = ptr::null_mut();
-    let info = vk::DeviceCreateInfo::default()
+    let mut info = vk::DeviceCreateInfo::default()
         .queue_create_infos(&queues)
         .enabled_extension_names(&extensions)
         .enabled_features(&physical.features)
         .push_next(&mut features12)
         .push_next(&mut features11);
+    if physical.has.robustness2 {
+        info = info.push_next(&mut robustness2);
+    }
     let mut device = vk::Device::null();
     let _changing = lock(&CHANGING);
     // SAFETY: the structures live until it returns.

@@ -55,6 +55,8 @@ pub struct Has {
     pub memory_budget: bool,
     pub push_descriptor: bool,
     pub shuffle: bool,
+    /// Whether writes out of a descriptor's range can be dropped; else they may end elsewhere in the same block of memory.
+    pub robustness2: bool,
 }
 
 // SAFETY: a handle that any thread may use, and plain values: the structures' chains are empty.
@@ -126,15 +128,18 @@ impl Physical {
         let old = properties.api_version < vk::API_VERSION_1_2;
         let mut vulkan11 = vk::PhysicalDeviceVulkan11Features::default();
         let mut vulkan12 = vk::PhysicalDeviceVulkan12Features::default();
+        let mut robustness2 = vk::PhysicalDeviceRobustness2FeaturesEXT::default();
         let mut features = vk::PhysicalDeviceFeatures2::default();
         if !old {
             features = features.push_next(&mut vulkan11).push_next(&mut vulkan12);
         }
+        if offers(vk::EXT_ROBUSTNESS2_NAME) {
+            features = features.push_next(&mut robustness2);
+        }
         // SAFETY: as above.
         unsafe { (api.features)(handle, &mut features) };
-        let mut features = features.features;
-        // Checks on every access, and what debuggers, several devices and protected content need: all cost, none is used.
-        features.robust_buffer_access = 0;
+        let features = features.features;
+        // What debuggers, several devices and protected content need: all cost, none is used.
         vulkan12.buffer_device_address_capture_replay = 0;
         vulkan12.buffer_device_address_multi_device = 0;
         vulkan11.protected_memory = 0;
@@ -174,6 +179,7 @@ impl Physical {
             has: Has {
                 memory_budget: offers(vk::EXT_MEMORY_BUDGET_NAME),
                 push_descriptor: offers(vk::KHR_PUSH_DESCRIPTOR_NAME),
+                robustness2: robustness2.robust_buffer_access2 != 0,
                 shuffle: subgroup_operations & vk::SubgroupFeatureFlags::SHUFFLE.as_raw() != 0,
             },
             features,

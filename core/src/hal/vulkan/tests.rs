@@ -176,6 +176,34 @@ fn a_kernel_that_the_driver_refuses() {
     assert_eq!(device.kernel(&source).unwrap().name(), "main", "and the next one is built");
 }
 
+const STRAY: &[u8] = include_bytes!("../../../tests/data/stray.spv");
+
+#[test]
+fn a_kernel_that_writes_out_of_its_buffer_changes_no_other() {
+    let Some(device) = device(&Opening::default()) else { return };
+    let kernel = device.kernel(&KernelSource { code: STRAY, entry: None, constants: &[], workgroup: None }).unwrap();
+    let mut stream = device.clone().stream().unwrap();
+    // One behind the other in a block; the kernel has the one in the middle.
+    let all: Vec<_> = (0..9).map(|_| device.allocate_unset(4096).unwrap()).collect();
+    all.iter().for_each(|buffer| stream.write(&**buffer, 0, &[0x11; 4096]).unwrap());
+    let mine = Slice { buffer: &*all[4], offset: 0, bytes: 4096 };
+    // Word by word from its begin to 64 KiB behind it; then far and further out, up to 16 GiB.
+    for (first, stride, groups) in
+        [(0, 1, 256), (1024, 1 << 10, 1024), (1 << 20, 0xffff, 1024), (u32::MAX - 65_535, 1, 1024)]
+    {
+        let push: Vec<u8> = [first, stride].iter().flat_map(|word: &u32| word.to_ne_bytes()).collect();
+        stream.dispatch(&*kernel, &[mine], &push, [groups, 1, 1]).unwrap();
+        stream.synchronize().unwrap();
+    }
+    for (i, buffer) in all.iter().enumerate() {
+        let mut bytes = [0; 4096];
+        stream.read(&**buffer, 0, &mut bytes).unwrap();
+        let expected = if i == 4 { 0xdead_beef_u32 } else { 0x1111_1111 };
+        let changed = bytes.chunks_exact(4).position(|word| word != expected.to_ne_bytes());
+        assert_eq!(changed, None, "the first wrong word of buffer {i}");
+    }
+}
+
 failing!(pool_fails, create_command_pool: PFN_vkCreateCommandPool, ERROR_OUT_OF_HOST_MEMORY,
     (device: vk::Device, info: *const vk::CommandPoolCreateInfo<'_>, callbacks: *const vk::AllocationCallbacks<'_>,
      out: *mut vk::CommandPool));
