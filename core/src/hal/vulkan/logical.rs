@@ -1,8 +1,9 @@
 //! The logical device of a GPU: one for the process, whoever opened it, as CUDA's primary context is. It goes with its last user.
 //!
-//! NVIDIA's driver (580.159) can hang where a device is destroyed while others of the process are in use: `vkDestroyDevice` holds
-//! a lock of the whole driver and waits for a thread of the driver's that never ends. So there is one device, and making one and
-//! destroying one never overlap.
+//! But not with NVIDIA's driver: there it stays, without memory, for whoever opens it next. `vkDestroyDevice` of 580.159 holds the
+//! driver's lock and waits for a thread of the driver's to end. A thread that ends spins until no other thread ends, and any thread
+//! that used the driver takes the driver's lock when it ends. Where the three meet, all wait for ever, and with them whoever calls
+//! the driver.
 
 use super::Opening;
 use super::api::{DeviceApi, Instance, instance};
@@ -16,7 +17,7 @@ use crate::hal::cpu::DefaultEnvironment;
 use crate::log::log;
 use ash::vk;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 /// Which of the device's queues.
@@ -48,6 +49,8 @@ pub struct Logical {
     /// The second one only where the device has a family for it.
     queues: Vec<Queue>,
     lost: AtomicBool,
+    /// Openings that use it.
+    users: AtomicUsize,
     /// Whether marks tell how far a stream is: `timeline.rs`.
     pub marks: bool,
     /// The process that made it: a child of it has the handles and not the driver's threads.
@@ -55,7 +58,7 @@ pub struct Logical {
 }
 
 /// The devices of this process.
-static DEVICES: Devices = Devices(Mutex::new(Vec::new()));
+static DEVICES: Devices = Devices(Mutex::new(Known { open: Vec::new(), staying: Vec::new() }));
 /// Held while a device is made or destroyed.
 static CHANGING: Mutex<()> = Mutex::new(());
 
@@ -63,21 +66,30 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Devices that somebody has.
-struct Devices(Mutex<Vec<Weak<Logical>>>);
+/// Devices that somebody has, and those that stay.
+struct Devices(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    open: Vec<Weak<Logical>>,
+    staying: Vec<Arc<Logical>>,
+}
 
 impl Devices {
     /// The one of that GPU, made where nobody has one. A lost one is left to those who have it.
     fn get(&self, physical: &Physical, id: &str, opening: &Opening) -> Result<Arc<Logical>> {
-        let mut devices = lock(&self.0);
-        devices.retain(|device| device.strong_count() > 0);
-        let mut open = devices.iter().filter_map(Weak::upgrade);
+        let mut known = lock(&self.0);
+        known.open.retain(|device| device.strong_count() > 0);
+        let mut open = known.open.iter().filter_map(Weak::upgrade);
         if let Some(device) = open.find(|device| device.physical.handle == physical.handle && !device.is_lost()) {
             device.keep_cache(opening);
             return Ok(device);
         }
         let device = Logical::probed(physical, id, opening)?;
-        devices.push(Arc::downgrade(&device));
+        known.open.push(Arc::downgrade(&device));
+        if physical.stays {
+            known.staying.push(device.clone());
+        }
         Ok(device)
     }
 }
@@ -177,9 +189,23 @@ impl Logical {
             modes: OnceLock::new(),
             queues,
             lost: AtomicBool::new(false),
+            users: AtomicUsize::new(0),
             marks,
             process: crate::process::id(),
         })
+    }
+
+    /// One more opening uses it.
+    pub fn enter(&self) {
+        self.users.fetch_add(1, Relaxed);
+    }
+
+    /// One less. With the last one, idle memory goes, though the device may stay.
+    pub fn leave(&self) {
+        self.pipelines.save(&self.api, self.device, &self.physical);
+        if self.users.fetch_sub(1, Relaxed) == 1 {
+            self.memory.trim(self, 0);
+        }
     }
 
     /// What the probe decided.
@@ -345,7 +371,7 @@ mod tests {
     fn a_device_is_shared_until_it_is_lost_and_goes_with_its_last_user() {
         let Ok(all) = physical::enumerate() else { return };
         let Some(physical) = all.first() else { return };
-        let devices = Devices(Mutex::new(Vec::new()));
+        let devices = Devices(Mutex::new(Known::default()));
         let get = || devices.get(physical, "vulkan:0", &Opening::default()).unwrap();
         let (first, second) = (get(), get());
         assert!(Arc::ptr_eq(&first, &second));
@@ -355,17 +381,17 @@ mod tests {
         assert!(first.usable().is_err(), "a lost device stays lost");
         let gone = [Arc::downgrade(&first), Arc::downgrade(&third)];
         drop((first, second, third));
-        assert!(gone.iter().all(|device| device.strong_count() == 0));
-        let handle = get();
-        assert!(handle.usable().is_ok());
-        assert_eq!(lock(&devices.0).len(), 1, "what is gone is forgotten");
+        assert!(gone.iter().all(|device| (device.strong_count() > 0) == physical.stays));
+        let again = get();
+        assert!(again.usable().is_ok());
+        assert_eq!(lock(&devices.0).open.len(), if physical.stays { 2 } else { 1 }, "what is gone is forgotten");
     }
 
     #[test]
     fn threads_that_open_at_once_get_the_same_device() {
         let Ok(all) = physical::enumerate() else { return };
         let Some(physical) = all.first() else { return };
-        let devices = Devices(Mutex::new(Vec::new()));
+        let devices = Devices(Mutex::new(Known::default()));
         let held = std::thread::scope(|scope| {
             let open = || devices.get(physical, "vulkan:0", &Opening::default()).unwrap();
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();

@@ -40,6 +40,8 @@ pub struct Physical {
     pub cache_uuid: [u8; 16],
     /// Loop iterations that a thread may run, all its loops together: `u32::MAX` where there is no end to them.
     pub iterations: u32,
+    /// Whether a logical device stays until the process ends: `logical.rs`.
+    pub stays: bool,
     pub vendor_id: u32,
     pub device_id: u32,
     pub driver_version: u32,
@@ -191,6 +193,7 @@ impl Physical {
             subgroup_operations,
             cache_uuid: properties.pipeline_cache_uuid,
             iterations: if driver.driver_id == vk::DriverId::MESA_LLVMPIPE { LLVMPIPE_ITERATIONS } else { u32::MAX },
+            stays: driver.driver_id == vk::DriverId::NVIDIA_PROPRIETARY,
             vendor_id: properties.vendor_id,
             device_id: properties.device_id,
             driver_version: properties.driver_version,

@@ -62,13 +62,18 @@ impl Shared {
         let modes = logical.modes();
         let mut info = Shared::describe(physical, id);
         info.contract = if modes.fma == 0 { ContractLevel::Native } else { ContractLevel::Emulated };
-        Ok(Shared { info, modes, uses: Uses::default(), workers: opening.workers.clone(), logical })
+        Ok(Shared::new(info, modes, opening.workers.clone(), logical))
     }
 
     /// To look how a device computes under modes that are not decided yet.
     pub fn trial(logical: &Arc<Logical>, modes: Modes) -> Shared {
         let info = Shared::describe(&logical.physical, String::new());
-        Shared { info, modes, uses: Uses::default(), workers: None, logical: logical.clone() }
+        Shared::new(info, modes, None, logical.clone())
+    }
+
+    fn new(info: DeviceInfo, modes: Modes, workers: Option<Arc<dyn Workers>>, logical: Arc<Logical>) -> Shared {
+        logical.enter();
+        Shared { info, modes, uses: Uses::default(), workers, logical }
     }
 
     /// Copies between host memory and memory that the device sees, with all threads.
@@ -103,7 +108,7 @@ impl Drop for Shared {
     fn drop(&mut self) {
         let _environment = DefaultEnvironment::enter();
         if self.is_here() {
-            self.pipelines.save(&self.api, self.device, &self.physical);
+            self.logical.leave();
         }
     }
 }

@@ -45,7 +45,7 @@ struct Submission {
 /// Whose command buffer.
 enum Work {
     /// The stream's.
-    Own(Recorder),
+    Own(Box<Recorder>),
     /// A recording's.
     Replay(Arc<Recorder>),
     /// Nobody's: only waiting.
@@ -60,12 +60,13 @@ pub struct VulkanStream {
     last: u64,
     /// Where it went.
     lane: Lane,
-    open: Option<Recorder>,
+    open: Option<Box<Recorder>>,
     /// Set while recording: what is recorded so far.
     recording: Option<Recorder>,
     waits: Vec<Point>,
     in_flight: VecDeque<Submission>,
-    idle: [Vec<Recorder>; 2],
+    #[allow(clippy::vec_box, reason = "recorders are large, and move from list to list")]
+    idle: [Vec<Box<Recorder>>; 2],
     failure: Result<()>,
 }
 
@@ -97,11 +98,11 @@ impl VulkanStream {
                 self.shared.usable()?;
                 self.open = Some(match self.idle[lane as usize].pop() {
                     Some(recorder) => recorder,
-                    None => Recorder::new(&self.shared, lane)?,
+                    None => Box::new(Recorder::new(&self.shared, lane)?),
                 });
             }
         }
-        match self.recording.as_mut().or(self.open.as_mut()) {
+        match self.recording.as_mut().or(self.open.as_deref_mut()) {
             Some(recorder) => Ok(recorder),
             None => fail!(Internal, "no command buffer is open"),
         }
