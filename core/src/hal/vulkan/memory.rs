@@ -98,7 +98,6 @@ impl Memory {
         let uses = self.pool(Space::Local).uses();
         if uses.is_empty() { String::new() } else { format!(": {}", Listed(&uses)) }
     }
-    }
 
     /// Returns idle blocks to the driver.
     pub fn trim(&self, logical: &Logical, keep: usize) {
