@@ -1,7 +1,7 @@
 //! Packs the operations' kernels for the library; `src/hal/lzma.rs` unpacks them, `src/hal/vulkan/shaders.rs` what is in Vulkan's.
 //!
-//! CUDA's are one text and one file of machine code for each family: those of a kind follow each other, so that what they share is
-//! there once. Vulkan's become a seventh of their size: words of a kind go into streams of their own, ids as differences: most ids are close to the last one that was defined, and
+//! CUDA's are packed by family: its machine code for all architectures, its PTX, so that what they share is there once and a family
+//! is unpacked when it is first used. Vulkan's become a seventh of their size: words of a kind go into streams of their own, ids as differences: most ids are close to the last one that was defined, and
 //! functions that modules share look alike then. A stream has a number's lowest seven bits in one part, the others in another.
 
 #[path = "src/hal/vulkan/packing.rs"]
@@ -9,6 +9,9 @@ mod packing;
 
 #[path = "src/hal/cuda/registers.rs"]
 mod registers;
+
+#[path = "src/hal/cuda/architectures.rs"]
+mod architectures;
 
 use lzma_rust2::{EncodeMode, LzmaOptions, LzmaWriter, MfType};
 use packing::*;
@@ -95,7 +98,7 @@ impl Streams {
 fn main() {
     let folder = Path::new("kernels/vulkan/generated");
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-changed=src/hal/cuda/registers.rs");
+    println!("cargo:rerun-if-changed=src/hal/cuda");
     println!("cargo:rerun-if-changed={}", folder.display());
     let out = env::var_os("OUT_DIR").expect("cargo sets OUT_DIR");
     let (mut streams, mut seen) = (Streams(Default::default()), Vec::new());
@@ -113,41 +116,69 @@ fn main() {
     }
 }
 
-/// CUDA's families, in the order of `Kernels`.
+/// CUDA's families, in the order of `Kernels`, as a table for `images.rs`.
 fn cuda(out: &Path) {
     let folder = Path::new("kernels/cuda/generated");
     println!("cargo:rerun-if-changed={}", folder.display());
-    // What repeats in machine code are instructions, of 16 bytes; a text ends with zero.
-    for (kind, ending, align, parameters) in [("machine", "sm_90.cubin", 16, [0, 0, 4]), ("ptx", "ptx", 1, [2, 0, 0])] {
-        let (mut bytes, mut ends) = (Vec::new(), String::new());
-        for family in &MODULES[..5] {
-            bytes.extend(fs::read(folder.join(format!("{family}.{ending}"))).expect("a kernel can be read"));
-            bytes.push(0);
-            bytes.resize(bytes.len().next_multiple_of(align), 0);
-            ends += &format!("{},", bytes.len());
+    let read = |family: &str, ending: &str| {
+        let path = folder.join(format!("{family}.{ending}"));
+        fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}: run ci/cuda-kernels", path.display()))
+    };
+    let mut table = String::new();
+    for family in &MODULES[..5] {
+        // What repeats in machine code are instructions, of 16 bytes; a text ends with zero.
+        let (mut machine, mut ptx) = (Part::default(), Part::default());
+        for architecture in architectures::MACHINE_CODE {
+            let mut code = read(family, &format!("sm_{architecture}.cubin"));
+            code.resize((code.len() + 1).next_multiple_of(16), 0);
+            machine.push(&code);
         }
-        if kind == "ptx" {
-            let relative = relative(&bytes);
-            assert!(registers::absolute(&relative) == bytes, "registers' numbers don't come back");
-            bytes = relative;
+        for architecture in architectures::PTX {
+            let mut text = read(family, &format!("compute_{architecture}.ptx"));
+            text.push(0);
+            let relative = relative(&text);
+            assert!(registers::absolute(&relative) == text, "{family}: registers' numbers don't come back");
+            ptx.push(&relative);
         }
-        write(out, kind, &bytes, parameters);
-        fs::write(out.join(kind).with_extension("ends"), format!("[{ends}]")).expect("OUT_DIR is writable");
+        write(out, &format!("{family}.machine"), &machine.bytes, [0, 4, 4]);
+        write(out, &format!("{family}.ptx"), &ptx.bytes, [2, 0, 0]);
+        let part = |kind: &str, ends: &[usize]| {
+            format!(
+                "{kind}: Packed {{ bytes: include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{family}.{kind}.packed\")), ends: &{ends:?} }}"
+            )
+        };
+        table += &format!("Family {{ {}, {} }},\n", part("machine", &machine.ends), part("ptx", &ptx.ends));
+    }
+    fs::write(out.join("cuda.rs"), format!("[{table}]")).expect("OUT_DIR is writable");
+}
+
+/// Files behind each other.
+#[derive(Default)]
+struct Part {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Part {
+    fn push(&mut self, file: &[u8]) {
+        self.bytes.extend(file);
+        self.ends.push(self.bytes.len());
     }
 }
 
 /// PTX as `registers.rs` reads it.
 fn relative(mut text: &[u8]) -> Vec<u8> {
-    let (mut to, mut all) = (Vec::new(), Vec::new());
+    let (mut to, mut all) = (Vec::new(), registers::Last::default());
     while !text.is_empty() {
         let kind = registers::kind_of(text);
         let (number, digits) = registers::number_of(&text[kind..]);
         if kind == 0 || digits == 0 {
+            all.pass(text[0]);
             to.push(text[0]);
             text = &text[1..];
             continue;
         }
-        let last = registers::last(&mut all, &text[..kind]);
+        let last = all.of(&text[..kind]);
         to.extend(&text[..kind]);
         to.extend(format!("{:+}", number - *last).bytes());
         *last = number;
@@ -174,5 +205,5 @@ fn write(out: &Path, name: &str, bytes: &[u8], [lc, lp, pb]: [u32; 3]) {
     let mut writer = LzmaWriter::new_no_header(packed, &options, false).expect("the parameters are LZMA's");
     writer.write_all(bytes).expect("there is memory");
     let packed = writer.finish().expect("there is memory");
-    fs::write(out.join(name).with_extension("packed"), packed).expect("OUT_DIR is writable");
+    fs::write(out.join(format!("{name}.packed")), packed).expect("OUT_DIR is writable");
 }

@@ -78,6 +78,7 @@ Result cuDeviceGetAttribute(int *v, int what, int) {
     case 8: *v = 49152; break;
     case 16: *v = 4; break;
     case 75: *v = 9; break;
+    case 81: *v = 233472; break;
     case 97: *v = 232448; break;
     default: *v = 0;
     }

@@ -484,9 +484,7 @@ extern "C" __global__ void __launch_bounds__(64) attention_merge(const Attention
         attention<TQ, DV, WARPS, WIDE>(p, has, t); \
     }
 
-#ifndef PORTABLE
 KERNEL(attention_64, 8, 64, 4, false, 2)
 KERNEL(attention_128, 4, 128, 4, false, 2)
-#endif
 KERNEL(attention_64_few, 4, 64, 4, false, 3)
 KERNEL(attention_few, 4, 64, 1, true, 1)

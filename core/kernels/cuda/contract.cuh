@@ -8,12 +8,8 @@ typedef unsigned int uint;
 
 #define INLINE __device__ __forceinline__
 
-// How far inner loops are unrolled: in machine code as far as is fast, in PTX for other GPUs hardly, for its size.
-#ifdef PORTABLE
-const uint UNROLLED = 1;
-#else
+// How far inner loops are unrolled.
 const uint UNROLLED = 16;
-#endif
 
 #undef INFINITY
 #undef NAN

@@ -66,16 +66,12 @@ INLINE uint2 locate(const Arguments &s, const Choice &c, const Table &t, const u
     return place;
 }
 
-// Elements that a thread has at a time, of its four: in PTX for other GPUs one, for its size.
-#ifdef PORTABLE
-const uint WIDE = 1;
-#else
+// Elements that a thread has at a time.
 const uint WIDE = 4;
-#endif
 
 // Its elements: one vector, one element four times, or wherever they are.
 INLINE void fetch(float *v, const float *from, const uint *index, const bool whole, const uint step) {
-    if (WIDE == 4 && whole && step) {
+    if (whole && step) {
         float4 x = *reinterpret_cast<const float4 *>(from + index[0]);
         v[0] = x.x, v[1] = x.y, v[2] = x.z, v[3] = x.w;
         return;
@@ -129,166 +125,160 @@ extern "C" __global__ void __launch_bounds__(256, 8) elementwise(GIVEN given, co
     const bool is_run = c.function == 21;
     const uint n = s.n;
     uint i = blockIdx.x * 1024;
-    bool whole = WIDE == 4 && c.vector == 1 && n - i >= 1024;
+    bool whole = c.vector == 1 && n - i >= 1024;
     i += threadIdx.x * (whole ? 4 : 1);
+    uint2 place = locate(s, c, t, min(i, n - 1));
+    uint of_x[WIDE] = {place.x}, of_p[WIDE] = {place.y};
+    if (!whole) {
+        // The others come from behind, so that this is there once.
 #pragma unroll 1
-    for (uint turn = 0; turn < 4; turn += WIDE, i += 256 * WIDE) {
-        if (WIDE == 1 && i >= n) {
-            return;
+        for (uint k = 1; k < WIDE; k++) {
+#pragma unroll
+            for (uint l = 1; l + 1 < WIDE; l++) {
+                of_x[l] = of_x[l + 1], of_p[l] = of_p[l + 1];
+            }
+            place = locate(s, c, t, min(i + 256 * k, n - 1));
+            of_x[WIDE - 1] = place.x, of_p[WIDE - 1] = place.y;
         }
-        uint2 place = locate(s, c, t, min(i, n - 1));
-        uint of_x[WIDE] = {place.x}, of_p[WIDE] = {place.y};
-        if (!whole) {
-            // The others come from behind, so that this is there once.
+    }
+    // x; the second operand, or what is divided by; the other one.
+    float v[WIDE];
+    fetch(v, s.x, of_x, whole, c.x_step);
+    const float *p = s.p;
+    float value = s.value;
+    uint function = c.function, code = 0, p_step = c.p_step, steps = 0;
+    bool p_whole = whole;
 #pragma unroll 1
-            for (uint k = 1; k < WIDE; k++) {
+    do {
+        float a[WIDE], b[WIDE];
+        if (is_run) {
+            const uint *words = run.steps + 3 * steps;
+            code = words[2];
+            function = code & 31;
+            value = of_bits(words[0]);
+            p = reinterpret_cast<const float *>(size_t(words[1]) << 32 | words[0]);
+            p_step = code & 64;
+            p_whole = whole && (code & 192);
+            within(of_p, i, n, whole, p_whole, code >> 9, code & 256);
+        }
+        if (function >= 14) {
+            if ((code & 192) == 192) {
+                EACH(a[k] = x);
+            } else {
+                fetch(a, p, of_p, p_whole, p_step);
+            }
+            if (code & 32) {
 #pragma unroll
-                for (uint l = 1; l + 1 < WIDE; l++) {
-                    of_x[l] = of_x[l + 1], of_p[l] = of_p[l + 1];
+                for (uint k = 0; k < WIDE; k++) {
+                    float x = v[k];
+                    v[k] = a[k];
+                    a[k] = x;
                 }
-                place = locate(s, c, t, min(i + 256 * k, n - 1));
-                of_x[WIDE - 1] = place.x, of_p[WIDE - 1] = place.y;
             }
         }
-        // x; the second operand, or what is divided by; the other one.
-        float v[WIDE];
-        fetch(v, s.x, of_x, whole, c.x_step);
-        const float *p = s.p;
-        float value = s.value;
-        uint function = c.function, code = 0, p_step = c.p_step, steps = 0;
-        bool p_whole = whole;
-#pragma unroll 1
-        do {
-            float a[WIDE], b[WIDE];
-            if (is_run) {
-                const uint *words = run.steps + 3 * steps;
-                code = words[2];
-                function = code & 31;
-                value = of_bits(words[0]);
-                p = reinterpret_cast<const float *>(size_t(words[1]) << 32 | words[0]);
-                p_step = code & 64;
-                p_whole = whole && (code & 192);
-                within(of_p, i, n, whole, p_whole, code >> 9, code & 256);
-            }
-            if (function >= 14) {
-                if ((code & 192) == 192) {
-                    EACH(a[k] = x);
-                } else {
-                    fetch(a, p, of_p, p_whole, p_step);
-                }
-                if (code & 32) {
-#pragma unroll
-                    for (uint k = 0; k < WIDE; k++) {
-                        float x = v[k];
-                        v[k] = a[k];
-                        a[k] = x;
-                    }
-                }
-            }
-            if (function == 18 || function == 19) {
-                fetch(b, s.q, of_p, whole, c.p_step);
-            }
-            // What is long is there once, whatever goes before and behind it.
-            switch (function) {
-            case 1:
-                EACH(function_relu(x));
-                break;
-            case 3:
-                EACH(function_tanh(x));
-                break;
-            case 5:
-                EACH(activate(5, x));
-                break;
-            case 2:
-            case 4:
-            case 6:
-                // As `activate`.
-#pragma unroll
-                for (uint k = 0; k < WIDE; k++) {
-                    a[k] = v[k];
-                }
-                if (function == 4) {
-                    EACH(x * ((x * x) * 0.071354814f + 1.5957692f));
-                }
-                EACH(function_sigmoid(x));
-                if (function != 2) {
-                    EACH(a[k] * x);
-                }
-                break;
-            case 7:
-                EACH(x * value);
-                break;
-            case 8:
-                EACH(of_bits(bits(x) ^ SIGN));
-                break;
-            case 9:
-                EACH(of_bits(bits(x) & MAGNITUDE));
-                break;
-            case 11:
-                BY_TURNS(function_log(x));
-                break;
-            case 12:
-            case 13:
-                BY_TURNS(root(x));
-                break;
-            case 14:
-                EACH(x + a[k]);
-                break;
-            case 15:
-            case 18:
-                EACH(x - a[k]);
-                break;
-            case 16:
-                EACH(x * a[k]);
-                break;
-            case 19:
-            case 20: {
-                EACH(function == 19 ? (x - a[k]) * b[k] : x * a[k]);
-                uint of_g[WIDE];
-                within(of_g, i, n, whole, whole, c.rank == 1 ? 0 : s.inner, false);
-                if (c.affine & 1) {
-                    fetch(a, s.gamma, of_g, whole, 1);
-                    EACH(x * a[k]);
-                }
-                if (c.affine & 2) {
-                    fetch(a, s.beta, of_g, whole, 1);
-                    EACH(x + a[k]);
-                }
-            }
-            }
-            if (function == 10 || function == 18) {
-                BY_TURNS(function_exp(x));
-            }
-            if (function == 13 || function == 17 || function == 18) {
-#pragma unroll
-                for (uint k = 0; k < WIDE; k++) {
-                    b[k] = function == 13 ? v[k] : function == 17 ? a[k] : b[k];
-                    v[k] = function == 13 ? 1.0f : v[k];
-                }
-#pragma unroll 1
-                for (uint k = 0; k < WIDE; k++) {
-                    float y = divide(v[0], b[0]);
-                    shift(v);
-                    shift(b);
-                    v[WIDE - 1] = y;
-                }
-            }
-            EACH(canonical(x));
-            // Nothing of them is kept.
+        if (function == 18 || function == 19) {
+            fetch(b, s.q, of_p, whole, c.p_step);
+        }
+        // What is long is there once, whatever goes before and behind it.
+        switch (function) {
+        case 1:
+            EACH(function_relu(x));
+            break;
+        case 3:
+            EACH(function_tanh(x));
+            break;
+        case 5:
+            EACH(activate(5, x));
+            break;
+        case 2:
+        case 4:
+        case 6:
+            // As `activate`.
 #pragma unroll
             for (uint k = 0; k < WIDE; k++) {
-                of_p[k] = 0;
+                a[k] = v[k];
             }
-        } while (is_run && ++steps < run.count);
-        if (whole) {
-            *reinterpret_cast<float4 *>(s.y + i) = make_float4(v[0], v[WIDE > 1], v[WIDE / 2], v[WIDE - 1]);
-            return;
+            if (function == 4) {
+                EACH(x * ((x * x) * 0.071354814f + 1.5957692f));
+            }
+            EACH(function_sigmoid(x));
+            if (function != 2) {
+                EACH(a[k] * x);
+            }
+            break;
+        case 7:
+            EACH(x * value);
+            break;
+        case 8:
+            EACH(of_bits(bits(x) ^ SIGN));
+            break;
+        case 9:
+            EACH(of_bits(bits(x) & MAGNITUDE));
+            break;
+        case 11:
+            BY_TURNS(function_log(x));
+            break;
+        case 12:
+        case 13:
+            BY_TURNS(root(x));
+            break;
+        case 14:
+            EACH(x + a[k]);
+            break;
+        case 15:
+        case 18:
+            EACH(x - a[k]);
+            break;
+        case 16:
+            EACH(x * a[k]);
+            break;
+        case 19:
+        case 20: {
+            EACH(function == 19 ? (x - a[k]) * b[k] : x * a[k]);
+            uint of_g[WIDE];
+            within(of_g, i, n, whole, whole, c.rank == 1 ? 0 : s.inner, false);
+            if (c.affine & 1) {
+                fetch(a, s.gamma, of_g, whole, 1);
+                EACH(x * a[k]);
+            }
+            if (c.affine & 2) {
+                fetch(a, s.beta, of_g, whole, 1);
+                EACH(x + a[k]);
+            }
         }
+        }
+        if (function == 10 || function == 18) {
+            BY_TURNS(function_exp(x));
+        }
+        if (function == 13 || function == 17 || function == 18) {
+#pragma unroll
+            for (uint k = 0; k < WIDE; k++) {
+                b[k] = function == 13 ? v[k] : function == 17 ? a[k] : b[k];
+                v[k] = function == 13 ? 1.0f : v[k];
+            }
+#pragma unroll 1
+            for (uint k = 0; k < WIDE; k++) {
+                float y = divide(v[0], b[0]);
+                shift(v);
+                shift(b);
+                v[WIDE - 1] = y;
+            }
+        }
+        EACH(canonical(x));
+        // Nothing of them is kept.
 #pragma unroll
         for (uint k = 0; k < WIDE; k++) {
-            if (i + 256 * k < n) {
-                s.y[i + 256 * k] = v[k];
-            }
+            of_p[k] = 0;
+        }
+    } while (is_run && ++steps < run.count);
+    if (whole) {
+        *reinterpret_cast<float4 *>(s.y + i) = make_float4(v[0], v[1], v[2], v[3]);
+        return;
+    }
+#pragma unroll
+    for (uint k = 0; k < WIDE; k++) {
+        if (i + 256 * k < n) {
+            s.y[i + 256 * k] = v[k];
         }
     }
 }

@@ -38,12 +38,8 @@ struct Choice {
 
 const uint SUM = 0, MAX = 1, ARGMAX = 2, LAYERNORM = 4;
 const uint ALL = 0xffffffffu;
-// Elements of a line that a thread has at a time: in PTX for other GPUs one, for its size.
-#ifdef PORTABLE
-const uint WIDE = 1;
-#else
+// Elements of a line that a thread has at a time.
 const uint WIDE = 4;
-#endif
 
 // SUM's tree over 32 lanes, for every one of them: both of two lanes add the same two numbers.
 INLINE float tree(float v) {
@@ -63,13 +59,6 @@ INLINE float finished(const Arguments &s, const uint finish, float sum) {
     }
     return canonical(sum);
 }
-
-// Whether sums of whole blocks have code of their own.
-#ifdef PORTABLE
-const bool WHOLE_BLOCKS = false;
-#else
-const bool WHOLE_BLOCKS = true;
-#endif
 
 // What has been seen of a line.
 struct Seen {
@@ -156,7 +145,7 @@ extern "C" __global__ void __launch_bounds__(256) reduce_along(const Arguments s
     float stat = c.function == SUM && (c.map == 1 || c.map == 2) ? s.p[line] : 0.0f;
     Seen seen = {0.0f, int(SIGN), 0};
     uint size = min(s.n - block, 1024u);
-    if (WHOLE_BLOCKS && c.function == SUM && c.map == 0 && size == 1024) {
+    if (c.function == SUM && c.map == 0 && size == 1024) {
         // All of it is on its way at once.
         float v[32];
 #pragma unroll
@@ -388,7 +377,5 @@ INLINE void normalise(const Arguments &s, const Choice &c) {
 
 ROWS(softmax_rows, true, false)
 ROWS(norm_rows, false, false)
-#ifndef PORTABLE
 ROWS(softmax_whole, true, true)
 ROWS(norm_whole, false, true)
-#endif

@@ -348,7 +348,6 @@ extern "C" __global__ void __launch_bounds__(64) matmul_vectors(const Product p,
     reinterpret_cast<float4 *>(p.blocks)[block] = make_float4(chain, 0, 0, 0);
 }
 
-#ifndef PORTABLE
 // At most four rows, where B's rows lie as they are read: a thread has a column, and nothing of B passes through shared memory.
 extern "C" __global__ void __launch_bounds__(128) matmul_4x128(const Product p, const uint has, const uint, TABLE t) {
     // Rows of B that are on their way at a time.
@@ -417,16 +416,13 @@ extern "C" __global__ void __launch_bounds__(128) matmul_4x128(const Product p, 
         finish(p, has, x, batch, row, own, p.c + at.c);
     }
 }
-#endif
 
 #define KERNEL(NAME, TM, TN, LM, LN, WM, WN, BK, LEAST) \
     extern "C" __global__ void __launch_bounds__(32 * WM * WN, LEAST) NAME(const Product p, const uint has, const uint, TABLE t) { \
         product<TM, TN, LM, LN, WM, WN, BK>(p, has, t); \
     }
 
-#ifndef PORTABLE
 KERNEL(matmul_128x128, 8, 8, 8, 4, 2, 4, 16, 2)
 KERNEL(matmul_32x64, 4, 4, 8, 4, 1, 4, 32, 4)
-#endif
 KERNEL(matmul_64x64, 8, 4, 8, 4, 1, 4, 32, 4)
 KERNEL(matmul_16x32, 2, 4, 8, 4, 1, 2, 64, 4)

@@ -13,8 +13,20 @@ INLINE void copy_async(float *to, const float *from, const uint there) {
     } else {
         asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(at), "l"(from), "r"(4 * there));
     }
+#elif defined(__CUDA_ARCH__)
+    // Of the same shape, so that the PTX of both is alike and packs together.
+    uint at = static_cast<uint>(__cvta_generic_to_shared(to));
+    if (NUMBERS == 4) {
+        asm volatile("{.reg .pred p, q, r, s;\n.reg .f32 x, y, z, w;\n"
+                     "setp.gt.u32 p, %2, 0;\nsetp.gt.u32 q, %2, 4;\nsetp.gt.u32 r, %2, 8;\nsetp.gt.u32 s, %2, 12;\n"
+                     "mov.f32 x, 0f00000000;\nmov.f32 y, 0f00000000;\nmov.f32 z, 0f00000000;\nmov.f32 w, 0f00000000;\n"
+                     "@p ld.global.f32 x, [%1];\n@q ld.global.f32 y, [%1+4];\n@r ld.global.f32 z, [%1+8];\n"
+                     "@s ld.global.f32 w, [%1+12];\nst.shared.v4.f32 [%0], {x, y, z, w};}" ::"r"(at), "l"(from), "r"(4 * there));
+    } else {
+        asm volatile("{.reg .pred p;\n.reg .f32 x;\nsetp.gt.u32 p, %2, 0;\nmov.f32 x, 0f00000000;\n@p ld.global.f32 x, [%1];\n"
+                     "st.shared.f32 [%0], x;}" ::"r"(at), "l"(from), "r"(4 * there));
+    }
 #else
-#pragma unroll
     for (uint e = 0; e < NUMBERS; e++) {
         to[e] = e < there ? from[e] : 0.0f;
     }
@@ -25,6 +37,8 @@ INLINE void copy_async(float *to, const float *from, const uint there) {
 INLINE void end_group() {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.commit_group;");
+#elif defined(__CUDA_ARCH__)
+    asm volatile("// nothing is on its way");
 #endif
 }
 
@@ -33,6 +47,8 @@ template <uint N>
 INLINE void arrived() {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+#elif defined(__CUDA_ARCH__)
+    asm volatile("// all but %0 are there" ::"n"(N) : "memory");
 #endif
 }
 

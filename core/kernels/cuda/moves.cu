@@ -37,12 +37,8 @@ const uint F32 = 0, F16 = 1, BF16 = 2, I32 = 3, I64 = 4, U32 = 5;
 // Ids that a block of threads checks.
 const uint CHECKED = 16384;
 
-// Units that a thread has at a time, of its four: in PTX for other GPUs one, for its size.
-#ifdef PORTABLE
-const uint WIDE = 1;
-#else
+// Units that a thread has at a time.
 const uint WIDE = 4;
-#endif
 
 INLINE ulong64 id(const Arguments &s, const uint kind, const uint i) {
     if (kind == I64) {
@@ -116,35 +112,32 @@ extern "C" __global__ void __launch_bounds__(256) copy(const Arguments s, const 
         return;
     }
     uint first = blockIdx.x * 1024 + threadIdx.x;
+    size_t from[WIDE], to[WIDE];
 #pragma unroll 1
-    for (uint turn = 0; turn < 4; turn += WIDE, first += 256 * WIDE) {
-        size_t from[WIDE], to[WIDE];
-#pragma unroll 1
-        for (uint k = 0; k < WIDE; k++) {
-            uint i = min(first + 256 * k, s.n - 1), row = i / s.inner, column = i - row * s.inner;
-            size_t of_x = min(column, s.m - 1), of_y = column;
-            if (c.function == GATHER) {
-                of_x = column + size_t(id(s, c.kind, row)) * s.inner;
-                of_y = i;
-            } else {
-#pragma unroll 1
-                for (uint d = 0; d < s.rank; d++) {
-                    uint size = t.words[3 * d], rest = row / size;
-                    of_x += size_t(row - rest * size) * t.words[3 * d + 1];
-                    of_y += size_t(row - rest * size) * t.words[3 * d + 2];
-                    row = rest;
-                }
-            }
-            shift(from, of_x);
-            shift(to, of_y);
-        }
-        if (c.bytes == 2) {
-            copy_units<unsigned short>(s, first, from, to);
-        } else if (c.bytes == 4) {
-            copy_units<uint>(s, first, from, to);
+    for (uint k = 0; k < WIDE; k++) {
+        uint i = min(first + 256 * k, s.n - 1), row = i / s.inner, column = i - row * s.inner;
+        size_t of_x = min(column, s.m - 1), of_y = column;
+        if (c.function == GATHER) {
+            of_x = column + size_t(id(s, c.kind, row)) * s.inner;
+            of_y = i;
         } else {
-            copy_units<uint4>(s, first, from, to);
+#pragma unroll 1
+            for (uint d = 0; d < s.rank; d++) {
+                uint size = t.words[3 * d], rest = row / size;
+                of_x += size_t(row - rest * size) * t.words[3 * d + 1];
+                of_y += size_t(row - rest * size) * t.words[3 * d + 2];
+                row = rest;
+            }
         }
+        shift(from, of_x);
+        shift(to, of_y);
+    }
+    if (c.bytes == 2) {
+        copy_units<unsigned short>(s, first, from, to);
+    } else if (c.bytes == 4) {
+        copy_units<uint>(s, first, from, to);
+    } else {
+        copy_units<uint4>(s, first, from, to);
     }
 }
 
@@ -160,17 +153,14 @@ INLINE void exchange(const Arguments &s, const size_t of_x, const size_t of_y, c
     const UNIT *x = static_cast<const UNIT *>(s.x) + of_x;
     UNIT *y = static_cast<UNIT *>(s.y) + of_y;
     // Behind the last row is that again: nothing waits for what is there.
-#pragma unroll 1
-    for (uint turn = 0; turn < 4; turn += WIDE) {
-        UNIT v[WIDE];
+    UNIT v[WIDE];
 #pragma unroll
-        for (uint k = 0; k < WIDE; k++) {
-            v[k] = x[size_t(min(j0 + row + 8 * (turn + k), s.n - 1)) * s.x_row];
-        }
+    for (uint k = 0; k < WIDE; k++) {
+        v[k] = x[size_t(min(j0 + row + 8 * k, s.n - 1)) * s.x_row];
+    }
 #pragma unroll
-        for (uint k = 0; k < WIDE; k++) {
-            square[row + 8 * (turn + k)][column] = v[k];
-        }
+    for (uint k = 0; k < WIDE; k++) {
+        square[row + 8 * k][column] = v[k];
     }
     __syncthreads();
 #pragma unroll WIDE
@@ -231,41 +221,38 @@ INLINE ulong64 convert(const uint from, const uint to, const ulong64 v) {
 extern "C" __global__ void __launch_bounds__(256) cast(const Arguments s, const Choice c, TABLE t) {
     uint first = blockIdx.x * 1024 + threadIdx.x;
     bool short_from = c.from == F16 || c.from == BF16, short_to = c.to == F16 || c.to == BF16;
+    if (first >= s.n) {
+        return;
+    }
+    ulong64 v[WIDE];
+#pragma unroll
+    for (uint k = 0; k < WIDE; k++) {
+        uint i = min(first + 256 * k, s.n - 1);
+        if (short_from) {
+            v[k] = static_cast<const unsigned short *>(s.x)[i];
+        } else if (c.from == I64) {
+            v[k] = static_cast<const ulong64 *>(s.x)[i];
+        } else {
+            v[k] = static_cast<const uint *>(s.x)[i];
+        }
+    }
+    // One after the other, so that this is there once.
 #pragma unroll 1
-    for (uint turn = 0; turn < 4; turn += WIDE, first += 256 * WIDE) {
-        if (first >= s.n) {
+    for (uint k = 0; k < WIDE; k++) {
+        shift(v, convert(c.from, c.to, v[0]));
+    }
+#pragma unroll
+    for (uint k = 0; k < WIDE; k++) {
+        uint i = first + 256 * k;
+        if (i >= s.n) {
             return;
         }
-        ulong64 v[WIDE];
-#pragma unroll
-        for (uint k = 0; k < WIDE; k++) {
-            uint i = min(first + 256 * k, s.n - 1);
-            if (short_from) {
-                v[k] = static_cast<const unsigned short *>(s.x)[i];
-            } else if (c.from == I64) {
-                v[k] = static_cast<const ulong64 *>(s.x)[i];
-            } else {
-                v[k] = static_cast<const uint *>(s.x)[i];
-            }
-        }
-        // One after the other, so that this is there once.
-#pragma unroll 1
-        for (uint k = 0; k < WIDE; k++) {
-            shift(v, convert(c.from, c.to, v[0]));
-        }
-#pragma unroll
-        for (uint k = 0; k < WIDE; k++) {
-            uint i = first + 256 * k;
-            if (i >= s.n) {
-                return;
-            }
-            if (short_to) {
-                static_cast<unsigned short *>(s.y)[i] = (unsigned short)(v[k]);
-            } else if (c.to == I64) {
-                static_cast<ulong64 *>(s.y)[i] = v[k];
-            } else {
-                static_cast<uint *>(s.y)[i] = uint(v[k]);
-            }
+        if (short_to) {
+            static_cast<unsigned short *>(s.y)[i] = (unsigned short)(v[k]);
+        } else if (c.to == I64) {
+            static_cast<ulong64 *>(s.y)[i] = v[k];
+        } else {
+            static_cast<uint *>(s.y)[i] = uint(v[k]);
         }
     }
 }

@@ -13,9 +13,12 @@ pub type Handle = *mut c_void;
 /// A function of unknown type.
 type Symbol = unsafe extern "system" fn();
 
+#[cfg(test)]
+use super::tests::signatures::{any, same};
+
 macro_rules! table {
-    (required { $($field:ident = $symbol:literal($($argument:ty),*);)* }
-     optional { $($extra:ident = $extra_symbol:literal($($extra_argument:ty),*);)* }) => {
+    (required { $($field:ident = $symbol:ident($($argument:ty),*);)* }
+     optional { $($extra:ident = $extra_symbol:ident($($extra_argument:ty),*);)* }) => {
         /// The functions.
         #[derive(Clone, Copy)]
         #[repr(C)]
@@ -24,8 +27,21 @@ macro_rules! table {
             $(pub $extra: Option<unsafe extern "system" fn($($extra_argument),*) -> c_int>,)*
         }
 
-        const REQUIRED: &[&CStr] = &[$($symbol),*];
-        const OPTIONAL: &[&CStr] = &[$($extra_symbol),*];
+        const REQUIRED: &[&CStr] = &[$(name(concat!(stringify!($symbol), "\0"))),*];
+        const OPTIONAL: &[&CStr] = &[$(name(concat!(stringify!($extra_symbol), "\0"))),*];
+
+        #[cfg(test)]
+        impl Api {
+            /// How many of the functions have the types that the crate cudarc gives them; it compiles only where all have.
+            pub fn compare(&self) -> usize {
+                use cudarc::driver::sys;
+                let functions = [
+                    $(same(Some(self.$field), sys::$symbol as unsafe fn($(any!($argument)),*) -> _),)*
+                    $(same(self.$extra, sys::$extra_symbol as unsafe fn($(any!($extra_argument)),*) -> _),)*
+                ];
+                functions.into_iter().filter(|&same| same).count()
+            }
+        }
 
         impl Api {
             /// Loads every function; `backend_unavailable` names one that is missing and needed.
@@ -44,6 +60,14 @@ macro_rules! table {
     };
 }
 
+/// A symbol's name, which ends with zero.
+const fn name(text: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(text.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => panic!("a symbol's name has no zero but its last byte"),
+    }
+}
+
 fn load(found: &mut [Option<Symbol>], get: &dyn Fn(&CStr) -> Option<Symbol>) -> Result<()> {
     for (i, (name, found)) in REQUIRED.iter().chain(OPTIONAL).zip(found).enumerate() {
         *found = get(name);
@@ -57,63 +81,63 @@ fn load(found: &mut [Option<Symbol>], get: &dyn Fn(&CStr) -> Option<Symbol>) -> 
 
 table! {
     required {
-        init = c"cuInit"(c_uint);
-        driver_version = c"cuDriverGetVersion"(*mut c_int);
-        error_name = c"cuGetErrorName"(c_int, *mut *const c_char);
-        device_count = c"cuDeviceGetCount"(*mut c_int);
-        device_get = c"cuDeviceGet"(*mut c_int, c_int);
-        device_name = c"cuDeviceGetName"(*mut c_char, c_int, c_int);
-        device_uuid = c"cuDeviceGetUuid_v2"(*mut [u8; 16], c_int);
-        device_memory = c"cuDeviceTotalMem_v2"(*mut usize, c_int);
-        device_attribute = c"cuDeviceGetAttribute"(*mut c_int, c_int, c_int);
-        device_bus = c"cuDeviceGetPCIBusId"(*mut c_char, c_int, c_int);
-        context_retain = c"cuDevicePrimaryCtxRetain"(*mut Handle, c_int);
-        context_release = c"cuDevicePrimaryCtxRelease_v2"(c_int);
-        context_current = c"cuCtxGetCurrent"(*mut Handle);
-        context_push = c"cuCtxPushCurrent_v2"(Handle);
-        context_pop = c"cuCtxPopCurrent_v2"(*mut Handle);
-        memory_info = c"cuMemGetInfo_v2"(*mut usize, *mut usize);
-        memory_allocate = c"cuMemAlloc_v2"(*mut u64, usize);
-        memory_free = c"cuMemFree_v2"(u64);
-        host_allocate = c"cuMemHostAlloc"(*mut *mut c_void, usize, c_uint);
-        host_free = c"cuMemFreeHost"(*mut c_void);
-        copy_to_device = c"cuMemcpyHtoDAsync_v2"(u64, *const c_void, usize, Handle);
-        copy_to_host = c"cuMemcpyDtoHAsync_v2"(*mut c_void, u64, usize, Handle);
-        copy_on_device = c"cuMemcpyDtoDAsync_v2"(u64, u64, usize, Handle);
-        set_words = c"cuMemsetD32Async"(u64, c_uint, usize, Handle);
-        stream_create = c"cuStreamCreateWithPriority"(*mut Handle, c_uint, c_int);
-        stream_destroy = c"cuStreamDestroy_v2"(Handle);
-        stream_query = c"cuStreamQuery"(Handle);
-        stream_synchronize = c"cuStreamSynchronize"(Handle);
-        stream_wait = c"cuStreamWaitEvent"(Handle, Handle, c_uint);
-        capture_begin = c"cuStreamBeginCapture_v2"(Handle, c_int);
-        capture_end = c"cuStreamEndCapture"(Handle, *mut Handle);
-        event_create = c"cuEventCreate"(*mut Handle, c_uint);
-        event_destroy = c"cuEventDestroy_v2"(Handle);
-        event_record = c"cuEventRecord"(Handle, Handle);
-        event_query = c"cuEventQuery"(Handle);
-        event_synchronize = c"cuEventSynchronize"(Handle);
-        event_elapsed = c"cuEventElapsedTime"(*mut f32, Handle, Handle);
-        module_load = c"cuModuleLoadDataEx"(*mut Handle, *const c_void, c_uint, *mut c_int, *mut *mut c_void);
-        module_unload = c"cuModuleUnload"(Handle);
-        module_function = c"cuModuleGetFunction"(*mut Handle, Handle, *const c_char);
-        function_attribute = c"cuFuncGetAttribute"(*mut c_int, c_int, Handle);
-        function_set = c"cuFuncSetAttribute"(Handle, c_int, c_int);
-        launch = c"cuLaunchKernel"(
+        init = cuInit(c_uint);
+        driver_version = cuDriverGetVersion(*mut c_int);
+        error_name = cuGetErrorName(c_int, *mut *const c_char);
+        device_count = cuDeviceGetCount(*mut c_int);
+        device_get = cuDeviceGet(*mut c_int, c_int);
+        device_name = cuDeviceGetName(*mut c_char, c_int, c_int);
+        device_uuid = cuDeviceGetUuid_v2(*mut [u8; 16], c_int);
+        device_memory = cuDeviceTotalMem_v2(*mut usize, c_int);
+        device_attribute = cuDeviceGetAttribute(*mut c_int, c_int, c_int);
+        device_bus = cuDeviceGetPCIBusId(*mut c_char, c_int, c_int);
+        context_retain = cuDevicePrimaryCtxRetain(*mut Handle, c_int);
+        context_release = cuDevicePrimaryCtxRelease_v2(c_int);
+        context_current = cuCtxGetCurrent(*mut Handle);
+        context_push = cuCtxPushCurrent_v2(Handle);
+        context_pop = cuCtxPopCurrent_v2(*mut Handle);
+        memory_info = cuMemGetInfo_v2(*mut usize, *mut usize);
+        memory_allocate = cuMemAlloc_v2(*mut u64, usize);
+        memory_free = cuMemFree_v2(u64);
+        host_allocate = cuMemHostAlloc(*mut *mut c_void, usize, c_uint);
+        host_free = cuMemFreeHost(*mut c_void);
+        copy_to_device = cuMemcpyHtoDAsync_v2(u64, *const c_void, usize, Handle);
+        copy_to_host = cuMemcpyDtoHAsync_v2(*mut c_void, u64, usize, Handle);
+        copy_on_device = cuMemcpyDtoDAsync_v2(u64, u64, usize, Handle);
+        set_words = cuMemsetD32Async(u64, c_uint, usize, Handle);
+        stream_create = cuStreamCreateWithPriority(*mut Handle, c_uint, c_int);
+        stream_destroy = cuStreamDestroy_v2(Handle);
+        stream_query = cuStreamQuery(Handle);
+        stream_synchronize = cuStreamSynchronize(Handle);
+        stream_wait = cuStreamWaitEvent(Handle, Handle, c_uint);
+        capture_begin = cuStreamBeginCapture_v2(Handle, c_int);
+        capture_end = cuStreamEndCapture(Handle, *mut Handle);
+        event_create = cuEventCreate(*mut Handle, c_uint);
+        event_destroy = cuEventDestroy_v2(Handle);
+        event_record = cuEventRecord(Handle, Handle);
+        event_query = cuEventQuery(Handle);
+        event_synchronize = cuEventSynchronize(Handle);
+        event_elapsed = cuEventElapsedTime(*mut f32, Handle, Handle);
+        module_load = cuModuleLoadDataEx(*mut Handle, *const c_void, c_uint, *mut c_int, *mut *mut c_void);
+        module_unload = cuModuleUnload(Handle);
+        module_function = cuModuleGetFunction(*mut Handle, Handle, *const c_char);
+        function_attribute = cuFuncGetAttribute(*mut c_int, c_int, Handle);
+        function_set = cuFuncSetAttribute(Handle, c_int, c_int);
+        launch = cuLaunchKernel(
             Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle, *mut *mut c_void, *mut *mut c_void
         );
-        graph_instantiate = c"cuGraphInstantiateWithFlags"(*mut Handle, Handle, u64);
-        graph_launch = c"cuGraphLaunch"(Handle, Handle);
-        graph_destroy = c"cuGraphDestroy"(Handle);
-        graph_exec_destroy = c"cuGraphExecDestroy"(Handle);
+        graph_instantiate = cuGraphInstantiateWithFlags(*mut Handle, Handle, u64);
+        graph_launch = cuGraphLaunch(Handle, Handle);
+        graph_destroy = cuGraphDestroy(Handle);
+        graph_exec_destroy = cuGraphExecDestroy(Handle);
     }
     optional {
         // CUDA 12.4.
-        function_parameter = c"cuFuncGetParamInfo"(Handle, usize, *mut usize, *mut usize);
-        module_function_count = c"cuModuleGetFunctionCount"(*mut c_uint, Handle);
-        module_functions = c"cuModuleEnumerateFunctions"(*mut Handle, c_uint, Handle);
+        function_parameter = cuFuncGetParamInfo(Handle, usize, *mut usize, *mut usize);
+        module_function_count = cuModuleGetFunctionCount(*mut c_uint, Handle);
+        module_functions = cuModuleEnumerateFunctions(*mut Handle, c_uint, Handle);
         // CUDA 12.3.
-        function_name = c"cuFuncGetName"(*mut *const c_char, Handle);
+        function_name = cuFuncGetName(*mut *const c_char, Handle);
     }
 }
 
@@ -142,6 +166,7 @@ pub mod attribute {
     pub const INTEGRATED: i32 = 18;
     pub const MAJOR: i32 = 75;
     pub const MINOR: i32 = 76;
+    pub const SHARED_MEMORY_OF_UNIT: i32 = 81;
     pub const SHARED_MEMORY_OPTIN: i32 = 97;
 }
 
@@ -152,6 +177,8 @@ pub struct Driver {
     pub version: i32,
     /// Whether it collects work until it is asked about it: Windows' does, which WSL has too.
     pub collects: bool,
+    /// Whether NVIDIA's variable CUDA_FORCE_PTX_JIT wants PTX compiled where there is machine code, too.
+    pub forces_ptx: bool,
     process: u32,
 }
 
@@ -167,7 +194,8 @@ impl Driver {
             }
         };
         let collects = cfg!(windows) || std::path::Path::new("/dev/dxg").exists();
-        let driver = Driver { api, version, collects, process: crate::process::id() };
+        let forces_ptx = std::env::var_os("CUDA_FORCE_PTX_JIT").is_some_and(|value| value == "1");
+        let driver = Driver { api, version, collects, forces_ptx, process: crate::process::id() };
         match result {
             code::SUCCESS => Ok(driver),
             _ => fail!(BackendUnavailable, "the NVIDIA driver does not start ({})", driver.name(result)),

@@ -61,7 +61,7 @@ impl Encoder for CudaEncoder<'_> {
 
     fn dispatch(&mut self, kernels: Kernels, constants: &[u32], push: &[u32], groups: [u32; 3]) -> Result<()> {
         debug_assert!(push.len() * 4 <= PUSH_BYTES && groups.iter().all(|&n| n > 0), "{push:?} {groups:?}");
-        let launch = Launch::plan(kernels, constants, push, groups, self.stream.shared.physical.capability)?;
+        let launch = Launch::plan(kernels, constants, push, groups)?;
         let (needed, most) = (launch.shared_bytes, self.limits().shared_memory);
         if needed > most {
             fail!(Unsupported, "operands so wide need {needed} bytes of shared memory; the device has {most}");

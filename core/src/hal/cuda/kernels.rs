@@ -1,16 +1,17 @@
 //! The operations' kernels: which function a dispatch of a family is, with how many threads and how much shared memory.
 
-use super::api::Handle;
-use super::registers::absolute;
+use super::api::{Handle, code};
+use super::images::{Image, images};
+use super::physical::Physical;
 use super::shared::Shared;
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::lowering::attention::Tile as AttentionTile;
 use crate::hal::lowering::tiles::{Cost, Sizes, Tile, tile};
 use crate::hal::lowering::{Kernels, Limits, RUN_WORDS};
-use crate::hal::lzma::unpack;
+use crate::log::log;
 use std::ffi::CStr;
 use std::ptr;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// The families' modules for one device, loaded when first used, and the functions that were asked for.
 pub struct Modules {
@@ -48,20 +49,37 @@ const MERGE: u32 = 2;
 /// Threads of the kernels that have no choice.
 const THREADS: u32 = 256;
 
-/// Tiles of products that there is PTX of, too.
-const MIDDLE: Cost = Cost { tile: held(128, [64, 64], [8, 4], 32), alone: 38.0, shared: 33.0, slots: 4 };
-const LEAST: Cost = Cost { tile: held(64, [16, 32], [2, 4], 64), alone: 17.0, shared: 8.8, slots: 4 };
-
 /// Tiles of products, as fast as they were beside each other on an H200, in the words of `lowering::tiles`.
 const TILES: [Cost; 4] = [
     Cost { tile: held(256, [128, 128], [8, 8], 16), alone: 110.0, shared: 95.0, slots: 2 },
-    MIDDLE,
+    Cost { tile: held(128, [64, 64], [8, 4], 32), alone: 38.0, shared: 33.0, slots: 4 },
     Cost { tile: held(128, [32, 64], [4, 4], 32), alone: 31.0, shared: 21.8, slots: 4 },
-    LEAST,
+    Cost { tile: held(64, [16, 32], [2, 4], 64), alone: 17.0, shared: 8.8, slots: 4 },
 ];
 
-/// Those of GPUs that there is no machine code for.
-const PORTABLE: [Cost; 2] = [MIDDLE, LEAST];
+/// The same where a multiprocessor has less shared memory than an H200's 228 KiB, so that fewer of them share one: compute
+/// capability 7.5 has 64 KiB, 7.0 has 96, 8.6, 8.9 and 12.0 have 100, 8.0 and 8.7 have 164.
+static BY_SHARED_MEMORY: [(u32, [Cost; 4]); 5] =
+    [(228, TILES), (164, within(164)), (100, within(100)), (96, within(96)), (64, within(64))];
+
+/// The tiles with as many slots as so many KiB have room for. What the time of each is then lies between `alone` and `shared`.
+const fn within(kibibytes: u32) -> [Cost; 4] {
+    let mut tiles = TILES;
+    let mut i = 0;
+    while i < tiles.len() {
+        let Cost { tile, alone, shared, slots } = tiles[i];
+        // The driver keeps 1 KiB for each block.
+        let room = (kibibytes << 10) / (shared_of(tile.bm, tile.bn, tile.bk) + 1024);
+        if room > 0 && (room as u64) < slots {
+            // All of a multiprocessor's, for each k: from one block alone to as many as there are slots.
+            let full = slots as f64 * shared;
+            let some = alone + (full - alone) * (room - 1) as f64 / (slots - 1) as f64;
+            tiles[i] = Cost { tile, alone, shared: some / room as f64, slots: room as u64 };
+        }
+        i += 1;
+    }
+    tiles
+}
 
 const fn held(threads: u32, [bm, bn]: [u32; 2], own: [u32; 2], bk: u32) -> Tile {
     let steps = 4 * 2 * bk * (bm + bn);
@@ -74,14 +92,8 @@ fn narrow(sizes: &Sizes) -> Option<Tile> {
 }
 
 impl Launch {
-    /// The function for a dispatch of a family with these constants, on a GPU of this compute capability.
-    pub fn plan(
-        kernels: Kernels,
-        constants: &[u32],
-        push: &[u32],
-        groups: [u32; 3],
-        capability: u32,
-    ) -> Result<Launch> {
+    /// The function for a dispatch of a family with these constants.
+    pub fn plan(kernels: Kernels, constants: &[u32], push: &[u32], groups: [u32; 3]) -> Result<Launch> {
         let words = ([0; CONSTANTS], 0);
         let mut launch = Launch { name: c"", pushed: 0, threads: THREADS, shared_bytes: 0, groups, words };
         match kernels {
@@ -104,8 +116,8 @@ impl Launch {
                 let [function, size, _, _, whole, across, _, _, _, _, steps, ..] = constants else {
                     fail!(Internal, "a reduction has {} constants", constants.len());
                 };
-                // In registers, which PTX leaves out.
-                let held = *whole == 1 && *steps == 32 && is_native(capability);
+                // In registers.
+                let held = *whole == 1 && *steps == 32;
                 (launch.name, launch.threads) = match (function, held) {
                     (0..=2, _) if *across == 0 => (c"reduce_along", THREADS),
                     (0..=2, _) => (c"reduce_across", THREADS),
@@ -191,27 +203,23 @@ fn attention_bytes(columns: u32, threads: u32, of_thread: u32, width: u32) -> u3
     4 * (64 * 68 + 64 * columns + weights + width.next_multiple_of(64) * (4 * of_thread * warps + 4))
 }
 
-/// Of attention: tiles for GPUs that there is machine code for.
+/// Of attention.
 fn attention(limits: &Limits, heads: u64, queries: u32, width: u32, value_width: u32) -> AttentionTile {
-    let (mut of_thread, columns) = if value_width <= 64 { (8, 64) } else { (4, 128) };
+    if queries <= 16 || width > 256 {
+        return FEW;
+    }
+    let narrow = value_width <= 64;
     // Twice as many of half the rows are faster where multiprocessors would not have two blocks each.
-    if of_thread == 8 && heads * queries.div_ceil(128) as u64 <= 2 * limits.units as u64 {
-        of_thread = 4;
-    }
-    attention_tile(limits, queries, width, columns, of_thread)
+    let many = narrow && heads * queries.div_ceil(128) as u64 > 2 * limits.units as u64;
+    let tile = |columns, of_thread| AttentionTile { threads: 128, queries: 16 * of_thread, columns, of_thread };
+    let fits = |tile: &AttentionTile| {
+        attention_bytes(tile.columns, tile.threads, tile.of_thread, width) <= limits.shared_memory
+    };
+    let tiles = [many.then(|| tile(64, 8)), (!narrow).then(|| tile(128, 4)), Some(tile(64, 4))];
+    tiles.into_iter().flatten().find(fits).unwrap_or(FEW)
 }
 
-/// Of attention: tiles for others.
-fn portable_attention(limits: &Limits, _: u64, queries: u32, width: u32, _: u32) -> AttentionTile {
-    attention_tile(limits, queries, width, 64, 4)
-}
-
-fn attention_tile(limits: &Limits, queries: u32, width: u32, columns: u32, of_thread: u32) -> AttentionTile {
-    if queries <= 16 || width > 256 || attention_bytes(columns, 128, of_thread, width) > limits.shared_memory {
-        return AttentionTile { threads: 32, queries: 16, columns: 64, of_thread: 4 };
-    }
-    AttentionTile { threads: 128, queries: 16 * of_thread, columns, of_thread }
-}
+const FEW: AttentionTile = AttentionTile { threads: 32, queries: 16, columns: 64, of_thread: 4 };
 
 /// Bytes of shared memory of a product's block: two steps of both operands, whose rows are apart by four more, and the totals.
 const fn shared_of(bm: u32, bn: u32, bk: u32) -> u32 {
@@ -222,51 +230,20 @@ impl Limits {
     /// Those of a GPU.
     pub(super) fn of_cuda(shared: &Shared) -> Limits {
         let physical = &shared.physical;
-        let native = is_native(physical.capability);
+        // Of a driver that does not tell, the least.
+        let has = |&&(kibibytes, _): &&(u32, _)| kibibytes << 10 <= physical.shared_memory_of_unit;
+        let (_, tiles) = BY_SHARED_MEMORY.iter().find(has).unwrap_or(&BY_SHARED_MEMORY[4]);
         Limits {
             shared_memory: physical.shared_memory[1].max(physical.shared_memory[0]),
             threads: physical.threads,
             units: physical.info.units as u32,
             iterations: u32::MAX,
             pitched: true,
-            tiles: if native { &TILES } else { &PORTABLE },
-            narrow: if native { narrow } else { |_| None },
-            attention: if native { attention } else { portable_attention },
+            tiles,
+            narrow,
+            attention,
         }
     }
-}
-
-/// What a family's kernels are for a GPU: machine code for its architecture, else PTX, which its driver compiles.
-fn image(kernels: Kernels, capability: u32) -> Result<&'static [u8]> {
-    macro_rules! images {
-        ($kind:literal) => {{
-            // All families', behind each other as `core/build.rs` packs them, and where each ends.
-            static BYTES: OnceLock<Option<Vec<u8>>> = OnceLock::new();
-            const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/", $kind, ".packed"));
-            const ENDS: [usize; Kernels::COUNT - 1] = include!(concat!(env!("OUT_DIR"), "/", $kind, ".ends"));
-            (&BYTES, PACKED, ENDS)
-        }};
-    }
-    let (bytes, packed, ends) = if is_native(capability) { images!("machine") } else { images!("ptx") };
-    let family = kernels as usize;
-    let from = if family == 0 { 0 } else { ends.get(family - 1).copied().unwrap_or(usize::MAX) };
-    let to = ends.get(family).copied().unwrap_or(0);
-    let unpacked = || {
-        let bytes = unpack(packed)?;
-        Some(if is_native(capability) { bytes } else { absolute(&bytes) })
-    };
-    match bytes.get_or_init(unpacked).as_ref().and_then(|bytes| bytes.get(from..to)) {
-        Some(image) => Ok(image),
-        None => fail!(Internal, "the kernels in this library are damaged"),
-    }
-}
-
-/// The compute capability that there is machine code for: 9.0.
-const CAPABILITY: u32 = 90;
-
-/// Whether a GPU runs it: those of the same major version do.
-fn is_native(capability: u32) -> bool {
-    capability / 10 == CAPABILITY / 10 && capability >= CAPABILITY
 }
 
 impl Modules {
@@ -285,17 +262,7 @@ impl Modules {
         let api = shared.api();
         let module = match loaded.modules[kernels as usize] {
             Some(module) => module,
-            None => {
-                let image = image(kernels, shared.physical.capability)?;
-                let mut module = ptr::null_mut();
-                // SAFETY: an image of ours, which lives until it returns.
-                let result = unsafe {
-                    (api.module_load)(&mut module, image.as_ptr().cast(), 0, ptr::null_mut(), ptr::null_mut())
-                };
-                shared.check(result, "loading the operations' kernels")?;
-                loaded.modules[kernels as usize] = Some(module);
-                module
-            }
+            None => *loaded.modules[kernels as usize].insert(load(shared, kernels)?),
         };
         let mut function = ptr::null_mut();
         // SAFETY: a module of this device; it writes a handle.
@@ -327,6 +294,29 @@ impl Modules {
     }
 }
 
+/// Loads a family's module: the best that the driver takes.
+fn load(shared: &Shared, kernels: Kernels) -> Result<Handle> {
+    let mut images = images(&shared.physical).peekable();
+    while let Some(image) = images.next() {
+        let bytes = image.bytes(kernels)?;
+        if let Image::Ptx(_) = image {
+            let Physical { info, .. } = &shared.physical;
+            log!(Info, "devices", "{} compiles {kernels:?} for {} ({})", info.id, info.arch, image.name());
+        }
+        let mut module = ptr::null_mut();
+        // SAFETY: an image of ours, which lives until it returns.
+        let result = unsafe {
+            (shared.api().module_load)(&mut module, bytes.as_ptr().cast(), 0, ptr::null_mut(), ptr::null_mut())
+        };
+        match result {
+            // Machine code is for drivers as new as its compiler.
+            code::INVALID_IMAGE | code::NO_BINARY_FOR_GPU if images.peek().is_some() => {}
+            result => return shared.check(result, "loading the operations' kernels").map(|()| module),
+        }
+    }
+    fail!(Internal, "there are no kernels for {}", shared.physical.info.arch)
+}
+
 // CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
 const STATIC_SHARED_MEMORY: i32 = 1;
 const DYNAMIC_SHARED_MEMORY: i32 = 8;
@@ -334,24 +324,62 @@ const DYNAMIC_SHARED_MEMORY: i32 = 8;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hal::cuda::fake::{Card, Fake};
+    use crate::hal::cuda::{CudaDevice, Opening};
+    use crate::hal::lowering::tiles::choose;
+
+    fn limits(capability: i32) -> Limits {
+        let fake = Fake::new(&[Card { capability, ..Card::default() }]);
+        let device = CudaDevice::open(0, &Opening { driver: Some(fake.driver()), ..Opening::default() }).unwrap();
+        Limits::of_cuda(&device.shared)
+    }
 
     #[test]
-    fn what_is_unpacked_is_what_was_compiled() {
-        for (kernels, family) in [
-            (Kernels::Attention, "attention"),
-            (Kernels::Elementwise, "elementwise"),
-            (Kernels::Lines, "lines"),
-            (Kernels::Matmul, "matmul"),
-            (Kernels::Moves, "moves"),
-        ] {
-            for (capability, ending) in [(90, "sm_90.cubin"), (70, "ptx"), (89, "ptx"), (120, "ptx")] {
-                let path = format!("{}/kernels/cuda/generated/{family}.{ending}", env!("CARGO_MANIFEST_DIR"));
-                let image = image(kernels, capability).unwrap();
-                // And zeros.
-                let rest = image.strip_prefix(std::fs::read(path).unwrap().as_slice()).unwrap();
-                assert!((1..=16).contains(&rest.len()) && rest.iter().all(|&byte| byte == 0), "{family}.{ending}");
+    fn as_many_tiles_share_a_multiprocessor_as_its_memory_holds() {
+        let slots = |capability| limits(capability).tiles.iter().map(|cost| cost.slots).collect::<Vec<_>>();
+        assert_eq!(slots(90), [2, 4, 4, 4]);
+        assert_eq!(slots(100), [2, 4, 4, 4]);
+        assert_eq!(slots(80), [1, 3, 4, 4]);
+        for capability in [86, 89, 120] {
+            assert_eq!(slots(capability), [1, 1, 2, 3], "{capability}");
+        }
+        assert_eq!(slots(75), [2, 1, 1, 2], "the first does not fit at all");
+        // What is alone takes the time of one alone; else it is between both.
+        for (here, whole) in limits(86).tiles.iter().zip(&TILES) {
+            assert_eq!((here.tile, here.alone), (whole.tile, whole.alone));
+            assert!(if here.slots == 1 { here.shared == here.alone } else { here.shared < here.alone });
+            assert!(here.shared >= whole.shared);
+        }
+    }
+
+    #[test]
+    fn products_have_tiles_that_fit() {
+        for capability in [70, 75, 80, 86, 90, 100, 120] {
+            let limits = limits(capability);
+            for n in [16, 64, 256, 1024, 4096] {
+                let (tile, _) = choose(Sizes { m: n, n, k: n, batches: 1, trans_a: false, trans_b: false }, &limits);
+                let bytes = shared_of(tile.bm, tile.bn, tile.bk);
+                assert!(bytes <= limits.shared_memory, "{capability}: {n}: {tile:?} takes {bytes} bytes");
             }
         }
-        assert!(image(Kernels::Probe, 90).is_err());
+        // The largest is for large ones wherever it fits.
+        for (capability, bm) in [(75, 64), (80, 128), (86, 128), (90, 128), (120, 128)] {
+            let sizes = Sizes { m: 4096, n: 4096, k: 4096, batches: 1, trans_a: false, trans_b: false };
+            assert_eq!(choose(sizes, &limits(capability)).0.bm, bm, "{capability}");
+        }
+    }
+
+    #[test]
+    fn attention_has_the_largest_tile_that_fits() {
+        let of = |capability, width, value_width| {
+            let limits = limits(capability);
+            let AttentionTile { threads, columns, of_thread, .. } = attention(&limits, 64, 2048, width, value_width);
+            assert!(attention_bytes(columns, threads, of_thread, width) <= limits.shared_memory);
+            (threads, columns, of_thread)
+        };
+        assert_eq!((of(90, 64, 64), of(90, 128, 128)), ((128, 64, 8), (128, 128, 4)));
+        assert_eq!((of(80, 64, 64), of(80, 128, 128)), ((128, 64, 8), (128, 128, 4)));
+        assert_eq!((of(86, 64, 64), of(120, 128, 128)), ((128, 64, 4), (128, 64, 4)));
+        assert_eq!((of(75, 64, 64), of(90, 300, 64)), ((32, 64, 4), (32, 64, 4)));
     }
 }

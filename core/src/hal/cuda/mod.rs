@@ -3,6 +3,7 @@
 //! A device is used through its primary context, beside whatever else in the process uses CUDA.
 
 pub(crate) mod api;
+mod architectures;
 mod batch;
 mod cubin;
 mod encoder;
@@ -10,6 +11,7 @@ mod event;
 #[cfg(any(test, feature = "cts"))]
 pub mod fake;
 mod flow;
+mod images;
 mod kernels;
 mod memory;
 mod physical;

@@ -21,6 +21,8 @@ pub struct Physical {
     pub grid: [u32; 3],
     /// Bytes of shared memory that a block has without and with asking for it.
     pub shared_memory: [u32; 2],
+    /// Bytes of shared memory that a multiprocessor has for all its blocks, 0 where the driver does not tell.
+    pub shared_memory_of_unit: u32,
 }
 
 /// The least compute capability: what kernels are built for.
@@ -74,6 +76,7 @@ impl Physical {
             block: attribute::MAX_BLOCK.map(get),
             grid: attribute::MAX_GRID.map(get),
             shared_memory: [get(attribute::SHARED_MEMORY), get(attribute::SHARED_MEMORY_OPTIN)],
+            shared_memory_of_unit: get(attribute::SHARED_MEMORY_OF_UNIT),
         })
     }
 }

@@ -1,22 +1,46 @@
-//! PTX as it is packed: a register's number is the difference to the one before of its kind, so that code that is alike is the same
-//! text whatever its registers are, which packs to three quarters. `core/build.rs` writes it, and reads it back with this.
+//! PTX as it is packed: the number of a register or label is the difference to the one before of its kind at the same place of a
+//! line. Code that is alike is then the same text whatever its registers are, and packs to half the size. `core/build.rs` writes it,
+//! and reads it back with this.
 
-/// Numbers of registers that were met last, by kind: `%f`, `%rd`.
-type Last = Vec<(Vec<u8>, i64)>;
-
-/// The last number of a kind.
-pub fn last<'a>(all: &'a mut Last, kind: &[u8]) -> &'a mut i64 {
-    let at = all.iter().position(|(known, _)| known == kind).unwrap_or_else(|| {
-        all.push((kind.to_vec(), 0));
-        all.len() - 1
-    });
-    &mut all[at].1
+/// The last number of each kind (`%f`, `%rd`, `$L__BB0_`) at each place of a line.
+#[derive(Default)]
+pub struct Last {
+    all: Vec<(Vec<u8>, usize, i64)>,
+    place: usize,
 }
 
-/// How many of the bytes a kind has: a percent sign and small letters.
+impl Last {
+    /// Passes a byte that belongs to no number.
+    pub fn pass(&mut self, byte: u8) {
+        if byte == b'\n' {
+            self.place = 0;
+        }
+    }
+
+    /// The last number of the kind that comes next in the line.
+    pub fn of(&mut self, kind: &[u8]) -> &mut i64 {
+        self.place += 1;
+        let place = self.place;
+        let at = self.all.iter().position(|(known, at, _)| *at == place && known == kind).unwrap_or_else(|| {
+            self.all.push((kind.to_vec(), place, 0));
+            self.all.len() - 1
+        });
+        &mut self.all[at].2
+    }
+}
+
+/// How many of the bytes a kind has: a percent sign and small letters, or a dollar sign and a label up to its number.
 pub fn kind_of(text: &[u8]) -> usize {
-    let letters = text.iter().skip(1).take_while(|byte| byte.is_ascii_lowercase()).count();
-    if text.first() == Some(&b'%') && letters > 0 { 1 + letters } else { 0 }
+    let of_label = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
+    let name = match text.first() {
+        Some(b'%') => text[1..].iter().take_while(|byte| byte.is_ascii_lowercase()).count(),
+        Some(b'$') => {
+            let all = text[1..].iter().take_while(of_label).count();
+            all - text[1..1 + all].iter().rev().take_while(|byte| byte.is_ascii_digit()).count()
+        }
+        _ => 0,
+    };
+    if name > 0 { 1 + name } else { 0 }
 }
 
 /// A number, and how many bytes it has.
@@ -25,25 +49,26 @@ pub fn number_of(text: &[u8]) -> (i64, usize) {
     digits.fold((0, 0), |(number, count), byte| (number.wrapping_mul(10).wrapping_add((byte - b'0').into()), count + 1))
 }
 
-/// PTX with its registers' numbers: `%f+2` and `%f-1` behind `%f7` are `%f9` and `%f8`.
+/// PTX with its registers' and labels' numbers.
 pub fn absolute(mut text: &[u8]) -> Vec<u8> {
-    let (mut to, mut all) = (Vec::with_capacity(text.len() * 5 / 4), Last::new());
+    let (mut to, mut last) = (Vec::with_capacity(text.len() * 5 / 4), Last::default());
     while let Some(&first) = text.first() {
         let kind = kind_of(text);
         let sign = match text.get(kind) {
             Some(b'+') if kind > 0 => 1,
             Some(b'-') if kind > 0 => -1,
             _ => {
+                last.pass(first);
                 to.push(first);
                 text = &text[1..];
                 continue;
             }
         };
         let (difference, digits) = number_of(&text[kind + 1..]);
-        let last = last(&mut all, &text[..kind]);
-        *last = last.wrapping_add(sign * difference);
+        let number = last.of(&text[..kind]);
+        *number = number.wrapping_add(sign * difference);
         to.extend_from_slice(&text[..kind]);
-        to.extend_from_slice(last.to_string().as_bytes());
+        to.extend_from_slice(number.to_string().as_bytes());
         text = &text[kind + 1 + digits..];
     }
     to

@@ -195,7 +195,8 @@ functions! {
             5 => i32::MAX,
             6 | 7 => 65_535,
             attribute::SHARED_MEMORY => 48 << 10,
-            attribute::SHARED_MEMORY_OPTIN => 227 << 10,
+            attribute::SHARED_MEMORY_OPTIN => card.shared_memory() - if card.capability < 80 { 0 } else { 1024 },
+            attribute::SHARED_MEMORY_OF_UNIT => card.shared_memory(),
             attribute::MULTIPROCESSORS => 132,
             attribute::INTEGRATED => card.integrated.into(),
             attribute::MAJOR => card.capability / 10,
@@ -297,8 +298,11 @@ functions! {
         }
     }
     stream_synchronize(s, stream: Handle) {
-        s.not_captured(stream)?;
-        s.drain(id(stream));
+        // The default stream, 1, has no work here.
+        if id(stream) != 1 {
+            s.not_captured(stream)?;
+            s.drain(id(stream));
+        }
     }
     stream_wait(s, stream: Handle, event: Handle, _flags: c_uint) {
         s.not_captured(stream)?;

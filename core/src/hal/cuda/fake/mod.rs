@@ -31,6 +31,20 @@ impl Default for Card {
     }
 }
 
+impl Card {
+    /// Bytes of shared memory that a multiprocessor has, as NVIDIA's tables say.
+    fn shared_memory(&self) -> i32 {
+        let kibibytes = match self.capability {
+            ..75 => 96,
+            75..80 => 64,
+            80 | 87 => 164,
+            86 | 89 | 120.. => 100,
+            _ => 228,
+        };
+        kibibytes << 10
+    }
+}
+
 /// The driver, for as long as this is there; another one waits for it.
 pub struct Fake {
     driver: &'static Driver,

@@ -3,10 +3,11 @@
 mod modules;
 #[cfg(unix)]
 mod processes;
+pub mod signatures;
 mod streams;
 mod transfers;
 
-use super::api::Api;
+use super::api::{Api, Handle};
 use super::fake::{Card, Fake};
 use super::*;
 use crate::error::{Error, Status};

@@ -1,7 +1,46 @@
 //! Users' kernels: what modules say, and what is refused.
 
 use super::*;
+use crate::hal::cuda::api::code;
+use crate::hal::lowering::Kernels;
 use crate::hal::{NumberKind, PushNumber};
+
+/// What was tried before the module was loaded of which a kernel is asked for.
+fn tried(fake: &Fake) -> usize {
+    let device = open(fake);
+    let before = fake.calls("module_load");
+    // A driver in host memory has no kernels of operations.
+    let error = device.shared.modules.function(&device.shared, Kernels::Elementwise, c"elementwise").unwrap_err();
+    assert_eq!(error.status(), Status::Internal, "{error}");
+    let tried = fake.calls("module_load") - before;
+    clean(fake, device);
+    tried
+}
+
+#[test]
+fn what_the_driver_refuses_is_replaced_by_ptx() {
+    let fake = Fake::new(&[Card::default()]);
+    assert_eq!(tried(&fake), 1, "machine code");
+    for refused in [code::INVALID_IMAGE, code::NO_BINARY_FOR_GPU] {
+        fake.fail("module_load", 0, 1, refused);
+        assert_eq!(tried(&fake), 2, "{refused}: PTX behind it");
+        fake.fail("module_load", 0, 2, refused);
+        assert_eq!(tried(&fake), 2, "{refused}: nothing is left");
+        fake.heal();
+    }
+    fake.fail("module_load", 0, 1, code::OUT_OF_MEMORY);
+    let device = open(&fake);
+    let error = device.shared.modules.function(&device.shared, Kernels::Elementwise, c"elementwise").unwrap_err();
+    assert_eq!(error.status(), Status::OutOfMemory, "{error}");
+    clean(&fake, device);
+    // Where there is no machine code nothing is behind PTX.
+    let fake = {
+        drop(fake);
+        Fake::new(&[Card { capability: 75, ..Card::default() }])
+    };
+    fake.fail("module_load", 0, 1, code::NO_BINARY_FOR_GPU);
+    assert_eq!(tried(&fake), 1);
+}
 
 /// One for users to read.
 const EXAMPLE: &str = include_str!("../../../../../examples/kernels/vecadd.ptx");

@@ -1,0 +1,137 @@
+//! What the operations' kernels are for a GPU: machine code for its architecture, or PTX, which its driver compiles.
+
+use super::architectures::{MACHINE_CODE, PTX};
+use super::physical::Physical;
+use super::registers::absolute;
+use crate::error::{Result, fail};
+use crate::hal::DeviceKind;
+use crate::hal::lowering::Kernels;
+use crate::hal::lzma::unpack;
+use std::sync::OnceLock;
+
+/// Files as `core/build.rs` packs them, and where each ends.
+struct Packed {
+    bytes: &'static [u8],
+    ends: &'static [usize],
+}
+
+/// A family's files.
+struct Family {
+    machine: Packed,
+    ptx: Packed,
+}
+
+const FAMILIES: [Family; Kernels::COUNT - 1] = include!(concat!(env!("OUT_DIR"), "/cuda.rs"));
+
+/// Which file of a family, by its place in the lists of architectures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Image {
+    MachineCode(usize),
+    Ptx(usize),
+}
+
+/// What a GPU takes, the best first. What is first may be refused by a driver that is older than the compiler.
+pub fn images(physical: &Physical) -> impl Iterator<Item = Image> {
+    let capability = physical.capability;
+    // GPUs in processors run no cards' machine code, whatever their numbers. NVIDIA's own variable asks for PTX everywhere.
+    let ptx_alone = physical.info.kind == DeviceKind::Integrated || physical.driver.forces_ptx;
+    let latest = |list: &[u32], least: u32| list.iter().rposition(|&of| least <= of && of <= capability);
+    let machine = latest(&MACHINE_CODE, capability / 10 * 10).filter(|_| !ptx_alone).map(Image::MachineCode);
+    machine.into_iter().chain(latest(&PTX, 0).map(Image::Ptx))
+}
+
+impl Image {
+    /// As a message and a file's name have it: `sm_90.cubin`, `compute_70.ptx`.
+    pub fn name(self) -> String {
+        match self {
+            Image::MachineCode(place) => format!("sm_{}.cubin", MACHINE_CODE[place]),
+            Image::Ptx(place) => format!("compute_{}.ptx", PTX[place]),
+        }
+    }
+
+    /// Its bytes for a family, unpacked once.
+    pub fn bytes(self, kernels: Kernels) -> Result<&'static [u8]> {
+        type Unpacked = OnceLock<Option<Vec<u8>>>;
+        static UNPACKED: [[Unpacked; MACHINE_CODE.len() + PTX.len()]; Kernels::COUNT - 1] =
+            [const { [const { OnceLock::new() }; MACHINE_CODE.len() + PTX.len()] }; Kernels::COUNT - 1];
+        let family = kernels as usize;
+        let unpacked = || {
+            let Family { machine, ptx } = FAMILIES.get(family)?;
+            match self {
+                Image::MachineCode(place) => machine.part(place),
+                Image::Ptx(place) => ptx.part(place).map(|text| absolute(&text)),
+            }
+        };
+        let slot = match self {
+            Image::MachineCode(place) => place,
+            Image::Ptx(place) => MACHINE_CODE.len() + place,
+        };
+        match UNPACKED.get(family).and_then(|family| family.get(slot)?.get_or_init(unpacked).as_deref()) {
+            Some(bytes) => Ok(bytes),
+            None => fail!(Internal, "the kernels in this library are damaged"),
+        }
+    }
+}
+
+impl Packed {
+    fn part(&self, place: usize) -> Option<Vec<u8>> {
+        let from = if place == 0 { 0 } else { *self.ends.get(place - 1)? };
+        Some(unpack(self.bytes)?.get(from..*self.ends.get(place)?)?.to_vec())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hal::cuda::fake::{Card, Fake};
+    use crate::hal::cuda::physical::enumerate;
+
+    #[test]
+    fn what_is_unpacked_is_what_was_compiled() {
+        for (kernels, family) in [
+            (Kernels::Attention, "attention"),
+            (Kernels::Elementwise, "elementwise"),
+            (Kernels::Lines, "lines"),
+            (Kernels::Matmul, "matmul"),
+            (Kernels::Moves, "moves"),
+        ] {
+            let machine = (0..MACHINE_CODE.len()).map(Image::MachineCode);
+            for image in machine.chain((0..PTX.len()).map(Image::Ptx)) {
+                let name = image.name();
+                let path = format!("{}/kernels/cuda/generated/{family}.{name}", env!("CARGO_MANIFEST_DIR"));
+                // And zeros.
+                let rest = image.bytes(kernels).unwrap().strip_prefix(std::fs::read(path).unwrap().as_slice()).unwrap();
+                assert!((1..=16).contains(&rest.len()) && rest.iter().all(|&byte| byte == 0), "{family}.{name}");
+            }
+        }
+        assert!(Image::MachineCode(0).bytes(Kernels::Probe).is_err());
+    }
+
+    #[test]
+    fn every_gpu_has_the_best_that_it_runs() {
+        let of = |card: Card| {
+            let fake = Fake::new(&[card]);
+            let physical = enumerate(fake.driver()).unwrap().remove(0);
+            images(&physical).map(Image::name).collect::<Vec<_>>()
+        };
+        for (capability, expected) in [
+            (70, &["compute_70.ptx"][..]),
+            (75, &["compute_70.ptx"]),
+            (80, &["sm_80.cubin", "compute_80.ptx"]),
+            (86, &["sm_80.cubin", "compute_80.ptx"]),
+            (89, &["sm_80.cubin", "compute_80.ptx"]),
+            (90, &["sm_90.cubin", "compute_80.ptx"]),
+            (100, &["compute_80.ptx"]),
+            (103, &["compute_80.ptx"]),
+            (110, &["compute_80.ptx"]),
+            (120, &["sm_120.cubin", "compute_80.ptx"]),
+            (121, &["sm_120.cubin", "compute_80.ptx"]),
+            (130, &["compute_80.ptx"]),
+        ] {
+            assert_eq!(of(Card { capability, ..Card::default() }), expected, "{capability}");
+        }
+        // Jetson's is no card's, though its number is one of theirs.
+        assert_eq!(of(Card { capability: 87, integrated: true, ..Card::default() }), ["compute_80.ptx"]);
+        assert_eq!(of(Card { capability: 72, integrated: true, ..Card::default() }), ["compute_70.ptx"]);
+    }
+}
