@@ -57,6 +57,15 @@ fn variable(name: &str) -> Option<String> {
     if value.is_empty() { None } else { Some(value.to_string_lossy().into_owned()) }
 }
 
+/// `ADEAD_CHECK_BUFFERS`: whether users' buffers lie between guards.
+pub(crate) fn checks_buffers() -> Result<bool> {
+    match variable("ADEAD_CHECK_BUFFERS").as_deref() {
+        None | Some("0") => Ok(false),
+        Some("1") => Ok(true),
+        Some(other) => fail!(InvalidArgument, "ADEAD_CHECK_BUFFERS is '{other}'; it must be 0 or 1"),
+    }
+}
+
 impl Config {
     /// Reads both. `invalid_argument` with file and line for what is malformed, `io` for a file that can't be read.
     pub fn load() -> Result<Config> {

@@ -3,6 +3,7 @@
 use crate::command::{Command, Inputs, Place, View, ViewMut};
 use crate::config::Config;
 use crate::error::{Error, Result, Status, fail};
+use crate::gpu::guard::Guards;
 use crate::hal::cpu::DefaultEnvironment;
 #[cfg(feature = "cuda")]
 use crate::hal::cuda::{self, CudaDevice};
@@ -22,15 +23,27 @@ pub(crate) struct Opened {
     pub profiler: profile::Shared,
     /// The tensors that have a copy on it.
     pub cache: Cache,
+    /// Where users' buffers lie between guards.
+    pub guards: Option<Guards>,
     stream: Mutex<Box<dyn Stream>>,
     me: Weak<Opened>,
 }
 
 impl Opened {
     pub fn new(device: Arc<dyn Device>, profiler: profile::Shared) -> Result<Arc<Opened>> {
+        let guards = Guards::wanted(device.info().kind)?;
+        Opened::with_guards(device, profiler, guards)
+    }
+
+    /// The same, with or without guards around users' buffers.
+    pub fn with_guards(
+        device: Arc<dyn Device>,
+        profiler: profile::Shared,
+        guards: Option<Guards>,
+    ) -> Result<Arc<Opened>> {
         let stream = Mutex::new(device.clone().stream()?);
         let cache = Cache::new(device.info().memory);
-        Ok(Arc::new_cyclic(|me| Opened { device, profiler, cache, stream, me: me.clone() }))
+        Ok(Arc::new_cyclic(|me| Opened { device, profiler, cache, guards, stream, me: me.clone() }))
     }
 
     /// The stream, which is one thread's at a time.

@@ -15,6 +15,8 @@ pub struct Buffer {
     opened: Arc<Opened>,
     memory: RwLock<Option<Arc<dyn hal::Buffer>>>,
     bytes: usize,
+    /// Its number among those between guards.
+    guard: Option<usize>,
 }
 
 /// A buffer as an operand of an operation: where in it the elements begin, in bytes, and what they are.
@@ -31,12 +33,18 @@ pub struct Operand<'a> {
 impl Buffer {
     pub(super) fn new(opened: &Arc<Opened>, bytes: usize, zeroed: bool) -> Result<Buffer> {
         let _environment = DefaultEnvironment::enter();
-        let memory = opened.allocate(bytes, zeroed)?;
-        Ok(Buffer { opened: opened.clone(), memory: RwLock::new(Some(memory)), bytes })
+        let (memory, guard) = match &opened.guards {
+            None => (opened.allocate(bytes, zeroed)?, None),
+            Some(guards) => {
+                let (memory, number) = guards.allocate(opened, bytes, zeroed)?;
+                (memory, Some(number))
+            }
+        };
+        Ok(Buffer { opened: opened.clone(), memory: RwLock::new(Some(memory)), bytes, guard })
     }
 
     pub(super) fn over(opened: &Arc<Opened>, memory: Arc<dyn hal::Buffer>, bytes: usize) -> Buffer {
-        Buffer { opened: opened.clone(), memory: RwLock::new(Some(memory)), bytes }
+        Buffer { opened: opened.clone(), memory: RwLock::new(Some(memory)), bytes, guard: None }
     }
 
     /// Bytes.
@@ -47,6 +55,11 @@ impl Buffer {
     /// What it is on.
     pub fn device(&self) -> &DeviceInfo {
         self.opened.device.info()
+    }
+
+    /// Its number among those between guards.
+    pub(super) fn guard(&self) -> Option<usize> {
+        self.guard
     }
 
     pub(super) fn opened(&self) -> &Arc<Opened> {

@@ -159,12 +159,14 @@ impl Kernel {
         self.built.workgroup()
     }
 
+    /// `runs`: it is not only recorded.
     pub(super) fn dispatch(
         &self,
         stream: &mut dyn hal::Stream,
         buffers: &[&Buffer],
         push: &[u8],
         groups: [u32; 3],
+        runs: bool,
     ) -> Result<()> {
         if let Some(other) = buffers.iter().find(|buffer| !same(buffer.opened(), &self.opened)) {
             let (kernel, buffer) = (&self.opened.device.info().id, &other.device().id);
@@ -172,9 +174,19 @@ impl Kernel {
         }
         let memories: SmallVec<[Arc<dyn hal::Buffer>; 8]> =
             buffers.iter().map(|buffer| buffer.memory()).collect::<Result<_>>()?;
-        let slices: SmallVec<[Slice<'_>; 8]> =
-            memories.iter().map(|memory| Slice { buffer: &**memory, offset: 0, bytes: memory.size() }).collect();
-        stream.dispatch(&*self.built, &slices, push, groups)
+        let slices: SmallVec<[Slice<'_>; 8]> = memories
+            .iter()
+            .zip(buffers)
+            .map(|(memory, of)| Slice { buffer: &**memory, offset: 0, bytes: of.size() })
+            .collect();
+        let mut work = |stream: &mut dyn hal::Stream| stream.dispatch(&*self.built, &slices, push, groups);
+        match &self.opened.guards {
+            Some(guards) if runs => {
+                let name = format!("kernel '{}' over {groups:?} workgroups", self.name());
+                guards.watch(stream, &name, buffers, &mut work)
+            }
+            _ => work(stream),
+        }
     }
 }
 

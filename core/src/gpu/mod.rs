@@ -5,6 +5,7 @@
 
 mod array;
 mod buffer;
+pub(crate) mod guard;
 mod kernel;
 mod stream;
 
@@ -182,7 +183,7 @@ impl Context {
     /// [`Context::dispatch`] with push constants' bytes.
     pub fn dispatch_with(&self, kernel: &Kernel, buffers: &[&Buffer], push: &[u8], groups: [u32; 3]) -> Result<()> {
         let what = What::kernel(kernel.name(), groups, Reason::Operands);
-        self.working()?.watched(&what, |stream| kernel.dispatch(stream, buffers, push, groups))
+        self.working()?.watched(&what, |stream| kernel.dispatch(stream, buffers, push, groups, true))
     }
 
     /// Waits until everything that the context enqueued has finished.

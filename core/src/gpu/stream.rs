@@ -116,7 +116,8 @@ impl Stream {
     /// Enqueues a kernel; see [`Context::dispatch_with`](crate::Context::dispatch_with).
     pub fn dispatch(&mut self, kernel: &Kernel, buffers: &[&Buffer], push: &[u8], groups: [u32; 3]) -> Result<()> {
         let what = What::kernel(kernel.name(), groups, Reason::Stream);
-        self.watched(&what, |stream| kernel.dispatch(stream, buffers, push, groups))
+        let runs = !self.recording;
+        self.watched(&what, |stream| kernel.dispatch(stream, buffers, push, groups, runs))
     }
 
     /// Enqueues an operation on buffers. Operands are in its order, `None` where an optional one is left out; the output's
@@ -184,7 +185,11 @@ impl Stream {
 
     /// Enqueues a recording.
     pub fn replay(&mut self, recording: &Recording) -> Result<()> {
-        self.watched(&What::replay(), |stream| stream.replay(&*recording.0))
+        let (opened, mut work) = (self.opened.clone(), |stream: &mut dyn hal::Stream| stream.replay(&*recording.0));
+        self.watched(&What::replay(), |stream| match &opened.guards {
+            Some(guards) => guards.watch(stream, "a recording", &[], &mut work),
+            None => work(stream),
+        })
     }
 
     /// Hands what was enqueued to the device now, without waiting. Work begins by itself; this only spares it a wait behind

@@ -1,0 +1,122 @@
+//! `ADEAD_CHECK_BUFFERS=1` on this machine's first GPU, through Vulkan or what `ADEAD_TEST_BACKEND` says. The variable is the whole
+//! process's, so each test runs in one of its own. Without a GPU every test says so and passes.
+
+use adead_core::gpu::{Buffer, Kernel};
+use adead_core::{Gpu, Status};
+use std::path::Path;
+use std::process::Command;
+
+fn backend() -> String {
+    std::env::var("ADEAD_TEST_BACKEND").unwrap_or("vulkan".into())
+}
+
+/// Runs the test of this name with the variable set to that, in a process of its own; false there.
+fn elsewhere(test: &str, value: &str) -> bool {
+    if std::env::var_os("ADEAD_CHECK_BUFFERS").is_some() {
+        return false;
+    }
+    let own = std::env::current_exe().unwrap();
+    let mut child = Command::new(own);
+    let done = child.args(["--exact", test, "--nocapture"]).env("ADEAD_CHECK_BUFFERS", value).output().unwrap();
+    let text = [done.stdout, done.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    assert!(done.status.success() && text.contains("1 passed"), "{text}");
+    true
+}
+
+/// A GPU and c = a + b on it.
+fn gpu() -> Option<(Gpu, Kernel)> {
+    let gpu = match Gpu::open(&backend()) {
+        Ok(gpu) => gpu,
+        Err(error) if error.status() == Status::BackendUnavailable => {
+            println!("skipped: {}: {error}", backend());
+            return None;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    // Where the repository is, or else in the folder that this runs in, as in a bundle of `ci/gpu-pack`.
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/kernels");
+    let folder = if folder.exists() { folder } else { "examples/kernels".into() };
+    let kernel = match &*backend() {
+        "cuda" => gpu.load_ptx(folder.join("vecadd.ptx")),
+        _ => gpu.load_spirv(folder.join("vecadd.spv")),
+    };
+    Some((gpu, kernel.unwrap()))
+}
+
+/// Adds so many elements.
+fn add(gpu: &Gpu, kernel: &Kernel, buffers: [&Buffer; 3], n: u32) -> adead_core::Result<()> {
+    let push = n.to_ne_bytes();
+    gpu.dispatch_with(kernel, &buffers, &push[..kernel.push_bytes()], [n.div_ceil(256), 1, 1])
+}
+
+#[test]
+fn a_kernel_that_writes_behind_its_buffer_is_named() {
+    if elsewhere("a_kernel_that_writes_behind_its_buffer_is_named", "1") {
+        return;
+    }
+    let Some((gpu, kernel)) = gpu() else { return };
+    let (n, m) = (4096u32, 1000u32);
+    let ones = vec![1.0f32; n as usize];
+    let (a, b) = (gpu.buffer(&ones).unwrap(), gpu.buffer(&ones).unwrap());
+    let (small, beside) = (gpu.buffer_zeroed(4 * m as usize).unwrap(), gpu.buffer(&[7.0f32; 1000]).unwrap());
+    let held = gpu.memory().unwrap();
+    assert!(held.used >= 4 * 2 * 4096 + 4 * (64 << 10), "guards are there: {held:?}");
+    // What fits is not complained about, and has its values.
+    add(&gpu, &kernel, [&a, &b, &small], m).unwrap();
+    assert_eq!(small.to_vec::<f32>().unwrap(), [2.0; 1000]);
+    for _ in 0..2 {
+        match add(&gpu, &kernel, [&a, &b, &small], n) {
+            // The driver stops what the kernel writes there.
+            Ok(()) => assert!(backend() == "vulkan", "nothing was found"),
+            Err(error) => {
+                assert_eq!(error.status(), Status::InvalidKernel, "{error}");
+                let name = format!("kernel '{}'", kernel.name());
+                for part in [&*name, "its buffer 2", "4000 bytes (0 to 3999)", "12384 bytes from byte 4000 on"] {
+                    assert!(error.message().contains(part), "{error}");
+                }
+            }
+        }
+    }
+    // The next one is not blamed for it, on a stream neither.
+    add(&gpu, &kernel, [&a, &b, &small], m).unwrap();
+    let mut stream = gpu.stream().unwrap();
+    let push = m.to_ne_bytes();
+    let push = &push[..kernel.push_bytes()];
+    stream.dispatch(&kernel, &[&a, &b, &small], push, [4, 1, 1]).unwrap();
+    let recording = stream.record(|stream| stream.dispatch(&kernel, &[&a, &small, &small], push, [4, 1, 1])).unwrap();
+    stream.replay(&recording).unwrap();
+    assert_eq!(small.to_vec::<f32>().unwrap(), [3.0; 1000]);
+    assert_eq!(beside.to_vec::<f32>().unwrap(), [7.0; 1000]);
+}
+
+#[test]
+fn what_is_recorded_is_watched_when_it_runs() {
+    if elsewhere("what_is_recorded_is_watched_when_it_runs", "1") {
+        return;
+    }
+    let Some((gpu, kernel)) = gpu() else { return };
+    let (a, small) = (gpu.buffer(&[1.0f32; 512]).unwrap(), gpu.buffer_zeroed(4).unwrap());
+    let mut stream = gpu.stream().unwrap();
+    let push = 512u32.to_ne_bytes();
+    let push = &push[..kernel.push_bytes()];
+    let recording = stream.record(|stream| stream.dispatch(&kernel, &[&a, &a, &small], push, [2, 1, 1])).unwrap();
+    match stream.replay(&recording) {
+        Ok(()) => assert!(backend() == "vulkan", "nothing was found"),
+        Err(error) => {
+            assert!(error.message().contains("a recording") && error.message().contains("from byte 4 on"), "{error}")
+        }
+    }
+    assert_eq!(small.to_vec::<f32>().unwrap(), [2.0]);
+}
+
+#[test]
+fn another_value_is_refused() {
+    if elsewhere("another_value_is_refused", "yes") {
+        return;
+    }
+    match Gpu::open(&backend()) {
+        Err(error) if error.status() == Status::BackendUnavailable => println!("skipped: {}: {error}", backend()),
+        Err(error) => assert!(error.message().contains("'yes'; it must be 0 or 1"), "{error}"),
+        Ok(gpu) => panic!("{} opened", gpu.device_info().id),
+    }
+}
