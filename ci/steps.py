@@ -45,7 +45,7 @@ STEPS = [
     script("node", "Node.js: modules, types, packages", "ci/node-test", after=("libraries",)),
     script("cpp", "C++17 and C++20, with exceptions and without", "ci/cpp-test", after=("libraries",)),
     both("bundle", "the bundle for GPU machines, on what stands in for GPUs", "ci/gpu-pack test", after=("build", "c", "cuda")),
-    both("lint", "clippy and documentation without a warning", "ci/lint", after=("build", "rust"), holds=("debug",)),
+    both("lint", "clippy and documentation without a warning", "ci/lint", after=("build", "rust", "cuda", "lavapipe"), holds=("debug",)),
     both("minimal", "the C library without what is optional: size, conformance", f"{RELEASED} ci/minimal", after=("libraries",)),
     both("models", "a real model gives sentence-transformers' values, and one hash in every language", "ci/models",
          after=("build", "c", "cpp", "python", "node")),
