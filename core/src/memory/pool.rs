@@ -313,7 +313,7 @@ mod tests {
             let draw = (state >> 33) as usize;
             if draw % 5 < 2 && !parts.is_empty() {
                 pool.free(parts.swap_remove(draw % parts.len()));
-            } else if draw % 97 == 0 {
+            } else if draw.is_multiple_of(97) {
                 pool.trim(0);
             } else {
                 let bytes = (draw % (9 << 20)).next_multiple_of(GRAIN).max(GRAIN);

@@ -110,6 +110,9 @@ struct Way {
     alone: Context,
 }
 
+/// Runs a row's operation once in one way: its time and where it ran.
+type Turn<'a> = Box<dyn FnMut() -> Result<(Duration, String)> + 'a>;
+
 struct Machine {
     /// The context whose dispatcher is looked at.
     auto: Context,
@@ -160,7 +163,7 @@ impl Machine {
             .collect();
         let least = estimates.iter().copied().fold(f64::INFINITY, f64::min);
         let hopeless = |i: usize| estimates.get(i).is_some_and(|&ns| ns > 1e9 && ns > 100.0 * least);
-        let mut turns: Vec<Box<dyn FnMut() -> Result<(Duration, String)> + '_>> = Vec::new();
+        let mut turns: Vec<Turn<'_>> = Vec::new();
         for (i, way) in self.ways.iter().enumerate() {
             if hopeless(i) {
                 turns.push(Box::new(|| Ok((Duration::MAX, String::new()))));
