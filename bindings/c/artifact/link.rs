@@ -21,7 +21,7 @@ pub fn shared_library(soname: &str) {
     // `_Unwind_Backtrace` is the one in src/runtime.rs, not the unwinder's.
     println!("cargo:rustc-cfg=without_backtraces");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,muldefs");
-    // A minimal build must have at most 1,000,000 bytes.
+    // A minimal build is to have at most 1,000,000 bytes.
     if env::var_os("CARGO_FEATURE_CUDA").is_none() && links_with_lld() && loads_packed_relocations() {
         // Addresses that the loader completes, in bits instead of 24 bytes each: 27 KB.
         println!("cargo:rustc-cdylib-link-arg=-Wl,-z,pack-relative-relocs,--icf=all");
