@@ -96,10 +96,10 @@ module.exports = (native, AdeadError) => {
 
     /** Its buffer of that number: the one that is there if it has that size, else a new one. */
     fit(place, bytes) {
-      if (this.buffers[place]?.size !== bytes) {
+      if (this.buffers[place]?.nbytes !== bytes) {
         this.buffers[place]?.free()
         this.buffers[place] = undefined
-        this.buffers[place] = this.context.buffer(bytes)
+        this.buffers[place] = this.context.buffer({ nbytes: bytes })
       }
       return this.buffers[place]
     }

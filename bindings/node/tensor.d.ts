@@ -83,6 +83,9 @@ export interface BufferOperand {
   dims: readonly number[]
 }
 
+/** How many zeros a buffer is made of: elements of a dtype, f32 where it is left out, or bytes. */
+export type BufferSize = { size: number; dtype?: DType } | { nbytes: number; dtype?: DType }
+
 /** How a pipeline runs once. */
 export interface PipelineRuns {
   /**

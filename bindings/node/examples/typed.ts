@@ -69,7 +69,7 @@ console.log(once.dims, several?.dims)
 mlp.runAsync(x).then((y: Tensor) => console.log(`${mlp.steps} of ${mlp.operations}: ${y.dims} ${mlp.inputs[0]?.dtype}`))
 
 try {
-  new GPU('no such GPU').buffer(64).write(0, Float32Array.of(1))
+  new GPU('no such GPU').buffer({ nbytes: 64 }).write(0, Float32Array.of(1))
 } catch (error) {
   if (!(error instanceof AdeadError)) throw error
   const code: 'invalid_argument' | 'backend_unavailable' = error.code as 'invalid_argument' | 'backend_unavailable'

@@ -7,7 +7,7 @@ const kernel = await gpu.loadSpirvAsync(process.argv[2])
 const n = 1000
 const a = gpu.buffer(new Float32Array(n).map((_, i) => i))
 const b = gpu.buffer(new Float32Array(n).map((_, i) => 2 * i))
-const c = gpu.buffer(4 * n)
+const c = gpu.buffer({ size: n })
 gpu.dispatch(kernel, [a, b, c], [Math.ceil(n / kernel.workgroup[0]), 1, 1], Uint32Array.of(n))
 const sums = await c.toArrayAsync('f32')
 if (!sums.every((sum, i) => sum === 3 * i)) throw new Error('a sum is wrong')

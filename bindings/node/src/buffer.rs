@@ -16,16 +16,41 @@ use std::sync::Arc;
 #[napi(custom_finalize)]
 pub struct DeviceBuffer {
     pub(crate) inner: Arc<gpu::Buffer>,
+    elements: Elements,
     /// Bytes that V8 was told of, so that its collector runs in time.
     reported: Cell<i64>,
 }
 
+/// What a buffer was made of: `toArray` gives that again.
+#[derive(Clone, Copy)]
+pub struct Elements {
+    /// `None` of arrays whose elements no dtype has, and of f16 or bf16, which are in arrays alike.
+    pub dtype: Option<DType>,
+    /// Bytes of each.
+    pub size: usize,
+}
+
+impl From<DType> for Elements {
+    fn from(dtype: DType) -> Elements {
+        Elements { dtype: Some(dtype), size: dtype.size() }
+    }
+}
+
 impl DeviceBuffer {
-    /// An object of a buffer.
-    pub fn new(env: Env, buffer: gpu::Buffer) -> napi::Result<DeviceBuffer> {
+    /// An object of a buffer with such elements.
+    pub fn new(env: Env, buffer: gpu::Buffer, elements: Elements) -> napi::Result<DeviceBuffer> {
         let reported = buffer.size() as i64;
         env.adjust_external_memory(reported)?;
-        Ok(DeviceBuffer { inner: Arc::new(buffer), reported: Cell::new(reported) })
+        Ok(DeviceBuffer { inner: Arc::new(buffer), elements, reported: Cell::new(reported) })
+    }
+}
+
+/// The dtype that is named, else the buffer's own.
+fn dtype_of(name: Option<Text>, elements: Elements) -> Result<DType> {
+    match (name, elements.dtype) {
+        (Some(name), _) => name.parse(),
+        (None, Some(dtype)) => Ok(dtype),
+        (None, None) => fail!(InvalidArgument, "no dtype is known for what the buffer was made of: name one"),
     }
 }
 
@@ -56,9 +81,15 @@ fn part(buffer: &gpu::Buffer, offset: usize, bytes: usize) -> Result<Vec<u8>> {
 
 #[napi]
 impl DeviceBuffer {
-    /// Bytes.
+    /// Elements of what it was made of.
     #[napi(getter)]
     pub fn size(&self) -> f64 {
+        (self.inner.size() / self.elements.size) as f64
+    }
+
+    /// Bytes.
+    #[napi(getter)]
+    pub fn nbytes(&self) -> f64 {
         self.inner.size() as f64
     }
 
@@ -103,22 +134,27 @@ impl DeviceBuffer {
         promise(Ok(move || part(&buffer, offset.0, bytes.0)), |env, bytes| bytes_of(env, &bytes))
     }
 
-    /// All of it as elements of a dtype. `invalid_argument` if its size is no multiple of theirs.
-    #[napi(ts_generic_types = "D extends DType", ts_args_type = "dtype: D", ts_return_type = "ArrayOf<D>")]
-    pub fn to_array(&self, env: Env, dtype: Text) -> napi::Result<Unknown<'static>> {
+    /// All of it as elements of a dtype, of what it was made of where none is named. `invalid_argument` if its size is no multiple of
+    /// theirs.
+    #[napi(ts_generic_types = "D extends DType = 'f32'", ts_args_type = "dtype?: D", ts_return_type = "ArrayOf<D>")]
+    pub fn to_array(&self, env: Env, dtype: Option<Text>) -> napi::Result<Unknown<'static>> {
         let (dtype, bytes) = guard(env, || {
-            let dtype = dtype.parse()?;
+            let dtype = dtype_of(dtype, self.elements)?;
             Ok((dtype, all(&self.inner, dtype)?))
         })?;
         array_of(env, dtype, &bytes)
     }
 
     /// `toArray` on another thread.
-    #[napi(ts_generic_types = "D extends DType", ts_args_type = "dtype: D", ts_return_type = "Promise<ArrayOf<D>>")]
-    pub fn to_array_async(&self, dtype: Text) -> AsyncTask<Job> {
-        let buffer = self.inner.clone();
+    #[napi(
+        ts_generic_types = "D extends DType = 'f32'",
+        ts_args_type = "dtype?: D",
+        ts_return_type = "Promise<ArrayOf<D>>"
+    )]
+    pub fn to_array_async(&self, dtype: Option<Text>) -> AsyncTask<Job> {
+        let (buffer, elements) = (self.inner.clone(), self.elements);
         let work = move || {
-            let dtype = dtype.parse()?;
+            let dtype = dtype_of(dtype, elements)?;
             Ok((dtype, all(&buffer, dtype)?))
         };
         promise(Ok(work), |env, (dtype, bytes)| array_of(env, dtype, &bytes))

@@ -1,45 +1,95 @@
 //! What a context does on its GPU: buffers, kernels, streams; where it has none, buffers are in host memory.
 
-use crate::args::{Flag, List, Of, Size, Text, absent, kind};
+use crate::args::{Fields, Flag, List, Number, Of, Size, Text, absent, kind};
 use crate::array::Array;
-use crate::buffer::DeviceBuffer;
+use crate::buffer::{DeviceBuffer, Elements};
 use crate::context::Context;
-use crate::error::guard;
+use crate::error::{guard, refused};
 use crate::kernel::{Kernel, Module, PipelineOptions, groups};
 use crate::program::Program;
 use crate::stream::{Event, Stream};
 use crate::task::{Job, promise};
 use adead::gpu::Priority;
-use adead::{Result, gpu};
+use adead::{DType, Result, gpu};
 use napi::bindgen_prelude::{AsyncTask, FromNapiValue};
 use napi::sys;
 use napi::{Env, ValueType};
 use napi_derive::napi;
 
-/// Data, or a number of bytes.
+/// What a buffer is made of: data, numbers, or so many zeros.
 pub enum Contents {
     Data(Array),
-    Bytes(usize),
+    Numbers(Vec<u8>),
+    Zeros(usize, Elements),
 }
 
 impl FromNapiValue for Contents {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Contents> {
+        let mut is_list = false;
+        // SAFETY: the environment of this call and a value of it.
+        unsafe { sys::napi_is_array(env, value, &mut is_list) };
+        if is_list {
+            let mut bytes = Vec::new();
+            crate::args::each(env, value, |element| {
+                // SAFETY: a value of this environment.
+                let Number(number) = unsafe { Number::from_napi_value(env, element) }?;
+                bytes.extend_from_slice(&(number as f32).to_ne_bytes());
+                Ok(())
+            })?;
+            return Ok(Contents::Numbers(bytes));
+        }
         // SAFETY: passed on.
         unsafe {
             if kind(env, value) == ValueType::Number {
-                return Ok(Contents::Bytes(Size::from_napi_value(env, value)?.0));
+                let text = "a lone number is not data: buffer({ size: n }) has n zeroed elements, f32 unless dtype says otherwise, and \
+                            buffer({ nbytes: n }) n zeroed bytes";
+                return Err(refused(env, text));
             }
-            Ok(Contents::Data(Array::from_napi_value(env, value)?))
+            match Array::from_napi_value(env, value) {
+                Ok(data) => return Ok(Contents::Data(data)),
+                Err(error) if kind(env, value) != ValueType::Object => return Err(error),
+                Err(_) => {}
+            }
+            Contents::zeros(env, &Fields::from_napi_value(env, value)?)
         }
     }
 }
 
 impl Contents {
+    fn zeros(env: sys::napi_env, Fields(options): &Fields) -> napi::Result<Contents> {
+        let (size, nbytes) = (options.get::<Size>("size")?, options.get::<Size>("nbytes")?);
+        let dtype = match options.get::<Text>("dtype")? {
+            Some(name) => guard(Env::from_raw(env), || name.parse::<DType>())?,
+            None => DType::default(),
+        };
+        let bytes = match (size, nbytes) {
+            (Some(size), None) => size.0.checked_mul(dtype.size()),
+            (None, Some(bytes)) => Some(bytes.0),
+            _ => None,
+        };
+        match bytes {
+            Some(bytes) => Ok(Contents::Zeros(bytes, dtype.into())),
+            None => Err(refused(
+                env,
+                "a buffer is made of a typed array, an array of numbers, { size, dtype? } or { nbytes }",
+            )),
+        }
+    }
+
+    fn elements(&self) -> Elements {
+        match self {
+            Contents::Data(data) => Elements { dtype: data.dtype(None).ok(), size: data.kind().element() },
+            Contents::Numbers(_) => DType::F32.into(),
+            &Contents::Zeros(_, elements) => elements,
+        }
+    }
+
     /// The bytes, or how many.
-    fn copied(&self) -> std::result::Result<Vec<u8>, usize> {
+    fn copied(self) -> std::result::Result<Vec<u8>, usize> {
         match self {
             Contents::Data(data) => Ok(data.bytes().to_vec()),
-            &Contents::Bytes(bytes) => Err(bytes),
+            Contents::Numbers(bytes) => Ok(bytes),
+            Contents::Zeros(bytes, _) => Err(bytes),
         }
     }
 }
@@ -137,25 +187,31 @@ impl Context {
 
 #[napi]
 impl Context {
-    /// A buffer with a copy of an array's bytes, or of so many bytes, zeroed.
-    #[napi(ts_args_type = "contents: TypedArray | number")]
+    /// A buffer with a copy of an array, or of numbers, which are f32; or zeroed, with `size` elements of `dtype`, f32 where it is left
+    /// out, or with `nbytes` bytes.
+    #[napi(ts_args_type = "contents: TypedArray | readonly number[] | BufferSize")]
     pub fn buffer(&self, env: Env, contents: Contents) -> napi::Result<DeviceBuffer> {
+        let elements = contents.elements();
         let buffer = guard(env, || match contents {
             Contents::Data(data) => self.inner.buffer_of_bytes(data.bytes()),
-            Contents::Bytes(bytes) => self.inner.buffer_zeroed(bytes),
+            Contents::Numbers(bytes) => self.inner.buffer_of_bytes(&bytes),
+            Contents::Zeros(bytes, _) => self.inner.buffer_zeroed(bytes),
         })?;
-        DeviceBuffer::new(env, buffer)
+        DeviceBuffer::new(env, buffer, elements)
     }
 
     /// `buffer` on another thread. An array is copied first, and the caller's again at once.
-    #[napi(ts_args_type = "contents: TypedArray | number", ts_return_type = "Promise<DeviceBuffer>")]
+    #[napi(
+        ts_args_type = "contents: TypedArray | readonly number[] | BufferSize",
+        ts_return_type = "Promise<DeviceBuffer>"
+    )]
     pub fn buffer_async(&self, contents: Contents) -> AsyncTask<Job> {
-        let (context, copy) = (self.inner.clone(), contents.copied());
+        let (context, elements, copy) = (self.inner.clone(), contents.elements(), contents.copied());
         let work = move || match copy {
             Ok(bytes) => context.buffer_of_bytes(&bytes),
             Err(bytes) => context.buffer_zeroed(bytes),
         };
-        promise(Ok(work), DeviceBuffer::new)
+        promise(Ok(work), move |env, buffer| DeviceBuffer::new(env, buffer, elements))
     }
 
     /// A kernel from a SPIR-V file, or module in memory. `invalid_kernel` if it is malformed or the driver refuses it,

@@ -152,6 +152,8 @@ pub struct Hardware {
     /// Where work should run.
     #[napi(ts_type = "'cpu' | 'hybrid' | 'gpu'")]
     pub recommended: String,
+    /// The same.
+    pub recommended_mode: String,
 }
 
 fn detect() -> Hardware {
@@ -177,6 +179,7 @@ fn detect() -> Hardware {
             .map(|gpu| GpuInfo { backends: gpu.backends().map(DeviceInfo::from).collect() })
             .collect(),
         recommended: hardware.recommended.name().into(),
+        recommended_mode: hardware.recommended.name().into(),
     }
 }
 

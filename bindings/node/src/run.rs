@@ -141,7 +141,7 @@ pub fn run_async(
     Ok(promise_with(Ok(move || execute(&context, op, &call)), |_, tensor| Ok(Value(tensor)), signal))
 }
 
-/// What stops a promise that has not begun, of options that may be left out.
+/// What stops a promise, of options that may be left out.
 pub fn optional_signal(env: Env, options: Option<&Unknown<'_>>) -> napi::Result<Option<AbortSignal>> {
     match options {
         Some(options) if !absent(env.raw(), options.raw()) => {
@@ -152,7 +152,7 @@ pub fn optional_signal(env: Env, options: Option<&Unknown<'_>>) -> napi::Result<
     }
 }
 
-/// What stops a promise that has not begun.
+/// What stops a promise.
 pub fn signal(env: Env, Fields(options): &Fields) -> napi::Result<Option<AbortSignal>> {
     let Some(signal) = options.get::<Fields>("signal")? else { return Ok(None) };
     if signal.0.get::<bool>("aborted").ok().flatten() == Some(true) {
@@ -164,7 +164,7 @@ pub fn signal(env: Env, Fields(options): &Fields) -> napi::Result<Option<AbortSi
 }
 
 /// What a promise rejects with that a signal stopped: the same as napi-rs makes of one that is stopped later.
-fn aborted(env: Env) -> napi::Result<napi::Error> {
+pub fn aborted(env: Env) -> napi::Result<napi::Error> {
     const NAME: &str = "AbortError";
     let mut error = env.create_error(napi::Error::new(napi::Status::Cancelled, NAME))?;
     error.set_named_property("name", NAME)?;

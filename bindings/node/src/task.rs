@@ -1,15 +1,22 @@
 //! Promises: work for libuv's threads, and what becomes of its result on JavaScript's.
 
 use crate::error::{caught, thrown};
-use adead::Result;
+use crate::run::aborted;
+use adead::{Result, Status};
 use napi::bindgen_prelude::{AbortSignal, AsyncTask, ToNapiValue, TypeName};
 use napi::{Env, Task, ValueType, sys};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Makes the value that a promise resolves with.
 type Finish = Box<dyn FnOnce(Env) -> napi::Result<sys::napi_value> + Send>;
 
 /// What a promise stands for. One type for all, so that the glue around it is there once.
-pub struct Job(Option<Box<dyn FnOnce() -> Result<Finish> + Send>>);
+pub struct Job {
+    work: Option<Box<dyn FnOnce() -> Result<Finish> + Send>>,
+    /// Whether a signal has ended it, where it has one.
+    ended: Option<Arc<AtomicBool>>,
+}
 
 /// A value that was made already.
 pub struct Made(sys::napi_value);
@@ -36,10 +43,14 @@ impl Task for Job {
 
     fn compute(&mut self) -> napi::Result<Result<Finish>> {
         // Taken, so that what it captured is let go of here.
-        let work = self.0.take();
-        Ok(caught(|| match work {
+        let work = self.work.take();
+        let begin = || match work {
             Some(work) => work(),
-            None => Err(adead::Error::new(adead::Status::Internal, "a promise's work began twice")),
+            None => Err(adead::Error::new(Status::Internal, "a promise's work began twice")),
+        };
+        Ok(caught(|| match &self.ended {
+            Some(ended) => adead::interruptible(&|| ended.load(Relaxed), begin),
+            None => begin(),
         }))
     }
 
@@ -50,8 +61,15 @@ impl Task for Job {
                 Ok(value) => value.map(Made),
                 Err(error) => Err(thrown(env.raw(), &error)),
             },
+            Err(error) if error.status() == Status::NotReady && self.is_ended() => Err(aborted(env)?),
             Err(error) => Err(thrown(env.raw(), &error)),
         }
+    }
+}
+
+impl Job {
+    fn is_ended(&self) -> bool {
+        self.ended.as_ref().is_some_and(|ended| ended.load(Relaxed))
     }
 }
 
@@ -68,7 +86,7 @@ where
     promise_with(work, finish, None)
 }
 
-/// The same, not begun if `signal` aborts before a thread is free.
+/// The same, not begun if `signal` aborts before a thread is free, and ended if it does later.
 pub fn promise_with<T, V, W>(
     work: Result<W>,
     finish: impl FnOnce(Env, T) -> napi::Result<V> + Send + 'static,
@@ -79,7 +97,7 @@ where
     V: ToNapiValue,
     W: FnOnce() -> Result<T> + Send + 'static,
 {
-    let job = Job(Some(Box::new(move || {
+    let work = move || {
         let output = work?()?;
         let finish: Finish = Box::new(move |env| {
             let value = finish(env, output)?;
@@ -87,6 +105,13 @@ where
             unsafe { V::to_napi_value(env.raw(), value) }
         });
         Ok(finish)
-    })));
+    };
+    let ended = signal.as_ref().map(|signal| {
+        let ended = Arc::new(AtomicBool::new(false));
+        let flag = ended.clone();
+        signal.on_abort(move || flag.store(true, Relaxed));
+        ended
+    });
+    let job = Job { work: Some(Box::new(work)), ended };
     AsyncTask::with_optional_signal(job, signal)
 }

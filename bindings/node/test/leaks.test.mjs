@@ -63,7 +63,7 @@ test('promises', () => {
 
 test('other objects', () => {
   const cycle = `
-    const buffer = context.buffer(100)
+    const buffer = context.buffer({ nbytes: 100 })
     new adead.DeterministicAllocator(64, 16)
     adead.Layout.tiled(3, 5, 2)
     context.pack(x)
@@ -77,7 +77,7 @@ test('other objects', () => {
 
 test('buffers and packed matrices, whose memory is large', () => {
   // 2 MB each time, which the allocator would keep from one round to the next if many waited for the collector: ten do.
-  const cycle = 'context.buffer(1 << 20); context.pack(x); if (i % 10 === 9) { gc(); await turn() }'
+  const cycle = 'context.buffer({ nbytes: 1 << 20 }); context.pack(x); if (i % 10 === 9) { gc(); await turn() }'
   const setup = 'const context = new adead.Context("cpu"); const x = adead.Tensor.zeros("f32", [512, 512])'
   const grown = growth(setup, cycle, { turns: false, cycles: 1_000 })
   assert.ok(grown < FLAT, `${grown} MB more`)
@@ -92,7 +92,7 @@ test('V8 is told of what is held', async () => {
     const before = told()
     let kept = Array.from({ length: 50 }, () => adead.Tensor.zeros('f32', [250_000]))
     const tensors = told() - before
-    const buffer = context.buffer(50_000_000)
+    const buffer = context.buffer({ nbytes: 50_000_000 })
     const buffers = told() - before - tensors
     buffer.free()
     const freed = told() - before - tensors

@@ -8,7 +8,7 @@ import adead, * as named from '../index.mjs'
 const { AdeadError, Context, Tensor } = adead
 const context = new Context('cpu', { threads: 2 })
 const x = Tensor.zeros('f32', [2])
-const buffer = context.buffer(16)
+const buffer = context.buffer({ nbytes: 16 })
 const stream = context.stream()
 
 const objects = {

@@ -57,7 +57,7 @@ test('tensors, whole buffers, and nothing', async () => {
 })
 
 test('batches may share state', async () => {
-  const state = { buffer: context.buffer(200), dtype: 'f32', dims: [50] }
+  const state = { buffer: context.buffer({ nbytes: 200 }), dtype: 'f32', dims: [50] }
   const add = (stage) => {
     const y = stage.buffer([50])
     stage.stream.run('add', [stage.input, state], y)

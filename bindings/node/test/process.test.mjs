@@ -48,7 +48,7 @@ test('an exception in a handler is the process’s', () => {
 test('a process ends with objects alive and work under way', () => {
   const objects = `${large}
     const context = new adead.Context()
-    const kept = [context, context.buffer(1000), context.stream(), context.event(), large.view(), context.pack(large),
+    const kept = [context, context.buffer({ nbytes: 1000 }), context.stream(), context.event(), large.view(), context.pack(large),
       adead.Program.assemble('.adead 1\\ninput a f32[2]\\noutput b f32[2]\\nb = relu a\\nhalt'),
       new adead.DeterministicAllocator(), new adead.ArenaAllocator().alloc(10, 1)]
     globalThis.kept = kept
