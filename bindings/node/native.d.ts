@@ -237,9 +237,9 @@ export declare class DeviceBuffer {
    * All of it as elements of a dtype, of what it was made of where none is named. `invalid_argument` if its size is no multiple of
    * theirs.
    */
-  toArray<D extends DType = 'f32'>(dtype?: D): ArrayOf<D>
+  toArray<D extends DType = DType>(dtype?: D): ArrayOf<D>
   /** `toArray` on another thread. */
-  toArrayAsync<D extends DType = 'f32'>(dtype?: D): Promise<ArrayOf<D>>
+  toArrayAsync<D extends DType = DType>(dtype?: D): Promise<ArrayOf<D>>
   /** Gives the memory back once work that uses it is done. `invalid_argument` the second time, and for any use after it. */
   free(): void
 }
@@ -646,8 +646,8 @@ export interface Hardware {
   gpus: Array<GpuInfo>
   /** Where work should run. */
   recommended: 'cpu' | 'hybrid' | 'gpu'
-  /** The same. */
-  recommendedMode: string
+  /** The same, by its longer name. */
+  recommendedMode: 'cpu' | 'hybrid' | 'gpu'
 }
 
 /** `hardware()` on another thread. */

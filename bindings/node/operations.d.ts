@@ -96,7 +96,7 @@ export interface Attributes {
   transB?: boolean
 }
 
-/** What stops a promise whose work has not begun. */
+/** What ends a promise, and its work where that has begun. */
 export interface Abortable {
   signal?: AbortSignal
 }

@@ -152,7 +152,7 @@ module.exports = (native, AdeadError) => {
     const from = whole ? result : result.buffer
     const kind = whole ? Uint8Array : ARRAYS[result.dtype]
     const size = whole
-      ? from.size
+      ? from.nbytes
       : result.dims.reduce((product, n) => product * n, kind?.BYTES_PER_ELEMENT)
     // A buffer that others have too may be written by the work of the next batch: that waits for the download.
     const own = lane.buffers.includes(from)

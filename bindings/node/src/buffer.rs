@@ -136,7 +136,7 @@ impl DeviceBuffer {
 
     /// All of it as elements of a dtype, of what it was made of where none is named. `invalid_argument` if its size is no multiple of
     /// theirs.
-    #[napi(ts_generic_types = "D extends DType = 'f32'", ts_args_type = "dtype?: D", ts_return_type = "ArrayOf<D>")]
+    #[napi(ts_generic_types = "D extends DType = DType", ts_args_type = "dtype?: D", ts_return_type = "ArrayOf<D>")]
     pub fn to_array(&self, env: Env, dtype: Option<Text>) -> napi::Result<Unknown<'static>> {
         let (dtype, bytes) = guard(env, || {
             let dtype = dtype_of(dtype, self.elements)?;
@@ -147,7 +147,7 @@ impl DeviceBuffer {
 
     /// `toArray` on another thread.
     #[napi(
-        ts_generic_types = "D extends DType = 'f32'",
+        ts_generic_types = "D extends DType = DType",
         ts_args_type = "dtype?: D",
         ts_return_type = "Promise<ArrayOf<D>>"
     )]

@@ -152,7 +152,8 @@ pub struct Hardware {
     /// Where work should run.
     #[napi(ts_type = "'cpu' | 'hybrid' | 'gpu'")]
     pub recommended: String,
-    /// The same.
+    /// The same, by its longer name.
+    #[napi(ts_type = "'cpu' | 'hybrid' | 'gpu'")]
     pub recommended_mode: String,
 }
 

@@ -67,6 +67,8 @@ test('batches may share state', async () => {
   const ones = Array.from({ length: 12 }, () => new Float32Array(50).fill(1))
   const totals = await all(overlap(ones, add, { depth: 4, context }))
   assert.deepEqual(totals.map((total) => total[49]), Array.from({ length: 12 }, (_, n) => n + 1))
+  // Not left to the collector: later tests count what is allocated.
+  state.buffer.free()
 })
 
 test('errors come in their place and end everything', async () => {

@@ -187,7 +187,7 @@ fn types_of_operations() {
     for name in attributes {
         writeln!(text, "  {}?: {}", camel(name), attribute_type(name)).unwrap();
     }
-    text += "}\n\n/** What stops a promise whose work has not begun. */\nexport interface Abortable {\n";
+    text += "}\n\n/** What ends a promise, and its work where that has begun. */\nexport interface Abortable {\n";
     text += "  signal?: AbortSignal\n}\n";
 
     text += "\n/** What a pipeline's operations take: a tensor, which is the same in each run, or a value of the pipeline. */\n";
