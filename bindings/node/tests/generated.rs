@@ -347,6 +347,8 @@ fn packages() {
 
 fn check_package(package: &Package) {
     let Package { name: own, scoped, folder, description, keywords, subpaths, files } = package;
+    // What `npm install` of a checkout's folder builds the module with.
+    let script = if *folder == "bindings/node" { "scripts/build.mjs" } else { "../../bindings/node/scripts/build.mjs" };
     for (name, os, cpu, libc) in PLATFORMS {
         let libc = libc.map_or(String::new(), |libc| format!("\n  \"libc\": [\"{libc}\"],"));
         let text = format!(
@@ -399,6 +401,7 @@ fn check_package(package: &Package) {
 {}
   ],
   "engines": {{ "node": "{ENGINES}" }},
+  "scripts": {{ "prepare": "node {script} {own}-node {own}" }},
   "optionalDependencies": {{
 {}
   }}
