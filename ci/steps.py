@@ -61,5 +61,6 @@ STEPS = [
     both("cuda-kernels", "the PTX and machine code are what their sources give", "ci/cuda-kernels --check"),
     Step("levels", "the same bits at other optimisation levels", None, "ci/levels", holds=("debug",)),
     Step("aarch64", "NEON", None, "ci/aarch64", holds=("debug",)),
+    Step("sanitize", "core and facade under AddressSanitizer", None, "ci/sanitize", holds=("debug",)),
     Step("packages", "every package, installed elsewhere; one hash; sizes", None, "ci/release-check", after=("ids", "models")),
 ]  # fmt: skip
