@@ -5,7 +5,7 @@ use crate::args::{Fields, List, Of, Text, absent, kind};
 use crate::context::{Context, default_context};
 use crate::error::{caught, fail, refused, thrown, value};
 use crate::options::Call;
-use crate::task::{Job, promise_with};
+use crate::task::{Job, aborted, promise_with};
 use crate::tensor::{Value, make};
 use adead::{Attrs, Op, Result};
 use napi::bindgen_prelude::{AbortSignal, AsyncTask, FromNapiValue, JsObjectValue, Object, Unknown};
@@ -161,15 +161,6 @@ pub fn signal(env: Env, Fields(options): &Fields) -> napi::Result<Option<AbortSi
     // SAFETY: as above.
     let signal = unsafe { AbortSignal::from_napi_value(env.raw(), signal.0.raw()) };
     signal.map(Some).map_err(|_| refused(env.raw(), "signal is no AbortSignal"))
-}
-
-/// What a promise rejects with that a signal stopped: the same as napi-rs makes of one that is stopped later.
-pub fn aborted(env: Env) -> napi::Result<napi::Error> {
-    const NAME: &str = "AbortError";
-    let mut error = env.create_error(napi::Error::new(napi::Status::Cancelled, NAME))?;
-    error.set_named_property("name", NAME)?;
-    // SAFETY: a value of this environment.
-    Ok(napi::Error::from(unsafe { Unknown::from_napi_value(env.raw(), error.raw()) }?))
 }
 
 /// An operation by name with all of its operands, null or undefined where an optional one is left out, and its attributes.

@@ -1,10 +1,9 @@
 //! Promises: work for libuv's threads, and what becomes of its result on JavaScript's.
 
 use crate::error::{caught, thrown};
-use crate::run::aborted;
 use adead::{Result, Status};
-use napi::bindgen_prelude::{AbortSignal, AsyncTask, ToNapiValue, TypeName};
-use napi::{Env, Task, ValueType, sys};
+use napi::bindgen_prelude::{AbortSignal, AsyncTask, FromNapiValue, JsObjectValue, ToNapiValue, TypeName, Unknown};
+use napi::{Env, JsValue, Task, ValueType, sys};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -114,4 +113,13 @@ where
     });
     let job = Job { work: Some(Box::new(work)), ended };
     AsyncTask::with_optional_signal(job, signal)
+}
+
+/// What a promise rejects with that a signal stopped: the same as napi-rs makes of one that is stopped later.
+pub fn aborted(env: Env) -> napi::Result<napi::Error> {
+    const NAME: &str = "AbortError";
+    let mut error = env.create_error(napi::Error::new(napi::Status::Cancelled, NAME))?;
+    error.set_named_property("name", NAME)?;
+    // SAFETY: a value of this environment.
+    Ok(napi::Error::from(unsafe { Unknown::from_napi_value(env.raw(), error.raw()) }?))
 }
