@@ -44,7 +44,7 @@ fn explain_tells_what_would_waste_a_gpu_and_why() {
     let text = good(&["explain", &program]);
     assert!(text.contains("what would waste gpu:mid, if it ran there:"), "{text}");
     assert!(text.contains("unfused: 2 launches take 20 µs for "), "{text}");
-    assert!(text.contains("too_small: launching takes 10 µs, the work "), "{text}");
+    assert!(text.contains("transfers: moving 256 bytes takes 15 µs, the work "), "{text}");
     let json: Value = serde_json::from_str(&good(&["explain", &program, "--json", "--gpu", "integrated"])).unwrap();
     assert_eq!(json["devices"][1]["id"], "gpu:integrated");
     assert_eq!((&json["devices"][0]["reference"], &json["devices"][1]["reference"]), (&false.into(), &true.into()));
@@ -203,6 +203,10 @@ fn adead_toml_sets_what_nobody_else_does() {
     let program = repository("examples/programs/matmul_1024.hex");
     assert!(run(&["explain", &program], &[]).out.contains("at least the threshold of matmul, 16"));
     write("use_gpu = maybe\n");
+    let ended = run(&["info"], &[]);
+    assert_eq!(ended.code, 11);
+    assert!(ended.err.contains("adead.toml, line 1: string values must be quoted"), "{ended:?}");
+    write("use_gpu = \"maybe\"\n");
     let ended = run(&["info"], &[]);
     assert_eq!(ended.code, 11);
     assert!(ended.err.contains("adead.toml, line 1: use_gpu must be true or false"), "{ended:?}");
