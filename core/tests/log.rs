@@ -58,7 +58,7 @@ fn what_is_told() {
     open();
     let ignored = only(&told(), Level::Warn, "adead::dispatch");
     assert!(
-        ignored.starts_with("figures of cpu: ") && ignored.ends_with("line 1: it is no 'key = value'"),
+        ignored.starts_with("figures of cpu: ") && ignored.ends_with("line 1: key with no value, expected `=`"),
         "{ignored}"
     );
     let path = calibration::store(&folder, &machine, context.dispatcher().profiles()).unwrap();

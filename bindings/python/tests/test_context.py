@@ -62,8 +62,12 @@ def test_what_is_divided_says_how():
         pytest.skip(f"skipped: {error}")
     x = adead.Tensor.zeros((4096, 4096))
     why = ctx.explain("matmul", [x, x])
-    assert why.rows is not None and len(why.rows) == len(why.estimates) == 2
-    assert sum(why.rows) == 4096 and why.split_ns > 0
+    assert len(why.estimates) == 2
+    # Beside a GPU that is a program the processor is faster alone.
+    if why.rows is None:
+        assert why.split_ns is None and why.device == "cpu"
+    else:
+        assert len(why.rows) == 2 and sum(why.rows) == 4096 and why.split_ns > 0
     assert ctx.explain("matmul", [x[:1], x]).rows is None
 
 
