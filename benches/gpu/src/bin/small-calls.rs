@@ -17,7 +17,7 @@ const ELEMENTS: usize = 1024;
 const CALLS: usize = 1000;
 /// Submissions in a row, of which the host's time is taken.
 const ROW: usize = 16;
-/// Dependent operations in a row, of which the device's time is taken.
+/// Operations in a row, of which the device's time is taken.
 const CHAIN: usize = 200;
 
 /// Microseconds, the median.
@@ -30,8 +30,8 @@ fn microseconds(begin: Instant) -> f64 {
     begin.elapsed().as_secs_f64() * 1e6
 }
 
-/// Until done, of the host, and of one operation of a recorded chain.
-fn measure(device: &str) -> Result<[f64; 3]> {
+/// Until done, of the host, of one operation of a recorded chain, and of one that depends on no other in a recording.
+fn measure(device: &str) -> Result<[f64; 4]> {
     let ctx = Context::open(device)?;
     let meta = Meta::new(DType::F32, Shape::new(&[ELEMENTS])?);
     let (mut stream, x, y) = (ctx.stream()?, ctx.buffer(&[-0.5f32; ELEMENTS])?, ctx.buffer_zeroed(4 * ELEMENTS)?);
@@ -57,23 +57,35 @@ fn measure(device: &str) -> Result<[f64; 3]> {
         host.push(microseconds(begin) / ROW as f64);
         stream.synchronize()?;
     }
-    let recording = stream
-        .record(|stream| (0..CHAIN / 2).try_for_each(|_| relu(stream, &x, &y).and_then(|()| relu(stream, &y, &x))))?;
-    let mut chain = Vec::new();
-    for _ in 0..20 {
-        let before = stream.timestamp()?;
-        stream.replay(&recording)?;
-        let after = stream.timestamp()?;
-        stream.synchronize()?;
-        chain.push(after.since(&before)? as f64 / 1e3 / CHAIN as f64);
-    }
-    Ok([median(done), median(host), median(chain)])
+    let mut recorded = |work: &mut dyn FnMut(&mut Stream) -> Result<()>| -> Result<f64> {
+        let recording = stream.record(work)?;
+        let mut times = Vec::new();
+        for _ in 0..20 {
+            let before = stream.timestamp()?;
+            stream.replay(&recording)?;
+            let after = stream.timestamp()?;
+            stream.synchronize()?;
+            times.push(after.since(&before)? as f64 / 1e3 / CHAIN as f64);
+        }
+        Ok(median(times))
+    };
+    let chain = recorded(&mut |stream| {
+        (0..CHAIN / 2).try_for_each(|_| relu(stream, &x, &y).and_then(|()| relu(stream, &y, &x)))
+    })?;
+    let results = ctx.buffer_zeroed(CHAIN * 4 * ELEMENTS)?;
+    let apart = recorded(&mut |stream| {
+        (0..CHAIN).try_for_each(|i| {
+            let output = Operand { buffer: &results, offset: i * 4 * ELEMENTS, meta: &meta };
+            stream.run(Op::Relu, &Attrs::default(), &[Some(Operand { buffer: &x, offset: 0, meta: &meta })], output)
+        })
+    })?;
+    Ok([median(done), median(host), chain, apart])
 }
 
 /// The same in processes of their own; whether all could.
 fn processes(device: &str, count: usize) -> std::result::Result<(), String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let mut all: [Vec<f64>; 3] = Default::default();
+    let mut all: [Vec<f64>; 4] = Default::default();
     for _ in 0..count {
         let output = Command::new(&program).args([device, "--once"]).output().map_err(|error| error.to_string())?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -89,14 +101,15 @@ fn processes(device: &str, count: usize) -> std::result::Result<(), String> {
         all.iter_mut().zip(numbers).for_each(|(all, number)| all.push(number));
     }
     let most = |times: &[f64]| times.iter().copied().fold(0.0, f64::max);
-    let [done, host, chain] = &all;
+    let [done, host, chain, apart] = &all;
     println!(
-        "{count} processes: until done {:.1} µs, at most {:.1}; host {:.1} µs, at most {:.1}; in a chain {:.2} µs",
+        "{count} processes: until done {:.1} µs, at most {:.1}; host {:.1} µs, at most {:.1}; in a chain {:.2} µs, apart {:.2} µs",
         median(done.clone()),
         most(done),
         median(host.clone()),
         most(host),
-        median(chain.clone())
+        median(chain.clone()),
+        median(apart.clone())
     );
     Ok(())
 }
@@ -105,8 +118,8 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let device = words.first().map_or("vulkan:0", String::as_str);
     let outcome = if words.iter().any(|word| word == "--once") {
-        measure(device).map_err(|error| error.to_string()).map(|[done, host, chain]| {
-            println!("until done {done:.2} µs, host {host:.2} µs, in a chain {chain:.2} µs");
+        measure(device).map_err(|error| error.to_string()).map(|[done, host, chain, apart]| {
+            println!("until done {done:.2} µs, host {host:.2} µs, in a chain {chain:.2} µs, apart {apart:.2} µs");
         })
     } else {
         let at = words.iter().position(|word| word == "--processes");

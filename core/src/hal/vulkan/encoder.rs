@@ -1,9 +1,10 @@
 //! How an operation puts its kernels into a command buffer.
 
+use super::beside::{Use, Uses};
 use super::recorder::{Recorder, Step, Steps};
 use super::shared::Shared;
 use super::stream::of_device;
-use crate::command::Place;
+use crate::command::{Command, Meta, Place};
 use crate::error::{Result, fail};
 use crate::hal::lowering::attention::Tile as AttentionTile;
 use crate::hal::lowering::tiles::{Cost, Sizes, Tile, mirrored, tile};
@@ -79,17 +80,38 @@ impl Limits {
 pub struct VulkanEncoder<'a> {
     recorder: &'a mut Recorder,
     steps: Steps,
+    uses: Uses,
 }
 
 impl VulkanEncoder<'_> {
     /// One that writes to a recorder.
     pub fn new(recorder: &mut Recorder) -> VulkanEncoder<'_> {
-        VulkanEncoder { recorder, steps: Steps::new() }
+        VulkanEncoder { recorder, steps: Steps::new(), uses: Uses::new() }
+    }
+
+    /// Tells what the encoded commands use, so that others may run beside them.
+    pub fn uses(&mut self, commands: &[Command<'_>]) -> Result<()> {
+        for command in commands {
+            for view in command.inputs().iter().flatten() {
+                self.use_of(view.place(), view.meta(), false)?;
+            }
+            self.use_of(command.output().place(), command.output().meta(), true)?;
+        }
+        Ok(())
+    }
+
+    fn use_of(&mut self, place: Place<'_>, meta: &Meta, writes: bool) -> Result<()> {
+        let Place::Buffer(buffer, offset) = place else {
+            fail!(Internal, "an operand of an encoded command is not on the device");
+        };
+        let memory = of_device(buffer, &self.recorder.shared)?;
+        self.uses.push(Use { address: memory.address + offset as u64, bytes: meta.bytes() as u64, writes });
+        Ok(())
     }
 
     /// Records what was encoded.
     pub fn commit(self) -> Result<()> {
-        self.recorder.record(self.steps)
+        self.recorder.record(self.steps, &self.uses)
     }
 }
 

@@ -4,6 +4,7 @@
 //! Operations' kernels take addresses as push constants and no descriptors; users' kernels have descriptors.
 
 mod api;
+mod beside;
 mod encoder;
 mod logical;
 mod memory;

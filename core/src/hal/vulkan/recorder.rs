@@ -1,5 +1,6 @@
 //! A command buffer under construction, and what must live until its work is done.
 
+use super::beside::{Stretch, Uses};
 use super::logical::Lane;
 use super::memory::{Allocation, Space};
 use super::shared::Shared;
@@ -28,6 +29,8 @@ pub struct Recorder {
     bound: vk::Pipeline,
     /// The last command, if there is one.
     last: Option<Kind>,
+    /// What the kernels since the last barrier use.
+    stretch: Stretch,
     /// Commands in it.
     pub count: u32,
     state: State,
@@ -137,6 +140,7 @@ impl Recorder {
             parameters: None,
             bound: vk::Pipeline::null(),
             last: None,
+            stretch: Stretch::default(),
             count: 0,
             state: State::Initial,
             recipe: None,
@@ -186,13 +190,14 @@ impl Recorder {
         self.begin(vk::CommandBufferUsageFlags::empty())?;
         if let Some(steps) = self.recipe.take().filter(|_| again) {
             self.count = 0;
-            self.play(&steps);
+            self.play(&steps, &Uses::new());
         }
         Ok(())
     }
 
-    /// Records a command. If it is all that the buffer had the last time, nothing needs to be recorded.
-    pub fn record(&mut self, steps: Steps) -> Result<()> {
+    /// Records a command that uses that memory, none where it is not known. If the command is all that the buffer had the last
+    /// time, nothing needs to be recorded.
+    pub fn record(&mut self, steps: Steps, uses: &Uses) -> Result<()> {
         let same = |old: &Steps| old.len() == steps.len() && old.iter().zip(&steps).all(|(old, new)| old.repeats(new));
         if self.state == State::Old && self.recipe.as_ref().is_some_and(same) {
             self.state = State::Again;
@@ -201,24 +206,34 @@ impl Recorder {
         }
         self.start()?;
         let first = self.count == 0;
-        self.play(&steps);
+        self.play(&steps, uses);
         let kept = first && steps.iter().all(|step| step.repeats(step));
         self.recipe = if kept { Some(steps) } else { None };
         Ok(())
     }
 
-    fn play(&mut self, steps: &Steps) {
+    fn play(&mut self, steps: &Steps, uses: &Uses) {
         let layout = self.shared.pipelines.layout;
-        for step in steps {
+        let beside = self.last == Some(Kind::Kernel) && self.stretch.admits(uses);
+        for (i, step) in steps.iter().enumerate() {
             match step {
                 Step::Clear(memory) => self.clear(memory, 0, memory.bytes()),
                 Step::Kernel { pipeline, push, groups } => {
-                    self.barrier(Kind::Kernel);
+                    if beside && i == 0 {
+                        self.count += 1;
+                    } else {
+                        self.barrier(Kind::Kernel);
+                    }
                     self.bind(*pipeline);
                     self.push(layout, push.bytes());
                     self.groups(*groups);
                 }
             }
+        }
+        match steps.as_slice() {
+            [] => {}
+            [Step::Kernel { .. }] if beside => self.stretch.join(uses),
+            _ => self.stretch.begin(uses),
         }
     }
 
@@ -252,6 +267,7 @@ impl Recorder {
         self.parameters = None;
         self.bound = vk::Pipeline::null();
         self.last = None;
+        self.stretch.end();
         self.count = 0;
         self.to_host = false;
         self.state = State::Old;
@@ -278,6 +294,7 @@ impl Recorder {
     /// What comes now, of that kind, sees what was written before, in this buffer and in those before it on the queue.
     pub fn barrier(&mut self, next: Kind) {
         let before = self.last.replace(next);
+        self.stretch.end();
         // Nobody knows what ended the buffers before. Between kernels a barrier that says so is several times as fast.
         let (from, written) = before.map_or((ALL, vk::AccessFlags::MEMORY_WRITE), |kind| (kind.stage(), kind.writes()));
         let barrier =

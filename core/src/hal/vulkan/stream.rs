@@ -223,7 +223,7 @@ unsafe impl Stream for VulkanStream {
             let mut done = 0;
             self.encode(|encoder| {
                 done = lowering::encode(encoder, rest)?;
-                Ok(())
+                encoder.uses(&rest[..done])
             })?;
             rest = &rest[done..];
         }

@@ -2,8 +2,12 @@
 
 use super::api::DeviceApi;
 use super::*;
+use crate::command::{Command, Meta, View, ViewMut};
+use crate::dtype::DType;
 use crate::error::Status;
 use crate::hal::{KernelSource, Slice};
+use crate::ops::{Attrs, Op};
+use crate::shape::Shape;
 use ash::vk;
 use std::fs;
 use std::path::PathBuf;
@@ -262,6 +266,79 @@ fn thousands_of_buffers_take_few_blocks_and_leave_none() {
     assert_eq!(device.live(), 0);
     drop(device);
     assert_eq!(BLOCKS.load(SeqCst), 0, "blocks that were never returned");
+}
+
+static BARRIERS: AtomicUsize = AtomicUsize::new(0);
+static REAL_BARRIER: OnceLock<vk::PFN_vkCmdPipelineBarrier> = OnceLock::new();
+
+unsafe extern "system" fn counted_barrier(
+    commands: vk::CommandBuffer,
+    from: vk::PipelineStageFlags,
+    until: vk::PipelineStageFlags,
+    flags: vk::DependencyFlags,
+    memory_count: u32,
+    memory: *const vk::MemoryBarrier<'_>,
+    buffer_count: u32,
+    buffers: *const vk::BufferMemoryBarrier<'_>,
+    image_count: u32,
+    images: *const vk::ImageMemoryBarrier<'_>,
+) {
+    BARRIERS.fetch_add(1, SeqCst);
+    let real = REAL_BARRIER.get().unwrap();
+    // SAFETY: passed on as it came.
+    unsafe { real(commands, from, until, flags, memory_count, memory, buffer_count, buffers, image_count, images) }
+}
+
+#[test]
+fn only_commands_that_depend_on_one_another_have_a_barrier_between_them() {
+    let inject = |api: &mut DeviceApi| {
+        let _ = REAL_BARRIER.set(api.cmd_pipeline_barrier);
+        api.cmd_pipeline_barrier = counted_barrier;
+    };
+    let Some(device) = device(&Opening { faults: Some(inject), ..Opening::default() }) else { return };
+    const N: usize = 300;
+    let meta = Meta::new(DType::F32, Shape::new(&[N]).unwrap());
+    let buffer = device.allocate(8 * 4 * N).unwrap();
+    let mut stream = device.clone().stream().unwrap();
+    let begin: Vec<u8> = (0..N).flat_map(|i| (i as f32 - 150.0).to_ne_bytes()).collect();
+    stream.write(&*buffer, 0, &begin).unwrap();
+    // Operations between eighths of the buffer: which, from where, to where, and how many barriers it takes.
+    let work: [(Op, &[usize], usize, usize); 8] = [
+        (Op::Relu, &[0], 1, 1),
+        (Op::Abs, &[0], 2, 0),
+        (Op::Neg, &[0], 3, 0),
+        // Of results.
+        (Op::Add, &[1, 2], 4, 1),
+        (Op::Sub, &[0, 3], 5, 0),
+        // Over what was read.
+        (Op::Abs, &[0], 3, 1),
+        // Over a result.
+        (Op::Neg, &[0], 3, 1),
+        // Of one that the last barrier has ordered.
+        (Op::Mul, &[4, 5], 6, 0),
+    ];
+    stream.start_recording().unwrap();
+    for (i, &(op, from, to, barriers)) in work.iter().enumerate() {
+        let view = |&part: &usize| Some(View::buffer(&*buffer, part * 4 * N, &meta).unwrap());
+        let inputs: Vec<_> = from.iter().map(view).collect();
+        let output = ViewMut::buffer(&*buffer, to * 4 * N, &meta).unwrap();
+        let before = BARRIERS.load(SeqCst);
+        let command = Command::new(op, Attrs::default(), &inputs, output).unwrap();
+        stream.submit(&mut [command]).unwrap();
+        assert_eq!(BARRIERS.load(SeqCst) - before, barriers, "work {i}");
+    }
+    let recording = stream.finish_recording().unwrap();
+    for _ in 0..3 {
+        stream.replay(&*recording).unwrap();
+    }
+    let mut bytes = vec![0; 7 * 4 * N];
+    stream.read(&*buffer, 0, &mut bytes).unwrap();
+    let values: Vec<f32> = bytes.chunks_exact(4).map(|b| f32::from_ne_bytes(b.try_into().unwrap())).collect();
+    for (i, column) in (0..N).map(|i| (i, [0, 1, 2, 3, 4, 5, 6].map(|part| values[part * N + i]))) {
+        let x = i as f32 - 150.0;
+        let (relu, abs) = (x.max(0.0), x.abs());
+        assert_eq!(column, [x, relu, abs, -x, relu + abs, x + x, (relu + abs) * (x + x)], "element {i}");
+    }
 }
 
 /// A folder of its own that goes when the test ends.

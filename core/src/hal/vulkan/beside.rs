@@ -1,0 +1,103 @@
+//! Which commands may run beside each other: those of which none writes what another one reads or writes. A kernel behind a
+//! barrier starts 1.5 µs after the one before it, on an H200; beside it, 0.3 µs.
+
+use smallvec::SmallVec;
+
+/// Operands that are compared with every new command's. More end the stretch with a barrier.
+const MOST: usize = 32;
+
+/// A part of device memory that a command reads or writes.
+#[derive(Clone, Copy, Debug)]
+pub struct Use {
+    pub address: u64,
+    pub bytes: u64,
+    pub writes: bool,
+}
+
+impl Use {
+    fn conflicts(&self, other: &Use) -> bool {
+        let overlap = self.address < other.address + other.bytes && other.address < self.address + self.bytes;
+        (self.writes || other.writes) && overlap
+    }
+}
+
+/// What one command uses.
+pub type Uses = SmallVec<[Use; 5]>;
+
+/// What the kernels since the last barrier use.
+#[derive(Default)]
+pub struct Stretch {
+    /// None where something is among them whose memory is not known.
+    uses: Option<SmallVec<[Use; MOST]>>,
+}
+
+impl Stretch {
+    /// Whether a command with these uses may run beside all of them.
+    pub fn admits(&self, command: &Uses) -> bool {
+        self.uses.as_ref().is_some_and(|before| {
+            !command.is_empty()
+                && before.len() + command.len() <= MOST
+                && before.iter().all(|old| command.iter().all(|new| !old.conflicts(new)))
+        })
+    }
+
+    /// A command begins a new stretch, behind a barrier. Without uses nothing may run beside it.
+    pub fn begin(&mut self, command: &Uses) {
+        self.uses = if command.is_empty() { None } else { Some(command.as_slice().into()) };
+    }
+
+    /// A command that was admitted runs beside the others.
+    pub fn join(&mut self, command: &Uses) {
+        if let Some(uses) = &mut self.uses {
+            uses.extend_from_slice(command);
+        }
+    }
+
+    /// Something came whose memory is not known.
+    pub fn end(&mut self) {
+        self.uses = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(reads: &[(u64, u64)], writes: (u64, u64)) -> Uses {
+        let of = |&(address, bytes): &(u64, u64), writes| Use { address, bytes, writes };
+        reads.iter().map(|range| of(range, false)).chain([of(&writes, true)]).collect()
+    }
+
+    #[test]
+    fn a_command_is_admitted_where_nothing_written_is_touched() {
+        let mut stretch = Stretch::default();
+        let first = command(&[(0, 64)], (100, 64));
+        assert!(!stretch.admits(&first), "what came before is not known");
+        stretch.begin(&first);
+        // They read the same.
+        assert!(stretch.admits(&command(&[(0, 64)], (200, 64))));
+        // Reads what is written, writes what is read, writes what is written: the first and the last byte.
+        for refused in [command(&[(163, 1)], (200, 8)), command(&[], (63, 8)), command(&[(64, 8)], (92, 9))] {
+            assert!(!stretch.admits(&refused), "{refused:?}");
+        }
+        // Parts of one buffer that touch and don't overlap.
+        assert!(stretch.admits(&command(&[(164, 36)], (64, 36))));
+        stretch.join(&command(&[(0, 64)], (200, 64)));
+        assert!(!stretch.admits(&command(&[(263, 1)], (300, 8))));
+        assert!(!stretch.admits(&Uses::new()), "nothing is known of it");
+        stretch.end();
+        assert!(!stretch.admits(&command(&[], (1000, 8))));
+    }
+
+    #[test]
+    fn a_long_stretch_ends() {
+        let mut stretch = Stretch::default();
+        stretch.begin(&command(&[], (0, 8)));
+        let mut count = 1;
+        while stretch.admits(&command(&[], (8 * count, 8))) {
+            stretch.join(&command(&[], (8 * count, 8)));
+            count += 1;
+        }
+        assert_eq!(count, MOST as u64);
+    }
+}
