@@ -143,7 +143,7 @@ impl Logical {
         if opening.marks {
             marks = true;
         }
-        let device = create(instance, physical, &families, push)?;
+        let device = create(instance, physical, &families, push, !opening.unchecked)?;
         let get = |name: &std::ffi::CStr| {
             // SAFETY: a device of this instance.
             unsafe { (instance.api.get_device_proc_addr)(device, name.as_ptr()) }
@@ -320,8 +320,9 @@ impl Drop for Logical {
     }
 }
 
-/// Makes a device with a queue of each family and the features that are needed and there.
-fn create(instance: &Instance, physical: &Physical, families: &[u32], push: bool) -> Result<vk::Device> {
+/// Makes a device with a queue of each family and the features that are needed and there. `robust` keeps users' kernels in their
+/// buffers.
+fn create(instance: &Instance, physical: &Physical, families: &[u32], push: bool, robust: bool) -> Result<vk::Device> {
     let priority = [1.0];
     let queues: Vec<_> = families
         .iter()
@@ -336,9 +337,12 @@ fn create(instance: &Instance, physical: &Physical, families: &[u32], push: bool
     }
     // Only users' kernels have descriptors, and only accesses through those are checked.
     let mut robustness2 = vk::PhysicalDeviceRobustness2FeaturesEXT::default().robust_buffer_access2(true);
-    if physical.has.robustness2 {
+    let robust2 = robust && physical.has.robustness2;
+    if robust2 {
         extensions.push(vk::EXT_ROBUSTNESS2_NAME.as_ptr());
     }
+    let mut features = physical.features;
+    features.robust_buffer_access &= vk::Bool32::from(robust);
     let mut features12 = physical.features12;
     let mut features11 = physical.features11;
     features12.p_next = ptr::null_mut();
@@ -346,10 +350,10 @@ fn create(instance: &Instance, physical: &Physical, families: &[u32], push: bool
     let mut info = vk::DeviceCreateInfo::default()
         .queue_create_infos(&queues)
         .enabled_extension_names(&extensions)
-        .enabled_features(&physical.features)
+        .enabled_features(&features)
         .push_next(&mut features12)
         .push_next(&mut features11);
-    if physical.has.robustness2 {
+    if robust2 {
         info = info.push_next(&mut robustness2);
     }
     let mut device = vk::Device::null();

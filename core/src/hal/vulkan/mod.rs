@@ -41,6 +41,8 @@ pub struct Opening {
     pub cache: Option<PathBuf>,
     /// Help with copies from and to the host.
     pub workers: Option<Arc<dyn Workers>>,
+    /// Leaves users' kernels unchecked (`robustBufferAccess` off), to measure what the checks cost.
+    pub unchecked: bool,
     /// Changes functions before they are used: a test's faults.
     #[cfg(any(test, feature = "cts"))]
     pub faults: Option<fn(&mut api::DeviceApi)>,
@@ -54,7 +56,6 @@ pub struct Opening {
 
 impl Opening {
     /// With a folder for the pipeline cache, and threads that help.
-    #[allow(clippy::needless_update, reason = "there are more fields in tests")]
     pub fn with(cache: Option<PathBuf>, workers: Option<Arc<dyn Workers>>) -> Opening {
         Opening { cache, workers, ..Opening::default() }
     }
@@ -62,9 +63,10 @@ impl Opening {
     /// Whether the process's logical device will do.
     fn shares(&self) -> bool {
         #[cfg(any(test, feature = "cts"))]
-        return self.faults.is_none() && !self.plain && !self.marks;
-        #[cfg(not(any(test, feature = "cts")))]
-        true
+        if self.faults.is_some() || self.plain || self.marks {
+            return false;
+        }
+        !self.unchecked
     }
 }
 
