@@ -1,12 +1,14 @@
-/* Multiplies two matrices on the best GPU with a kernel of one's own, whose sizes are specialization constants, and compares
- * the product with the CPU's.
+/* Multiplies two matrices on the best GPU with a kernel of one's own, whose sizes are specialization constants or push constants,
+ * and compares the product with the CPU's.
  *
- *   matmul_demo [KERNEL]      KERNEL is examples/kernels/matmul.spv; its source lies beside it
+ *   matmul_demo [KERNEL]      KERNEL is examples/kernels/matmul.spv, through Vulkan, or matmul.ptx, through CUDA; their
+ *                             sources lie beside them
  */
 #include <adead.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { M = 300, N = 500, K = 400 };
 
@@ -18,7 +20,10 @@ static void check(adead_status status) {
 
 int main(int argc, char **argv) {
   const char *path = argc > 1 ? argv[1] : "examples/kernels/matmul.spv";
+  const int ptx = strlen(path) > 4 && strcmp(path + strlen(path) - 4, ".ptx") == 0;
   const adead_constant sizes[3] = {{0, M}, {1, N}, {2, K}};
+  const uint32_t pushed[3] = {M, N, K};
+  const size_t push_bytes = ptx ? sizeof pushed : 0;
   const uint32_t groups[3] = {(N + 15) / 16, (M + 15) / 16, 1};
   static float a[M * K], b[K * N], c[M * N], expected[M * N];
   adead_context *gpu = NULL;
@@ -33,28 +38,34 @@ int main(int argc, char **argv) {
   for (i = 0; i < M * K; i++) a[i] = (float)(i % 101) / 101 - 0.5f;
   for (i = 0; i < K * N; i++) b[i] = (float)(i % 103) / 103 - 0.5f;
 
-  if (adead_context_open("vulkan", NULL, &gpu)) {
+  if (adead_context_open(ptx ? "cuda" : "vulkan", NULL, &gpu)) {
     fprintf(stderr, "matmul_demo: no GPU to run on: %s\n", adead_last_error());
     return 1;
   }
   info.struct_size = sizeof info;
   check(adead_context_device_info(gpu, &info));
 
-  /* The kernel takes its sizes from the lengths of its buffers; constants make one for these sizes alone. */
-  check(adead_kernel_load_spirv(gpu, path, &any));
-  check(adead_pipeline_create(gpu, any, NULL, sizes, 3, &kernel));
+  if (ptx) {
+    /* Another kernel of the module takes its sizes as push constants. */
+    check(adead_kernel_load_ptx(gpu, path, &any));
+    check(adead_pipeline_create(gpu, any, "matmul_mnk", NULL, 0, &kernel));
+  } else {
+    /* The kernel takes its sizes from the lengths of its buffers; constants make one for these sizes alone. */
+    check(adead_kernel_load_spirv(gpu, path, &any));
+    check(adead_pipeline_create(gpu, any, NULL, sizes, 3, &kernel));
+  }
   check(adead_buffer_create(gpu, a, sizeof a, &buffers[0]));
   check(adead_buffer_create(gpu, b, sizeof b, &buffers[1]));
   check(adead_buffer_create(gpu, NULL, sizeof c, &buffers[2]));
 
   /* Once to warm up: drivers finish compiling when a kernel first runs. */
-  check(adead_dispatch(gpu, kernel, buffers, 3, groups));
+  check(adead_dispatch_with(gpu, kernel, buffers, 3, pushed, push_bytes, groups));
   check(adead_wait(gpu));
 
   /* A stream of one's own, to take the time. */
   check(adead_stream_create(gpu, &stream));
   check(adead_stream_timestamp(stream, &begin));
-  check(adead_stream_dispatch(stream, kernel, buffers, 3, NULL, 0, groups));
+  check(adead_stream_dispatch(stream, kernel, buffers, 3, pushed, push_bytes, groups));
   check(adead_stream_timestamp(stream, &end));
   check(adead_stream_sync(stream));
   check(adead_timestamp_since(end, begin, &ns));

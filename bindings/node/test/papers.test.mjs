@@ -1,4 +1,5 @@
-// The first papers: each call that they name does what its name says, with their program as they have it.
+// The first papers: each call that they name does what its name says, with their program as they have it: on the GPU that
+// ADEAD_TEST_DEVICE names, else on the best one through Vulkan.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -8,10 +9,10 @@ import { throws } from './helpers.mjs'
 
 const example = (name) => fileURLToPath(new URL(`../../../examples/${name}`, import.meta.url))
 
-/** The machine's GPU through Vulkan, which takes SPIR-V. */
-function vulkan(t) {
+/** The GPU; without one the test is left out with the reason. */
+function open(t) {
   try {
-    return new GPU('vulkan')
+    return new GPU(process.env.ADEAD_TEST_DEVICE ?? 'vulkan')
   } catch (error) {
     if (!(error instanceof AdeadError) || error.code !== 'backend_unavailable') throw error
     t.skip(error.message)
@@ -20,12 +21,13 @@ function vulkan(t) {
 }
 
 test('their program', (t) => {
-  const gpu = vulkan(t)
+  const gpu = open(t)
   if (!gpu) return
   const N = 512
   const values = (step) => Float32Array.from({ length: N * N }, (_, i) => ((i * step) % 101) / 50 - 1)
   const [dataA, dataB] = [values(37), values(59)]
-  const kernel = gpu.loadSpirv(example('kernels/matmul.spv'))
+  const onCuda = gpu.device.id.startsWith('cuda')
+  const kernel = gpu.createPipeline(onCuda ? gpu.loadPtx(example('kernels/matmul.ptx')) : gpu.loadSpirv(example('kernels/matmul.spv')))
 
   const A = gpu.buffer(dataA)
   const B = gpu.buffer(dataB)

@@ -1,7 +1,8 @@
-"""Multiplies two matrices on the best GPU with a kernel of one's own, whose sizes are specialization constants, and compares
-the product with the CPU's.
+"""Multiplies two matrices on the best GPU with a kernel of one's own, whose sizes are specialization constants or push constants,
+and compares the product with the CPU's.
 
-    python matmul_demo.py [KERNEL]: examples/kernels/matmul.spv, whose source lies beside it
+    python matmul_demo.py [KERNEL]: examples/kernels/matmul.spv, through Vulkan, or matmul.ptx, through CUDA; their sources
+    lie beside them
 """
 
 import pathlib
@@ -14,27 +15,33 @@ M, N, K = 300, 500, 400
 
 
 def main() -> int:
+    path = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else KERNELS / "matmul.spv"
+    ptx = path.suffix == ".ptx"
     try:
-        gpu = adead.GPU()
+        gpu = adead.GPU("cuda" if ptx else "vulkan")
     except adead.BackendUnavailableError as error:
         print(f"matmul_demo: no GPU to run on: {error}", file=sys.stderr)
         return 1
-    path = sys.argv[1] if len(sys.argv) > 1 else KERNELS / "matmul.spv"
-    # The kernel takes its sizes from the lengths of its buffers; constants make one for these sizes alone.
-    kernel = gpu.create_pipeline(gpu.load_spirv(path), constants={0: M, 1: N, 2: K})
+    if ptx:
+        # Another kernel of the module takes its sizes as push constants.
+        kernel = gpu.create_pipeline(gpu.load_ptx(path), entry="matmul_mnk")
+    else:
+        # The kernel takes its sizes from the lengths of its buffers; constants make one for these sizes alone.
+        kernel = gpu.create_pipeline(gpu.load_spirv(path), constants={0: M, 1: N, 2: K})
+    push = (M, N, K) if ptx else None
     x = adead.Tensor([i % 101 / 101 - 0.5 for i in range(M * K)], shape=(M, K))
     y = adead.Tensor([i % 103 / 103 - 0.5 for i in range(K * N)], shape=(K, N))
     a, b, c = gpu.buffer(x), gpu.buffer(y), gpu.buffer(size=M * N)
     groups = (-(-N // 16), -(-M // 16), 1)
 
     # Once to warm up: drivers finish compiling when a kernel first runs.
-    gpu.dispatch(kernel, a, b, c, groups=groups)
+    gpu.dispatch(kernel, a, b, c, groups=groups, push=push)
     gpu.wait()
 
     # A stream of one's own, to take the time.
     with gpu.stream() as stream:
         begin = stream.timestamp()
-        stream.dispatch(kernel, a, b, c, groups=groups)
+        stream.dispatch(kernel, a, b, c, groups=groups, push=push)
         end = stream.timestamp()
     nanoseconds = end.since(begin)
 

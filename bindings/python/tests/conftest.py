@@ -1,5 +1,6 @@
 """What several test files need."""
 
+import os
 import pathlib
 
 import pytest
@@ -21,9 +22,9 @@ def programs():
 
 @pytest.fixture(scope="session")
 def gpu():
-    """The best GPU; without one the test is left out with the reason."""
+    """The best GPU, or that of ADEAD_TEST_BACKEND; without one the test is left out with the reason."""
     try:
-        return adead.GPU()
+        return adead.GPU(os.environ.get("ADEAD_TEST_BACKEND", "vulkan"))
     except adead.BackendUnavailableError as error:
         pytest.skip(f"no GPU: {error}")
 

@@ -11,11 +11,21 @@ def matrices(n):
     return [random.standard_normal((n, n), dtype=numpy.float32) for _ in range(2)]
 
 
-def test_their_program(vulkan, kernels):
+@pytest.fixture(scope="module", params=["vulkan", "cuda"])
+def matmul(request, kernels):
+    """A GPU through each backend, and C = A B for it."""
+    try:
+        gpu = adead.GPU(request.param)
+    except adead.BackendUnavailableError as error:
+        pytest.skip(str(error))
+    load = {"vulkan": lambda: gpu.load_spirv(kernels / "matmul.spv"), "cuda": lambda: gpu.load_ptx(kernels / "matmul.ptx")}
+    return gpu, load[request.param]()
+
+
+def test_their_program(matmul):
     """As written, but that the kernel's path is that of this folder: all of the product, and nothing behind the buffer."""
     N = 512
-    gpu, (data_a, data_b) = vulkan, matrices(N)
-    kernel = gpu.load_spirv(kernels / "matmul.spv")
+    (gpu, kernel), (data_a, data_b) = matmul, matrices(N)
 
     A = gpu.buffer(data_a)
     B = gpu.buffer(data_b)
@@ -58,9 +68,10 @@ def test_memory_on_a_device(gpu):
         empty.read()
 
 
-def test_a_kernel_of_ones_own(vulkan, kernels):
-    kernel = vulkan.create_pipeline(vulkan.load_spirv(kernels / "matmul.spv"))
-    assert kernel.name == "main" and len(kernel.parameters) == 3
+def test_a_kernel_of_ones_own(matmul):
+    gpu, kernel = matmul
+    pipeline = gpu.create_pipeline(kernel)
+    assert pipeline.name == kernel.name and len(pipeline.parameters) == 3 and pipeline.push_bytes == 0
 
 
 def test_order(gpu):

@@ -1,9 +1,10 @@
-//! Multiplies two matrices on the best GPU with a kernel of one's own, whose sizes are specialization constants, and
-//! compares the product with the CPU's.
+//! Multiplies two matrices on the best GPU with a kernel of one's own, whose sizes are specialization constants or push constants,
+//! and compares the product with the CPU's.
 //!
-//! `cargo run --release -p adead --example matmul_demo [KERNEL]`: `examples/kernels/matmul.spv`, whose source lies beside it.
+//! `cargo run --release -p adead --example matmul_demo [KERNEL]`: `examples/kernels/matmul.spv`, through Vulkan, or
+//! `examples/kernels/matmul.ptx`, through CUDA; their sources lie beside them.
 
-use adead::gpu::PipelineOptions;
+use adead::gpu::{Kernel, Number, PipelineOptions};
 use adead::{Context, Gpu, Result, Tensor};
 use std::process::ExitCode;
 
@@ -13,14 +14,17 @@ const N: usize = 500;
 const K: usize = 400;
 
 fn main() -> ExitCode {
-    let gpu = match Gpu::new() {
+    let path = std::env::args().nth(1).unwrap_or(KERNEL.into());
+    let ptx = path.ends_with(".ptx");
+    let gpu = match if ptx { Gpu::open("cuda") } else { Gpu::new() } {
         Ok(gpu) => gpu,
         Err(error) => {
             eprintln!("matmul_demo: no GPU to run on: {error}");
             return ExitCode::FAILURE;
         }
     };
-    match run(&gpu) {
+    let kernel = if ptx { of_ptx(&gpu, &path) } else { of_spirv(&gpu, &path) };
+    match kernel.and_then(|(kernel, push)| run(&gpu, &kernel, &push)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -30,24 +34,33 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(gpu: &Gpu) -> Result<bool> {
-    let path = std::env::args().nth(1).unwrap_or(KERNEL.into());
-    // The kernel takes its sizes from the lengths of its buffers; constants make one for these sizes alone.
+/// The kernel takes its sizes from the lengths of its buffers; constants make one for these sizes alone.
+fn of_spirv(gpu: &Gpu, path: &str) -> Result<(Kernel, Vec<u8>)> {
     let sizes = PipelineOptions::default().constant(0, M as u32).constant(1, N as u32).constant(2, K as u32);
-    let kernel = gpu.create_pipeline(&gpu.load_spirv(path)?, &sizes)?;
+    Ok((gpu.create_pipeline(&gpu.load_spirv(path)?, &sizes)?, Vec::new()))
+}
+
+/// Another kernel of the module takes its sizes as push constants.
+fn of_ptx(gpu: &Gpu, path: &str) -> Result<(Kernel, Vec<u8>)> {
+    let kernel = gpu.create_pipeline(&gpu.load_ptx(path)?, &PipelineOptions::default().entry("matmul_mnk"))?;
+    let push = kernel.pack(&[M, N, K].map(|size| Number::Integer(size as i128)))?;
+    Ok((kernel, push))
+}
+
+fn run(gpu: &Gpu, kernel: &Kernel, push: &[u8]) -> Result<bool> {
     let x: Vec<f32> = (0..M * K).map(|i| (i % 101) as f32 / 101.0 - 0.5).collect();
     let y: Vec<f32> = (0..K * N).map(|i| (i % 103) as f32 / 103.0 - 0.5).collect();
     let (a, b, c) = (gpu.buffer(&x)?, gpu.buffer(&y)?, gpu.buffer_zeroed(M * N * 4)?);
     let groups = [N.div_ceil(16) as u32, M.div_ceil(16) as u32, 1];
 
     // Once to warm up: drivers finish compiling when a kernel first runs.
-    gpu.dispatch(&kernel, &[&a, &b, &c], groups)?;
+    gpu.dispatch_with(kernel, &[&a, &b, &c], push, groups)?;
     gpu.wait()?;
 
     // A stream of one's own, to take the time.
     let mut stream = gpu.stream()?;
     let begin = stream.timestamp()?;
-    stream.dispatch(&kernel, &[&a, &b, &c], &[], groups)?;
+    stream.dispatch(kernel, &[&a, &b, &c], push, groups)?;
     let end = stream.timestamp()?;
     stream.synchronize()?;
     let ns = end.since(&begin)? as f64;

@@ -1,21 +1,41 @@
-//! The first papers: each call that they name does what its name says.
+//! The first papers: each call that they name does what its name says. Kernels are of this machine's first GPU, through Vulkan or what
+//! `ADEAD_TEST_BACKEND` says; without one, what needs it says so and passes.
 
+use adead::gpu::{Kernel, PipelineOptions};
 use adead::layout::{align, coalesce, optimize_matrix, restore_matrix};
 use adead::program::{Program, RunOptions};
 use adead::{Attrs, Context, DType, Gpu, Op, Status, Tensor, hardware};
+use std::path::{Path, PathBuf};
 
-const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+fn backend() -> String {
+    std::env::var("ADEAD_TEST_BACKEND").unwrap_or("vulkan".into())
+}
 
-/// The machine's GPU through Vulkan, which takes SPIR-V; `None` without one.
+/// The machine's GPU; `None` without one.
 fn gpu() -> Option<Gpu> {
-    match Gpu::open("vulkan") {
+    match Gpu::open(&backend()) {
         Ok(gpu) => Some(gpu),
         Err(error) if error.status() == Status::BackendUnavailable => {
-            println!("skipped: {error}");
+            println!("skipped: {}: {error}", backend());
             None
         }
         Err(error) => panic!("{error}"),
     }
+}
+
+/// A file of the examples: where the repository is, or else in the folder that this runs in, as in a bundle of `ci/gpu-pack`.
+fn example(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    if folder.exists() { folder.join(name) } else { Path::new("examples").join(name) }
+}
+
+/// C = A B, in what the device takes.
+fn matmul(gpu: &Gpu) -> Kernel {
+    let kernel = match &*backend() {
+        "cuda" => gpu.load_ptx(example("kernels/matmul.ptx")),
+        _ => gpu.load_spirv(example("kernels/matmul.spv")),
+    };
+    kernel.unwrap()
 }
 
 fn values(n: usize, step: usize) -> Vec<f32> {
@@ -27,7 +47,7 @@ fn their_program_has_all_of_its_product() {
     const N: usize = 512;
     let Some(gpu) = gpu() else { return };
     let (data_a, data_b) = (values(N * N, 37), values(N * N, 59));
-    let kernel = gpu.load_spirv(format!("{FOLDER}/kernels/matmul.spv")).unwrap();
+    let kernel = matmul(&gpu);
     let a = gpu.buffer(&data_a).unwrap();
     let b = gpu.buffer(&data_b).unwrap();
     let c = gpu.buffer_zeroed(N * N * size_of::<f32>()).unwrap();
@@ -41,6 +61,14 @@ fn their_program_has_all_of_its_product() {
             assert!((f64::from(found) - exact).abs() < 1e-3, "({i}, {j}): {found} for {exact}");
         }
     }
+}
+
+#[test]
+fn a_kernel_of_ones_own() {
+    let Some(gpu) = gpu() else { return };
+    let kernel = matmul(&gpu);
+    let pipeline = gpu.create_pipeline(&kernel, &PipelineOptions::default()).unwrap();
+    assert_eq!((pipeline.name(), pipeline.parameters().len(), pipeline.push_bytes()), (kernel.name(), 3, 0));
 }
 
 #[test]
@@ -88,7 +116,7 @@ fn a_chain_is_its_operations_and_the_decision_is_told() {
 #[test]
 fn a_program_is_decoded_and_run() {
     let ctx = Context::open("cpu").unwrap();
-    let path = format!("{FOLDER}/programs/mlp.adead");
+    let path = example("programs/mlp.adead");
     let program = Program::decode(&std::fs::read(&path).unwrap()).unwrap();
     let mut options = RunOptions::default();
     options.inputs.push(("x".into(), Tensor::zeros(DType::F32, &[2, 4]).unwrap()));
