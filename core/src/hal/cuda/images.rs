@@ -124,8 +124,8 @@ mod tests {
             (100, &["compute_80.ptx"]),
             (103, &["compute_80.ptx"]),
             (110, &["compute_80.ptx"]),
-            (120, &["sm_120.cubin", "compute_80.ptx"]),
-            (121, &["sm_120.cubin", "compute_80.ptx"]),
+            (120, &["compute_80.ptx"]),
+            (121, &["compute_80.ptx"]),
             (130, &["compute_80.ptx"]),
         ] {
             assert_eq!(of(Card { capability, ..Card::default() }), expected, "{capability}");
