@@ -5,16 +5,18 @@ if(NOT ADEAD_CARGO)
   message(FATAL_ERROR "adead is built by cargo, and there is none: see https://rustup.rs, or set ADEAD_CARGO")
 endif()
 
-set(built "${ADEAD_CARGO_TARGET_DIR}/release")
-set(cargo_build ${CMAKE_COMMAND} -E env --unset=CARGO_BUILD_TARGET "${ADEAD_CARGO}" build --release --locked
-    --target-dir "${ADEAD_CARGO_TARGET_DIR}" --manifest-path "${PROJECT_SOURCE_DIR}/Cargo.toml")
+set(profile release)
 set(features)
 if(ADEAD_MINIMAL)
-  list(APPEND features --no-default-features)
+  set(profile minimal)
+  set(features --no-default-features)
 endif()
+set(cargo_build ${CMAKE_COMMAND} -E env --unset=CARGO_BUILD_TARGET "${ADEAD_CARGO}" build --profile ${profile} --locked
+    --target-dir "${ADEAD_CARGO_TARGET_DIR}" --manifest-path "${PROJECT_SOURCE_DIR}/Cargo.toml")
+set(built "${ADEAD_CARGO_TARGET_DIR}/${profile}")
 if(ADEAD_RUST_TARGET)
   list(APPEND cargo_build --target "${ADEAD_RUST_TARGET}")
-  set(built "${ADEAD_CARGO_TARGET_DIR}/${ADEAD_RUST_TARGET}/release")
+  set(built "${ADEAD_CARGO_TARGET_DIR}/${ADEAD_RUST_TARGET}/${profile}")
 endif()
 
 set(libraries "${PROJECT_BINARY_DIR}/lib")
@@ -23,8 +25,11 @@ set(adead_shared "libadead.so.${PROJECT_VERSION}")
 
 # What the static library has of an unwinder (bindings/c/artifact/src/runtime.rs) is for itself alone.
 if(CMAKE_OBJCOPY AND NOT APPLE AND NOT WIN32)
-  set(keep_own "${CMAKE_OBJCOPY}" --localize-symbol=_Unwind_Backtrace "${built}/libadead.a"
-      "${libraries}/libadead.a.new")
+  set(keep_own "${CMAKE_OBJCOPY}")
+  foreach(function Backtrace GetIPInfo GetTextRelBase GetDataRelBase)
+    list(APPEND keep_own --localize-symbol=_Unwind_${function})
+  endforeach()
+  list(APPEND keep_own "${built}/libadead.a" "${libraries}/libadead.a.new")
 else()
   set(keep_own "${CMAKE_COMMAND}" -E copy "${built}/libadead.a" "${libraries}/libadead.a.new")
 endif()

@@ -17,7 +17,7 @@ pub fn build(b: *std.Build) void {
     const prefix = b.option([]const u8, "adead-prefix", "Where adead is installed (default: cargo builds it)");
     const cargo = b.option([]const u8, "cargo", "The cargo that builds it (default: cargo)") orelse "cargo";
     const folder = b.option([]const u8, "cargo-target-dir", "Where cargo builds (default: target/ of the sources)");
-    const minimal = b.option(bool, "minimal", "Without CUDA, profiles and messages (default: false)") orelse false;
+    const minimal = b.option(bool, "minimal", "Without CUDA, AVX-512, profiles, messages and settings files (default: false)") orelse false;
     const library = if (prefix) |it| installed(b, it) else built(b, cargo, folder, minimal);
     // For who has a way of their own, such as @cImport.
     b.addNamedLazyPath("include", library.include);
@@ -58,7 +58,9 @@ fn installed(b: *std.Build, prefix: []const u8) Library {
 /// Cargo knows best whether there is something to do, so it is always asked.
 fn built(b: *std.Build, cargo: []const u8, folder: ?[]const u8, minimal: bool) Library {
     const to: std.Build.LazyPath = if (folder) |it| .{ .cwd_relative = it } else b.path("../../target");
-    const run = b.addSystemCommand(&.{ cargo, "build", "--release", "--locked", "--quiet", "-p", "adead-artifact" });
+    const run = b.addSystemCommand(&.{ cargo, "build", "--locked", "--quiet", "-p", "adead-artifact" });
+    const profile = if (minimal) "minimal" else "release";
+    run.addArgs(&.{ "--profile", profile });
     if (minimal) run.addArg("--no-default-features");
     run.addArg("--manifest-path");
     run.addFileArg(b.path("../../Cargo.toml"));
@@ -68,14 +70,15 @@ fn built(b: *std.Build, cargo: []const u8, folder: ?[]const u8, minimal: bool) L
     run.has_side_effects = true;
     // What the static library has of an unwinder is for itself alone, as in cmake/build.cmake.
     const own = b.addSystemCommand(&.{ "objcopy", "--localize-symbol=_Unwind_Backtrace" });
-    own.addFileArg(to.path(b, "release/libadead.a"));
+    own.addFileArg(to.path(b, b.fmt("{s}/libadead.a", .{profile})));
     const archive = own.addOutputFileArg("libadead.a");
     own.step.dependOn(&run.step);
     // As it is installed: the shared library under the name that programs ask for.
     const files = b.addWriteFiles();
     files.step.dependOn(&run.step);
-    _ = files.addCopyFile(to.path(b, "release/libadead.so"), "libadead.so");
-    _ = files.addCopyFile(to.path(b, "release/libadead.so"), "libadead.so.0");
+    const shared = to.path(b, b.fmt("{s}/libadead.so", .{profile}));
+    _ = files.addCopyFile(shared, "libadead.so");
+    _ = files.addCopyFile(shared, "libadead.so.0");
     _ = files.addCopyFile(archive, "libadead.a");
     return .{ .include = b.path("../../include"), .folder = files.getDirectory() };
 }

@@ -1,4 +1,5 @@
 /* What a library built with ADEAD_MINIMAL leaves out: each call says so and writes nothing. The rest of the API works. */
+#define _POSIX_C_SOURCE 200809L
 #include "check.h"
 
 static int told;
@@ -38,11 +39,42 @@ static void profiles(const adead_context *context) {
   for (i = 0; i < sizeof out; i++) CHECK(((const unsigned char *)&out)[i] == 0x55);
 }
 
+/* A settings file is refused, not passed over; one that says nothing is none. */
+static void settings(void) {
+  static const char name[] = "minimal_test.toml";
+  adead_context *context = NULL;
+  FILE *file = fopen(name, "w");
+  CHECK(file && fputs("device = \"cpu\"\n", file) >= 0 && fclose(file) == 0);
+  CHECK(setenv("ADEAD_CONFIG", name, 1) == 0);
+  FAILS(adead_context_open("cpu", NULL, &context), ADEAD_UNSUPPORTED,
+        "minimal_test.toml has settings, and this is a minimal build of adead, which reads none");
+  CHECK(!context);
+  file = fopen(name, "w");
+  CHECK(file && fclose(file) == 0);
+  OK(adead_context_open("cpu", NULL, &context));
+  adead_context_destroy(context);
+  CHECK(remove(name) == 0 && unsetenv("ADEAD_CONFIG") == 0);
+}
+
+static void instruction_sets(void) {
+#ifdef __x86_64__
+  adead_context_options options = {0};
+  adead_context *context = NULL;
+  options.struct_size = sizeof options;
+  options.isa = "avx512";
+  FAILS(adead_context_open("cpu", &options, &context), ADEAD_UNSUPPORTED,
+        "this is a minimal build of adead, which has no kernels for avx512: build it without ADEAD_MINIMAL");
+  CHECK(!context);
+#endif
+}
+
 int main(void) {
   const float values[3] = {1, -2, 3};
   float out[3];
   adead_context *context = NULL, *none = NULL;
   messages();
+  settings();
+  instruction_sets();
   OK(adead_context_open("cpu", NULL, &context));
   profiles(context);
   OK(adead_relu(values, out, 3));

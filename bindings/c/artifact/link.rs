@@ -1,4 +1,4 @@
-//! How a shared library with a C interface is linked: its SONAME, and without a dependency on libgcc_s.
+//! How a shared library with a C interface is linked: its SONAME, and with an unwinder of its own, unless it is to be small.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,24 +7,29 @@ use std::{env, fs};
 /// Tells cargo, which runs this as a part of a package's build script.
 pub fn shared_library(soname: &str) {
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rustc-check-cfg=cfg(without_backtraces)");
+    println!("cargo:rustc-check-cfg=cfg(without_backtraces, llvm_unwinder)");
     if env::var("CARGO_CFG_TARGET_OS").as_deref() != Ok("linux") {
         return;
     }
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{soname}");
     // Worker threads may still be parked in the library when a host closes it: it stays mapped.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
-    // Zig links releases (ci/release-check). It has an unwinder of its own and takes no symbol twice.
-    if env::var("RUSTC_LINKER").is_ok_and(|linker| linker.contains("zigcc")) {
-        return;
-    }
     // `_Unwind_Backtrace` is the one in src/runtime.rs, not the unwinder's.
     println!("cargo:rustc-cfg=without_backtraces");
+    // Zig links releases (ci/release-check), with LLVM's unwinder inside. It takes no symbol twice, so src/runtime.rs has all of
+    // what is used from the object file that has LLVM's `_Unwind_Backtrace`.
+    if env::var("RUSTC_LINKER").is_ok_and(|linker| linker.contains("zigcc")) {
+        println!("cargo:rustc-cfg=llvm_unwinder");
+        return;
+    }
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,muldefs");
-    // A minimal build is to have at most 1,000,000 bytes.
-    if env::var_os("CARGO_FEATURE_CUDA").is_none() && links_with_lld() && loads_packed_relocations() {
-        // Addresses that the loader completes, in bits instead of 24 bytes each: 27 KB.
-        println!("cargo:rustc-cdylib-link-arg=-Wl,-z,pack-relative-relocs,--icf=all");
+    // A minimal build is to have at most 1,000,000 bytes: it takes the system's unwinder, libgcc_s.
+    if env::var_os("CARGO_FEATURE_CUDA").is_none() {
+        if links_with_lld() && loads_packed_relocations() {
+            // Addresses that the loader completes, in bits instead of 24 bytes each: 27 KB.
+            println!("cargo:rustc-cdylib-link-arg=-Wl,-z,pack-relative-relocs,--icf=all");
+        }
+        return;
     }
     if env::var("CARGO_CFG_TARGET_ENV").as_deref() == Ok("gnu") {
         // rustc asks the linker for gcc_s, the unwinder. Found first, this text gives it the static one instead.

@@ -3,17 +3,22 @@
 //! A file is text: a version, the machine that it is about, and a table for each device. One that is malformed or about
 //! another machine is ignored, and the profile says why; figures can make a choice slower, never a result different.
 
-use super::profile::{COUNT, DeviceProfile, NAMES, Source, check};
-use crate::config::{Config, Fault, entries};
+use super::profile::{DeviceProfile, NAMES, Source};
+use crate::config::Config;
 use crate::contract;
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::DeviceInfo;
 use crate::log::log;
-use crate::ops::parse_f32;
 use std::fmt::{Display, Write};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+
+#[cfg(feature = "settings")]
+mod reading;
+
+#[cfg(feature = "settings")]
+use reading::read;
 
 /// The version of the files.
 const VERSION: &str = "2";
@@ -56,45 +61,11 @@ pub fn decode(text: &str, machine: &str, profile: &mut DeviceProfile) -> Result<
     read(text, machine, profile).map_err(|fault| fault.to_string())
 }
 
-fn read(text: &str, machine: &str, profile: &mut DeviceProfile) -> Result<(), Fault> {
-    let (mut version, mut about) = (None, None);
-    let (mut figures, mut missing) = ([0.0; COUNT], (1u32 << COUNT) - 1);
-    let all = entries(text)?;
-    for entry in &all {
-        let fault = |what: &'static str| Err(Fault { line: entry.line, what: what.into() });
-        if entry.table.is_empty() {
-            match &*entry.key {
-                "version" => version = Some(entry.text),
-                "machine" => about = entry.value.as_str(),
-                _ => return fault("there are version and machine"),
-            }
-        } else if entry.table == profile.id {
-            let place = NAMES.split(' ').position(|name| name == entry.key);
-            let (Some(i), Some(number)) = (place, parse_f32(entry.text)) else { return fault("it is no figure") };
-            figures[i] = f64::from(number);
-            missing &= !(1 << i);
-        }
-        // The tables of other devices are theirs.
-    }
-    let fault = |what: &'static str| Err(Fault { line: 0, what: what.into() });
-    if version != Some(VERSION) {
-        return fault("it is of another version");
-    }
-    if about != Some(machine) {
-        return fault("it is about another machine");
-    }
-    if missing != 0 {
-        return fault(if missing == (1 << COUNT) - 1 {
-            "it has no figures of this device"
-        } else {
-            "it is not complete"
-        });
-    }
-    if check(&figures).is_some() {
-        return fault("a figure is out of range");
-    }
-    profile.set_figures(&figures);
-    Ok(())
+#[cfg(not(feature = "settings"))]
+fn read(_: &str, _: &str, _: &mut DeviceProfile) -> Result<(), &'static str> {
+    Err(
+        "this is a minimal build of adead, which reads none: build it without ADEAD_MINIMAL (cargo: with the feature settings)",
+    )
 }
 
 /// Tells that a calibration is ignored, and why: a note of it.
@@ -161,7 +132,21 @@ pub fn folder(config: &Config) -> Result<PathBuf> {
     config.cache_folder().ok_or_else(none)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "settings")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_calibration_is_ignored_and_the_profile_says_so() {
+        let mut profile = DeviceProfile::reference("mid").unwrap();
+        let before = profile.clone();
+        let why = decode(&encode("m", &[before.clone()]), "m", &mut profile).unwrap_err();
+        assert!(why.starts_with("this is a minimal build of adead, which reads none"), "{why}");
+        assert_eq!(profile, before);
+    }
+}
+
+#[cfg(all(test, feature = "settings"))]
 mod tests {
     use super::*;
 

@@ -294,6 +294,7 @@ impl DeviceProfile {
     }
 
     /// Takes figures in that order.
+    #[cfg(any(test, feature = "settings"))]
     pub(super) fn set_figures(&mut self, figures: &[f64; COUNT]) {
         let DeviceProfile {
             launch_ns, wake_ns, cache_bytes, upload, download, cache_gain, alone, alone_memory, ..

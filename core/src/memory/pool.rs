@@ -203,6 +203,7 @@ impl<B> Pool<B> {
     }
 
     /// Parts in use.
+    #[cfg(any(test, feature = "cuda"))]
     pub fn live(&self) -> usize {
         self.live
     }

@@ -28,3 +28,43 @@ pub extern "C" fn _Unwind_Backtrace(_: *const std::ffi::c_void, _: *mut std::ffi
 
 #[cfg(without_backtraces)]
 std::arch::global_asm!(".hidden _Unwind_Backtrace");
+
+/// What Rust's runtime uses from the object file that has LLVM's `_Unwind_Backtrace`: a linker that takes no symbol twice must not
+/// need that file. Each does what LLVM's does.
+#[cfg(llvm_unwinder)]
+mod llvm_unwinder {
+    use std::ffi::{c_int, c_void};
+
+    unsafe extern "C" {
+        fn _Unwind_GetIP(context: *mut c_void) -> usize;
+    }
+
+    /// # Safety
+    /// The pointers are an unwinder's context, and where an int may be written.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn _Unwind_GetIPInfo(context: *mut c_void, is_at_instruction: *mut c_int) -> usize {
+        // SAFETY: as asked. Only a signal's frame is at an instruction, and adead has no handler that a panic passes.
+        unsafe {
+            is_at_instruction.write(0);
+            _Unwind_GetIP(context)
+        }
+    }
+
+    /// No tables on ELF are relative to it.
+    #[unsafe(no_mangle)]
+    extern "C" fn _Unwind_GetTextRelBase(_: *mut c_void) -> usize {
+        std::process::abort()
+    }
+
+    /// Nor to it.
+    #[unsafe(no_mangle)]
+    extern "C" fn _Unwind_GetDataRelBase(_: *mut c_void) -> usize {
+        std::process::abort()
+    }
+
+    std::arch::global_asm!(
+        ".hidden _Unwind_GetIPInfo",
+        ".hidden _Unwind_GetTextRelBase",
+        ".hidden _Unwind_GetDataRelBase"
+    );
+}

@@ -11,7 +11,7 @@ pub enum Isa {
     Sse2,
     /// AVX2 with FMA3.
     Avx2,
-    /// AVX-512 F, DQ, BW and VL.
+    /// AVX-512 F, DQ, BW and VL; kernels only with the feature `avx512`, which is on by default.
     Avx512,
     /// aarch64's baseline.
     Neon,
@@ -32,7 +32,7 @@ impl Isa {
         }
     }
 
-    /// Whether this machine (processor and operating system) runs it.
+    /// Whether this machine (processor and operating system) runs it, and this build has kernels for it.
     pub fn is_available(self) -> bool {
         match self {
             Isa::Portable => cfg!(any(not(target_arch = "x86_64"), test, feature = "portable")),
@@ -42,7 +42,8 @@ impl Isa {
             Isa::Avx2 => std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma"),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 => {
-                Isa::Avx2.is_available()
+                cfg!(feature = "avx512")
+                    && Isa::Avx2.is_available()
                     && std::is_x86_feature_detected!("avx512f")
                     && std::is_x86_feature_detected!("avx512dq")
                     && std::is_x86_feature_detected!("avx512bw")
@@ -77,6 +78,14 @@ impl Isa {
 
     /// Itself, if this machine runs it.
     pub fn checked(self) -> Result<Isa> {
+        if self == Isa::Avx512 && !cfg!(feature = "avx512") {
+            fail!(
+                Unsupported,
+                "this is a minimal build of adead, which has no kernels for avx512: build it without ADEAD_MINIMAL (cargo: with the \
+                 feature avx512); without it this machine runs {}",
+                names(Isa::available())
+            );
+        }
         if !self.is_available() {
             fail!(Unsupported, "this machine does not run {}; it runs {}", self.name(), names(Isa::available()));
         }

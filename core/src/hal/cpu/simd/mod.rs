@@ -240,7 +240,7 @@ pub unsafe fn dispatch<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
     // SAFETY: an `Isa` in use was checked against the machine when the device was opened.
     unsafe {
         match isa {
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
             Isa::Avx512 => x86::with_avx512(kernel),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => x86::with_avx2(kernel),

@@ -19,6 +19,7 @@ pub unsafe fn with_avx2<K: Kernel>(kernel: K) -> K::Output {
 ///
 /// # Safety
 /// The processor has F, DQ, BW and VL, and the kernel's pointers are valid.
+#[cfg_attr(not(feature = "avx512"), allow(dead_code))] // Its kernels are left out where nothing calls it.
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,popcnt")]
 pub unsafe fn with_avx512<K: Kernel>(kernel: K) -> K::Output {
     // SAFETY: passed on.
