@@ -127,6 +127,8 @@ fn tests(
         }
     }
 
+    papers(b, adead, .{ .cpu = step, .vulkan = gpus, .cuda = b.step("cuda", "Run the tests of GPUs through CUDA") }, target, optimize);
+
     const cases = b.addTranslateC(.{ .root_source_file = b.path("../../tests/c/cases.h"), .target = target, .optimize = optimize });
     cases.addIncludePath(include);
     const root = program(b, "tests/conformance.zig", adead, target, optimize);
@@ -164,6 +166,30 @@ fn tests(
     }
     const flat = b.addExecutable(.{ .name = "flat", .root_module = program(b, "tests/flat.zig", adead, target, optimize) });
     b.step("flat", "100,000 cycles of everything leave no memory behind").dependOn(&b.addRunArtifact(flat).step);
+}
+
+/// The first papers' calls, on each device by the step that it belongs to.
+fn papers(
+    b: *std.Build,
+    adead: *std.Build.Module,
+    steps: struct { cpu: *std.Build.Step, vulkan: *std.Build.Step, cuda: *std.Build.Step },
+    target: std.Build.ResolvedTarget,
+    optimize: std.builtin.OptimizeMode,
+) void {
+    const examples = b.path("../../examples");
+    inline for (.{ "cpu", "vulkan", "cuda" }) |device| {
+        const root = program(b, "tests/papers.zig", adead, target, optimize);
+        const options = b.addOptions();
+        options.addOption([]const u8, "device", device);
+        options.addOptionPath("spv", examples.path(b, "kernels/matmul.spv"));
+        options.addOptionPath("ptx", examples.path(b, "kernels/matmul.ptx"));
+        options.addOptionPath("program", examples.path(b, "programs/mlp.adead"));
+        root.addImport("options", options.createModule());
+        root.addAnonymousImport("mlp", .{ .root_source_file = examples.path(b, "programs/mlp.adead") });
+        const run = b.addRunArtifact(b.addTest(.{ .name = "papers_" ++ device, .root_module = root }));
+        run.has_side_effects = !std.mem.eql(u8, device, "cpu");
+        @field(steps, device).dependOn(&run.step);
+    }
 }
 
 fn program(

@@ -46,26 +46,6 @@ void dispatches(const Context &gpu) {
   CHECK(OK(download.query()) && first == sums[0] + x[0]);
 }
 
-/// The first papers' program: all of the product.
-void papers(const Context &gpu) {
-  constexpr std::size_t side = 512;
-  std::vector<float> data_a = some_values(side * side, 3), data_b = some_values(side * side, 4);
-  Kernel matmul = OK(gpu.load_spirv(KERNELS "/matmul.spv"));
-  Buffer a = OK(gpu.buffer(data_a)), b = OK(gpu.buffer(data_b)), c = OK(gpu.buffer_zeroed(side * side * sizeof(float)));
-  OK(gpu.dispatch(matmul, {a, b, c}, {32, 32, 1}));
-  OK(gpu.wait());
-  std::vector<float> result = OK(c.to_vector<float>());
-  CHECK(result.size() == side * side);
-  for (std::size_t i = 0; i < side; i++) {
-    for (std::size_t j = 0; j < side; j++) {
-      double exact = 0;
-      for (std::size_t k = 0; k < side; k++) exact += static_cast<double>(data_a[i * side + k]) * data_b[k * side + j];
-      double error = result[i * side + j] - exact;
-      CHECK(error < 1e-3 && error > -1e-3);
-    }
-  }
-}
-
 /// Streams that wait for each other and go as soon as their work is seen to be done: their driver may still be letting go.
 void short_streams(const Context &gpu) {
   Kernel vecadd = OK(gpu.load_spirv(KERNELS "/vecadd.spv"));
@@ -184,7 +164,6 @@ int main() {
   CHECK(OK(gpu->device()).kind != DeviceKind::cpu && !OK(gpus()).empty() && !OK(gpu_backends(0)).empty());
   kernels(*gpu);
   dispatches(*gpu);
-  papers(*gpu);
   short_streams(*gpu);
   recordings(*gpu);
   bits(*gpu);
