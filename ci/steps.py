@@ -17,6 +17,8 @@ class Step:
     holds: tuple[str, ...] = ()
     # Whether nothing may run beside it.
     alone: bool = False
+    # What the steps behind it use, from the root; {cargo} is cargo's folder. With --keep-going they run only where it is there.
+    leaves: tuple[str, ...] = ()
 
 
 def both(name, title, command, **more):
@@ -34,16 +36,20 @@ RELEASED = "env -u CARGO_TARGET_DIR -u CARGO_PROFILE_RELEASE_LTO -u CARGO_PROFIL
 STEPS = [
     script("tools", "what the steps need is installed", "ci/tools", alone=True),
     both("format", "sources are formatted, versions are one", "cargo fmt --all --check; ci/versions"),
-    both("build", "Rust's tests, examples and programs are built", "ci/rust-test", after=("format",), holds=("debug",)),
-    both("libraries", "what each language loads is built", "ci/libraries", after=("format",), holds=("release",)),
+    both("build", "Rust's tests, examples and programs are built", "ci/rust-test", after=("format",), holds=("debug",),
+         leaves=("{cargo}/debug/adead", "{cargo}/debug/adead-soak")),
+    both("libraries", "what each language loads is built", "ci/libraries", after=("format",), holds=("release",),
+         leaves=("{cargo}/release/libadead.so", "{cargo}/release/adead")),
     script("cuda", "CUDA's kernels on the processor", "ci/cuda-emulated", after=("build",)),
-    script("c", "C: header, CMake, pkg-config, symbols", "ci/c-test", after=("libraries",)),
+    script("c", "C: header, CMake, pkg-config, symbols", "ci/c-test", after=("libraries",),
+           leaves=("target/c/tests/c/conformance", "target/c/tests/c/api_papers")),
     script("lavapipe", "Vulkan on Mesa's software GPU: the validation layer says nothing", "ci/lavapipe", after=("build", "c")),
     script("zig", "Zig", "ci/zig-test", after=("libraries",)),
     both("rust", "Rust: tests, documentation's examples", "ci/rust-test --all", after=("build",), holds=("debug",)),
     script("python", "Python: module, types, examples", "ci/python-test", after=("libraries",)),
     script("node", "Node.js: modules, types, packages", "ci/node-test", after=("libraries",)),
-    script("cpp", "C++17 and C++20, with exceptions and without", "ci/cpp-test", after=("libraries",)),
+    script("cpp", "C++17 and C++20, with exceptions and without", "ci/cpp-test", after=("libraries",),
+           leaves=("target/cpp/gcc/tests/cpp/cpp_conformance_17",)),
     both("bundle", "the bundle for GPU machines, on what stands in for GPUs", "ci/gpu-pack test", after=("build", "c", "cuda")),
     both("lint", "clippy and documentation without a warning", "ci/lint", after=("build", "rust", "cuda", "lavapipe"), holds=("debug",)),
     both("minimal", "the C library without what is optional: size, conformance", f"{RELEASED} ci/minimal", after=("libraries",)),
