@@ -3,14 +3,14 @@
 use crate::command::{Command, Inputs, Place, View, ViewMut};
 use crate::config::Config;
 use crate::error::{Error, Result, Status, fail};
+use crate::fpenv::DefaultEnvironment;
 use crate::gpu::guard::Guards;
-use crate::hal::cpu::DefaultEnvironment;
 #[cfg(feature = "cuda")]
 use crate::hal::cuda::{self, CudaDevice};
 use crate::hal::vulkan::{self, Opening, VulkanDevice};
 use crate::hal::{Buffer, Device, DeviceInfo, DeviceKind, Stream, Workers};
-use crate::hardware::Mode;
 use crate::log::log;
+use crate::machine::Mode;
 use crate::ops::Op;
 use crate::profile::{self, Activity, Reason, Watch, What};
 use crate::tensor::{Cache, Tensor};

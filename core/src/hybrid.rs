@@ -6,7 +6,8 @@
 use crate::command::{Command, ViewMut};
 use crate::devices::Opened;
 use crate::error::Result;
-use crate::hal::cpu::{CpuDevice, DefaultEnvironment};
+use crate::fpenv::DefaultEnvironment;
+use crate::hal::cpu::CpuDevice;
 use crate::hal::{Buffer, Download, Slice, Stream, Workers};
 use crate::interrupt;
 use crate::ops::{Cut, Op, Part};

@@ -6,8 +6,8 @@
 //! there before ([`uninterrupted`]) is not cut.
 
 use crate::error::{Error, Result, Status};
+use crate::fpenv::DefaultEnvironment;
 use crate::hal::Event;
-use crate::hal::cpu::DefaultEnvironment;
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};

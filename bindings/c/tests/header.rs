@@ -136,10 +136,10 @@ fn all_constants() -> String {
     constants(to, "ADEAD_KIND", &enum_text("hal/mod.rs", "DeviceKind"), &kinds, |kind| kind as i64);
     to.push_str("// adead_mode: where work should run.\n");
     let modes = [Mode::Cpu, Mode::Hybrid, Mode::Gpu];
-    constants(to, "ADEAD_MODE", &enum_text("hardware/mod.rs", "Mode"), &modes, |mode| mode as i64);
+    constants(to, "ADEAD_MODE", &enum_text("machine.rs", "Mode"), &modes, |mode| mode as i64);
 
     to.push_str("// adead_family: operations that cost alike.\n");
-    let families = enum_text("ops/family.rs", "Family");
+    let families = enum_text("family.rs", "Family");
     constants(to, "ADEAD_FAMILY", &families, &Family::ALL, |family| family as i64);
 
     to.push_str("/// A wait without an end.\n#define ADEAD_FOREVER ((uint64_t)-1)\n\n");

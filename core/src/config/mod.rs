@@ -19,9 +19,9 @@
 #[cfg(feature = "settings")]
 use crate::error::{Error, Status};
 use crate::error::{Result, fail};
-use crate::hal::cpu::Isa;
+use crate::family::Family;
+use crate::isa::Isa;
 use crate::log::log;
-use crate::ops::Family;
 use std::path::PathBuf;
 use std::{env, fs, io};
 

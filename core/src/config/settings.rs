@@ -2,9 +2,10 @@
 
 use super::Config;
 use super::entries::{Entry, Fault, entries};
-use crate::hal::cpu::{Isa, MOST_THREADS};
+use crate::family::Family;
+use crate::host::MOST_THREADS;
+use crate::isa::Isa;
 use crate::log::log;
-use crate::ops::Family;
 
 impl Config {
     /// The settings of a text.

@@ -6,7 +6,8 @@
 
 use super::profile::{DeviceProfile, Kind};
 use crate::command::Meta;
-use crate::ops::{Attrs, Cost, Family, Metas, Op};
+use crate::family::Family;
+use crate::ops::{Attrs, Cost, Metas, Op};
 
 /// The places that hold a valid copy of something: host memory, and devices by their index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

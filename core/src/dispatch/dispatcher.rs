@@ -9,9 +9,10 @@ use super::profile::{DeviceProfile, Kind};
 use super::split::Split;
 use crate::command::{Command, Place, View};
 use crate::error::{Result, fail};
-use crate::hal::cpu::DefaultEnvironment;
+use crate::family::Family;
+use crate::fpenv::DefaultEnvironment;
 use crate::log::log;
-use crate::ops::{Cut, Family};
+use crate::ops::Cut;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 

@@ -4,7 +4,8 @@ use super::cost::{Estimate, Task};
 use super::dispatcher::{AutoDispatcher, Decision, Why};
 use super::profile::DeviceProfile;
 use super::split::Split;
-use crate::ops::{Cost, Family};
+use crate::family::Family;
+use crate::ops::Cost;
 use std::fmt::{self, Write};
 
 /// A choice with its reason and what every device would take.

@@ -1,10 +1,12 @@
 //! What the cost model knows of a device, and where it knows it from.
 
 use crate::error::{Result, fail};
-use crate::hal::cpu::{CpuDevice, Isa};
+use crate::family::Family;
+use crate::hal::cpu::CpuDevice;
 use crate::hal::{DeviceInfo, DeviceKind};
-use crate::hardware;
-use crate::ops::{Cost, Family};
+use crate::host;
+use crate::isa::Isa;
+use crate::ops::Cost;
 use std::fmt;
 
 /// What kind of device.
@@ -230,10 +232,10 @@ impl DeviceProfile {
 
     /// A processor's figures by its instruction set, threads, nominal frequency and cache.
     pub(crate) fn of_cpu(device: &CpuDevice) -> DeviceProfile {
-        let cpu = hardware::cpu();
+        let cpu = host::cpu();
         let mhz = if cpu.frequency_mhz > 0 { cpu.frequency_mhz } else { 2500 };
         let nearest = cpu.caches.iter().filter(|cache| cache.level <= 2).map(|cache| cache.size).max();
-        let memory = hardware::memory().total;
+        let memory = host::memory().total;
         DeviceProfile::of_threads(device.isa(), device.threads(), mhz, nearest.unwrap_or(512 << 10), memory)
     }
 

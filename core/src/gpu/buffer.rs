@@ -3,7 +3,7 @@
 use crate::command::Meta;
 use crate::devices::Opened;
 use crate::error::{Result, fail};
-use crate::hal::cpu::DefaultEnvironment;
+use crate::fpenv::DefaultEnvironment;
 use crate::hal::{self, DeviceInfo};
 use crate::profile::{Activity, Reason, What};
 use crate::tensor::{Element, Tensor};

@@ -3,7 +3,7 @@
 use super::{Buffer, same};
 use crate::devices::{Opened, same_through};
 use crate::error::{Error, Result, Status, fail};
-use crate::hal::cpu::DefaultEnvironment;
+use crate::fpenv::DefaultEnvironment;
 use crate::hal::{self, DeviceInfo, KernelSource, Number, Parameter, PushNumber, Slice};
 use smallvec::SmallVec;
 use std::fmt;

@@ -19,7 +19,7 @@ use crate::context::{Context, ContextOptions};
 use crate::devices::{Opened, no_gpu};
 use crate::error::{Result, fail};
 use crate::files::read;
-use crate::hal::cpu::DefaultEnvironment;
+use crate::fpenv::DefaultEnvironment;
 use crate::hal::{DeviceInfo, MemoryUse};
 pub use crate::hal::{Number, NumberKind, Priority, PushNumber};
 use crate::interrupt;

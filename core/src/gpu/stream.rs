@@ -4,7 +4,7 @@ use super::{Buffer, Kernel, Operand, same};
 use crate::command::{Command, Inputs, View, ViewMut};
 use crate::devices::Opened;
 use crate::error::{Result, fail};
-use crate::hal::cpu::DefaultEnvironment;
+use crate::fpenv::DefaultEnvironment;
 use crate::hal::{self, DeviceInfo, Priority, Slice};
 use crate::interrupt;
 use crate::ops::{Attrs, Op};

@@ -8,6 +8,7 @@
 
 mod arena;
 mod deterministic;
+pub(crate) mod host;
 pub(crate) mod pool;
 
 pub use arena::{ArenaAllocator, MAX_ALIGN, Scope};

@@ -4,7 +4,7 @@ use super::Op;
 use crate::contract::{Activation, GeluForm};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Status, fail};
-use crate::hal::cpu::default_environment;
+use crate::fpenv::default_environment;
 use crate::shape::MAX_RANK;
 
 /// Along what an operation works.

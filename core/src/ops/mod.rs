@@ -4,7 +4,7 @@
 //! from [`crate::contract`]. No device is named here, and no rule stands anywhere else.
 
 mod attrs;
-mod family;
+mod bound;
 mod metas;
 mod rules;
 mod scalar;
@@ -15,7 +15,6 @@ pub(crate) use attrs::parse_f32;
 pub use attrs::{Attrs, Axis, Permutation};
 pub(crate) use concat::axis as concat_axis;
 pub(crate) use embedding::{check_id, check_ids, id};
-pub use family::Family;
 pub(crate) use ffn::{Plan as FfnPlan, activation as ffn_activation};
 pub(crate) use matmul::Plan as MatmulPlan;
 pub(crate) use metas::MetaList;
@@ -28,6 +27,7 @@ pub(crate) use transpose::axes as transpose_axes;
 
 use crate::command::{Meta, View};
 use crate::error::{Result, fail};
+pub(crate) use crate::family::Family;
 use crate::hal::cpu::Turns;
 use std::fmt;
 

@@ -16,7 +16,7 @@ pub use report::{DeviceUse, Report, Total};
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::hal::cpu::DefaultEnvironment;
+use crate::fpenv::DefaultEnvironment;
 
 /// Records that a profile keeps unless it is told otherwise: some 20 MB.
 pub const DEFAULT_RECORDS: usize = 1 << 16;

@@ -4,8 +4,8 @@
 use super::record::{Activity, Record, Span};
 use super::report::{DeviceUse, Report, Total};
 use crate::dispatch::{Tenths, Time};
+use crate::fpenv::DefaultEnvironment;
 use crate::hal::DeviceKind;
-use crate::hal::cpu::DefaultEnvironment;
 use std::fmt::{self, Write};
 
 /// JSON under construction. Commas are put where they belong.

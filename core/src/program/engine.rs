@@ -7,7 +7,7 @@ use super::{Program, RunOptions};
 use crate::command::{Command, Inputs, View, ViewMut};
 use crate::context::Context;
 use crate::error::{Error, Result, fail};
-use crate::hal::cpu::HostBuffer;
+use crate::memory::host::HostBuffer;
 use crate::ops::Op;
 use crate::tensor::Tensor;
 use smallvec::SmallVec;

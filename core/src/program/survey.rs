@@ -10,7 +10,8 @@ use super::Program;
 use super::lower::{Do, Lowered, Operand, Source, Step, Work};
 use crate::dispatch::{AutoDispatcher, Estimate, Explanation, Item, Kind, Places, Task, Time};
 use crate::error::Result;
-use crate::ops::{Cut, Family, MetaList, Op};
+use crate::family::Family;
+use crate::ops::{Cut, MetaList, Op};
 use std::fmt::{self, Write};
 
 /// A program, priced.

@@ -5,9 +5,9 @@
 
 use crate::devices::Opened;
 use crate::error::{Result, fail};
-use crate::hal::cpu::HostBuffer;
 use crate::hal::{Buffer, Download, Slice};
 use crate::log::log;
+use crate::memory::host::HostBuffer;
 use crate::profile::{Activity, Reason, Watch, What};
 use std::ptr::NonNull;
 use std::slice;

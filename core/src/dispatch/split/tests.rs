@@ -3,7 +3,7 @@
 use super::super::tests::{Draw, cpu, metas, named};
 use super::*;
 use crate::command::Meta;
-use crate::hal::cpu::Isa;
+use crate::isa::Isa;
 use crate::{Attrs, Op};
 
 /// An operation on operands of these shapes, cut.

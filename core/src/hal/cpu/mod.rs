@@ -1,23 +1,19 @@
 //! The CPU as a device: SIMD kernels chosen once, a thread pool, scratch memory.
 
 mod buffer;
-mod fpenv;
-mod isa;
 mod kernels;
-mod memory;
 mod packed;
 mod pool;
 mod simd;
 mod stream;
 
+pub use crate::host::MOST_THREADS;
+pub use crate::isa::Isa;
+pub use crate::memory::host::{ALIGNMENT, HostBuffer};
 use buffer::CpuBuffer;
 pub(crate) use buffer::Turns;
-pub(crate) use fpenv::DefaultEnvironment;
-pub(crate) use fpenv::default_environment;
-pub use isa::Isa;
-pub use memory::{ALIGNMENT, HostBuffer};
 pub use packed::Packed;
-pub use pool::{MOST_THREADS, Pool, default_threads, single_threaded};
+pub use pool::{Pool, default_threads, single_threaded};
 
 use super::{
     Buffer, ContractLevel, Device, DeviceInfo, DeviceKind, Kernel, KernelSource, MemoryUse, Priority, Stream, Workers,
@@ -25,9 +21,10 @@ use super::{
 use crate::command::{Command, View};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
-use crate::hardware;
+use crate::fpenv::default_environment;
+use crate::host;
+use crate::memory::host::ScratchPool;
 use kernels::Exec;
-use memory::ScratchPool;
 use std::sync::Arc;
 use stream::CpuStream;
 
@@ -68,18 +65,18 @@ impl CpuDevice {
         };
         let info = DeviceInfo {
             id: "cpu".into(),
-            name: hardware::cpu_name(),
+            name: host::cpu_name(),
             contract,
             arch: isa.name().into(),
             units: threads,
-            memory: hardware::memory().total,
+            memory: host::memory().total,
             kind: DeviceKind::Cpu,
-            vendor: hardware::cpu().vendor.clone(),
+            vendor: host::cpu().vendor.clone(),
             driver: String::new(),
             uuid: None,
             bus: None,
         };
-        let second = hardware::cpu().caches.iter().find(|cache| cache.level == 2);
+        let second = host::cpu().caches.iter().find(|cache| cache.level == 2);
         let cache = second.map_or(TYPICAL_CACHE, |cache| cache.size);
         Ok(CpuDevice { info, isa, pool: Pool::new(threads), scratch: ScratchPool::default(), cache })
     }
@@ -103,7 +100,7 @@ impl CpuDevice {
     /// Executes one command and returns when it is done. The caller has the turns of the buffers in it.
     #[inline]
     pub(crate) fn execute(&self, command: &mut Command<'_>) -> Result<()> {
-        fpenv::default_environment(|| kernels::execute(&self.exec(), command))
+        default_environment(|| kernels::execute(&self.exec(), command))
     }
 
     /// Packs a matrix of f32 that stands for one of `dtype`.
@@ -133,7 +130,7 @@ unsafe impl Device for CpuDevice {
     }
 
     fn memory(&self) -> MemoryUse {
-        let memory = hardware::memory();
+        let memory = host::memory();
         MemoryUse { total: memory.total, free: memory.available, ..MemoryUse::default() }
     }
 

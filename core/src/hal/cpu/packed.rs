@@ -1,11 +1,11 @@
 //! Matrices packed once, for products that multiply with them many times.
 
-use super::isa::Isa;
 use super::kernels::{Exec, Panels, panel_width};
-use super::memory::HostBuffer;
 use crate::command::{Meta, View};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
+use crate::isa::Isa;
+use crate::memory::host::HostBuffer;
 use crate::shape::Shape;
 use std::fmt;
 

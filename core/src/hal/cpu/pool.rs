@@ -8,9 +8,9 @@
 //! out for its last workers likewise: a job that follows soon is handed over without a system call. Nobody does so where
 //! more of the process's pool threads are awake than there are processors to run them.
 
-use super::fpenv::default_environment;
 use crate::error::Result;
-use crate::hardware::available_threads;
+use crate::fpenv::default_environment;
+use crate::host::{MOST_THREADS, available_threads};
 use crate::interrupt::{self, Work};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -417,9 +417,6 @@ fn worker(shared: &Shared, generation: usize) {
         awake.get_or_insert_with(Awake::new);
     }
 }
-
-/// The most threads that a context takes: more than processors of any machine have, few enough to be started.
-pub const MOST_THREADS: usize = 1024;
 
 /// How many threads to use when nobody says: `ADEAD_NUM_THREADS`, else what the cpuset and the cgroup quota leave.
 pub fn default_threads() -> crate::error::Result<usize> {

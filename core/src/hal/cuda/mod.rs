@@ -27,7 +27,7 @@ mod user;
 
 use super::{Buffer, Device, DeviceInfo, Kernel, KernelSource, MemoryUse, Priority, Stream, Workers};
 use crate::error::{Result, fail};
-use crate::hal::cpu::default_environment;
+use crate::fpenv::default_environment;
 use api::Driver;
 use memory::{Allocation, Space};
 use shared::Shared;

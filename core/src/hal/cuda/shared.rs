@@ -7,7 +7,7 @@ use super::kernels::Modules;
 use super::memory::Memory;
 use super::physical::{LEAST, Physical};
 use crate::error::{Error, Result, Status, fail};
-use crate::hal::cpu::DefaultEnvironment;
+use crate::fpenv::DefaultEnvironment;
 use crate::hal::{Priority, Workers, copy};
 use crate::log::log;
 use std::ptr;

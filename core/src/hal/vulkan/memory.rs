@@ -3,7 +3,7 @@
 use super::logical::Logical;
 use super::shared::Shared;
 use crate::error::{Error, Result, Status};
-use crate::hal::cpu::DefaultEnvironment;
+use crate::fpenv::DefaultEnvironment;
 use crate::log::log;
 use crate::memory::pool::{Listed, Part, Pool};
 use ash::vk;

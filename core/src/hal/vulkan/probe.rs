@@ -8,8 +8,8 @@ use super::shared::Shared;
 use super::stream::VulkanStream;
 use crate::contract;
 use crate::error::{Result, fail};
+use crate::fpenv::default_environment;
 use crate::hal::Stream;
-use crate::hal::cpu::default_environment;
 use crate::hal::lowering::{Encoder, Kernels, Push};
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use super::logical::Lane;
 use super::memory::{Allocation, Space};
 use super::shared::Shared;
 use crate::error::Result;
-use crate::hal::cpu::DefaultEnvironment;
+use crate::fpenv::DefaultEnvironment;
 use crate::hal::lowering::{Explain, Push};
 use ash::vk;
 use smallvec::SmallVec;

@@ -6,7 +6,7 @@ use super::memory::Space;
 use super::physical::Physical;
 use super::probe::Modes;
 use crate::error::Result;
-use crate::hal::cpu::DefaultEnvironment;
+use crate::fpenv::DefaultEnvironment;
 use crate::hal::{ContractLevel, DeviceInfo, Workers, copy};
 use ash::vk;
 use std::ops::Deref;

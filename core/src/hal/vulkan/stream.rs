@@ -13,7 +13,7 @@ use super::user::UserKernel;
 use super::{VulkanBuffer, VulkanRecording};
 use crate::command::{Command, Place};
 use crate::error::{Result, fail};
-use crate::hal::cpu::DefaultEnvironment;
+use crate::fpenv::DefaultEnvironment;
 use crate::hal::lowering::{self, Encoder};
 use crate::hal::{Buffer, Download, Event, Kernel, Recording, Slice, Stream, Timestamp, check_slice};
 use ash::vk;

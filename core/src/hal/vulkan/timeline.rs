@@ -9,7 +9,7 @@ use super::logical::Lane;
 use super::recorder::{Kind, Recorder};
 use super::shared::Shared;
 use crate::error::{Result, fail};
-use crate::hal::cpu::DefaultEnvironment;
+use crate::fpenv::DefaultEnvironment;
 use crate::hal::{Event, Timestamp};
 use ash::vk;
 use smallvec::SmallVec;

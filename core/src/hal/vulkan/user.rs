@@ -5,7 +5,7 @@ use super::recorder::{Kind, Recorder};
 use super::shared::Shared;
 use super::stream::of_device;
 use crate::error::{Error, Result, Status, fail};
-use crate::hal::cpu::DefaultEnvironment;
+use crate::fpenv::DefaultEnvironment;
 use crate::hal::spirv::{BindingKind, EntryPoint, Module};
 use crate::hal::{Kernel, KernelSource, Parameter, PushNumber, Slice, check_slice};
 use ash::vk;

@@ -3,8 +3,8 @@
 use super::{Call, Exec, Shared, chunks};
 use crate::contract::{Activation, GeluForm};
 use crate::error::Result;
-use crate::hal::cpu::isa::Isa;
 use crate::hal::cpu::simd::{self, Kernel, Simd, TwoSided, VectorFn, VectorFn2, dispatch};
+use crate::isa::Isa;
 use crate::ops::Op;
 use crate::shape::MAX_RANK;
 

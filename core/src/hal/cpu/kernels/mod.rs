@@ -16,13 +16,13 @@ mod sum;
 pub use gemm::Panels;
 pub use matmul::panel_width;
 
-use super::isa::Isa;
-use super::memory::{Scratch, ScratchPool};
 use super::pool::Pool;
 use crate::command::{Command, Inputs, Meta, Place, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::interrupt;
+use crate::isa::Isa;
+use crate::memory::host::{Scratch, ScratchPool};
 use crate::ops::{Attrs, Op};
 use std::ptr::NonNull;
 

@@ -288,7 +288,7 @@ fn norm(exec: &Exec<'_>, call: &mut Call<'_, '_>, centre: bool) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hal::cpu::isa::Isa;
+    use crate::isa::Isa;
 
     struct Divide {
         x: *const f32,

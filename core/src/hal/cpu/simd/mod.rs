@@ -21,8 +21,8 @@ pub use rows::{LONGEST, TwoSided, VectorFn, VectorFn2, map_row, map_row_raw, map
 pub use tile::{Chains, MAX_TILE_VECTORS};
 
 #[cfg(not(target_arch = "aarch64"))]
-use super::fpenv::flushing;
-use super::isa::Isa;
+use crate::fpenv::flushing;
+use crate::isa::Isa;
 
 /// The most vectors that SUM's 32 lanes take, on the narrowest instruction set.
 pub const MAX_SUM_VECTORS: usize = 8;

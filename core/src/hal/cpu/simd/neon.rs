@@ -6,7 +6,7 @@
 //! (Arm Architecture Reference Manual, pseudocode of `FPRound`: a flushed result sets `FPSR.UFC`.)
 
 use super::{Kernel, Simd};
-use crate::hal::cpu::fpenv;
+use crate::fpenv;
 use std::arch::aarch64::*;
 
 /// NEON under FPCR.FZ: exact where nothing is flushed.

@@ -14,8 +14,8 @@ mod tile;
 
 use super::elementwise::activate;
 use crate::contract::Activation;
-use crate::hal::cpu::isa::Isa;
 use crate::hal::cpu::simd::{dispatch, dispatch_m};
+use crate::isa::Isa;
 use dots::Dots;
 use finish::Finish;
 pub use packing::{Packing, Transpose};

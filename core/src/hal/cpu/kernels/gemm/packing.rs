@@ -5,8 +5,8 @@
 
 use super::Matrix;
 use crate::contract::K_BLOCK;
-use crate::hal::cpu::isa::Isa;
 use crate::hal::cpu::simd::{Kernel, Simd, unroll};
+use crate::isa::Isa;
 
 /// The most rows of a register tile on any instruction set.
 pub(super) const MAX_ROWS: usize = 12;

@@ -1,39 +1,7 @@
-//! What machine this is: processor, memory, GPUs, and the mode that suits it.
+//! The GPUs of a machine, each with every way to it, and the mode that suits them.
 
-#[cfg(any(test, not(any(target_arch = "x86_64", target_arch = "x86"))))]
-mod arm;
-mod cpu;
-mod groups;
-mod ram;
-
-pub use cpu::{Cache, Cpu};
-pub use ram::Memory;
-
-use crate::config::Config;
-use crate::devices;
 use crate::hal::{DeviceInfo, DeviceKind};
 use std::ops::Deref;
-use std::sync::OnceLock;
-
-/// How many threads this process may run at a time, at least 1: what its processors (cpuset) and the quotas of its control groups
-/// leave.
-pub(crate) fn available_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, |threads| threads.get())
-}
-
-/// A report on the machine.
-#[derive(Clone, Debug)]
-pub struct Hardware {
-    /// The processor.
-    pub cpu: Cpu,
-    /// Host memory, as this process may use it.
-    pub memory: Memory,
-    /// The GPUs that `ADEAD_VISIBLE_DEVICES` leaves, the preferred one first; none without a driver. They were not opened:
-    /// the contract level of those through Vulkan says [`Emulated`](crate::hal::ContractLevel::Emulated).
-    pub gpus: Vec<Gpu>,
-    /// The mode that suits the machine.
-    pub recommended: Mode,
-}
 
 /// A GPU, with every way to it.
 #[derive(Clone, Debug)]
@@ -111,49 +79,14 @@ impl Mode {
     }
 }
 
-/// Looks at the machine.
-pub fn detect() -> Hardware {
-    let gpus = Gpu::join(devices::gpus(&Config::load().unwrap_or_default()).unwrap_or_default());
-    let recommended = Mode::for_gpu_memory(largest(&gpus));
-    Hardware { cpu: cpu().clone(), memory: memory(), gpus, recommended }
-}
-
 /// The memory of the largest GPU; a program that plays one is none.
-fn largest(gpus: &[Gpu]) -> Option<u64> {
+pub(crate) fn largest(gpus: &[Gpu]) -> Option<u64> {
     gpus.iter().filter(|gpu| gpu.kind != DeviceKind::Software).map(|gpu| gpu.memory).max()
-}
-
-/// The processor, looked at once.
-pub(crate) fn cpu() -> &'static Cpu {
-    static CPU: OnceLock<Cpu> = OnceLock::new();
-    CPU.get_or_init(Cpu::detect)
-}
-
-/// The processor's name.
-pub(crate) fn cpu_name() -> String {
-    cpu().model.clone()
-}
-
-/// Host memory now.
-pub fn memory() -> Memory {
-    Memory::detect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_report_is_plausible() {
-        let report = detect();
-        assert!(!report.cpu.model.is_empty() && !report.cpu.vendor.is_empty());
-        assert!(report.cpu.threads >= 1 && report.cpu.cores >= 1 && report.cpu.cores <= report.cpu.threads);
-        assert!(report.memory.total > 1 << 20 && report.memory.available <= report.memory.total);
-        #[cfg(target_arch = "x86_64")]
-        assert!(report.cpu.features.iter().any(|feature| feature == "sse2"));
-        #[cfg(target_arch = "aarch64")]
-        assert!(report.cpu.features.iter().any(|feature| feature == "neon"));
-    }
 
     #[test]
     fn the_largest_gpu_counts_and_programs_do_not() {
