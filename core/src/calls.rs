@@ -1,11 +1,11 @@
 //! Direct calls: every operation as a method of [`Context`]. Each builds a command; none has a rule of its own.
 
-use crate::command::View;
 use crate::context::Context;
 use crate::contract::{Activation, GeluForm};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::hal::cpu::Packed;
+use crate::operand::Packed;
+use crate::operand::View;
 use crate::ops::{Attrs, Axis, Op, Permutation};
 use crate::tensor::Tensor;
 

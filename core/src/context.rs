@@ -1,6 +1,6 @@
 //! A context: opened devices and the road from a call to a kernel.
 
-use crate::command::{Command, Inputs, Meta, Place, View, ViewMut, in_buffers};
+use crate::command::Command;
 use crate::config::Config;
 use crate::devices::{self, Choice, Named, Opened, Slot};
 use crate::dispatch::{AutoDispatcher, DeviceProfile, Explanation, Places, Split, Why, calibration};
@@ -8,15 +8,17 @@ use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::family::Family;
 use crate::fpenv::DefaultEnvironment;
-use crate::hal::cpu::{CpuDevice, Packed, Turns};
+use crate::hal::cpu::CpuDevice;
 use crate::hal::{Device, DeviceInfo, DeviceKind};
 use crate::hybrid;
 use crate::interrupt;
 use crate::isa::Isa;
 use crate::log::log;
+use crate::operand::{Inputs, Meta, Place, View, ViewMut, in_buffers};
+use crate::operand::{Packed, Turns};
 use crate::ops::{Attrs, Cut, Op};
 use crate::pipeline::Cache;
-use crate::profile::{self, Reason};
+use crate::profile::{ProfilerHandle, Reason};
 use crate::tensor::{Tensor, TensorCacheUse};
 use std::sync::{Arc, OnceLock};
 
@@ -37,7 +39,7 @@ pub struct Context {
     /// How many of the dispatcher's devices come before the GPUs: 1, or 0 where the CPU is not among those that were named.
     before: usize,
     dispatcher: Arc<AutoDispatcher>,
-    profiler: profile::Shared,
+    profiler: ProfilerHandle,
     /// The CPU as a device with a stream, for buffers where there is no GPU; made when first asked for.
     host: Arc<OnceLock<Arc<Opened>>>,
     pipelines: Arc<Cache>,
@@ -73,7 +75,7 @@ impl Context {
         log!(Info, "devices", "opened {}", devices::Described(cpu.info()));
         let machine = calibration::machine(cpu.info());
         let Choice { cpu: with_cpu, gpus, hybrid, named } = devices::choose(device, config)?;
-        let profiler = profile::Shared::default();
+        let profiler = ProfilerHandle::default();
         let slot = |info| Slot::new(info, config, cpu.clone(), profiler.clone());
         let mut gpus: Vec<Slot> = gpus.into_iter().map(slot).collect();
         match named {
@@ -151,7 +153,7 @@ impl Context {
         self.pipelines.clear();
         self.cpu.trim();
         for gpu in self.gpus.iter().filter_map(Slot::if_opened) {
-            gpu.cache.trim(gpu);
+            gpu.cache.trim(&**gpu);
             gpu.device.trim();
         }
     }
@@ -195,7 +197,7 @@ impl Context {
         let _environment = DefaultEnvironment::enter();
         for slot in self.gpus.iter() {
             let gpu = slot.opened()?;
-            gpu.cache.set_budget(gpu, bytes)?;
+            gpu.cache.set_budget(&**gpu, bytes)?;
         }
         Ok(())
     }
@@ -212,7 +214,7 @@ impl Context {
 
     /// What records while a profile is under way.
     #[cfg(feature = "profile")]
-    pub(crate) fn profiler(&self) -> &profile::Profiler {
+    pub(crate) fn profiler(&self) -> &crate::profile::Profiler {
         &self.profiler
     }
 

@@ -1,6 +1,6 @@
 //! Which devices there are, which of them a name means, and what a context keeps of each.
 
-use crate::command::{Command, Inputs, Place, View, ViewMut};
+use crate::command::Command;
 use crate::config::Config;
 use crate::error::{Error, Result, Status, fail};
 use crate::fpenv::DefaultEnvironment;
@@ -8,19 +8,20 @@ use crate::gpu::guard::Guards;
 #[cfg(feature = "cuda")]
 use crate::hal::cuda::{self, CudaDevice};
 use crate::hal::vulkan::{self, Opening, VulkanDevice};
-use crate::hal::{Buffer, Device, DeviceInfo, DeviceKind, Stream, Workers};
+use crate::hal::{Buffer, Device, DeviceInfo, DeviceKind, Download, Slice, Stream, Workers};
 use crate::log::log;
 use crate::machine::Mode;
+use crate::operand::{Inputs, Place, View, ViewMut};
 use crate::ops::Op;
-use crate::profile::{self, Activity, Reason, Watch, What};
-use crate::tensor::{Cache, Tensor};
+use crate::profile::{Activity, ProfilerHandle, Reason, Watch, What};
+use crate::tensor::{Cache, Keeper, Tensor};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::{fmt, slice};
 
 /// An opened device with the stream that a context's own calls go to.
 pub(crate) struct Opened {
     pub device: Arc<dyn Device>,
-    pub profiler: profile::Shared,
+    pub profiler: ProfilerHandle,
     /// The tensors that have a copy on it.
     pub cache: Cache,
     /// Where users' buffers lie between guards.
@@ -30,7 +31,7 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    pub fn new(device: Arc<dyn Device>, profiler: profile::Shared) -> Result<Arc<Opened>> {
+    pub fn new(device: Arc<dyn Device>, profiler: ProfilerHandle) -> Result<Arc<Opened>> {
         let guards = Guards::wanted(device.info().kind)?;
         Opened::with_guards(device, profiler, guards)
     }
@@ -38,7 +39,7 @@ impl Opened {
     /// The same, with or without guards around users' buffers.
     pub fn with_guards(
         device: Arc<dyn Device>,
-        profiler: profile::Shared,
+        profiler: ProfilerHandle,
         guards: Option<Guards>,
     ) -> Result<Arc<Opened>> {
         let stream = Mutex::new(device.clone().stream()?);
@@ -62,6 +63,12 @@ impl Opened {
         self.watch(Some(0), &mut **self.lock(), what, &mut work)
     }
 
+    /// A watch over a stream of that number, from here on.
+    #[inline]
+    pub fn begin_watch(&self, number: usize, stream: &mut dyn Stream) -> Watch<'_> {
+        Watch::begin(&self.profiler, &self.device, number, stream)
+    }
+
     /// One piece of work for a stream: recorded where a profile is under way and the stream has a number.
     #[inline(never)]
     pub fn watch(
@@ -72,7 +79,7 @@ impl Opened {
         work: &mut dyn FnMut(&mut dyn Stream) -> Result<()>,
     ) -> Result<()> {
         let _environment = DefaultEnvironment::enter();
-        let mut watch = number.map_or(Watch::nothing(), |number| Watch::begin(self, number, stream));
+        let mut watch = number.map_or(Watch::nothing(), |number| self.begin_watch(number, stream));
         work(stream)?;
         watch.step(stream, what);
         Ok(())
@@ -91,7 +98,7 @@ impl Opened {
         let (Some(memory), Some(opened)) = (computed, self.me.upgrade()) else {
             fail!(Internal, "{}: a result is nowhere", command.op())
         };
-        Ok(Tensor::computed(command.output().meta(), &opened, memory))
+        Ok(Tensor::computed(command.output().meta(), opened, memory))
     }
 
     /// Where there is room for what a command brings, it is executed: other tensors leave, within the budget before it, and all
@@ -100,7 +107,7 @@ impl Opened {
         let since = self.make_room(command)?;
         self.with_room(since, &mut || {
             self.with(|stream| {
-                let mut watch = Watch::begin(self, 0, stream);
+                let mut watch = self.begin_watch(0, stream);
                 let result = self.send(stream, command, reason, &mut watch)?;
                 match &result {
                     Some(result) if come => {
@@ -161,7 +168,7 @@ impl Opened {
         let mut bytes = command.output().meta().bytes();
         let (mut hits, mut misses) = (0, 0);
         for view in command.inputs().iter().flatten() {
-            let Place::Tensor(tensor, _) = view.place() else { continue };
+            let Some((tensor, _)) = Tensor::at(view.place()) else { continue };
             if tensor.copy_on(self).is_some() {
                 hits += 1;
                 continue;
@@ -186,7 +193,7 @@ impl Opened {
         let what = What::bytes(Activity::Upload, bytes.len(), "tensor", Reason::Operands);
         self.watched(&what, |stream| stream.write(&*buffer, 0, bytes))?;
         if let Some(opened) = self.me.upgrade() {
-            root.keep_copy(&opened, &buffer);
+            root.keep_copy(opened, &buffer);
         }
         Ok(())
     }
@@ -220,7 +227,7 @@ impl Opened {
             if is_here(view.place()) {
                 continue;
             }
-            let tensor = if let Place::Tensor(tensor, at) = view.place() { Some((tensor, at)) } else { None };
+            let tensor = Tensor::at(view.place());
             *place = tensor.and_then(|(tensor, at)| Some((tensor.copy_on(self)?, at)));
             if place.is_some() {
                 continue;
@@ -234,7 +241,7 @@ impl Opened {
             if let (Some((tensor, 0)), Some(opened)) = (tensor, self.me.upgrade())
                 && tensor.byte_len() == bytes
             {
-                tensor.keep_copy(&opened, &buffer);
+                tensor.keep_copy(opened, &buffer);
             }
             *place = Some((buffer, 0));
         }
@@ -257,6 +264,31 @@ impl Opened {
         stream.submit(&mut [unsafe { Command::unchecked(op, *attrs, &inputs, output) }])?;
         watch.step(stream, &What::command(command, reason));
         Ok(result)
+    }
+}
+
+impl Keeper for Opened {
+    fn id(&self) -> &str {
+        &self.device.info().id
+    }
+
+    fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    fn download(&self, part: Slice<'_>) -> Result<Box<dyn Download>> {
+        let what = What::bytes(Activity::Download, part.bytes, "tensor", Reason::Operands);
+        self.with(|stream| {
+            let mut watch = self.begin_watch(0, stream);
+            let download = stream.download(part)?;
+            watch.step(stream, &what);
+            Ok(download)
+        })
+    }
+
+    fn read(&self, memory: &dyn Buffer, into: &mut [u8]) -> Result<()> {
+        let what = What::bytes(Activity::Download, into.len(), "tensor", Reason::Operands);
+        self.watched(&what, |stream| stream.read(memory, 0, into))
     }
 }
 
@@ -303,12 +335,12 @@ pub(crate) struct Slot {
     opened: OnceLock<Result<Arc<Opened>>>,
     cache: Option<std::path::PathBuf>,
     workers: Arc<dyn Workers>,
-    profiler: profile::Shared,
+    profiler: ProfilerHandle,
 }
 
 impl Slot {
     /// One whose copies from and to the host `workers` help with.
-    pub fn new(info: DeviceInfo, config: &Config, workers: Arc<dyn Workers>, profiler: profile::Shared) -> Slot {
+    pub fn new(info: DeviceInfo, config: &Config, workers: Arc<dyn Workers>, profiler: ProfilerHandle) -> Slot {
         Slot { info, opened: OnceLock::new(), cache: config.cache_folder(), workers, profiler }
     }
 

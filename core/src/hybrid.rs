@@ -3,15 +3,16 @@
 //! The GPUs are given their operands first, all at once by threads of the CPU's pool; while they compute, the CPU computes its rows
 //! on the caller's thread and its pool. Then their rows are fetched.
 
-use crate::command::{Command, ViewMut};
+use crate::command::Command;
 use crate::devices::Opened;
 use crate::error::Result;
 use crate::fpenv::DefaultEnvironment;
 use crate::hal::cpu::CpuDevice;
 use crate::hal::{Buffer, Download, Slice, Stream, Workers};
 use crate::interrupt;
+use crate::operand::ViewMut;
 use crate::ops::{Cut, Op, Part};
-use crate::profile::{Activity, Profiler, Reason, Watch, What};
+use crate::profile::{Activity, Profiler, Reason, What};
 use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -107,7 +108,7 @@ impl Way {
     fn new(opened: &Opened, stream: &mut dyn Stream, part: &Part, Whole(cut, output): &Whole<'_, '_>) -> Result<Way> {
         let inputs = part.inputs(cut)?;
         let mut command = Command::new(cut.op(), *cut.attrs(), &inputs, part.output(output)?)?;
-        let mut watch = Watch::begin(opened, 0, stream);
+        let mut watch = opened.begin_watch(0, stream);
         let result = opened.send(stream, &mut command, Reason::Split, &mut watch)?;
         let bytes = part.result().bytes();
         let early = result.as_deref().filter(|_| bytes <= EARLY);

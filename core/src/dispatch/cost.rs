@@ -5,8 +5,8 @@
 //! that is wanted elsewhere.
 
 use super::profile::{DeviceProfile, Kind};
-use crate::command::Meta;
 use crate::family::Family;
+use crate::operand::Meta;
 use crate::ops::{Attrs, Cost, Metas, Op};
 
 /// The places that hold a valid copy of something: host memory, and devices by their index.

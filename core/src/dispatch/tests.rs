@@ -1,8 +1,9 @@
 //! The dispatcher over made-up machines: a processor, GPUs with launch costs and a bus.
 
 use super::*;
-use crate::command::{Command, Meta, Place, View, ViewMut};
+use crate::command::Command;
 use crate::hal::Buffer;
+use crate::operand::{Meta, Place, View, ViewMut};
 use crate::{Attrs, DType, Family, Op, Shape, Status};
 use std::ptr::NonNull;
 use std::sync::Arc;

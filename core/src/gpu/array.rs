@@ -1,9 +1,10 @@
 //! Typed arrays: a buffer with the type and the shape of what is in it.
 
 use super::{Buffer, Operand};
-use crate::command::{Command, Inputs, Meta, View, ViewMut};
+use crate::command::Command;
 use crate::context::Context;
 use crate::error::{Result, fail};
+use crate::operand::{Inputs, Meta, View, ViewMut};
 use crate::ops::{Attrs, Op};
 use crate::shape::Shape;
 use crate::tensor::{Element, Tensor};

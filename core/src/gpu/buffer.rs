@@ -1,10 +1,10 @@
 //! Buffers: memory on a device with a size in bytes and no type.
 
-use crate::command::Meta;
 use crate::devices::Opened;
 use crate::error::{Result, fail};
 use crate::fpenv::DefaultEnvironment;
 use crate::hal::{self, DeviceInfo};
+use crate::operand::Meta;
 use crate::profile::{Activity, Reason, What};
 use crate::tensor::{Element, Tensor};
 use std::fmt;

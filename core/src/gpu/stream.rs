@@ -1,12 +1,13 @@
 //! Streams of the user's, and what they are ordered and timed by.
 
 use super::{Buffer, Kernel, Operand, same};
-use crate::command::{Command, Inputs, View, ViewMut};
+use crate::command::Command;
 use crate::devices::Opened;
 use crate::error::{Result, fail};
 use crate::fpenv::DefaultEnvironment;
 use crate::hal::{self, DeviceInfo, Priority, Slice};
 use crate::interrupt;
+use crate::operand::{Inputs, View, ViewMut};
 use crate::ops::{Attrs, Op};
 use crate::profile::{Activity, Reason, What};
 use smallvec::SmallVec;

@@ -16,6 +16,7 @@ pub mod spirv;
 pub mod vulkan;
 mod workers;
 
+pub use crate::operand::Buffer;
 pub use push::{Number, NumberKind, PushNumber, pack, pack_named};
 pub use workers::Workers;
 pub(crate) use workers::copy;
@@ -23,7 +24,6 @@ pub(crate) use workers::copy;
 use crate::command::Command;
 use crate::error::{Result, fail};
 use std::any::Any;
-use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// How a device keeps the arithmetic contract.
@@ -210,30 +210,6 @@ pub unsafe trait Device: Send + Sync {
 
     /// Gives back to the driver what is kept for reuse.
     fn trim(&self);
-}
-
-/// Memory on a device.
-///
-/// # Safety
-/// `size` bytes, initialised, are there at `host_pointer` or `device_address`, where it has one, as long as the buffer is; neither
-/// changes. Commands and streams trust that.
-pub unsafe trait Buffer: Send + Sync {
-    /// Bytes.
-    fn size(&self) -> usize;
-
-    /// The device that it is on, for messages.
-    fn device_name(&self) -> &str;
-
-    /// Its first byte, where the host can address it.
-    fn host_pointer(&self) -> Option<NonNull<u8>>;
-
-    /// Its first byte, where kernels of others on the same device can address it: CUDA's.
-    fn device_address(&self) -> Option<u64> {
-        None
-    }
-
-    /// Itself, for its own backend.
-    fn as_any(&self) -> &dyn Any;
 }
 
 /// A user's kernel, built for a device.

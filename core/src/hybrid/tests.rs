@@ -2,10 +2,10 @@
 //! the whole at every split point.
 
 use super::*;
-use crate::command::{Meta, View};
 use crate::config::Config;
 use crate::devices::{Slot, choose};
 use crate::hal::{Device, DeviceInfo, Event, Kernel, KernelSource, MemoryUse, Priority, Recording, Timestamp};
+use crate::operand::{Meta, View};
 use crate::{Attrs, DType, Error, Op, Shape, Status, Tensor};
 use draws::{Random, draw, plain};
 

@@ -1,7 +1,7 @@
 //! `argmax`: the lowest index of the maximum along an axis or of everything.
 
 use super::{Attrs, OpInfo, Values, scalar, rules};
-use crate::command::{Meta, View};
+use crate::operand::{Meta, View};
 use crate::contract;
 use crate::dtype::DType;
 use crate::error::{Result, fail};

@@ -1,7 +1,7 @@
 //! `attention`: scaled dot-product attention by blocks of 64 keys, with causality, an additive mask and grouped heads.
 
 use super::{Attrs, Metas, OpInfo, Values, scalar, rules};
-use crate::command::{Meta, View};
+use crate::operand::{Meta, View};
 use crate::contract::{self, KEY_BLOCK, NAN};
 use crate::error::{Result, fail};
 use crate::shape::{MAX_RANK, Shape};

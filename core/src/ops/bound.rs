@@ -17,8 +17,8 @@ impl Family {
 
 #[cfg(test)]
 mod tests {
-    use crate::command::{Meta, View};
     use crate::contract::Activation;
+    use crate::operand::{Meta, View};
     use crate::{Attrs, DType, Op, Shape};
 
     #[test]

@@ -1,7 +1,7 @@
 //! `cast`: another element type.
 
 use super::{Attrs, OpInfo, Values, scalar, rules};
-use crate::command::{Meta, View};
+use crate::operand::{Meta, View};
 use crate::dtype::DType;
 use crate::error::Result;
 

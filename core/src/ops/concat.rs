@@ -1,7 +1,7 @@
 //! `concat`: tensors joined along an axis.
 
 use super::{Attrs, Axis, OpInfo, Values, scalar, rules};
-use crate::command::{Meta, View};
+use crate::operand::{Meta, View};
 use crate::error::{Result, fail};
 use crate::shape::{MAX_RANK, Shape};
 

@@ -1,7 +1,7 @@
 //! `dot`: the inner product of two vectors.
 
 use super::{Attrs, OpInfo, Values, scalar, rules};
-use crate::command::{Meta, View};
+use crate::operand::{Meta, View};
 use crate::contract;
 use crate::error::{Result, fail};
 

@@ -1,7 +1,7 @@
 //! `embedding`: rows of a table by id.
 
 use super::{Attrs, OpInfo, Values, scalar, rules};
-use crate::command::{Meta, View};
+use crate::operand::{Meta, View};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::shape::MAX_RANK;

@@ -1,7 +1,7 @@
 //! `ffn`: `activation(x·w1 + b1)·w2 + b2`, the feed-forward part of a transformer block.
 
 use super::{Attrs, Metas, OpInfo, Values, scalar, rules};
-use crate::command::{Meta, View};
+use crate::operand::{Meta, View};
 use crate::contract::{self, Activation};
 use crate::error::{Result, fail};
 use crate::shape::{MAX_RANK, Shape};

@@ -1,7 +1,7 @@
 //! `gelu`: the Gaussian error linear unit, by erf or by tanh.
 
 use super::{Attrs, OpInfo, Values, scalar, rules};
-use crate::command::{Meta, View};
+use crate::operand::{Meta, View};
 use crate::contract::{self, GeluForm};
 use crate::error::Result;
 

@@ -1,7 +1,7 @@
 //! `layernorm`: mean and variance normalised over the last axis.
 
 use super::{Attrs, Metas, OpInfo, Values, scalar, rules};
-use crate::command::{Meta, View};
+use crate::operand::{Meta, View};
 use crate::contract;
 use crate::error::{Result, fail};
 

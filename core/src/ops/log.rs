@@ -1,7 +1,7 @@
 //! `log`: the natural logarithm.
 
 use super::{Attrs, OpInfo, Values, scalar, rules};
-use crate::command::{Meta, View};
+use crate::operand::{Meta, View};
 use crate::contract;
 use crate::error::Result;
 

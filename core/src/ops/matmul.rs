@@ -1,7 +1,7 @@
 //! `matmul`: `activation(alpha·(a·b) + beta·c + bias)`, batched, with broadcast batch dimensions.
 
 use super::{Attrs, Metas, OpInfo, Values, scalar, rules};
-use crate::command::{Meta, View};
+use crate::operand::{Meta, View};
 use crate::contract::{self, Activation};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Status, fail};

@@ -1,7 +1,7 @@
 //! `mean`: SUM / n along an axis or of everything.
 
 use super::{Attrs, OpInfo, Values, scalar, rules};
-use crate::command::{Meta, View};
+use crate::operand::{Meta, View};
 use crate::contract;
 use crate::error::Result;
 

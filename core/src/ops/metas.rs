@@ -1,6 +1,6 @@
 //! What an operation's operands look like: all that a shape rule or a price may ask of them.
 
-use crate::command::{Meta, Place, View};
+use crate::operand::{Meta, Place, View};
 use smallvec::SmallVec;
 
 /// The descriptions of an operation's operands, in its order; `None` where an optional one is absent.

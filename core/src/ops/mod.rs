@@ -25,10 +25,10 @@ pub(crate) use softmax::axis as softmax_axis;
 pub(crate) use split::{Cut, Part};
 pub(crate) use transpose::axes as transpose_axes;
 
-use crate::command::{Meta, View};
 use crate::error::{Result, fail};
 pub(crate) use crate::family::Family;
-use crate::hal::cpu::Turns;
+use crate::operand::Turns;
+use crate::operand::{Meta, View};
 use std::fmt;
 
 /// The work of a command, for pricing and for GFLOP/s.

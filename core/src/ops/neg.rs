@@ -1,7 +1,7 @@
 //! `neg`: the sign flipped.
 
 use super::{Attrs, OpInfo, Values, scalar, rules};
-use crate::command::{Meta, View};
+use crate::operand::{Meta, View};
 use crate::error::Result;
 
 pub(super) const INFO: OpInfo = OpInfo {

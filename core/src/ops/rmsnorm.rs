@@ -1,7 +1,7 @@
 //! `rmsnorm`: the root mean square normalised over the last axis.
 
 use super::{Attrs, OpInfo, Values, layernorm, scalar};
-use crate::command::{Meta, View};
+use crate::operand::{Meta, View};
 use crate::contract;
 use crate::error::Result;
 

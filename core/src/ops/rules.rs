@@ -1,9 +1,9 @@
 //! What the shape rules of several operations share.
 
 use super::{Attrs, Axis, Metas, OpInfo};
-use crate::command::Meta;
 use crate::dtype::DType;
 use crate::error::{Result, fail};
+use crate::operand::Meta;
 use crate::shape::{MAX_RANK, Shape};
 
 /// Every required operand is there and none is surplus.

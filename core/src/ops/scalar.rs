@@ -1,10 +1,10 @@
 //! What the scalar references share: reading operands as f32 and writing results in their storage dtype.
 
 use super::{Attrs, rules::Lines};
-use crate::command::{Meta, View};
 use crate::contract::{bf16_from_f32, bf16_to_f32, canonical, f16_from_f32, f16_to_f32};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::operand::{Meta, View};
 
 /// A reference result: the bytes of its elements, native endian.
 pub type Values = Vec<u8>;

@@ -1,7 +1,7 @@
 //! `softmax`: e^(x − MAX) over its SUM, along an axis.
 
 use super::{Attrs, Axis, OpInfo, Values, scalar, rules};
-use crate::command::{Meta, View};
+use crate::operand::{Meta, View};
 use crate::contract;
 use crate::error::{Result, fail};
 use crate::shape::Shape;

@@ -5,8 +5,8 @@
 //! shared by all parts; a part is a command of its own, whose shapes its operation's rule checks like any other's.
 
 use super::{Attrs, Axis, MatmulPlan, MetaList, Metas, Op, check_ids, concat_axis, rules, softmax_axis};
-use crate::command::{Inputs, Meta, Place, View, ViewMut};
 use crate::error::{Result, fail};
+use crate::operand::{Inputs, Meta, Place, View, ViewMut};
 use crate::shape::{MAX_RANK, Shape};
 use std::ptr::NonNull;
 

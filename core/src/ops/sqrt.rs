@@ -1,7 +1,7 @@
 //! `sqrt`: the square root.
 
 use super::{Attrs, OpInfo, Values, scalar, rules};
-use crate::command::{Meta, View};
+use crate::operand::{Meta, View};
 use crate::error::Result;
 
 pub(super) const INFO: OpInfo = OpInfo {

@@ -1,7 +1,7 @@
 //! `tanh`: the hyperbolic tangent.
 
 use super::{Attrs, OpInfo, Values, scalar, rules};
-use crate::command::{Meta, View};
+use crate::operand::{Meta, View};
 use crate::contract;
 use crate::error::Result;
 

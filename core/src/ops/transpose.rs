@@ -1,7 +1,7 @@
 //! `transpose`: the axes permuted, by default reversed.
 
 use super::{Attrs, OpInfo, Values, scalar, rules};
-use crate::command::{Meta, View};
+use crate::operand::{Meta, View};
 use crate::error::{Result, fail};
 use crate::shape::{MAX_RANK, Shape};
 

@@ -3,7 +3,7 @@
 use super::graph::{Graph, Source};
 use super::host::Host;
 use super::plan::{Place, Plan};
-use crate::command::{Command, Meta, View, ViewMut};
+use crate::command::Command;
 use crate::context::Context;
 use crate::devices::Opened;
 use crate::dispatch::{AutoDispatcher, Places, Task};
@@ -11,6 +11,7 @@ use crate::error::{Result, fail};
 use crate::fpenv::DefaultEnvironment;
 use crate::hal::cpu::CpuDevice;
 use crate::hal::{Buffer, DeviceInfo, Recording, Slice};
+use crate::operand::{Meta, View, ViewMut};
 use crate::tensor::Tensor;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -187,14 +188,14 @@ impl Gpu {
         if stay {
             let sizes = || plan.computed.iter().map(|&node| plan.graph.meta(node).bytes());
             let since = self.opened.cache.use_one();
-            self.opened.cache.make_room(&self.opened, sizes().sum::<usize>() as u64, since)?;
+            self.opened.cache.make_room(&*self.opened, sizes().sum::<usize>() as u64, since)?;
             // Before the stream is locked, so that others can leave where the device is full.
             room = sizes().map(|bytes| self.opened.allocate(bytes, false)).collect::<Result<_>>()?;
         }
         let mut sources = Vec::with_capacity(inputs.len());
         for tensor in inputs {
             let (root, at) = tensor.root();
-            let copy = root.copy_on(&self.opened);
+            let copy = root.copy_on(&*self.opened);
             if copy.is_none() {
                 // From another device before this one's stream is locked.
                 tensor.host()?;
@@ -220,7 +221,7 @@ impl Gpu {
                 let (meta, from) = (plan.graph.meta(node), slice(node));
                 if let Some(memory) = room.get(i) {
                     stream.copy(from, Slice { buffer: &**memory, offset: 0, ..from })?;
-                    outputs.push(Tensor::computed(meta, &self.opened, memory.clone()));
+                    outputs.push(Tensor::computed(meta, self.opened.clone(), memory.clone()));
                     continue;
                 }
                 outputs.push(Tensor::filled(meta, |to| {

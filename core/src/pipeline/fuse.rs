@@ -2,9 +2,9 @@
 //! applies in the same order (`docs/contract.md`); elementwise operations that follow each other a run.
 
 use super::graph::{Graph, Operands, Source};
-use crate::command::Meta;
 use crate::contract::{Activation, GeluForm};
 use crate::dtype::DType;
+use crate::operand::Meta;
 use crate::ops::{Attrs, Op};
 
 /// An operation of a step.

@@ -1,10 +1,10 @@
 //! What is recorded: values and the operations between them.
 
 use super::compiled::Compiled;
-use crate::command::Meta;
 use crate::context::Context;
 use crate::dtype::DType;
 use crate::error::{Result, fail};
+use crate::operand::Meta;
 use crate::ops::{Attrs, MetaList, Op};
 use crate::shape::Shape;
 use crate::tensor::Tensor;

@@ -1,21 +1,22 @@
 //! What stands in the profiler's place without the feature `profile`: the same names inside the crate, none of which does or
 //! keeps anything, so that who calls them needs no condition.
 
-use crate::command::{Command, Meta, View};
-use crate::devices::Opened;
+use crate::command::Command;
 use crate::dispatch::Why;
 use crate::error::Result;
-use crate::hal::Stream;
 use crate::hal::cpu::CpuDevice;
+use crate::hal::{Device, Stream};
+use crate::operand::{Meta, View};
 use crate::ops::{Attrs, Op};
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// What would record.
 #[derive(Clone, Default)]
 pub(crate) struct Profiler(());
 
 /// A profiler as its context and the context's devices share it.
-pub(crate) type Shared = Profiler;
+pub(crate) type ProfilerHandle = Profiler;
 
 impl Profiler {
     /// Whether a profile is under way: never.
@@ -94,7 +95,7 @@ impl<'a> What<'a> {
 }
 
 /// A watch over what a stream is given.
-pub(crate) struct Watch<'a>(PhantomData<&'a Opened>);
+pub(crate) struct Watch<'a>(PhantomData<&'a ProfilerHandle>);
 
 impl<'a> Watch<'a> {
     #[inline(always)]
@@ -103,7 +104,7 @@ impl<'a> Watch<'a> {
     }
 
     #[inline(always)]
-    pub fn begin(_: &'a Opened, _: usize, _: &mut dyn Stream) -> Watch<'a> {
+    pub fn begin(_: &'a ProfilerHandle, _: &'a Arc<dyn Device>, _: usize, _: &mut dyn Stream) -> Watch<'a> {
         Watch(PhantomData)
     }
 

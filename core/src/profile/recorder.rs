@@ -2,11 +2,11 @@
 
 use super::record::{Activity, Reason, Record, Span};
 use super::report::{DeviceUse, Report};
-use crate::command::{Command, Meta, View};
-use crate::devices::Opened;
+use crate::command::Command;
 use crate::error::{Result, fail};
 use crate::hal::cpu::CpuDevice;
 use crate::hal::{Device, DeviceKind, Stream, Timestamp};
+use crate::operand::{Meta, View};
 use crate::ops::{Attrs, Cost, Op};
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -28,7 +28,7 @@ pub(crate) struct Profiler {
 }
 
 /// A profiler as its context and the context's devices share it.
-pub(crate) type Shared = Arc<Profiler>;
+pub(crate) type ProfilerHandle = Arc<Profiler>;
 
 /// What was recorded so far.
 pub(super) struct Session {
@@ -323,7 +323,8 @@ fn compare(device: &Arc<dyn Device>, start: Instant) -> Option<i64> {
 pub(crate) struct Watch<'a>(Option<Box<Watching<'a>>>);
 
 struct Watching<'a> {
-    opened: &'a Opened,
+    profiler: &'a ProfilerHandle,
+    device: &'a Arc<dyn Device>,
     stream: usize,
     since: Point,
 }
@@ -343,17 +344,27 @@ impl<'a> Watch<'a> {
 
     /// From here on, over a stream of that number.
     #[inline]
-    pub fn begin(opened: &'a Opened, number: usize, stream: &mut dyn Stream) -> Watch<'a> {
-        if opened.profiler.is_on() { Watch::over(opened, number, stream) } else { Watch(None) }
+    pub fn begin(
+        profiler: &'a ProfilerHandle,
+        device: &'a Arc<dyn Device>,
+        number: usize,
+        stream: &mut dyn Stream,
+    ) -> Watch<'a> {
+        if profiler.is_on() { Watch::over(profiler, device, number, stream) } else { Watch(None) }
     }
 
     #[cold]
     #[inline(never)]
-    fn over(opened: &'a Opened, number: usize, stream: &mut dyn Stream) -> Watch<'a> {
-        if !is_host(opened) {
-            opened.profiler.know(&opened.device);
+    fn over(
+        profiler: &'a ProfilerHandle,
+        device: &'a Arc<dyn Device>,
+        number: usize,
+        stream: &mut dyn Stream,
+    ) -> Watch<'a> {
+        if !is_host(device) {
+            profiler.know(device);
         }
-        Watch(Some(Box::new(Watching { opened, stream: number, since: Point::now(opened, stream) })))
+        Watch(Some(Box::new(Watching { profiler, device, stream: number, since: Point::now(device, stream) })))
     }
 
     /// What the stream was given since the last step.
@@ -369,9 +380,9 @@ impl Watching<'_> {
     #[cold]
     #[inline(never)]
     fn step(&mut self, stream: &mut dyn Stream, what: &What<'_>) {
-        let mut now = Point::now(self.opened, stream);
+        let mut now = Point::now(self.device, stream);
         let host = [self.since.host, now.host];
-        let times = if is_host(self.opened) {
+        let times = if is_host(self.device) {
             Times::Host(now.cycles.zip(self.since.cycles).map(|(end, begin)| end.saturating_sub(begin)))
         } else {
             match (self.since.device.take(), &now.device) {
@@ -379,7 +390,7 @@ impl Watching<'_> {
                 _ => Times::None,
             }
         };
-        self.opened.profiler.push(&self.opened.device.info().id, what, self.stream, host, times);
+        self.profiler.push(&self.device.info().id, what, self.stream, host, times);
         // Not what writing the record took.
         (now.host, now.cycles) = (Instant::now(), cycles());
         self.since = now;
@@ -387,13 +398,13 @@ impl Watching<'_> {
 }
 
 impl Point {
-    fn now(opened: &Opened, stream: &mut dyn Stream) -> Point {
-        let device = if is_host(opened) { None } else { stream.timestamp().ok() };
-        Point { host: Instant::now(), cycles: cycles(), device }
+    fn now(device: &Arc<dyn Device>, stream: &mut dyn Stream) -> Point {
+        let taken = if is_host(device) { None } else { stream.timestamp().ok() };
+        Point { host: Instant::now(), cycles: cycles(), device: taken }
     }
 }
 
 /// Whether work is done when a call returns, by the caller.
-fn is_host(opened: &Opened) -> bool {
-    opened.device.info().kind == DeviceKind::Cpu
+fn is_host(device: &Arc<dyn Device>) -> bool {
+    device.info().kind == DeviceKind::Cpu
 }

@@ -2,8 +2,8 @@
 
 use super::fault::{Where, invalid, invalid_because};
 use super::opcodes::{Action, Opcode};
-use crate::command::Meta;
 use crate::error::Result;
+use crate::operand::Meta;
 use crate::ops::{Attrs, Op};
 use crate::tensor::Tensor;
 

@@ -5,9 +5,9 @@ use super::code::{Call, Code, Instruction, Kind, Role};
 use super::fault::{Where, invalid, invalid_because};
 use super::opcodes::Action;
 use super::slots::{Direction, Slots};
-use crate::command::Meta;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::operand::Meta;
 use crate::ops::{Attrs, FfnPlan, MetaList, Op};
 use std::collections::HashMap;
 

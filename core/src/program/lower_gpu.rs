@@ -3,10 +3,10 @@
 
 use super::lower::{Do, Lowering, Operand, Register};
 use super::opcodes::{Action, Opcode};
-use crate::command::Meta;
 use crate::contract::{Activation, GeluForm};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::operand::Meta;
 use crate::ops::{Attrs, Op, Permutation};
 use crate::shape::Shape;
 

@@ -2,8 +2,8 @@
 
 use super::code::{Code, Role};
 use super::opcodes::Action;
-use crate::command::Meta;
 use crate::dtype::DType;
+use crate::operand::Meta;
 use crate::shape::Shape;
 use std::collections::HashMap;
 

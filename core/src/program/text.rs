@@ -3,10 +3,10 @@
 use super::code::{Call, Code, Declared, Instruction, Kind, Role};
 use super::fault::{Where, invalid, invalid_because};
 use super::opcodes::{Action, Opcode, OperandKind};
-use crate::command::Meta;
 use crate::contract::{bf16_from_f32, f16_from_f32};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::operand::Meta;
 use crate::ops::Op;
 use crate::ops::parse_f32;
 use crate::shape::Shape;

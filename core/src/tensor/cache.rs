@@ -1,7 +1,6 @@
 //! What of a device's memory tensors may keep: those that were used last stay.
 
-use super::copies::Copies;
-use crate::devices::Opened;
+use super::copies::{Copies, Keeper};
 use crate::error::Result;
 use crate::log::log;
 use std::collections::BinaryHeap;
@@ -27,7 +26,7 @@ pub struct TensorCacheUse {
     pub evictions: u64,
 }
 
-/// The tensors that have a copy on an opened device.
+/// The tensors that have a copy on a device.
 pub(crate) struct Cache(Mutex<State>);
 
 struct State {
@@ -97,29 +96,29 @@ impl Cache {
     }
 
     /// Makes room for so many bytes more within the budget; see [`Cache::shrink`].
-    pub fn make_room(&self, opened: &Opened, bytes: u64, since: u64) -> Result<bool> {
+    pub fn make_room(&self, keeper: &dyn Keeper, bytes: u64, since: u64) -> Result<bool> {
         let most = self.state().now.budget.saturating_sub(bytes);
-        self.shrink(opened, most, since)
+        self.shrink(keeper, most, since)
     }
 
     /// Another budget; what does not fit leaves.
-    pub fn set_budget(&self, opened: &Opened, bytes: u64) -> Result<()> {
+    pub fn set_budget(&self, keeper: &dyn Keeper, bytes: u64) -> Result<()> {
         self.state().now.budget = bytes;
-        self.shrink(opened, bytes, u64::MAX).map(|_| ())
+        self.shrink(keeper, bytes, u64::MAX).map(|_| ())
     }
 
     /// Gives up the copies of what is in host memory too.
-    pub fn trim(&self, opened: &Opened) {
+    pub fn trim(&self, keeper: &dyn Keeper) {
         let live: Vec<_> = self.state().entries.iter().filter_map(Weak::upgrade).collect();
         for copies in live.iter().filter(|copies| copies.are_on_host()) {
             // Nothing has to be read, so nothing fails.
-            let _ = copies.leave(opened);
+            let _ = copies.leave(keeper);
         }
     }
 
     /// Lets tensors keep at most so many bytes: the copies that were not used for the longest time go, but for those that were
     /// used after `since`. Whether any went. No stream may be locked by the caller, as values may have to be read.
-    pub fn shrink(&self, opened: &Opened, most: u64, since: u64) -> Result<bool> {
+    pub fn shrink(&self, keeper: &dyn Keeper, most: u64, since: u64) -> Result<bool> {
         let live: Vec<_> = {
             let state = self.state();
             if state.now.used <= most {
@@ -130,15 +129,15 @@ impl Cache {
         // Not under the lock, which the end of a copy takes too.
         let mut oldest = BinaryHeap::new();
         for (i, copies) in live.iter().enumerate() {
-            if let Some(used) = copies.used(opened).filter(|&used| used <= since) {
+            if let Some(used) = copies.used(keeper).filter(|&used| used <= since) {
                 oldest.push((u64::MAX - used, i));
             }
         }
         let mut any = false;
         while self.state().now.used > most {
             let Some((_, i)) = oldest.pop() else { break };
-            any |= live[i].leave(opened)?;
-            log!(Debug, "tensors", "a tensor left {} for others", opened.device.info().id);
+            any |= live[i].leave(keeper)?;
+            log!(Debug, "tensors", "a tensor left {} for others", keeper.id());
         }
         Ok(any)
     }

@@ -3,16 +3,35 @@
 //! A tensor's values never change, so every copy is valid for as long as it is there. What is kept track of is where copies are:
 //! in host memory, on which devices; values that were computed on a device are in host memory once somebody has read them there.
 
-use crate::devices::Opened;
+use super::Cache;
 use crate::error::{Result, fail};
 use crate::hal::{Buffer, Download, Slice};
 use crate::log::log;
 use crate::memory::host::HostBuffer;
-use crate::profile::{Activity, Reason, Watch, What};
 use std::ptr::NonNull;
 use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// A device that keeps copies of tensors' values. Clones of an `Arc` of one are the same keeper.
+pub(crate) trait Keeper: Send + Sync {
+    /// The device's id.
+    fn id(&self) -> &str;
+
+    /// The tensors that have a copy on it.
+    fn cache(&self) -> &Cache;
+
+    /// Starts to bring part of a copy to host memory. Doesn't wait.
+    fn download(&self, part: Slice<'_>) -> Result<Box<dyn Download>>;
+
+    /// Reads the beginning of a copy, and waits for it.
+    fn read(&self, memory: &dyn Buffer, into: &mut [u8]) -> Result<()>;
+}
+
+/// Whether two are the same device, opened once.
+fn is_same(one: &dyn Keeper, other: &dyn Keeper) -> bool {
+    std::ptr::addr_eq(one, other)
+}
 
 /// Where a tensor's values are besides the tensor's own memory.
 pub(crate) struct Copies {
@@ -30,7 +49,7 @@ pub(crate) struct Copies {
 
 /// A copy on a device.
 struct There {
-    opened: Arc<Opened>,
+    keeper: Arc<dyn Keeper>,
     memory: Arc<dyn Buffer>,
     /// When it was used last, in the device's count of uses.
     used: u64,
@@ -54,46 +73,46 @@ impl Copies {
 
     /// The ids of the devices that have a copy.
     pub fn devices(&self, each: &mut dyn FnMut(&str)) {
-        lock(&self.there).iter().for_each(|copy| each(&copy.opened.device.info().id));
+        lock(&self.there).iter().for_each(|copy| each(copy.keeper.id()));
     }
 
-    /// The copy on an opened device, which is used now.
-    pub fn on(&self, opened: &Opened) -> Option<Arc<dyn Buffer>> {
-        let used = opened.cache.use_one();
+    /// The copy on a device, which is used now.
+    pub fn on(&self, keeper: &dyn Keeper) -> Option<Arc<dyn Buffer>> {
+        let used = keeper.cache().use_one();
         let mut there = lock(&self.there);
-        let copy = there.iter_mut().find(|copy| std::ptr::eq(&*copy.opened, opened))?;
+        let copy = there.iter_mut().find(|copy| is_same(&*copy.keeper, keeper))?;
         copy.used = used;
         Some(copy.memory.clone())
     }
 
-    /// When the copy on an opened device was used last.
-    pub fn used(&self, opened: &Opened) -> Option<u64> {
-        lock(&self.there).iter().find(|copy| std::ptr::eq(&*copy.opened, opened)).map(|copy| copy.used)
+    /// When the copy on a device was used last.
+    pub fn used(&self, keeper: &dyn Keeper) -> Option<u64> {
+        lock(&self.there).iter().find(|copy| is_same(&*copy.keeper, keeper)).map(|copy| copy.used)
     }
 
-    /// Keeps a copy on an opened device, unless there is one.
-    pub fn put(self: &Arc<Copies>, opened: &Arc<Opened>, memory: Arc<dyn Buffer>) {
-        let used = opened.cache.use_one();
+    /// Keeps a copy on a device, unless there is one.
+    pub fn put(self: &Arc<Copies>, keeper: Arc<dyn Keeper>, memory: Arc<dyn Buffer>) {
+        let used = keeper.cache().use_one();
         let mut there = lock(&self.there);
-        if !self.alone.load(Relaxed) && there.iter().all(|copy| !Arc::ptr_eq(&copy.opened, opened)) {
-            there.push(There { opened: opened.clone(), memory, used });
+        if !self.alone.load(Relaxed) && there.iter().all(|copy| !is_same(&*copy.keeper, &*keeper)) {
+            there.push(There { keeper: keeper.clone(), memory, used });
             // Before anybody else can find it, and have it leave.
-            opened.cache.enter(self, self.bytes);
+            keeper.cache().enter(self, self.bytes);
         }
     }
 
-    /// Gives up the copy on an opened device; values that are nowhere else come to the host first. Whether there was one.
-    pub fn leave(&self, opened: &Opened) -> Result<bool> {
+    /// Gives up the copy on a device; values that are nowhere else come to the host first. Whether there was one.
+    pub fn leave(&self, keeper: &dyn Keeper) -> Result<bool> {
         if !self.are_on_host() {
             self.fetch()?;
         }
         let left = {
             let mut there = lock(&self.there);
-            let at = there.iter().position(|copy| std::ptr::eq(&*copy.opened, opened));
+            let at = there.iter().position(|copy| is_same(&*copy.keeper, keeper));
             at.map(|at| there.swap_remove(at))
         };
         if left.is_some() {
-            opened.cache.left(self.bytes, Some(self));
+            keeper.cache().left(self.bytes, Some(self));
         }
         Ok(left.is_some())
     }
@@ -108,29 +127,22 @@ impl Copies {
             self.alone.store(true, Relaxed);
             std::mem::take(&mut *there)
         };
-        there.iter().for_each(|copy| copy.opened.cache.left(self.bytes, None));
+        there.iter().for_each(|copy| copy.keeper.cache().left(self.bytes, None));
         Ok(())
     }
 
     /// Any of the copies on devices.
-    fn any(&self) -> Option<(Arc<Opened>, Arc<dyn Buffer>)> {
-        lock(&self.there).first().map(|copy| (copy.opened.clone(), copy.memory.clone()))
+    fn any(&self) -> Option<(Arc<dyn Keeper>, Arc<dyn Buffer>)> {
+        lock(&self.there).first().map(|copy| (copy.keeper.clone(), copy.memory.clone()))
     }
 
     /// Starts the way to host memory, if they are only on devices. Doesn't wait.
     pub fn come(&self) -> Result<()> {
         let mut coming = lock(&self.coming);
-        let Some((opened, memory)) = self.any().filter(|_| coming.is_none() && !self.are_on_host()) else {
+        let Some((keeper, memory)) = self.any().filter(|_| coming.is_none() && !self.are_on_host()) else {
             return Ok(());
         };
-        let what = What::bytes(Activity::Download, self.bytes, "tensor", Reason::Operands);
-        let part = Slice { buffer: &*memory, offset: 0, bytes: self.bytes };
-        *coming = Some(opened.with(|stream| {
-            let mut watch = Watch::begin(&opened, 0, stream);
-            let download = stream.download(part)?;
-            watch.step(stream, &what);
-            Ok(download)
-        })?);
+        *coming = Some(keeper.download(Slice { buffer: &*memory, offset: 0, bytes: self.bytes })?);
         Ok(())
     }
 
@@ -140,7 +152,7 @@ impl Copies {
             return Ok(fetched.pointer());
         }
         let coming = lock(&self.coming).take();
-        let Some((opened, memory)) = self.any() else {
+        let Some((keeper, memory)) = self.any() else {
             // Another thread has read them, and given up the copy.
             return match self.fetched.get() {
                 Some(fetched) => Ok(fetched.pointer()),
@@ -153,9 +165,8 @@ impl Copies {
         match coming {
             Some(download) => download.take(into)?,
             None => {
-                log!(Trace, "tensors", "{} bytes are read from {}", self.bytes, opened.device.info().id);
-                let what = What::bytes(Activity::Download, self.bytes, "tensor", Reason::Operands);
-                opened.watched(&what, |stream| stream.read(&*memory, 0, into))?;
+                log!(Trace, "tensors", "{} bytes are read from {}", self.bytes, keeper.id());
+                keeper.read(&*memory, into)?;
             }
         }
         // Another thread may have been first, with the same values.
@@ -166,7 +177,7 @@ impl Copies {
 impl Drop for Copies {
     fn drop(&mut self) {
         for copy in lock(&self.there).drain(..) {
-            copy.opened.cache.left(self.bytes, None);
+            copy.keeper.cache().left(self.bytes, None);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::command::Command;
+use crate::devices::Opened;
 use crate::error::Status;
 use crate::hal::Slice;
 use crate::hal::cuda::CudaDevice;
@@ -44,7 +45,7 @@ fn far(opened: &Arc<Opened>, seed: usize, bytes: usize) -> Result<Tensor> {
     let source = tensor(seed, bytes);
     let memory = opened.allocate(bytes, false)?;
     opened.with(|stream| stream.write(&*memory, 0, source.bytes()))?;
-    Ok(Tensor::computed(&source.0.meta, opened, memory))
+    Ok(Tensor::computed(&source.0.meta, opened.clone(), memory))
 }
 
 fn status<T>(result: Result<T>) -> Option<Status> {
@@ -81,7 +82,7 @@ fn who_stays_on_the_host_has_no_copies() {
 #[test]
 fn where_memory_ends_others_leave() {
     let (fake, device, opened) = card(64 * MB);
-    opened.cache.set_budget(&opened, u64::MAX).unwrap();
+    opened.cache.set_budget(&*opened, u64::MAX).unwrap();
     // Both what is in host memory too and what is not, of three times as much.
     let near: Vec<_> = (0..24).map(|seed| tensor(seed, 4 * MB)).collect();
     let mut away = Vec::new();
@@ -119,7 +120,7 @@ fn memory_of_what_is_gone_is_waited_for() {
     for _ in 0..40 {
         let memory = opened.allocate(8 * MB, false).unwrap();
         opened.with(|stream| stream.clear(Slice { buffer: &*memory, offset: 0, bytes: 8 * MB })).unwrap();
-        drop(Tensor::computed(&Meta::new(DType::F32, Shape::new(&[2 * MB]).unwrap()), &opened, memory));
+        drop(Tensor::computed(&Meta::new(DType::F32, Shape::new(&[2 * MB]).unwrap()), opened.clone(), memory));
     }
     assert_eq!(opened.cache.now().evictions, 0);
     clean(&fake, device, opened);
@@ -130,7 +131,7 @@ fn showing_where_values_are_moves_nothing() {
     let (fake, device, opened) = card(64 * MB);
     let tensor = far(&opened, 5, 4096).unwrap();
     let part = tensor.rows(3, 9).unwrap();
-    let floats = Tensor::computed(&Meta::new(DType::F32, Shape::new(&[2]).unwrap()), &opened, {
+    let floats = Tensor::computed(&Meta::new(DType::F32, Shape::new(&[2]).unwrap()), opened.clone(), {
         let memory = opened.allocate(8, false).unwrap();
         opened.with(|stream| stream.write(&*memory, 0, &[0; 8])).unwrap();
         memory
@@ -163,11 +164,11 @@ fn an_error_comes_when_values_are_read() {
     }
     // Nor can it leave, and it is there still.
     fake.fail("copy_to_host", 0, 1, 2);
-    assert_eq!(status(opened.cache.set_budget(&opened, 0)), Some(Status::OutOfMemory));
+    assert_eq!(status(opened.cache.set_budget(&*opened, 0)), Some(Status::OutOfMemory));
     fake.fail("copy_to_host", 0, 1, 2);
     assert_eq!((status(tensor.stay_on_host()), tensor.places()), (Some(Status::OutOfMemory), vec![ID.into()]));
     assert_eq!(tensor.to_vec::<i32>().unwrap(), values(6, 4096));
-    opened.cache.set_budget(&opened, 0).unwrap();
+    opened.cache.set_budget(&*opened, 0).unwrap();
     assert_eq!(tensor.places(), ["cpu"]);
     drop(tensor);
     clean(&fake, device, opened);
@@ -176,7 +177,7 @@ fn an_error_comes_when_values_are_read() {
 #[test]
 fn what_comes_again_and_again_is_listed_once() {
     let (fake, device, opened) = card(64 * MB);
-    opened.cache.set_budget(&opened, 4096).unwrap();
+    opened.cache.set_budget(&*opened, 4096).unwrap();
     let pair = [tensor(1, 4096), tensor(2, 4096)];
     for round in 0..1000 {
         opened.bring(&pair[round % 2]).unwrap();
@@ -218,9 +219,9 @@ fn threads_drop_bring_and_evict_at_once() {
                 if ended.load(Relaxed) {
                     break;
                 }
-                opened.cache.set_budget(opened, [0, 8192, 1 << 20][round % 3]).unwrap();
+                opened.cache.set_budget(&**opened, [0, 8192, 1 << 20][round % 3]).unwrap();
                 if round % 7 == 0 {
-                    opened.cache.trim(opened);
+                    opened.cache.trim(&**opened);
                 }
             }
         });

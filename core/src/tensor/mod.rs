@@ -8,15 +8,16 @@ pub mod layout;
 
 pub(crate) use cache::Cache;
 pub use cache::TensorCacheUse;
+pub(crate) use copies::Keeper;
 
-use crate::command::{Meta, View, ViewMut};
-use crate::devices::Opened;
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::hal::{Buffer, DeviceKind};
 use crate::memory::host::HostBuffer;
+use crate::operand::{Meta, Place, Residence, View, ViewMut};
 use crate::shape::{MAX_RANK, Shape};
 use copies::Copies;
+use std::any::Any;
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -142,10 +143,10 @@ impl Tensor {
     }
 
     /// A value that was computed in a device's memory.
-    pub(crate) fn computed(meta: &Meta, opened: &Arc<Opened>, memory: Arc<dyn Buffer>) -> Tensor {
+    pub(crate) fn computed(meta: &Meta, keeper: Arc<dyn Keeper>, memory: Arc<dyn Buffer>) -> Tensor {
         let tensor = Tensor::place(meta, Storage::Far);
         let copies = tensor.0.copies.get_or_init(|| Copies::new(meta.bytes(), false));
-        copies.put(opened, memory);
+        copies.put(keeper, memory);
         tensor
     }
 
@@ -166,6 +167,12 @@ impl Tensor {
             Storage::Of(Origin::Foreign(foreign)) => Some(foreign.start),
             _ => None,
         }
+    }
+
+    /// The root that an operand's values are of, and where in it they begin.
+    pub(crate) fn at(place: Place<'_>) -> Option<(&Tensor, usize)> {
+        let Place::Tensor(values, at) = place else { return None };
+        Some((values.as_any().downcast_ref()?, at))
     }
 
     /// Its first byte in host memory, if its values are there.
@@ -205,16 +212,16 @@ impl Tensor {
         self.0.copies.get_or_init(|| Copies::new(self.byte_len(), true))
     }
 
-    /// The copy that an opened device has of a root.
-    pub(crate) fn copy_on(&self, opened: &Opened) -> Option<Arc<dyn Buffer>> {
-        self.0.copies.get()?.on(opened)
+    /// The copy that a device has of a root.
+    pub(crate) fn copy_on(&self, keeper: &dyn Keeper) -> Option<Arc<dyn Buffer>> {
+        self.0.copies.get()?.on(keeper)
     }
 
     /// Keeps a copy of all of a root.
-    pub(crate) fn keep_copy(&self, opened: &Arc<Opened>, memory: &Arc<dyn Buffer>) {
+    pub(crate) fn keep_copy(&self, keeper: Arc<dyn Keeper>, memory: &Arc<dyn Buffer>) {
         // A processor's is host memory.
         if memory.host_pointer().is_none() {
-            self.copies().put(opened, memory.clone());
+            self.copies().put(keeper, memory.clone());
         }
     }
 
@@ -410,6 +417,26 @@ impl Tensor {
             Some(own) if root.byte_len() < KEPT => unsafe { View::from_raw(own.add(at), &self.0.meta) },
             _ => View::tensor(root, at, &self.0.meta),
         }
+    }
+}
+
+// SAFETY: all bytes are written when the tensor is made or its values come from a device, nobody writes them after that, and they are
+// not moved before it is dropped.
+unsafe impl Residence for Tensor {
+    fn host(&self) -> Result<NonNull<u8>> {
+        Tensor::host(self)
+    }
+
+    fn if_on_host(&self) -> Option<NonNull<u8>> {
+        Tensor::if_on_host(self)
+    }
+
+    fn each_device(&self, each: &mut dyn FnMut(&str)) {
+        Tensor::each_device(self, each);
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 }
 

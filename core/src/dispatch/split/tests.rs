@@ -2,8 +2,8 @@
 
 use super::super::tests::{Draw, cpu, metas, named};
 use super::*;
-use crate::command::Meta;
 use crate::isa::Isa;
+use crate::operand::Meta;
 use crate::{Attrs, Op};
 
 /// An operation on operands of these shapes, cut.

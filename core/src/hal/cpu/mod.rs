@@ -1,6 +1,5 @@
 //! The CPU as a device: SIMD kernels chosen once, a thread pool, scratch memory.
 
-mod buffer;
 mod kernels;
 mod packed;
 mod pool;
@@ -10,20 +9,20 @@ mod stream;
 pub use crate::host::MOST_THREADS;
 pub use crate::isa::Isa;
 pub use crate::memory::host::{ALIGNMENT, HostBuffer};
-use buffer::CpuBuffer;
-pub(crate) use buffer::Turns;
-pub use packed::Packed;
+pub use crate::operand::Packed;
 pub use pool::{Pool, default_threads, single_threaded};
 
 use super::{
     Buffer, ContractLevel, Device, DeviceInfo, DeviceKind, Kernel, KernelSource, MemoryUse, Priority, Stream, Workers,
 };
-use crate::command::{Command, View};
+use crate::command::Command;
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::fpenv::default_environment;
 use crate::host;
 use crate::memory::host::ScratchPool;
+use crate::operand::CpuBuffer;
+use crate::operand::View;
 use kernels::Exec;
 use std::sync::Arc;
 use stream::CpuStream;
@@ -157,7 +156,7 @@ unsafe impl Workers for CpuDevice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{Meta, ViewMut};
+    use crate::operand::{Meta, ViewMut};
     use crate::ops::{Attrs, Op};
     use crate::shape::Shape;
     use crate::tensor::Tensor;

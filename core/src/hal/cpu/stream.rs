@@ -1,10 +1,11 @@
 //! Streams of the CPU: work is done when the call that enqueues it returns.
 
-use super::{CpuBuffer, CpuDevice, HostBuffer, Turns};
+use super::{CpuDevice, HostBuffer};
 use crate::command::Command;
 use crate::error::{Result, fail};
 use crate::hal::{Buffer, Download, Event, Kernel, Recording, Slice, Stream, Timestamp, check_slice};
 use crate::interrupt;
+use crate::operand::{CpuBuffer, Turns};
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;

@@ -3,9 +3,10 @@
 //! A backend's tests open the device and call [`run`]. A new trait method gets its check here, once for all devices.
 
 use super::{Buffer, Device, DeviceKind, Priority, Slice, Stream};
-use crate::command::{Command, Inputs, Meta, View, ViewMut};
+use crate::command::Command;
 use crate::dtype::DType;
 use crate::error::{Result, Status};
+use crate::operand::{Inputs, Meta, View, ViewMut};
 use crate::ops::{Attrs, Op, reference};
 use crate::shape::Shape;
 use std::sync::Arc;

@@ -3,9 +3,9 @@
 use super::kernels::{CONSTANTS, Launch};
 use super::shared::Entered;
 use super::stream::{CudaStream, of_device};
-use crate::command::Place;
 use crate::error::{Result, fail};
 use crate::hal::lowering::{Encoder, Explain, Kernels, Limits, PUSH_BYTES};
+use crate::operand::Place;
 use smallvec::SmallVec;
 use std::sync::Arc;
 

@@ -2,8 +2,8 @@
 
 use super::attention;
 use super::tiles::{Cost, Sizes, Tile};
-use crate::command::Place;
 use crate::error::{Error, Result};
+use crate::operand::Place;
 
 /// A family of kernels, of one source in each language of devices. Its first constants choose among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,9 +21,10 @@ pub use runs::WORDS as RUN_WORDS;
 #[cfg(test)]
 pub use runs::tests as run_tests;
 
-use crate::command::{Command, Meta, View};
+use crate::command::Command;
 use crate::dtype::DType;
 use crate::error::{Result, fail};
+use crate::operand::{Meta, View};
 use crate::ops::{Attrs, Op};
 use crate::shape::Shape;
 use smallvec::SmallVec;

@@ -4,9 +4,10 @@
 use super::elementwise::{self, Grid};
 use super::operands::aligned;
 use super::{Encoder, Kernels, MOST, PUSH_BYTES};
-use crate::command::{Command, View};
+use crate::command::Command;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::operand::View;
 use crate::ops::Op;
 use crate::shape::Shape;
 

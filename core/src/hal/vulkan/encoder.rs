@@ -4,11 +4,12 @@ use super::beside::{Use, Uses};
 use super::recorder::{Recorder, Step, Steps};
 use super::shared::Shared;
 use super::stream::of_device;
-use crate::command::{Command, Meta, Place};
+use crate::command::Command;
 use crate::error::{Result, fail};
 use crate::hal::lowering::attention::Tile as AttentionTile;
 use crate::hal::lowering::tiles::{Cost, Sizes, Tile, mirrored, tile};
 use crate::hal::lowering::{Encoder, Explain, Kernels, Limits, PUSH_BYTES, Push};
+use crate::operand::{Meta, Place};
 use std::sync::Arc;
 
 /// Measured on an NVIDIA H200.

@@ -2,10 +2,11 @@
 
 use super::api::DeviceApi;
 use super::*;
-use crate::command::{Command, Meta, View, ViewMut};
+use crate::command::Command;
 use crate::dtype::DType;
 use crate::error::Status;
 use crate::hal::{KernelSource, Slice};
+use crate::operand::{Meta, View, ViewMut};
 use crate::ops::{Attrs, Op};
 use crate::shape::Shape;
 use ash::vk;

@@ -2,12 +2,12 @@
 
 use super::gemm::{BLOCK_COLUMNS, BLOCK_ROWS, Block, Epilogue, Matrix, Packing, Width};
 use super::{Call, Exec, Shared};
-use crate::command::Place;
 use crate::contract::{Activation, K_BLOCK};
 use crate::error::Result;
-use crate::hal::cpu::packed::Packed;
 use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch, dispatch_m};
 use crate::isa::Isa;
+use crate::operand::Packed;
+use crate::operand::Place;
 use crate::ops::{FfnPlan, MatmulPlan, ffn_activation};
 
 /// Multiply-adds that are not worth handing to another thread: about 40 µs of them, as waking one that sleeps costs that much.

@@ -17,12 +17,13 @@ pub use gemm::Panels;
 pub use matmul::panel_width;
 
 use super::pool::Pool;
-use crate::command::{Command, Inputs, Meta, Place, View, ViewMut};
+use crate::command::Command;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::interrupt;
 use crate::isa::Isa;
 use crate::memory::host::{Scratch, ScratchPool};
+use crate::operand::{Inputs, Meta, Place, View, ViewMut};
 use crate::ops::{Attrs, Op};
 use std::ptr::NonNull;
 

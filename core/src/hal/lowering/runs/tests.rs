@@ -2,9 +2,9 @@
 
 use super::super::{Encoder, Explain, Kernels, Limits, encode};
 use super::*;
-use crate::command::{Inputs, Meta, Place, ViewMut};
 use crate::error::{Status, fail};
 use crate::hal::Buffer;
+use crate::operand::{Inputs, Meta, Place, ViewMut};
 use crate::ops::Attrs;
 use std::any::Any;
 use std::ptr::NonNull;

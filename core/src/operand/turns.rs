@@ -3,9 +3,8 @@
 //! A buffer is shared: any thread may write it through a stream, or give it to a command. Whoever touches its bytes holds its turn,
 //! so safe code can't have one thread read what another one writes. (An embedding reads its ids twice: they must not change between.)
 
-use crate::command::{Place, View};
+use super::{Buffer, Place, View};
 use crate::error::Result;
-use crate::hal::Buffer;
 use crate::memory::host::HostBuffer;
 use smallvec::SmallVec;
 use std::ptr::NonNull;

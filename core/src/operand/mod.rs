@@ -1,0 +1,265 @@
+//! Operands: what an operation reads and writes. Descriptions, views of memory, and the kinds of memory that a view may be of.
+
+mod buffer;
+mod meta;
+mod packed;
+mod turns;
+
+pub use buffer::Buffer;
+pub use meta::Meta;
+pub use packed::Packed;
+pub(crate) use turns::{CpuBuffer, Turns};
+
+use crate::dtype::DType;
+use crate::error::{Result, fail};
+use crate::shape::Shape;
+use smallvec::SmallVec;
+use std::any::Any;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+/// Where an operand's elements are.
+#[derive(Clone, Copy)]
+pub enum Place<'a> {
+    /// In host memory.
+    Host(NonNull<u8>),
+    /// In a device's buffer, from a byte offset.
+    Buffer(&'a dyn Buffer, usize),
+    /// In the layout of the kernels that multiply with them.
+    Packed(&'a Packed),
+    /// Wherever a tensor's values are, from a byte offset.
+    Tensor(&'a dyn Residence, usize),
+    /// Nowhere yet: a result gets its memory where it is computed.
+    Nowhere,
+}
+
+/// Where the values of a tensor are: in host memory, on devices, or both.
+///
+/// # Safety
+/// `host` and `if_on_host` give the first of as many initialised bytes as the tensor has, which nobody writes and which stay there as
+/// long as it does.
+pub unsafe trait Residence: Any + Sync {
+    /// The first byte in host memory. Brings the values there if they are only on devices.
+    fn host(&self) -> Result<NonNull<u8>>;
+
+    /// The first byte in host memory, if the values are there.
+    fn if_on_host(&self) -> Option<NonNull<u8>>;
+
+    /// Calls `each` with the id of every device that has the values.
+    fn each_device(&self, each: &mut dyn FnMut(&str));
+
+    /// Itself, for the room that made it.
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// An operand that is read.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    meta: &'a Meta,
+    place: Place<'a>,
+    borrow: PhantomData<&'a [u8]>,
+}
+
+/// The operand that is written.
+pub struct ViewMut<'a> {
+    meta: &'a Meta,
+    place: Place<'a>,
+    borrow: PhantomData<&'a mut [u8]>,
+}
+
+/// Operands in the operation's order, `None` where an optional one is absent: for makers of commands that don't know how
+/// many there are.
+pub type Inputs<'a> = SmallVec<[Option<View<'a>>; 4]>;
+
+/// The first element of an operand that is not plain host memory.
+#[inline(never)]
+fn elsewhere(place: Place<'_>) -> Result<*mut u8> {
+    match place {
+        Place::Host(pointer) => Ok(pointer.as_ptr()),
+        Place::Buffer(buffer, offset) => match buffer.host_pointer() {
+            // SAFETY: whoever made the view checked that offset + bytes is inside the buffer.
+            Some(pointer) => Ok(unsafe { pointer.as_ptr().add(offset) }),
+            None => fail!(InvalidArgument, "the operand is on {}, not in host memory", buffer.device_name()),
+        },
+        Place::Packed(_) => fail!(InvalidArgument, "an operand is a packed matrix: only matmul's b may be"),
+        Place::Nowhere => fail!(Internal, "a result has no memory"),
+        // SAFETY: whoever made the view checked that offset + bytes is inside the tensor.
+        Place::Tensor(tensor, offset) => Ok(unsafe { tensor.host()?.as_ptr().add(offset) }),
+    }
+}
+
+macro_rules! view_common {
+    () => {
+        /// The description.
+        #[inline]
+        pub fn meta(&self) -> &'a Meta {
+            self.meta
+        }
+
+        /// The element type.
+        #[inline]
+        pub fn dtype(&self) -> DType {
+            self.meta.dtype
+        }
+
+        /// The dimensions.
+        #[inline]
+        pub fn shape(&self) -> &'a Shape {
+            &self.meta.shape
+        }
+
+        /// Where the elements are.
+        #[inline]
+        pub fn place(&self) -> Place<'a> {
+            self.place
+        }
+
+        /// The first element in host memory; an error if it is on a device that the host can't address, or packed. A tensor's
+        /// values are brought there.
+        #[inline]
+        pub fn host(&self) -> Result<*mut u8> {
+            match self.place {
+                Place::Host(pointer) => Ok(pointer.as_ptr()),
+                place => elsewhere(place),
+            }
+        }
+    };
+}
+
+impl<'a> View<'a> {
+    /// A view of host memory.
+    ///
+    /// # Safety
+    /// `data` is aligned for the dtype and holds `meta.bytes()` initialised bytes that nobody writes during `'a`.
+    #[inline]
+    pub unsafe fn from_raw(data: NonNull<u8>, meta: &'a Meta) -> View<'a> {
+        View { meta, place: Place::Host(data), borrow: PhantomData }
+    }
+
+    /// A view of f32 values in host memory; `meta` must say f32, and as many elements as the slice has.
+    #[inline]
+    pub fn f32(data: &'a [f32], meta: &'a Meta) -> Result<View<'a>> {
+        check_f32(data.len(), meta)?;
+        // SAFETY: the slice is aligned, initialised, long enough and borrowed for 'a.
+        Ok(unsafe { View::from_raw(NonNull::from(data).cast(), meta) })
+    }
+
+    /// A view of part of a device's buffer; `bytes` must fit behind `offset`.
+    pub fn buffer(buffer: &'a dyn Buffer, offset: usize, meta: &'a Meta) -> Result<View<'a>> {
+        check_buffer(buffer, offset, meta)?;
+        Ok(View { meta, place: Place::Buffer(buffer, offset), borrow: PhantomData })
+    }
+
+    /// A packed matrix, as b of `matmul`; no other operand may be one.
+    pub fn packed(matrix: &'a Packed) -> View<'a> {
+        View { meta: matrix.meta(), place: Place::Packed(matrix), borrow: PhantomData }
+    }
+
+    /// A tensor's values from a byte offset on, which are as many as `meta` says.
+    #[inline]
+    pub(crate) fn tensor(tensor: &'a dyn Residence, offset: usize, meta: &'a Meta) -> View<'a> {
+        View { meta, place: Place::Tensor(tensor, offset), borrow: PhantomData }
+    }
+
+    /// The same place with another description, which fits what is there.
+    pub(crate) fn described(self, meta: &'a Meta) -> View<'a> {
+        View { meta, ..self }
+    }
+
+    view_common!();
+}
+
+impl<'a> ViewMut<'a> {
+    /// A writable view of host memory.
+    ///
+    /// # Safety
+    /// `data` is aligned for the dtype and holds `meta.bytes()` bytes that nobody else touches during `'a`.
+    #[inline]
+    pub unsafe fn from_raw(data: NonNull<u8>, meta: &'a Meta) -> ViewMut<'a> {
+        ViewMut { meta, place: Place::Host(data), borrow: PhantomData }
+    }
+
+    /// A writable view of f32 values in host memory; `meta` must say f32, and as many elements as the slice has.
+    #[inline]
+    pub fn f32(data: &'a mut [f32], meta: &'a Meta) -> Result<ViewMut<'a>> {
+        check_f32(data.len(), meta)?;
+        // SAFETY: the slice is aligned, long enough and mutably borrowed for 'a.
+        Ok(unsafe { ViewMut::from_raw(NonNull::from(data).cast(), meta) })
+    }
+
+    /// A writable view of part of a device's buffer; `bytes` must fit behind `offset`.
+    pub fn buffer(buffer: &'a dyn Buffer, offset: usize, meta: &'a Meta) -> Result<ViewMut<'a>> {
+        check_buffer(buffer, offset, meta)?;
+        Ok(ViewMut { meta, place: Place::Buffer(buffer, offset), borrow: PhantomData })
+    }
+
+    /// A result that gets its memory where it is computed.
+    pub(crate) fn nowhere(meta: &'a Meta) -> ViewMut<'a> {
+        ViewMut { meta, place: Place::Nowhere, borrow: PhantomData }
+    }
+
+    /// The same view for a shorter time.
+    pub(crate) fn reborrow(&mut self) -> ViewMut<'_> {
+        ViewMut { meta: self.meta, place: self.place, borrow: PhantomData }
+    }
+
+    view_common!();
+}
+
+#[inline]
+fn check_f32(length: usize, Meta { dtype, shape }: &Meta) -> Result<()> {
+    if *dtype != DType::F32 {
+        fail!(DtypeMismatch, "the data is f32 and its description says {dtype}");
+    }
+    if length != shape.elements() {
+        fail!(ShapeMismatch, "the shape {shape} has {} elements and the data {length}", shape.elements());
+    }
+    Ok(())
+}
+
+fn check_buffer(buffer: &dyn Buffer, offset: usize, meta: &Meta) -> Result<()> {
+    let size = buffer.size();
+    if offset > size || meta.bytes() > size - offset {
+        fail!(InvalidArgument, "{} bytes at offset {offset} don't fit in a buffer of {size} bytes", meta.bytes());
+    }
+    if !offset.is_multiple_of(meta.dtype.size()) {
+        fail!(InvalidArgument, "offset {offset} is not a multiple of {}'s {} bytes", meta.dtype, meta.dtype.size());
+    }
+    Ok(())
+}
+
+/// Whether any operand is in a buffer, which other threads may use.
+#[inline(always)]
+pub(crate) fn in_buffers(inputs: &[Option<View<'_>>]) -> bool {
+    inputs.iter().flatten().any(|view| matches!(view.place, Place::Buffer(..)))
+}
+
+/// Which memory, and from where to where: a buffer that the host can address is host memory like any other.
+fn span(place: Place<'_>, bytes: usize) -> (usize, usize, usize) {
+    match place {
+        Place::Host(pointer) => (0, pointer.as_ptr() as usize, bytes),
+        Place::Buffer(buffer, offset) => match buffer.host_pointer() {
+            Some(pointer) => (0, pointer.as_ptr() as usize + offset, bytes),
+            None => (buffer as *const dyn Buffer as *const u8 as usize, offset, bytes),
+        },
+        // Never asked: nobody writes to a packed matrix, and what is nowhere overlaps nothing.
+        Place::Packed(_) | Place::Nowhere => (0, 0, 0),
+        // Nobody writes to a copy on a device.
+        Place::Tensor(tensor, offset) => match tensor.if_on_host() {
+            Some(pointer) => (0, pointer.as_ptr() as usize + offset, bytes),
+            None => (0, 0, 0),
+        },
+    }
+}
+
+pub(crate) fn overlaps(input: &View<'_>, output: &ViewMut<'_>) -> bool {
+    let (a_space, a, a_bytes) = span(input.place, input.meta.bytes());
+    let (b_space, b, b_bytes) = span(output.place, output.meta.bytes());
+    a_space == b_space && a_bytes > 0 && b_bytes > 0 && a < b + b_bytes && b < a + a_bytes
+}
+
+pub(crate) fn same_place(input: &View<'_>, output: &ViewMut<'_>) -> bool {
+    let (_, a, _) = span(input.place, 0);
+    let (_, b, _) = span(output.place, 0);
+    a == b && input.meta == output.meta
+}
