@@ -4,6 +4,7 @@ use super::{Buffer, same};
 use crate::devices::{Opened, same_through};
 use crate::error::{Error, Result, Status, fail};
 use crate::fpenv::DefaultEnvironment;
+use crate::hal::registry::{Backend, Language};
 use crate::hal::{self, DeviceInfo, KernelSource, Number, Parameter, PushNumber, Slice};
 use smallvec::SmallVec;
 use std::fmt;
@@ -41,14 +42,6 @@ impl PipelineOptions {
     }
 }
 
-/// What a module is written in.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Language {
-    Spirv,
-    /// PTX, cubins and fatbins.
-    Cuda,
-}
-
 impl Language {
     fn of(code: &[u8]) -> Language {
         let spirv = 0x0723_0203_u32;
@@ -56,10 +49,10 @@ impl Language {
         if is_spirv { Language::Spirv } else { Language::Cuda }
     }
 
-    fn words(self) -> (&'static str, &'static str) {
+    fn name(self) -> &'static str {
         match self {
-            Language::Spirv => ("SPIR-V", "vulkan"),
-            Language::Cuda => ("PTX, cubins and fatbins", "cuda"),
+            Language::Spirv => "SPIR-V",
+            Language::Cuda => "PTX, cubins and fatbins",
         }
     }
 }
@@ -67,10 +60,13 @@ impl Language {
 /// `unsupported`, with the device that takes such a module.
 #[cold]
 fn not_here(info: &DeviceInfo, language: Language) -> Error {
-    let (what, backend) = language.words();
-    let there = match same_through(backend, info) {
-        Some(id) => format!("open '{id}', which is the same GPU"),
-        None => format!("this GPU is not there through {backend}"),
+    let what = language.name();
+    let there = match Backend::taking(language) {
+        Some(backend) => match same_through(backend, info) {
+            Some(id) => format!("open '{id}', which is the same GPU"),
+            None => format!("this GPU is not there through {}", backend.name),
+        },
+        None => "no backend takes it".into(),
     };
     Error::new(Status::Unsupported, format!("{} takes no {what}: {there}", info.id))
 }
@@ -91,11 +87,7 @@ impl Kernel {
         said: Language,
     ) -> Result<Kernel> {
         let info = opened.device.info();
-        let takes = match info.id.split(':').next() {
-            Some("vulkan") => Some(Language::Spirv),
-            Some("cuda") => Some(Language::Cuda),
-            _ => None,
-        };
+        let takes = Backend::of(&info.id).map(|(backend, _)| backend.takes);
         // What else is no SPIR-V, Vulkan's own check says.
         let is = if takes == Some(Language::Cuda) { Language::of(&code) } else { said };
         if let Some(other) = [said, is].into_iter().find(|&language| takes.is_some_and(|takes| takes != language)) {
@@ -183,7 +175,8 @@ impl Kernel {
         match &self.opened.guards {
             Some(guards) if runs => {
                 let name = format!("kernel '{}' over {groups:?} workgroups", self.name());
-                guards.watch(stream, &name, buffers, &mut work)
+                let place_of = |number| buffers.iter().position(|buffer| buffer.guard() == Some(number));
+                guards.watch(stream, &name, &place_of, &mut work)
             }
             _ => work(stream),
         }

@@ -5,13 +5,13 @@
 
 mod array;
 mod buffer;
-pub(crate) mod guard;
+#[cfg(all(test, feature = "cuda"))]
+mod guard_tests;
 mod kernel;
 mod stream;
 
 pub use array::{GpuArray, One};
 pub use buffer::{Buffer, Operand};
-use kernel::Language;
 pub use kernel::{Kernel, PipelineOptions};
 pub use stream::{Download, Event, Fence, Recording, Stream, Timestamp};
 
@@ -20,6 +20,7 @@ use crate::devices::{Opened, no_gpu};
 use crate::error::{Result, fail};
 use crate::files::read;
 use crate::fpenv::DefaultEnvironment;
+use crate::hal::registry::Language;
 use crate::hal::{DeviceInfo, MemoryUse};
 pub use crate::hal::{Number, NumberKind, Priority, PushNumber};
 use crate::interrupt;

@@ -188,7 +188,7 @@ impl Stream {
     pub fn replay(&mut self, recording: &Recording) -> Result<()> {
         let (opened, mut work) = (self.opened.clone(), |stream: &mut dyn hal::Stream| stream.replay(&*recording.0));
         self.watched(&What::replay(), |stream| match &opened.guards {
-            Some(guards) => guards.watch(stream, "a recording", &[], &mut work),
+            Some(guards) => guards.watch(stream, "a recording", &|_| None, &mut work),
             None => work(stream),
         })
     }

@@ -12,6 +12,7 @@ pub mod cuda;
 pub(crate) mod lowering;
 mod lzma;
 mod push;
+pub(crate) mod registry;
 pub mod spirv;
 pub mod vulkan;
 mod workers;

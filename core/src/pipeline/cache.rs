@@ -2,8 +2,8 @@
 
 use super::compiled::Compiled;
 use super::graph::Graph;
-use crate::context::Context;
-use crate::error::Result;
+use crate::context::{Context, Kept};
+use crate::error::{Error, Result, Status};
 use crate::log::log;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,10 +12,10 @@ const MOST: usize = 32;
 
 /// The pipelines that a context keeps, the last one used first.
 #[derive(Default)]
-pub(crate) struct Cache(Mutex<Kept>);
+pub(crate) struct Cache(Mutex<Lists>);
 
 #[derive(Default)]
-struct Kept {
+struct Lists {
     compiled: Vec<Arc<Compiled>>,
     hits: u64,
     misses: u64,
@@ -35,14 +35,21 @@ pub struct CacheUse {
 }
 
 impl Cache {
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    /// The one of a context.
+    pub(super) fn of(context: &Context) -> Result<&Cache> {
+        context
+            .kept()
+            .ok_or_else(|| Error::new(Status::Internal, "a context keeps something else in the place of its pipelines"))
+    }
+
+    fn lists(&self) -> MutexGuard<'_, Lists> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What a graph without constants was compiled to.
     pub(super) fn get(&self, context: &Context, graph: Graph) -> Result<Arc<Compiled>> {
         {
-            let mut kept = self.kept();
+            let mut kept = self.lists();
             if let Some(at) = kept.compiled.iter().position(|compiled| compiled.serves(context, &graph)) {
                 kept.hits += 1;
                 kept.compiled[..=at].rotate_right(1);
@@ -60,7 +67,7 @@ impl Cache {
             compiled.steps(),
             compiled.device().id
         );
-        let mut kept = self.kept();
+        let mut kept = self.lists();
         kept.compiled.insert(0, compiled.clone());
         let most = MOST.min(kept.compiled.len());
         let surplus = kept.compiled.split_off(most);
@@ -73,21 +80,22 @@ impl Cache {
         Ok(compiled)
     }
 
-    /// Lets go of all of them.
-    pub(crate) fn clear(&self) {
-        let compiled = std::mem::take(&mut self.kept().compiled);
-        drop(compiled);
-    }
-
     fn usage(&self) -> CacheUse {
-        let kept = self.kept();
+        let kept = self.lists();
         CacheUse { entries: kept.compiled.len(), most: MOST, hits: kept.hits, misses: kept.misses }
+    }
+}
+
+impl Kept for Cache {
+    fn clear(&self) {
+        let compiled = std::mem::take(&mut self.lists().compiled);
+        drop(compiled);
     }
 }
 
 impl Context {
     /// How the cache of what [`Pipeline::execute`](super::Pipeline::execute) compiled was used. [`Context::trim`] empties it.
     pub fn pipeline_cache(&self) -> CacheUse {
-        self.pipelines().usage()
+        Cache::of(self).map_or_else(|_| CacheUse::default(), Cache::usage)
     }
 }

@@ -1,5 +1,6 @@
 //! What is recorded: values and the operations between them.
 
+use super::cache::Cache;
 use super::compiled::Compiled;
 use crate::context::Context;
 use crate::dtype::DType;
@@ -238,7 +239,7 @@ impl Pipeline {
             fail!(InvalidArgument, "the pipeline has {} inputs: compile it and run it with them", graph.inputs.len());
         }
         let (graph, tensors) = graph.abstracted();
-        let compiled: Arc<Compiled> = context.pipelines().get(&context, graph)?;
+        let compiled: Arc<Compiled> = Cache::of(&context)?.get(&context, graph)?;
         let tensors: Vec<&Tensor> = tensors.iter().collect();
         compiled.run(&tensors)
     }

@@ -18,7 +18,6 @@ mod graph;
 mod host;
 mod plan;
 
-pub(crate) use cache::Cache;
 pub use cache::CacheUse;
 pub use chain::{Chain, Operand};
 pub use compiled::Compiled;

@@ -4,9 +4,8 @@
 //!
 //! Behind every buffer is a guard; before it too where the device has addresses to share, as CUDA has.
 
-use super::Buffer;
+use super::Opened;
 use crate::config::checks_buffers;
-use crate::devices::Opened;
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::{self, DeviceKind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -51,6 +50,12 @@ impl Guards {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How many buffers are kept.
+    #[cfg(all(test, feature = "cuda"))]
+    pub fn listed(&self) -> usize {
+        self.lock().len()
+    }
+
     /// Memory for a buffer between guards, and the buffer's number.
     pub fn allocate(&self, opened: &Opened, bytes: usize, zeroed: bool) -> Result<(Arc<dyn hal::Buffer>, usize)> {
         let Some(all) = bytes.checked_add(2 * GUARD) else {
@@ -77,12 +82,12 @@ impl Guards {
     }
 
     /// Runs a kernel's dispatch, or what else runs kernels, and looks at the guards. `invalid_kernel` names it where one was broken,
-    /// with the place; the guard is whole again then.
+    /// with the place; the guard is whole again then. `place_of` gives a guarded buffer's place among those of the work, by its number.
     pub fn watch(
         &self,
         stream: &mut dyn hal::Stream,
         name: &str,
-        buffers: &[&Buffer],
+        place_of: &dyn Fn(usize) -> Option<usize>,
         work: &mut dyn FnMut(&mut dyn hal::Stream) -> Result<()>,
     ) -> Result<()> {
         // One at a time, so that what is broken is this one's doing.
@@ -91,7 +96,7 @@ impl Guards {
         let looked = stream.synchronize().and_then(|()| look(&mut list, stream));
         match looked {
             Ok(None) => Ok(()),
-            Ok(Some(broken)) => Err(broken.error(name, buffers)),
+            Ok(Some(broken)) => Err(broken.error(name, place_of)),
             // A device that is lost was lost by this.
             Err(error) => Err(Error::new(error.status(), format!("{name}: {}", error.message()))),
         }
@@ -129,9 +134,9 @@ fn pattern() -> Vec<u8> {
 
 impl Broken {
     #[cold]
-    fn error(&self, name: &str, buffers: &[&Buffer]) -> Error {
+    fn error(&self, name: &str, place_of: &dyn Fn(usize) -> Option<usize>) -> Error {
         let &Broken { number, bytes, first, span } = self;
-        let whose = match buffers.iter().position(|buffer| buffer.guard() == Some(number)) {
+        let whose = match place_of(number) {
             Some(place) => format!("its buffer {place}"),
             None => "a buffer that it was not given".into(),
         };
@@ -141,66 +146,5 @@ impl Broken {
             bytes as isize - 1
         );
         Error::new(Status::InvalidKernel, text)
-    }
-}
-
-#[cfg(all(test, feature = "cuda"))]
-mod tests {
-    use super::*;
-    use crate::hal::cuda::CudaDevice;
-    use crate::hal::cuda::fake::{Card, Fake};
-    use crate::hal::{Device, KernelSource, Slice};
-
-    const BUMP: &[u8] = b"
-.version 8.0
-.target sm_70
-.address_size 64
-.visible .entry bump(.param .u64 p, .param .u32 n, .param .align 8 .b8 by[8]) .maxntid 64, 2 .minnctapersm 1 { ret; }
-";
-
-    #[test]
-    fn a_guard_that_is_broken_is_found_and_mended() {
-        let fake = Fake::new(&[Card::default()]);
-        let device = Arc::new(CudaDevice::open(0, &fake.opening()).unwrap());
-        let guards = Some(Guards::default());
-        let opened = Opened::with_guards(device.clone(), Default::default(), guards).unwrap();
-        let (buffer, beside) = (Buffer::new(&opened, 100, true).unwrap(), Buffer::new(&opened, 7, false).unwrap());
-        assert_eq!((buffer.to_vec::<u32>().unwrap(), buffer.size()), (vec![0; 25], 100));
-        let kernel =
-            opened.device.kernel(&KernelSource { code: BUMP, entry: None, constants: &[], workgroup: None }).unwrap();
-        // All of the device's memory, as a kernel reaches it.
-        let (own, other) = (buffer.memory().unwrap(), beside.memory().unwrap());
-        let address = |memory: &Arc<dyn hal::Buffer>| memory.device_address().unwrap();
-        // SAFETY: the guards of a buffer, which is kept; the fake driver looks at what is touched.
-        let around =
-            unsafe { device.over(address(&own) - GUARD as u64, 2 * GUARD + 100, Box::new(own.clone())) }.unwrap();
-        // Adds one to so many words from a byte of the buffer on.
-        let bump = |from: isize, words: u32| {
-            let push = [&words.to_ne_bytes()[..], &[0; 4], &1u64.to_ne_bytes()].concat();
-            let offset = (GUARD as isize + from) as usize;
-            let slice = Slice { buffer: &*around, offset, bytes: 4 * words as usize };
-            let guards = opened.guards.as_ref().unwrap();
-            let mut work = |stream: &mut dyn hal::Stream| stream.dispatch(&*kernel, &[slice], &push, [8, 1, 1]);
-            opened.with(|stream| guards.watch(stream, "bump", &[&beside, &buffer], &mut work))
-        };
-        bump(0, 25).unwrap();
-        let words = |buffer: &Buffer| buffer.to_vec::<u32>().unwrap();
-        assert_eq!(words(&buffer), [1; 25]);
-        for _ in 0..2 {
-            let error = bump(96, 3).unwrap_err();
-            assert_eq!(error.status(), Status::InvalidKernel);
-            let text =
-                "bump wrote outside its buffer 1, which has 100 bytes (0 to 99): 5 bytes from byte 100 on were changed";
-            assert!(error.message().starts_with(text), "{error}");
-        }
-        let error = bump(-16, 1).unwrap_err();
-        assert!(error.message().contains("1 bytes from byte -16 on"), "{error}");
-        bump(0, 25).unwrap();
-        // What is gone has no guards any more; the others have theirs.
-        drop((own, around, buffer));
-        opened.with(|stream| opened.guards.as_ref().unwrap().watch(stream, "nothing", &[], &mut |_| Ok(()))).unwrap();
-        assert_eq!(opened.guards.as_ref().unwrap().lock().len(), 1);
-        drop((other, beside, kernel, opened));
-        assert_eq!((device.live(), fake.violations()), (0, Vec::<String>::new()));
     }
 }

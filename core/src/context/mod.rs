@@ -1,5 +1,8 @@
 //! A context: opened devices and the road from a call to a kernel.
 
+#[cfg(feature = "profile")]
+mod profiling;
+
 use crate::command::Command;
 use crate::config::Config;
 use crate::devices::{self, Choice, Named, Opened, Slot};
@@ -17,9 +20,9 @@ use crate::log::log;
 use crate::operand::{Inputs, Meta, Place, View, ViewMut, in_buffers};
 use crate::operand::{Packed, Turns};
 use crate::ops::{Attrs, Cut, Op};
-use crate::pipeline::Cache;
 use crate::profile::{ProfilerHandle, Reason};
 use crate::tensor::{Tensor, TensorCacheUse};
+use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
 /// How to open a context; `Default` asks the environment.
@@ -29,6 +32,12 @@ pub struct ContextOptions {
     pub isa: Option<Isa>,
     /// CPU threads, 1 to 1024; `None` is `ADEAD_NUM_THREADS`, else what the machine gives.
     pub threads: Option<usize>,
+}
+
+/// What a room above contexts keeps in one.
+pub(crate) trait Kept: Any + Send + Sync {
+    /// Lets go of all of it: [`Context::trim`].
+    fn clear(&self);
 }
 
 /// Opened devices. Clones share them; threads may too.
@@ -42,7 +51,7 @@ pub struct Context {
     profiler: ProfilerHandle,
     /// The CPU as a device with a stream, for buffers where there is no GPU; made when first asked for.
     host: Arc<OnceLock<Arc<Opened>>>,
-    pipelines: Arc<Cache>,
+    kept: Arc<OnceLock<Box<dyn Kept>>>,
 }
 
 impl Context {
@@ -98,8 +107,8 @@ impl Context {
             dispatcher.force(Some(gpus.first().map_or("cpu", |slot| &slot.info().id)))?;
         }
         let (before, gpus) = (usize::from(with_cpu), gpus.into());
-        let (host, pipelines) = Default::default();
-        Ok(Context { cpu, gpus, before, dispatcher: Arc::new(dispatcher), profiler, host, pipelines })
+        let (host, kept) = Default::default();
+        Ok(Context { cpu, gpus, before, dispatcher: Arc::new(dispatcher), profiler, host, kept })
     }
 
     /// A context of one of this context's devices alone, by its id among [`AutoDispatcher::profiles`]. It shares what is opened, the
@@ -110,7 +119,7 @@ impl Context {
         if let Some(slot) = dispatcher.forced().and_then(|device| self.gpu(device)) {
             slot.opened()?;
         }
-        Ok(Context { dispatcher: Arc::new(dispatcher), pipelines: Default::default(), ..self.clone() })
+        Ok(Context { dispatcher: Arc::new(dispatcher), kept: Default::default(), ..self.clone() })
     }
 
     /// The GPU that is the dispatcher's device of that number, unless it is the CPU.
@@ -150,7 +159,9 @@ impl Context {
     /// May be called while others compute.
     pub fn trim(&self) {
         let _environment = DefaultEnvironment::enter();
-        self.pipelines.clear();
+        if let Some(kept) = self.kept.get() {
+            kept.clear();
+        }
         self.cpu.trim();
         for gpu in self.gpus.iter().filter_map(Slot::if_opened) {
             gpu.cache.trim(&**gpu);
@@ -207,24 +218,10 @@ impl Context {
         &self.cpu
     }
 
-    /// The pipelines that it keeps.
-    pub(crate) fn pipelines(&self) -> &Cache {
-        &self.pipelines
-    }
-
-    /// What records while a profile is under way.
-    #[cfg(feature = "profile")]
-    pub(crate) fn profiler(&self) -> &crate::profile::Profiler {
-        &self.profiler
-    }
-
-    /// Waits for what this context enqueued, and leaves what a device found in it to whoever synchronises.
-    #[cfg(feature = "profile")]
-    pub(crate) fn wait_for_devices(&self) {
-        for gpu in self.gpus.iter().filter_map(Slot::if_opened) {
-            // A device that is lost has no times either.
-            let _ = gpu.with(|stream| stream.event()?.wait(u64::MAX));
-        }
+    /// What the room of pipelines keeps in it, made when it is first asked for. `None` if it is of another type.
+    pub(crate) fn kept<T: Kept + Default>(&self) -> Option<&T> {
+        let kept: &dyn Any = &**self.kept.get_or_init(|| Box::new(T::default()));
+        kept.downcast_ref()
     }
 
     /// What chooses between these devices, in the same order.

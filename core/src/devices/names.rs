@@ -1,0 +1,287 @@
+//! Which GPUs there are, and which of them a name means.
+
+use crate::config::Config;
+use crate::error::{Error, Result, Status, fail};
+use crate::fpenv::DefaultEnvironment;
+use crate::hal::registry::{self, Backend};
+use crate::hal::{DeviceInfo, DeviceKind};
+use crate::log::log;
+use crate::machine::Mode;
+use std::fmt;
+
+/// Every GPU that `ADEAD_VISIBLE_DEVICES` leaves, by each of the backends that have it, in the registry's order, and of a backend the
+/// preferred one first. `backend_unavailable` where no backend has a driver.
+pub fn gpus(config: &Config) -> Result<Vec<DeviceInfo>> {
+    // No driver is loaded for it.
+    if config.visible_devices.as_deref() == Some("none") {
+        return Ok(Vec::new());
+    }
+    let _environment = DefaultEnvironment::enter();
+    let (mut all, mut missing, mut found) = (Vec::new(), String::new(), false);
+    for backend in registry::BACKENDS {
+        match (backend.enumerate)() {
+            Ok(list) => {
+                list.iter().for_each(|info| log!(Info, "devices", "found {}", Described(info)));
+                all.extend(list);
+                found = true;
+            }
+            Err(error) => {
+                log!(Info, "devices", "{}", error.message());
+                missing.push_str(if missing.is_empty() { "" } else { "; " });
+                missing.push_str(error.message());
+            }
+        }
+    }
+    if !found {
+        fail!(BackendUnavailable, "{missing}");
+    }
+    if let Some(visible) = &config.visible_devices {
+        all.retain(|info| names_of(visible).any(|name| means(name, info)));
+    }
+    Ok(all)
+}
+
+/// The names of a list.
+fn names_of(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',').map(str::trim_ascii)
+}
+
+/// The names in `ADEAD_VISIBLE_DEVICES` that mean no GPU of this machine, `none` aside: they are likely mistyped.
+pub fn unknown_visible(config: &Config) -> Vec<String> {
+    let Some(visible) = config.visible_devices.as_deref().filter(|&visible| visible != "none") else {
+        return Vec::new();
+    };
+    let all = gpus(&Config { visible_devices: None, ..Config::default() }).unwrap_or_default();
+    let unknown = names_of(visible).filter(|name| !all.iter().any(|info| means(name, info)));
+    unknown.map(String::from).collect()
+}
+
+/// A device as a message describes it.
+pub(crate) struct Described<'a>(pub &'a DeviceInfo);
+
+impl fmt::Display for Described<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let DeviceInfo { id, name, arch, units, memory, driver, contract, .. } = self.0;
+        write!(f, "{id}: {name}, {arch}, {units} units, {memory} bytes of memory, {} contract", contract.name())?;
+        if driver.is_empty() { Ok(()) } else { write!(f, ", driver {driver}") }
+    }
+}
+
+/// The same GPU through another backend, by its UUID: `vulkan:0` of a device that is also `cuda:0`.
+pub(crate) fn same_through(backend: &Backend, info: &DeviceInfo) -> Option<String> {
+    let all = gpus(&Config::load().ok()?).ok()?;
+    let uuid = Some(info.uuid?);
+    all.into_iter().find(|other| other.uuid == uuid && backend.has(&other.id)).map(|other| other.id)
+}
+
+/// What a context takes for a device's name.
+pub(crate) struct Choice {
+    /// Whether the CPU is among its devices.
+    pub cpu: bool,
+    pub gpus: Vec<DeviceInfo>,
+    /// Whether large operations are divided among them.
+    pub hybrid: bool,
+    pub named: Named,
+}
+
+/// How the devices of a choice are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// As many as can be used, when they are first needed.
+    Chosen,
+    /// As many as can be used, which is known at once.
+    Usable,
+    /// Each of them.
+    Each,
+}
+
+/// The devices for `auto`, `hybrid`, a device's name, or names with commas between them.
+pub(crate) fn choose(device: &str, config: &Config) -> Result<Choice> {
+    match device {
+        "cpu" => return Ok(Choice { cpu: true, gpus: Vec::new(), hybrid: false, named: Named::Each }),
+        "auto" => {
+            let gpus = usual(config);
+            // As the hardware report recommends.
+            let mode = Mode::for_gpu_memory(gpus.iter().map(|info| info.memory).max());
+            let gpus = if mode == Mode::Cpu { Vec::new() } else { gpus };
+            return Ok(Choice { cpu: true, gpus, hybrid: mode == Mode::Hybrid, named: Named::Chosen });
+        }
+        "hybrid" => return Ok(Choice { cpu: true, gpus: usual(config), hybrid: true, named: Named::Usable }),
+        _ => {}
+    }
+    let all = gpus(config).unwrap_or_default();
+    // A GPU's own name may have a comma.
+    if device.contains(',') && !all.iter().any(|info| means(device, info)) {
+        return several(device, config, &all);
+    }
+    Ok(Choice { cpu: true, gpus: vec![find(device, config, &all)?], hybrid: false, named: Named::Each })
+}
+
+/// The GPUs that are taken unasked: all but programs, each once.
+fn usual(config: &Config) -> Vec<DeviceInfo> {
+    if config.use_gpu == Some(false) {
+        return Vec::new();
+    }
+    let mut all = gpus(config).unwrap_or_default();
+    all.retain(|info| info.kind != DeviceKind::Software);
+    // A GPU of several backends is taken through the first of them.
+    let mut taken: Vec<DeviceInfo> = Vec::new();
+    for info in all {
+        let same = |other: &DeviceInfo| other.uuid.is_some() && other.uuid == info.uuid;
+        let first = |other: &DeviceInfo| Backend::place(&other.id) < Backend::place(&info.id);
+        if !taken.iter().any(|other| same(other) && first(other)) {
+            taken.push(info);
+        }
+    }
+    taken
+}
+
+/// The devices of a list.
+fn several(list: &str, config: &Config, all: &[DeviceInfo]) -> Result<Choice> {
+    let mut choice = Choice { cpu: false, gpus: Vec::new(), hybrid: true, named: Named::Each };
+    for name in list.split(',').map(str::trim_ascii) {
+        match name {
+            "" => fail!(InvalidArgument, "'{list}': there is no name before or behind a comma"),
+            "auto" | "hybrid" => fail!(InvalidArgument, "'{list}': '{name}' chooses devices; a list names them"),
+            "cpu" if choice.cpu => fail!(InvalidArgument, "'{list}': 'cpu' is there twice"),
+            "cpu" => choice.cpu = true,
+            _ => {
+                let info = find(name, config, all)?;
+                let same =
+                    |other: &&DeviceInfo| other.id == info.id || (info.uuid.is_some() && other.uuid == info.uuid);
+                if let Some(other) = choice.gpus.iter().find(same) {
+                    fail!(InvalidArgument, "'{list}': '{name}' is the same GPU as {}", other.id);
+                }
+                choice.gpus.push(info);
+            }
+        }
+    }
+    Ok(choice)
+}
+
+/// The GPU of a name, or why there is none.
+fn find(device: &str, config: &Config, all: &[DeviceInfo]) -> Result<DeviceInfo> {
+    let backend = device.split(':').next().unwrap_or_default();
+    let ids = || match all.iter().map(|info| format!("{} ({})", info.id, info.name)).collect::<Vec<_>>() {
+        none if none.is_empty() => match &config.visible_devices {
+            Some(visible) => format!("no GPU that ADEAD_VISIBLE_DEVICES ('{visible}') leaves"),
+            None => "no GPU".into(),
+        },
+        some => some.join(", "),
+    };
+    let found = match device {
+        // The hardware report's word for the best one: a program that plays a GPU only where there is no other.
+        "gpu" => all.iter().find(|info| info.kind != DeviceKind::Software).or(all.first()),
+        _ => all.iter().find(|info| means(device, info)),
+    };
+    match (found, Backend::named(backend)) {
+        (Some(info), _) => Ok(info.clone()),
+        (None, _) if device == "gpu" => {
+            let listed = if config.visible_devices.is_some() { Ok(Vec::new()) } else { gpus(config) };
+            let why = listed.err().map(|error| format!(": {}", error.message())).unwrap_or_default();
+            fail!(BackendUnavailable, "there is no 'gpu' on this machine{why}; it has {}", ids())
+        }
+        (None, Some(backend)) => {
+            // Nothing is loaded to say why where it was left out.
+            let listed = if config.visible_devices.is_some() { Ok(Vec::new()) } else { (backend.enumerate)() };
+            let why = listed.err().map(|error| format!(": {}", error.message())).unwrap_or_default();
+            fail!(BackendUnavailable, "there is no '{device}' on this machine{why}; it has {}", ids())
+        }
+        (None, None) => fail!(
+            InvalidArgument,
+            "no device '{device}': it must be 'auto', 'cpu', 'gpu', 'hybrid', 'cuda', 'vulkan:0', a part of a GPU's name or its UUID, \
+             or several with commas between them; this machine has {}",
+            ids()
+        ),
+    }
+}
+
+/// Whether a name means a GPU: by backend, number, UUID or a part of its own name, in any case.
+#[inline(never)]
+pub(crate) fn means(name: &str, info: &DeviceInfo) -> bool {
+    let (backend, number) = info.id.split_once(':').unwrap_or((&info.id, ""));
+    if name == backend || name == number || name == info.id {
+        return true;
+    }
+    // A comma, which is in a software GPU's name, means none.
+    let any = |is: fn(&u8) -> bool| name.as_bytes().iter().any(is);
+    if name.contains(':') || !any(u8::is_ascii_alphanumeric) || !any(|byte| !byte.is_ascii_digit()) {
+        return false;
+    }
+    let uuid: String = info.uuid.iter().flatten().map(|byte| format!("{byte:02x}")).collect();
+    let plain = name.to_ascii_lowercase();
+    let hex: String = plain.chars().filter(|&c| c != '-').collect();
+    hex == uuid || info.name.to_ascii_lowercase().contains(&plain)
+}
+
+/// An error that says why no GPU can be used.
+pub(crate) fn no_gpu(why: &str) -> Error {
+    Error::new(Status::BackendUnavailable, format!("there is no GPU to use: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hal::ContractLevel;
+
+    fn info(id: &str, name: &str, uuid: u8) -> DeviceInfo {
+        DeviceInfo {
+            id: id.into(),
+            name: name.into(),
+            contract: ContractLevel::Native,
+            arch: "vulkan 1.3".into(),
+            units: 1,
+            memory: 1 << 30,
+            kind: DeviceKind::Discrete,
+            vendor: "NVIDIA".into(),
+            driver: String::new(),
+            uuid: Some([uuid; 16]),
+            bus: None,
+        }
+    }
+
+    #[test]
+    fn names_mean_devices() {
+        let gpu = info("vulkan:1", "NVIDIA GeForce RTX 3060", 0xab);
+        for name in [
+            "vulkan",
+            "vulkan:1",
+            "1",
+            "GeForce",
+            "rtx 3060",
+            "abababab-abab-abab-abab-abababababab",
+            "ABABABABABABABABABABABABABABABAB",
+        ] {
+            assert!(means(name, &gpu), "{name}");
+        }
+        for name in ["", "0", ",", ", ", "vulkan:0", "vulkan:11", "3060", "cuda", "abab", "radeon", "none"] {
+            assert!(!means(name, &gpu), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_gpu_is_the_first_that_is_no_program() {
+        let mut all = [info("vulkan:0", "llvmpipe", 1), info("vulkan:1", "Radeon", 2)];
+        all[0].kind = DeviceKind::Software;
+        let config = Config::default();
+        assert_eq!(find("gpu", &config, &all).unwrap().id, "vulkan:1");
+        assert_eq!(find("gpu", &config, &all[..1]).unwrap().id, "vulkan:0");
+        // Every mode that the hardware report recommends is a device's name.
+        let known =
+            |mode: Mode| choose(mode.name(), &config).err().is_none_or(|e| e.status() != Status::InvalidArgument);
+        assert!([Mode::Cpu, Mode::Gpu, Mode::Hybrid].into_iter().all(known));
+    }
+
+    #[test]
+    fn what_is_not_there_is_named() {
+        let config = Config::default();
+        assert!(choose("cpu", &config).unwrap().gpus.is_empty());
+        let refused = |name| choose(name, &config).err().map(|error| error.status());
+        assert_eq!(refused("cuda:99"), Some(Status::BackendUnavailable));
+        assert_eq!(refused("vulkan:99"), Some(Status::BackendUnavailable));
+        let hidden = Config { visible_devices: Some("none".into()), ..Config::default() };
+        assert_eq!(choose("gpu", &hidden).err().map(|error| error.status()), Some(Status::BackendUnavailable));
+        assert_eq!(refused("quantum"), Some(Status::InvalidArgument));
+        assert_eq!(refused("cpu,vulkan:99"), Some(Status::BackendUnavailable));
+    }
+}

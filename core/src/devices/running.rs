@@ -1,0 +1,128 @@
+//! How an opened device runs a command: operands travel to it, and the result stays or comes back.
+
+use super::Opened;
+use super::residency::Kept;
+use crate::command::Command;
+use crate::error::{Result, fail};
+use crate::hal::{Buffer, Stream};
+use crate::operand::{Inputs, Place, View, ViewMut};
+use crate::ops::Op;
+use crate::profile::{Activity, Reason, Watch, What};
+use crate::tensor::Tensor;
+use std::slice;
+use std::sync::Arc;
+
+impl Opened {
+    /// Executes a command, which is here for that reason. Operands in host memory travel: then it returns when they are the
+    /// caller's again, and with the output in host memory, when that is written.
+    pub fn execute(&self, command: &mut Command<'_>, reason: Reason) -> Result<()> {
+        self.perform(command, reason, true).map(|_| ())
+    }
+
+    /// Executes a command whose output is a description only: the result as a tensor that is on this device. It returns when the
+    /// operation is enqueued, or, where its operands may be wrong, when it is done.
+    pub fn compute(&self, command: &mut Command<'_>, reason: Reason) -> Result<Tensor> {
+        let computed = self.perform(command, reason, false)?;
+        let (Some(memory), Some(opened)) = (computed, self.me.upgrade()) else {
+            fail!(Internal, "{}: a result is nowhere", command.op())
+        };
+        Ok(Tensor::computed(command.output().meta(), opened, memory))
+    }
+
+    /// Where there is room for what a command brings, it is executed: other tensors leave, within the budget before it, and all
+    /// of them where the device has no more memory. A result that is to `come` is read.
+    fn perform(&self, command: &mut Command<'_>, reason: Reason, come: bool) -> Result<Kept> {
+        let since = self.make_room(command)?;
+        self.with_room(since, &mut || {
+            self.with(|stream| {
+                let mut watch = self.begin_watch(0, stream);
+                let result = self.send(stream, command, reason, &mut watch)?;
+                match &result {
+                    Some(result) if come => {
+                        let bytes = command.output().meta().bytes();
+                        // SAFETY: the view's maker vouched for that many bytes that nobody else touches.
+                        let into = unsafe { slice::from_raw_parts_mut(command.output().host()?, bytes) };
+                        stream.read(&**result, 0, into)?;
+                        watch.step(stream, &What::bytes(Activity::Download, bytes, command.op().name(), reason));
+                    }
+                    Some(_) if command.op() == Op::Embedding => stream.synchronize()?,
+                    _ => {}
+                }
+                Ok(result)
+            })
+        })
+    }
+
+    /// Enqueues a command, which is here for that reason, under a watch over the stream. Operands in host memory travel, and are
+    /// the caller's again when it returns; with the output in host memory, it returns the buffer that the result will be in.
+    pub fn send(
+        &self,
+        stream: &mut dyn Stream,
+        command: &mut Command<'_>,
+        reason: Reason,
+        watch: &mut Watch<'_>,
+    ) -> Result<Option<Arc<dyn Buffer>>> {
+        let mut moved: [Option<(Arc<dyn Buffer>, usize)>; 8] = Default::default();
+        if command.inputs().len() > moved.len() {
+            return self.send_moved(stream, command, reason, watch, &mut vec![None; command.inputs().len()]);
+        }
+        self.send_moved(stream, command, reason, watch, &mut moved)
+    }
+
+    fn send_moved(
+        &self,
+        stream: &mut dyn Stream,
+        command: &mut Command<'_>,
+        reason: Reason,
+        watch: &mut Watch<'_>,
+        moved: &mut [Option<(Arc<dyn Buffer>, usize)>],
+    ) -> Result<Option<Arc<dyn Buffer>>> {
+        for (place, view) in moved.iter_mut().zip(command.inputs()) {
+            let Some(view) = view else { continue };
+            if is_here(view.place()) {
+                continue;
+            }
+            let tensor = Tensor::at(view.place());
+            *place = tensor.and_then(|(tensor, at)| Some((tensor.copy_on(self)?, at)));
+            if place.is_some() {
+                continue;
+            }
+            let bytes = view.meta().bytes();
+            let buffer = self.device.allocate_unset(bytes)?;
+            // SAFETY: the view's maker vouched for that many initialised bytes while it is borrowed.
+            stream.write(&*buffer, 0, unsafe { slice::from_raw_parts(view.host()?, bytes) })?;
+            watch.step(stream, &What::bytes(Activity::Upload, bytes, command.op().name(), reason));
+            // A part of a tensor does not bring all of it, and is not kept.
+            if let (Some((tensor, 0)), Some(opened)) = (tensor, self.me.upgrade())
+                && tensor.byte_len() == bytes
+            {
+                tensor.keep_copy(opened, &buffer);
+            }
+            *place = Some((buffer, 0));
+        }
+        let mut inputs = Inputs::new();
+        for (moved, view) in moved.iter().zip(command.inputs()) {
+            inputs.push(match (moved, view) {
+                (Some((buffer, at)), Some(view)) => Some(View::buffer(&**buffer, *at, view.meta())?),
+                (_, view) => *view,
+            });
+        }
+        let (op, attrs, _, output) = command.parts();
+        let meta = output.meta();
+        let is_here = is_here(output.place());
+        let result = if is_here { None } else { Some(self.device.allocate_unset(meta.bytes())?) };
+        let output = match &result {
+            Some(result) => ViewMut::buffer(&**result, 0, meta)?,
+            None => output.reborrow(),
+        };
+        // SAFETY: the operation, attributes and descriptions are a checked command's; operands that moved have memory of their own.
+        stream.submit(&mut [unsafe { Command::unchecked(op, *attrs, &inputs, output) }])?;
+        watch.step(stream, &What::command(command, reason));
+        Ok(result)
+    }
+}
+
+/// Whether an operand is on a device that has memory of its own.
+fn is_here(place: Place<'_>) -> bool {
+    matches!(place, Place::Buffer(buffer, _) if buffer.host_pointer().is_none())
+}
