@@ -12,10 +12,10 @@ pub(super) const INFO: OpInfo = OpInfo {
     attrs: &["causal", "scale"],
     in_place: false,
     shape: |_, inputs, output| {
-        *output = Plan::new(inputs)?.output;
+        *output = AttentionPlan::new(inputs)?.output;
         Ok(())
     },
-    flops: |attrs, inputs, _| match Plan::new(inputs) {
+    flops: |attrs, inputs, _| match AttentionPlan::new(inputs) {
         Ok(plan) => {
             let pairs = if attrs.causal { plan.causal_pairs() } else { plan.queries as f64 * plan.keys as f64 };
             2.0 * (plan.batches * plan.heads) as f64 * pairs * (plan.width + plan.value_width) as f64
@@ -26,7 +26,7 @@ pub(super) const INFO: OpInfo = OpInfo {
 
 /// Attention as every backend sees it: `batches × heads` independent heads.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct AttentionPlan {
     pub batches: usize,
     pub heads: usize,
     pub kv_heads: usize,
@@ -39,8 +39,8 @@ pub(crate) struct Plan {
     pub scores: Shape,
 }
 
-impl Plan {
-    pub fn new(inputs: Metas<'_>) -> Result<Plan> {
+impl AttentionPlan {
+    pub fn new(inputs: Metas<'_>) -> Result<AttentionPlan> {
         let dtype = rules::one_float("attention", inputs)?;
         let shape = |i| &rules::required(inputs, i).shape;
         let (q, k, v) = (shape(0), shape(1), shape(2));
@@ -79,7 +79,7 @@ impl Plan {
             fail!(ShapeMismatch, "attention: the mask is {} and doesn't broadcast to {scores}", mask.shape);
         }
         let batches = q.dims()[..lead].iter().product();
-        Ok(Plan { batches, heads, kv_heads, queries, keys, width, value_width, output, scores })
+        Ok(AttentionPlan { batches, heads, kv_heads, queries, keys, width, value_width, output, scores })
     }
 
     /// The factor of the scores.
@@ -100,8 +100,8 @@ impl Plan {
 }
 
 pub(super) fn reference(attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {
-    let plan = Plan::new(inputs.into())?;
-    let Plan { heads, kv_heads, queries, keys, width, value_width, .. } = plan;
+    let plan = AttentionPlan::new(inputs.into())?;
+    let AttentionPlan { heads, kv_heads, queries, keys, width, value_width, .. } = plan;
     let (q, k, v) = (scalar::floats(inputs, 0)?, scalar::floats(inputs, 1)?, scalar::floats(inputs, 2)?);
     let mask = scalar::optional_floats(inputs, 3)?;
     let mask_meta = rules::optional(inputs, 3).copied();

@@ -12,10 +12,10 @@ pub(super) const INFO: OpInfo = OpInfo {
     attrs: &["activation"],
     in_place: false,
     shape: |_, inputs, output| {
-        *output = Plan::new(inputs)?.output;
+        *output = FfnPlan::new(inputs)?.output;
         Ok(())
     },
-    flops: |_, inputs, _| match Plan::new(inputs) {
+    flops: |_, inputs, _| match FfnPlan::new(inputs) {
         Ok(plan) => 2.0 * plan.rows as f64 * plan.hidden as f64 * (plan.width + plan.out) as f64,
         Err(_) => 0.0,
     },
@@ -27,7 +27,7 @@ pub(crate) fn activation(attrs: &Attrs) -> Activation {
 }
 
 /// `rows × width` times `width × hidden` times `hidden × out`.
-pub(crate) struct Plan {
+pub(crate) struct FfnPlan {
     pub rows: usize,
     pub width: usize,
     pub hidden: usize,
@@ -35,8 +35,8 @@ pub(crate) struct Plan {
     pub output: Meta,
 }
 
-impl Plan {
-    pub fn new(inputs: Metas<'_>) -> Result<Plan> {
+impl FfnPlan {
+    pub fn new(inputs: Metas<'_>) -> Result<FfnPlan> {
         let dtype = rules::one_float("ffn", inputs)?;
         let shape = |i| &rules::required(inputs, i).shape;
         let (x, w1, w2) = (shape(0), shape(1), shape(3));
@@ -57,12 +57,12 @@ impl Plan {
         dims[x.rank() - 1] = out;
         let output = Meta::new(dtype, Shape::new(&dims[..x.rank()])?);
         let rows = x.dims()[..x.rank() - 1].iter().product();
-        Ok(Plan { rows, width, hidden, out, output })
+        Ok(FfnPlan { rows, width, hidden, out, output })
     }
 }
 
 pub(super) fn reference(attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {
-    let Plan { rows, width, hidden, out, .. } = Plan::new(inputs.into())?;
+    let FfnPlan { rows, width, hidden, out, .. } = FfnPlan::new(inputs.into())?;
     let (x, w1, w2) = (scalar::floats(inputs, 0)?, scalar::floats(inputs, 1)?, scalar::floats(inputs, 3)?);
     let (b1, b2) = (scalar::optional_floats(inputs, 2)?, scalar::optional_floats(inputs, 4)?);
     let activation = activation(attrs);

@@ -16,7 +16,7 @@ pub(super) const INFO: OpInfo = OpInfo {
         if attrs.trans_b {
             unpacked(inputs)?;
         }
-        let plan = Plan::new(attrs, inputs)?;
+        let plan = MatmulPlan::new(attrs, inputs)?;
         plan.describe(output)?;
         // Most have neither C nor a bias.
         if inputs.len() > 2 || attrs.beta != 0.0 { added(attrs, inputs, plan.n, output) } else { Ok(()) }
@@ -29,7 +29,7 @@ pub(super) const INFO: OpInfo = OpInfo {
 
 /// A matrix product as every backend sees it: `m × k` times `k × n` for each batch.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan<'a> {
+pub(crate) struct MatmulPlan<'a> {
     pub m: usize,
     pub n: usize,
     pub k: usize,
@@ -41,10 +41,10 @@ pub(crate) struct Plan<'a> {
     b: &'a Shape,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> MatmulPlan<'a> {
     /// Checks A and B. Small and inlined: a product of 4×4 takes no longer than a few such calls.
     #[inline(always)]
-    pub fn new(attrs: &Attrs, inputs: impl Into<Metas<'a>>) -> Result<Plan<'a>> {
+    pub fn new(attrs: &Attrs, inputs: impl Into<Metas<'a>>) -> Result<MatmulPlan<'a>> {
         let inputs = inputs.into();
         let dtype = rules::one_float("matmul", inputs)?;
         let (a, b) = (&rules::required(inputs, 0).shape, &rules::required(inputs, 1).shape);
@@ -64,7 +64,7 @@ impl<'a> Plan<'a> {
             }
             batches = batches.wrapping_mul(if a_n == 1 { b_n } else { a_n });
         }
-        Ok(Plan { m, n, k: a_k, batches, dtype, batch_rank, a, b })
+        Ok(MatmulPlan { m, n, k: a_k, batches, dtype, batch_rank, a, b })
     }
 
     /// Describes the result, its M or N gone where an operand was a vector. Its first dimensions are the batch's.
@@ -233,13 +233,13 @@ fn from_end(dims: &[usize], i: usize) -> usize {
 }
 
 pub(super) fn reference(attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {
-    let plan = Plan::new(attrs, inputs)?;
+    let plan = MatmulPlan::new(attrs, inputs)?;
     let (a, b) = (scalar::floats(inputs, 0)?, scalar::floats(inputs, 1)?);
     let c = if attrs.beta != 0.0 { scalar::optional_floats(inputs, 2)? } else { None };
     let c_index = scalar::broadcast_index(rules::optional(inputs, 2).copied(), output);
     let bias = scalar::optional_floats(inputs, 3)?;
     let activation = attrs.activation.unwrap_or(Activation::None);
-    let Plan { m, n, k, .. } = plan;
+    let MatmulPlan { m, n, k, .. } = plan;
     let mut y = Vec::with_capacity(output.shape.elements());
     for batch in 0..plan.batches {
         let (a_at, b_at) = plan.operands(batch);

@@ -10,13 +10,13 @@ mod rules;
 mod scalar;
 mod split;
 
-pub(crate) use attention::Plan as AttentionPlan;
+pub(crate) use attention::AttentionPlan;
 pub(crate) use attrs::parse_f32;
 pub use attrs::{Attrs, Axis, Permutation};
 pub(crate) use concat::axis as concat_axis;
 pub(crate) use embedding::{check_id, check_ids, id};
-pub(crate) use ffn::{Plan as FfnPlan, activation as ffn_activation};
-pub(crate) use matmul::Plan as MatmulPlan;
+pub(crate) use ffn::{FfnPlan, activation as ffn_activation};
+pub(crate) use matmul::MatmulPlan;
 pub(crate) use metas::MetaList;
 pub use metas::Metas;
 pub(crate) use rules::Lines;

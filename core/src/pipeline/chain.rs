@@ -10,22 +10,22 @@ use crate::tensor::Tensor;
 
 /// An operand of a chain: a tensor, which becomes a constant, or an earlier value.
 #[derive(Clone, Copy)]
-pub enum Operand<'a> {
+pub enum ChainOperand<'a> {
     /// The same each time.
     Tensor(&'a Tensor),
     /// What [`Chain::value`] or [`Pipeline::input`] gave.
     Value(Value),
 }
 
-impl<'a> From<&'a Tensor> for Operand<'a> {
-    fn from(tensor: &'a Tensor) -> Operand<'a> {
-        Operand::Tensor(tensor)
+impl<'a> From<&'a Tensor> for ChainOperand<'a> {
+    fn from(tensor: &'a Tensor) -> ChainOperand<'a> {
+        ChainOperand::Tensor(tensor)
     }
 }
 
-impl From<Value> for Operand<'_> {
+impl From<Value> for ChainOperand<'_> {
     fn from(value: Value) -> Self {
-        Operand::Value(value)
+        ChainOperand::Value(value)
     }
 }
 
@@ -38,16 +38,16 @@ pub struct Chain {
 
 impl Pipeline {
     /// A value of a tensor or of itself.
-    pub fn operand(&mut self, operand: Operand<'_>) -> Result<Value> {
+    pub fn operand(&mut self, operand: ChainOperand<'_>) -> Result<Value> {
         match operand {
-            Operand::Tensor(tensor) => self.constant(tensor),
-            Operand::Value(value) => self.node(value).map(|_| value),
+            ChainOperand::Tensor(tensor) => self.constant(tensor),
+            ChainOperand::Value(value) => self.node(value).map(|_| value),
         }
     }
 
     /// An operation on tensors, which become constants, and values, in the operation's order. Where it is refused, nothing is
     /// recorded.
-    pub fn record(&mut self, op: Op, attrs: &Attrs, operands: &[Option<Operand<'_>>]) -> Result<Value> {
+    pub fn record(&mut self, op: Op, attrs: &Attrs, operands: &[Option<ChainOperand<'_>>]) -> Result<Value> {
         let before = self.graph.nodes.len();
         let mut values = Vec::with_capacity(operands.len());
         let result = (|| {
@@ -63,7 +63,7 @@ impl Pipeline {
     }
 
     /// A chain that begins with a value or a tensor.
-    pub fn begin<'a>(mut self, operand: impl Into<Operand<'a>>) -> Chain {
+    pub fn begin<'a>(mut self, operand: impl Into<ChainOperand<'a>>) -> Chain {
         let value = self.operand(operand.into());
         Chain { state: value.map(|value| (self, value)) }
     }
@@ -75,7 +75,7 @@ impl Pipeline {
     }
 
     /// A chain that begins with the product of a and b: `[…, M, K]` and `[…, K, N]`.
-    pub fn matmul<'a>(self, a: impl Into<Operand<'a>>, b: impl Into<Operand<'a>>) -> Chain {
+    pub fn matmul<'a>(self, a: impl Into<ChainOperand<'a>>, b: impl Into<ChainOperand<'a>>) -> Chain {
         self.begin(a).matmul(b)
     }
 }
@@ -120,7 +120,7 @@ macro_rules! binary {
         // The names are those of the operations.
         #[allow(clippy::should_implement_trait)]
         impl Chain {
-            $($(#[$doc])* pub fn $name<'a>(self, other: impl Into<Operand<'a>>) -> Chain {
+            $($(#[$doc])* pub fn $name<'a>(self, other: impl Into<ChainOperand<'a>>) -> Chain {
                 self.then(Op::$op, &Attrs::DEFAULT, &[Some(other.into())])
             })*
         }
@@ -144,9 +144,9 @@ binary! {
 
 impl Chain {
     /// Any operation: its first operand is the chain's value, `operands` are those behind it.
-    pub fn then(self, op: Op, attrs: &Attrs, operands: &[Option<Operand<'_>>]) -> Chain {
+    pub fn then(self, op: Op, attrs: &Attrs, operands: &[Option<ChainOperand<'_>>]) -> Chain {
         let state = self.state.and_then(|(mut pipeline, value)| {
-            let mut all = vec![Some(Operand::Value(value))];
+            let mut all = vec![Some(ChainOperand::Value(value))];
             all.extend_from_slice(operands);
             let value = pipeline.record(op, attrs, &all)?;
             Ok((pipeline, value))
@@ -170,18 +170,23 @@ impl Chain {
     }
 
     /// Mean and variance normalised over the last axis, times gamma, plus beta.
-    pub fn layernorm<'a>(self, gamma: impl Into<Operand<'a>>, beta: impl Into<Operand<'a>>, eps: f32) -> Chain {
+    pub fn layernorm<'a>(
+        self,
+        gamma: impl Into<ChainOperand<'a>>,
+        beta: impl Into<ChainOperand<'a>>,
+        eps: f32,
+    ) -> Chain {
         let operands = [Some(gamma.into()), Some(beta.into())];
         self.then(Op::Layernorm, &Attrs { eps, ..Attrs::DEFAULT }, &operands)
     }
 
     /// Root mean square normalised over the last axis, times gamma.
-    pub fn rmsnorm<'a>(self, gamma: impl Into<Operand<'a>>, eps: f32) -> Chain {
+    pub fn rmsnorm<'a>(self, gamma: impl Into<ChainOperand<'a>>, eps: f32) -> Chain {
         self.then(Op::Rmsnorm, &Attrs { eps, ..Attrs::DEFAULT }, &[Some(gamma.into())])
     }
 
     /// Attention with the chain's value as queries, `[…, H, S, D]`.
-    pub fn attention<'a>(self, k: impl Into<Operand<'a>>, v: impl Into<Operand<'a>>, causal: bool) -> Chain {
+    pub fn attention<'a>(self, k: impl Into<ChainOperand<'a>>, v: impl Into<ChainOperand<'a>>, causal: bool) -> Chain {
         self.then(Op::Attention, &Attrs { causal, ..Attrs::DEFAULT }, &[Some(k.into()), Some(v.into())])
     }
 

@@ -2,7 +2,7 @@
 
 use super::graph::{Graph, Source};
 use super::host::Host;
-use super::plan::{Place, Plan};
+use super::plan::{Arrangement, Place};
 use crate::command::Command;
 use crate::context::Context;
 use crate::devices::Opened;
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// A compiled [`Pipeline`](super::Pipeline). Threads may share it; on a GPU their runs follow each other.
 pub struct Compiled {
-    pub(super) plan: Plan,
+    pub(super) plan: Arrangement,
     device: Device,
     /// The device that everything was sent to when it was compiled.
     forced: Option<usize>,
@@ -52,7 +52,7 @@ impl Compiled {
                 Err(error) => return Err(error),
             }
         }
-        let plan = Plan::new(graph, false);
+        let plan = Arrangement::new(graph, false);
         Ok(Compiled { device: Device::Cpu(Host::new(context.cpu(), plan.block)?), plan, forced })
     }
 
@@ -157,8 +157,8 @@ fn choose(dispatcher: &AutoDispatcher, graph: &Graph) -> usize {
 
 impl Gpu {
     /// The plan recorded on the device, with its constants there.
-    fn new(opened: &Arc<Opened>, graph: &Graph) -> Result<(Gpu, Plan)> {
-        let plan = Plan::new(graph.clone(), true);
+    fn new(opened: &Arc<Opened>, graph: &Graph) -> Result<(Gpu, Arrangement)> {
+        let plan = Arrangement::new(graph.clone(), true);
         let block = opened.allocate(plan.block, false)?;
         let mut constants = Vec::new();
         for &node in &plan.constants {
@@ -182,7 +182,7 @@ impl Gpu {
 
     /// One run: one submission between the inputs' way there and the outputs' way back. Inputs that are on the device already
     /// don't travel; if one is there only, the outputs stay there too.
-    fn run(&self, plan: &Plan, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
+    fn run(&self, plan: &Arrangement, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
         let stay = inputs.iter().any(|tensor| tensor.if_on_host().is_none());
         let mut room = Vec::new();
         if stay {
@@ -241,7 +241,7 @@ impl Gpu {
 
 /// Gives the commands of each step to `submit`, with their operands in a device's memory.
 fn record(
-    plan: &Plan,
+    plan: &Arrangement,
     block: &dyn Buffer,
     constants: &[Arc<dyn Buffer>],
     submit: &mut dyn FnMut(&mut [Command<'_>]) -> Result<()>,
@@ -317,7 +317,7 @@ mod tests {
         let last = op(Op::Add, &[last, h]);
         pipeline.output(last).unwrap();
         let graph = pipeline.graph;
-        let plan = Plan::new(graph, true);
+        let plan = Arrangement::new(graph, true);
         let lengths: Vec<usize> = plan.steps.iter().map(|step| step.links.len()).collect();
         let memory = Memory(1 << 32, 1 << 20);
         let constants: Vec<Arc<dyn Buffer>> =

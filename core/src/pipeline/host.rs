@@ -4,7 +4,7 @@
 use super::compiled::Cpu;
 use super::fuse::{Link, Step};
 use super::graph::Source;
-use super::plan::{Place, Plan};
+use super::plan::{Arrangement, Place};
 use crate::command::Command;
 use crate::error::{Result, fail};
 use crate::hal::{Device, DeviceInfo, Workers};
@@ -31,7 +31,7 @@ const FUNCTION: usize = 8;
 
 /// Where the values of one run are.
 struct Values<'a> {
-    plan: &'a Plan,
+    plan: &'a Arrangement,
     block: NonNull<u8>,
     inputs: &'a [&'a Tensor],
     outputs: &'a [HostBuffer],
@@ -67,7 +67,7 @@ impl Host {
     }
 
     /// One run: what is computed of its outputs.
-    pub fn run(&self, plan: &Plan, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
+    pub fn run(&self, plan: &Arrangement, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
         let own;
         let kept = match self.block.try_lock() {
             Ok(kept) => Some(kept),
@@ -173,7 +173,7 @@ struct Parts {
 
 impl Parts {
     /// `None` for what is no run, small, or has an operand that is repeated in another way.
-    fn of(plan: &Plan, step: &Step) -> Option<Parts> {
+    fn of(plan: &Arrangement, step: &Step) -> Option<Parts> {
         let shape = plan.graph.meta(step.result()).shape;
         let n = shape.elements();
         if step.links.len() == 1 || n <= PART {

@@ -19,6 +19,6 @@ mod host;
 mod plan;
 
 pub use cache::CacheUse;
-pub use chain::{Chain, Operand};
+pub use chain::{Chain, ChainOperand as Operand};
 pub use compiled::Compiled;
 pub use graph::{Pipeline, Value};

@@ -22,7 +22,7 @@ pub(super) enum Place {
 }
 
 /// Steps in their order, and where their values are.
-pub(super) struct Plan {
+pub(super) struct Arrangement {
     pub graph: Graph,
     pub steps: Vec<Step>,
     /// By node.
@@ -45,11 +45,11 @@ struct Part {
     last: usize,
 }
 
-impl Plan {
+impl Arrangement {
     /// A plan. With `all`, inputs and outputs are in the block too, as a GPU has them.
-    pub fn new(graph: Graph, all: bool) -> Plan {
+    pub fn new(graph: Graph, all: bool) -> Arrangement {
         let steps = steps(&graph);
-        let mut plan = Plan {
+        let mut plan = Arrangement {
             places: vec![Place::None; graph.nodes.len()],
             steps,
             constants: Vec::new(),

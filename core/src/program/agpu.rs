@@ -66,7 +66,7 @@ pub(super) fn encode_instructions(code: &Code) -> Result<Vec<Vec<u8>>> {
             bytes.extend(operands.iter().flat_map(|operand| operand.to_le_bytes()));
             Some(bytes)
         }
-        Kind::Call(_) => None,
+        Kind::Operation(_) => None,
     });
     Ok(encoded.collect())
 }

@@ -59,11 +59,11 @@ pub(super) enum Kind {
     /// A fixed opcode with numbers as operands; those of kind `Tensor` are indexes of the table.
     Plain(&'static Opcode, Vec<u32>),
     /// An operation of the op table.
-    Call(Box<Call>),
+    Operation(Box<Operation>),
 }
 
 /// An operation on tensors of the table.
-pub(super) struct Call {
+pub(super) struct Operation {
     pub op: Op,
     pub attrs: Attrs,
     /// The attributes as they were written: `name=value`, one space between them.
@@ -79,9 +79,9 @@ pub(super) struct Code {
     pub instructions: Vec<Instruction>,
 }
 
-impl Call {
+impl Operation {
     /// A call whose attributes are written as `name=value` words.
-    pub fn new(at: Where, op: Op, text: &str, inputs: Vec<Option<u32>>, output: u32) -> Result<Call> {
+    pub fn new(at: Where, op: Op, text: &str, inputs: Vec<Option<u32>>, output: u32) -> Result<Operation> {
         let mut attrs = Attrs::default();
         let words: Vec<&str> = text.split_ascii_whitespace().collect();
         for (i, word) in words.iter().enumerate() {
@@ -95,7 +95,7 @@ impl Call {
             }
             attrs.set(op, name, value).map_err(|error| invalid_because(at, error))?;
         }
-        Ok(Call { op, attrs, text: words.join(" "), inputs, output })
+        Ok(Operation { op, attrs, text: words.join(" "), inputs, output })
     }
 }
 
@@ -104,7 +104,7 @@ impl Instruction {
     pub fn name(&self) -> String {
         match &self.kind {
             Kind::Plain(opcode, _) => opcode.name.to_ascii_lowercase(),
-            Kind::Call(call) => call.op.name().into(),
+            Kind::Operation(call) => call.op.name().into(),
         }
     }
 }
@@ -119,7 +119,7 @@ impl Code {
     /// Rules of the table and the list that don't depend on the format they came from.
     pub fn check(&self) -> Result<()> {
         let calls = self.instructions.iter().map(|instruction| match &instruction.kind {
-            Kind::Call(call) => (call.inputs.len(), call.text.len()),
+            Kind::Operation(call) => (call.inputs.len(), call.text.len()),
             Kind::Plain(_, operands) => (operands.len(), 0),
         });
         let (operands, text) = calls.fold((0, 0), |(a, b), (c, d)| (a + c, b + d));

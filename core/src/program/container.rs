@@ -1,6 +1,6 @@
 //! The `.adead` container. `docs/program-format.md` describes every byte; this follows it from top to bottom.
 
-use super::code::{Call, Code, Declared, Instruction, Kind, Role, check_name};
+use super::code::{Code, Declared, Instruction, Kind, Operation, Role, check_name};
 use super::crc::crc32;
 use super::fault::{Reader, Where, invalid, invalid_because};
 use super::opcodes::{Action, CALL, IN_PLACE, Opcode, OperandKind, TABLE};
@@ -193,11 +193,11 @@ fn instruction(
         let raw = attributes.take(bytes.into(), "a call's attributes")?;
         let text =
             std::str::from_utf8(raw).map_err(|_| invalid(text_at, format_args!("the attributes are no text")))?;
-        let call = Call::new(at, op, text, inputs, index(output)?)?;
+        let call = Operation::new(at, op, text, inputs, index(output)?)?;
         if call.text != text {
             return Err(invalid(text_at, format_args!("the attributes {text:?} must be written {:?}", call.text)));
         }
-        return Ok(Instruction { at, kind: Kind::Call(Box::new(call)) });
+        return Ok(Instruction { at, kind: Kind::Operation(Box::new(call)) });
     }
 
     let Some(opcode) = Opcode::find(number) else {
@@ -218,7 +218,7 @@ fn instruction(
             index(*field)?;
         }
     }
-    let Action::Call(op) = opcode.action else {
+    let Action::Operation(op) = opcode.action else {
         return Ok(Instruction { at, kind: Kind::Plain(opcode, fields[..count].into()) });
     };
     let tensors = opcode.operands.iter().filter(|operand| operand.kind == OperandKind::Tensor).count();
@@ -227,7 +227,7 @@ fn instruction(
         return Err(invalid(at, format_args!("flags {flags:#x}: bit 0 transposes a, bit 1 b, the others must be 0")));
     };
     let inputs = fields[1..tensors].iter().map(|&field| Some(field)).collect();
-    Ok(Instruction { at, kind: Kind::Call(Box::new(Call::new(at, op, text, inputs, fields[0])?)) })
+    Ok(Instruction { at, kind: Kind::Operation(Box::new(Operation::new(at, op, text, inputs, fields[0])?)) })
 }
 
 /// Encodes a whole file.
@@ -282,7 +282,7 @@ fn encode_instruction(kind: &Kind, list: &mut Vec<u32>, attributes: &mut Vec<u8>
             [opcode.number, operands.len() as u32, 0, 0, 0]
         }
         Kind::Plain(opcode, operands) => filled(opcode.number, operands),
-        Kind::Call(call) => short(call).unwrap_or_else(|| {
+        Kind::Operation(call) => short(call).unwrap_or_else(|| {
             list.extend(call.inputs.iter().map(|input| input.unwrap_or(ABSENT)));
             attributes.extend(call.text.bytes());
             [CALL + call.op as u32, call.output, call.inputs.len() as u32, call.text.len() as u32, 0]
@@ -298,8 +298,8 @@ fn filled(number: u32, operands: &[u32]) -> [u32; 1 + IN_PLACE] {
 }
 
 /// The call as an opcode of its own, where there is one that says all of it.
-fn short(call: &Call) -> Option<[u32; 1 + IN_PLACE]> {
-    let opcode = TABLE.iter().find(|opcode| opcode.action == Action::Call(call.op))?;
+fn short(call: &Operation) -> Option<[u32; 1 + IN_PLACE]> {
+    let opcode = TABLE.iter().find(|opcode| opcode.action == Action::Operation(call.op))?;
     let tensors = opcode.operands.iter().filter(|operand| operand.kind == OperandKind::Tensor).count();
     let flags = MATMUL_FLAGS.iter().position(|flags| *flags == call.text)?;
     let has_flags = tensors < opcode.operands.len();

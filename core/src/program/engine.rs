@@ -1,7 +1,7 @@
 //! The engine: it runs validated programs through a [`Context`], one command after the other or several at a time.
 
 use super::fault::invalid_because;
-use super::lower::{Do, Operand, Source, Step, Work};
+use super::lower::{Do, Located, Source, Step, Work};
 use super::plan::Plan;
 use super::{Program, RunOptions};
 use crate::command::Command;
@@ -232,7 +232,7 @@ impl Run<'_> {
         let mut memories = SmallVec::<[Memory; 4]>::new();
         let mut views = Inputs::new();
         for input in inputs {
-            let Some(Operand { cell, meta }) = input else {
+            let Some(Located { cell, meta }) = input else {
                 views.push(None);
                 continue;
             };

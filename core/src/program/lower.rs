@@ -1,7 +1,7 @@
 //! Validation: every instruction is checked, in order, against what the ones before it left, and becomes the steps that
 //! the engine takes. Nothing is allocated or computed here. Shape rules are those of the op table.
 
-use super::code::{Call, Code, Instruction, Kind, Role};
+use super::code::{Code, Instruction, Kind, Operation, Role};
 use super::fault::{Where, invalid, invalid_because};
 use super::opcodes::Action;
 use super::slots::{Direction, Slots};
@@ -31,7 +31,7 @@ pub(super) enum Source {
 
 /// Part of a command: where and as what.
 #[derive(Clone, Copy)]
-pub(super) struct Operand {
+pub(super) struct Located {
     pub cell: Cell,
     pub meta: Meta,
 }
@@ -51,8 +51,8 @@ pub(super) enum Do {
 pub(super) struct Work {
     pub op: Op,
     pub attrs: Attrs,
-    pub inputs: Vec<Option<Operand>>,
-    pub output: Operand,
+    pub inputs: Vec<Option<Located>>,
+    pub output: Located,
     /// The scratch that its device takes for it.
     pub scratch: Option<Cell>,
 }
@@ -161,7 +161,7 @@ impl<'a> Lowering<'a> {
 
     fn instruction(&mut self, instruction: &Instruction) -> Result<()> {
         let (opcode, operands) = match &instruction.kind {
-            Kind::Call(call) => return self.call(call),
+            Kind::Operation(call) => return self.call(call),
             Kind::Plain(opcode, operands) => (opcode, operands.as_slice()),
         };
         match (opcode.action, operands) {
@@ -269,11 +269,11 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    fn call(&mut self, call: &Call) -> Result<()> {
+    fn call(&mut self, call: &Operation) -> Result<()> {
         let mut inputs = Vec::new();
         for input in &call.inputs {
             inputs.push(match input {
-                Some(tensor) => Some(Operand {
+                Some(tensor) => Some(Located {
                     cell: self.readable(*tensor as usize, call.op.name())?,
                     meta: self.code.tensors[*tensor as usize].meta,
                 }),
@@ -286,17 +286,17 @@ impl<'a> Lowering<'a> {
             return Err(self.fault(format_args!("{}: '{name}' is {meta:?}; the result is {expected:?}", call.op)));
         }
         let cell = self.writable(call.output as usize, call.op.name())?;
-        self.command(call.op, call.attrs, inputs, Operand { cell, meta })
+        self.command(call.op, call.attrs, inputs, Located { cell, meta })
     }
 
     /// What an operation would give, by its own rule.
-    pub fn infer(&self, op: Op, attrs: &Attrs, inputs: &[Option<Operand>]) -> Result<Meta> {
+    pub fn infer(&self, op: Op, attrs: &Attrs, inputs: &[Option<Located>]) -> Result<Meta> {
         let metas: MetaList<'_> = inputs.iter().map(|input| input.as_ref().map(|it| &it.meta)).collect();
         op.info().infer(attrs, &metas).map_err(|error| invalid_because(self.at, error))
     }
 
     /// A step that executes an operation whose shapes were inferred.
-    pub fn command(&mut self, op: Op, attrs: Attrs, inputs: Vec<Option<Operand>>, output: Operand) -> Result<()> {
+    pub fn command(&mut self, op: Op, attrs: Attrs, inputs: Vec<Option<Located>>, output: Located) -> Result<()> {
         for (i, input) in inputs.iter().enumerate() {
             let Some(input) = input else { continue };
             let exact = op.info().in_place && input.meta == output.meta;
@@ -345,7 +345,7 @@ impl<'a> Lowering<'a> {
 
 /// The scratch that an operation needs and that may be large where its operands are small, or a multiple of them: the
 /// hidden values of ffn, and 16-bit operands and results in the f32 that they are computed in.
-fn scratch(op: Op, inputs: &[Option<Operand>], output: &Operand) -> usize {
+fn scratch(op: Op, inputs: &[Option<Located>], output: &Located) -> usize {
     let values = |elements: usize| elements.saturating_mul(DType::F32.size());
     let moves = matches!(op, Op::Embedding | Op::Transpose | Op::Concat | Op::Cast);
     let operands = inputs.iter().flatten().chain([output]).map(|operand| operand.meta);

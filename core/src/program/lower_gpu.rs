@@ -1,7 +1,7 @@
 //! Validation of AGPU's opcodes: registers are bytes whose number ALLOC fixed, and an operation takes as many of them,
 //! from the first, as its sizes say.
 
-use super::lower::{Do, Lowering, Operand, Register};
+use super::lower::{Do, Located, Lowering, Register};
 use super::opcodes::{Action, Opcode};
 use crate::contract::{Activation, GeluForm};
 use crate::dtype::DType;
@@ -147,7 +147,7 @@ fn described(to: &Lowering<'_>, dtype: DType, dims: &[usize]) -> Result<Meta> {
 }
 
 /// A register as an operand that is read.
-fn operand(to: &mut Lowering<'_>, name: &str, register: u32, dtype: DType, dims: &[usize]) -> Result<Operand> {
+fn operand(to: &mut Lowering<'_>, name: &str, register: u32, dtype: DType, dims: &[usize]) -> Result<Located> {
     let meta = described(to, dtype, dims)?;
     let Register { cell, bytes, from, .. } = *alive(to, name, register)?;
     if meta.bytes() > bytes {
@@ -157,7 +157,7 @@ fn operand(to: &mut Lowering<'_>, name: &str, register: u32, dtype: DType, dims:
     if let Some(slot) = from {
         to.lowered.slots.hint(slot, meta);
     }
-    Ok(Operand { cell, meta })
+    Ok(Located { cell, meta })
 }
 
 /// An operation on f32 registers of these dimensions.
@@ -188,7 +188,7 @@ fn write(
     name: &str,
     op: Op,
     attrs: Attrs,
-    inputs: Vec<Option<Operand>>,
+    inputs: Vec<Option<Located>>,
     out: u32,
 ) -> Result<()> {
     let meta = to.infer(op, &attrs, &inputs)?;
@@ -197,7 +197,7 @@ fn write(
 }
 
 /// The beginning of a register as a result.
-fn result(to: &mut Lowering<'_>, name: &str, register: u32, meta: Meta) -> Result<Operand> {
+fn result(to: &mut Lowering<'_>, name: &str, register: u32, meta: Meta) -> Result<Located> {
     let target = alive(to, name, register)?;
     let (cell, bytes) = (target.cell, target.bytes);
     (target.from, target.holds) = (None, Some(meta));
@@ -207,7 +207,7 @@ fn result(to: &mut Lowering<'_>, name: &str, register: u32, meta: Meta) -> Resul
             to.fault(format_args!("{name}: the result {meta:?} takes {takes} bytes and r{register} has {bytes}"))
         );
     }
-    Ok(Operand { cell, meta })
+    Ok(Located { cell, meta })
 }
 
 /// Heads lie side by side in a row: each operand becomes `[heads, seq, head_dim]`, attention works per head, and the
@@ -229,18 +229,18 @@ fn multihead(to: &mut Lowering<'_>, name: &str, inputs: [u32; 3], out: u32, [seq
     }
     let mut separate = Vec::new();
     for operand in operands {
-        let input = vec![Some(Operand { meta: split, ..operand })];
+        let input = vec![Some(Located { meta: split, ..operand })];
         let meta = to.infer(Op::Transpose, &swap, &input)?;
-        let scratch = Operand { cell: to.allocate(meta.bytes(), false), meta };
+        let scratch = Located { cell: to.allocate(meta.bytes(), false), meta };
         to.command(Op::Transpose, swap, input, scratch)?;
         separate.push(Some(scratch));
     }
     let meta = to.infer(Op::Attention, &Attrs::default(), &separate)?;
-    let attended = Operand { cell: to.allocate(meta.bytes(), false), meta };
-    let scratch: Vec<usize> = separate.iter().flatten().map(|operand: &Operand| operand.cell).collect();
+    let attended = Located { cell: to.allocate(meta.bytes(), false), meta };
+    let scratch: Vec<usize> = separate.iter().flatten().map(|operand: &Located| operand.cell).collect();
     to.command(Op::Attention, Attrs::default(), separate, attended)?;
     scratch.into_iter().for_each(|cell| to.step(Do::Release(cell)));
-    to.command(Op::Transpose, swap, [Some(attended)].into_iter().collect(), Operand { meta: split, ..joined })?;
+    to.command(Op::Transpose, swap, [Some(attended)].into_iter().collect(), Located { meta: split, ..joined })?;
     to.step(Do::Release(attended.cell));
     Ok(())
 }

@@ -22,7 +22,7 @@ pub(super) enum OperandKind {
 
 /// One operand of an opcode.
 #[derive(Debug)]
-pub(super) struct Operand {
+pub(super) struct OperandName {
     /// In place, with zeros behind: a pointer to it would take five times the room in the library.
     name: [u8; LONGEST],
     pub kind: OperandKind,
@@ -31,15 +31,15 @@ pub(super) struct Operand {
 /// The longest name of an operand.
 const LONGEST: usize = 8;
 
-impl Operand {
-    const fn new(name: &str, kind: OperandKind) -> Operand {
+impl OperandName {
+    const fn new(name: &str, kind: OperandKind) -> OperandName {
         let mut bytes = [0; LONGEST];
         let mut i = 0;
         while i < name.len() {
             bytes[i] = name.as_bytes()[i];
             i += 1;
         }
-        Operand { name: bytes, kind }
+        OperandName { name: bytes, kind }
     }
 
     /// What it is called.
@@ -95,7 +95,7 @@ pub(super) enum Action {
     /// A copy into an output.
     Store,
     /// An operation of the op table on tensors.
-    Call(Op),
+    Operation(Op),
 }
 
 /// One row.
@@ -103,7 +103,7 @@ pub(super) enum Action {
 pub(super) struct Opcode {
     pub number: u32,
     pub name: &'static str,
-    pub operands: &'static [Operand],
+    pub operands: &'static [OperandName],
     pub action: Action,
 }
 
@@ -119,7 +119,7 @@ macro_rules! opcodes {
         pub(super) static TABLE: &[Opcode] = &[$(Opcode {
             number: $number,
             name: stringify!($name),
-            operands: &[$(Operand::new(stringify!($operand), OperandKind::$kind)),*],
+            operands: &[$(OperandName::new(stringify!($operand), OperandKind::$kind)),*],
             action: $action,
         },)*];
     };
@@ -164,14 +164,14 @@ opcodes! {
     0x0001_0001 FREE Action::TensorFree, [dst Tensor];
     0x0001_0010 LOAD Action::Load, [dst Tensor, src Tensor];
     0x0001_0011 STORE Action::Store, [src Tensor, dst Tensor];
-    0x0002_0000 ADD Action::Call(Op::Add), [dst Tensor, a Tensor, b Tensor];
-    0x0002_0001 SUB Action::Call(Op::Sub), [dst Tensor, a Tensor, b Tensor];
-    0x0002_0002 MUL Action::Call(Op::Mul), [dst Tensor, a Tensor, b Tensor];
-    0x0002_0003 DIV Action::Call(Op::Div), [dst Tensor, a Tensor, b Tensor];
-    0x0003_0000 MATMUL Action::Call(Op::Matmul), [dst Tensor, a Tensor, b Tensor, flags Number];
-    0x0003_0001 TRANSPOSE Action::Call(Op::Transpose), [dst Tensor, src Tensor];
-    0x0003_0002 SOFTMAX Action::Call(Op::Softmax), [dst Tensor, src Tensor];
-    0x0003_0003 RELU Action::Call(Op::Relu), [dst Tensor, src Tensor];
+    0x0002_0000 ADD Action::Operation(Op::Add), [dst Tensor, a Tensor, b Tensor];
+    0x0002_0001 SUB Action::Operation(Op::Sub), [dst Tensor, a Tensor, b Tensor];
+    0x0002_0002 MUL Action::Operation(Op::Mul), [dst Tensor, a Tensor, b Tensor];
+    0x0002_0003 DIV Action::Operation(Op::Div), [dst Tensor, a Tensor, b Tensor];
+    0x0003_0000 MATMUL Action::Operation(Op::Matmul), [dst Tensor, a Tensor, b Tensor, flags Number];
+    0x0003_0001 TRANSPOSE Action::Operation(Op::Transpose), [dst Tensor, src Tensor];
+    0x0003_0002 SOFTMAX Action::Operation(Op::Softmax), [dst Tensor, src Tensor];
+    0x0003_0003 RELU Action::Operation(Op::Relu), [dst Tensor, src Tensor];
 
     0x564B_0001 VK_INIT Action::Barrier, [];
     0x564B_0010 VK_COMPUTE Action::Nothing, [x Number, y Number, z Number];
@@ -202,7 +202,7 @@ impl Opcode {
 
     /// The operands' names, as messages and the documentation list them.
     pub fn signature(&self) -> String {
-        self.operands.iter().map(Operand::name).collect::<Vec<_>>().join(", ")
+        self.operands.iter().map(OperandName::name).collect::<Vec<_>>().join(", ")
     }
 
     /// Whether that many operands are right.

@@ -91,7 +91,7 @@ impl Schedule {
                 state.ready.push(Reverse(i));
             }
         }
-        let shared = Shared { state: Mutex::new(state), changed: Condvar::new() };
+        let shared = Progress { state: Mutex::new(state), changed: Condvar::new() };
         let steps = |work: Work| {
             std::thread::scope(|scope| {
                 for i in 1..workers {
@@ -127,12 +127,12 @@ struct State {
     error: Option<Error>,
 }
 
-struct Shared {
+struct Progress {
     state: Mutex<State>,
     changed: Condvar,
 }
 
-impl Shared {
+impl Progress {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -190,7 +190,7 @@ impl Shared {
 }
 
 /// A step that runs. When it is done, or panics, the others look again.
-struct Running<'a>(&'a Shared);
+struct Running<'a>(&'a Progress);
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {

@@ -7,7 +7,7 @@
 //! Where operations are divided among devices, every tensor is in host memory between the steps.
 
 use super::Program;
-use super::lower::{Do, Lowered, Operand, Source, Step, Work};
+use super::lower::{Do, Located, Lowered, Source, Step, Work};
 use crate::dispatch::{AutoDispatcher, Estimate, Explanation, Item, Kind, Places, Task, Time};
 use crate::error::Result;
 use crate::family::Family;
@@ -184,7 +184,7 @@ impl<'a> Walk<'a> {
         }
         let here = self.dispatcher.place(device);
         let (mut returned, mut fetched) = (None, None);
-        for &Operand { cell, meta } in work.inputs.iter().flatten() {
+        for &Located { cell, meta } in work.inputs.iter().flatten() {
             if meta.bytes() == 0 || self.at[cell].contain(here) {
                 continue;
             }

@@ -1,6 +1,6 @@
 //! The text form: an assembler and a disassembler that undo each other.
 
-use super::code::{Call, Code, Declared, Instruction, Kind, Role};
+use super::code::{Code, Declared, Instruction, Kind, Operation, Role};
 use super::fault::{Where, invalid, invalid_because};
 use super::opcodes::{Action, Opcode, OperandKind};
 use crate::contract::{bf16_from_f32, f16_from_f32};
@@ -175,8 +175,8 @@ impl<'a> Assembler<'a> {
             .iter()
             .map(|&word| if word == ABSENT { Ok(None) } else { self.tensor(at, word).map(Some) })
             .collect::<Result<_>>()?;
-        let call = Call::new(at, op, &rest[split..].join(" "), inputs, output)?;
-        self.code.instructions.push(Instruction { at, kind: Kind::Call(Box::new(call)) });
+        let call = Operation::new(at, op, &rest[split..].join(" "), inputs, output)?;
+        self.code.instructions.push(Instruction { at, kind: Kind::Operation(Box::new(call)) });
         Ok(())
     }
 
@@ -188,7 +188,7 @@ impl<'a> Assembler<'a> {
         let Some(opcode) = Opcode::find_text(name, gpu) else {
             return Err(invalid(at, format_args!("no opcode '{word}'")));
         };
-        if let Action::Call(op) = opcode.action {
+        if let Action::Operation(op) = opcode.action {
             return Err(invalid(at, format_args!("write it as an assignment: dst = {op} …")));
         }
         opcode.check_count(at, operands.len())?;
@@ -293,7 +293,7 @@ pub(super) fn disassemble(code: &Code, agpu: bool) -> String {
 pub(super) fn line(code: &Code, agpu: bool, instruction: &Instruction) -> String {
     let name = |index: u32| code.tensors.get(index as usize).map_or("?", |tensor| tensor.name.as_str());
     match &instruction.kind {
-        Kind::Call(call) => {
+        Kind::Operation(call) => {
             let mut out = format!("{} = {}", name(call.output), call.op);
             for input in &call.inputs {
                 let _ = write!(out, " {}", input.map_or(ABSENT, name));

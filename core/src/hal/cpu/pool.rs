@@ -35,7 +35,7 @@ static COUNTED: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
     /// Whose worker this thread is.
-    static WORKS_FOR: Cell<*const Shared> = const { Cell::new(std::ptr::null()) };
+    static WORKS_FOR: Cell<*const Crew> = const { Cell::new(std::ptr::null()) };
 
     /// Whether this thread asks nobody for help: see [`single_threaded`].
     static ALONE: Cell<bool> = const { Cell::new(false) };
@@ -58,11 +58,11 @@ pub fn single_threaded<T>(work: impl FnOnce() -> T) -> T {
 pub struct Pool {
     threads: usize,
     /// From `Box::into_raw`. Only a forked child replaces it, and what it replaces is never freed.
-    shared: AtomicPtr<Arc<Shared>>,
+    shared: AtomicPtr<Arc<Crew>>,
 }
 
 /// What the workers of one process share.
-struct Shared {
+struct Crew {
     process: u32,
     /// Processors that the process may use.
     processors: isize,
@@ -164,9 +164,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Shared {
-    fn new(process: u32) -> *mut Arc<Shared> {
-        Box::into_raw(Box::new(Arc::new(Shared {
+impl Crew {
+    fn new(process: u32) -> *mut Arc<Crew> {
+        Box::into_raw(Box::new(Arc::new(Crew {
             process,
             processors: available_threads() as isize,
             state: Mutex::default(),
@@ -213,7 +213,7 @@ impl Shared {
 impl Pool {
     /// A pool of that many threads, the caller included. Workers start with the first job that wants them.
     pub fn new(threads: usize) -> Pool {
-        Pool { threads: threads.max(1), shared: AtomicPtr::new(Shared::new(crate::process::id())) }
+        Pool { threads: threads.max(1), shared: AtomicPtr::new(Crew::new(crate::process::id())) }
     }
 
     /// How many threads work together on what this thread begins.
@@ -317,7 +317,7 @@ impl Pool {
 
     /// What the workers of this process share. A forked child gets it anew: the parent's workers don't exist there, and
     /// a lock may be held by one of them for ever.
-    fn shared(&self) -> &Arc<Shared> {
+    fn shared(&self) -> &Arc<Crew> {
         let process = crate::process::id();
         let before = self.shared.load(Ordering::Acquire);
         // SAFETY: freed only when the pool is dropped.
@@ -325,7 +325,7 @@ impl Pool {
         if shared.process == process {
             return shared;
         }
-        let new = Shared::new(process);
+        let new = Crew::new(process);
         match self.shared.compare_exchange(before, new, Ordering::AcqRel, Ordering::Acquire) {
             // SAFETY: as above.
             Ok(_) => unsafe { &*new },
@@ -341,7 +341,7 @@ impl Pool {
 
     /// Starts the workers; whether the system gave any.
     #[cold]
-    fn start(&self, shared: &Arc<Shared>, state: &mut State) -> bool {
+    fn start(&self, shared: &Arc<Crew>, state: &mut State) -> bool {
         let before = COUNTED.swap(shared.process, Ordering::Relaxed);
         if before != 0 && before != shared.process {
             // The caller alone.
@@ -370,7 +370,7 @@ impl Drop for Pool {
     }
 }
 
-fn worker(shared: &Shared, generation: usize) {
+fn worker(shared: &Crew, generation: usize) {
     WORKS_FOR.set(shared);
     let mut awake = Some(Awake::new());
     let mut state = lock(&shared.state);

@@ -51,7 +51,7 @@ struct Lent {
 }
 
 /// A checked call: buffers in the order of the parameters.
-pub struct Call(SmallVec<[(Arc<Allocation>, u64, u64); 8]>);
+pub struct Bound(SmallVec<[(Arc<Allocation>, u64, u64); 8]>);
 
 impl UserKernel {
     /// Checks a module and builds it.
@@ -90,7 +90,7 @@ impl UserKernel {
     }
 
     /// Checks a call.
-    pub fn check(&self, shared: &Arc<Shared>, buffers: &[Slice<'_>], push: &[u8], groups: [u32; 3]) -> Result<Call> {
+    pub fn check(&self, shared: &Arc<Shared>, buffers: &[Slice<'_>], push: &[u8], groups: [u32; 3]) -> Result<Bound> {
         let Inner { entry, parameters, kinds, .. } = &*self.0;
         let name = &entry.name;
         if !Arc::ptr_eq(&self.0.shared, shared) {
@@ -152,11 +152,11 @@ impl UserKernel {
             let memory = of_device(buffer.buffer, shared)?;
             call.push((memory.clone(), memory.offset() + buffer.offset as u64, bytes));
         }
-        Ok(Call(call))
+        Ok(Bound(call))
     }
 
     /// Records a checked call.
-    pub fn encode(&self, recorder: &mut Recorder, call: &Call, push: &[u8], groups: [u32; 3]) -> Result<()> {
+    pub fn encode(&self, recorder: &mut Recorder, call: &Bound, push: &[u8], groups: [u32; 3]) -> Result<()> {
         let inner = &self.0;
         let infos: SmallVec<[vk::DescriptorBufferInfo; 8]> = call
             .0
