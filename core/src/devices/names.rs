@@ -17,24 +17,18 @@ pub fn gpus(config: &Config) -> Result<Vec<DeviceInfo>> {
         return Ok(Vec::new());
     }
     let _environment = DefaultEnvironment::enter();
-    let (mut all, mut missing, mut found) = (Vec::new(), String::new(), false);
-    for backend in registry::BACKENDS {
-        match (backend.enumerate)() {
-            Ok(list) => {
-                list.iter().for_each(|info| log!(Info, "devices", "found {}", Described(info)));
-                all.extend(list);
-                found = true;
-            }
-            Err(error) => {
-                log!(Info, "devices", "{}", error.message());
-                missing.push_str(if missing.is_empty() { "" } else { "; " });
-                missing.push_str(error.message());
-            }
+    let lists: Vec<_> = registry::BACKENDS.iter().map(|backend| (backend.enumerate)()).collect();
+    for list in &lists {
+        match list {
+            Ok(list) => list.iter().for_each(|info| log!(Info, "devices", "found {}", Described(info))),
+            Err(error) => log!(Info, "devices", "{}", error.message()),
         }
     }
-    if !found {
-        fail!(BackendUnavailable, "{missing}");
+    if lists.iter().all(Result::is_err) {
+        let reasons: Vec<_> = lists.iter().flat_map(|list| list.as_ref().err()).map(Error::message).collect();
+        fail!(BackendUnavailable, "{}", reasons.join("; "));
     }
+    let mut all: Vec<_> = lists.into_iter().flatten().flatten().collect();
     if let Some(visible) = &config.visible_devices {
         all.retain(|info| names_of(visible).any(|name| means(name, info)));
     }
