@@ -23,7 +23,7 @@ pub fn shared_library(soname: &str) {
         return;
     }
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,muldefs");
-    // A minimal build is to have at most 1,000,000 bytes: it takes the system's unwinder, libgcc_s.
+    // A minimal build is to have 1,000,000 bytes: it takes the system's unwinder, libgcc_s.
     if env::var_os("CARGO_FEATURE_CUDA").is_none() {
         if links_with_lld() && loads_packed_relocations() {
             // Addresses that the loader completes, in bits instead of 24 bytes each: 27 KB.
