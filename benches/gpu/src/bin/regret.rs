@@ -181,11 +181,15 @@ impl Machine {
             turn()?;
         }
         let rounds = |total: Duration, done: usize| done < 5 || (done < 101 && total < BUDGET * self.ways.len() as u32);
+        let (mut order, mut random) = ((0..turns.len()).collect::<Vec<_>>(), 1u64);
         while rounds(total, times[0].len()) {
-            // Each comes behind every other one.
-            let first = times[0].len();
-            for i in 0..turns.len() {
-                let i = (first + i) % turns.len();
+            // Each comes as often behind every other one: the processor's threads are slower to start behind a GPU's turn, in which
+            // they slept.
+            for i in (1..order.len()).rev() {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                order.swap(i, (random >> 33) as usize % (i + 1));
+            }
+            for &i in &order {
                 let (time, at) = turns[i]()?;
                 total += if time == Duration::MAX { Duration::ZERO } else { time };
                 times[i].push(time.as_secs_f64() * 1e6);
