@@ -14,7 +14,7 @@
  *   adead_last_error() has the text, for the calling thread. Functions that can't fail return their value, and
  *   adead_<noun>_destroy returns nothing.
  * - Outputs come through the last pointers, called `out`, and are written only on success: a failed call changes
- *   nothing.
+ *   nothing. Only one that was interrupted (adead_interrupt_watch) may have written parts of an array or a buffer.
  * - What a function only reads is const. Arrays and texts are borrowed for the call and never kept.
  * - A pointer must not be NULL unless its description says so or what it points to has no elements; a NULL is
  *   ADEAD_INVALID_ARGUMENT and the text names the parameter. Texts are UTF-8 and end with NUL.
@@ -369,6 +369,9 @@ typedef struct adead_download adead_download;
 
 /// A point in a stream, to ask, to wait for, and for other streams to wait for. Threads may share one.
 typedef struct adead_event adead_event;
+
+/// A flag that ends long calls early. Threads and signal handlers may share one.
+typedef struct adead_interrupt adead_interrupt;
 
 /// A kernel, compiled for a context's GPU. It never changes, so threads may share one.
 typedef struct adead_kernel adead_kernel;
@@ -983,6 +986,32 @@ ADEAD_API uint32_t adead_abi_version(void);
 /// The version of the arithmetic contract, such as "adead-contract-1": libraries that answer the same compute the same
 /// bits. It belongs beside every published hash. Never freed.
 ADEAD_API const char *adead_contract_version(void);
+
+/// A flag that is not set.
+ADEAD_API adead_status adead_interrupt_create(adead_interrupt **out);
+
+/// Gives a flag up; NULL is fine. No other thread has it from `adead_interrupt_watch` any more; the calling thread then has none.
+ADEAD_API
+void adead_interrupt_destroy(adead_interrupt *interrupt);
+
+/// Sets a flag, or with 0 takes it back; NULL is fine. Calls that saw it end all the same. Async-signal-safe: a signal handler may
+/// call it, as may any thread.
+ADEAD_API
+void adead_interrupt_set(adead_interrupt *interrupt,
+                         int32_t value);
+
+/// Whether a flag is set: 0 or 1; NULL is not. Async-signal-safe.
+ADEAD_API int32_t adead_interrupt_get(const adead_interrupt *interrupt);
+
+/// From here on, long calls of the calling thread end with `not_ready` within 0.1 s while the flag is set: operations, programs and
+/// pipelines on the processor, and waiting for a GPU, where what it was given goes on. Calls of a few milliseconds are done whole.
+/// A call that ends early gives no result, but parts of the arrays and buffers that it was to write may be written; everything
+/// works as before afterwards. NULL: nothing ends them.
+///
+/// The flag that there was before, or NULL, is what the function returns, to be put back: a flag must be watched by no thread when
+/// it is given up.
+ADEAD_API
+const adead_interrupt *adead_interrupt_watch(const adead_interrupt *interrupt);
 
 /// Starts the simple API on a backend: 0 CPU, 1 CUDA, 2 Vulkan, -1 the best at hand or what `ADEAD_DEVICE` names.
 /// Again with another backend switches to that. A function of the simple API that is called first starts it as -1 does.

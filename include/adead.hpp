@@ -6,6 +6,7 @@
 #define ADEAD_HPP
 
 #include <adead/context.hpp>
+#include <adead/interrupt.hpp>
 #include <adead/log.hpp>
 #include <adead/memory.hpp>
 #include <adead/overlap.hpp>

@@ -81,7 +81,7 @@ fn execute_parts<'a>(
         let inputs = part.inputs(cut)?;
         let mut command = Command::new(cut.op(), *cut.attrs(), &inputs, part.output(output)?)?;
         // The GPUs' streams are taken meanwhile, and what is asked may want them.
-        interrupt::uninterrupted(|| profiler.execute(cpu, &mut command, Reason::Split))?;
+        interrupt::unasked(|| profiler.execute(cpu, &mut command, Reason::Split))?;
     }
     sent.iter_mut().try_for_each(|sent| sent.finish(cut.op(), output))
 }

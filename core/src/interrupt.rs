@@ -1,9 +1,9 @@
 //! Long work that is cut short because its caller no longer wants it.
 //!
-//! A caller says how to ask, with [`interruptible`]. The thread that called asks between parts of the work, some fifty times a
-//! second, and tells the others through a flag; every participant then leaves, and the call returns an error. What was computed
-//! until then goes with the memory that was taken for the result, so that nothing changes. Work that writes to memory that was
-//! there before ([`uninterrupted`]) is not cut.
+//! A caller says how to ask, with [`interruptible`], or gives a flag, an [`Interrupt`]. The thread that called asks between parts
+//! of the work and tells the others through a flag of the call's own; every participant then leaves, and the call returns an
+//! error. A result that the call would have made goes with it; memory that was there before and that the call was to write has
+//! some of the old and some of the new values.
 
 use crate::error::{Error, Result, Status};
 use crate::fpenv::DefaultEnvironment;
@@ -14,10 +14,71 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often a caller is asked.
-const EVERY: Duration = Duration::from_millis(20);
+pub(crate) const EVERY: Duration = Duration::from_millis(20);
 
-/// What asks a caller: whether it wants no more of the work.
-type Check = *const (dyn Fn() -> bool + 'static);
+/// Elementary operations after which work asks at the latest: a few milliseconds at most.
+pub(crate) const PIECE: usize = 1 << 20;
+
+/// What says that a caller wants no more of the work.
+#[derive(Clone, Copy)]
+enum Check {
+    Ask(*const (dyn Fn() -> bool + 'static)),
+    Flag(*const Interrupt),
+}
+
+/// A flag that ends long work early. Any thread may set it, and so may a signal handler.
+///
+/// ```
+/// # use adead_core::{Context, Interrupt, Status, Tensor};
+/// # let ctx = Context::open("cpu")?;
+/// # let x = Tensor::zeros(adead_core::DType::F32, &[1024, 1024])?;
+/// static STOP: Interrupt = Interrupt::new();
+/// STOP.set(true); // From another thread, or from a signal handler.
+/// let error = STOP.run(|| ctx.matmul(&x, &x)).unwrap_err();
+/// assert_eq!(error.status(), Status::NotReady);
+/// STOP.set(false);
+/// assert!(STOP.run(|| ctx.matmul(&x, &x)).is_ok());
+/// # Ok::<(), adead_core::Error>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Interrupt(AtomicBool);
+
+impl Interrupt {
+    /// A flag that is not set.
+    pub const fn new() -> Interrupt {
+        Interrupt(AtomicBool::new(false))
+    }
+
+    /// Ends what [`Interrupt::run`] does, or lets it go on from the next call. Async-signal-safe.
+    pub fn set(&self, ended: bool) {
+        self.0.store(ended, Ordering::Relaxed);
+    }
+
+    /// Whether it is set.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Does `work` on this thread, whose long calls end with `not_ready` within some milliseconds while the flag is set; see
+    /// [`interruptible`] for what they leave. Short calls are done whole, flag or not.
+    pub fn run<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _before = Before::replaced(Some(Check::Flag(self)), ptr::null());
+        work()
+    }
+
+    /// Has this thread's long calls end while `flag` is set, from here on, for languages that have no closures; NULL: nothing ends
+    /// them. The flag that there was before, NULL if there was none.
+    ///
+    /// # Safety
+    /// The flag stays where it is until another one, or NULL, takes its place on this thread.
+    #[doc(hidden)]
+    pub unsafe fn watch(flag: *const Interrupt) -> *const Interrupt {
+        match CHECK.replace(if flag.is_null() { None } else { Some(Check::Flag(flag)) }) {
+            Some(Check::Flag(before)) => before,
+            _ => ptr::null(),
+        }
+    }
+}
 
 thread_local! {
     /// How this thread's caller is asked, and from when on.
@@ -47,27 +108,36 @@ impl Drop for Before {
 
 /// Does `work`, which ends early with `not_ready` once `check` says so. `check` is called by this thread, from inside the call that
 /// takes long: never in work of less than 20 ms, and every 20 ms after that. It may call adead, but must not wait for a stream or a
-/// lock that `work` has.
+/// lock that `work` has; a buffer that `work` writes is refused there.
 ///
-/// Operations that make new tensors, programs, and pipelines on the processor end within a few milliseconds, and waiting for a
-/// GPU does; what a GPU has been given goes on there. A call that ends early changes nothing. Operations that write to buffers
-/// or to the caller's own memory are not cut.
+/// Operations, programs and pipelines on the processor end within a few milliseconds, and waiting for a GPU does; what a GPU has
+/// been given goes on there. A call that ends early gives no result, and what was there before works as it did. But memory that
+/// the call was to write, a buffer or the caller's own, then has some of the new values.
 pub fn interruptible<T>(check: &dyn Fn() -> bool, work: impl FnOnce() -> T) -> T {
     let check: *const (dyn Fn() -> bool + '_) = check;
     // SAFETY: the lifetime alone is another. The pointer goes from the thread when this returns, until when the borrow lasts.
-    let check = unsafe { std::mem::transmute::<*const (dyn Fn() -> bool + '_), Check>(check) };
-    let _before = Before::replaced(Some(check), ptr::null());
+    let check =
+        unsafe { std::mem::transmute::<*const (dyn Fn() -> bool + '_), *const (dyn Fn() -> bool + 'static)>(check) };
+    let _before = Before::replaced(Some(Check::Ask(check)), ptr::null());
     work()
 }
 
 /// Whether anybody could end what this thread does.
-#[inline]
+#[inline(never)]
 pub(crate) fn is_possible() -> bool {
     CHECK.get().is_some() || !STOP.get().is_null()
 }
 
+/// Does `work`, during which the caller is not asked: a flag of its may still end it.
+pub(crate) fn unasked<T>(work: impl FnOnce() -> T) -> T {
+    match CHECK.get() {
+        Some(Check::Ask(_)) => uninterrupted(work),
+        _ => work(),
+    }
+}
+
 /// Does `work`, which nobody ends.
-pub(crate) fn uninterrupted<T>(work: impl FnOnce() -> T) -> T {
+fn uninterrupted<T>(work: impl FnOnce() -> T) -> T {
     let _before = Before::replaced(None, ptr::null());
     work()
 }
@@ -75,7 +145,12 @@ pub(crate) fn uninterrupted<T>(work: impl FnOnce() -> T) -> T {
 /// Asks the caller, if this thread has one and it is time to.
 #[inline(never)]
 fn ask() -> bool {
-    let Some(check) = CHECK.get() else { return false };
+    let check = match CHECK.get() {
+        None => return false,
+        // SAFETY: who gave it vouched that it lasts.
+        Some(Check::Flag(flag)) => return unsafe { (*flag).is_set() },
+        Some(Check::Ask(check)) => check,
+    };
     let now = Instant::now();
     let Some(next) = NEXT.get() else {
         NEXT.set(Some(now + EVERY));
@@ -93,19 +168,64 @@ fn ask() -> bool {
 }
 
 /// Whether the work that this thread is part of is to end: asked between its parts. What is computed behind it doesn't matter.
-#[inline]
+#[inline(never)]
 pub(crate) fn is_stopped() -> bool {
+    #[cfg(test)]
+    tests::LOOKS.set(tests::LOOKS.get() + 1);
     let stop = STOP.get();
     // SAFETY: `Work` keeps the flag as long as threads take part, and takes it from them then.
     !stop.is_null() && told(unsafe { &*stop })
 }
 
-#[inline(never)]
 fn told(stop: &AtomicBool) -> bool {
     if ask() {
         stop.store(true, Ordering::Relaxed);
     }
     stop.load(Ordering::Relaxed)
+}
+
+/// Counts elementary operations in a loop, so that it asks once for so many of them.
+pub(crate) struct Looks(usize);
+
+impl Looks {
+    pub const NEW: Looks = Looks(0);
+
+    /// Whether to leave the loop, of which the next turn has so many operations. Once it is, it stays so.
+    #[inline(always)]
+    pub fn before(&mut self, operations: usize) -> bool {
+        self.0 += operations;
+        self.0 >= PIECE && self.are_enough()
+    }
+
+    #[inline(never)]
+    fn are_enough(&mut self) -> bool {
+        let stopped = is_stopped();
+        self.0 = if stopped { PIECE } else { 0 };
+        stopped
+    }
+}
+
+/// Goes through `n` elements, a piece of them at a time, until the work is to end. A macro, as a closure would not have the
+/// instructions of the kernel around it.
+macro_rules! pieces {
+    ($n:expr, |$start:ident, $count:ident| $body:expr) => {{
+        let (n, mut $start) = ($n, 0);
+        while $start < n && ($start == 0 || !$crate::interrupt::is_stopped()) {
+            let $count = $crate::interrupt::PIECE.min(n - $start);
+            $body;
+            $start += $count;
+        }
+    }};
+}
+pub(crate) use pieces;
+
+/// Does work of this thread's, which asks itself whether it is to end: an error if it was.
+pub(crate) fn alone(work: &mut dyn FnMut()) -> Result<()> {
+    if !is_possible() {
+        work();
+        return Ok(());
+    }
+    Work::shared(|flag| flag.join(work))
 }
 
 /// A flag that threads share which take part in some work, and that says whether it is to end.
@@ -151,7 +271,7 @@ impl Work {
 
 #[cold]
 pub(crate) fn interrupted() -> Error {
-    Error::new(Status::NotReady, "the call was interrupted before its result was there; nothing was changed")
+    Error::new(Status::NotReady, "the call was interrupted before its result was there")
 }
 
 /// Waits for an event, at most so many nanoseconds, as [`Event::wait`] does, or until the caller wants no more.
@@ -173,3 +293,6 @@ pub(crate) fn wait(event: &dyn Event, nanoseconds: u64) -> Result<()> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

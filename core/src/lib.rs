@@ -51,7 +51,7 @@ pub use dtype::DType;
 pub use error::{Error, Result, Status};
 pub use family::Family;
 pub use gpu::Gpu;
-pub use interrupt::interruptible;
+pub use interrupt::{Interrupt, interruptible};
 pub use operand::{Inputs, Meta, Packed, Place, View, ViewMut};
 pub use ops::{Attrs, Axis, Cost, Metas, Op, OpInfo, Permutation, Values, reference};
 pub use shape::{MAX_ELEMENTS, MAX_RANK, Shape};

@@ -4,7 +4,7 @@
 use adead_core::config::Config;
 use adead_core::devices::gpus;
 use adead_core::gpu::{Buffer, Kernel, Number, Operand, PipelineOptions};
-use adead_core::{Attrs, Context, DType, Gpu, Meta, Op, Shape, Status};
+use adead_core::{Attrs, Command, Context, DType, Gpu, Interrupt, Meta, Op, Shape, Status, Tensor, View, ViewMut};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -431,4 +431,30 @@ fn the_examples_stay_within_their_buffers() {
     let sums = gpu.buffer_zeroed(8).unwrap();
     gpu.dispatch_with(&reduce, &[&ones, &sums], &push, [50_000, 1, 1]).unwrap();
     assert_eq!(sums.to_vec::<f32>().unwrap(), [512.0, 488.0]);
+}
+
+/// Where the work is over first, the values come; both are right.
+#[test]
+fn reading_ends_early_and_gives_everything_afterwards() {
+    let Some(gpu) = gpu() else { return };
+    let (n, stop) = (256, Interrupt::new());
+    let meta = Meta::new(DType::F32, Shape::new(&[n, n]).unwrap());
+    let (x, y) = (gpu.buffer(&vec![1f32; n * n]).unwrap(), gpu.buffer_zeroed(4 * n * n).unwrap());
+    let (from, to) = (x.memory().unwrap(), y.memory().unwrap());
+    let inputs = [Some(View::buffer(&*from, 0, &meta).unwrap()); 2];
+    for _ in 0..12 {
+        let output = ViewMut::buffer(&*to, 0, &meta).unwrap();
+        gpu.execute(&mut Command::new(Op::Matmul, Attrs::default(), &inputs, output).unwrap()).unwrap();
+    }
+    let square = Tensor::new(&vec![1f32; n * n], &[n, n]).unwrap();
+    let product = gpu.matmul(&square, &square).unwrap();
+    let right = vec![n as f32; n * n];
+    stop.set(true);
+    for read in [&|| y.to_vec::<f32>(), &|| product.to_vec()] as [&dyn Fn() -> adead_core::Result<Vec<f32>>; 2] {
+        match stop.run(read) {
+            Ok(values) => assert_eq!(values, right),
+            Err(error) => assert_eq!(error.status(), Status::NotReady, "{error}"),
+        }
+        assert_eq!(read().unwrap(), right);
+    }
 }

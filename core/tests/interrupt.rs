@@ -1,8 +1,11 @@
 //! Long work that its caller ends.
 
+use adead_core::gpu::Operand;
 use adead_core::program::{Program, RunOptions};
-use adead_core::{Attrs, Axis, Context, ContextOptions, Op, Result, Status, Tensor, interruptible};
-use std::cell::Cell;
+use adead_core::{
+    Attrs, Axis, Command, Context, ContextOptions, Interrupt, Meta, Op, Result, Status, Tensor, ViewMut, interruptible,
+};
+use std::cell::{Cell, RefCell};
 
 fn open(threads: usize) -> Context {
     Context::with_options("cpu", &ContextOptions { threads: Some(threads), ..ContextOptions::default() }).unwrap()
@@ -93,29 +96,54 @@ fn programs_end_on_all_of_their_threads() {
 }
 
 #[test]
-fn memory_that_was_there_before_is_written_whole() {
+fn work_on_memory_that_was_there_before_ends_too() {
     let ctx = open(2);
     let x = Tensor::new(&vec![1.0f32; 1 << 20], &[1024, 1024]).unwrap();
-    let meta = adead_core::Meta::new(x.dtype(), *x.shape());
-    interruptible(&|| true, || {
-        for _ in 0..50 {
-            let mut values = vec![0.0f32; 1 << 20];
-            let inputs = [Some(x.view()), Some(x.view())];
-            let output = adead_core::ViewMut::f32(&mut values, &meta).unwrap();
-            let mut command = adead_core::Command::new(Op::Matmul, Attrs::default(), &inputs, output).unwrap();
-            ctx.execute(&mut command).unwrap();
-            assert!(values.iter().all(|&value| value == 1024.0));
-        }
-    });
+    let meta = Meta::new(x.dtype(), *x.shape());
+    let product = || {
+        let mut values = vec![0.0f32; 1 << 20];
+        let inputs = [Some(x.view()), Some(x.view())];
+        ctx.execute(&mut Command::new(Op::Matmul, Attrs::default(), &inputs, ViewMut::f32(&mut values, &meta)?)?)?;
+        Ok(values)
+    };
+    ended(2, product);
+    assert_eq!(product().unwrap(), vec![1024.0; 1 << 20]);
     // Buffers, too.
     let (buffer, to) = (ctx.buffer(&vec![1.0f32; 1 << 20]).unwrap(), ctx.buffer_zeroed(4 << 20).unwrap());
-    let mut stream = ctx.stream().unwrap();
-    let operand = |buffer| adead_core::gpu::Operand { buffer, offset: 0, meta: &meta };
-    interruptible(&|| true, || {
-        for _ in 0..20 {
-            let inputs = [Some(operand(&buffer)), Some(operand(&buffer))];
-            stream.run(Op::Matmul, &Attrs::default(), &inputs, operand(&to)).unwrap();
-        }
+    let stream = RefCell::new(ctx.stream().unwrap());
+    let operand = |buffer| Operand { buffer, offset: 0, meta: &meta };
+    let product = || {
+        let inputs = [Some(operand(&buffer)), Some(operand(&buffer))];
+        stream.borrow_mut().run(Op::Matmul, &Attrs::default(), &inputs, operand(&to))
+    };
+    ended(2, product);
+    product().unwrap();
+    assert_eq!(to.to_vec::<f32>().unwrap(), vec![1024.0; 1 << 20]);
+}
+
+#[test]
+fn a_flag_ends_a_product_of_another_thread() {
+    static STOP: Interrupt = Interrupt::new();
+    let ctx = open(2);
+    let x = Tensor::new(&vec![1.0f32; 1 << 20], &[1024, 1024]).unwrap();
+    let error = std::thread::scope(|scope| {
+        let (begun, begins) = std::sync::mpsc::channel();
+        let (ctx, x) = (&ctx, &x);
+        let worker = scope.spawn(move || {
+            begun.send(()).unwrap();
+            STOP.run(|| {
+                loop {
+                    if let Err(error) = ctx.matmul(x, x) {
+                        return error;
+                    }
+                }
+            })
+        });
+        begins.recv().unwrap();
+        STOP.set(true);
+        worker.join().unwrap()
     });
-    assert_eq!(to.to_vec::<f32>().unwrap()[7], 1024.0);
+    assert_eq!(error.status(), Status::NotReady);
+    STOP.set(false);
+    assert_eq!(STOP.run(|| ctx.matmul(&x, &x)).unwrap().to_vec::<f32>().unwrap(), vec![1024.0; 1 << 20]);
 }

@@ -16,6 +16,7 @@ mod elementwise;
 mod event;
 mod gpu;
 mod hardware;
+mod interrupt;
 mod kernel;
 mod layout;
 #[cfg(feature = "log")]
@@ -50,6 +51,7 @@ pub use elementwise::*;
 pub use event::*;
 pub use gpu::*;
 pub use hardware::*;
+pub use interrupt::*;
 pub use kernel::*;
 pub use layout::*;
 pub use log::*;

@@ -15,6 +15,7 @@ use std::{env, fs};
 /// The sources in the order of the header.
 const SOURCES: &[&str] = &[
     "status",
+    "interrupt",
     "simple",
     "hardware",
     "../support/src/context",

@@ -14,6 +14,7 @@ use adead::gpu::{Buffer, Download, Event, Operand, Recording, Stream, Timestamp}
 use adead::{Meta, Op, Shape, Tensor};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
+use std::cell::RefCell;
 use std::ptr::NonNull;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -35,7 +36,50 @@ impl PyStream {
 
     /// Something with the stream. The lock is taken without the GIL: whoever has it may want the GIL before it is back.
     fn with<T>(&self, py: Python<'_>, work: impl FnOnce(&mut Stream) -> adead::Result<T>) -> Result<T> {
+        self.check_is_free()?;
         detached(py, || work(&mut self.stream.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// The same for what may take long on the processor: a signal whose handler raises ends it.
+    fn work<T>(&self, py: Python<'_>, work: impl FnOnce(&mut Stream) -> adead::Result<T>) -> Result<T> {
+        self.check_is_free()?;
+        interruptible(py, || {
+            let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+            let _at_work = AtWork::new(self);
+            work(&mut stream)
+        })
+    }
+
+    /// An error in a handler that this thread calls amid the stream's work, whose end it would wait for.
+    fn check_is_free(&self) -> Result<()> {
+        if AT_WORK.with_borrow(|all| all.contains(&std::ptr::from_ref(self))) {
+            fail!(
+                NotReady,
+                "the stream is in the middle of the call that a signal interrupted: use it when that has returned"
+            );
+        }
+        Ok(())
+    }
+}
+
+thread_local! {
+    /// The streams that this thread is at work on: several where a signal's handler uses another one.
+    static AT_WORK: RefCell<Vec<*const PyStream>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Lists a stream as long as it lives.
+struct AtWork;
+
+impl AtWork {
+    fn new(stream: &PyStream) -> AtWork {
+        AT_WORK.with_borrow_mut(|all| all.push(stream));
+        AtWork
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        AT_WORK.with_borrow_mut(Vec::pop);
     }
 }
 
@@ -104,7 +148,7 @@ impl PyStream {
     ) -> Result<()> {
         let data = Exported::bytes_of(data)?;
         let (buffer, bytes) = (buffer.get().core(), data.bytes());
-        self.with(py, |stream| stream.upload(buffer, offset, bytes))
+        self.work(py, |stream| stream.upload(buffer, offset, bytes))
     }
 
     /// Enqueues a copy of part of a buffer to the host; `nbytes` None is all from the byte offset on.
@@ -118,7 +162,7 @@ impl PyStream {
     ) -> Result<PyDownload> {
         let buffer = buffer.get().core();
         let size = rest(buffer, offset, nbytes);
-        let download = self.with(py, |stream| stream.download(buffer, offset, size))?;
+        let download = self.work(py, |stream| stream.download(buffer, offset, size))?;
         let ordinary = buffer.device().kind == DeviceKind::Cpu;
         Ok(PyDownload { download: Mutex::new(Some(download)), ordinary })
     }
@@ -136,7 +180,7 @@ impl PyStream {
     ) -> Result<()> {
         let (source, target) = (source.get().core(), target.get().core());
         let size = rest(source, source_offset, nbytes);
-        self.with(py, |stream| stream.copy((source, source_offset), (target, target_offset), size))
+        self.work(py, |stream| stream.copy((source, source_offset), (target, target_offset), size))
     }
 
     /// Enqueues the zeroing of part of a buffer; `nbytes` None is all from the byte offset on.
@@ -144,7 +188,7 @@ impl PyStream {
     fn clear(&self, py: Python<'_>, buffer: &Bound<'_, PyBuffer>, offset: usize, nbytes: Option<usize>) -> Result<()> {
         let buffer = buffer.get().core();
         let size = rest(buffer, offset, nbytes);
-        self.with(py, |stream| stream.clear(buffer, offset, size))
+        self.work(py, |stream| stream.clear(buffer, offset, size))
     }
 
     /// Enqueues a kernel; see `Context.dispatch`.
@@ -184,7 +228,7 @@ impl PyStream {
         let output = Place::new(output)?;
         let inputs: Vec<_> = places.iter().map(|place| place.as_ref().map(Place::operand)).collect();
         let output = output.operand();
-        self.with(py, |stream| stream.run(op, &attrs, &inputs, output))
+        self.work(py, |stream| stream.run(op, &attrs, &inputs, output))
     }
 
     /// The point after everything enqueued.

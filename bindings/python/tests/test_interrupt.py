@@ -15,6 +15,9 @@ import os, signal, sys, threading, time
 import numpy
 import adead
 
+# A shell's background jobs ignore it, and Python then installs no handler of its own.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 ctx = adead.Context("cpu")
 x = adead.Tensor(numpy.random.default_rng(1).standard_normal((1024, 1024), dtype=numpy.float32))
 expected = ctx.matmul(x, x).tobytes()
@@ -79,6 +82,40 @@ def test_a_handler_that_does_not_raise_changes_nothing_and_may_compute():
         while not seen:
             assert ctx.matmul(x, x).tobytes() == expected
         assert seen == [True]
+    """)
+
+
+def test_operations_of_a_stream_on_the_processor_end():
+    """Its handler is refused what the call is in the middle of, and may use everything else."""
+    run("""
+        a, b = ctx.buffer(x.numpy()), ctx.buffer(size=1024 * 1024)
+        stream, other = ctx.stream(), ctx.stream()
+        out = b.view(shape=(1024, 1024))
+        seen = []
+
+        def handler(*_):
+            seen.clear()
+            for use in (lambda: stream.clear(b), lambda: other.clear(b), lambda: other.download(a, 0, 4).read()):
+                try:
+                    use()
+                    seen.append("done")
+                except adead.NotReadyError:
+                    seen.append("refused")
+            raise KeyboardInterrupt
+
+        signal.signal(signal.SIGINT, handler)
+        # A signal that comes between two calls is not what this is about.
+        while seen != ["refused", "refused", "done"]:
+            timer = threading.Timer(0.1, send)
+            timer.start()
+            try:
+                while True:
+                    stream.run("matmul", [a.view(shape=(1024, 1024))] * 2, out)
+            except KeyboardInterrupt:
+                pass
+            timer.join()
+        stream.run("matmul", [a.view(shape=(1024, 1024))] * 2, out)
+        assert b.read().tobytes() == expected
     """)
 
 

@@ -18,13 +18,12 @@ pub use overlap::overlap;
 pub use adead_core::contract::{self, Activation, GeluForm};
 pub use adead_core::gpu::GpuArray;
 pub use adead_core::hal::cpu::single_threaded;
-pub use adead_core::interruptible;
 #[cfg(feature = "profile")]
 pub use adead_core::profile;
 pub use adead_core::{
-    AttentionOptions, Attrs, Axis, Command, Context, ContextOptions, Cost, DType, Element, Error, Gpu, MAX_RANK,
-    MatmulOptions, Meta, Op, OpInfo, Packed, Permutation, Result, Shape, Status, Tensor, TensorCacheUse, VERSION, View,
-    ViewMut,
+    AttentionOptions, Attrs, Axis, Command, Context, ContextOptions, Cost, DType, Element, Error, Gpu, Interrupt,
+    MAX_RANK, MatmulOptions, Meta, Op, OpInfo, Packed, Permutation, Result, Shape, Status, Tensor, TensorCacheUse,
+    VERSION, View, ViewMut, interruptible,
 };
 pub use adead_core::{config, files, gpu, hardware, layout, memory, pipeline, program};
 

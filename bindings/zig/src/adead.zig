@@ -23,6 +23,8 @@ pub const nn = @import("nn.zig");
 /// What the runtime tells of itself.
 pub const log = @import("log.zig");
 pub const operations = @import("operations.zig");
+/// Flags that end long work early.
+pub const interrupt = @import("interrupt.zig");
 
 pub const Error = enums.Error;
 pub const Status = enums.Status;
@@ -62,6 +64,7 @@ pub const OverlapResult = overlapping.Result;
 pub const Stage = overlapping.Stage;
 pub const max_depth = overlapping.max_depth;
 pub const DataLoader = @import("loader.zig").DataLoader;
+pub const Interrupt = interrupt.Interrupt;
 pub const Pipeline = pipelines.Pipeline;
 pub const Compiled = pipelines.Compiled;
 pub const Value = pipelines.Value;

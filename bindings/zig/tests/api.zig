@@ -348,6 +348,48 @@ test "threads share a context, and each has its own errors" {
     try expectEqual([4]bool{ true, true, true, true }, good);
 }
 
+test "long work ends" {
+    const ctx = try cpu();
+    defer ctx.deinit();
+    const n = 700;
+    const all = try std.testing.allocator.create([n * n]f32);
+    defer std.testing.allocator.destroy(all);
+    for (all, 0..) |*value, i| value.* = @as(f32, @floatFromInt(i % 101)) / 50 - 1;
+    const x = try Tensor.init(f32, &.{ n, n }, all);
+    defer x.deinit();
+    const expected = try ctx.matmul(x, x, .{});
+    defer expected.deinit();
+
+    const stop = try adead.Interrupt.init();
+    defer stop.deinit();
+    try expect(!stop.isSet());
+    stop.set(true);
+    try expect(stop.isSet());
+    try expectSame(try ctx.matmul(x, x, .{}), try expected.clone()); // Nobody watches it.
+    stop.set(false);
+    {
+        const watch = stop.watch();
+        defer watch.deinit();
+        const setting = try std.Thread.spawn(.{}, adead.Interrupt.set, .{ stop, true });
+        const ended = while (true) {
+            (ctx.matmul(x, x, .{}) catch |err| break err).deinit();
+        };
+        setting.join();
+        try expectEqual(error.NotReady, ended);
+        try fails(error.NotReady, "interrupted", ctx.matmul(x, x, .{}));
+        // The inner one counts, and then the outer one again.
+        const inner = try adead.Interrupt.init();
+        defer inner.deinit();
+        {
+            const within = inner.watch();
+            defer within.deinit();
+            try expectSame(try ctx.matmul(x, x, .{}), try expected.clone());
+        }
+        try fails(error.NotReady, "interrupted", ctx.matmul(x, x, .{}));
+    }
+    try expectSame(try ctx.matmul(x, x, .{}), try expected.clone());
+}
+
 test "everything that is public compiles" {
     std.testing.refAllDecls(adead);
     std.testing.refAllDecls(adead.operations);
@@ -355,7 +397,7 @@ test "everything that is public compiles" {
         adead.Context, adead.Packed,  adead.Explanation, adead.Tensor,     adead.Attrs,     adead.Buffer,
         adead.Kernel,  adead.Operand, adead.Event,       adead.Download,   adead.Timestamp, adead.Recording,
         adead.Stream,  adead.Program, adead.Slot,        adead.Outcome,    adead.Trace,     adead.Allocator,
-        adead.Arena,   adead.Layout,  adead.Hardware,    adead.DeviceInfo,
+        adead.Arena,   adead.Layout,  adead.Hardware,    adead.DeviceInfo, adead.Interrupt, adead.interrupt.Watch,
     }) |T| std.testing.refAllDecls(T);
 }
 

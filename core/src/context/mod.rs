@@ -14,7 +14,6 @@ use crate::fpenv::DefaultEnvironment;
 use crate::hal::cpu::CpuDevice;
 use crate::hal::{Device, DeviceInfo, DeviceKind};
 use crate::hybrid;
-use crate::interrupt;
 use crate::isa::Isa;
 use crate::log::log;
 use crate::operand::{Inputs, Meta, Place, View, ViewMut, in_buffers};
@@ -249,25 +248,16 @@ impl Context {
     /// Executes a checked command and returns when its output is written.
     ///
     /// With operands in buffers of a GPU it runs there, and with the output in one too it returns when it is enqueued: reading
-    /// the buffer waits. Nobody ends it early ([`interruptible`](crate::interruptible)), as its output was there before.
+    /// the buffer waits. Where it is ended early ([`Interrupt`](crate::Interrupt)), parts of the output are written.
     #[inline]
     pub fn execute(&self, command: &mut Command<'_>) -> Result<()> {
-        if interrupt::is_possible() {
-            return interrupt::uninterrupted(|| self.execute_into_new(command));
-        }
-        self.execute_into_new(command)
-    }
-
-    /// [`Context::execute`] with an output that is dropped where it fails.
-    #[inline]
-    pub(crate) fn execute_into_new(&self, command: &mut Command<'_>) -> Result<()> {
         if command.has_buffers() { self.execute_in_turn(command) } else { self.execute_now(command) }
     }
 
     /// A command on buffers: those in host memory wait for their turns.
     #[inline(never)]
     fn execute_in_turn(&self, command: &mut Command<'_>) -> Result<()> {
-        let _turns = Turns::of_operands(command.inputs(), Some(command.output().place()));
+        let _turns = Turns::of_operands(command.inputs(), Some(command.output().place()))?;
         self.execute_now(command)
     }
 
@@ -382,7 +372,7 @@ impl Context {
     /// In both of its callers, as each further call costs small operations some percent.
     #[inline(always)]
     fn run_on(&self, op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>]) -> Result<Tensor> {
-        let _turns = if in_buffers(inputs) { Some(Turns::of_operands(inputs, None)) } else { None };
+        let _turns = if in_buffers(inputs) { Some(Turns::of_operands(inputs, None)?) } else { None };
         let mut meta = Meta::scalar();
         op.info().describe(attrs, inputs.into(), &mut meta)?;
         if !self.gpus.is_empty() || self.profiler.is_on() {

@@ -7,6 +7,7 @@ use crate::error::{Result, fail};
 use crate::fpenv::DefaultEnvironment;
 use crate::hal::registry::{Backend, Opening};
 use crate::hal::{Device, DeviceInfo, Stream, Workers};
+use crate::interrupt;
 use crate::log::log;
 use crate::profile::{ProfilerHandle, Watch, What};
 use crate::tensor::Cache;
@@ -50,6 +51,15 @@ impl Opened {
     pub fn with<R>(&self, work: impl FnOnce(&mut dyn Stream) -> Result<R>) -> Result<R> {
         let _environment = DefaultEnvironment::enter();
         work(&mut **self.lock())
+    }
+
+    /// Waits for what the stream was given, where somebody may end that, and while nobody has it.
+    pub fn catch_up(&self) -> Result<()> {
+        if interrupt::is_possible() {
+            let event = self.with(|stream| stream.event())?;
+            interrupt::wait(&*event, u64::MAX)?;
+        }
+        Ok(())
     }
 
     /// One piece of work for the stream, on a device that its operands chose, recorded where a profile is under way.

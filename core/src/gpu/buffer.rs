@@ -87,6 +87,7 @@ impl Buffer {
         let memory = self.memory()?;
         let what = What::bytes(Activity::Upload, bytes.len(), "", Reason::Operands);
         self.opened.watched(&what, |stream| stream.write(&*memory, offset, bytes))?;
+        self.opened.catch_up()?;
         self.opened.with(|stream| stream.synchronize())
     }
 
@@ -102,6 +103,7 @@ impl Buffer {
     pub fn read_bytes(&self, offset: usize, into: &mut [u8]) -> Result<()> {
         let (memory, size) = (self.memory()?, into.len());
         let what = What::bytes(Activity::Download, size, "", Reason::Operands);
+        self.opened.catch_up()?;
         self.opened.watched(&what, |stream| stream.read(&*memory, offset, into))
     }
 

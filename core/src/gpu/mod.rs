@@ -23,7 +23,6 @@ use crate::fpenv::DefaultEnvironment;
 use crate::hal::registry::Language;
 use crate::hal::{DeviceInfo, MemoryUse};
 pub use crate::hal::{Number, NumberKind, Priority, PushNumber};
-use crate::interrupt;
 use crate::profile::{Reason, What};
 use crate::program::Program;
 use crate::tensor::Element;
@@ -189,9 +188,7 @@ impl Context {
 
     /// Waits until everything that the context enqueued has finished.
     pub fn wait(&self) -> Result<()> {
-        if interrupt::is_possible() {
-            self.event()?.wait()?;
-        }
+        self.working()?.catch_up()?;
         self.working()?.with(|stream| stream.synchronize())
     }
 

@@ -4,11 +4,12 @@
 //! so safe code can't have one thread read what another one writes. (An embedding reads its ids twice: they must not change between.)
 
 use super::{Buffer, Place, View};
-use crate::error::Result;
+use crate::error::{Result, fail};
 use crate::memory::host::HostBuffer;
 use smallvec::SmallVec;
+use std::cell::Cell;
 use std::ptr::NonNull;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError, TryLockResult};
 
 /// Host memory as a device's buffer.
 pub struct CpuBuffer {
@@ -51,9 +52,46 @@ enum Turn<'a> {
 /// The turns of all CPU buffers that a piece of work uses; they end when it is dropped.
 pub(crate) struct Turns<'a>(#[allow(dead_code, reason = "held, not read")] SmallVec<[Turn<'a>; 4]>);
 
+thread_local! {
+    /// How many of this thread's pieces of work have turns: more than one only where a caller is asked amid its work.
+    static HELD: Cell<usize> = const { Cell::new(0) };
+}
+
+impl Drop for Turns<'_> {
+    fn drop(&mut self) {
+        HELD.set(HELD.get() - 1);
+    }
+}
+
+impl<'a> Turn<'a> {
+    /// Waits for it; an error where this thread might wait for itself.
+    fn of(buffer: &'a CpuBuffer, written: bool) -> Result<Turn<'a>> {
+        let (turn, waits) = (&buffer.turn, HELD.get() == 0);
+        Ok(match written {
+            true if waits => Turn::Write(turn.write().unwrap_or_else(PoisonError::into_inner)),
+            false if waits => Turn::Read(turn.read().unwrap_or_else(PoisonError::into_inner)),
+            true => Turn::Write(now(turn.try_write())?),
+            false => Turn::Read(now(turn.try_read())?),
+        })
+    }
+}
+
+fn now<T>(turn: TryLockResult<T>) -> Result<T> {
+    match turn {
+        Ok(turn) => Ok(turn),
+        Err(TryLockError::Poisoned(turn)) => Ok(turn.into_inner()),
+        Err(TryLockError::WouldBlock) => {
+            fail!(
+                NotReady,
+                "the buffer is in use by the call that this one was made from: use it when that one has returned"
+            )
+        }
+    }
+}
+
 impl<'a> Turns<'a> {
     /// Waits for the turns of buffers, of which those marked are written. Buffers of other devices have none.
-    pub fn of(uses: impl Iterator<Item = (&'a dyn Buffer, bool)>) -> Turns<'a> {
+    pub fn of(uses: impl Iterator<Item = (&'a dyn Buffer, bool)>) -> Result<Turns<'a>> {
         let mut buffers = SmallVec::<[(&'a CpuBuffer, bool); 4]>::new();
         for (buffer, written) in uses {
             let Some(buffer) = buffer.as_any().downcast_ref::<CpuBuffer>() else { continue };
@@ -64,16 +102,14 @@ impl<'a> Turns<'a> {
         }
         // In one order, whoever waits for them: so nobody waits for a turn while another waits for its own.
         buffers.sort_unstable_by_key(|(buffer, _)| std::ptr::from_ref(*buffer).addr());
-        let turn = |(buffer, written): (&'a CpuBuffer, bool)| match written {
-            true => Turn::Write(buffer.turn.write().unwrap_or_else(PoisonError::into_inner)),
-            false => Turn::Read(buffer.turn.read().unwrap_or_else(PoisonError::into_inner)),
-        };
-        Turns(buffers.into_iter().map(turn).collect())
+        let turns = buffers.into_iter().map(|(buffer, written)| Turn::of(buffer, written)).collect::<Result<_>>()?;
+        HELD.set(HELD.get() + 1);
+        Ok(Turns(turns))
     }
 
     /// Waits for the turns of operands in buffers, and of a result there.
     #[inline(never)]
-    pub fn of_operands(inputs: &[Option<View<'a>>], output: Option<Place<'a>>) -> Turns<'a> {
+    pub fn of_operands(inputs: &[Option<View<'a>>], output: Option<Place<'a>>) -> Result<Turns<'a>> {
         let buffer = |place, written| match place {
             Place::Buffer(buffer, _) => Some((buffer, written)),
             _ => None,

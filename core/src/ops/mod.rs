@@ -113,7 +113,7 @@ macro_rules! operations {
         /// Computes a command's result with the scalar reference, on any shape that [`OpInfo::infer`] accepts. Slow; the
         /// measure of every kernel.
         pub fn reference(op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {
-            let _turns = Turns::of_operands(inputs, None);
+            let _turns = Turns::of_operands(inputs, None)?;
             match op { $(Op::$variant => $module::reference(attrs, inputs, output),)* }
         }
     };

@@ -251,7 +251,7 @@ impl Run<'_> {
         let mut command = Command::new(*op, *attrs, &views, target)?;
         // No result, no work, however large the other dimensions are. Only ids are worth a look all the same.
         if output.meta.bytes() > 0 || *op == Op::Embedding {
-            self.context.execute_into_new(&mut command)?;
+            self.context.execute(&mut command)?;
         }
         Ok((cost.flops, cost.bytes))
     }

@@ -29,7 +29,7 @@ impl Packed {
             data: HostBuffer::uninitialised(size)?,
         };
         // SAFETY: the buffer holds k rows of whole panels, and nobody else has it yet.
-        unsafe { exec.pack(b.host()?.cast_const().cast(), k, n, transposed, packed.data.pointer().as_ptr().cast()) };
+        unsafe { exec.pack(b.host()?.cast_const().cast(), k, n, transposed, packed.data.pointer().as_ptr().cast()) }?;
         Ok(packed)
     }
 

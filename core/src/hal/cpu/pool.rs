@@ -284,7 +284,14 @@ impl Pool {
             // In one order with what a leaving worker does: it sees that it is waited for, or this that it has left.
             shared.waiting.fetch_add(1, Ordering::SeqCst);
             while job.inside.load(Ordering::SeqCst) > 0 {
-                state = shared.left.wait(state).unwrap_or_else(PoisonError::into_inner);
+                if !work.can_end() {
+                    state = shared.left.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    continue;
+                }
+                // Nobody but this thread asks, and what is asked may want the pool.
+                drop(shared.left.wait_timeout(state, interrupt::EVERY));
+                work.join(interrupt::is_stopped);
+                state = lock(&shared.state);
             }
             shared.waiting.fetch_sub(1, Ordering::SeqCst);
         }

@@ -4,7 +4,7 @@ use super::{CpuDevice, HostBuffer};
 use crate::command::Command;
 use crate::error::{Result, fail};
 use crate::hal::{Buffer, Download, Event, Kernel, Recording, Slice, Stream, Timestamp, check_slice};
-use crate::interrupt;
+use crate::interrupt::{self, pieces};
 use crate::operand::{CpuBuffer, Turns};
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
@@ -32,20 +32,28 @@ fn place(slice: Slice<'_>, what: &str) -> Result<*mut u8> {
     }
 }
 
+/// Copies bytes, a piece at a time.
+///
+/// # Safety
+/// As `copy_nonoverlapping`.
+unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) -> Result<()> {
+    // SAFETY: pieces lie inside both.
+    interrupt::alone(&mut || {
+        pieces!(bytes, |at, count| unsafe { to.add(at).copy_from_nonoverlapping(from.add(at), count) })
+    })
+}
+
 /// The turn to read or write one buffer.
-fn turn(buffer: &dyn Buffer, written: bool) -> Turns<'_> {
+fn turn(buffer: &dyn Buffer, written: bool) -> Result<Turns<'_>> {
     Turns::of([(buffer, written)].into_iter())
 }
 
 // SAFETY: work is done, inside the buffers that it names and in their turn, when a call returns.
 unsafe impl Stream for CpuStream {
     fn submit(&mut self, commands: &mut [Command<'_>]) -> Result<()> {
-        // Buffers were there before.
-        interrupt::uninterrupted(|| {
-            commands.iter_mut().try_for_each(|command| {
-                let _turns = Turns::of_operands(command.inputs(), Some(command.output().place()));
-                self.device.execute(command)
-            })
+        commands.iter_mut().try_for_each(|command| {
+            let _turns = Turns::of_operands(command.inputs(), Some(command.output().place()))?;
+            self.device.execute(command)
         })
     }
 
@@ -54,33 +62,31 @@ unsafe impl Stream for CpuStream {
     }
 
     fn write(&mut self, to: &dyn Buffer, offset: usize, bytes: &[u8]) -> Result<()> {
-        let _turn = turn(to, true);
+        let _turn = turn(to, true)?;
         let to = place(Slice { buffer: to, offset, bytes: bytes.len() }, "write")?;
         // SAFETY: as many bytes inside the buffer, which it is this call's turn to write.
-        unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
-        Ok(())
+        unsafe { copy(bytes.as_ptr(), to, bytes.len()) }
     }
 
     fn read(&mut self, from: &dyn Buffer, offset: usize, into: &mut [u8]) -> Result<()> {
-        let _turn = turn(from, false);
+        let _turn = turn(from, false)?;
         let from = place(Slice { buffer: from, offset, bytes: into.len() }, "read")?;
         // SAFETY: as in `write`.
-        unsafe { from.copy_to_nonoverlapping(into.as_mut_ptr(), into.len()) };
-        Ok(())
+        unsafe { copy(from, into.as_mut_ptr(), into.len()) }
     }
 
     fn download(&mut self, from: Slice<'_>) -> Result<Box<dyn Download>> {
         check_slice("download", from.buffer.size(), from.offset, from.bytes)?;
         let bytes = HostBuffer::uninitialised(from.bytes)?;
-        let _turn = turn(from.buffer, false);
+        let _turn = turn(from.buffer, false)?;
         let source = place(from, "download")?;
         // SAFETY: as in `write`; the new memory has as many bytes and is nobody else's.
-        unsafe { source.copy_to_nonoverlapping(bytes.pointer().as_ptr(), from.bytes) };
+        unsafe { copy(source, bytes.pointer().as_ptr(), from.bytes) }?;
         Ok(Box::new(Done(bytes)))
     }
 
     fn copy(&mut self, from: Slice<'_>, to: Slice<'_>) -> Result<()> {
-        let _turns = Turns::of([(from.buffer, false), (to.buffer, true)].into_iter());
+        let _turns = Turns::of([(from.buffer, false), (to.buffer, true)].into_iter())?;
         let (source, target) = (place(from, "copy")?, place(to, "copy")?);
         let (a, b, bytes) = (from.offset, to.offset, from.bytes);
         let apart = (source as usize).abs_diff(target as usize) >= bytes;
@@ -88,16 +94,14 @@ unsafe impl Stream for CpuStream {
             fail!(InvalidArgument, "copy: {bytes} bytes at {a} to {} at {b}: sizes differ or parts overlap", to.bytes);
         }
         // SAFETY: both inside their buffers and apart from each other.
-        unsafe { target.copy_from_nonoverlapping(source, bytes) };
-        Ok(())
+        unsafe { copy(source, target, bytes) }
     }
 
     fn clear(&mut self, to: Slice<'_>) -> Result<()> {
-        let _turn = turn(to.buffer, true);
+        let _turn = turn(to.buffer, true)?;
         let target = place(to, "clear")?;
         // SAFETY: inside the buffer, which it is this call's turn to write.
-        unsafe { target.write_bytes(0, to.bytes) };
-        Ok(())
+        interrupt::alone(&mut || pieces!(to.bytes, |at, count| unsafe { target.add(at).write_bytes(0, count) }))
     }
 
     fn event(&mut self) -> Result<Arc<dyn Event>> {

@@ -9,6 +9,7 @@ use super::{Call, Exec, Shared};
 use crate::contract::KEY_BLOCK;
 use crate::error::Result;
 use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch};
+use crate::interrupt;
 use crate::ops::AttentionPlan;
 use crate::shape::MAX_RANK;
 
@@ -165,7 +166,7 @@ impl Group<'_> {
             // Blocks that causality hides from the last row of the group are hidden from all.
             let end = self.plan.visible(self.causal, self.first + self.rows - 1);
             let mut start = 0;
-            while start < end {
+            while start < end && !interrupt::is_stopped() {
                 let count = KEY_BLOCK.min(keys - start);
                 let scores = Block {
                     m: count,

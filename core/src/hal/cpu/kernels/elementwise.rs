@@ -4,6 +4,7 @@ use super::{Call, Exec, Shared, chunks};
 use crate::contract::{Activation, GeluForm};
 use crate::error::Result;
 use crate::hal::cpu::simd::{self, Kernel, Simd, TwoSided, VectorFn, VectorFn2, dispatch};
+use crate::interrupt::pieces;
 use crate::isa::Isa;
 use crate::ops::Op;
 use crate::shape::MAX_RANK;
@@ -370,7 +371,10 @@ pub(super) fn binary(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result
             chunks(exec, n / inner, GRAIN.div_ceil(inner), |start, end| {
                 for line in start..end {
                     let (a_at, b_at) = grid.offsets(line);
-                    row(a_at, grid.a[grid.outer_rank], b_at, grid.b[grid.outer_rank], line * inner, inner);
+                    let (a_step, b_step) = (grid.a[grid.outer_rank], grid.b[grid.outer_rank]);
+                    pieces!(inner, |at, count| {
+                        row(a_at + at * a_step, a_step, b_at + at * b_step, b_step, line * inner + at, count)
+                    });
                 }
             })?;
             return Ok(());

@@ -5,6 +5,7 @@ use super::{Call, Exec, Shared};
 use crate::contract::{Activation, K_BLOCK};
 use crate::error::Result;
 use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch, dispatch_m};
+use crate::interrupt::{self, Looks, PIECE};
 use crate::isa::Isa;
 use crate::operand::Packed;
 use crate::operand::Place;
@@ -224,12 +225,12 @@ impl Exec<'_> {
     ///
     /// # Safety
     /// `b` has k·n values; `to` is this call's alone and has room for k rows of n columns, rounded up to whole panels.
-    pub unsafe fn pack(&self, b: *const f32, k: usize, n: usize, transposed: bool, to: *mut f32) {
+    pub unsafe fn pack(&self, b: *const f32, k: usize, n: usize, transposed: bool, to: *mut f32) -> Result<()> {
         let width = panel_width(self.isa);
         let panels = n.div_ceil(width);
         let Matrix { row, column, .. } = Matrix::new(b, k, n, transposed);
         let (b, to) = (Shared(b.cast_mut()), Shared(to));
-        self.pool.run(k.div_ceil(K_BLOCK) * panels, &|task, _| {
+        self.pool.try_run(k.div_ceil(K_BLOCK) * panels, &|task, _| {
             let (p, j) = (task / panels * K_BLOCK, task % panels * width);
             let (depth, columns) = (K_BLOCK.min(k - p), width.min(n - j));
             // SAFETY: the panel's values lie inside both; tasks have one each.
@@ -251,7 +252,7 @@ impl Exec<'_> {
                     }
                 }
             }
-        });
+        })
     }
 }
 
@@ -291,8 +292,12 @@ pub(super) fn dot(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
     let n = call.meta(0).shape.elements();
     let (a, b, y) = (call.f32(0)?, call.f32(1)?, call.out()?);
     // SAFETY: both operands cover n values, and y is the one result.
-    unsafe { y.write(dispatch_m(exec.isa, Dot { a, b, n })) };
-    Ok(())
+    let mut work = || unsafe { y.write(dispatch_m(exec.isa, Dot { a, b, n })) };
+    if n <= PIECE {
+        work();
+        return Ok(());
+    }
+    interrupt::alone(&mut work)
 }
 
 /// An inner product: a lane for each K block, as the chains are independent.
@@ -311,7 +316,8 @@ impl Kernel for Dot {
         let Dot { a, b, n } = self;
         let mut total = 0.0f32;
         let mut start = 0;
-        while start < n {
+        let mut looks = Looks::NEW;
+        while start < n && !looks.before(S::LANES * K_BLOCK) {
             // SAFETY: every index stays below n; missing values are zeros, which the contract makes invisible.
             unsafe {
                 let mut p = S::splat(0.0);

@@ -188,8 +188,9 @@ pub(super) fn chunks(exec: &Exec<'_>, n: usize, grain: usize, body: impl Fn(usiz
 fn in_chunks(exec: &Exec<'_>, n: usize, grain: usize, body: &(dyn Fn(usize, usize) + Sync)) -> Result<()> {
     let grain = grain.max(1);
     let tasks = n / grain;
-    // Who may end it asks between chunks.
-    if tasks <= 1 || (exec.pool.threads() == 1 && !interrupt::is_possible()) {
+    // Who may end it asks between chunks, and inside of one unit, which may be long.
+    let asks = (tasks > 1 || grain == 1) && interrupt::is_possible();
+    if (tasks <= 1 || exec.pool.threads() == 1) && !asks {
         if n > 0 {
             body(0, n);
         }

@@ -3,12 +3,22 @@
 use super::{Call, Exec, Shared, chunks};
 use crate::error::{Result, fail};
 use crate::hal::cpu::simd::{Kernel, Simd, dispatch};
+use crate::interrupt::{Looks, pieces};
 use crate::ops::{Lines, check_id, check_ids, concat_axis, id, transpose_axes};
 use crate::shape::MAX_RANK;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Bytes that are worth handing to another thread.
 const GRAIN: usize = 512 * 1024;
+
+/// Copies bytes from x to y, a piece at a time.
+///
+/// # Safety
+/// Both cover so many bytes, and don't overlap.
+unsafe fn copy(x: *const u8, y: *mut u8, bytes: usize) {
+    // SAFETY: pieces lie inside both.
+    pieces!(bytes, |at, count| unsafe { y.add(at).copy_from_nonoverlapping(x.add(at), count) });
+}
 
 /// `embedding` of the op table. Every id is checked before a row is written.
 pub(super) fn embedding(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
@@ -28,7 +38,7 @@ pub(super) fn embedding(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> 
                 continue;
             };
             // SAFETY: the row is one of the table's; the output has n rows.
-            unsafe { to.get().add(i * bytes).copy_from_nonoverlapping(from.get().add(row * bytes), bytes) };
+            unsafe { copy(from.get().add(row * bytes), to.get().add(i * bytes), bytes) };
         }
     })?;
     if changed.into_inner() {
@@ -51,7 +61,7 @@ pub(super) fn concat(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
         chunks(exec, outer, GRAIN.div_ceil(part.max(1)), |start, end| {
             for o in start..end {
                 // SAFETY: each operand fills its own columns of every row.
-                unsafe { to.get().add(o * row + at).copy_from_nonoverlapping(from.get().add(o * part), part) };
+                unsafe { copy(from.get().add(o * part), to.get().add(o * row + at), part) };
             }
         })?;
         at += part;
@@ -124,7 +134,7 @@ impl Grid {
                     // SAFETY: lines of n elements inside both.
                     unsafe {
                         let x = from.get().add(self.offset(line, last, last));
-                        to.get().add(line * n).copy_from_nonoverlapping(x, n);
+                        copy(x.cast(), to.get().add(line * n).cast(), n * size_of::<T>());
                     }
                 }
             });
@@ -204,7 +214,11 @@ impl<T: Copy> Rectangle<T> {
     /// x and y cover the rectangle.
     #[inline(always)]
     unsafe fn scalar(&self, i0: usize, j0: usize) {
+        let mut looks = Looks::NEW;
         for j in 0..self.n {
+            if looks.before(self.m) {
+                return;
+            }
             for i in if j < j0 { i0 } else { 0 }..self.m {
                 // SAFETY: i and j lie inside.
                 unsafe { self.y.add(i * self.y_row + j).write(*self.x.add(j * self.x_row + i)) };
@@ -224,8 +238,8 @@ impl Kernel for Rectangle<u32> {
         // SAFETY: squares lie inside the rectangle; the rest is moved one by one.
         unsafe {
             let (whole_m, whole_n) = (m - m % S::LANES, n - n % S::LANES);
-            let mut j = 0;
-            while j < whole_n {
+            let (mut looks, mut j) = (Looks::NEW, 0);
+            while j < whole_n && !looks.before(LINE * m) {
                 let mut i = 0;
                 let end = whole_n.min(j + LINE);
                 while i < whole_m {

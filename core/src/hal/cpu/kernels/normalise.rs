@@ -4,7 +4,10 @@ use super::sum::{Stored, range, sum, sum_of, sum_of_parts};
 use super::{Call, Exec, Shared, chunks};
 use crate::contract;
 use crate::error::Result;
+
 use crate::hal::cpu::simd::{self, Kernel, Simd, VectorFn, dispatch};
+use crate::interrupt::{Looks, PIECE, pieces};
+use crate::isa::Isa;
 use crate::ops::{Lines, softmax_axis};
 
 /// Values of softmax that are worth handing to another thread.
@@ -78,32 +81,87 @@ impl VectorFn for Quotient {
     }
 }
 
+/// What is done with a row, or with a part of a long one.
+#[derive(Clone, Copy, PartialEq)]
+enum Step {
+    All,
+    Range,
+    Sum,
+    Divide,
+}
+
+/// softmax of a row, or a step of it.
+#[derive(Clone, Copy)]
 struct SoftmaxRow {
     x: *const f32,
     y: *mut f32,
     n: usize,
+    step: Step,
+    /// What earlier steps gave.
+    found: Found,
+}
+
+/// The least and the largest of the values, and the sum of the powers.
+#[derive(Clone, Copy, Default)]
+struct Found {
+    least: f32,
+    most: f32,
+    total: f32,
+}
+
+impl SoftmaxRow {
+    /// softmax of a whole row.
+    ///
+    /// # Safety
+    /// x and y cover n values, n > 0, and are equal or disjoint.
+    unsafe fn compute(isa: Isa, x: *const f32, y: *mut f32, n: usize) {
+        let mut row = SoftmaxRow { x, y, n, step: Step::All, found: Found::default() };
+        // SAFETY: as asked; pieces lie inside the row.
+        unsafe {
+            if n <= PIECE {
+                dispatch(isa, row);
+                return;
+            }
+            let mut found = Found { least: *x, most: *x, total: 0.0 };
+            pieces!(n, |at, count| {
+                let part = dispatch(isa, SoftmaxRow { x: x.add(at), n: count, step: Step::Range, ..row });
+                found.least = if part.least < found.least { part.least } else { found.least };
+                found.most = if found.most < part.most { part.most } else { found.most };
+            });
+            row.found = found;
+            row.found.total = dispatch(isa, SoftmaxRow { step: Step::Sum, ..row }).total;
+            pieces!(n, |at, count| dispatch(isa, SoftmaxRow { y: y.add(at), n: count, step: Step::Divide, ..row }));
+        }
+    }
 }
 
 impl Kernel for SoftmaxRow {
-    type Output = ();
+    type Output = Found;
 
     #[inline(always)]
-    unsafe fn run<S: Simd>(self) {
-        let SoftmaxRow { x, y, n } = self;
+    unsafe fn run<S: Simd>(self) -> Found {
+        let SoftmaxRow { x, y, n, step, found: Found { mut least, mut most, mut total } } = self;
         // SAFETY: x and y cover n values and are equal or disjoint.
         unsafe {
-            // Which zero the maximum is doesn't matter here, and where there is a NaN nothing else does.
-            let (least, m) = range::<S>(x, n);
-            let total = sum_of_parts::<S>(n, Stored { x, y, f: ExpBelow(m) });
-            if contract::is_nan(total) {
-                std::slice::from_raw_parts_mut(y, n).fill(contract::NAN);
-            } else if S::FUSED && m - least <= 55.0 {
-                // e⁻⁵⁵ is more than 2⁻⁸⁰.
-                simd::map_row_raw::<S>(y, y, n, Quotient::by(total));
-            } else {
-                simd::map_row_raw::<S>(y, y, n, DivideBy(total));
+            if matches!(step, Step::All | Step::Range) {
+                // Which zero the maximum is doesn't matter here, and where there is a NaN nothing else does.
+                (least, most) = range::<S>(x, n);
+            }
+            if matches!(step, Step::All | Step::Sum) {
+                total = sum_of_parts::<S>(n, Stored { x, y, f: ExpBelow(most) });
+            }
+            if matches!(step, Step::All | Step::Divide) {
+                if contract::is_nan(total) {
+                    std::slice::from_raw_parts_mut(y, n).fill(contract::NAN);
+                } else if S::FUSED && most - least <= 55.0 {
+                    // e⁻⁵⁵ is more than 2⁻⁸⁰.
+                    simd::map_row_raw::<S>(y, y, n, Quotient::by(total));
+                } else {
+                    simd::map_row_raw::<S>(y, y, n, DivideBy(total));
+                }
             }
         }
+        Found { least, most, total }
     }
 }
 
@@ -119,9 +177,7 @@ pub(super) fn softmax(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
         chunks(exec, outer, GRAIN.div_ceil(n), |start, end| {
             for row in start..end {
                 // SAFETY: the views cover outer·n values.
-                unsafe {
-                    dispatch(exec.isa, SoftmaxRow { x: x.get().add(row * n), y: y.get().add(row * n), n });
-                }
+                unsafe { SoftmaxRow::compute(exec.isa, x.get().add(row * n), y.get().add(row * n), n) };
             }
         })?;
         return Ok(());
@@ -138,16 +194,23 @@ pub(super) fn softmax(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
         unsafe {
             let lines = scratch.get().add(seat * STRIP * n);
             let at = o * n * inner + first;
+            let mut looks = Looks::NEW;
             for k in 0..n {
+                if looks.before(STRIP) {
+                    return;
+                }
                 for i in 0..width {
                     lines.add(i * n + k).write(*x.get().add(at + k * inner + i));
                 }
             }
             for i in 0..width {
                 let line = lines.add(i * n);
-                dispatch(exec.isa, SoftmaxRow { x: line, y: line, n });
+                SoftmaxRow::compute(exec.isa, line, line, n);
             }
             for k in 0..n {
+                if looks.before(STRIP) {
+                    return;
+                }
                 for i in 0..width {
                     y.get().add(at + k * inner + i).write(*lines.add(i * n + k));
                 }
@@ -172,6 +235,12 @@ unsafe impl Sync for Affine {}
 impl Affine {
     fn new(p: *const f32, neutral: &'static [f32; simd::LONGEST]) -> Affine {
         if p.is_null() { Affine { p: neutral.as_ptr(), step: 0 } } else { Affine { p, step: 1 } }
+    }
+
+    #[inline(always)]
+    unsafe fn from(self, at: usize) -> Affine {
+        // SAFETY: p covers that many, or stays where it is.
+        Affine { p: unsafe { self.p.add(at * self.step) }, ..self }
     }
 
     #[inline(always)]
@@ -210,7 +279,11 @@ impl Kernel for NormRow {
             let mean = if centre { sum::<S>(x, n) / count } else { 0.0 };
             let squares = sum_of::<S>(x, n, SquareFrom(mean), mean);
             let r = 1.0 / (squares / count + eps).sqrt();
-            simd::map_row::<S>(x, y, n, Normalise { mean, r, n, gamma, beta, next: x.wrapping_add(n) });
+            pieces!(n, |at, count| {
+                let (x, gamma, beta) = (x.add(at), gamma.from(at), beta.from(at));
+                let f = Normalise { mean, r, n: count, gamma, beta, next: x.wrapping_add(count) };
+                simd::map_row::<S>(x, y.add(at), count, f);
+            });
         }
     }
 }
@@ -288,7 +361,6 @@ fn norm(exec: &Exec<'_>, call: &mut Call<'_, '_>, centre: bool) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::isa::Isa;
 
     struct Divide {
         x: *const f32,

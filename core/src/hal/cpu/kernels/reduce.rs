@@ -6,6 +6,7 @@ use crate::contract::{self, SUM_BLOCK, SUM_LANES};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch};
+use crate::interrupt::{Looks, pieces};
 use crate::ops::{Lines, Op};
 
 /// Values of lines that lie across, and of argmax, that are worth handing to another thread.
@@ -136,10 +137,16 @@ impl Kernel for Line {
         // SAFETY: the line covers n values.
         unsafe {
             match op {
-                Op::Max => Outcome { value: contract::max_of_keys(max_key::<S>(x, n)) },
-                Op::Argmax => {
-                    let best = max_key::<S>(x, n);
-                    let index = (0..n).find(|&i| contract::max_key(*x.add(i)) == best);
+                Op::Max | Op::Argmax => {
+                    let mut best = i32::MIN;
+                    pieces!(n, |at, count| best = best.max(max_key::<S>(x.add(at), count)));
+                    if op == Op::Max {
+                        return Outcome { value: contract::max_of_keys(best) };
+                    }
+                    let mut index = None;
+                    pieces!(n, |at, count| {
+                        index = index.or_else(|| (at..at + count).find(|&i| contract::max_key(*x.add(i)) == best));
+                    });
                     Outcome { index: index.unwrap_or(0) }
                 }
                 _ => Outcome { value: sum::<S>(x, n) },
@@ -187,7 +194,11 @@ impl Kernel for Columns {
                     let mut found = [Outcome { index: 0 }; Columns::WIDTH];
                     for (column, found) in found[..self.width].iter_mut().enumerate() {
                         let at = |i: usize| *self.x.add(i * self.stride + column);
-                        let index = (0..self.n).find(|&i| contract::max_key(at(i)) == best[column]);
+                        let mut index = None;
+                        pieces!(self.n, |first, count| {
+                            let mut rows = first..first + count;
+                            index = index.or_else(|| rows.find(|&i| contract::max_key(at(i)) == best[column]));
+                        });
                         found.index = index.unwrap_or(0);
                     }
                     found
@@ -212,17 +223,22 @@ impl Columns {
     #[inline(always)]
     unsafe fn max<S: Simd>(&self) -> [i32; Columns::WIDTH] {
         let mut best = [i32::MIN; Columns::WIDTH];
-        for i in 0..self.n {
-            let mut at = 0;
-            while at < self.width {
-                // SAFETY: rows below n; WIDTH is a multiple of every vector's length.
-                unsafe {
-                    let p = best.as_mut_ptr().add(at).cast::<f32>();
-                    let key = simd::max_key::<S>(self.load::<S>(i, at));
-                    S::store(p, S::from_bits(S::max_i(S::bits(S::load(p)), key)));
+        let (mut looks, mut start) = (Looks::NEW, 0);
+        while start < self.n && !looks.before(SUM_BLOCK * Columns::WIDTH) {
+            let end = self.n.min(start + SUM_BLOCK);
+            for i in start..end {
+                let mut at = 0;
+                while at < self.width {
+                    // SAFETY: rows below n; WIDTH is a multiple of every vector's length.
+                    unsafe {
+                        let p = best.as_mut_ptr().add(at).cast::<f32>();
+                        let key = simd::max_key::<S>(self.load::<S>(i, at));
+                        S::store(p, S::from_bits(S::max_i(S::bits(S::load(p)), key)));
+                    }
+                    at += S::LANES;
                 }
-                at += S::LANES;
             }
+            start = end;
         }
         best
     }
@@ -230,8 +246,8 @@ impl Columns {
     #[inline(always)]
     unsafe fn sum<S: Simd>(&self) -> Strip {
         let mut blocks: Vec<Strip> = Vec::with_capacity(self.n.div_ceil(SUM_BLOCK));
-        let mut start = 0;
-        while start < self.n || blocks.is_empty() {
+        let (mut looks, mut start) = (Looks::NEW, 0);
+        while blocks.is_empty() || (start < self.n && !looks.before(SUM_BLOCK * Columns::WIDTH)) {
             let end = self.n.min(start + SUM_BLOCK);
             // SAFETY: rows below n.
             blocks.push(unsafe { self.sum_block::<S>(start, end) });

@@ -2,6 +2,7 @@
 
 use crate::contract::{self, SUM_BLOCK, SUM_LANES};
 use crate::hal::cpu::simd::{self, MAX_SUM_VECTORS, Simd, VectorFn, unroll};
+use crate::interrupt::Looks;
 use smallvec::SmallVec;
 
 /// SUM of `map(x)` over at most 1024 values. Where x is 0, `map` must be 0, or n a multiple of 32: the last vectors are
@@ -82,7 +83,7 @@ pub(super) trait Part: Copy {
 /// Called from a kernel.
 #[inline(always)]
 pub(super) unsafe fn sum_of_parts<S: Simd>(n: usize, part: impl Part) -> f32 {
-    let mut partial = Partial::new();
+    let (mut partial, mut looks) = (Partial::new(), Looks::NEW);
     let mut start = 0;
     loop {
         let length = SUM_BLOCK.min(n - start);
@@ -93,7 +94,7 @@ pub(super) unsafe fn sum_of_parts<S: Simd>(n: usize, part: impl Part) -> f32 {
             return sum;
         }
         keep(&mut partial, sum);
-        if start == n {
+        if start == n || looks.before(SUM_BLOCK) {
             return contract::sum(&partial);
         }
     }

@@ -5,7 +5,7 @@
 use super::{Block, Matrix};
 use crate::contract::K_BLOCK;
 use crate::hal::cpu::simd::{Kernel, Simd};
-use crate::interrupt;
+use crate::interrupt::Looks;
 
 /// The most rows of the other operand; beyond, packing pays.
 const MAX_OTHERS: usize = 8;
@@ -61,10 +61,11 @@ impl Kernel for Dots<'_> {
                 out_row,
             }
         };
+        let mut looks = Looks::NEW;
         let mut i = 0;
-        while i < sums.rows && !interrupt::is_stopped() {
+        while i < sums.rows {
             // SAFETY: the block's operands cover their sizes.
-            unsafe { sums.compute::<S>(i) };
+            unsafe { sums.compute::<S>(i, &mut looks) };
             i += S::LANES;
         }
     }
@@ -89,7 +90,7 @@ impl Sums {
     /// A vector of rows from i, with every row of the others. (Of two at a time the processor would have to follow more rows
     /// than it can.)
     #[inline(always)]
-    unsafe fn compute<S: Simd>(&self, i: usize) {
+    unsafe fn compute<S: Simd>(&self, i: usize, looks: &mut Looks) {
         let mut square = [0.0f32; MAX_LANES * MAX_LANES];
         let (mut chains, mut totals) = ([0.0f32; MAX_SUMS], [0.0f32; MAX_SUMS]);
         let rows = (self.rows - i).min(S::LANES);
@@ -97,7 +98,7 @@ impl Sums {
         unsafe {
             let one = S::splat(1.0);
             let mut p = 0;
-            while p < self.k {
+            while p < self.k && !looks.before(S::LANES * self.others * K_BLOCK) {
                 let depth = K_BLOCK.min(self.k - p);
                 chains.fill(0.0);
                 let mut q = 0;

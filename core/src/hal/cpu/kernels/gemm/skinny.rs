@@ -4,6 +4,7 @@
 use super::Block;
 use crate::contract::K_BLOCK;
 use crate::hal::cpu::simd::{self, Kernel, Simd, unroll};
+use crate::interrupt::Looks;
 use std::mem::MaybeUninit;
 
 /// The most rows that are computed this way.
@@ -28,11 +29,12 @@ impl Kernel for Skinny<'_> {
         let strip = CHAINS / block.m / 16 * 16;
         // Every chain is written by the first pass of a K block before it is read.
         let mut chains = MaybeUninit::<[f32; CHAINS]>::uninit();
+        let mut looks = Looks::NEW;
         let mut j = 0;
         while j < block.n {
             let columns = strip.min(block.n - j);
             let mut p = 0;
-            while p < block.k {
+            while p < block.k && !looks.before(block.m * columns * K_BLOCK) {
                 let depth = K_BLOCK.min(block.k - p);
                 // SAFETY: the strip and the K block lie inside the operands; the chains hold m rows of the strip.
                 unsafe { self.strip::<S>(j, columns, p, depth, chains.as_mut_ptr().cast()) };

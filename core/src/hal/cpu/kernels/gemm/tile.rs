@@ -6,7 +6,7 @@ use super::packing::{MAX_COLUMNS, MAX_ROWS, ROW, STRIP, pack_panels, pack_rows};
 use super::{Block, Matrix, Panels};
 use crate::contract::K_BLOCK;
 use crate::hal::cpu::simd::{Chains, Kernel, MAX_TILE_VECTORS, Simd, unroll};
-use crate::interrupt;
+use crate::interrupt::{self, Looks};
 
 /// Rows of B that are streamed at a time.
 const STEP: usize = 64;
@@ -57,6 +57,7 @@ impl Kernel for Tiles<'_> {
         };
         // SAFETY: offsets follow from the sizes; the scratch holds what is packed.
         unsafe {
+            let mut looks = Looks::NEW;
             let packed_a = scratch.wrapping_add(packing.panels(n, S::RAGGED));
             let mut p = 0;
             while p < k && !interrupt::is_stopped() {
@@ -73,7 +74,7 @@ impl Kernel for Tiles<'_> {
                     } else {
                         (a.at(i, p).data, a.row)
                     };
-                    self.group::<S>(p, depth, i, rows, from, row);
+                    self.group::<S>(p, depth, i, rows, from, row, &mut looks);
                     i += rows;
                 }
                 p += depth;
@@ -85,7 +86,16 @@ impl Kernel for Tiles<'_> {
 impl Tiles<'_> {
     /// One K block of a group of rows.
     #[inline(always)]
-    unsafe fn group<S: Simd>(&self, p: usize, depth: usize, top: usize, rows: usize, a: *const f32, a_row: usize) {
+    unsafe fn group<S: Simd>(
+        &self,
+        p: usize,
+        depth: usize,
+        top: usize,
+        rows: usize,
+        a: *const f32,
+        a_row: usize,
+        looks: &mut Looks,
+    ) {
         let Block { n, k, a: Matrix { column: columns_of_a, .. }, b, packing, .. } = *self.block;
         // B is streamed past a few rows, a strip of it at a time as it lies in memory; their chains wait in the scratch.
         let streamed = !self.packed && packing.streams(rows, n, k) && b.column == 1;
@@ -104,6 +114,7 @@ impl Tiles<'_> {
                         rows,
                         a.add(if packing.a { q } else { q * columns_of_a }),
                         a_row,
+                        looks,
                     );
                     q += step;
                 }
@@ -114,7 +125,16 @@ impl Tiles<'_> {
 
     /// A part of a K block's products over a strip of columns.
     #[inline(always)]
-    unsafe fn part<S: Simd>(&self, part: Part, streamed: bool, top: usize, rows: usize, a: *const f32, a_row: usize) {
+    unsafe fn part<S: Simd>(
+        &self,
+        part: Part,
+        streamed: bool,
+        top: usize,
+        rows: usize,
+        a: *const f32,
+        a_row: usize,
+        looks: &mut Looks,
+    ) {
         let Tiles { block, scratch, packed: ready, panels } = *self;
         let Block { m, n, k, a: Matrix { column: a_step, .. }, b, out, out_row, packing, .. } = *block;
         let Part { p, depth, q, count, start, end } = part;
@@ -134,7 +154,7 @@ impl Tiles<'_> {
         // SAFETY: as in `run`.
         unsafe {
             let mut j = start;
-            while j < end {
+            while j < end && !looks.before(rows * width * count) {
                 let packed = ready || (!S::RAGGED && end - j < width);
                 // Missing columns are zeros of a packed panel, or one masked vector.
                 let columns = if packed || end - j >= width { width.min(end - j) } else { S::LANES.min(end - j) };
