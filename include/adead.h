@@ -120,31 +120,31 @@ enum {
   ADEAD_OP_ABS = 8,
   /// `e^x`.
   ADEAD_OP_EXP = 9,
-  /// The natural logarithm.
+  /// The natural logarithm; NaN below 0.
   ADEAD_OP_LOG = 10,
-  /// The square root.
+  /// The square root; NaN below 0.
   ADEAD_OP_SQRT = 11,
   /// `1 / sqrt(x)`.
   ADEAD_OP_RSQRT = 12,
-  /// `max(x, 0)`.
+  /// `max(x, 0)`; NaN stays NaN.
   ADEAD_OP_RELU = 13,
   /// `1 / (1 + e^-x)`.
   ADEAD_OP_SIGMOID = 14,
   /// The hyperbolic tangent.
   ADEAD_OP_TANH = 15,
-  /// The Gaussian error linear unit.
+  /// The Gaussian error linear unit, by the error function or by tanh.
   ADEAD_OP_GELU = 16,
   /// `x*sigmoid(x)`.
   ADEAD_OP_SILU = 17,
   /// `e^x` over its sum, along an axis.
   ADEAD_OP_SOFTMAX = 18,
-  /// The sum along an axis or of all.
+  /// The sum along an axis or of all; of nothing +0.
   ADEAD_OP_SUM = 19,
-  /// The mean along an axis or of all.
+  /// The mean along an axis or of all; of nothing NaN.
   ADEAD_OP_MEAN = 20,
-  /// The maximum along an axis or of all.
+  /// The maximum along an axis or of all; NaN wins. `invalid_argument` of nothing.
   ADEAD_OP_MAX = 21,
-  /// The lowest index of the maximum.
+  /// The lowest index of the maximum, i64. `invalid_argument` of nothing.
   ADEAD_OP_ARGMAX = 22,
   /// Mean and variance normalised over the last axis.
   ADEAD_OP_LAYERNORM = 23,
@@ -161,7 +161,19 @@ enum {
   /// Tensors joined along an axis.
   ADEAD_OP_CONCAT = 29,
   /// Another element type.
-  ADEAD_OP_CAST = 30
+  ADEAD_OP_CAST = 30,
+  /// The largest integer that is not above x.
+  ADEAD_OP_FLOOR = 31,
+  /// The nearest integer; ties go to the even one.
+  ADEAD_OP_ROUND = 32,
+  /// The error function.
+  ADEAD_OP_ERF = 33,
+  /// `minimum(maximum(x, min), max)`; NaN wins, and -0 is below +0.
+  ADEAD_OP_CLAMP = 34,
+  /// The larger of a and b; NaN wins, and -0 is below +0.
+  ADEAD_OP_MAXIMUM = 35,
+  /// The smaller of a and b; NaN wins, and -0 is below +0.
+  ADEAD_OP_MINIMUM = 36
 };
 
 // adead_activation: what follows a matrix product.
@@ -1571,33 +1583,47 @@ ADEAD_API
 adead_status adead_chain_cache(const adead_context *context,
                                adead_cache_use *out);
 
-/// `a + b` with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
+/// `a + b`, element by element with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
 ADEAD_API
 adead_status adead_tensor_add(const adead_context *context,
                               const adead_tensor *a,
                               const adead_tensor *b,
                               adead_tensor **out);
 
-/// `a - b` with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
+/// `a - b`, element by element with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
 ADEAD_API
 adead_status adead_tensor_sub(const adead_context *context,
                               const adead_tensor *a,
                               const adead_tensor *b,
                               adead_tensor **out);
 
-/// `a*b`, element by element, with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
+/// `a*b`, element by element with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
 ADEAD_API
 adead_status adead_tensor_mul(const adead_context *context,
                               const adead_tensor *a,
                               const adead_tensor *b,
                               adead_tensor **out);
 
-/// `a / b` with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
+/// `a / b`, element by element with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
 ADEAD_API
 adead_status adead_tensor_div(const adead_context *context,
                               const adead_tensor *a,
                               const adead_tensor *b,
                               adead_tensor **out);
+
+/// The larger of a and b, element by element with NumPy's broadcasting; NaN wins, and -0 is below +0. Operands f32, f16 or bf16, both the same.
+ADEAD_API
+adead_status adead_tensor_maximum(const adead_context *context,
+                                  const adead_tensor *a,
+                                  const adead_tensor *b,
+                                  adead_tensor **out);
+
+/// The smaller of a and b, element by element with NumPy's broadcasting; NaN wins, and -0 is below +0. Operands f32, f16 or bf16, both the same.
+ADEAD_API
+adead_status adead_tensor_minimum(const adead_context *context,
+                                  const adead_tensor *a,
+                                  const adead_tensor *b,
+                                  adead_tensor **out);
 
 /// `x*alpha`, element by element.
 ADEAD_API
@@ -1615,16 +1641,16 @@ ADEAD_API adead_status adead_tensor_abs(const adead_context *context, const adea
 /// `e^x`, element by element.
 ADEAD_API adead_status adead_tensor_exp(const adead_context *context, const adead_tensor *x, adead_tensor **out);
 
-/// The natural logarithm, element by element.
+/// The natural logarithm, element by element; NaN below 0.
 ADEAD_API adead_status adead_tensor_log(const adead_context *context, const adead_tensor *x, adead_tensor **out);
 
-/// The square root, element by element.
+/// The square root, element by element; NaN below 0.
 ADEAD_API adead_status adead_tensor_sqrt(const adead_context *context, const adead_tensor *x, adead_tensor **out);
 
 /// `1 / sqrt(x)`, element by element.
 ADEAD_API adead_status adead_tensor_rsqrt(const adead_context *context, const adead_tensor *x, adead_tensor **out);
 
-/// `max(x, 0)`, element by element; a NaN stays NaN.
+/// `max(x, 0)`, element by element; NaN stays NaN.
 ADEAD_API adead_status adead_tensor_relu(const adead_context *context, const adead_tensor *x, adead_tensor **out);
 
 /// `1 / (1 + e^-x)`, element by element.
@@ -1633,15 +1659,32 @@ ADEAD_API adead_status adead_tensor_sigmoid(const adead_context *context, const 
 /// The hyperbolic tangent, element by element.
 ADEAD_API adead_status adead_tensor_tanh(const adead_context *context, const adead_tensor *x, adead_tensor **out);
 
-/// `x*sigmoid(x)`, element by element.
-ADEAD_API adead_status adead_tensor_silu(const adead_context *context, const adead_tensor *x, adead_tensor **out);
-
-/// The Gaussian error linear unit, element by element, by the error function or by tanh.
+/// The Gaussian error linear unit, by the error function or by tanh, element by element.
 ADEAD_API
 adead_status adead_tensor_gelu(const adead_context *context,
                                const adead_tensor *x,
                                adead_gelu_form form,
                                adead_tensor **out);
+
+/// `x*sigmoid(x)`, element by element.
+ADEAD_API adead_status adead_tensor_silu(const adead_context *context, const adead_tensor *x, adead_tensor **out);
+
+/// The largest integer that is not above x, element by element.
+ADEAD_API adead_status adead_tensor_floor(const adead_context *context, const adead_tensor *x, adead_tensor **out);
+
+/// The nearest integer, element by element; ties go to the even one.
+ADEAD_API adead_status adead_tensor_round(const adead_context *context, const adead_tensor *x, adead_tensor **out);
+
+/// The error function, element by element.
+ADEAD_API adead_status adead_tensor_erf(const adead_context *context, const adead_tensor *x, adead_tensor **out);
+
+/// `minimum(maximum(x, min), max)`, element by element; NaN wins, and -0 is below +0.
+ADEAD_API
+adead_status adead_tensor_clamp(const adead_context *context,
+                                const adead_tensor *x,
+                                float min,
+                                float max,
+                                adead_tensor **out);
 
 /// `activation(alpha*(a*b) + beta*c + bias)`: a `[..., M, K]`, b `[..., K, N]`, result `[..., M, N]`, leading dimensions
 /// broadcast. f32, f16 or bf16, all the same. `options` may be NULL: `a*b`. `shape_mismatch` names the dimensions that

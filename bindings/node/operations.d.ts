@@ -35,6 +35,12 @@ export type OpName =
   | 'transpose'
   | 'concat'
   | 'cast'
+  | 'floor'
+  | 'round'
+  | 'erf'
+  | 'clamp'
+  | 'maximum'
+  | 'minimum'
 
 /** The type of a tensor's elements. */
 export type DType =
@@ -90,6 +96,8 @@ export interface Attributes {
   eps?: number
   form?: 'erf' | 'tanh'
   keepdim?: boolean
+  max?: number
+  min?: number
   perm?: number[]
   scale?: number
   transA?: boolean
@@ -197,6 +205,12 @@ export interface CastOptions {
   dtype?: DType
 }
 
+/** Options of `clamp`. */
+export interface ClampOptions {
+  min?: number
+  max?: number
+}
+
 /** The operations of a `Context`. */
 export interface ContextOperations {
   /**
@@ -300,7 +314,7 @@ export interface ContextOperations {
   /** `exp` on another thread. */
   expAsync(x: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * The natural logarithm.
+   * The natural logarithm; NaN below 0.
    *
    * Operands: x f.
    * Attributes: none.
@@ -310,7 +324,7 @@ export interface ContextOperations {
   /** `log` on another thread. */
   logAsync(x: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * The square root.
+   * The square root; NaN below 0.
    *
    * Operands: x f.
    * Attributes: none.
@@ -330,7 +344,7 @@ export interface ContextOperations {
   /** `rsqrt` on another thread. */
   rsqrtAsync(x: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * `max(x, 0)`.
+   * `max(x, 0)`; NaN stays NaN.
    *
    * Operands: x f.
    * Attributes: none.
@@ -360,7 +374,7 @@ export interface ContextOperations {
   /** `tanh` on another thread. */
   tanhAsync(x: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * The Gaussian error linear unit.
+   * The Gaussian error linear unit, by the error function or by tanh.
    *
    * Operands: x f.
    * Attributes: form (`erf`; or `tanh`).
@@ -390,7 +404,7 @@ export interface ContextOperations {
   /** `softmax` on another thread. */
   softmaxAsync(x: Tensor, options?: SoftmaxOptions & Abortable): Promise<Tensor>
   /**
-   * The sum along an axis or of all.
+   * The sum along an axis or of all; of nothing +0.
    *
    * Operands: x f.
    * Attributes: axis (all), keepdim (0).
@@ -400,7 +414,7 @@ export interface ContextOperations {
   /** `sum` on another thread. */
   sumAsync(x: Tensor, options?: SumOptions & Abortable): Promise<Tensor>
   /**
-   * The mean along an axis or of all.
+   * The mean along an axis or of all; of nothing NaN.
    *
    * Operands: x f.
    * Attributes: axis (all), keepdim (0).
@@ -410,7 +424,7 @@ export interface ContextOperations {
   /** `mean` on another thread. */
   meanAsync(x: Tensor, options?: MeanOptions & Abortable): Promise<Tensor>
   /**
-   * The maximum along an axis or of all.
+   * The maximum along an axis or of all; NaN wins. `invalid_argument` of nothing.
    *
    * Operands: x f.
    * Attributes: axis (all), keepdim (0).
@@ -420,7 +434,7 @@ export interface ContextOperations {
   /** `max` on another thread. */
   maxAsync(x: Tensor, options?: MaxOptions & Abortable): Promise<Tensor>
   /**
-   * The lowest index of the maximum.
+   * The lowest index of the maximum, i64. `invalid_argument` of nothing.
    *
    * Operands: x f.
    * Attributes: axis (all), keepdim (0), dtype (i64; or i32, u32).
@@ -509,6 +523,66 @@ export interface ContextOperations {
   cast(x: Tensor, options?: CastOptions): Tensor
   /** `cast` on another thread. */
   castAsync(x: Tensor, options?: CastOptions & Abortable): Promise<Tensor>
+  /**
+   * The largest integer that is not above x.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  floor(x: Tensor): Tensor
+  /** `floor` on another thread. */
+  floorAsync(x: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * The nearest integer; ties go to the even one.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  round(x: Tensor): Tensor
+  /** `round` on another thread. */
+  roundAsync(x: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * The error function.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  erf(x: Tensor): Tensor
+  /** `erf` on another thread. */
+  erfAsync(x: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * `minimum(maximum(x, min), max)`; NaN wins, and −0 is below +0.
+   *
+   * Operands: x f.
+   * Attributes: min (-inf), max (inf).
+   * Result: f, same shape.
+   */
+  clamp(x: Tensor, options?: ClampOptions): Tensor
+  /** `clamp` on another thread. */
+  clampAsync(x: Tensor, options?: ClampOptions & Abortable): Promise<Tensor>
+  /**
+   * The larger of a and b; NaN wins, and −0 is below +0.
+   *
+   * Operands: a f, b f.
+   * Attributes: none.
+   * Result: f, NumPy broadcasting.
+   */
+  maximum(a: Tensor, b: Tensor): Tensor
+  /** `maximum` on another thread. */
+  maximumAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * The smaller of a and b; NaN wins, and −0 is below +0.
+   *
+   * Operands: a f, b f.
+   * Attributes: none.
+   * Result: f, NumPy broadcasting.
+   */
+  minimum(a: Tensor, b: Tensor): Tensor
+  /** `minimum` on another thread. */
+  minimumAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
 }
 
 /** The operations of a `Tensor`, on the default context. */
@@ -614,7 +688,7 @@ export interface TensorOperations {
   /** `exp` on another thread. */
   expAsync(options?: Abortable): Promise<Tensor>
   /**
-   * The natural logarithm.
+   * The natural logarithm; NaN below 0.
    *
    * Operands: x f.
    * Attributes: none.
@@ -624,7 +698,7 @@ export interface TensorOperations {
   /** `log` on another thread. */
   logAsync(options?: Abortable): Promise<Tensor>
   /**
-   * The square root.
+   * The square root; NaN below 0.
    *
    * Operands: x f.
    * Attributes: none.
@@ -644,7 +718,7 @@ export interface TensorOperations {
   /** `rsqrt` on another thread. */
   rsqrtAsync(options?: Abortable): Promise<Tensor>
   /**
-   * `max(x, 0)`.
+   * `max(x, 0)`; NaN stays NaN.
    *
    * Operands: x f.
    * Attributes: none.
@@ -674,7 +748,7 @@ export interface TensorOperations {
   /** `tanh` on another thread. */
   tanhAsync(options?: Abortable): Promise<Tensor>
   /**
-   * The Gaussian error linear unit.
+   * The Gaussian error linear unit, by the error function or by tanh.
    *
    * Operands: x f.
    * Attributes: form (`erf`; or `tanh`).
@@ -704,7 +778,7 @@ export interface TensorOperations {
   /** `softmax` on another thread. */
   softmaxAsync(options?: SoftmaxOptions & Abortable): Promise<Tensor>
   /**
-   * The sum along an axis or of all.
+   * The sum along an axis or of all; of nothing +0.
    *
    * Operands: x f.
    * Attributes: axis (all), keepdim (0).
@@ -714,7 +788,7 @@ export interface TensorOperations {
   /** `sum` on another thread. */
   sumAsync(options?: SumOptions & Abortable): Promise<Tensor>
   /**
-   * The mean along an axis or of all.
+   * The mean along an axis or of all; of nothing NaN.
    *
    * Operands: x f.
    * Attributes: axis (all), keepdim (0).
@@ -724,7 +798,7 @@ export interface TensorOperations {
   /** `mean` on another thread. */
   meanAsync(options?: MeanOptions & Abortable): Promise<Tensor>
   /**
-   * The maximum along an axis or of all.
+   * The maximum along an axis or of all; NaN wins. `invalid_argument` of nothing.
    *
    * Operands: x f.
    * Attributes: axis (all), keepdim (0).
@@ -734,7 +808,7 @@ export interface TensorOperations {
   /** `max` on another thread. */
   maxAsync(options?: MaxOptions & Abortable): Promise<Tensor>
   /**
-   * The lowest index of the maximum.
+   * The lowest index of the maximum, i64. `invalid_argument` of nothing.
    *
    * Operands: x f.
    * Attributes: axis (all), keepdim (0), dtype (i64; or i32, u32).
@@ -823,6 +897,66 @@ export interface TensorOperations {
   cast(options?: CastOptions): Tensor
   /** `cast` on another thread. */
   castAsync(options?: CastOptions & Abortable): Promise<Tensor>
+  /**
+   * The largest integer that is not above x.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  floor(): Tensor
+  /** `floor` on another thread. */
+  floorAsync(options?: Abortable): Promise<Tensor>
+  /**
+   * The nearest integer; ties go to the even one.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  round(): Tensor
+  /** `round` on another thread. */
+  roundAsync(options?: Abortable): Promise<Tensor>
+  /**
+   * The error function.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  erf(): Tensor
+  /** `erf` on another thread. */
+  erfAsync(options?: Abortable): Promise<Tensor>
+  /**
+   * `minimum(maximum(x, min), max)`; NaN wins, and −0 is below +0.
+   *
+   * Operands: x f.
+   * Attributes: min (-inf), max (inf).
+   * Result: f, same shape.
+   */
+  clamp(options?: ClampOptions): Tensor
+  /** `clamp` on another thread. */
+  clampAsync(options?: ClampOptions & Abortable): Promise<Tensor>
+  /**
+   * The larger of a and b; NaN wins, and −0 is below +0.
+   *
+   * Operands: a f, b f.
+   * Attributes: none.
+   * Result: f, NumPy broadcasting.
+   */
+  maximum(b: Tensor): Tensor
+  /** `maximum` on another thread. */
+  maximumAsync(b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * The smaller of a and b; NaN wins, and −0 is below +0.
+   *
+   * Operands: a f, b f.
+   * Attributes: none.
+   * Result: f, NumPy broadcasting.
+   */
+  minimum(b: Tensor): Tensor
+  /** `minimum` on another thread. */
+  minimumAsync(b: Tensor, options?: Abortable): Promise<Tensor>
 }
 
 /** The operations of a `Pipeline`: each takes the pipeline's value first, and its result is the value then. */
@@ -953,4 +1087,28 @@ export interface PipelineOperations {
   cast(options?: CastOptions): this
   /** The same of `x`, where there is no value yet. */
   cast(x: Operand, options?: CastOptions): this
+  /** `floor` of the value. */
+  floor(): this
+  /** The same of `x`, where there is no value yet. */
+  floor(x: Operand): this
+  /** `round` of the value. */
+  round(): this
+  /** The same of `x`, where there is no value yet. */
+  round(x: Operand): this
+  /** `erf` of the value. */
+  erf(): this
+  /** The same of `x`, where there is no value yet. */
+  erf(x: Operand): this
+  /** `clamp` of the value. */
+  clamp(options?: ClampOptions): this
+  /** The same of `x`, where there is no value yet. */
+  clamp(x: Operand, options?: ClampOptions): this
+  /** `maximum` of the value. */
+  maximum(b: Operand): this
+  /** The same of `a`, where there is no value yet. */
+  maximum(a: Operand, b: Operand): this
+  /** `minimum` of the value. */
+  minimum(b: Operand): this
+  /** The same of `a`, where there is no value yet. */
+  minimum(a: Operand, b: Operand): this
 }

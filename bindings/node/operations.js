@@ -191,6 +191,42 @@ module.exports = ({ run, runAsync, pipelineRecord }) => ({
     async castAsync(x, options) {
       return runAsync(this, 30, options, [x])
     },
+    floor(x, options) {
+      return run(this, 31, options, x)
+    },
+    async floorAsync(x, options) {
+      return runAsync(this, 31, options, [x])
+    },
+    round(x, options) {
+      return run(this, 32, options, x)
+    },
+    async roundAsync(x, options) {
+      return runAsync(this, 32, options, [x])
+    },
+    erf(x, options) {
+      return run(this, 33, options, x)
+    },
+    async erfAsync(x, options) {
+      return runAsync(this, 33, options, [x])
+    },
+    clamp(x, options) {
+      return run(this, 34, options, x)
+    },
+    async clampAsync(x, options) {
+      return runAsync(this, 34, options, [x])
+    },
+    maximum(a, b, options) {
+      return run(this, 35, options, a, b)
+    },
+    async maximumAsync(a, b, options) {
+      return runAsync(this, 35, options, [a, b])
+    },
+    minimum(a, b, options) {
+      return run(this, 36, options, a, b)
+    },
+    async minimumAsync(a, b, options) {
+      return runAsync(this, 36, options, [a, b])
+    },
   },
   tensor: {
     matmul(b, options) {
@@ -379,6 +415,42 @@ module.exports = ({ run, runAsync, pipelineRecord }) => ({
     async castAsync(options) {
       return runAsync(null, 30, options, [this])
     },
+    floor(options) {
+      return run(null, 31, options, this)
+    },
+    async floorAsync(options) {
+      return runAsync(null, 31, options, [this])
+    },
+    round(options) {
+      return run(null, 32, options, this)
+    },
+    async roundAsync(options) {
+      return runAsync(null, 32, options, [this])
+    },
+    erf(options) {
+      return run(null, 33, options, this)
+    },
+    async erfAsync(options) {
+      return runAsync(null, 33, options, [this])
+    },
+    clamp(options) {
+      return run(null, 34, options, this)
+    },
+    async clampAsync(options) {
+      return runAsync(null, 34, options, [this])
+    },
+    maximum(b, options) {
+      return run(null, 35, options, this, b)
+    },
+    async maximumAsync(b, options) {
+      return runAsync(null, 35, options, [this, b])
+    },
+    minimum(b, options) {
+      return run(null, 36, options, this, b)
+    },
+    async minimumAsync(b, options) {
+      return runAsync(null, 36, options, [this, b])
+    },
   },
   pipeline: {
     matmul(...args) {
@@ -507,6 +579,30 @@ module.exports = ({ run, runAsync, pipelineRecord }) => ({
     },
     cast(...args) {
       pipelineRecord(this, 30, args)
+      return this
+    },
+    floor(...args) {
+      pipelineRecord(this, 31, args)
+      return this
+    },
+    round(...args) {
+      pipelineRecord(this, 32, args)
+      return this
+    },
+    erf(...args) {
+      pipelineRecord(this, 33, args)
+      return this
+    },
+    clamp(...args) {
+      pipelineRecord(this, 34, args)
+      return this
+    },
+    maximum(...args) {
+      pipelineRecord(this, 35, args)
+      return this
+    },
+    minimum(...args) {
+      pipelineRecord(this, 36, args)
       return this
     },
   },

@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::operand::Packed;
 use crate::operand::View;
-use crate::ops::{Attrs, Axis, Op, Permutation};
+use crate::ops::{Attrs, Axis, Op, Permutation, table};
 use crate::tensor::Tensor;
 
 /// What [`Context::matmul_with`] can do besides multiplying. `Default` is a plain product.
@@ -62,84 +62,41 @@ pub struct AttentionOptions<'a> {
     pub mask: Option<&'a Tensor>,
 }
 
-macro_rules! unary {
-    ($($(#[$doc:meta])* $name:ident = $op:ident;)*) => {
+macro_rules! methods {
+    (
+        unary { $($(#[$unary_doc:meta])* $unary:ident = $unary_number:literal $unary_name:ident
+            ($($attr:ident: $attr_type:ty),*): $unary_family:ident $unary_flops:literal, $of_x:tt;)* }
+        binary { $($(#[$binary_doc:meta])* $binary:ident = $binary_number:literal $binary_name:ident:
+            $binary_family:ident $binary_flops:literal, $of_both:tt;)* }
+        reduction { $($(#[$reduction_doc:meta])* $reduction:ident = $reduction_number:literal
+            $reduction_name:ident: $reduction_family:ident;)* }
+        own $own:tt
+    ) => {
         /// Elementwise operations of one operand: any shape, f32, f16 or bf16. `dtype_mismatch` for integers.
         impl Context {
-            $($(#[$doc])* pub fn $name(&self, x: &Tensor) -> Result<Tensor> {
-                self.run(Op::$op, &Attrs::default(), &[Some(x)])
+            $($(#[$unary_doc])* pub fn $unary_name(&self, x: &Tensor $(, $attr: $attr_type)*) -> Result<Tensor> {
+                self.run(Op::$unary, &Attrs { $($attr,)* ..Attrs::default() }, &[Some(x)])
             })*
         }
-    };
-}
 
-unary! {
-    /// −x.
-    neg = Neg;
-    /// |x|.
-    abs = Abs;
-    /// e^x.
-    exp = Exp;
-    /// The natural logarithm; NaN below 0.
-    log = Log;
-    /// The square root; NaN below 0.
-    sqrt = Sqrt;
-    /// 1 / sqrt(x).
-    rsqrt = Rsqrt;
-    /// max(x, 0).
-    relu = Relu;
-    /// 1 / (1 + e^−x).
-    sigmoid = Sigmoid;
-    /// The hyperbolic tangent.
-    tanh = Tanh;
-    /// x·sigmoid(x).
-    silu = Silu;
-}
-
-macro_rules! binary {
-    ($($(#[$doc:meta])* $name:ident = $op:ident;)*) => {
         /// Arithmetic of two operands with NumPy's broadcasting. `shape_mismatch` where they don't broadcast,
         /// `dtype_mismatch` where they differ or are integers.
         impl Context {
-            $($(#[$doc])* pub fn $name(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
-                self.run(Op::$op, &Attrs::default(), &[Some(a), Some(b)])
+            $($(#[$binary_doc])* pub fn $binary_name(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+                self.run(Op::$binary, &Attrs::default(), &[Some(a), Some(b)])
             })*
         }
-    };
-}
 
-binary! {
-    /// a + b.
-    add = Add;
-    /// a − b.
-    sub = Sub;
-    /// a·b, element by element.
-    mul = Mul;
-    /// a / b.
-    div = Div;
-}
-
-macro_rules! reductions {
-    ($($(#[$doc:meta])* $name:ident = $op:ident;)*) => {
         /// Reductions along an axis (`Axis::At(-1)`) or of everything (`Axis::All`); `keepdim` leaves a 1 in its place.
         impl Context {
-            $($(#[$doc])* pub fn $name(&self, x: &Tensor, axis: Axis, keepdim: bool) -> Result<Tensor> {
-                self.run(Op::$op, &Attrs { axis, keepdim, ..Attrs::default() }, &[Some(x)])
+            $($(#[$reduction_doc])*
+            pub fn $reduction_name(&self, x: &Tensor, axis: Axis, keepdim: bool) -> Result<Tensor> {
+                self.run(Op::$reduction, &Attrs { axis, keepdim, ..Attrs::default() }, &[Some(x)])
             })*
         }
     };
 }
-
-reductions! {
-    /// SUM; of nothing +0.
-    sum = Sum;
-    /// SUM / n; of nothing NaN.
-    mean = Mean;
-    /// MAX; NaN wins. `invalid_argument` of nothing.
-    max = Max;
-    /// The lowest index of the maximum, i64.
-    argmax = Argmax;
-}
+table!(methods);
 
 /// Everything else. Shapes, attributes and errors are in `docs/operations.md`.
 impl Context {
@@ -165,16 +122,6 @@ impl Context {
     /// The inner product of two vectors, a scalar.
     pub fn dot(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         self.run(Op::Dot, &Attrs::default(), &[Some(a), Some(b)])
-    }
-
-    /// x·alpha.
-    pub fn scale(&self, x: &Tensor, alpha: f32) -> Result<Tensor> {
-        self.run(Op::Scale, &Attrs { alpha, ..Attrs::default() }, &[Some(x)])
-    }
-
-    /// The Gaussian error linear unit in one of its forms.
-    pub fn gelu(&self, x: &Tensor, form: GeluForm) -> Result<Tensor> {
-        self.run(Op::Gelu, &Attrs { form, ..Attrs::default() }, &[Some(x)])
     }
 
     /// e^x over its sum along an axis; negative axes count from the end.

@@ -7,8 +7,8 @@ mod on_gpu;
 use adead_core::contract::GeluForm;
 use adead_core::hal::Buffer;
 use adead_core::{
-    Attrs, Axis, Command, DType, Inputs, MAX_RANK, Meta, Op, Permutation, Shape, Tensor, View, ViewMut, contract,
-    reference,
+    Attrs, Axis, Command, DType, Inputs, MAX_RANK, Meta, Op, OpKind, Permutation, Shape, Tensor, View, ViewMut,
+    contract, reference,
 };
 use draws::{Random, plain};
 use on_gpu::Gpu;
@@ -21,21 +21,6 @@ fn every_operation_equals_its_reference_on_random_calls() {
     let others: Vec<Op> = Op::ALL.iter().copied().filter(|op| !on_gpu::PRODUCTS.contains(op)).collect();
     gpu.random_calls(&others, 48);
 }
-
-const UNARY: [Op; 12] = [
-    Op::Scale,
-    Op::Neg,
-    Op::Abs,
-    Op::Exp,
-    Op::Log,
-    Op::Sqrt,
-    Op::Rsqrt,
-    Op::Relu,
-    Op::Sigmoid,
-    Op::Tanh,
-    Op::Gelu,
-    Op::Silu,
-];
 
 /// An operand that is on the GPU too: so many elements behind the beginning of its buffer, as few bytes before it as behind it.
 struct There {
@@ -63,6 +48,7 @@ impl There {
 fn runs_equal_their_operations_one_by_one() {
     let Some(mut gpu) = Gpu::open() else { return };
     let cpu = plain();
+    let (unary, binary) = (draws::of(OpKind::Unary), draws::of(OpKind::Binary));
     for seed in 0..80 {
         let mut r = Random(seed << 8 | 0xf5);
         let sizes = [1, 2, 3, 4, 5, 7, 8, 12, 16, 31, 32, 33, 100, 128, 255, 256, 300];
@@ -86,9 +72,10 @@ fn runs_equal_their_operations_one_by_one() {
         let mut others = Vec::new();
         for _ in 0..2 + r.below(19) {
             let form = if r.flag() { GeluForm::Tanh } else { GeluForm::Erf };
-            let attrs = Attrs { alpha: [0.5, -1.0, 3e-39, f32::NAN][r.below(4)], form, ..Attrs::default() };
+            let alpha = [0.5, -1.0, 3e-39, f32::NAN][r.below(4)];
+            let attrs = Attrs { alpha, form, min: -alpha, max: [0.25, 1.0, -0.0][r.below(3)], ..Attrs::default() };
             let (op, sides) = match r.below(3) {
-                0 => (UNARY[r.below(UNARY.len())], vec![None]),
+                0 => (unary[r.below(unary.len())], vec![None]),
                 _ => {
                     let other = match r.below(30) {
                         0..8 => dims.clone(),
@@ -100,7 +87,7 @@ fn runs_equal_their_operations_one_by_one() {
                         27 if seed % 8 == 0 => [&dims[..dims.len() - 1], &[1]].concat(),
                         _ => Vec::new(),
                     };
-                    let op = [Op::Add, Op::Sub, Op::Mul, Op::Div][r.below(4)];
+                    let op = binary[r.below(binary.len())];
                     let itself = r.below(8) == 0;
                     if !itself {
                         others.push(if r.below(8) == 0 { None } else { Some(drawn(&mut gpu, &mut r, &other)) });
@@ -191,7 +178,8 @@ fn broadcasting() {
         };
         let (a, b) = (narrow(), narrow());
         let operands = [Some(r.float(DType::F32, &a)), Some(r.float(DType::F32, &b))];
-        let op = [Op::Add, Op::Sub, Op::Mul, Op::Div][r.below(4)];
+        let binary = draws::of(OpKind::Binary);
+        let op = binary[r.below(binary.len())];
         gpu.check(&format!("seed {seed}"), op, &Attrs::default(), &operands, &[0, r.below(3) * 2]);
     }
     // Large enough that an invocation has several vectors under way.
@@ -305,9 +293,9 @@ fn functions_on_every_exponent() {
     let Some(mut gpu) = Gpu::open() else { return };
     let exhaustive = std::env::var_os("ADEAD_EXHAUSTIVE").is_some();
     let gelu_tanh = Attrs { form: contract::GeluForm::Tanh, ..Attrs::default() };
-    let calls = [Op::Exp, Op::Log, Op::Sqrt, Op::Rsqrt, Op::Sigmoid, Op::Tanh, Op::Gelu, Op::Silu, Op::Relu]
-        .map(|op| (op, Attrs::default()));
-    for (op, attrs) in calls.into_iter().chain([(Op::Gelu, gelu_tanh)]) {
+    let plain = Attrs { alpha: 0.3, min: -0.0, max: 1.5, ..Attrs::default() };
+    let calls = draws::of(OpKind::Unary).into_iter().map(|op| (op, plain));
+    for (op, attrs) in calls.chain([(Op::Gelu, gelu_tanh)]) {
         let (steps, part) = if exhaustive { (256u32, 1 << 24) } else { (1, 1 << 18) };
         for step in 0..steps {
             // A prime number of patterns apart, so that low bits vary.

@@ -5,7 +5,7 @@
 mod draws;
 
 use adead_core::pipeline::{Compiled, Pipeline, Value};
-use adead_core::{Attrs, Axis, Context, DType, Error, Op, Permutation, Status, Tensor};
+use adead_core::{Attrs, Axis, Context, DType, Error, Op, OpKind, Permutation, Status, Tensor};
 use draws::{Random, plain};
 
 /// The contexts to run on.
@@ -62,21 +62,6 @@ impl Both<'_> {
     }
 }
 
-const UNARY: [Op; 12] = [
-    Op::Scale,
-    Op::Neg,
-    Op::Abs,
-    Op::Exp,
-    Op::Sqrt,
-    Op::Rsqrt,
-    Op::Relu,
-    Op::Sigmoid,
-    Op::Tanh,
-    Op::Gelu,
-    Op::Silu,
-    Op::Log,
-];
-
 /// A random graph of matrices `[rows, n]`: chains with branches, residuals, reshapes, values that nobody needs.
 fn graph(cpu: &Context, on: &Context, dtype: DType, r: &mut Random) -> (Pipeline, Vec<Tensor>, Vec<Tensor>) {
     let mut both = Both { cpu, pipeline: on.pipeline(), values: Vec::new(), inputs: Vec::new() };
@@ -100,7 +85,7 @@ fn graph(cpu: &Context, on: &Context, dtype: DType, r: &mut Random) -> (Pipeline
                 let shape = [vec![n], vec![1, n], vec![1], vec![dims[0], 1], dims.clone(), vec![]][r.below(6)].clone();
                 let other = r.float(dtype, &shape);
                 let other = both.given(other, false);
-                let op = [Op::Add, Op::Add, Op::Sub, Op::Mul, Op::Div][r.below(5)];
+                let op = [Op::Add, Op::Add, Op::Sub, Op::Mul, Op::Div, Op::Maximum, Op::Minimum][r.below(7)];
                 if r.flag() {
                     both.op(op, Attrs::default(), &[x, other])
                 } else {
@@ -108,7 +93,8 @@ fn graph(cpu: &Context, on: &Context, dtype: DType, r: &mut Random) -> (Pipeline
                 }
             }
             5..=7 => {
-                let op = UNARY[r.below(UNARY.len())];
+                let unary = draws::of(OpKind::Unary);
+                let op = unary[r.below(unary.len())];
                 both.op(op, Attrs { alpha: 0.5, ..Attrs::default() }, &[x])
             }
             8 => {

@@ -86,31 +86,31 @@ enum class Op : adead_op {
   abs = ADEAD_OP_ABS,
   /// `e^x`.
   exp = ADEAD_OP_EXP,
-  /// The natural logarithm.
+  /// The natural logarithm; NaN below 0.
   log = ADEAD_OP_LOG,
-  /// The square root.
+  /// The square root; NaN below 0.
   sqrt = ADEAD_OP_SQRT,
   /// `1 / sqrt(x)`.
   rsqrt = ADEAD_OP_RSQRT,
-  /// `max(x, 0)`.
+  /// `max(x, 0)`; NaN stays NaN.
   relu = ADEAD_OP_RELU,
   /// `1 / (1 + e^-x)`.
   sigmoid = ADEAD_OP_SIGMOID,
   /// The hyperbolic tangent.
   tanh = ADEAD_OP_TANH,
-  /// The Gaussian error linear unit.
+  /// The Gaussian error linear unit, by the error function or by tanh.
   gelu = ADEAD_OP_GELU,
   /// `x*sigmoid(x)`.
   silu = ADEAD_OP_SILU,
   /// `e^x` over its sum, along an axis.
   softmax = ADEAD_OP_SOFTMAX,
-  /// The sum along an axis or of all.
+  /// The sum along an axis or of all; of nothing +0.
   sum = ADEAD_OP_SUM,
-  /// The mean along an axis or of all.
+  /// The mean along an axis or of all; of nothing NaN.
   mean = ADEAD_OP_MEAN,
-  /// The maximum along an axis or of all.
+  /// The maximum along an axis or of all; NaN wins. `invalid_argument` of nothing.
   max = ADEAD_OP_MAX,
-  /// The lowest index of the maximum.
+  /// The lowest index of the maximum, i64. `invalid_argument` of nothing.
   argmax = ADEAD_OP_ARGMAX,
   /// Mean and variance normalised over the last axis.
   layernorm = ADEAD_OP_LAYERNORM,
@@ -128,6 +128,18 @@ enum class Op : adead_op {
   concat = ADEAD_OP_CONCAT,
   /// Another element type.
   cast = ADEAD_OP_CAST,
+  /// The largest integer that is not above x.
+  floor = ADEAD_OP_FLOOR,
+  /// The nearest integer; ties go to the even one.
+  round = ADEAD_OP_ROUND,
+  /// The error function.
+  erf = ADEAD_OP_ERF,
+  /// `minimum(maximum(x, min), max)`; NaN wins, and -0 is below +0.
+  clamp = ADEAD_OP_CLAMP,
+  /// The larger of a and b; NaN wins, and -0 is below +0.
+  maximum = ADEAD_OP_MAXIMUM,
+  /// The smaller of a and b; NaN wins, and -0 is below +0.
+  minimum = ADEAD_OP_MINIMUM,
 };
 
 /// Its name; NULL for a number that is none.

@@ -101,6 +101,12 @@ struct CastOptions {
   std::optional<DType> dtype = {};
 };
 
+/// What clamp may be given besides. What is left out has the core's default.
+struct ClampOptions {
+  std::optional<float> min = {};
+  std::optional<float> max = {};
+};
+
 /// Every operation, as a method of Context: docs/operations.md has shapes, attributes and errors.
 class Operations {
  public:
@@ -124,31 +130,31 @@ class Operations {
   Returned<Tensor> abs(const Tensor &x) const;
   /// `e^x`.
   Returned<Tensor> exp(const Tensor &x) const;
-  /// The natural logarithm.
+  /// The natural logarithm; NaN below 0.
   Returned<Tensor> log(const Tensor &x) const;
-  /// The square root.
+  /// The square root; NaN below 0.
   Returned<Tensor> sqrt(const Tensor &x) const;
   /// `1 / sqrt(x)`.
   Returned<Tensor> rsqrt(const Tensor &x) const;
-  /// `max(x, 0)`.
+  /// `max(x, 0)`; NaN stays NaN.
   Returned<Tensor> relu(const Tensor &x) const;
   /// `1 / (1 + e^-x)`.
   Returned<Tensor> sigmoid(const Tensor &x) const;
   /// The hyperbolic tangent.
   Returned<Tensor> tanh(const Tensor &x) const;
-  /// The Gaussian error linear unit.
+  /// The Gaussian error linear unit, by the error function or by tanh.
   Returned<Tensor> gelu(const Tensor &x, const GeluOptions &options = {}) const;
   /// `x*sigmoid(x)`.
   Returned<Tensor> silu(const Tensor &x) const;
   /// `e^x` over its sum, along an axis.
   Returned<Tensor> softmax(const Tensor &x, const SoftmaxOptions &options = {}) const;
-  /// The sum along an axis or of all.
+  /// The sum along an axis or of all; of nothing +0.
   Returned<Tensor> sum(const Tensor &x, const SumOptions &options = {}) const;
-  /// The mean along an axis or of all.
+  /// The mean along an axis or of all; of nothing NaN.
   Returned<Tensor> mean(const Tensor &x, const MeanOptions &options = {}) const;
-  /// The maximum along an axis or of all.
+  /// The maximum along an axis or of all; NaN wins. `invalid_argument` of nothing.
   Returned<Tensor> max(const Tensor &x, const MaxOptions &options = {}) const;
-  /// The lowest index of the maximum.
+  /// The lowest index of the maximum, i64. `invalid_argument` of nothing.
   Returned<Tensor> argmax(const Tensor &x, const ArgmaxOptions &options = {}) const;
   /// Mean and variance normalised over the last axis.
   Returned<Tensor> layernorm(const Tensor &x, const LayernormOptions &options = {}) const;
@@ -166,6 +172,18 @@ class Operations {
   Returned<Tensor> concat(Array<std::reference_wrapper<const Tensor>> x, const ConcatOptions &options = {}) const;
   /// Another element type.
   Returned<Tensor> cast(const Tensor &x, const CastOptions &options = {}) const;
+  /// The largest integer that is not above x.
+  Returned<Tensor> floor(const Tensor &x) const;
+  /// The nearest integer; ties go to the even one.
+  Returned<Tensor> round(const Tensor &x) const;
+  /// The error function.
+  Returned<Tensor> erf(const Tensor &x) const;
+  /// `minimum(maximum(x, min), max)`; NaN wins, and -0 is below +0.
+  Returned<Tensor> clamp(const Tensor &x, const ClampOptions &options = {}) const;
+  /// The larger of a and b; NaN wins, and -0 is below +0.
+  Returned<Tensor> maximum(const Tensor &a, const Tensor &b) const;
+  /// The smaller of a and b; NaN wins, and -0 is below +0.
+  Returned<Tensor> minimum(const Tensor &a, const Tensor &b) const;
 
   /// Any operation: NULL where an optional operand is absent.
   Returned<Tensor> run(Op op, Array<const Tensor *> operands, const Attrs &attrs = {}) const {
@@ -394,6 +412,40 @@ inline Returned<Tensor> Operations::cast(const Tensor &x, const CastOptions &opt
   adead_status status = ADEAD_OK;
   attrs.give(status, Op::cast, "dtype", options.dtype);
   return run(status, Op::cast, attrs, operands, 1);
+}
+
+inline Returned<Tensor> Operations::floor(const Tensor &x) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  return run(ADEAD_OK, Op::floor, {}, operands, 1);
+}
+
+inline Returned<Tensor> Operations::round(const Tensor &x) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  return run(ADEAD_OK, Op::round, {}, operands, 1);
+}
+
+inline Returned<Tensor> Operations::erf(const Tensor &x) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  return run(ADEAD_OK, Op::erf, {}, operands, 1);
+}
+
+inline Returned<Tensor> Operations::clamp(const Tensor &x, const ClampOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::clamp, "min", options.min);
+  attrs.give(status, Op::clamp, "max", options.max);
+  return run(status, Op::clamp, attrs, operands, 1);
+}
+
+inline Returned<Tensor> Operations::maximum(const Tensor &a, const Tensor &b) const {
+  const adead_tensor *operands[] = {detail::raw(&a), detail::raw(&b)};
+  return run(ADEAD_OK, Op::maximum, {}, operands, 2);
+}
+
+inline Returned<Tensor> Operations::minimum(const Tensor &a, const Tensor &b) const {
+  const adead_tensor *operands[] = {detail::raw(&a), detail::raw(&b)};
+  return run(ADEAD_OK, Op::minimum, {}, operands, 2);
 }
 
 }  // namespace ADEAD_HPP_MODE

@@ -121,7 +121,7 @@ class Pipeline : public Recorder {
     return begin(x).exp();
   }
 
-  /// The natural logarithm.
+  /// The natural logarithm; NaN below 0.
   Pipeline &log() {
     return then(ADEAD_OK, Op::log, {}, {}), *this;
   }
@@ -129,7 +129,7 @@ class Pipeline : public Recorder {
     return begin(x).log();
   }
 
-  /// The square root.
+  /// The square root; NaN below 0.
   Pipeline &sqrt() {
     return then(ADEAD_OK, Op::sqrt, {}, {}), *this;
   }
@@ -145,7 +145,7 @@ class Pipeline : public Recorder {
     return begin(x).rsqrt();
   }
 
-  /// `max(x, 0)`.
+  /// `max(x, 0)`; NaN stays NaN.
   Pipeline &relu() {
     return then(ADEAD_OK, Op::relu, {}, {}), *this;
   }
@@ -169,7 +169,7 @@ class Pipeline : public Recorder {
     return begin(x).tanh();
   }
 
-  /// The Gaussian error linear unit.
+  /// The Gaussian error linear unit, by the error function or by tanh.
   Pipeline &gelu(const GeluOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -199,7 +199,7 @@ class Pipeline : public Recorder {
     return begin(x).softmax(options);
   }
 
-  /// The sum along an axis or of all.
+  /// The sum along an axis or of all; of nothing +0.
   Pipeline &sum(const SumOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -211,7 +211,7 @@ class Pipeline : public Recorder {
     return begin(x).sum(options);
   }
 
-  /// The mean along an axis or of all.
+  /// The mean along an axis or of all; of nothing NaN.
   Pipeline &mean(const MeanOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -223,7 +223,7 @@ class Pipeline : public Recorder {
     return begin(x).mean(options);
   }
 
-  /// The maximum along an axis or of all.
+  /// The maximum along an axis or of all; NaN wins. `invalid_argument` of nothing.
   Pipeline &max(const MaxOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -235,7 +235,7 @@ class Pipeline : public Recorder {
     return begin(x).max(options);
   }
 
-  /// The lowest index of the maximum.
+  /// The lowest index of the maximum, i64. `invalid_argument` of nothing.
   Pipeline &argmax(const ArgmaxOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -331,6 +331,58 @@ class Pipeline : public Recorder {
   }
   Pipeline &cast(const PipelineOperand &x, const CastOptions &options = {}) {
     return begin(x).cast(options);
+  }
+
+  /// The largest integer that is not above x.
+  Pipeline &floor() {
+    return then(ADEAD_OK, Op::floor, {}, {}), *this;
+  }
+  Pipeline &floor(const PipelineOperand &x) {
+    return begin(x).floor();
+  }
+
+  /// The nearest integer; ties go to the even one.
+  Pipeline &round() {
+    return then(ADEAD_OK, Op::round, {}, {}), *this;
+  }
+  Pipeline &round(const PipelineOperand &x) {
+    return begin(x).round();
+  }
+
+  /// The error function.
+  Pipeline &erf() {
+    return then(ADEAD_OK, Op::erf, {}, {}), *this;
+  }
+  Pipeline &erf(const PipelineOperand &x) {
+    return begin(x).erf();
+  }
+
+  /// `minimum(maximum(x, min), max)`; NaN wins, and -0 is below +0.
+  Pipeline &clamp(const ClampOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::clamp, "min", options.min);
+    attrs.give(status, Op::clamp, "max", options.max);
+    return then(status, Op::clamp, attrs, {}), *this;
+  }
+  Pipeline &clamp(const PipelineOperand &x, const ClampOptions &options = {}) {
+    return begin(x).clamp(options);
+  }
+
+  /// The larger of a and b; NaN wins, and -0 is below +0.
+  Pipeline &maximum(const PipelineOperand &b) {
+    return then(ADEAD_OK, Op::maximum, {}, {of(b)}), *this;
+  }
+  Pipeline &maximum(const PipelineOperand &a, const PipelineOperand &b) {
+    return begin(a).maximum(b);
+  }
+
+  /// The smaller of a and b; NaN wins, and -0 is below +0.
+  Pipeline &minimum(const PipelineOperand &b) {
+    return then(ADEAD_OK, Op::minimum, {}, {of(b)}), *this;
+  }
+  Pipeline &minimum(const PipelineOperand &a, const PipelineOperand &b) {
+    return begin(a).minimum(b);
   }
 };
 

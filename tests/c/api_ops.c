@@ -56,6 +56,12 @@ static void elementwise(const adead_tensor *x, const adead_tensor *row) {
   SAME("sigmoid", "", adead_tensor_sigmoid(context, x, &y), x);
   SAME("tanh", "", adead_tensor_tanh(context, x, &y), x);
   SAME("silu", "", adead_tensor_silu(context, x, &y), x);
+  SAME("floor", "", adead_tensor_floor(context, x, &y), x);
+  SAME("round", "", adead_tensor_round(context, x, &y), x);
+  SAME("erf", "", adead_tensor_erf(context, x, &y), x);
+  SAME("clamp", "min=-0.5 max=0.75", adead_tensor_clamp(context, x, -0.5f, 0.75f, &y), x);
+  SAME("maximum", "", adead_tensor_maximum(context, x, row, &y), x, row);
+  SAME("minimum", "", adead_tensor_minimum(context, x, row, &y), x, row);
   SAME("gelu", "", adead_tensor_gelu(context, x, ADEAD_GELU_ERF, &y), x);
   SAME("gelu", "form=tanh", adead_tensor_gelu(context, x, ADEAD_GELU_TANH, &y), x);
 }

@@ -154,6 +154,27 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
       attr("dtype", options.dtype);
       return context.cast(*in(0), options);
     }
+    case adead::Op::floor: {
+      return context.floor(*in(0));
+    }
+    case adead::Op::round: {
+      return context.round(*in(0));
+    }
+    case adead::Op::erf: {
+      return context.erf(*in(0));
+    }
+    case adead::Op::clamp: {
+      adead::ClampOptions options;
+      attr("min", options.min);
+      attr("max", options.max);
+      return context.clamp(*in(0), options);
+    }
+    case adead::Op::maximum: {
+      return context.maximum(*in(0), *in(1));
+    }
+    case adead::Op::minimum: {
+      return context.minimum(*in(0), *in(1));
+    }
   }
   return context.run(op, {});
 }
@@ -316,6 +337,27 @@ bool recorded(adead::Pipeline &pipeline, adead::Op op, std::size_t count, In in,
       attr("dtype", options.dtype);
       return said() && (void(pipeline.cast(*in(0), options)), true);
     }
+    case adead::Op::floor: {
+      return said() && (void(pipeline.floor(*in(0))), true);
+    }
+    case adead::Op::round: {
+      return said() && (void(pipeline.round(*in(0))), true);
+    }
+    case adead::Op::erf: {
+      return said() && (void(pipeline.erf(*in(0))), true);
+    }
+    case adead::Op::clamp: {
+      adead::ClampOptions options;
+      attr("min", options.min);
+      attr("max", options.max);
+      return said() && (void(pipeline.clamp(*in(0), options)), true);
+    }
+    case adead::Op::maximum: {
+      return said() && (void(pipeline.maximum(*in(0), *in(1))), true);
+    }
+    case adead::Op::minimum: {
+      return said() && (void(pipeline.minimum(*in(0), *in(1))), true);
+    }
   }
   return false;
 }
@@ -359,6 +401,12 @@ bool fits(adead::Op op, std::size_t count, In in) {
       }
       return true;
     case adead::Op::cast: return count <= 1 && in(0);
+    case adead::Op::floor: return count <= 1 && in(0);
+    case adead::Op::round: return count <= 1 && in(0);
+    case adead::Op::erf: return count <= 1 && in(0);
+    case adead::Op::clamp: return count <= 1 && in(0);
+    case adead::Op::maximum: return count <= 2 && in(0) && in(1);
+    case adead::Op::minimum: return count <= 2 && in(0) && in(1);
   }
   return false;
 }

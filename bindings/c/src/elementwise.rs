@@ -1,5 +1,7 @@
 //! Elementwise operations.
 
+// Generated from the table of operations by `ADEAD_BLESS=1 cargo test -p adead-c --test header`; don't edit.
+
 use crate::context::adead_context;
 use crate::op::{run, run_guarded};
 use crate::pointers::fail;
@@ -11,7 +13,7 @@ use adead_core::{Attrs, Op};
 /// Which form of gelu, one of `ADEAD_GELU_…`.
 pub type adead_gelu_form = i32;
 
-/// `a + b` with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
+/// `a + b`, element by element with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_add(
     context: *const adead_context,
@@ -23,7 +25,7 @@ pub unsafe extern "C" fn adead_tensor_add(
     unsafe { run_guarded(context, Op::Add, &Attrs::DEFAULT, &[a, b], out) }
 }
 
-/// `a - b` with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
+/// `a − b`, element by element with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_sub(
     context: *const adead_context,
@@ -35,7 +37,7 @@ pub unsafe extern "C" fn adead_tensor_sub(
     unsafe { run_guarded(context, Op::Sub, &Attrs::DEFAULT, &[a, b], out) }
 }
 
-/// `a·b`, element by element, with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
+/// `a·b`, element by element with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_mul(
     context: *const adead_context,
@@ -47,7 +49,7 @@ pub unsafe extern "C" fn adead_tensor_mul(
     unsafe { run_guarded(context, Op::Mul, &Attrs::DEFAULT, &[a, b], out) }
 }
 
-/// `a / b` with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
+/// `a / b`, element by element with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_div(
     context: *const adead_context,
@@ -57,6 +59,30 @@ pub unsafe extern "C" fn adead_tensor_div(
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { run_guarded(context, Op::Div, &Attrs::DEFAULT, &[a, b], out) }
+}
+
+/// The larger of a and b, element by element with NumPy's broadcasting; NaN wins, and −0 is below +0. Operands f32, f16 or bf16, both the same.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_maximum(
+    context: *const adead_context,
+    a: *const adead_tensor,
+    b: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { run_guarded(context, Op::Maximum, &Attrs::DEFAULT, &[a, b], out) }
+}
+
+/// The smaller of a and b, element by element with NumPy's broadcasting; NaN wins, and −0 is below +0. Operands f32, f16 or bf16, both the same.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_minimum(
+    context: *const adead_context,
+    a: *const adead_tensor,
+    b: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { run_guarded(context, Op::Minimum, &Attrs::DEFAULT, &[a, b], out) }
 }
 
 /// `x·alpha`, element by element.
@@ -71,7 +97,7 @@ pub unsafe extern "C" fn adead_tensor_scale(
     unsafe { run_guarded(context, Op::Scale, &Attrs { alpha, ..Attrs::default() }, &[x], out) }
 }
 
-/// `-x`, element by element.
+/// `−x`, element by element.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_neg(
     context: *const adead_context,
@@ -104,7 +130,7 @@ pub unsafe extern "C" fn adead_tensor_exp(
     unsafe { run_guarded(context, Op::Exp, &Attrs::DEFAULT, &[x], out) }
 }
 
-/// The natural logarithm, element by element.
+/// The natural logarithm, element by element; NaN below 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_log(
     context: *const adead_context,
@@ -115,7 +141,7 @@ pub unsafe extern "C" fn adead_tensor_log(
     unsafe { run_guarded(context, Op::Log, &Attrs::DEFAULT, &[x], out) }
 }
 
-/// The square root, element by element.
+/// The square root, element by element; NaN below 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_sqrt(
     context: *const adead_context,
@@ -137,7 +163,7 @@ pub unsafe extern "C" fn adead_tensor_rsqrt(
     unsafe { run_guarded(context, Op::Rsqrt, &Attrs::DEFAULT, &[x], out) }
 }
 
-/// `max(x, 0)`, element by element; a NaN stays NaN.
+/// `max(x, 0)`, element by element; NaN stays NaN.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_relu(
     context: *const adead_context,
@@ -148,7 +174,7 @@ pub unsafe extern "C" fn adead_tensor_relu(
     unsafe { run_guarded(context, Op::Relu, &Attrs::DEFAULT, &[x], out) }
 }
 
-/// `1 / (1 + e^-x)`, element by element.
+/// `1 / (1 + e^−x)`, element by element.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_sigmoid(
     context: *const adead_context,
@@ -170,18 +196,7 @@ pub unsafe extern "C" fn adead_tensor_tanh(
     unsafe { run_guarded(context, Op::Tanh, &Attrs::DEFAULT, &[x], out) }
 }
 
-/// `x·sigmoid(x)`, element by element.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn adead_tensor_silu(
-    context: *const adead_context,
-    x: *const adead_tensor,
-    out: *mut *mut adead_tensor,
-) -> adead_status {
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { run_guarded(context, Op::Silu, &Attrs::DEFAULT, &[x], out) }
-}
-
-/// The Gaussian error linear unit, element by element, by the error function or by tanh.
+/// The Gaussian error linear unit, by the error function or by tanh, element by element.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_gelu(
     context: *const adead_context,
@@ -197,4 +212,61 @@ pub unsafe extern "C" fn adead_tensor_gelu(
         // SAFETY: the caller vouches for the pointers.
         unsafe { run(context, Op::Gelu, &Attrs { form, ..Attrs::default() }, &[x], out) }
     })
+}
+
+/// `x·sigmoid(x)`, element by element.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_silu(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { run_guarded(context, Op::Silu, &Attrs::DEFAULT, &[x], out) }
+}
+
+/// The largest integer that is not above x, element by element.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_floor(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { run_guarded(context, Op::Floor, &Attrs::DEFAULT, &[x], out) }
+}
+
+/// The nearest integer, element by element; ties go to the even one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_round(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { run_guarded(context, Op::Round, &Attrs::DEFAULT, &[x], out) }
+}
+
+/// The error function, element by element.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_erf(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { run_guarded(context, Op::Erf, &Attrs::DEFAULT, &[x], out) }
+}
+
+/// `minimum(maximum(x, min), max)`, element by element; NaN wins, and −0 is below +0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_clamp(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    min: f32,
+    max: f32,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { run_guarded(context, Op::Clamp, &Attrs { min, max, ..Attrs::default() }, &[x], out) }
 }

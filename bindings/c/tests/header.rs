@@ -12,6 +12,9 @@ use std::fmt::{Debug, Write};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+#[path = "languages/c.rs"]
+mod c;
+
 /// The sources in the order of the header.
 const SOURCES: &[&str] = &[
     "status",
@@ -52,8 +55,7 @@ fn core_source(path: &str) -> String {
 
 /// The constants of one of the core's enums: numbers from the values, comments from the source.
 fn constants<T: Copy + Debug>(to: &mut String, prefix: &str, source: &str, values: &[T], number: impl Fn(T) -> i64) {
-    writeln!(to, "enum {{").unwrap();
-    for &value in values {
+    let row = |&value: &T| {
         let variant = format!("{value:?}");
         let at = source
             .lines()
@@ -64,8 +66,16 @@ fn constants<T: Copy + Debug>(to: &mut String, prefix: &str, source: &str, value
         let text: Vec<&str> =
             lines.iter().rev().filter_map(|line| line.trim().strip_prefix("///")).map(str::trim).collect();
         assert!(!text.is_empty(), "{variant} has no comment");
-        let text = text.join(" ").replace(['[', ']'], "");
-        writeln!(to, "  /// {text}\n  {prefix}_{} = {},", screaming(&variant), number(value)).unwrap();
+        (screaming(&variant), text.join(" ").replace(['[', ']'], ""), number(value))
+    };
+    listed(to, prefix, values.iter().map(row));
+}
+
+/// An enum of names without their prefix, comments and numbers.
+fn listed(to: &mut String, prefix: &str, rows: impl Iterator<Item = (String, String, i64)>) {
+    writeln!(to, "enum {{").unwrap();
+    for (name, text, number) in rows {
+        writeln!(to, "  /// {text}\n  {prefix}_{name} = {number},").unwrap();
     }
     // No comma after the last: C++98 has none.
     to.truncate(to.trim_end_matches(",\n").len());
@@ -106,7 +116,8 @@ fn all_constants() -> String {
     to.push_str("// adead_dtype: the type of elements.\n");
     constants(to, "ADEAD_DTYPE", &core_source("dtype.rs"), &DType::ALL, |dtype| dtype as i64);
     to.push_str("// adead_op: the operations. The numbers never change; new ones come behind.\n");
-    constants(to, "ADEAD_OP", &core_source("ops/mod.rs"), Op::ALL, |op| op as i64);
+    let rows = Op::ALL.iter().map(|op| (screaming(op.name()), op.about().replace(['[', ']'], ""), *op as i64));
+    listed(to, "ADEAD_OP", rows);
     let enum_text =
         |path: &str, name: &str| core_source(path).split_once(&format!("pub enum {name} ")).unwrap().1.to_string();
     to.push_str("// adead_activation: what follows a matrix product.\n");
@@ -232,19 +243,25 @@ fn ascii(text: &str) -> String {
     ascii
 }
 
-#[test]
-fn the_header_is_up_to_date() {
-    let (path, expected) = (root().join("include/adead.h"), header());
+/// Compares a file with what it must be, or writes it.
+fn check(path: &str, expected: &str) {
+    let file = root().join(path);
     if env::var_os("ADEAD_BLESS").is_some() {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, &expected).unwrap();
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, expected).unwrap();
     }
-    let found = fs::read_to_string(&path).unwrap_or_default();
+    let found = fs::read_to_string(&file).unwrap_or_default();
     let first = expected.lines().zip(found.lines()).find(|(expected, found)| expected != found);
     assert!(
         found == expected,
-        "include/adead.h is out of date, first at {first:?}: ADEAD_BLESS=1 cargo test -p adead-c --test header"
+        "{path} is out of date, first at {first:?}: ADEAD_BLESS=1 cargo test -p adead-c --test header"
     );
+}
+
+#[test]
+fn the_functions_of_operations_and_the_header_are_up_to_date() {
+    check("bindings/c/src/elementwise.rs", &c::elementwise());
+    check("include/adead.h", &header());
 }
 
 #[test]

@@ -48,7 +48,7 @@ enum Kind {
 fn kind(attribute: &str) -> Kind {
     match attribute {
         "trans_a" | "trans_b" | "keepdim" | "causal" => Kind::Flag,
-        "alpha" | "beta" | "eps" | "scale" => Kind::Number,
+        "alpha" | "beta" | "eps" | "scale" | "min" | "max" => Kind::Number,
         "axis" => Kind::Axis,
         "perm" => Kind::Axes,
         "dtype" => Kind::Word("DType"),
@@ -123,6 +123,7 @@ fn enums() -> Vec<Enum> {
 }
 
 fn operations(enums: &[Enum]) -> Vec<Operation> {
+    // The header's comments, which are ASCII.
     let comments = &enums.iter().find(|found| found.c_type == "adead_op").unwrap().values;
     let operation = |(&op, (name, about)): (&Op, &(String, String))| {
         assert_eq!(name, op.name());
@@ -149,6 +150,7 @@ const NOTE: &str = "Generated from include/adead.h and the table of operations b
 fn what_other_languages_have_is_up_to_date() {
     let enums = enums();
     let operations = operations(&enums);
+    let context = fs::read_to_string(root().join("bindings/zig/src/context.zig")).unwrap();
     assert_eq!(
         enums.len(),
         14,
@@ -161,6 +163,7 @@ fn what_other_languages_have_is_up_to_date() {
         ("tests/cpp/typed.hpp", cpp::typed(&operations)),
         ("bindings/zig/src/enums.zig", zig::enums(&enums)),
         ("bindings/zig/src/operations.zig", zig::operations(&operations)),
+        ("bindings/zig/src/context.zig", zig::context(&context, &operations)),
         ("bindings/zig/tests/typed.zig", zig::typed(&operations)),
     ] {
         let path = root().join(path);

@@ -1,7 +1,16 @@
 // What the tests share.
 
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { AdeadError, Tensor } from '../index.mjs'
+
+/** The operations by their names, as the generated types list them. */
+export const operations = Array.from(
+  readFileSync(new URL('../operations.d.ts', import.meta.url), 'utf8')
+    .match(/OpName =((?:\s*\| '\w+')+)/)[1]
+    .matchAll(/'(\w+)'/g),
+  ([, name]) => name,
+)
 
 /** A tensor of f32. */
 export const f32 = (values, dims) => new Tensor(Float32Array.from(values), dims)

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Context, Tensor, defaultContext } from '../index.mjs'
-import { f32, rejects, same, throws } from './helpers.mjs'
+import { f32, operations, rejects, same, throws } from './helpers.mjs'
 
 const context = new Context('cpu')
 const ramp = (dims) => {
@@ -18,6 +18,7 @@ const ids = new Tensor(Int32Array.of(3, 0), [2])
 const options = {
   matmul: { c: ramp([4, 5]), bias: ramp([5]), alpha: 0.3, beta: -1.25, activation: 'gelu_tanh' },
   scale: { alpha: 0.1 },
+  clamp: { min: -0.5, max: 0.75 },
   gelu: { form: 'tanh' },
   softmax: { axis: 0 },
   sum: { axis: -1, keepdim: true },
@@ -32,13 +33,15 @@ const options = {
   concat: { axis: 1 },
   cast: { dtype: 'bf16' },
 }
-const operands = {
+const operandsOf = {
   matmul: [a, b],
   dot: [ramp([6]), ramp([6])],
   add: [a, c],
   sub: [a, c],
   mul: [a, c],
   div: [a, c],
+  maximum: [a, c],
+  minimum: [a, c],
   attention: [a, c, ramp([4, 3])],
   ffn: [a, b, ramp([5, 6])],
   embedding: [a, ids],
@@ -58,14 +61,14 @@ const attributes = (name, all) =>
 const names = Object.getOwnPropertyNames(Context.prototype).filter((name) => `${name}Async` in Tensor.prototype)
 
 test('there is a method for each operation', () => {
-  assert.equal(names.length, 31)
+  assert.deepEqual(names, operations)
   for (const name of names) assert.ok(name in Tensor.prototype, name)
-  for (const name of Object.keys({ ...options, ...operands })) assert.ok(names.includes(name), name)
+  for (const name of Object.keys({ ...options, ...operandsOf })) assert.ok(names.includes(name), name)
 })
 
 for (const name of names) {
   test(`${name}, in every form`, async () => {
-    const given = operands[name] ?? [a]
+    const given = operandsOf[name] ?? [a]
     for (const option of [{}, options[name] ?? {}]) {
       const all = ordered[name]?.(given, option) ?? given
       const expected = context.run(name, all, attributes(name, option))

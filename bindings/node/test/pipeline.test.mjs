@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Compiled, Context, Pipeline, Tensor, Value } from '../index.mjs'
-import { f32, rejects, same, throws } from './helpers.mjs'
+import { f32, operations, rejects, same, throws } from './helpers.mjs'
 
 const context = new Context('cpu', { threads: 2 })
 
@@ -50,8 +50,9 @@ test('every operation is a method', () => {
   const cases = {
     matmul: [[b], { transB: true, alpha: 0.5, bias: row, activation: 'relu' }],
     dot: [[row], {}],
-    ...Object.fromEntries(['add', 'sub', 'mul', 'div'].map((name) => [name, [[b], {}]])),
+    ...Object.fromEntries(['add', 'sub', 'mul', 'div', 'maximum', 'minimum'].map((name) => [name, [[b], {}]])),
     scale: [[], { alpha: 3 }],
+    clamp: [[], { min: -0.5, max: 0.75 }],
     gelu: [[], { form: 'tanh' }],
     softmax: [[], { axis: 0 }],
     ...Object.fromEntries(['sum', 'mean', 'max', 'argmax'].map((name) => [name, [[], { axis: 1, keepdim: true }]])),
@@ -65,7 +66,7 @@ test('every operation is a method', () => {
     cast: [[], { dtype: 'bf16' }],
   }
   const names = Object.getOwnPropertyNames(Context.prototype).filter((name) => `${name}Async` in Tensor.prototype)
-  assert.equal(names.length, 31)
+  assert.deepEqual(names, operations)
   for (const name of names) {
     const [operands, options] = cases[name] ?? [[], {}]
     const x = name === 'dot' ? row : a

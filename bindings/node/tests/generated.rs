@@ -49,7 +49,7 @@ fn union(names: impl Iterator<Item = &'static str>) -> String {
 fn attribute_type(name: &str) -> &'static str {
     match name {
         "trans_a" | "trans_b" | "keepdim" | "causal" => "boolean",
-        "alpha" | "beta" | "eps" | "scale" => "number",
+        "alpha" | "beta" | "eps" | "scale" | "min" | "max" => "number",
         "axis" => "number | 'all'",
         "perm" => "number[]",
         "dtype" => "DType",
@@ -87,19 +87,12 @@ fn recorded(op: Op) -> impl Iterator<Item = &'static str> {
     std::iter::once(op.name()).chain((op == Op::Add).then_some("bias"))
 }
 
-/// What the op table's source says of each operation, and the row of docs/operations.md: operands, attributes, result.
+/// What the op table says of each operation, and the row of docs/operations.md: operands, attributes, result.
 fn documentation() -> HashMap<&'static str, String> {
-    let source = fs::read_to_string(here("../../core/src/ops/mod.rs")).unwrap();
     let table = fs::read_to_string(here("../../docs/operations.md")).unwrap();
     let mut all = HashMap::new();
     for &op in Op::ALL {
-        let (name, variant) = (op.name(), format!("{op:?} = "));
-        let lines: Vec<&str> = source.lines().map(str::trim).collect();
-        let at = lines.iter().position(|line| line.starts_with(&variant)).expect(name);
-        let mut comment: Vec<&str> =
-            lines[..at].iter().rev().map_while(|line| line.strip_prefix("///")).map(str::trim).collect();
-        comment.reverse();
-        assert!(!comment.is_empty(), "{name} has no comment");
+        let (name, comment) = (op.name(), op.about());
         let row = table.lines().find_map(|line| {
             let cells: Vec<&str> = line.split('|').map(str::trim).collect();
             match cells[..] {
@@ -115,7 +108,6 @@ fn documentation() -> HashMap<&'static str, String> {
         let attributes = if attributes == "–" { "none" } else { attributes };
         let mut attributes = attributes.to_string();
         op.info().attrs.iter().for_each(|attribute| attributes = attributes.replace(attribute, &camel(attribute)));
-        let comment = comment.join(" ");
         let text = format!(
             "   * {comment}\n   *\n   * Operands: {operands}.\n   * Attributes: {attributes}.\n   * Result: {result}.\n"
         );

@@ -24,6 +24,8 @@ ATTRIBUTES = {
     "beta": "float",
     "eps": "float",
     "scale": "float",
+    "min": "float",
+    "max": "float",
     "axis": "_Axis",
     "dtype": "_AnyDType",
     "form": 'Literal["erf", "tanh"]',

@@ -47,8 +47,9 @@ def test_every_operation_is_a_method(ctx):
     cases = {
         "matmul": ((x,), {"trans_b": True, "alpha": 0.5, "bias": row, "activation": "relu"}),
         "dot": ((row,), {}),
-        **{name: ((x,), {}) for name in ("add", "sub", "mul", "div")},
+        **{name: ((x,), {}) for name in ("add", "sub", "mul", "div", "maximum", "minimum")},
         "scale": ((3.0,), {}),
+        "clamp": ((-1.0,), {"max": 2.5}),
         "gelu": ((), {"form": "erf"}),
         "softmax": ((0,), {}),
         **{name: ((), {"axis": 1, "keepdim": True}) for name in ("sum", "mean", "max", "argmax")},
@@ -80,7 +81,7 @@ def test_every_operation_is_a_method(ctx):
 
 def test_random_chains_give_the_bits_of_single_calls(ctx):
     random = numpy.random.default_rng(7)
-    unary = ["neg", "abs", "exp", "sqrt", "relu", "sigmoid", "tanh", "gelu", "silu", "softmax"]
+    unary = ["neg", "abs", "exp", "sqrt", "relu", "sigmoid", "tanh", "gelu", "silu", "softmax", "floor", "erf"]
     fused = 0
     for round in range(60):
         rows, n = (int(random.integers(1, 60)) for _ in range(2))
@@ -88,7 +89,7 @@ def test_random_chains_give_the_bits_of_single_calls(ctx):
         pipeline = ctx.pipeline().input((rows, n))
         y, names = x, []
         for _ in range(random.integers(1, 12)):
-            name = ["matmul", "bias", "add", "sub", "mul", "div", "scale", *unary][random.integers(0, 17)]
+            name = ["matmul", "bias", "add", "sub", "mul", "div", "scale", *unary][random.integers(0, 19)]
             names.append(name)
             match name:
                 case "matmul":

@@ -360,7 +360,8 @@ def test_errors_say_what_to_do():
 def test_operations_are_the_same_everywhere():
     x = adead.Tensor([[0.5, -1.0, 2.0], [1.0, 0.0, -3.0]])
     ctx = adead.Context("cpu")
-    unary = ["neg", "abs", "exp", "log", "sqrt", "rsqrt", "relu", "sigmoid", "tanh", "gelu", "silu", "softmax", "sum"]
+    unary = ["neg", "abs", "exp", "log", "sqrt", "rsqrt", "relu", "sigmoid", "tanh", "gelu", "silu", "floor", "round"]
+    unary += ["erf", "clamp", "softmax", "sum"]
     for name in unary:
         first = getattr(adead, name)(x).tobytes()
         assert first == getattr(ctx, name)(x).tobytes() == getattr(x, name)().tobytes(), name

@@ -91,6 +91,7 @@ pub const Context = struct {
         return out;
     }
 
+    // Operations, generated as operations.zig is:
     pub const matmul = operations.matmul;
     pub const dot = operations.dot;
     pub const add = operations.add;
@@ -122,6 +123,13 @@ pub const Context = struct {
     pub const transpose = operations.transpose;
     pub const concat = operations.concat;
     pub const cast = operations.cast;
+    pub const floor = operations.floor;
+    pub const round = operations.round;
+    pub const erf = operations.erf;
+    pub const clamp = operations.clamp;
+    pub const maximum = operations.maximum;
+    pub const minimum = operations.minimum;
+    // Until here.
 
     /// Begins to record what the context and its streams do: docs/profile.md. Up to so many records, null for 65,536; what is beyond
     /// is only counted. InvalidArgument while another profile of the context is under way; Unsupported in a library built with

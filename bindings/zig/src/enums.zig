@@ -73,31 +73,31 @@ pub const Op = enum(c.adead_op) {
     abs = c.ADEAD_OP_ABS,
     /// `e^x`.
     exp = c.ADEAD_OP_EXP,
-    /// The natural logarithm.
+    /// The natural logarithm; NaN below 0.
     log = c.ADEAD_OP_LOG,
-    /// The square root.
+    /// The square root; NaN below 0.
     sqrt = c.ADEAD_OP_SQRT,
     /// `1 / sqrt(x)`.
     rsqrt = c.ADEAD_OP_RSQRT,
-    /// `max(x, 0)`.
+    /// `max(x, 0)`; NaN stays NaN.
     relu = c.ADEAD_OP_RELU,
     /// `1 / (1 + e^-x)`.
     sigmoid = c.ADEAD_OP_SIGMOID,
     /// The hyperbolic tangent.
     tanh = c.ADEAD_OP_TANH,
-    /// The Gaussian error linear unit.
+    /// The Gaussian error linear unit, by the error function or by tanh.
     gelu = c.ADEAD_OP_GELU,
     /// `x*sigmoid(x)`.
     silu = c.ADEAD_OP_SILU,
     /// `e^x` over its sum, along an axis.
     softmax = c.ADEAD_OP_SOFTMAX,
-    /// The sum along an axis or of all.
+    /// The sum along an axis or of all; of nothing +0.
     sum = c.ADEAD_OP_SUM,
-    /// The mean along an axis or of all.
+    /// The mean along an axis or of all; of nothing NaN.
     mean = c.ADEAD_OP_MEAN,
-    /// The maximum along an axis or of all.
+    /// The maximum along an axis or of all; NaN wins. `invalid_argument` of nothing.
     max = c.ADEAD_OP_MAX,
-    /// The lowest index of the maximum.
+    /// The lowest index of the maximum, i64. `invalid_argument` of nothing.
     argmax = c.ADEAD_OP_ARGMAX,
     /// Mean and variance normalised over the last axis.
     layernorm = c.ADEAD_OP_LAYERNORM,
@@ -115,6 +115,18 @@ pub const Op = enum(c.adead_op) {
     concat = c.ADEAD_OP_CONCAT,
     /// Another element type.
     cast = c.ADEAD_OP_CAST,
+    /// The largest integer that is not above x.
+    floor = c.ADEAD_OP_FLOOR,
+    /// The nearest integer; ties go to the even one.
+    round = c.ADEAD_OP_ROUND,
+    /// The error function.
+    erf = c.ADEAD_OP_ERF,
+    /// `minimum(maximum(x, min), max)`; NaN wins, and -0 is below +0.
+    clamp = c.ADEAD_OP_CLAMP,
+    /// The larger of a and b; NaN wins, and -0 is below +0.
+    maximum = c.ADEAD_OP_MAXIMUM,
+    /// The smaller of a and b; NaN wins, and -0 is below +0.
+    minimum = c.ADEAD_OP_MINIMUM,
     _,
 };
 

@@ -102,6 +102,12 @@ pub const CastOptions = struct {
     dtype: ?enums.DType = null,
 };
 
+/// What clamp may be given besides.
+pub const ClampOptions = struct {
+    min: ?f32 = null,
+    max: ?f32 = null,
+};
+
 /// `alpha*(a*b) + beta*c + bias`, then an activation.
 pub fn matmul(ctx: Context, a: Tensor, b: Tensor, options: MatmulOptions) Error!Tensor {
     var attrs: Attrs = .{};
@@ -162,12 +168,12 @@ pub fn exp(ctx: Context, x: Tensor) Error!Tensor {
     return ctx.run(.exp, &.{x}, .{});
 }
 
-/// The natural logarithm.
+/// The natural logarithm; NaN below 0.
 pub fn log(ctx: Context, x: Tensor) Error!Tensor {
     return ctx.run(.log, &.{x}, .{});
 }
 
-/// The square root.
+/// The square root; NaN below 0.
 pub fn sqrt(ctx: Context, x: Tensor) Error!Tensor {
     return ctx.run(.sqrt, &.{x}, .{});
 }
@@ -177,7 +183,7 @@ pub fn rsqrt(ctx: Context, x: Tensor) Error!Tensor {
     return ctx.run(.rsqrt, &.{x}, .{});
 }
 
-/// `max(x, 0)`.
+/// `max(x, 0)`; NaN stays NaN.
 pub fn relu(ctx: Context, x: Tensor) Error!Tensor {
     return ctx.run(.relu, &.{x}, .{});
 }
@@ -192,7 +198,7 @@ pub fn tanh(ctx: Context, x: Tensor) Error!Tensor {
     return ctx.run(.tanh, &.{x}, .{});
 }
 
-/// The Gaussian error linear unit.
+/// The Gaussian error linear unit, by the error function or by tanh.
 pub fn gelu(ctx: Context, x: Tensor, options: GeluOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -213,7 +219,7 @@ pub fn softmax(ctx: Context, x: Tensor, options: SoftmaxOptions) Error!Tensor {
     return ctx.run(.softmax, &.{x}, attrs);
 }
 
-/// The sum along an axis or of all.
+/// The sum along an axis or of all; of nothing +0.
 pub fn sum(ctx: Context, x: Tensor, options: SumOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -222,7 +228,7 @@ pub fn sum(ctx: Context, x: Tensor, options: SumOptions) Error!Tensor {
     return ctx.run(.sum, &.{x}, attrs);
 }
 
-/// The mean along an axis or of all.
+/// The mean along an axis or of all; of nothing NaN.
 pub fn mean(ctx: Context, x: Tensor, options: MeanOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -231,7 +237,7 @@ pub fn mean(ctx: Context, x: Tensor, options: MeanOptions) Error!Tensor {
     return ctx.run(.mean, &.{x}, attrs);
 }
 
-/// The maximum along an axis or of all.
+/// The maximum along an axis or of all; NaN wins. `invalid_argument` of nothing.
 pub fn max(ctx: Context, x: Tensor, options: MaxOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -240,7 +246,7 @@ pub fn max(ctx: Context, x: Tensor, options: MaxOptions) Error!Tensor {
     return ctx.run(.max, &.{x}, attrs);
 }
 
-/// The lowest index of the maximum.
+/// The lowest index of the maximum, i64. `invalid_argument` of nothing.
 pub fn argmax(ctx: Context, x: Tensor, options: ArgmaxOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -310,4 +316,38 @@ pub fn cast(ctx: Context, x: Tensor, options: CastOptions) Error!Tensor {
     defer attrs.deinit();
     try attrs.give(.cast, "dtype", options.dtype);
     return ctx.run(.cast, &.{x}, attrs);
+}
+
+/// The largest integer that is not above x.
+pub fn floor(ctx: Context, x: Tensor) Error!Tensor {
+    return ctx.run(.floor, &.{x}, .{});
+}
+
+/// The nearest integer; ties go to the even one.
+pub fn round(ctx: Context, x: Tensor) Error!Tensor {
+    return ctx.run(.round, &.{x}, .{});
+}
+
+/// The error function.
+pub fn erf(ctx: Context, x: Tensor) Error!Tensor {
+    return ctx.run(.erf, &.{x}, .{});
+}
+
+/// `minimum(maximum(x, min), max)`; NaN wins, and -0 is below +0.
+pub fn clamp(ctx: Context, x: Tensor, options: ClampOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.clamp, "min", options.min);
+    try attrs.give(.clamp, "max", options.max);
+    return ctx.run(.clamp, &.{x}, attrs);
+}
+
+/// The larger of a and b; NaN wins, and -0 is below +0.
+pub fn maximum(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
+    return ctx.run(.maximum, &.{ a, b }, .{});
+}
+
+/// The smaller of a and b; NaN wins, and -0 is below +0.
+pub fn minimum(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
+    return ctx.run(.minimum, &.{ a, b }, .{});
 }

@@ -147,6 +147,27 @@ pub fn typed(ctx: adead.Context, op: adead.Op, operands: []const Tensor, attrs: 
             attrs.take("dtype", &options.dtype);
             return ctx.cast(operands[0], options);
         },
+        .floor => {
+            return ctx.floor(operands[0]);
+        },
+        .round => {
+            return ctx.round(operands[0]);
+        },
+        .erf => {
+            return ctx.erf(operands[0]);
+        },
+        .clamp => {
+            var options: adead.operations.ClampOptions = .{};
+            attrs.take("min", &options.min);
+            attrs.take("max", &options.max);
+            return ctx.clamp(operands[0], options);
+        },
+        .maximum => {
+            return ctx.maximum(operands[0], operands[1]);
+        },
+        .minimum => {
+            return ctx.minimum(operands[0], operands[1]);
+        },
         _ => return error.Internal,
     }
 }
@@ -192,6 +213,12 @@ pub fn fits(op: adead.Op, operands: []const Tensor) bool {
             if (one.handle == null) break false;
         } else true,
         .cast => operands.len <= 1 and there(operands, 0),
+        .floor => operands.len <= 1 and there(operands, 0),
+        .round => operands.len <= 1 and there(operands, 0),
+        .erf => operands.len <= 1 and there(operands, 0),
+        .clamp => operands.len <= 1 and there(operands, 0),
+        .maximum => operands.len <= 2 and there(operands, 0) and there(operands, 1),
+        .minimum => operands.len <= 2 and there(operands, 0) and there(operands, 1),
         _ => false,
     };
 }

@@ -4,6 +4,7 @@
 // The result's dimensions are merged where the operands allow it, so that along the last one an operand goes on by one element or
 // stays.
 #include "glsl.cuh"
+#include "../vulkan/operations.glsl"
 
 struct Arguments {
     const float *x;
@@ -35,11 +36,9 @@ union Given {
 #define GIVEN const Given
 #endif
 
-// As specialization constants elsewhere. `function`: below 7 that of contract::Activation; 7 scale, 8 neg, 9 abs, 10 exp, 11 log,
-// 12 sqrt, 13 rsqrt; 14 add, 15 sub, 16 mul, 17 div of x and p; 18 softmax (maximum, sum), 19 layernorm (mean, factor) of x, p and
-// q; 20 rmsnorm of x and p (factor); 21 a run. `vector`: everything lies at multiples of 16 bytes, and the last dimension is a
-// multiple of four unless it is the only one. `rank`: 1, 2, or 3 for more. Steps along the last dimension are 0 or 1. `affine`:
-// gamma, beta.
+// As specialization constants elsewhere. `function`: one of operations.glsl's, of x, of x and p, of x, p and q. `vector`: everything
+// lies at multiples of 16 bytes, and the last dimension is a multiple of four unless it is the only one. `rank`: 1, 2, or 3 for
+// more. Steps along the last dimension are 0 or 1. `affine`: gamma, beta.
 struct Choice {
     uint function, vector, rank, x_step, p_step, affine;
 };
@@ -122,7 +121,7 @@ INLINE void shift(T (&of)[WIDE]) {
 extern "C" __global__ void __launch_bounds__(256, 8) elementwise(GIVEN given, const Choice c, TABLE t) {
     const Arguments &s = given.one;
     const Run &run = given.run;
-    const bool is_run = c.function == 21;
+    const bool is_run = c.function == RUN;
     const uint n = s.n;
     uint i = blockIdx.x * 1024;
     bool whole = c.vector == 1 && n - i >= 1024;
@@ -145,7 +144,8 @@ extern "C" __global__ void __launch_bounds__(256, 8) elementwise(GIVEN given, co
     float v[WIDE];
     fetch(v, s.x, of_x, whole, c.x_step);
     const float *p = s.p;
-    float value = s.value;
+    // What a function of x is given besides.
+    float value = s.value, second = s.eps;
     uint function = c.function, code = 0, p_step = c.p_step, steps = 0;
     bool p_whole = whole;
 #pragma unroll 1
@@ -156,12 +156,13 @@ extern "C" __global__ void __launch_bounds__(256, 8) elementwise(GIVEN given, co
             code = words[2];
             function = code & 31;
             value = of_bits(words[0]);
+            second = of_bits(words[1]);
             p = reinterpret_cast<const float *>(size_t(words[1]) << 32 | words[0]);
             p_step = code & 64;
             p_whole = whole && (code & 192);
             within(of_p, i, n, whole, p_whole, code >> 9, code & 256);
         }
-        if (function >= 14) {
+        if (OF_TWO >> function & 1) {
             if ((code & 192) == 192) {
                 EACH(a[k] = x);
             } else {
@@ -176,65 +177,77 @@ extern "C" __global__ void __launch_bounds__(256, 8) elementwise(GIVEN given, co
                 }
             }
         }
-        if (function == 18 || function == 19) {
+        if (function == SOFTMAX || function == LAYERNORM) {
             fetch(b, s.q, of_p, whole, c.p_step);
         }
         // What is long is there once, whatever goes before and behind it.
         switch (function) {
-        case 1:
+        case RELU:
             EACH(function_relu(x));
             break;
-        case 3:
+        case TANH:
             EACH(function_tanh(x));
             break;
-        case 5:
-            EACH(activate(5, x));
+        case ERF:
+        case GELU_ERF:
+            // As `activate`.
+            if (function == GELU_ERF) {
+#pragma unroll
+                for (uint k = 0; k < WIDE; k++) {
+                    a[k] = 0.5f * v[k];
+                }
+                EACH(x * 0.70710677f);
+            }
+            EACH(function_erf(x));
+            if (function == GELU_ERF) {
+                EACH(a[k] * x + a[k]);
+            }
             break;
-        case 2:
-        case 4:
-        case 6:
+        case SIGMOID:
+        case GELU_TANH:
+        case SILU:
             // As `activate`.
 #pragma unroll
             for (uint k = 0; k < WIDE; k++) {
                 a[k] = v[k];
             }
-            if (function == 4) {
+            if (function == GELU_TANH) {
                 EACH(x * ((x * x) * 0.071354814f + 1.5957692f));
             }
             EACH(function_sigmoid(x));
-            if (function != 2) {
+            if (function != SIGMOID) {
                 EACH(a[k] * x);
             }
             break;
-        case 7:
+        case SCALE:
             EACH(x * value);
             break;
-        case 8:
+        case NEG:
             EACH(of_bits(bits(x) ^ SIGN));
             break;
-        case 9:
+        case ABS:
             EACH(of_bits(bits(x) & MAGNITUDE));
             break;
-        case 11:
+        case LOG:
             BY_TURNS(function_log(x));
             break;
-        case 12:
-        case 13:
+        case SQRT:
+        case RSQRT:
             BY_TURNS(root(x));
             break;
-        case 14:
+        case ADD:
             EACH(x + a[k]);
             break;
-        case 15:
-        case 18:
+        case SUB:
+        case SOFTMAX:
             EACH(x - a[k]);
             break;
-        case 16:
+        case MUL:
             EACH(x * a[k]);
             break;
-        case 19:
-        case 20: {
-            EACH(function == 19 ? (x - a[k]) * b[k] : x * a[k]);
+        case LAYERNORM:
+        case RMSNORM: {
+            EACH(function == LAYERNORM ? (x - a[k]) * b[k] : x * a[k]);
             uint of_g[WIDE];
             within(of_g, i, n, whole, whole, c.rank == 1 ? 0 : s.inner, false);
             if (c.affine & 1) {
@@ -245,16 +258,29 @@ extern "C" __global__ void __launch_bounds__(256, 8) elementwise(GIVEN given, co
                 fetch(a, s.beta, of_g, whole, 1);
                 EACH(x + a[k]);
             }
+            break;
         }
+        case EXP:
+        case DIV:
+            break;
+        default:
+            // By turns too.
+#pragma unroll 1
+            for (uint k = 0; k < WIDE; k++) {
+                float y = called(function, v[0], OF_TWO >> function & 1 ? a[0] : value, second);
+                shift(v);
+                shift(a);
+                v[WIDE - 1] = y;
+            }
         }
-        if (function == 10 || function == 18) {
+        if (function == EXP || function == SOFTMAX) {
             BY_TURNS(function_exp(x));
         }
-        if (function == 13 || function == 17 || function == 18) {
+        if (function == RSQRT || function == DIV || function == SOFTMAX) {
 #pragma unroll
             for (uint k = 0; k < WIDE; k++) {
-                b[k] = function == 13 ? v[k] : function == 17 ? a[k] : b[k];
-                v[k] = function == 13 ? 1.0f : v[k];
+                b[k] = function == RSQRT ? v[k] : function == DIV ? a[k] : b[k];
+                v[k] = function == RSQRT ? 1.0f : v[k];
             }
 #pragma unroll 1
             for (uint k = 0; k < WIDE; k++) {

@@ -8,12 +8,11 @@
 #include "contract.glsl"
 #include "functions.glsl"
 #include "memory.glsl"
+#include "operations.glsl"
 
 layout(local_size_x = 256) in;
 
-// Of x: below 7 that of contract::Activation; 7 scale, 8 neg, 9 abs, 10 exp, 11 log, 12 sqrt, 13 rsqrt. Of x and p: 14 add, 15 sub,
-// 16 mul, 17 div. Of x, p and q: 18 softmax (maximum, sum), 19 layernorm (mean, factor); 20 rmsnorm, of x and p (factor);
-// 21 a run.
+// One of operations.glsl's: of x, of x and p, of x, p and q.
 layout(constant_id = 10) const uint FUNCTION = 0;
 // 1: everything lies at multiples of 16 bytes, and the last dimension is a multiple of four unless it is the only one.
 layout(constant_id = 11) const uint VECTOR = 0;
@@ -25,8 +24,6 @@ layout(constant_id = 14) const uint P_STEP = 1;
 // 1: gamma, 2: beta, 3: both.
 layout(constant_id = 15) const uint AFFINE = 0;
 
-const uint SCALE = 7u, ADD = 14u, SUB = 15u, MUL = 16u, RUN = 21u;
-
 layout(push_constant, scalar) uniform Push {
     uvec2 x;
     uvec2 y;
@@ -35,10 +32,11 @@ layout(push_constant, scalar) uniform Push {
     // The last dimension. Of a run: its steps.
     uint inner;
     // The others' addresses, and where for each dimension but the last, from the last but one to the first, are its size, the
-    // elements of x and of p between neighbours; elements between rows of x and of p; all dimensions; scale's factor.
+    // elements of x and of p between neighbours; elements between rows of x and of p; all dimensions; what a function is given besides: scale's factor,
+    // clamp's bounds.
     //
-    // Of a run: of each step the other operand's address, or scale's factor; and, from the lowest bit on, in
-    // 5 bits: the function;
+    // Of a run: of each step the other operand's address, or what the function is given besides; and, from the lowest bit on, in
+    // 5 bits: the function, one that is of operands alone;
     // 1: whether the other operand is the left one;
     // 2: which it is. 0 an element for each, 1 four at once, 2 one for four, the latter where x and y are read by fours; 3 the
     //    value itself;
@@ -46,7 +44,7 @@ layout(push_constant, scalar) uniform Push {
     // the others: elements of a row, or 0 where it has as many elements as x.
     uint more[24];
 };
-const uint P = 0u, Q = 2u, GAMMA = 4u, BETA = 6u, OUTER = 8u, X_ROW = 10u, P_ROW = 11u, ALL = 12u, VALUE = 15u;
+const uint P = 0u, Q = 2u, GAMMA = 4u, BETA = 6u, OUTER = 8u, X_ROW = 10u, P_ROW = 11u, ALL = 12u, VALUE = 15u, SECOND = 16u;
 
 uvec2 address(const uint at) {
     return uvec2(more[at], more[at + 1u]);
@@ -70,23 +68,31 @@ uvec3 locate(const uint i) {
     return place;
 }
 
+bool of_two(const uint function) {
+    return (OF_TWO >> function & 1u) != 0u;
+}
+
+// a and b are p and q, or what a function of x is given besides. What has no case here is called by its number.
 float apply(const uint function, const float v, const float a, const float b, const float g, const float h) {
-    precise float r = v;
-    if (function < 7u) {
+    precise float r;
+    if (function == RELU || function == SIGMOID || function == TANH || function == GELU_TANH || function == GELU_ERF
+        || function == SILU) {
         r = activate(function, v);
     } else if (function == SCALE) {
-        r = v * f(more[VALUE]);
-    } else if (function == 8u) {
+        r = v * a;
+    } else if (function == NEG) {
         r = f(floatBitsToUint(v) ^ SIGN);
-    } else if (function == 9u) {
+    } else if (function == ABS) {
         r = f(floatBitsToUint(v) & MAGNITUDE);
-    } else if (function == 10u) {
+    } else if (function == EXP) {
         r = function_exp(v);
-    } else if (function == 11u) {
+    } else if (function == LOG) {
         r = function_log(v);
-    } else if (function == 12u) {
+    } else if (function == ERF) {
+        r = function_erf(v);
+    } else if (function == SQRT) {
         r = root(v);
-    } else if (function == 13u) {
+    } else if (function == RSQRT) {
         r = function_rsqrt(v);
     } else if (function == ADD) {
         r = v + a;
@@ -94,13 +100,13 @@ float apply(const uint function, const float v, const float a, const float b, co
         r = v - a;
     } else if (function == MUL) {
         r = v * a;
-    } else if (function == 17u || FUNCTION == RUN) {
+    } else if (function == DIV) {
         r = divide(v, a);
-    } else if (function == 18u) {
+    } else if (FUNCTION == SOFTMAX) {
         r = v - a;
         r = divide(function_exp(r), b);
-    } else {
-        if (function == 19u) {
+    } else if (FUNCTION == LAYERNORM || FUNCTION == RMSNORM) {
+        if (FUNCTION == LAYERNORM) {
             r = v - a;
             r = r * b;
         } else {
@@ -112,6 +118,8 @@ float apply(const uint function, const float v, const float a, const float b, co
         if ((AFFINE & 2u) != 0u) {
             r = r + h;
         }
+    } else {
+        r = called(function, v, a, b);
     }
     return r;
 }
@@ -132,11 +140,11 @@ vec4 one(const uint i, const bool whole) {
             of_g[k] = place.z;
         }
     }
-    vec4 a, b, g, h, v = fetch(x, of_x, whole, X_STEP);
-    if (FUNCTION >= ADD) {
+    vec4 a = vec4(f(more[VALUE])), b = vec4(f(more[SECOND])), g, h, v = fetch(x, of_x, whole, X_STEP);
+    if (of_two(FUNCTION)) {
         a = fetch(address(P), of_p, whole, P_STEP);
     }
-    if (FUNCTION == 18u || FUNCTION == 19u) {
+    if (FUNCTION == SOFTMAX || FUNCTION == LAYERNORM) {
         b = fetch(address(Q), of_p, whole, P_STEP);
     }
     if ((AFFINE & 1u) != 0u) {
@@ -158,7 +166,7 @@ vec4 run(const uint i, const bool whole) {
     for (uint at = 0u; at < 3u * inner; at += 3u) {
         uint code = more[at + 2u], function = code & 31u, per = code >> 9;
         vec4 a = v, b = vec4(f(more[at]));
-        if (function >= ADD) {
+        if (of_two(function)) {
             b = v;
             if ((code & 192u) != 192u) {
                 uvec4 rows = per == 0u ? uvec4(0u) : place / per;
@@ -179,7 +187,7 @@ vec4 run(const uint i, const bool whole) {
         } else {
             // What is long by turns: it is there once.
             [[dont_unroll]] for (uint k = 0u; k < 4u; k++) {
-                v = vec4(a.yzw, apply(function, a.x, b.x, 0.0, 0.0, 0.0));
+                v = vec4(a.yzw, apply(function, a.x, b.x, f(more[at + 1u]), 0.0, 0.0));
                 a = v;
                 b = b.yzwx;
             }

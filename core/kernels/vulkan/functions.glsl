@@ -145,6 +145,35 @@ float function_rsqrt(const float x) {
     return divide(1.0f, root(x));
 }
 
+// To the nearest integer, ties to even: 2²³ above |x| nothing is left of a fraction.
+float function_round(const float x) {
+    float a = f(floatBitsToUint(x) & MAGNITUDE);
+    precise float y = a + 8388608.0f;
+    y = y - 8388608.0f;
+    return a < 8388608.0f ? with_sign_of(y, x) : x;
+}
+
+// By MAX's order, as a device may take a subnormal number for a zero where it compares.
+float function_floor(const float x) {
+    float r = function_round(x);
+    precise float less = r - 1.0f;
+    return max_key(r) > max_key(x) ? less : r;
+}
+
+float function_maximum(const float a, const float b) {
+    int p = max_key(a), q = max_key(b);
+    return max_of_key(p > q ? p : q);
+}
+
+float function_minimum(const float a, const float b) {
+    int p = max_key(a), q = max_key(b);
+    return is_nan(a) || is_nan(b) ? f(NAN) : max_of_key(p < q ? p : q);
+}
+
+float function_clamp(const float x, const float low, const float high) {
+    return function_minimum(function_maximum(x, low), high);
+}
+
 // contract::Activation by its number; then, for the module of elementwise functions, the other ones.
 float activate(const uint activation, const float x) {
     precise float y = x;

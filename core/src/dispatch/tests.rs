@@ -4,7 +4,7 @@ use super::*;
 use crate::command::Command;
 use crate::hal::Buffer;
 use crate::operand::{Meta, Place, View, ViewMut};
-use crate::{Attrs, DType, Family, Op, Shape, Status};
+use crate::{Attrs, DType, Family, Op, OpKind, Shape, Status};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -368,7 +368,8 @@ fn every_operation_has_a_work_that_fits_its_family() {
     for &op in Op::ALL {
         let shapes: &[&[usize]] = match op {
             Op::Dot => &[&[64], &[64]],
-            Op::Matmul | Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Concat => &[&[8, 8], &[8, 8]],
+            Op::Matmul | Op::Concat => &[&[8, 8], &[8, 8]],
+            _ if op.kind() == OpKind::Binary => &[&[8, 8], &[8, 8]],
             Op::Attention => &[&[2, 8, 8], &[2, 8, 8], &[2, 8, 8]],
             Op::Ffn | Op::Embedding => continue,
             _ => &[&[8, 8]],
@@ -383,7 +384,7 @@ fn every_operation_has_a_work_that_fits_its_family() {
         let per_element = task.cost.flops / task.elements as f64;
         match op.family() {
             Family::Function => assert!((10.0..50.0).contains(&per_element), "{op}"),
-            Family::Elementwise => assert!(per_element <= 2.0, "{op}"),
+            Family::Elementwise => assert!(per_element <= 3.0, "{op}"),
             _ => {}
         }
     }

@@ -72,6 +72,10 @@ pub struct Attrs {
     pub beta: f32,
     /// norms: added to the variance.
     pub eps: f32,
+    /// clamp: nothing is below it.
+    pub min: f32,
+    /// clamp: nothing is above it.
+    pub max: f32,
     /// attention: the factor of the scores; 0 means 1/sqrt(D).
     pub scale: f32,
     /// transpose: the order of axes.
@@ -99,6 +103,8 @@ impl Attrs {
         alpha: 1.0,
         beta: 0.0,
         eps: 1e-5,
+        min: f32::NEG_INFINITY,
+        max: f32::INFINITY,
         scale: 0.0,
         perm: Permutation { axes: [0; MAX_RANK], len: None },
     };
@@ -132,6 +138,8 @@ impl Attrs {
             "beta" => self.beta = number()?,
             "eps" => self.eps = number()?,
             "scale" => self.scale = number()?,
+            "min" => self.min = number()?,
+            "max" => self.max = number()?,
             "dtype" => self.dtype = Some(value.parse()?),
             "axis" if value == "all" => self.axis = Axis::All,
             "axis" => self.axis = Axis::At(value.parse().map_err(|_| bad())?),

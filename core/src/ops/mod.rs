@@ -1,6 +1,6 @@
-//! The operations: one file each, one row each in the table below.
+//! The operations: one row each in `table.rs`, and one file each but for those that work element by element.
 //!
-//! A file holds the operation's operands and attributes, its shape rule, its cost and its scalar reference, written
+//! Row and file hold the operation's operands and attributes, its shape rule, its cost and its scalar reference, written
 //! from [`crate::contract`]. No device is named here, and no rule stands anywhere else.
 
 mod attrs;
@@ -9,6 +9,7 @@ mod metas;
 mod rules;
 mod scalar;
 mod split;
+mod table;
 
 pub(crate) use attention::AttentionPlan;
 pub(crate) use attrs::parse_f32;
@@ -23,8 +24,10 @@ pub(crate) use rules::Lines;
 pub use scalar::Values;
 pub(crate) use softmax::axis as softmax_axis;
 pub(crate) use split::{Cut, Part};
+pub(crate) use table::table;
 pub(crate) use transpose::axes as transpose_axes;
 
+use crate::contract;
 use crate::error::{Result, fail};
 pub(crate) use crate::family::Family;
 use crate::operand::Turns;
@@ -40,7 +43,8 @@ pub struct Cost {
     pub bytes: f64,
 }
 
-/// One row of the table: everything the runtime knows of an operation.
+/// Everything the runtime knows of an operation.
+#[derive(Clone, Copy)]
 pub struct OpInfo {
     /// The name in every language, in programs and in conformance cases.
     pub name: &'static str,
@@ -82,31 +86,87 @@ impl OpInfo {
     }
 }
 
+/// How an operation is called and computed: what all operations of a kind share is written once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpKind {
+    /// `y = f(x)`, element by element.
+    Unary,
+    /// `y = f(a, b)`, element by element with broadcasting.
+    Binary,
+    /// Along an axis or of everything.
+    Reduction,
+    /// Like no other.
+    Own,
+}
+
 macro_rules! operations {
-    ($($(#[$doc:meta])* $variant:ident = $module:ident: $family:ident;)*) => {
-        $(mod $module;)*
+    (
+        unary { $($(#[doc = $unary_doc:literal])+ $unary:ident = $unary_number:literal
+            $unary_name:ident ($($attr:ident: $attr_type:ty),*): $unary_family:ident $unary_flops:literal, $unary_functions:tt;)* }
+        binary { $($(#[doc = $binary_doc:literal])+ $binary:ident = $binary_number:literal
+            $binary_name:ident: $binary_family:ident $binary_flops:literal, $binary_functions:tt;)* }
+        reduction { $($(#[doc = $reduction_doc:literal])+ $reduction:ident = $reduction_number:literal
+            $reduction_name:ident: $reduction_family:ident;)* }
+        own { $($(#[doc = $own_doc:literal])+ $own:ident = $own_number:literal
+            $own_name:ident: $own_family:ident, $room:ident::$kernel:ident;)* }
+    ) => {
+        $(mod $reduction_name;)*
+        $(mod $own_name;)*
+
+        /// The operations of one operand, element by element.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Unary { $($unary,)* }
+
+        /// The operations of two operands, element by element with broadcasting.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Binary { $($binary,)* }
+
+        /// The reductions.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Reduction { $($reduction,)* }
 
         /// An operation.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u16)]
-        pub enum Op { $($(#[$doc])* $variant,)* }
+        pub enum Op {
+            $($(#[doc = $unary_doc])+ $unary = $unary_number,)*
+            $($(#[doc = $binary_doc])+ $binary = $binary_number,)*
+            $($(#[doc = $reduction_doc])+ $reduction = $reduction_number,)*
+            $($(#[doc = $own_doc])+ $own = $own_number,)*
+        }
+
+        /// The rows of the table, in its order.
+        const ROWS: &[(Op, OpKind, Family, OpInfo)] = &[
+            $((Op::$unary, OpKind::Unary, Family::$unary_family, OpInfo {
+                name: stringify!($unary_name),
+                operands: &["x"],
+                attrs: &[$(stringify!($attr)),*],
+                in_place: true,
+                shape: |_, inputs, output| rules::elementwise(stringify!($unary_name), inputs, output),
+                flops: |_, _, output| f64::from($unary_flops) * output.shape.elements() as f64,
+            }),)*
+            $((Op::$binary, OpKind::Binary, Family::$binary_family, OpInfo {
+                name: stringify!($binary_name),
+                operands: &["a", "b"],
+                attrs: &[],
+                in_place: true,
+                shape: |_, inputs, output| rules::broadcasting(stringify!($binary_name), inputs, output),
+                flops: |_, _, output| f64::from($binary_flops) * output.shape.elements() as f64,
+            }),)*
+            $((Op::$reduction, OpKind::Reduction, Family::$reduction_family, $reduction_name::INFO),)*
+            $((Op::$own, OpKind::Own, Family::$own_family, $own_name::INFO),)*
+        ];
 
         impl Op {
-            /// Every operation, in the table's order.
-            pub const ALL: &'static [Op] = &[$(Op::$variant,)*];
-
-            /// The operation's row.
-            #[inline]
-            pub fn info(self) -> &'static OpInfo {
-                static TABLE: [OpInfo; Op::ALL.len()] = [$($module::INFO,)*];
-                &TABLE[self as usize]
-            }
-
-            /// Which operations cost alike.
-            #[inline]
-            pub fn family(self) -> Family {
-                const FAMILIES: [Family; Op::ALL.len()] = [$(Family::$family,)*];
-                FAMILIES[self as usize]
+            /// What it computes, in a sentence or two.
+            pub fn about(self) -> &'static str {
+                match self {
+                    $(Op::$unary => concat!($($unary_doc),+),)*
+                    $(Op::$binary => concat!($($binary_doc),+),)*
+                    $(Op::$reduction => concat!($($reduction_doc),+),)*
+                    $(Op::$own => concat!($($own_doc),+),)*
+                }
+                .trim_start()
             }
         }
 
@@ -114,78 +174,78 @@ macro_rules! operations {
         /// measure of every kernel.
         pub fn reference(op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {
             let _turns = Turns::of_operands(inputs, None)?;
-            match op { $(Op::$variant => $module::reference(attrs, inputs, output),)* }
+            match op {
+                $(Op::$unary => scalar::map(inputs, output, |x| contract::$unary_name(x $(, attrs.$attr)*)),)*
+                $(Op::$binary => scalar::zip(inputs, output, contract::$binary_name),)*
+                $(Op::$reduction => $reduction_name::reference(attrs, inputs, output),)*
+                $(Op::$own => $own_name::reference(attrs, inputs, output),)*
+            }
         }
     };
 }
+table!(operations);
 
-// Rows are only ever appended: their positions are numbers in programs and in the C ABI.
-operations! {
-    /// `alpha·(a·b) + beta·c + bias`, then an activation.
-    Matmul = matmul: Matmul;
-    /// The inner product of two vectors.
-    Dot = dot: Reduction;
-    /// `a + b`.
-    Add = add: Elementwise;
-    /// `a − b`.
-    Sub = sub: Elementwise;
-    /// `a·b`, element by element.
-    Mul = mul: Elementwise;
-    /// `a / b`.
-    Div = div: Elementwise;
-    /// `x·alpha`.
-    Scale = scale: Elementwise;
-    /// `−x`.
-    Neg = neg: Elementwise;
-    /// `|x|`.
-    Abs = abs: Elementwise;
-    /// `e^x`.
-    Exp = exp: Function;
-    /// The natural logarithm.
-    Log = log: Function;
-    /// The square root.
-    Sqrt = sqrt: Elementwise;
-    /// `1 / sqrt(x)`.
-    Rsqrt = rsqrt: Elementwise;
-    /// `max(x, 0)`.
-    Relu = relu: Elementwise;
-    /// `1 / (1 + e^−x)`.
-    Sigmoid = sigmoid: Function;
-    /// The hyperbolic tangent.
-    Tanh = tanh: Function;
-    /// The Gaussian error linear unit.
-    Gelu = gelu: Function;
-    /// `x·sigmoid(x)`.
-    Silu = silu: Function;
-    /// `e^x` over its sum, along an axis.
-    Softmax = softmax: Reduction;
-    /// The sum along an axis or of all.
-    Sum = sum: Reduction;
-    /// The mean along an axis or of all.
-    Mean = mean: Reduction;
-    /// The maximum along an axis or of all.
-    Max = max: Reduction;
-    /// The lowest index of the maximum.
-    Argmax = argmax: Reduction;
-    /// Mean and variance normalised over the last axis.
-    Layernorm = layernorm: Reduction;
-    /// Root mean square normalised over the last axis.
-    Rmsnorm = rmsnorm: Reduction;
-    /// Softmax-weighted values: scaled dot-product attention.
-    Attention = attention: Attention;
-    /// Two matrix products with an activation between them.
-    Ffn = ffn: Matmul;
-    /// Rows of a table by id.
-    Embedding = embedding: Move;
-    /// The axes permuted.
-    Transpose = transpose: Move;
-    /// Tensors joined along an axis.
-    Concat = concat: Move;
-    /// Another element type.
-    Cast = cast: Elementwise;
+/// The rows' places in the table by their operations' numbers. Does not compile where two operations have one number, or a number
+/// has none.
+const PLACES: [usize; ROWS.len()] = {
+    let mut places = [usize::MAX; ROWS.len()];
+    let mut row = 0;
+    while row < ROWS.len() {
+        let number = ROWS[row].0 as usize;
+        assert!(places[number] == usize::MAX, "two operations have one number");
+        places[number] = row;
+        row += 1;
+    }
+    places
+};
+
+/// Something of every row, by the operations' numbers.
+macro_rules! by_number {
+    ($field:tt) => {{
+        let mut all = [ROWS[0].$field; ROWS.len()];
+        let mut number = 0;
+        while number < ROWS.len() {
+            all[number] = ROWS[PLACES[number]].$field;
+            number += 1;
+        }
+        all
+    }};
 }
 
 impl Op {
+    /// Every operation, in the order of their numbers.
+    pub const ALL: &'static [Op] = &{
+        const ALL: [Op; ROWS.len()] = by_number!(0);
+        ALL
+    };
+
+    /// The operation's row.
+    #[inline]
+    pub fn info(self) -> &'static OpInfo {
+        static TABLE: [OpInfo; ROWS.len()] = by_number!(3);
+        &TABLE[self as usize]
+    }
+
+    /// Which operations cost alike.
+    #[inline]
+    pub fn family(self) -> Family {
+        const FAMILIES: [Family; ROWS.len()] = by_number!(2);
+        FAMILIES[self as usize]
+    }
+
+    /// How it is called and computed.
+    #[inline]
+    pub fn kind(self) -> OpKind {
+        const KINDS: [OpKind; ROWS.len()] = by_number!(1);
+        KINDS[self as usize]
+    }
+
+    /// Whether it keeps bits or changes their type: it takes operands of any dtype as they are stored.
+    #[inline]
+    pub(crate) fn is_move(self) -> bool {
+        self.family() == Family::Move || self == Op::Cast
+    }
+
     /// The name.
     pub fn name(self) -> &'static str {
         self.info().name
@@ -193,7 +253,7 @@ impl Op {
 
     /// Whether it keeps shape and dtype and looks at one element of each operand at a time.
     pub(crate) fn is_elementwise(self) -> bool {
-        self.info().in_place && matches!(self.family(), Family::Elementwise | Family::Function)
+        matches!(self.kind(), OpKind::Unary | OpKind::Binary)
     }
 
     /// The operation of that name.

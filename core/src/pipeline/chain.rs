@@ -5,7 +5,7 @@ use super::graph::{Pipeline, Value};
 use crate::contract::GeluForm;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::ops::{Attrs, Axis, Op, Permutation};
+use crate::ops::{Attrs, Axis, Op, Permutation, table};
 use crate::tensor::Tensor;
 
 /// An operand of a chain: a tensor, which becomes a constant, or an earlier value.
@@ -80,67 +80,29 @@ impl Pipeline {
     }
 }
 
-macro_rules! unary {
-    ($($(#[$doc:meta])* $name:ident = $op:ident;)*) => {
+macro_rules! methods {
+    (
+        unary { $($(#[$unary_doc:meta])* $unary:ident = $unary_number:literal $unary_name:ident
+            ($($attr:ident: $attr_type:ty),*): $unary_family:ident $unary_flops:literal, $of_x:tt;)* }
+        binary { $($(#[$binary_doc:meta])* $binary:ident = $binary_number:literal $binary_name:ident:
+            $binary_family:ident $binary_flops:literal, $of_both:tt;)* }
+        reduction $reductions:tt
+        own $own:tt
+    ) => {
         // The names are those of the operations.
         #[allow(clippy::should_implement_trait)]
         impl Chain {
-            $($(#[$doc])* pub fn $name(self) -> Chain {
-                self.then(Op::$op, &Attrs::DEFAULT, &[])
+            $($(#[$unary_doc])* pub fn $unary_name(self $(, $attr: $attr_type)*) -> Chain {
+                self.then(Op::$unary, &Attrs { $($attr,)* ..Attrs::DEFAULT }, &[])
+            })*
+
+            $($(#[$binary_doc])* pub fn $binary_name<'a>(self, b: impl Into<ChainOperand<'a>>) -> Chain {
+                self.then(Op::$binary, &Attrs::DEFAULT, &[Some(b.into())])
             })*
         }
     };
 }
-
-unary! {
-    /// −x.
-    neg = Neg;
-    /// |x|.
-    abs = Abs;
-    /// e^x.
-    exp = Exp;
-    /// The natural logarithm.
-    log = Log;
-    /// The square root.
-    sqrt = Sqrt;
-    /// 1 / sqrt(x).
-    rsqrt = Rsqrt;
-    /// max(x, 0).
-    relu = Relu;
-    /// 1 / (1 + e^−x).
-    sigmoid = Sigmoid;
-    /// The hyperbolic tangent.
-    tanh = Tanh;
-    /// x·sigmoid(x).
-    silu = Silu;
-}
-
-macro_rules! binary {
-    ($($(#[$doc:meta])* $name:ident = $op:ident;)*) => {
-        // The names are those of the operations.
-        #[allow(clippy::should_implement_trait)]
-        impl Chain {
-            $($(#[$doc])* pub fn $name<'a>(self, other: impl Into<ChainOperand<'a>>) -> Chain {
-                self.then(Op::$op, &Attrs::DEFAULT, &[Some(other.into())])
-            })*
-        }
-    };
-}
-
-binary! {
-    /// Its product with b, `[…, K, N]`.
-    matmul = Matmul;
-    /// x + b with broadcasting.
-    add = Add;
-    /// The same, of a row `[N]` behind a product, which adds it itself.
-    bias = Add;
-    /// x − b.
-    sub = Sub;
-    /// x·b, element by element.
-    mul = Mul;
-    /// x / b.
-    div = Div;
-}
+table!(methods);
 
 impl Chain {
     /// Any operation: its first operand is the chain's value, `operands` are those behind it.
@@ -154,14 +116,14 @@ impl Chain {
         Chain { state }
     }
 
-    /// x·alpha.
-    pub fn scale(self, alpha: f32) -> Chain {
-        self.then(Op::Scale, &Attrs { alpha, ..Attrs::DEFAULT }, &[])
+    /// Its product with b, `[…, K, N]`.
+    pub fn matmul<'a>(self, b: impl Into<ChainOperand<'a>>) -> Chain {
+        self.then(Op::Matmul, &Attrs::DEFAULT, &[Some(b.into())])
     }
 
-    /// The Gaussian error linear unit, in either form.
-    pub fn gelu(self, form: GeluForm) -> Chain {
-        self.then(Op::Gelu, &Attrs { form, ..Attrs::DEFAULT }, &[])
+    /// The sum with a row `[N]` behind a product, which adds it itself.
+    pub fn bias<'a>(self, b: impl Into<ChainOperand<'a>>) -> Chain {
+        self.add(b)
     }
 
     /// e^x over its sum, along an axis.

@@ -347,7 +347,7 @@ impl<'a> Lowering<'a> {
 /// hidden values of ffn, and 16-bit operands and results in the f32 that they are computed in.
 fn scratch(op: Op, inputs: &[Option<Located>], output: &Located) -> usize {
     let values = |elements: usize| elements.saturating_mul(DType::F32.size());
-    let moves = matches!(op, Op::Embedding | Op::Transpose | Op::Concat | Op::Cast);
+    let moves = op.is_move();
     let operands = inputs.iter().flatten().chain([output]).map(|operand| operand.meta);
     let widened = operands.filter(|meta| !moves && meta.dtype.size() < DType::F32.size());
     let widened = widened.fold(0usize, |sum, meta| sum.saturating_add(values(meta.shape.elements())));

@@ -1,6 +1,6 @@
 //! Random calls of every operation, with NaN, infinities, subnormals and −0 mixed in.
 
-use adead_core::{Attrs, Axis, Context, ContextOptions, DType, Op, Permutation, Tensor};
+use adead_core::{Attrs, Axis, Context, ContextOptions, DType, Op, OpKind, Permutation, Tensor};
 
 /// A small generator, so that a failure names its seed and nothing else is needed to repeat it.
 pub struct Random(pub u64);
@@ -62,6 +62,12 @@ pub fn plain() -> Context {
     Context::with_options("cpu", &ContextOptions { isa: None, threads: Some(1) }).unwrap()
 }
 
+/// The operations of a kind.
+#[allow(dead_code)] // Not every test asks for it.
+pub fn of(kind: OpKind) -> Vec<Op> {
+    Op::ALL.iter().copied().filter(|op| op.kind() == kind).collect()
+}
+
 /// Operands and attributes of a random call.
 pub fn draw(op: Op, dtype: DType, r: &mut Random) -> (Attrs, Vec<Option<Tensor>>) {
     let mut attrs = Attrs::default();
@@ -95,7 +101,7 @@ pub fn draw(op: Op, dtype: DType, r: &mut Random) -> (Attrs, Vec<Option<Tensor>>
             let n = r.size(1025) * [1, 5, 9][r.below(3)];
             operands = vec![Some(r.float(dtype, &[n])), Some(r.float(dtype, &[n]))];
         }
-        Op::Add | Op::Sub | Op::Mul | Op::Div => {
+        _ if op.kind() == OpKind::Binary => {
             let rank = r.below(4);
             let dims = r.dims(rank, 40);
             let narrow = |r: &mut Random, dims: &[usize]| -> Vec<usize> {
@@ -200,6 +206,10 @@ pub fn draw(op: Op, dtype: DType, r: &mut Random) -> (Attrs, Vec<Option<Tensor>>
                 attrs.set(op, "form", "tanh").unwrap();
             }
             attrs.alpha = if op == Op::Scale { -0.7 } else { 1.0 };
+            if op == Op::Clamp {
+                let bounds = [f32::NEG_INFINITY, -1.0, -0.0, 0.0, 0.25, f32::NAN];
+                (attrs.min, attrs.max) = (bounds[r.below(6)], -bounds[r.below(6)]);
+            }
             operands = vec![Some(r.float(dtype, &dims))];
         }
     }

@@ -1,11 +1,12 @@
 """Cases of add, sub, mul, div (binary.txt) and of scale, gelu and the one-operand functions (unary.txt)."""
 
 from cases_matmul import rand, wild
+from shapes import BINARY, UNARY
 from suite import operand
-from tensors import FLOATS, WIDTH, hexes
+from tensors import FLOATS, WIDTH, float_bits, hexes
 
-BINARY = ("add", "sub", "mul", "div")
-UNARY = ("neg", "abs", "exp", "log", "sqrt", "rsqrt", "relu", "sigmoid", "tanh", "silu")
+# Those that take turns in the cases of shapes: cases that exist keep their operation when another comes.
+IN_TURN = ("add", "sub", "mul", "div")
 
 SPECIALS = {
     "f32": [0x00000000, 0x00000001, 0x00000002, 0x00400000, 0x007FFFFF, 0x00800000, 0x00800001, 0x0D800000, 0x20000000,
@@ -33,6 +34,12 @@ THRESHOLDS = {
     "rsqrt": {"one": 0x3F800000, "four": 0x40800000, "normal": 0x00800000},
     "relu": {"zero": 0x00800000},
     "scale": {"normal": 0x01000000},
+    "floor": {"one": 0x3F800000, "minus_one": 0xBF800000, "integers": 0x4B000000, "negative_integers": 0xCB000000,
+              "halves": 0x4A800000, "minus_zero": 0x80000020},
+    "round": {"half": 0x3F000000, "one_and_a_half": 0x3FC00000, "two_and_a_half": 0xC0200000, "integers": 0x4B000000,
+              "halves": 0x4A800000, "negative_halves": 0xCA800000},
+    "erf": {"switch": 0x3F547AE1, "limit": 0x407CCCCD, "negative": 0xC07CCCCD, "tiny": 0x00800000},
+    "clamp": {"low": 0xBF800000, "high": 0x3F000000},
 }
 
 
@@ -55,10 +62,10 @@ def binary(suite):
              ((0,), (1,)), ((0,), ()), ((1,), (0,)), ((2, 0), (2, 1)), ((3, 1, 0), (1, 2, 1)), ((0, 3), (3,)), ((0,), (0,)))
     for turn, (a, b) in enumerate(pairs):
         dims = "-".join("x".join(map(str, shape)) or "scalar" for shape in (a, b))
-        for dtype, op in (("f32", BINARY[turn % 4]), ("f32", BINARY[(turn + 1) % 4]), (FLOATS[1 + turn % 2], BINARY[(turn + 2) % 4])):
+        for dtype, op in (("f32", IN_TURN[turn % 4]), ("f32", IN_TURN[(turn + 1) % 4]), (FLOATS[1 + turn % 2], IN_TURN[(turn + 2) % 4])):
             suite.case(f"binary/{op}_{dtype}_{dims}", op, [rand(dtype, *a), rand(dtype, *b)])
     for n in range(1, 68):  # every remainder of every vector width
-        op = BINARY[n % 4]
+        op = IN_TURN[n % 4]
         suite.case(f"binary/{op}_n{n}", op, [rand("f32", n), rand("f32", n)])
     for op in BINARY:
         for dtype in FLOATS:
@@ -93,7 +100,8 @@ def spread(threshold, step=9, count=1001):
 
 def unary(suite):
     forms = [(op, {}, op) for op in UNARY]
-    forms += [("gelu", {"form": "erf"}, "gelu_erf"), ("gelu", {"form": "tanh"}, "gelu_tanh"), ("scale", {"alpha": -1.7}, "scale")]
+    forms += [("gelu", {"form": "erf"}, "gelu_erf"), ("gelu", {"form": "tanh"}, "gelu_tanh"), ("scale", {"alpha": -1.7}, "scale"),
+              ("clamp", {"min": -1.0, "max": 0.5}, "clamp")]
     for op, attrs, name in forms:
         for dtype in FLOATS:
             suite.case(f"unary/{name}_{dtype}_specials", op, [operand(dtype, (64,), hexes(dtype, specials(dtype)))], **attrs)
@@ -116,6 +124,14 @@ def unary(suite):
         suite.case(f"unary/{op}_large", op, [rand("f32", 100003, e=4)])
     suite.case("unary/gelu_default", "gelu", [rand("f32", 9, e=1)])
     suite.case("unary/scale_default", "scale", [wild("f32", 40)])
+    suite.case("unary/clamp_default", "clamp", [wild("f32", 40)])
+    suite.case("unary/round_ties", "round", [operand("f32", (20,), hexes("f32", [float_bits(n / 2) for n in range(-10, 10)]))])
+    inf, nan = float("inf"), float("nan")
+    bounds = {"low": (0.0, inf), "high": (-inf, -0.0), "zeros": (-0.0, 0.0), "crossed": (1.0, -1.0), "crossed_zeros": (0.0, -0.0),
+              "nan_low": (nan, 1.0), "nan_high": (-1.0, nan), "infinite": (inf, inf)}
+    for dtype in FLOATS:
+        for name, (low, high) in bounds.items():
+            suite.case(f"unary/clamp_{dtype}_{name}", "clamp", [operand(dtype, (64,), hexes(dtype, specials(dtype)))], min=low, max=high)
     for dtype in FLOATS:
         for alpha in (0.0, -0.0, 0.1, 2.0**-140, 2.0**100, float("inf")):
             name = str(alpha).replace("+", "")
@@ -138,7 +154,7 @@ def errors(suite):
     bad("binary", "zero_and_two", "add", "shape_mismatch", [rand("f32", 0), rand("f32", 2)])
     bad("binary", "mixed_half", "mul", "dtype_mismatch", [rand("bf16", 3), rand("f16", 3)])
     bad("binary", "mixed_index", "sub", "dtype_mismatch", [rand("f32", 3), "u32 3 ids:1:9"])
-    for op in (*UNARY, "scale", "gelu"):
+    for op in (*UNARY, "scale", "gelu", "clamp"):
         bad("unary", "missing", op, "invalid_argument", [])
         bad("unary", "surplus", op, "invalid_argument", [x, x])
         bad("unary", "integers", op, "dtype_mismatch", ["i32 3 ids:1:9"])

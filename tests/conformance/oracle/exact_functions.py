@@ -1,8 +1,10 @@
 """The functions of the contract in exact arithmetic, each in one place, constants as written in the text."""
 
+from math import floor
+
 from exact import (
     INF, MAGNITUDE, NAN, NEG_INF, ONE, SIGN, ZERO,
-    add, canonical, div, from_int, greater, is_nan, is_zero, less, mul, neg, sqrt, sub,
+    add, canonical, div, from_int, greater, is_inf, is_nan, is_zero, less, mul, neg, sqrt, sub, value,
 )
 
 HALF = 0x3F000000
@@ -29,8 +31,8 @@ def power_of_two(n):
     return (n + 127) << 23
 
 
-def minimum(a, b):
-    return a if less(a, b) else b
+def at_most(a, limit):
+    return a if less(a, limit) else limit
 
 
 def take_sign(magnitude, x):
@@ -99,7 +101,7 @@ def tanh(x):
         q = horner(y, "beaaaaa6 3e088766 bd5cddb2 3cb13d3f bc067dd8 3b25b194 b9e403e9")
         result = add(mul(a, mul(y, q)), a)
     else:
-        result = sub(ONE, div(TWO, add(exp(minimum(mul(TWO, a), from_int(20))), ONE)))
+        result = sub(ONE, div(TWO, add(exp(at_most(mul(TWO, a), from_int(20))), ONE)))
     return take_sign(result, x)
 
 
@@ -111,7 +113,7 @@ def erf(x):
         q = horner(mul(a, a), "3e0375d4 bec09397 3de713aa bcdbac93 3ba63a36 ba28e39d")
         result = add(mul(a, q), a)
     else:
-        d = sub(minimum(a, 0x407CCCCD), 0x3F7F4000)
+        d = sub(at_most(a, 0x407CCCCD), 0x3F7F4000)
         r, u, n = exp_core(horner(d, "bfebc2c5 c02893ed bf57bddf bd2ab2c8 3c24525e bafb9c7e 395ce34f"))
         power = power_of_two(n)
         result = sub(sub(ONE, power), mul(power, add(u, r)))
@@ -166,10 +168,39 @@ def identity(x):
     return canonical(x)
 
 
+def to_integer(rule):
+    """The integer that a rule makes of the exact value, with the sign of x where it is zero."""
+    def function(x):
+        if is_nan(x) or is_inf(x) or is_zero(x):
+            return canonical(x)
+        integer = rule(value(x))
+        return take_sign(from_int(integer), x) if integer == 0 else from_int(integer)
+    return function
+
+
+def key(x):
+    """The order of MAX: -0 below +0."""
+    return -1 - (x ^ SIGN) if x & SIGN else x
+
+
+def maximum(a, b):
+    return NAN if is_nan(a) or is_nan(b) else max(a, b, key=key)
+
+
+def minimum(a, b):
+    return NAN if is_nan(a) or is_nan(b) else min(a, b, key=key)
+
+
+def clamp(x, low, high):
+    return minimum(maximum(x, low), high)
+
+
+# The operations of one operand without attributes, and those of two: shapes.py and cases_elementwise.py list what stands here.
 UNARY = {
     "neg": negate, "abs": absolute, "exp": exp, "log": log, "sqrt": sqrt, "rsqrt": rsqrt, "relu": relu,
-    "sigmoid": sigmoid, "tanh": tanh, "silu": silu,
+    "sigmoid": sigmoid, "tanh": tanh, "silu": silu, "floor": to_integer(floor), "round": to_integer(round), "erf": erf,
 }
+BINARY = {"add": add, "sub": sub, "mul": mul, "div": div, "maximum": maximum, "minimum": minimum}
 ACTIVATIONS = {
     "none": identity, "relu": relu, "sigmoid": sigmoid, "tanh": tanh, "gelu_tanh": gelu_tanh, "gelu_erf": gelu_erf,
     "silu": silu,

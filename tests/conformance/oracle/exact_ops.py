@@ -11,7 +11,7 @@ from exact import (
     INF, NAN, NEG_INF, NEG_ZERO, ONE, SIGN, ZERO,
     add, bits_of_int, canonical, cast, div, fmaz, from_int, is_zero, mul, narrow, plus_zero, sqrt, sub, widen,
 )
-from exact_functions import ACTIVATIONS, GELU, UNARY, exp, rsqrt, signed32
+from exact_functions import ACTIVATIONS, BINARY, GELU, UNARY, clamp, exp, rsqrt, signed32
 
 
 class View:
@@ -138,6 +138,10 @@ def op_dot(attrs, shape, a, b):
 
 def op_scale(attrs, shape, x):
     return [mul(element, attrs["alpha"]) for element in floats(x).data]
+
+
+def op_clamp(attrs, shape, x):
+    return [clamp(element, attrs["min"], attrs["max"]) for element in floats(x).data]
 
 
 def op_gelu(attrs, shape, x):
@@ -300,8 +304,9 @@ RUN = {
     "matmul": op_matmul, "dot": op_dot, "scale": op_scale, "gelu": op_gelu, "softmax": op_softmax,
     "sum": op_reduce(sum_of), "mean": op_reduce(mean_of), "max": op_reduce(max_of),
     "layernorm": op_norm(True), "rmsnorm": op_norm(False), "attention": op_attention, "ffn": op_ffn,
-    "add": op_binary(add), "sub": op_binary(sub), "mul": op_binary(mul), "div": op_binary(div),
+    "clamp": op_clamp,
     **{name: op_unary(function) for name, function in UNARY.items()},
+    **{name: op_binary(function) for name, function in BINARY.items()},
 }
 MOVES = {"embedding": op_embedding, "transpose": op_transpose, "concat": op_concat}
 

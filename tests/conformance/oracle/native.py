@@ -4,6 +4,7 @@ import ctypes
 import hashlib
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -16,9 +17,16 @@ from tensors import DTYPES, TYPECODE, WIDTH, Tensor, parse_data
 
 SOURCE = Path(__file__).with_name("oracle.c")
 CODES = {dtype: code for code, dtype in enumerate(("f32", "f16", "bf16", "i32", "i64", "u32"))}
-KINDS = ("none", "relu", "sigmoid", "tanh", "gelu_tanh", "gelu_erf", "silu", "neg", "abs", "exp", "log", "sqrt",
-         "rsqrt", "scale", "erf")
-KIND = {name: code for code, name in enumerate(KINDS)}
+
+
+def kinds(first):
+    """The names of one of oracle.c's enums, with their numbers."""
+    names = re.search(rf"^enum {{ ({first},[^}}]*) }};", SOURCE.read_text(), re.MULTILINE)[1]
+    return {name.lower(): code for code, name in enumerate(re.split(r",\s*", names))}
+
+
+KIND = kinds("NONE")
+OF_TWO = kinds("ADD")
 
 
 def build():
@@ -174,7 +182,7 @@ def floating(op, attrs, shape, operands):
         return attention(attrs, shape, *operands)
     if op in shapes.BINARY:
         a, b = (spread(widen(operand), operand.shape, shape) for operand in operands)
-        call("o_binary", shapes.BINARY.index(op), len(out), a, b, out)
+        call("o_binary", OF_TWO[op], len(out), a, b, out)
     elif op == "softmax":
         call("o_softmax", *around(x.shape, attrs["axis"]), widen(x), out)
     elif op in ("sum", "mean", "max"):
@@ -190,7 +198,9 @@ def floating(op, attrs, shape, operands):
              widen(b2), KIND[attrs["activation"]], out)
     else:
         kind = f"gelu_{attrs['form']}" if op == "gelu" else op
-        call("o_unary", KIND[kind], len(out), widen(x), as_float(attrs.get("alpha", 0)), out)
+        # What an operation is given besides x: scale its factor, clamp its bounds.
+        first, second = attrs.get("alpha", attrs.get("min", 0)), attrs.get("max", 0)
+        call("o_unary", KIND[kind], len(out), widen(x), as_float(first), as_float(second), out)
     return out
 
 

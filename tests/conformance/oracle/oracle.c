@@ -16,7 +16,8 @@ typedef __int128 i128;
 typedef unsigned __int128 u128;
 
 enum { F32, F16, BF16, I32, I64, U32 };
-enum { NONE, RELU, SIGMOID, TANH, GELU_TANH, GELU_ERF, SILU, NEG, ABS, EXP, LOG, SQRT, RSQRT, SCALE, ERF };
+enum { NONE, RELU, SIGMOID, TANH, GELU_TANH, GELU_ERF, SILU, NEG, ABS, EXP, LOG, SQRT, RSQRT, SCALE, ERF,
+       FLOOR, ROUND, CLAMP };
 
 static float as_float(u32 u) { float f; memcpy(&f, &u, 4); return f; }
 static u32 as_bits(float f) { u32 u; memcpy(&u, &f, 4); return u; }
@@ -281,7 +282,21 @@ static float f_relu(float x) { return is_nan(x) ? x : x > 0.0f ? x : 0.0f; }
 static float f_silu(float x) { return x * f_sigmoid(x); }
 static float f_rsqrt(float x) { float s = sqrtf(x); return 1.0f / s; }
 
-static float apply(int kind, float x, float alpha)
+static int32_t max_key(float x)
+{
+    u32 u = as_bits(canonical(x));
+    return (int32_t)(u ^ ((u32)((int32_t)u >> 31) & 0x7fffffffu));
+}
+
+/* The order of MAX: NaN above everything here; of numbers -0 below +0. */
+static float f_maximum(float a, float b) { return max_key(a) > max_key(b) ? a : b; }
+static float f_minimum(float a, float b)
+{
+    if (is_nan(a) || is_nan(b)) return as_float(0x7fc00000u);
+    return max_key(a) < max_key(b) ? a : b;
+}
+
+static float apply(int kind, float x, float first, float second)
 {
     switch (kind) {
     case RELU: return f_relu(x);
@@ -296,8 +311,11 @@ static float apply(int kind, float x, float alpha)
     case LOG: return f_log(x);
     case SQRT: return sqrtf(x);
     case RSQRT: return f_rsqrt(x);
-    case SCALE: return x * alpha;
+    case SCALE: return x * first;
     case ERF: return f_erf(x);
+    case FLOOR: return floorf(x);
+    case ROUND: return rintf(x); /* the process rounds to nearest even */
+    case CLAMP: return f_minimum(f_maximum(x, first), second);
     default: return x;
     }
 }
@@ -322,12 +340,6 @@ static float sum_row(const float *x, i64 n, i64 stride)
     float total = sum_row(part, blocks, 1);
     free(part);
     return total;
-}
-
-static int32_t max_key(float x)
-{
-    u32 u = as_bits(canonical(x));
-    return (int32_t)(u ^ ((u32)((int32_t)u >> 31) & 0x7fffffffu));
 }
 
 static i64 argmax_row(const float *x, i64 n, i64 stride)
@@ -410,17 +422,25 @@ void o_rmsnorm(i64 rows, i64 n, const float *x, const float *gamma, float eps, f
 
 /* ---------------------------------------------------------------- elementwise */
 
-void o_unary(i64 kind, i64 n, const float *x, float alpha, float *out)
+void o_unary(i64 kind, i64 n, const float *x, float first, float second, float *out)
 {
-    for (i64 i = 0; i < n; i++) out[i] = canonical(apply((int)kind, x[i], alpha));
+    for (i64 i = 0; i < n; i++) out[i] = canonical(apply((int)kind, x[i], first, second));
 }
 
-enum { ADD, SUB, MUL, DIV };
+enum { ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM };
 
 void o_binary(i64 kind, i64 n, const float *a, const float *b, float *out)
 {
     for (i64 i = 0; i < n; i++) {
-        float r = kind == ADD ? a[i] + b[i] : kind == SUB ? a[i] - b[i] : kind == MUL ? a[i] * b[i] : a[i] / b[i];
+        float r = as_float(0x7fc00000u);
+        switch (kind) {
+        case ADD: r = a[i] + b[i]; break;
+        case SUB: r = a[i] - b[i]; break;
+        case MUL: r = a[i] * b[i]; break;
+        case DIV: r = a[i] / b[i]; break;
+        case MAXIMUM: r = f_maximum(a[i], b[i]); break;
+        case MINIMUM: r = f_minimum(a[i], b[i]); break;
+        }
         out[i] = canonical(r);
     }
 }
@@ -448,7 +468,7 @@ void o_matmul(i64 M, i64 N, i64 K, i64 trans_a, i64 trans_b, const u32 *a, const
             t = t * alpha;
             if (beta != 0.0f) { float s = beta * c[m * N + n]; t = t + s; }
             if (bias) t = t + bias[n];
-            out[m * N + n] = canonical(apply((int)activation, t, 0));
+            out[m * N + n] = canonical(apply((int)activation, t, 0, 0));
         }
     free(pa);
     free(pb);

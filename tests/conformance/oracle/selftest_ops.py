@@ -2,6 +2,7 @@
 
 from math import prod
 
+import shapes
 from tensors import DTYPES, FLOATS, INDEXES, WIDTH, Tensor, make
 
 MIXES = ("rand", "rand", "small", "wild")
@@ -157,13 +158,14 @@ def operation_cases(r, rounds=90):
         yield "matmul", *matmul(r, dtype)
         k = (size(r, 600),)
         yield "dot", [values(r, dtype, k), values(r, dtype, k)], {}
-        for op in ("add", "sub", "mul", "div"):
+        for op in shapes.BINARY:
             full = shape(r, (0, 1, 2, 3, 4))
             pair = [values(r, dtype, full), values(r, dtype, faded(r, full))]
             yield op, pair[::-1] if r.random() < 0.5 else pair, {}
-        for op in ("neg", "abs", "exp", "log", "sqrt", "rsqrt", "relu", "sigmoid", "tanh", "silu"):
+        for op in shapes.UNARY:
             yield op, [values(r, dtype, shape(r, (0, 1, 2)))], {}
         yield "scale", [values(r, dtype, shape(r, (0, 1, 2)))], {"alpha": number(r)}
+        yield "clamp", [values(r, dtype, shape(r, (0, 1, 2)))], {"min": number(r), "max": number(r)}
         yield "gelu", [values(r, dtype, shape(r, (0, 1, 2)))], {"form": r.choice(("erf", "tanh"))}
         yield "softmax", *softmax(r, dtype)
         for op in ("sum", "mean", "max", "argmax"):

@@ -2,6 +2,7 @@
 
 Order of the checks: operand count, dtypes, then shapes and attributes."""
 
+import exact_functions
 from tensors import DTYPES, FLOATS, INDEXES
 
 MAX_RANK = 8
@@ -26,8 +27,8 @@ def bad_shape(why):
 
 
 ACTIVATIONS = ("none", "relu", "sigmoid", "tanh", "gelu_tanh", "gelu_erf", "silu")
-UNARY = ("neg", "abs", "exp", "log", "sqrt", "rsqrt", "relu", "sigmoid", "tanh", "silu")
-BINARY = ("add", "sub", "mul", "div")
+UNARY = tuple(exact_functions.UNARY)
+BINARY = tuple(exact_functions.BINARY)
 AXIS_ALL = {"axis": ("axis", "all"), "keepdim": ("flag", "0")}
 
 # op: (required operands, optional operands, attributes: kind or words, default)
@@ -36,6 +37,7 @@ OPS = {
                       "beta": ("f32", "0x00000000"), "activation": (ACTIVATIONS, "none")}),
     "dot": (2, 0, {}),
     "scale": (1, 0, {"alpha": ("f32", "0x3f800000")}),
+    "clamp": (1, 0, {"min": ("f32", "0xff800000"), "max": ("f32", "0x7f800000")}),
     "gelu": (1, 0, {"form": (("erf", "tanh"), "erf")}),
     "softmax": (1, 0, {"axis": ("int", "-1")}),
     "sum": (1, 0, AXIS_ALL),

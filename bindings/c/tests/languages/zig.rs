@@ -105,6 +105,20 @@ pub fn operations(operations: &[Operation]) -> String {
     text
 }
 
+/// bindings/zig/src/context.zig with the names of operations that Context has, between two lines that stay.
+pub fn context(found: &str, operations: &[Operation]) -> String {
+    const BEGIN: &str = "    // Operations, generated as operations.zig is:\n";
+    const END: &str = "    // Until here.\n";
+    let (before, rest) = found.split_once(BEGIN).expect("context.zig has no line before the operations");
+    let (_, after) = rest.split_once(END).expect("context.zig has no line behind the operations");
+    let mut text = before.to_string() + BEGIN;
+    for operation in operations {
+        let name = operation.op.name();
+        writeln!(text, "    pub const {name} = operations.{name};").unwrap();
+    }
+    text + END + after
+}
+
 /// bindings/zig/tests/typed.zig: a conformance case as a call of its operation's own method.
 pub fn typed(operations: &[Operation]) -> String {
     let mut text = format!(

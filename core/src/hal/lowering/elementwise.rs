@@ -1,66 +1,18 @@
 //! Elementwise operations: of one operand, of two with broadcasting, and of rows with their statistics.
 
+use super::Call;
 use super::operands::{Arguments, aligned, dispatch};
-use super::{Call, Op};
 use super::{Encoder, Kernels};
-use crate::contract::{Activation, GeluForm};
+use crate::contract::Activation;
 use crate::error::Result;
-use crate::ops::Attrs;
 use crate::shape::MAX_RANK;
 
-// Values of elementwise.comp's first constant that are not activations' numbers.
-pub const SCALE: u32 = 7;
-const NEG: u32 = 8;
-const ABS: u32 = 9;
-const EXP: u32 = 10;
-const LOG: u32 = 11;
-const SQRT: u32 = 12;
-const RSQRT: u32 = 13;
-const ADD: u32 = 14;
-const SUB: u32 = 15;
-const MUL: u32 = 16;
-const DIV: u32 = 17;
-/// (x, maximum, sum).
-pub const SOFTMAX: u32 = 18;
-/// (x, mean, factor).
-pub const LAYERNORM: u32 = 19;
-/// (x, factor).
-pub const RMSNORM: u32 = 20;
-/// Several one after another.
-pub const RUN: u32 = 21;
-
 /// Operations of one operand.
-pub fn unary(encoder: &mut dyn Encoder, op: Op, call: &Call<'_>) -> Result<()> {
+pub fn unary(encoder: &mut dyn Encoder, function: u32, [value, eps]: [f32; 2], call: &Call<'_>) -> Result<()> {
     let mut grid = Grid::new();
     grid.push(call.output.elements(), 1, 0);
-    let arguments =
-        Arguments { x: call.address(0), y: call.output.address, value: call.attrs.alpha, ..Arguments::default() };
-    broadcast(encoder, number(op, call.attrs), &grid, arguments)
-}
-
-/// What kernels call an operation of one or two operands.
-pub fn number(op: Op, attrs: &Attrs) -> u32 {
-    match op {
-        Op::Relu => Activation::Relu as u32,
-        Op::Sigmoid => Activation::Sigmoid as u32,
-        Op::Tanh => Activation::Tanh as u32,
-        Op::Silu => Activation::Silu as u32,
-        Op::Gelu => match attrs.form {
-            GeluForm::Tanh => Activation::GeluTanh as u32,
-            GeluForm::Erf => Activation::GeluErf as u32,
-        },
-        Op::Neg => NEG,
-        Op::Abs => ABS,
-        Op::Exp => EXP,
-        Op::Log => LOG,
-        Op::Sqrt => SQRT,
-        Op::Rsqrt => RSQRT,
-        Op::Add => ADD,
-        Op::Sub => SUB,
-        Op::Mul => MUL,
-        Op::Div => DIV,
-        _ => SCALE,
-    }
+    let arguments = Arguments { x: call.address(0), y: call.output.address, value, eps, ..Arguments::default() };
+    broadcast(encoder, function, &grid, arguments)
 }
 
 /// An activation of what is there, in place.
@@ -71,7 +23,7 @@ pub fn activate(encoder: &mut dyn Encoder, activation: Activation, y: u64, eleme
 }
 
 /// Operations of two operands.
-pub fn binary(encoder: &mut dyn Encoder, op: Op, call: &Call<'_>) -> Result<()> {
+pub fn binary(encoder: &mut dyn Encoder, function: u32, call: &Call<'_>) -> Result<()> {
     let (a, b, y) = (call.operand(0), call.operand(1), call.output);
     let (of_a, of_b) = (a.shape.broadcast_strides(y.shape), b.shape.broadcast_strides(y.shape));
     let mut grid = Grid::new();
@@ -79,7 +31,7 @@ pub fn binary(encoder: &mut dyn Encoder, op: Op, call: &Call<'_>) -> Result<()> 
         grid.push(size as u32, of_a[axis] as u32, of_b[axis] as u32);
     }
     let arguments = Arguments { x: a.address, p: b.address, y: y.address, ..Arguments::default() };
-    broadcast(encoder, number(op, call.attrs), &grid, arguments)
+    broadcast(encoder, function, &grid, arguments)
 }
 
 /// A result's dimensions with two operands' strides; neighbours that both operands go through as one are merged.

@@ -7,6 +7,7 @@ pub mod attention;
 mod cast;
 mod elementwise;
 mod encoder;
+mod function;
 mod matmul;
 mod moves;
 mod normalise;
@@ -25,7 +26,7 @@ use crate::command::Command;
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::operand::{Meta, View};
-use crate::ops::{Attrs, Op};
+use crate::ops::{Attrs, Binary, Op, Reduction, Unary, table};
 use crate::shape::Shape;
 use smallvec::SmallVec;
 
@@ -121,7 +122,7 @@ fn single(encoder: &mut dyn Encoder, command: &Command<'_>) -> Result<()> {
     if output.elements() == 0 && op != Op::Embedding {
         return Ok(());
     }
-    let moves = matches!(op, Op::Embedding | Op::Transpose | Op::Concat | Op::Cast);
+    let moves = op.is_move();
     let stored = call.operand(0).dtype;
     if moves || stored == DType::F32 {
         return run(encoder, op, &call);
@@ -154,35 +155,31 @@ fn widened<'a>(encoder: &mut dyn Encoder, from: Operand<'a>) -> Result<Operand<'
     Ok(to)
 }
 
-fn run(encoder: &mut dyn Encoder, op: Op, call: &Call<'_>) -> Result<()> {
-    match op {
-        Op::Matmul => matmul::matmul(encoder, call),
-        Op::Dot => matmul::dot(encoder, call),
-        Op::Ffn => matmul::ffn(encoder, call),
-        Op::Attention => attention::attention(encoder, call),
-        Op::Add | Op::Sub | Op::Mul | Op::Div => elementwise::binary(encoder, op, call),
-        Op::Scale
-        | Op::Neg
-        | Op::Abs
-        | Op::Exp
-        | Op::Log
-        | Op::Sqrt
-        | Op::Rsqrt
-        | Op::Relu
-        | Op::Sigmoid
-        | Op::Tanh
-        | Op::Gelu
-        | Op::Silu => elementwise::unary(encoder, op, call),
-        Op::Softmax => normalise::softmax(encoder, call),
-        Op::Layernorm => normalise::layernorm(encoder, call),
-        Op::Rmsnorm => normalise::rmsnorm(encoder, call),
-        Op::Sum | Op::Mean | Op::Max | Op::Argmax => reduce::reduce(encoder, op, call),
-        Op::Embedding => moves::embedding(encoder, call),
-        Op::Transpose => moves::transpose(encoder, call),
-        Op::Concat => moves::concat(encoder, call),
-        Op::Cast => cast::cast(encoder, call),
-    }
+macro_rules! dispatch {
+    (
+        unary { $($(#[$unary_doc:meta])* $unary:ident = $unary_number:literal $unary_name:ident $attrs:tt:
+            $unary_family:ident $unary_flops:literal, $of_x:tt;)* }
+        binary { $($(#[$binary_doc:meta])* $binary:ident = $binary_number:literal $binary_name:ident:
+            $binary_family:ident $binary_flops:literal, $of_both:tt;)* }
+        reduction { $($(#[$reduction_doc:meta])* $reduction:ident = $reduction_number:literal
+            $reduction_name:ident: $reduction_family:ident;)* }
+        own { $($(#[$own_doc:meta])* $own:ident = $own_number:literal
+            $own_name:ident: $own_family:ident, $room:ident::$kernel:ident;)* }
+    ) => {
+        fn run(encoder: &mut dyn Encoder, op: Op, call: &Call<'_>) -> Result<()> {
+            match op {
+                $(Op::$unary => {
+                    let values = function::values(op, call.attrs);
+                    elementwise::unary(encoder, function::of_unary(Unary::$unary, call.attrs), values, call)
+                })*
+                $(Op::$binary => elementwise::binary(encoder, function::of_binary(Binary::$binary), call),)*
+                $(Op::$reduction => reduce::reduce(encoder, Reduction::$reduction, call),)*
+                $(Op::$own => $room::$kernel(encoder, call),)*
+            }
+        }
+    };
 }
+table!(dispatch);
 
 #[cfg(test)]
 mod tests {

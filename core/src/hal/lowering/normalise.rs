@@ -4,7 +4,8 @@
 //! first, by workgroups all over, and then go through an elementwise kernel with them.
 
 use super::Call;
-use super::elementwise::{self, Grid, broadcast};
+use super::elementwise::{Grid, broadcast};
+use super::function;
 use super::operands::{Arguments, dispatch};
 use super::reduce::{Finish, MAX, Map, SUM, along};
 use super::{Encoder, Kernels};
@@ -33,7 +34,7 @@ pub fn softmax(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let (max, sum) = (encoder.scratch(bytes)?, encoder.scratch(bytes)?);
     along(encoder, MAX, lines, Map::Same, Finish::Whole, Arguments { y: max, ..arguments })?;
     along(encoder, SUM, lines, Map::Exp, Finish::Whole, Arguments { y: sum, p: max, ..arguments })?;
-    apply(encoder, elementwise::SOFTMAX, lines, Arguments { p: max, q: sum, ..arguments })
+    apply(encoder, function::SOFTMAX, lines, Arguments { p: max, q: sum, ..arguments })
 }
 
 /// `layernorm` of the op table.
@@ -47,7 +48,7 @@ pub fn layernorm(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     along(encoder, SUM, lines, Map::Same, Finish::Mean, Arguments { y: mean, ..arguments })?;
     let deviation = Arguments { y: factor, p: mean, ..arguments };
     along(encoder, SUM, lines, Map::Deviation, Finish::Factor, deviation)?;
-    apply(encoder, elementwise::LAYERNORM, lines, Arguments { p: mean, q: factor, ..arguments })
+    apply(encoder, function::LAYERNORM, lines, Arguments { p: mean, q: factor, ..arguments })
 }
 
 /// `rmsnorm` of the op table.
@@ -58,7 +59,7 @@ pub fn rmsnorm(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     }
     let factor = encoder.scratch(4 * lines.outer as u64)?;
     along(encoder, SUM, lines, Map::Square, Finish::Factor, Arguments { y: factor, ..arguments })?;
-    apply(encoder, elementwise::RMSNORM, lines, Arguments { p: factor, ..arguments })
+    apply(encoder, function::RMSNORM, lines, Arguments { p: factor, ..arguments })
 }
 
 /// The rows of a norm, and what its kernels share.

@@ -1,12 +1,12 @@
 //! sum, mean, max and argmax, along an axis or of everything.
 
+use super::Call;
 use super::operands::{Arguments, aligned, dispatch};
-use super::{Call, Op};
 use super::{Encoder, Kernels};
 use crate::contract::SUM_BLOCK;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::ops::Lines;
+use crate::ops::{Lines, Reduction};
 
 // Values of lines.comp's first constant.
 pub const SUM: u32 = 0;
@@ -17,15 +17,15 @@ const ARGMAX: u32 = 2;
 const GROUP: u32 = 32;
 
 /// Dispatches on the operation.
-pub fn reduce(encoder: &mut dyn Encoder, op: Op, call: &Call<'_>) -> Result<()> {
+pub fn reduce(encoder: &mut dyn Encoder, op: Reduction, call: &Call<'_>) -> Result<()> {
     let x = call.operand(0);
     let lines = Lines::of_reduction(x.shape, call.attrs.axis);
     let (function, finish) = match op {
-        Op::Sum => (SUM, Finish::Whole),
-        Op::Mean => (SUM, Finish::Mean),
-        Op::Max => (MAX, Finish::Whole),
-        _ if call.output.dtype == DType::I64 => (ARGMAX, Finish::Long),
-        _ => (ARGMAX, Finish::Short),
+        Reduction::Sum => (SUM, Finish::Whole),
+        Reduction::Mean => (SUM, Finish::Mean),
+        Reduction::Max => (MAX, Finish::Whole),
+        Reduction::Argmax if call.output.dtype == DType::I64 => (ARGMAX, Finish::Long),
+        Reduction::Argmax => (ARGMAX, Finish::Short),
     };
     let arguments = Arguments { x: x.address, y: call.output.address, ..Arguments::default() };
     along(encoder, function, lines, Map::Same, finish, arguments)

@@ -1,14 +1,15 @@
 //! Runs: elementwise commands of f32, each of which works in place on the result of the one before, as one kernel. What is between
 //! them stays in registers, so only the last one's result reaches memory; nobody could have seen the others.
 
-use super::elementwise::{self, Grid};
+use super::elementwise::Grid;
+use super::function;
 use super::operands::aligned;
 use super::{Encoder, Kernels, MOST, PUSH_BYTES};
 use crate::command::Command;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::operand::View;
-use crate::ops::Op;
+use crate::ops::OpKind;
 use crate::shape::Shape;
 
 /// Steps of a kernel: as many as push constants have room for. What is longer becomes several kernels.
@@ -49,7 +50,7 @@ pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usi
         return Ok(0);
     }
     words[..COUNT].copy_from_slice(&[x as u32, (x >> 32) as u32, y as u32, (y >> 32) as u32, n as u32]);
-    let constants = [elementwise::RUN, u32::from(aligned(&[x, y])), 1, 1, 0, 0];
+    let constants = [function::RUN, u32::from(aligned(&[x, y])), 1, 1, 0, 0];
     encoder.dispatch(Kernels::Elementwise, &constants, &words, [(n as u32).div_ceil(1024), 1, 1])?;
     Ok(count)
 }
@@ -80,7 +81,7 @@ impl Run<'_> {
         for (operand, view) in operands.iter_mut().zip(inputs.iter().flatten()) {
             *operand = self.operand(encoder, view)?;
         }
-        let binary = matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Div);
+        let binary = op.kind() == OpKind::Binary;
         let n = self.shape.elements();
         let whole = |(_, shape): (u64, &Shape)| shape.elements() == n;
         let [a, b] = operands;
@@ -91,10 +92,9 @@ impl Run<'_> {
         if !is_value(value) {
             return None;
         }
-        let mut step = [0, 0, elementwise::number(op, attrs)];
-        if step[2] == elementwise::SCALE {
-            step[0] = attrs.alpha.to_bits();
-        } else if binary {
+        let [first, second] = function::values(op, attrs);
+        let mut step = [first.to_bits(), second.to_bits(), function::of(op, attrs)?];
+        if binary {
             let bits = if whole(other) && other.0 == value.0 { ITSELF } else { self.access(other)? };
             step = [other.0 as u32, (other.0 >> 32) as u32, step[2] | bits | if left { LEFT } else { 0 }];
         }

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::hal::cpu::simd::{self, Kernel, Simd, TwoSided, VectorFn, VectorFn2, dispatch};
 use crate::interrupt::pieces;
 use crate::isa::Isa;
-use crate::ops::Op;
+use crate::ops::{Binary, Unary};
 use crate::shape::MAX_RANK;
 
 /// Elements of the cheapest operations that are worth handing to another thread: about 20 µs, as waking one takes 10.
@@ -38,10 +38,10 @@ macro_rules! elementwise {
 }
 
 macro_rules! functions {
-    ($($kind:ident $name:ident($($field:ident: $type:ty)?) = |$self:ident, $x:ident| $body:expr;)*) => {
+    ($($kind:ident $name:ident($($field:ident: $type:ty),*) = |$self:ident, $x:ident| $body:expr;)*) => {
         $(
             #[derive(Clone, Copy)]
-            struct $name { $($field: $type)? }
+            struct $name { $($field: $type),* }
 
             impl VectorFn for $name {
                 const CHAIN: bool = functions!(@ $kind);
@@ -69,6 +69,11 @@ functions! {
     short Sqrt() = |self, x| S::sqrt(x);
     short Rsqrt() = |self, x| simd::rsqrt::<S>(x);
     short Relu() = |self, x| simd::relu::<S>(x);
+    short Floor() = |self, x| simd::floor::<S>(x);
+    short Round() = |self, x| simd::round::<S>(x);
+    short Clamp(min: f32, max: f32) = |self, x| {
+        simd::minimum::<S>(simd::maximum::<S>(x, S::splat(self.min)), S::splat(self.max))
+    };
 }
 
 /// What is made of a sigmoid: a division stands in the middle, so that it comes in two halves. One kernel for all three,
@@ -155,25 +160,26 @@ macro_rules! two_sided {
 // The limits are the last numbers below those of the contract, which belong to the far side.
 two_sided! {
     Tanh beyond 0x3f6b_851e, tanh_near, tanh_far, |x| x, |e| e;
+    Erf beyond 0x3f54_7ae0, erf_near, erf_far, |x| x, |e| e;
     GeluErf beyond 0x3f54_7ae0, erf_near, erf_far, |x| S::mul(x, S::splat(f32::from_bits(0x3f35_04f3))), |e| {
         let h = S::mul(S::splat(0.5), x);
         S::add(S::mul(h, e), h)
     };
 }
 
-struct Unary<F> {
+struct Whole<F> {
     x: *const f32,
     y: *mut f32,
     n: usize,
     f: F,
 }
 
-impl<F: Elementwise> Kernel for Unary<F> {
+impl<F: Elementwise> Kernel for Whole<F> {
     type Output = ();
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let Unary { x, y, n, f } = self;
+        let Whole { x, y, n, f } = self;
         // SAFETY: passed on.
         unsafe { f.row::<S>(x, y, n) };
     }
@@ -190,7 +196,11 @@ enum Function {
     Sqrt,
     Rsqrt,
     Relu,
+    Floor,
+    Round,
+    Clamp { min: f32, max: f32 },
     Tanh,
+    Erf,
     GeluErf,
     Logistic(Logistic),
 }
@@ -199,7 +209,12 @@ impl Function {
     /// Elements that are worth handing to another thread.
     fn grain(self) -> usize {
         match self {
-            Function::Exp | Function::Log | Function::Tanh | Function::GeluErf | Function::Logistic(_) => CHAIN_GRAIN,
+            Function::Exp
+            | Function::Log
+            | Function::Tanh
+            | Function::Erf
+            | Function::GeluErf
+            | Function::Logistic(_) => CHAIN_GRAIN,
             _ => GRAIN,
         }
     }
@@ -212,7 +227,7 @@ impl Function {
         macro_rules! apply {
             ($f:expr) => {
                 // SAFETY: passed on.
-                unsafe { dispatch(isa, Unary { x, y, n, f: $f }) }
+                unsafe { dispatch(isa, Whole { x, y, n, f: $f }) }
             };
         }
         match self {
@@ -224,7 +239,11 @@ impl Function {
             Function::Sqrt => apply!(Sqrt {}),
             Function::Rsqrt => apply!(Rsqrt {}),
             Function::Relu => apply!(Relu {}),
+            Function::Floor => apply!(Floor {}),
+            Function::Round => apply!(Round {}),
+            Function::Clamp { min, max } => apply!(Clamp { min, max }),
             Function::Tanh => apply!(Tanh),
+            Function::Erf => apply!(Erf),
             Function::GeluErf => apply!(GeluErf),
             Function::Logistic(which) => apply!(which),
         }
@@ -232,22 +251,25 @@ impl Function {
 }
 
 /// The elementwise operations of one operand.
-pub(super) fn unary(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result<()> {
+pub(super) fn unary(exec: &Exec<'_>, op: Unary, call: &mut Call<'_, '_>) -> Result<()> {
     let function = match op {
-        Op::Scale => Function::Scale(call.attrs.alpha),
-        Op::Neg => Function::Neg,
-        Op::Abs => Function::Abs,
-        Op::Exp => Function::Exp,
-        Op::Log => Function::Log,
-        Op::Sqrt => Function::Sqrt,
-        Op::Rsqrt => Function::Rsqrt,
-        Op::Relu => Function::Relu,
-        Op::Sigmoid => Function::Logistic(Logistic::Sigmoid),
-        Op::Tanh => Function::Tanh,
-        Op::Silu => Function::Logistic(Logistic::Silu),
-        Op::Gelu if call.attrs.form == GeluForm::Tanh => Function::Logistic(Logistic::GeluTanh),
-        Op::Gelu => Function::GeluErf,
-        _ => unreachable!("{op} is not elementwise"),
+        Unary::Scale => Function::Scale(call.attrs.alpha),
+        Unary::Neg => Function::Neg,
+        Unary::Abs => Function::Abs,
+        Unary::Exp => Function::Exp,
+        Unary::Log => Function::Log,
+        Unary::Sqrt => Function::Sqrt,
+        Unary::Rsqrt => Function::Rsqrt,
+        Unary::Relu => Function::Relu,
+        Unary::Sigmoid => Function::Logistic(Logistic::Sigmoid),
+        Unary::Tanh => Function::Tanh,
+        Unary::Floor => Function::Floor,
+        Unary::Round => Function::Round,
+        Unary::Erf => Function::Erf,
+        Unary::Clamp => Function::Clamp { min: call.attrs.min, max: call.attrs.max },
+        Unary::Silu => Function::Logistic(Logistic::Silu),
+        Unary::Gelu if call.attrs.form == GeluForm::Tanh => Function::Logistic(Logistic::GeluTanh),
+        Unary::Gelu => Function::GeluErf,
     };
     let (x, y) = (Shared(call.f32(0)?.cast_mut()), Shared(call.out()?));
     chunks(exec, call.output.shape().elements(), function.grain(), |start, end| {
@@ -275,25 +297,18 @@ pub(super) unsafe fn activate(isa: Isa, activation: Activation, row: *mut f32, n
     unsafe { function.row(isa, row, row, n) }
 }
 
-/// The arithmetic of two operands.
-#[derive(Clone, Copy)]
-enum Arithmetic {
-    Add,
-    Sub,
-    Mul,
-    Div,
-}
-
-impl VectorFn2 for Arithmetic {
+impl VectorFn2 for Binary {
     #[inline(always)]
     unsafe fn apply<S: Simd>(self, a: S::F, b: S::F) -> S::F {
         // SAFETY: called from a kernel.
         unsafe {
             match self {
-                Arithmetic::Add => S::add(a, b),
-                Arithmetic::Sub => S::sub(a, b),
-                Arithmetic::Mul => S::mul(a, b),
-                Arithmetic::Div => S::div(a, b),
+                Binary::Add => S::add(a, b),
+                Binary::Sub => S::sub(a, b),
+                Binary::Mul => S::mul(a, b),
+                Binary::Div => S::div(a, b),
+                Binary::Maximum => simd::maximum::<S>(a, b),
+                Binary::Minimum => simd::minimum::<S>(a, b),
             }
         }
     }
@@ -301,7 +316,7 @@ impl VectorFn2 for Arithmetic {
 
 /// A row of `y = f(a, b)`; an operand with step 0 is one repeated value (not both: a dimension is one of theirs).
 struct Row {
-    f: Arithmetic,
+    f: Binary,
     a: *const f32,
     a_step: usize,
     b: *const f32,
@@ -316,41 +331,35 @@ impl Kernel for Row {
     #[inline(always)]
     unsafe fn run<S: Simd>(mut self) {
         // One loop per operation and per kind of operand, so that nothing is decided inside.
-        if self.a_step == 0 && matches!(self.f, Arithmetic::Add | Arithmetic::Mul) {
+        if self.a_step == 0 && matches!(self.f, Binary::Add | Binary::Mul | Binary::Maximum | Binary::Minimum) {
             (self.a, self.a_step, self.b, self.b_step) = (self.b, self.b_step, self.a, self.a_step);
         }
         macro_rules! each {
             ($($f:ident $commutes:literal)*) => {
                 // SAFETY: passed on.
                 unsafe {
-                    match self.f { $(Arithmetic::$f => match (self.a_step, self.b_step) {
-                        (0, _) if !$commutes => self.row::<S, 0, 1>(Arithmetic::$f),
-                        (_, 0) => self.row::<S, 1, 0>(Arithmetic::$f),
-                        _ => self.row::<S, 1, 1>(Arithmetic::$f),
+                    match self.f { $(Binary::$f => match (self.a_step, self.b_step) {
+                        (0, _) if !$commutes => self.row::<S, 0, 1>(Binary::$f),
+                        (_, 0) => self.row::<S, 1, 0>(Binary::$f),
+                        _ => self.row::<S, 1, 1>(Binary::$f),
                     },)* }
                 }
             };
         }
-        each!(Add true Sub false Mul true Div false);
+        each!(Add true Sub false Mul true Div false Maximum true Minimum true);
     }
 }
 
 impl Row {
     #[inline(always)]
-    unsafe fn row<S: Simd, const A: usize, const B: usize>(&self, f: Arithmetic) {
+    unsafe fn row<S: Simd, const A: usize, const B: usize>(&self, f: Binary) {
         // SAFETY: passed on.
         unsafe { simd::zip_row::<S, A, B>(self.a, self.b, self.y, self.n, f) };
     }
 }
 
 /// Elementwise operations of two operands with broadcasting.
-pub(super) fn binary(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result<()> {
-    let f = match op {
-        Op::Add => Arithmetic::Add,
-        Op::Sub => Arithmetic::Sub,
-        Op::Mul => Arithmetic::Mul,
-        _ => Arithmetic::Div,
-    };
+pub(super) fn binary(exec: &Exec<'_>, f: Binary, call: &mut Call<'_, '_>) -> Result<()> {
     let n = call.output.shape().elements();
     let (a, b, y) = (Shared(call.f32(0)?.cast_mut()), Shared(call.f32(1)?.cast_mut()), Shared(call.out()?));
     if n == 0 {

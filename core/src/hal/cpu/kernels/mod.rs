@@ -24,7 +24,7 @@ use crate::interrupt;
 use crate::isa::Isa;
 use crate::memory::host::{Scratch, ScratchPool};
 use crate::operand::{Inputs, Meta, Place, View, ViewMut};
-use crate::ops::{Attrs, Op};
+use crate::ops::{Attrs, Binary, Op, Reduction, Unary, table};
 use std::ptr::NonNull;
 
 /// What a kernel may use.
@@ -100,7 +100,7 @@ pub fn execute(exec: &Exec<'_>, command: &mut Command<'_>) -> Result<()> {
     if command.output().shape().elements() == 0 && command.op() != Op::Embedding {
         return Ok(());
     }
-    let moves = matches!(command.op(), Op::Embedding | Op::Transpose | Op::Concat | Op::Cast);
+    let moves = command.op().is_move();
     let stored = command.inputs().first().and_then(|view| view.as_ref()).map_or(DType::F32, |view| view.dtype());
     if !moves && stored != DType::F32 {
         return widened(exec, command, stored);
@@ -109,35 +109,28 @@ pub fn execute(exec: &Exec<'_>, command: &mut Command<'_>) -> Result<()> {
     run(exec, op, &mut Call { attrs, inputs, output })
 }
 
-fn run(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result<()> {
-    match op {
-        Op::Matmul => matmul::matmul(exec, call),
-        Op::Dot => matmul::dot(exec, call),
-        Op::Ffn => matmul::ffn(exec, call),
-        Op::Attention => attention::attention(exec, call),
-        Op::Add | Op::Sub | Op::Mul | Op::Div => elementwise::binary(exec, op, call),
-        Op::Scale
-        | Op::Neg
-        | Op::Abs
-        | Op::Exp
-        | Op::Log
-        | Op::Sqrt
-        | Op::Rsqrt
-        | Op::Relu
-        | Op::Sigmoid
-        | Op::Tanh
-        | Op::Gelu
-        | Op::Silu => elementwise::unary(exec, op, call),
-        Op::Softmax => normalise::softmax(exec, call),
-        Op::Layernorm => normalise::layernorm(exec, call),
-        Op::Rmsnorm => normalise::rmsnorm(exec, call),
-        Op::Sum | Op::Mean | Op::Max | Op::Argmax => reduce::reduce(exec, op, call),
-        Op::Embedding => moves::embedding(exec, call),
-        Op::Transpose => moves::transpose(exec, call),
-        Op::Concat => moves::concat(exec, call),
-        Op::Cast => cast::cast(exec, call),
-    }
+macro_rules! dispatch {
+    (
+        unary { $($(#[$unary_doc:meta])* $unary:ident = $unary_number:literal $unary_name:ident $attrs:tt:
+            $unary_family:ident $unary_flops:literal, $of_x:tt;)* }
+        binary { $($(#[$binary_doc:meta])* $binary:ident = $binary_number:literal $binary_name:ident:
+            $binary_family:ident $binary_flops:literal, $of_both:tt;)* }
+        reduction { $($(#[$reduction_doc:meta])* $reduction:ident = $reduction_number:literal
+            $reduction_name:ident: $reduction_family:ident;)* }
+        own { $($(#[$own_doc:meta])* $own:ident = $own_number:literal
+            $own_name:ident: $own_family:ident, $room:ident::$kernel:ident;)* }
+    ) => {
+        fn run(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result<()> {
+            match op {
+                $(Op::$unary => elementwise::unary(exec, Unary::$unary, call),)*
+                $(Op::$binary => elementwise::binary(exec, Binary::$binary, call),)*
+                $(Op::$reduction => reduce::reduce(exec, Reduction::$reduction, call),)*
+                $(Op::$own => $room::$kernel(exec, call),)*
+            }
+        }
+    };
 }
+table!(dispatch);
 
 /// Runs a command of f16 or bf16 operands on f32 copies.
 fn widened(exec: &Exec<'_>, command: &mut Command<'_>, stored: DType) -> Result<()> {

@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch};
 use crate::interrupt::{Looks, pieces};
-use crate::ops::{Lines, Op};
+use crate::ops::{Lines, Reduction};
 
 /// Values of lines that lie across, and of argmax, that are worth handing to another thread.
 const GRAIN: usize = 64 * 1024;
@@ -16,7 +16,7 @@ const GRAIN: usize = 64 * 1024;
 const LINE_GRAIN: usize = 512 * 1024;
 
 /// Dispatches on the operation and the layout of its lines.
-pub(super) fn reduce(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result<()> {
+pub(super) fn reduce(exec: &Exec<'_>, op: Reduction, call: &mut Call<'_, '_>) -> Result<()> {
     let lines = Lines::of_reduction(&call.meta(0).shape, call.attrs.axis);
     let x = Shared(call.f32(0)?.cast_mut());
     let y = call.output.host()?;
@@ -24,12 +24,12 @@ pub(super) fn reduce(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result
     if outer * inner == 0 {
         return Ok(());
     }
-    if outer * inner == 1 && n > LINE_GRAIN && op != Op::Argmax {
+    if outer * inner == 1 && n > LINE_GRAIN && op != Reduction::Argmax {
         return one_line(exec, op, x, n, y.cast());
     }
     let sink = Sink { op, y: Shared(y), dtype: call.output.dtype(), n };
     if inner == 1 {
-        let grain = if op == Op::Argmax { GRAIN } else { LINE_GRAIN };
+        let grain = if op == Reduction::Argmax { GRAIN } else { LINE_GRAIN };
         chunks(exec, outer, grain.div_ceil(n.max(1)), |start, end| {
             for line in start..end {
                 // SAFETY: the view covers outer·n values.
@@ -68,7 +68,7 @@ union Outcome {
 
 /// Where results go.
 struct Sink {
-    op: Op,
+    op: Reduction,
     y: Shared<u8>,
     dtype: DType,
     n: usize,
@@ -81,8 +81,8 @@ impl Sink {
         // SAFETY: the output has that many elements of this dtype; which field is set follows from the operation.
         unsafe {
             match (self.op, self.dtype) {
-                (Op::Argmax, DType::I64) => self.y.get().cast::<i64>().add(i).write(outcome.index as i64),
-                (Op::Argmax, _) => self.y.get().cast::<u32>().add(i).write(outcome.index as u32),
+                (Reduction::Argmax, DType::I64) => self.y.get().cast::<i64>().add(i).write(outcome.index as i64),
+                (Reduction::Argmax, _) => self.y.get().cast::<u32>().add(i).write(outcome.index as u32),
                 (op, _) => self.y.get().cast::<f32>().add(i).write(finish(op, outcome.value, self.n)),
             }
         }
@@ -90,12 +90,12 @@ impl Sink {
 }
 
 /// From SUM to mean.
-fn finish(op: Op, value: f32, n: usize) -> f32 {
-    contract::canonical(if op == Op::Mean { value / n as f32 } else { value })
+fn finish(op: Reduction, value: f32, n: usize) -> f32 {
+    contract::canonical(if op == Reduction::Mean { value / n as f32 } else { value })
 }
 
 /// One long line, its blocks of 1024 spread over the threads.
-fn one_line(exec: &Exec<'_>, op: Op, x: Shared<f32>, n: usize, y: *mut f32) -> Result<()> {
+fn one_line(exec: &Exec<'_>, op: Reduction, x: Shared<f32>, n: usize, y: *mut f32) -> Result<()> {
     let blocks = n.div_ceil(SUM_BLOCK);
     let scratch = exec.scratch.take(blocks)?;
     let partial = Shared(scratch.pointer());
@@ -113,7 +113,7 @@ fn one_line(exec: &Exec<'_>, op: Op, x: Shared<f32>, n: usize, y: *mut f32) -> R
     unsafe {
         let partial = std::slice::from_raw_parts(partial.get(), blocks);
         let total = match op {
-            Op::Max => contract::max(partial).unwrap_or(contract::NAN),
+            Reduction::Max => contract::max(partial).unwrap_or(contract::NAN),
             _ => contract::sum(partial),
         };
         y.write(finish(op, total, n));
@@ -123,7 +123,7 @@ fn one_line(exec: &Exec<'_>, op: Op, x: Shared<f32>, n: usize, y: *mut f32) -> R
 
 /// A contiguous line.
 struct Line {
-    op: Op,
+    op: Reduction,
     x: *const f32,
     n: usize,
 }
@@ -137,10 +137,10 @@ impl Kernel for Line {
         // SAFETY: the line covers n values.
         unsafe {
             match op {
-                Op::Max | Op::Argmax => {
+                Reduction::Max | Reduction::Argmax => {
                     let mut best = i32::MIN;
                     pieces!(n, |at, count| best = best.max(max_key::<S>(x.add(at), count)));
-                    if op == Op::Max {
+                    if op == Reduction::Max {
                         return Outcome { value: contract::max_of_keys(best) };
                     }
                     let mut index = None;
@@ -157,7 +157,7 @@ impl Kernel for Line {
 
 /// Up to 16 neighbouring columns, reduced downwards.
 struct Columns {
-    op: Op,
+    op: Reduction,
     x: *const f32,
     n: usize,
     stride: usize,
@@ -188,8 +188,8 @@ impl Kernel for Columns {
         // SAFETY: rows of `width` values lie `stride` apart, n of them.
         unsafe {
             match self.op {
-                Op::Max => self.max::<S>().map(|key| Outcome { value: contract::max_of_keys(key) }),
-                Op::Argmax => {
+                Reduction::Max => self.max::<S>().map(|key| Outcome { value: contract::max_of_keys(key) }),
+                Reduction::Argmax => {
                     let best = self.max::<S>();
                     let mut found = [Outcome { index: 0 }; Columns::WIDTH];
                     for (column, found) in found[..self.width].iter_mut().enumerate() {

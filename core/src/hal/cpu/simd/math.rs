@@ -256,6 +256,44 @@ pub unsafe fn relu<S: Simd>(x: S::F) -> S::F {
     }
 }
 
+/// The nearest integer, ties to even.
+#[inline(always)]
+pub unsafe fn round<S: Simd>(x: S::F) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe {
+        let (a, large) = (abs::<S>(x), S::splat(8_388_608.0));
+        let y = with_sign::<S>(S::sub(S::add(a, large), large), x);
+        S::select(S::lt(a, large), y, x)
+    }
+}
+
+/// The largest integer that is not above x.
+#[inline(always)]
+pub unsafe fn floor<S: Simd>(x: S::F) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe {
+        let r = round::<S>(x);
+        S::select(S::lt(x, r), S::sub(r, S::splat(1.0)), r)
+    }
+}
+
+/// The larger one in MAX's order.
+#[inline(always)]
+pub unsafe fn maximum<S: Simd>(a: S::F, b: S::F) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe {
+        let key = S::max_i(max_key::<S>(a), max_key::<S>(b));
+        S::from_bits(S::xor_i(key, S::and_i(S::sar::<31>(key), S::splat_i(0x7fff_ffff))))
+    }
+}
+
+/// The smaller one; the order is symmetric, and NaN wins either way.
+#[inline(always)]
+pub unsafe fn minimum<S: Simd>(a: S::F, b: S::F) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe { neg::<S>(maximum::<S>(neg::<S>(a), neg::<S>(b))) }
+}
+
 /// What gelu's tanh form takes the sigmoid of; it has the sign of x.
 #[inline(always)]
 pub unsafe fn gelu_tanh_argument<S: Simd>(x: S::F) -> S::F {

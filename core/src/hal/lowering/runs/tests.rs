@@ -5,7 +5,7 @@ use super::*;
 use crate::error::{Status, fail};
 use crate::hal::Buffer;
 use crate::operand::{Inputs, Meta, Place, ViewMut};
-use crate::ops::Attrs;
+use crate::ops::{Attrs, Op};
 use std::any::Any;
 use std::ptr::NonNull;
 
@@ -50,7 +50,7 @@ impl Encoder for Dispatches {
     }
 
     fn dispatch(&mut self, kernels: Kernels, constants: &[u32], push: &[u32], _: [u32; 3]) -> Result<()> {
-        let run = (kernels, constants[0]) == (Kernels::Elementwise, elementwise::RUN);
+        let run = (kernels, constants[0]) == (Kernels::Elementwise, function::RUN);
         self.0.push((run, push.to_vec()));
         Ok(())
     }
@@ -148,7 +148,7 @@ fn what_follows_in_place_is_one_kernel() {
         [
             [0x10, 2, mul | LEFT | FOUR | (8 << PER)],
             [4, 3, add | (8 << PER)],
-            [0.5f32.to_bits(), 0, elementwise::SCALE],
+            [0.5f32.to_bits(), 0, function::SCALE],
             [0, 0, 5],
             [0x10, 2, sub | LEFT | ROWS | ONE | (8 << PER)],
             [0x10, 2, div | ONE | (1 << PER)],

@@ -1,0 +1,74 @@
+//! C: the functions of elementwise operations.
+
+use adead_core::{Op, OpKind};
+use std::fmt::Write;
+
+/// bindings/c/src/elementwise.rs.
+pub fn elementwise() -> String {
+    let mut text = format!(
+        "//! Elementwise operations.\n\n// Generated from the table of operations by `ADEAD_BLESS=1 cargo test -p adead-c --test header`; don't edit.\n\nuse crate::context::adead_context;\n\
+         use crate::op::{{run, run_guarded}};\nuse crate::pointers::fail;\n\
+         use crate::status::{{adead_status, guard}};\nuse crate::tensor::adead_tensor;\n\
+         use adead_core::contract::GeluForm;\nuse adead_core::{{Attrs, Op}};\n\n\
+         /// Which form of gelu, one of `ADEAD_GELU_…`.\npub type adead_gelu_form = i32;\n"
+    );
+    let of = |kind: OpKind| Op::ALL.iter().filter(move |op| op.kind() == kind);
+    for &op in of(OpKind::Binary).chain(of(OpKind::Unary)) {
+        function(&mut text, op);
+    }
+    text
+}
+
+/// The type of an attribute in C.
+fn attribute_type(name: &str) -> &'static str {
+    match name {
+        "alpha" | "min" | "max" => "f32",
+        "form" => "adead_gelu_form",
+        _ => panic!("how is {name} given in C?"),
+    }
+}
+
+fn function(to: &mut String, op: Op) {
+    let (name, about) = (op.name(), op.about().trim_end_matches('.'));
+    let (what, more) =
+        about.split_once("; ").map_or((about, String::new()), |(what, more)| (what, format!("; {more}")));
+    let what = what.trim_end_matches(", element by element");
+    match op.kind() {
+        OpKind::Binary => writeln!(
+            to,
+            "\n/// {what}, element by element with NumPy's broadcasting{more}. Operands f32, f16 or bf16, both the same."
+        ),
+        _ => writeln!(to, "\n/// {what}, element by element{more}."),
+    }
+    .unwrap();
+    writeln!(to, "#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn adead_tensor_{name}(").unwrap();
+    writeln!(to, "    context: *const adead_context,").unwrap();
+    for operand in op.info().operands {
+        writeln!(to, "    {operand}: *const adead_tensor,").unwrap();
+    }
+    let attributes = op.info().attrs;
+    for attribute in attributes {
+        writeln!(to, "    {attribute}: {},", attribute_type(attribute)).unwrap();
+    }
+    writeln!(to, "    out: *mut *mut adead_tensor,\n) -> adead_status {{").unwrap();
+    let operands = op.info().operands.join(", ");
+    let attrs = match attributes {
+        [] => "Attrs::DEFAULT".to_string(),
+        named => format!("Attrs {{ {}, ..Attrs::default() }}", named.join(", ")),
+    };
+    let safety = "// SAFETY: the caller vouches for the pointers.";
+    if !attributes.contains(&"form") {
+        writeln!(to, "    {safety}").unwrap();
+        writeln!(to, "    unsafe {{ run_guarded(context, Op::{op:?}, &{attrs}, &[{operands}], out) }}\n}}").unwrap();
+        return;
+    }
+    writeln!(to, "    guard(|| {{").unwrap();
+    to.push_str(
+        "        let form = match [GeluForm::Erf, GeluForm::Tanh].into_iter().find(|&known| known as adead_gelu_form == form) {\n\
+         \x20           Some(form) => form,\n\
+         \x20           None => fail!(InvalidArgument, \"form is {form}; it must be one of ADEAD_GELU_…\"),\n\
+         \x20       };\n",
+    );
+    writeln!(to, "        {safety}").unwrap();
+    writeln!(to, "        unsafe {{ run(context, Op::{op:?}, &{attrs}, &[{operands}], out) }}\n    }})\n}}").unwrap();
+}

@@ -1,0 +1,105 @@
+//! The table of operations. Everything that lists operations follows from it: by macro what is compiled, generated and compared
+//! by tests what is not.
+
+/// Hands the table to a macro. A row is `Variant = number name: Family …;` with the operation's documentation before it, in the
+/// section of its kind:
+///
+/// - `unary`, `y = f(x)`: behind the name the attributes that callers give; behind the family the floating-point operations of an
+///   element, and the GPU's functions by name and number, one for each form. `called` behind a number: kernels call the function
+///   of `functions.glsl` that has the operation's name; without it each kernel names the function itself. The reference is the function of
+///   [`crate::contract`] that has its name; a file of its own it has not.
+/// - `binary`, `y = f(a, b)` with broadcasting: the same, without attributes.
+/// - `reduction`, along an axis or of everything.
+/// - `own`: the function that computes it, of that path both in `hal/cpu/kernels` and in `hal/lowering`.
+///
+/// An operation's number is in programs and in the C ABI: it never changes, and a new operation takes the next one. A GPU's
+/// function has one of five bits; those of activations are the numbers of [`crate::contract::Activation`].
+macro_rules! table {
+    ($use:ident) => {
+        $use! {
+            unary {
+                /// `x·alpha`.
+                Scale = 6 scale(alpha: f32): Elementwise 1, [SCALE = 7];
+                /// `−x`.
+                Neg = 7 neg(): Elementwise 1, [NEG = 8];
+                /// `|x|`.
+                Abs = 8 abs(): Elementwise 1, [ABS = 9];
+                /// `e^x`.
+                Exp = 9 exp(): Function 16, [EXP = 10];
+                /// The natural logarithm; NaN below 0.
+                Log = 10 log(): Function 24, [LOG = 11];
+                /// The square root; NaN below 0.
+                Sqrt = 11 sqrt(): Elementwise 1, [SQRT = 12];
+                /// `1 / sqrt(x)`.
+                Rsqrt = 12 rsqrt(): Elementwise 2, [RSQRT = 13];
+                /// `max(x, 0)`; NaN stays NaN.
+                Relu = 13 relu(): Elementwise 1, [RELU = 1];
+                /// `1 / (1 + e^−x)`.
+                Sigmoid = 14 sigmoid(): Function 19, [SIGMOID = 2];
+                /// The hyperbolic tangent.
+                Tanh = 15 tanh(): Function 32, [TANH = 3];
+                /// The Gaussian error linear unit, by the error function or by tanh.
+                Gelu = 16 gelu(form: GeluForm): Function 36, [GELU_ERF = 5, GELU_TANH = 4];
+                /// `x·sigmoid(x)`.
+                Silu = 17 silu(): Function 20, [SILU = 6];
+                /// The largest integer that is not above x.
+                Floor = 31 floor(): Elementwise 3, [FLOOR = 22 called];
+                /// The nearest integer; ties go to the even one.
+                Round = 32 round(): Elementwise 2, [ROUND = 23 called];
+                /// The error function.
+                Erf = 33 erf(): Function 34, [ERF = 24];
+                /// `minimum(maximum(x, min), max)`; NaN wins, and −0 is below +0.
+                Clamp = 34 clamp(min: f32, max: f32): Elementwise 2, [CLAMP = 25 called];
+            }
+            binary {
+                /// `a + b`.
+                Add = 2 add: Elementwise 1, [ADD = 14];
+                /// `a − b`.
+                Sub = 3 sub: Elementwise 1, [SUB = 15];
+                /// `a·b`, element by element.
+                Mul = 4 mul: Elementwise 1, [MUL = 16];
+                /// `a / b`.
+                Div = 5 div: Elementwise 1, [DIV = 17];
+                /// The larger of a and b; NaN wins, and −0 is below +0.
+                Maximum = 35 maximum: Elementwise 1, [MAXIMUM = 26 called];
+                /// The smaller of a and b; NaN wins, and −0 is below +0.
+                Minimum = 36 minimum: Elementwise 1, [MINIMUM = 27 called];
+            }
+            reduction {
+                /// The sum along an axis or of all; of nothing +0.
+                Sum = 19 sum: Reduction;
+                /// The mean along an axis or of all; of nothing NaN.
+                Mean = 20 mean: Reduction;
+                /// The maximum along an axis or of all; NaN wins. `invalid_argument` of nothing.
+                Max = 21 max: Reduction;
+                /// The lowest index of the maximum, i64. `invalid_argument` of nothing.
+                Argmax = 22 argmax: Reduction;
+            }
+            own {
+                /// `alpha·(a·b) + beta·c + bias`, then an activation.
+                Matmul = 0 matmul: Matmul, matmul::matmul;
+                /// The inner product of two vectors.
+                Dot = 1 dot: Reduction, matmul::dot;
+                /// `e^x` over its sum, along an axis.
+                Softmax = 18 softmax: Reduction, normalise::softmax;
+                /// Mean and variance normalised over the last axis.
+                Layernorm = 23 layernorm: Reduction, normalise::layernorm;
+                /// Root mean square normalised over the last axis.
+                Rmsnorm = 24 rmsnorm: Reduction, normalise::rmsnorm;
+                /// Softmax-weighted values: scaled dot-product attention.
+                Attention = 25 attention: Attention, attention::attention;
+                /// Two matrix products with an activation between them.
+                Ffn = 26 ffn: Matmul, matmul::ffn;
+                /// Rows of a table by id.
+                Embedding = 27 embedding: Move, moves::embedding;
+                /// The axes permuted.
+                Transpose = 28 transpose: Move, moves::transpose;
+                /// Tensors joined along an axis.
+                Concat = 29 concat: Move, moves::concat;
+                /// Another element type.
+                Cast = 30 cast: Elementwise, cast::cast;
+            }
+        }
+    };
+}
+pub(crate) use table;
