@@ -249,6 +249,10 @@ impl Pool {
         if seats <= 1 {
             return alone();
         }
+        // Only this thread asks its caller: workers might have done everything before it comes to that.
+        if work.can_end() && work.join(interrupt::is_stopped) {
+            return;
+        }
         let shared = self.shared();
         let _awake = Awake::new();
         let mut state = lock(&shared.state);

@@ -156,3 +156,15 @@ fn workers_end_with_their_pool_and_start_again_after_a_trim() {
     drop(pool);
     assert_eq!(Arc::strong_count(&marks), 1);
 }
+
+#[test]
+fn no_thread_begins_work_that_was_ended_before() {
+    let (pool, begun) = (Pool::new(4), AtomicUsize::new(0));
+    let stop = crate::Interrupt::new();
+    stop.set(true);
+    for _ in 0..200 {
+        let ended = stop.run(|| pool.try_run(100, &|_, _| _ = begun.fetch_add(1, Ordering::Relaxed)));
+        assert_eq!(ended.unwrap_err().status(), crate::Status::NotReady);
+    }
+    assert_eq!(begun.load(Ordering::Relaxed), 0);
+}
