@@ -5,12 +5,12 @@ use std::fmt::Write;
 
 /// bindings/c/src/elementwise.rs.
 pub fn elementwise() -> String {
-    let mut text = format!(
+    let mut text = String::from(
         "//! Elementwise operations.\n\n// Generated from the table of operations by `ADEAD_BLESS=1 cargo test -p adead-c --test header`; don't edit.\n\nuse crate::context::adead_context;\n\
-         use crate::op::{{run, run_guarded}};\nuse crate::pointers::fail;\n\
-         use crate::status::{{adead_status, guard}};\nuse crate::tensor::adead_tensor;\n\
-         use adead_core::contract::GeluForm;\nuse adead_core::{{Attrs, Op}};\n\n\
-         /// Which form of gelu, one of `ADEAD_GELU_…`.\npub type adead_gelu_form = i32;\n"
+         use crate::op::{run, run_guarded};\nuse crate::pointers::fail;\n\
+         use crate::status::{adead_status, guard};\nuse crate::tensor::adead_tensor;\n\
+         use adead_core::contract::GeluForm;\nuse adead_core::{Attrs, Op};\n\n\
+         /// Which form of gelu, one of `ADEAD_GELU_…`.\npub type adead_gelu_form = i32;\n",
     );
     let of = |kind: OpKind| Op::ALL.iter().filter(move |op| op.kind() == kind);
     for &op in of(OpKind::Binary).chain(of(OpKind::Unary)) {

@@ -37,8 +37,8 @@ fn place(slice: Slice<'_>, what: &str) -> Result<*mut u8> {
 /// # Safety
 /// As `copy_nonoverlapping`.
 unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) -> Result<()> {
-    // SAFETY: pieces lie inside both.
     interrupt::alone(&mut || {
+        // SAFETY: pieces lie inside both.
         pieces!(bytes, |at, count| unsafe { to.add(at).copy_from_nonoverlapping(from.add(at), count) })
     })
 }
