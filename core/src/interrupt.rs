@@ -178,10 +178,12 @@ pub(crate) fn is_stopped() -> bool {
 }
 
 fn told(stop: &AtomicBool) -> bool {
-    if ask() {
+    // Who has said so once is not asked again.
+    let stopped = stop.load(Ordering::Relaxed) || ask();
+    if stopped {
         stop.store(true, Ordering::Relaxed);
     }
-    stop.load(Ordering::Relaxed)
+    stopped
 }
 
 /// Counts elementary operations in a loop, so that it asks once for so many of them.
