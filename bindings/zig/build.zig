@@ -129,12 +129,12 @@ fn tests(
 
     papers(b, adead, .{ .cpu = step, .vulkan = gpus, .cuda = b.step("cuda", "Run the tests of GPUs through CUDA") }, target, optimize);
 
-    const cases = b.addTranslateC(.{ .root_source_file = b.path("../../tests/c/cases.h"), .target = target, .optimize = optimize });
+    const cases = b.addTranslateC(.{ .root_source_file = b.path("../c/tests/cases.h"), .target = target, .optimize = optimize });
     cases.addIncludePath(include);
     const root = program(b, "tests/conformance.zig", adead, target, optimize);
     root.addImport("cases", cases.createModule());
     root.addIncludePath(include);
-    root.addCSourceFiles(.{ .root = b.path("../../tests/c"), .files = &.{ "cases.c", "sha256.c" } });
+    root.addCSourceFiles(.{ .root = b.path("../c/tests"), .files = &.{ "cases.c", "sha256.c" } });
     const runner = b.addExecutable(.{ .name = "conformance", .root_module = root });
     const all = b.addRunArtifact(runner);
     all.addDirectoryArg(b.path("../../tests/conformance/cases"));

@@ -398,7 +398,7 @@ fn c_text(text: &str) -> String {
     format!("\"{}\"", text.bytes().map(escape).collect::<String>())
 }
 
-/// What tests/c/profile_text.c gives to the C library that writes the same texts, and these: written with `ADEAD_BLESS=1`.
+/// What bindings/c/tests/profile_text.c gives to the C library that writes the same texts, and these: written with `ADEAD_BLESS=1`.
 #[test]
 fn texts_for_other_languages_are_up_to_date() {
     let report = fixture();

@@ -160,7 +160,7 @@ fn what_other_languages_have_is_up_to_date() {
         ("include/adead/enums.hpp", cpp::enums(&enums)),
         ("include/adead/operations.hpp", cpp::operations(&operations)),
         ("include/adead/pipeline.hpp", cpp::pipeline(&operations)),
-        ("tests/cpp/typed.hpp", cpp::typed(&operations)),
+        ("bindings/cpp/tests/typed.hpp", cpp::typed(&operations)),
         ("bindings/zig/src/enums.zig", zig::enums(&enums)),
         ("bindings/zig/src/operations.zig", zig::operations(&operations)),
         ("bindings/zig/src/context.zig", zig::context(&context, &operations)),

@@ -209,7 +209,7 @@ fn calls(operations: &[Operation], on: &str) -> String {
     text
 }
 
-/// tests/cpp/typed.hpp: a conformance case as a call of its operation's own method.
+/// bindings/cpp/tests/typed.hpp: a conformance case as a call of its operation's own method.
 pub fn typed(operations: &[Operation]) -> String {
     let mut text = format!(
         "// {NOTE}\n#ifndef TYPED_HPP\n#define TYPED_HPP\n\n#include <adead.hpp>\n\n\

@@ -2,7 +2,7 @@
 // number, and, where its operands and attributes can be written so, by its operation's own method too. So do a pipeline's.
 //
 //   conformance [--list] FOLDER [ID-PREFIX ...]
-#include "../c/cases.h"
+#include "../../c/tests/cases.h"
 #include "check.hpp"
 #include "typed.hpp"
 

@@ -2,7 +2,7 @@
 #include <adead/sentences.hpp>
 
 extern "C" {
-#include "../c/sha256.h"
+#include "../../c/tests/sha256.h"
 }
 
 #include <fstream>

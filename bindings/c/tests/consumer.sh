@@ -19,7 +19,7 @@ configure() { # BUILD [OPTION...]
 consume() { # NAME PREFIX [OPTION...]: a project of its own finds the package, builds and runs
   name=$1 prefix=$2
   shift 2
-  "$cmake" -S "$source/tests/c/consumer" -B "$work/$name" -DCMAKE_PREFIX_PATH="$prefix" -DSENTENCES="$sentences" -DNN="$nn" \
+  "$cmake" -S "$source/bindings/c/tests/consumer" -B "$work/$name" -DCMAKE_PREFIX_PATH="$prefix" -DSENTENCES="$sentences" -DNN="$nn" \
     -DFLAT="$flat" -DOVERLAP="$overlap" -DSOURCE="$source" "$@"
   "$cmake" --build "$work/$name"
   (cd "$work/$name" && ctest --output-on-failure)
@@ -47,31 +47,31 @@ PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
 export PKG_CONFIG_PATH
 flags() { pkg-config "$@" adead; }
 pkg-config --modversion adead
-eval "cc $source/tests/c/consumer/main.c -o '$work/with_pkg_config' $(flags --cflags --libs)"
+eval "cc $source/bindings/c/tests/consumer/main.c -o '$work/with_pkg_config' $(flags --cflags --libs)"
 needs_library "$work/with_pkg_config"
 LD_LIBRARY_PATH="$prefix/lib" "$work/with_pkg_config"
-eval "c++ -std=c++17 $source/tests/c/consumer/wrapper.cpp -o '$work/wrapper' $(flags --cflags --libs)"
+eval "c++ -std=c++17 $source/bindings/c/tests/consumer/wrapper.cpp -o '$work/wrapper' $(flags --cflags --libs)"
 LD_LIBRARY_PATH="$prefix/lib" "$work/wrapper"
 if [ "$sentences" = ON ]; then
   eval "cc $source/sentences/examples/embed.c -o '$work/embed' $(pkg-config --cflags --libs adead_sentences)"
   echo "The ferry came in." | LD_LIBRARY_PATH="$prefix/lib" "$work/embed" "$source/tests/sentences/tiny"
 fi
-eval "cc $source/examples/c/profile.c -o '$work/profile' $(pkg-config --cflags --libs adead_profile)"
+eval "cc $source/bindings/c/examples/profile.c -o '$work/profile' $(pkg-config --cflags --libs adead_profile)"
 LD_LIBRARY_PATH="$prefix/lib" "$work/profile"
 if [ "$nn" = ON ]; then
-  eval "cc $source/examples/c/layers.c -o '$work/layers' $(pkg-config --cflags --libs adead_nn)"
+  eval "cc $source/bindings/c/examples/layers.c -o '$work/layers' $(pkg-config --cflags --libs adead_nn)"
   LD_LIBRARY_PATH="$prefix/lib" "$work/layers" "$source/tests/sentences/tiny/model.safetensors"
 fi
 if [ "$flat" = ON ]; then
-  eval "cc $source/examples/c/flat.c -o '$work/flat' $(pkg-config --cflags --libs adead_flat)"
+  eval "cc $source/bindings/c/examples/flat.c -o '$work/flat' $(pkg-config --cflags --libs adead_flat)"
   LD_LIBRARY_PATH="$prefix/lib" "$work/flat"
 fi
 if [ "$overlap" = ON ]; then
-  eval "cc $source/examples/c/overlap.c -o '$work/overlap' $(pkg-config --cflags --libs adead_overlap)"
+  eval "cc $source/bindings/c/examples/overlap.c -o '$work/overlap' $(pkg-config --cflags --libs adead_overlap)"
   LD_LIBRARY_PATH="$prefix/lib" "$work/overlap"
 fi
 rm "$prefix/lib/"libadead.so*
-eval "cc $source/tests/c/consumer/main.c -o '$work/with_pkg_config_static' $(flags --static --cflags --libs)"
+eval "cc $source/bindings/c/tests/consumer/main.c -o '$work/with_pkg_config_static' $(flags --static --cflags --libs)"
 "$work/with_pkg_config_static"
 
 # Nothing installed names where it was built or installed.

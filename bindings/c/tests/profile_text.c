@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../profile/fixture.h"
+#include "../../../tests/profile/fixture.h"
 
 const char *adead_version(void) { return version; }
 

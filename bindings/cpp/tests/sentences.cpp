@@ -4,7 +4,7 @@
 #include "check.hpp"
 
 extern "C" {
-#include "../c/sha256.h"
+#include "../../c/tests/sha256.h"
 }
 
 #include <fstream>
