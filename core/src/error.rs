@@ -66,6 +66,19 @@ impl fmt::Display for Status {
     }
 }
 
+/// A float in an error. Without the feature `text`, which formats floats anyway, as the bits that an attribute may be given as:
+/// std's decimals are 14 KB.
+pub(crate) struct Float(pub f32);
+
+impl fmt::Display for Float {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        #[cfg(feature = "text")]
+        return self.0.fmt(f);
+        #[cfg(not(feature = "text"))]
+        write!(f, "{:#010x}", self.0.to_bits())
+    }
+}
+
 /// An error: a [`Status`] and a text that says what was wrong, with the numbers, and what to do.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error(Box<(Status, String)>);

@@ -3,7 +3,7 @@
 use crate::context::adead_context;
 use crate::op::{adead_attrs, adead_op, operation};
 use crate::pointers::{Growing, Out, array, dimensions, exclusive, fail, fixed, reference, report};
-use crate::status::{adead_status, guard, guard_destroy};
+use crate::status::{adead_status, guard, guard_destroy, texts};
 use crate::tensor::{adead_dtype, adead_tensor, dtype};
 use adead_core::pipeline::{CacheUse, Compiled, Pipeline, Value};
 use adead_core::{Attrs, Result, Tensor};
@@ -264,6 +264,7 @@ pub unsafe extern "C" fn adead_compiled_describe(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_compiled_text(compiled: *const adead_compiled, out: *mut *const c_char) -> adead_status {
     guard(|| {
+        texts()?;
         // SAFETY: the caller vouches for the pointers.
         let (compiled, out) = unsafe { (reference(compiled, "compiled")?, Out::new(out, "out")?) };
         let text = || CString::new(compiled.compiled.to_string()).unwrap_or_default();
@@ -276,6 +277,7 @@ pub unsafe extern "C" fn adead_compiled_text(compiled: *const adead_compiled, ou
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_compiled_dot(compiled: *const adead_compiled, out: *mut *const c_char) -> adead_status {
     guard(|| {
+        texts()?;
         // SAFETY: the caller vouches for the pointers.
         let (compiled, out) = unsafe { (reference(compiled, "compiled")?, Out::new(out, "out")?) };
         let text = || CString::new(compiled.compiled.to_dot()).unwrap_or_default();

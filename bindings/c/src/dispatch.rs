@@ -3,7 +3,7 @@
 use crate::context::adead_context;
 use crate::op::{adead_attrs, adead_op, operation};
 use crate::pointers::{Growing, Out, array, fail, fixed, optional_text, reference, report};
-use crate::status::{Names, adead_status, guard};
+use crate::status::{Names, adead_status, guard, texts};
 use crate::tensor::adead_tensor;
 use adead_core::dispatch::Estimate;
 use adead_core::{Attrs, Family, Result, Tensor};
@@ -111,6 +111,7 @@ pub unsafe extern "C" fn adead_explain(
     out: *mut adead_explanation,
 ) -> adead_status {
     guard(|| {
+        texts()?;
         // SAFETY: the caller vouches for the pointers.
         unsafe {
             let context = reference(context, "context")?;

@@ -3,6 +3,8 @@
 use crate::context::adead_context;
 use crate::outcome::{adead_outcome, outcome};
 use crate::pointers::{self, Growing, Out, array, fail, null, reference, report, text};
+#[cfg(not(feature = "text"))]
+use crate::status::without_texts;
 use crate::status::{adead_status, guard, guard_destroy};
 use crate::tensor::{ADEAD_MAX_RANK, adead_dtype, adead_tensor};
 use adead_c_support::c_text;
@@ -99,9 +101,13 @@ impl adead_program {
         let mut bytes = match format {
             Format::Adead => self.program.encode(),
             Format::Agpu => self.program.encode_agpu()?,
+            #[cfg(feature = "text")]
             Format::Hex => self.program.encode_hex()?.into_bytes(),
-            Format::Ahyb => fail!(Unsupported, "AHYB files are read, not written; use ADEAD_FORMAT_AGPU"),
+            #[cfg(feature = "text")]
             Format::Text => self.program.disassemble().into_bytes(),
+            #[cfg(not(feature = "text"))]
+            Format::Hex | Format::Text => return Err(without_texts()),
+            Format::Ahyb => fail!(Unsupported, "AHYB files are read, not written; use ADEAD_FORMAT_AGPU"),
         };
         bytes.push(0);
         Ok(cell.get_or_init(|| bytes))

@@ -1,6 +1,6 @@
 //! Statuses, the text of the last error, and versions.
 
-use adead_core::{Status, contract};
+use adead_core::{Error, Result, Status, contract};
 use std::ffi::{CString, c_char};
 use std::sync::OnceLock;
 
@@ -8,6 +8,19 @@ pub(crate) use adead_c_support::guard;
 
 /// What a call returns: `ADEAD_OK` (0), or why it failed.
 pub type adead_status = i32;
+
+/// The error of what makes texts for people, in a library without the feature `text`.
+#[cold]
+pub(crate) fn without_texts() -> Error {
+    let text = "this is a minimal build of adead, which has no texts of programs, choices and plans: build it without ADEAD_MINIMAL";
+    Error::new(Status::Unsupported, text)
+}
+
+/// That error in such a library. What follows is not in it then.
+#[inline(always)]
+pub(crate) fn texts() -> Result<()> {
+    if cfg!(feature = "text") { Ok(()) } else { Err(without_texts()) }
+}
 
 /// Gives a handle up.
 pub(crate) fn guard_destroy<T>(handle: *mut T) {

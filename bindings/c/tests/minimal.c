@@ -56,6 +56,63 @@ static void settings(void) {
   CHECK(remove(name) == 0 && unsetenv("ADEAD_CONFIG") == 0);
 }
 
+/* Programs run from their binary forms, and texts of them, of choices and of plans are refused. */
+static void texts(const adead_context *context, const char *file) {
+  static const char words[] = "this is a minimal build of adead, which has no texts of programs, choices and plans";
+  static const char text[] = ".agpu 1\nend\n", *const names[] = {"x"};
+  const float values[8] = {1, 2, 3, 4, 4, 0, 0, 0};
+  adead_program *program = NULL, *again = NULL;
+  adead_outcome *outcome = NULL;
+  adead_tensor *x = tensor(values, 2, 2, 4), *best = NULL, *y = NULL;
+  const adead_tensor *inputs[1];
+  adead_explanation why = {0};
+  adead_chain *chain = NULL;
+  adead_compiled *plan = NULL;
+  adead_value input, sum;
+  const void *bytes = NULL;
+  const char *out = NULL;
+  const int64_t *ids = NULL;
+  size_t size = 0;
+  inputs[0] = x;
+
+  FAILS(adead_program_assemble(text, &program), ADEAD_UNSUPPORTED, "which reads no program text: build it without ADEAD_MINIMAL");
+  FAILS(adead_program_decode(text, sizeof text - 1, &program), ADEAD_UNSUPPORTED, "which reads no program text");
+  FAILS(adead_program_decode("\xff\xff", 2, &program), ADEAD_INVALID_PROGRAM, "begin with their names");
+  CHECK(!program);
+  OK(adead_program_load(file, &program));
+  FAILS(adead_program_disassemble(program, &out), ADEAD_UNSUPPORTED, words);
+  FAILS(adead_program_encode(program, ADEAD_FORMAT_TEXT, &bytes, &size), ADEAD_UNSUPPORTED, words);
+  FAILS(adead_program_encode(program, ADEAD_FORMAT_HEX, &bytes, &size), ADEAD_UNSUPPORTED, words);
+  CHECK(!out && !bytes && size == 0);
+  OK(adead_program_encode(program, ADEAD_FORMAT_ADEAD, &bytes, &size));
+  OK(adead_program_decode(bytes, size, &again));
+  OK(adead_program_run(context, again, names, inputs, 1, NULL, &outcome));
+  OK(adead_outcome_output(outcome, "best", &best));
+  OK(adead_tensor_data(best, (const void **)&ids));
+  CHECK(ids[0] == 0 && ids[1] == 1);
+  adead_outcome_destroy(outcome);
+  adead_program_destroy(program);
+  adead_program_destroy(again);
+
+  why.struct_size = sizeof why;
+  FAILS(adead_explain(context, ADEAD_OP_RELU, inputs, 1, NULL, &why), ADEAD_UNSUPPORTED, words);
+  OK(adead_chain_create(context, &chain));
+  OK(adead_chain_constant(chain, x, &input));
+  OK(adead_chain_op(chain, ADEAD_OP_RELU, &input, 1, NULL, &sum));
+  OK(adead_chain_output(chain, sum));
+  OK(adead_chain_compile(chain, &plan));
+  FAILS(adead_compiled_text(plan, &out), ADEAD_UNSUPPORTED, words);
+  FAILS(adead_compiled_dot(plan, &out), ADEAD_UNSUPPORTED, words);
+  OK(adead_compiled_run(plan, NULL, 0, &y, 1));
+  CHECK(!out);
+  /* A float in an error is its bits there. */
+  adead_tensor_destroy(y);
+  adead_compiled_destroy(plan);
+  adead_chain_destroy(chain);
+  adead_tensor_destroy(best);
+  adead_tensor_destroy(x);
+}
+
 static void instruction_sets(void) {
 #ifdef __x86_64__
   adead_context_options options = {0};
@@ -68,15 +125,17 @@ static void instruction_sets(void) {
 #endif
 }
 
-int main(void) {
+int main(int count, char **words) {
   const float values[3] = {1, -2, 3};
   float out[3];
   adead_context *context = NULL, *none = NULL;
+  CHECK(count == 2);
   messages();
   settings();
   instruction_sets();
   OK(adead_context_open("cpu", NULL, &context));
   profiles(context);
+  texts(context, words[1]);
   OK(adead_relu(values, out, 3));
   CHECK(out[0] == 1 && out[1] == 0 && out[2] == 3);
   CHECK(told == 0);

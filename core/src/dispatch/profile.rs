@@ -1,6 +1,6 @@
 //! What the cost model knows of a device, and where it knows it from.
 
-use crate::error::{Result, fail};
+use crate::error::{Float, Result, fail};
 use crate::family::Family;
 use crate::hal::cpu::CpuDevice;
 use crate::hal::{DeviceInfo, DeviceKind};
@@ -313,7 +313,7 @@ impl DeviceProfile {
     pub(super) fn check(&self) -> Result<()> {
         match check(&self.figures()) {
             Some((name, value)) => {
-                fail!(InvalidArgument, "{name} of {} is {value:?}, which is out of range", self.id)
+                fail!(InvalidArgument, "{name} of {} is {}, which is out of range", self.id, Float(value))
             }
             None => Ok(()),
         }

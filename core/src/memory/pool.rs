@@ -165,8 +165,12 @@ impl<B> Pool<B> {
 
     /// What is in use, by name, most bytes first.
     pub fn uses(&self) -> Vec<Use> {
-        let mut uses: Vec<Use> = self.uses.iter().copied().filter(|own| own.parts > 0).collect();
-        uses.sort_by_key(|own| std::cmp::Reverse((own.bytes, own.name)));
+        let mut uses: Vec<Use> = Vec::new();
+        // In their order as they come: there are few names, and this is a tenth of a sort's code.
+        for own in self.uses.iter().filter(|own| own.parts > 0) {
+            let place = uses.partition_point(|other| (other.bytes, other.name) > (own.bytes, own.name));
+            uses.insert(place, *own);
+        }
         uses
     }
 

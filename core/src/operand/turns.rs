@@ -95,13 +95,14 @@ impl<'a> Turns<'a> {
         let mut buffers = SmallVec::<[(&'a CpuBuffer, bool); 4]>::new();
         for (buffer, written) in uses {
             let Some(buffer) = buffer.as_any().downcast_ref::<CpuBuffer>() else { continue };
-            match buffers.iter_mut().find(|(other, _)| std::ptr::eq(*other, buffer)) {
-                Some((_, both)) => *both |= written,
-                None => buffers.push((buffer, written)),
+            // In one order, whoever waits for them: so nobody waits for a turn while another waits for its own.
+            let address = |buffer| std::ptr::from_ref::<CpuBuffer>(buffer).addr();
+            let place = buffers.partition_point(|(other, _)| address(other) < address(buffer));
+            match buffers.get_mut(place) {
+                Some((other, both)) if std::ptr::eq(*other, buffer) => *both |= written,
+                _ => buffers.insert(place, (buffer, written)),
             }
         }
-        // In one order, whoever waits for them: so nobody waits for a turn while another waits for its own.
-        buffers.sort_unstable_by_key(|(buffer, _)| std::ptr::from_ref(*buffer).addr());
         let turns = buffers.into_iter().map(|(buffer, written)| Turn::of(buffer, written)).collect::<Result<_>>()?;
         HELD.set(HELD.get() + 1);
         Ok(Turns(turns))

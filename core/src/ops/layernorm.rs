@@ -3,7 +3,7 @@
 use super::{Attrs, Metas, OpInfo, Values, scalar, rules};
 use crate::operand::{Meta, View};
 use crate::contract;
-use crate::error::{Result, fail};
+use crate::error::{Float, Result, fail};
 
 pub(super) const INFO: OpInfo = OpInfo {
     name: "layernorm",
@@ -19,7 +19,7 @@ pub(super) fn normalised(op: &str, attrs: &Attrs, inputs: Metas<'_>, output: &mu
     rules::elementwise(op, inputs, output)?;
     // A negative one makes NaN of rows whose variance is small.
     if !(attrs.eps >= 0.0 && attrs.eps.is_finite()) {
-        fail!(InvalidArgument, "{op}: eps is {}; it must be a finite number of at least 0", attrs.eps);
+        fail!(InvalidArgument, "{op}: eps is {}; it must be a finite number of at least 0", Float(attrs.eps));
     }
     if output.shape.rank() == 0 {
         fail!(ShapeMismatch, "{op}: x is a scalar; it must have at least one dimension");

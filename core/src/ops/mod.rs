@@ -12,6 +12,7 @@ mod split;
 mod table;
 
 pub(crate) use attention::AttentionPlan;
+#[cfg(any(feature = "settings", feature = "text"))]
 pub(crate) use attrs::parse_f32;
 pub use attrs::{Attrs, Axis, Permutation};
 pub(crate) use concat::axis as concat_axis;

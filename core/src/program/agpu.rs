@@ -30,6 +30,7 @@ pub(super) fn decode(bytes: &[u8], base: usize) -> Result<Code> {
 }
 
 /// Decodes instructions until the bytes end, as `.hex` text has them.
+#[cfg(feature = "text")]
 pub(super) fn decode_stream(bytes: &[u8]) -> Result<Code> {
     let mut reader = Reader::new(bytes, 0);
     let mut instructions = Vec::new();

@@ -9,6 +9,7 @@ pub(super) enum Where {
     /// A byte of a binary, or of the bytes that `.hex` text spells.
     Byte(usize),
     /// A line of text, from 1.
+    #[cfg(feature = "text")]
     Line(usize),
 }
 
@@ -16,6 +17,7 @@ impl fmt::Display for Where {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Where::Byte(offset) => write!(f, "byte {offset:#x}"),
+            #[cfg(feature = "text")]
             Where::Line(line) => write!(f, "line {line}"),
         }
     }

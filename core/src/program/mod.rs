@@ -34,6 +34,7 @@ mod container;
 mod crc;
 mod engine;
 mod fault;
+#[cfg(feature = "text")]
 mod hex;
 mod lower;
 mod lower_gpu;
@@ -42,6 +43,10 @@ mod plan;
 mod scheduler;
 mod slots;
 mod survey;
+#[cfg(feature = "text")]
+mod text;
+#[cfg(not(feature = "text"))]
+#[path = "text_off.rs"]
 mod text;
 
 pub use ahyb::Symbol;
@@ -54,7 +59,6 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 use code::{Code, Instruction, Kind};
-use fault::{Where, invalid};
 use lower::{Lowered, Lowering};
 use opcodes::Action;
 use std::path::Path;
@@ -148,7 +152,7 @@ impl Program {
 
     /// Decodes `.adead`, AGPU, AHYB, `.hex` text or assembler text: which one, the bytes say. `invalid_program` with
     /// the offset where they are malformed; takes no more memory than in proportion to their length. What the
-    /// instructions mean is checked by [`Program::validate`].
+    /// instructions mean is checked by [`Program::validate`]. Without the feature `text`, text is `unsupported`.
     pub fn decode(bytes: &[u8]) -> Result<Program> {
         if bytes.starts_with(container::MAGIC) {
             return Program::new(container::decode(bytes)?, Format::Adead);
@@ -163,21 +167,12 @@ impl Program {
             program.report.splice(..0, notes);
             return Ok(program);
         }
-        match text::lines(bytes).next() {
-            Some((_, line)) if text::header(line).is_some() => Program::new(text::assemble(bytes)?, Format::Text),
-            Some((_, line)) if hex::looks_like(line) => Program::new(hex::decode(bytes)?, Format::Hex),
-            _ => Err(invalid(
-                Where::Byte(0),
-                format_args!(
-                    "no program: it begins with '{}'; .adead, AGPU and AHYB files begin with their names, .hex text \
-                     with an offset and a colon, program text with '.adead 1' or '.agpu 1'",
-                    bytes[..bytes.len().min(16)].escape_ascii()
-                ),
-            )),
-        }
+        let (code, format) = text::decode(bytes)?;
+        Program::new(code, format)
     }
 
-    /// Assembles program text, `.adead 1` or `.agpu 1`. `invalid_program` with the line where it is malformed.
+    /// Assembles program text, `.adead 1` or `.agpu 1`. `invalid_program` with the line where it is malformed; `unsupported`
+    /// without the feature `text`.
     pub fn assemble(text: &str) -> Result<Program> {
         Program::new(text::assemble(text.as_bytes())?, Format::Text)
     }
@@ -211,11 +206,12 @@ impl Program {
     }
 
     /// Text that [`Program::assemble`] makes this program of again.
+    #[cfg(feature = "text")]
     pub fn disassemble(&self) -> String {
         text::disassemble(&self.code, self.agpu)
     }
 
-    /// The text of one instruction.
+    /// The text of one instruction; without the feature `text`, its name.
     pub fn line(&self, instruction: usize) -> Option<String> {
         Some(text::line(&self.code, self.agpu, self.code.instructions.get(instruction)?))
     }
@@ -231,6 +227,7 @@ impl Program {
     }
 
     /// `.hex` text, commented with the text form; `unsupported` for programs with tensors or runtime opcodes.
+    #[cfg(feature = "text")]
     pub fn encode_hex(&self) -> Result<String> {
         hex::encode(&self.code)
     }

@@ -186,6 +186,7 @@ impl Opcode {
     }
 
     /// The opcode that is written `name` in text, among AGPU's or among the others.
+    #[cfg(feature = "text")]
     pub fn find_text(name: &str, gpu: bool) -> Option<&'static Opcode> {
         TABLE.iter().find(|opcode| opcode.is_gpu() == gpu && opcode.name.to_ascii_lowercase() == name)
     }

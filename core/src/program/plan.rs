@@ -41,7 +41,8 @@ impl<'a> Plan<'a> {
             peak = peak.max(alive);
             if alive > limit as u128 {
                 let at = program.code.instructions[step.instruction].at;
-                let (line, alive) = (program.line(step.instruction).unwrap_or_default(), told(alive));
+                let alive = told(alive);
+                let line = super::text::line(&program.code, program.agpu, &program.code.instructions[step.instruction]);
                 fail!(OutOfMemory, "{at}: with '{line}' the program takes {alive} bytes; the limit is {limit}");
             }
         }

@@ -3,6 +3,7 @@
 use super::code::{Code, Declared, Instruction, Kind, Operation, Role};
 use super::fault::{Where, invalid, invalid_because};
 use super::opcodes::{Action, Opcode, OperandKind};
+use super::{Format, hex};
 use crate::contract::{bf16_from_f32, f16_from_f32};
 use crate::dtype::DType;
 use crate::error::Result;
@@ -29,7 +30,7 @@ pub(super) fn lines(source: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
 }
 
 /// Whether the first line says that it is program text, and of which form: whether AGPU's.
-pub(super) fn header(line: &[u8]) -> Option<bool> {
+fn header(line: &[u8]) -> Option<bool> {
     match line.split(u8::is_ascii_whitespace).next() {
         Some(b".agpu") => Some(true),
         Some(b".adead") => Some(false),
@@ -44,6 +45,22 @@ struct Assembler<'a> {
     gpu: bool,
     /// The bytes of the last tensor, while its lines may go on.
     contents: Option<Vec<u8>>,
+}
+
+/// Decodes text of either form, or `.hex`.
+pub(super) fn decode(bytes: &[u8]) -> Result<(Code, Format)> {
+    match lines(bytes).next() {
+        Some((_, line)) if header(line).is_some() => Ok((assemble(bytes)?, Format::Text)),
+        Some((_, line)) if hex::looks_like(line) => Ok((hex::decode(bytes)?, Format::Hex)),
+        _ => Err(invalid(
+            Where::Byte(0),
+            format_args!(
+                "no program: it begins with '{}'; .adead, AGPU and AHYB files begin with their names, .hex text \
+                 with an offset and a colon, program text with '.adead 1' or '.agpu 1'",
+                bytes[..bytes.len().min(16)].escape_ascii()
+            ),
+        )),
+    }
 }
 
 /// Assembles text.
