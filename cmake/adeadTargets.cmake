@@ -1,5 +1,5 @@
 # The targets of adead, given adead_include_dir, adead_library_dir and the names adead_shared and adead_soname, and of each
-# library that it has beside that (flat, nn, overlap, profile, sentences) adead_<library>_shared and adead_<library>_soname.
+# library that it has beside that (flat, overlap, profile, sentences) adead_<library>_shared and adead_<library>_soname.
 
 # A target that is the static one if BUILD_SHARED_LIBS is set and off, else the shared one.
 function(adead_choose name shared static)
@@ -28,7 +28,7 @@ if(NOT TARGET adead::shared)
   adead_choose(adead::adead adead::shared adead::static)
 endif()
 
-foreach(adead_library flat nn overlap profile)
+foreach(adead_library flat overlap profile)
   if(adead_${adead_library}_shared AND NOT TARGET adead::${adead_library})
     add_library(adead::${adead_library}_shared SHARED IMPORTED)
     set_target_properties(adead::${adead_library}_shared PROPERTIES

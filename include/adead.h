@@ -334,6 +334,12 @@ enum {
 /// The defaults of adead_attention_options.
 #define ADEAD_ATTENTION_OPTIONS_INIT { sizeof(adead_attention_options), NULL, 0, 0.0f }
 
+/// The defaults of adead_module_options.
+#define ADEAD_MODULE_OPTIONS_INIT { sizeof(adead_module_options), ADEAD_MODULE_LINEAR, ADEAD_ACTIVATION_GELU_ERF, 0, 0, 0, 0, 0, 0, NULL, 1e-12f, 0 }
+
+/// The defaults of adead_forward_options.
+#define ADEAD_FORWARD_OPTIONS_INIT { sizeof(adead_forward_options), NULL, NULL, 0, ADEAD_ACTIVATION_NONE, 0 }
+
 /// The defaults of adead_run_options.
 #define ADEAD_RUN_OPTIONS_INIT { sizeof(adead_run_options), (size_t)1073741824, 0, 0 }
 
@@ -392,6 +398,10 @@ typedef struct adead_kernel adead_kernel;
 /// so threads may share one.
 typedef struct adead_layout adead_layout;
 
+/// A layer, which takes a tensor and returns one. It shares what it is made of, tensors and modules, and keeps its context's
+/// devices: the caller gives up its own handles whenever it likes. It never changes, so threads may share one.
+typedef struct adead_module adead_module;
+
 /// What a program's run gave: its outputs and how they came about.
 typedef struct adead_outcome adead_outcome;
 
@@ -406,6 +416,10 @@ typedef struct adead_program adead_program;
 
 /// Work that was recorded. Threads may share one.
 typedef struct adead_recording adead_recording;
+
+/// An open safetensors file: its header was read when it was opened, a tensor is read when it is asked for. Threads may
+/// share one.
+typedef struct adead_safetensors adead_safetensors;
 
 /// A queue of work on a context's device. What it is given runs in order; streams run beside each other. One thread at a
 /// time.
@@ -736,6 +750,68 @@ typedef struct {
   float scale;
 } adead_attention_options;
 
+/// What kind of layer a module is, one of `ADEAD_MODULE_...`.
+typedef int32_t adead_module_kind;
+
+/// What `adead_module_load` makes. Start from `ADEAD_MODULE_OPTIONS_INIT`, and set `kind` and the fields that it names.
+typedef struct {
+  /// `sizeof(adead_module_options)`.
+  size_t struct_size;
+  /// A kind with weights, one of `ADEAD_MODULE_...`.
+  adead_module_kind kind;
+  /// Transformers: between the products of the feed-forward part.
+  adead_activation activation;
+  /// Linear: values of a row that it takes. Embedding: rows of the table.
+  size_t inputs;
+  /// Linear: values of a row that it returns.
+  size_t outputs;
+  /// All but linear: values of a row.
+  size_t width;
+  /// Attention and transformers.
+  size_t heads;
+  /// Transformers: values between the products of the feed-forward part.
+  size_t hidden;
+  /// Transformer encoder: its layers, `PREFIX.0`, `PREFIX.1` and so on.
+  size_t layers;
+  /// Attention: four names of linear layers, which follow the prefix: query, key, value, output.
+  const char *const *parts;
+  /// Layer norm and transformers: added to variances.
+  float eps;
+  /// 0.
+  int32_t reserved;
+} adead_module_options;
+
+/// What a module is. The caller sets `struct_size`.
+typedef struct {
+  /// `sizeof(adead_module_info)`.
+  size_t struct_size;
+  /// One of `ADEAD_MODULE_...`.
+  adead_module_kind kind;
+  /// 0.
+  int32_t reserved;
+  /// Linear: values of a row that it takes. Embedding: rows of the table. Else 0.
+  size_t inputs;
+  /// Linear: values of a row that it returns. Embedding: values of a row. Else 0.
+  size_t outputs;
+} adead_module_info;
+
+/// What a call gives a module besides its tensor. Start from `ADEAD_FORWARD_OPTIONS_INIT`.
+typedef struct {
+  /// `sizeof(adead_forward_options)`.
+  size_t struct_size;
+  /// Linear, feed-forward, attention: added to the result. NULL: none.
+  const adead_tensor *residual;
+  /// Attention and transformers: rows of each sequence that are its own. Those behind them are padding, which nothing
+  /// attends to, and come out with values of no meaning. NULL: all rows.
+  const size_t *lengths;
+  /// How many lengths there are.
+  size_t count;
+  /// Linear: what follows, one of `ADEAD_ACTIVATION_...`.
+  adead_activation activation;
+  /// 0.
+  int32_t reserved;
+} adead_forward_options;
+
 /// What a program is or was decoded from, one of `ADEAD_FORMAT_...`.
 typedef int32_t adead_format;
 
@@ -976,6 +1052,36 @@ typedef int32_t adead_log_level;
 /// What gets messages: a level, what it is about ("adead.devices"), a text, and what `adead_log_set` was given for it. Both
 /// texts are the library's and go with the call.
 typedef void (*adead_log_callback)(adead_log_level level, const char *target, const char *text, void *user);
+
+/// A linear layer.
+#define ADEAD_MODULE_LINEAR 0
+
+/// Rows of a table by number.
+#define ADEAD_MODULE_EMBEDDING 1
+
+/// Layer normalisation.
+#define ADEAD_MODULE_LAYER_NORM 2
+
+/// max(x, 0).
+#define ADEAD_MODULE_RELU 3
+
+/// The Gaussian error linear unit.
+#define ADEAD_MODULE_GELU 4
+
+/// Modules one after another.
+#define ADEAD_MODULE_SEQUENTIAL 5
+
+/// Two linear layers with an activation between them.
+#define ADEAD_MODULE_FEED_FORWARD 6
+
+/// Self-attention with several heads.
+#define ADEAD_MODULE_ATTENTION 7
+
+/// Attention and feed-forward, each normalised behind.
+#define ADEAD_MODULE_TRANSFORMER_LAYER 8
+
+/// Transformer layers one after another.
+#define ADEAD_MODULE_TRANSFORMER_ENCODER 9
 
 #ifdef __cplusplus
 extern "C" {
@@ -1758,6 +1864,132 @@ adead_status adead_packed_matmul(const adead_context *context,
                                  const adead_packed *b,
                                  const adead_matmul_options *options,
                                  adead_tensor **out);
+
+/// Opens a safetensors file. `io` if it can't be read, `invalid_argument` if it is no safetensors file.
+ADEAD_API adead_status adead_safetensors_open(const char *path, adead_safetensors **out);
+
+/// Closes a file; NULL is fine. Tensors and modules made from it stay.
+ADEAD_API void adead_safetensors_close(adead_safetensors *file);
+
+/// The number of tensors.
+ADEAD_API adead_status adead_safetensors_count(const adead_safetensors *file, size_t *out);
+
+/// The name of tensor `index`; names are sorted. It belongs to the file and goes with it. `invalid_argument` if there are
+/// not so many.
+ADEAD_API
+adead_status adead_safetensors_name(const adead_safetensors *file,
+                                    size_t index,
+                                    const char **out);
+
+/// Whether there is a tensor of that name: 1 or 0.
+ADEAD_API adead_status adead_safetensors_contains(const adead_safetensors *file, const char *name, int32_t *out);
+
+/// A tensor's dimensions and how many there are. They belong to the file and go with it. `invalid_argument` if there is no
+/// tensor of that name.
+ADEAD_API
+adead_status adead_safetensors_dims(const adead_safetensors *file,
+                                    const char *name,
+                                    const size_t **dims,
+                                    size_t *rank);
+
+/// Reads a tensor as f32, f16 and bf16 widened. `invalid_argument` if there is none of that name, `shape_mismatch` if its
+/// dimensions are others than these `rank`, `dtype_mismatch` if it has other elements, `io` if it can't be read.
+ADEAD_API
+adead_status adead_safetensors_tensor(const adead_safetensors *file,
+                                      const char *name,
+                                      const size_t *dims,
+                                      size_t rank,
+                                      adead_tensor **out);
+
+/// Linear: `x*W^T + bias` of `[..., inputs]`, for a weight `[outputs, inputs]` and a bias `[outputs]`, which may be NULL. The
+/// weight is packed once where its context has no GPU. `shape_mismatch` where they don't fit.
+ADEAD_API
+adead_status adead_module_linear(const adead_context *context,
+                                 const adead_tensor *weight,
+                                 const adead_tensor *bias,
+                                 adead_module **out);
+
+/// Embedding: rows of a table `[count, width]` by ids of any shape, i32, i64 or u32. `shape_mismatch` unless the table is a
+/// matrix.
+ADEAD_API
+adead_status adead_module_embedding(const adead_context *context,
+                                    const adead_tensor *table,
+                                    adead_module **out);
+
+/// Layer norm: mean and variance normalised over the last axis, times a weight, plus a bias, both `[width]`. `eps` is added
+/// to the variance; the usual one is 1e-5.
+ADEAD_API
+adead_status adead_module_layer_norm(const adead_context *context,
+                                     const adead_tensor *weight,
+                                     const adead_tensor *bias,
+                                     float eps,
+                                     adead_module **out);
+
+/// ReLU: max(x, 0).
+ADEAD_API adead_status adead_module_relu(const adead_context *context, adead_module **out);
+
+/// GELU: the Gaussian error linear unit, in its form with erf or with tanh, one of `ADEAD_GELU_...`.
+ADEAD_API adead_status adead_module_gelu(const adead_context *context, adead_gelu_form form, adead_module **out);
+
+/// Sequential: `count` modules of which each takes the result of the one before. With none it returns what it is given.
+ADEAD_API adead_status adead_module_sequential(const adead_module *const *modules, size_t count, adead_module **out);
+
+/// Feed-forward: `activation(x*W1^T + b1)*W2^T + b2`, of two linear layers. `shape_mismatch` where the second does not take
+/// what the first returns.
+ADEAD_API
+adead_status adead_module_feed_forward(const adead_module *inner,
+                                       const adead_module *outer,
+                                       adead_activation activation,
+                                       adead_module **out);
+
+/// Self-attention, of a linear layer that returns queries, keys and values behind each other, and the output's.
+/// `shape_mismatch` where they don't fit each other, `invalid_argument` unless `heads` divides the width. It takes sequences
+/// `[count, length, width]`, or the one that `[length, width]` is.
+ADEAD_API
+adead_status adead_module_attention(const adead_module *qkv,
+                                    const adead_module *output,
+                                    size_t heads,
+                                    adead_module **out);
+
+/// A transformer layer that is normalised behind each part, as BERT's are: `h = norm(x + attention(x))`, then
+/// `norm(h + feed_forward(h))`. `invalid_argument` where a part is of another kind.
+ADEAD_API
+adead_status adead_module_transformer_layer(const adead_module *attention,
+                                            const adead_module *attention_norm,
+                                            const adead_module *feed_forward,
+                                            const adead_module *output_norm,
+                                            adead_module **out);
+
+/// A transformer encoder: `count` transformer layers one after another. A sequence's rows have the same bits alone, among
+/// others, and padded.
+ADEAD_API
+adead_status adead_module_transformer_encoder(const adead_module *const *layers,
+                                              size_t count,
+                                              adead_module **out);
+
+/// A module with weights from a file: linear and layer norm have `PREFIX.weight` and `PREFIX.bias`, an embedding
+/// `PREFIX.weight`, a transformer layer BERT's names, `PREFIX.attention.self.query.weight` and so on. The errors are those of
+/// `adead_safetensors_tensor` and of the function that makes this kind of its tensors.
+ADEAD_API
+adead_status adead_module_load(const adead_context *context,
+                               const adead_safetensors *file,
+                               const char *prefix,
+                               const adead_module_options *options,
+                               adead_module **out);
+
+/// Gives a module up; NULL is fine. Modules that were made of it stay.
+ADEAD_API void adead_module_destroy(adead_module *module);
+
+/// What a module is. The caller sets `out->struct_size`.
+ADEAD_API adead_status adead_module_describe(const adead_module *module, adead_module_info *out);
+
+/// A module's result for x, on the devices of its context. `options` may be NULL. The errors are those of its operations,
+/// and `invalid_argument` for options that this kind of module does not take.
+ADEAD_API
+adead_status adead_module_forward(const adead_module *module,
+                                  const adead_tensor *x,
+                                  const adead_forward_options *options,
+                                  adead_tensor **out);
 
 /// The sum along an axis (negative ones count from the end) or, with `ADEAD_AXIS_ALL`, of everything. `keepdim` not 0
 /// keeps the axis as 1.

@@ -329,6 +329,8 @@ class Context : public Operations {
   }
 
   adead_context *get() const noexcept { return context_.get(); }
+  /// What keeps it, for what computes on it.
+  const detail::Shared &shared() const noexcept { return context_; }
   explicit operator bool() const noexcept { return static_cast<bool>(context_); }
 
  private:

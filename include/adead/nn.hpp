@@ -7,84 +7,6 @@
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
 
-namespace detail {
-
-/// Calls one after another. Each gives its value, which is empty once one failed; the first error is the error of all of them.
-class Calls {
- public:
-#ifdef ADEAD_NO_EXCEPTIONS
-  template <class T>
-  T operator()(Result<T> result) {
-    if (!error_) error_ = result.error();
-    return std::move(result).value();
-  }
-  bool ok() const noexcept { return !error_; }
-  template <class T>
-  Result<T> done(T value) {
-    if (error_) return *error_;
-    return value;
-  }
-
- private:
-  std::optional<Error> error_;
-#else
-  template <class T>
-  T operator()(T value) {
-    return value;
-  }
-  bool ok() const noexcept { return true; }
-  template <class T>
-  T done(T value) {
-    return value;
-  }
-#endif
-};
-
-/// The operations of a tensor's context.
-class Computing : public Operations {
- public:
-  explicit Computing(const Tensor &tensor) noexcept : Operations(tensor.context()) {}
-  using Operations::context_;
-
-  /// Whether it has no other device than the CPU, which takes packed matrices.
-  adead_status on_cpu_alone(bool &alone) const {
-    std::size_t count = 0;
-    auto info = sized<adead_device_info>();
-    adead_status status = adead_context_device_count(context_.get(), &count);
-    if (!status) status = adead_context_device_at(context_.get(), 0, &info);
-    alone = !status && count == 1 && std::strcmp(info.id, "cpu") == 0;
-    return status;
-  }
-
-  /// A copy of an equal part of a tensor's f32: the i-th of as many as are needed for these dimensions.
-  Returned<Tensor> part(const Tensor &x, std::size_t i, Array<std::size_t> dims) const {
-    std::size_t size = sizeof(float);
-    for (std::size_t dim : dims) size *= dim;
-    const void *data = nullptr;
-    adead_status status = adead_tensor_data(x.get(), &data);
-    adead_tensor *out = nullptr;
-    const char *from = static_cast<const char *>(data) + (status ? 0 : i * size);
-    if (!status) status = adead_tensor_create(ADEAD_DTYPE_F32, dims.data(), dims.size(), from, size, &out);
-    return done(status, Tensor(out, context_));
-  }
-};
-
-/// The dimensions of a tensor.
-inline Returned<std::vector<std::size_t>> dims_of(const Tensor &x) {
-  const std::size_t *dims = nullptr;
-  std::size_t rank = 0;
-  adead_status status = adead_tensor_rank(x.get(), &rank);
-  if (!status) status = adead_tensor_dims(x.get(), &dims);
-  return done(status, status ? std::vector<std::size_t>() : std::vector<std::size_t>(dims, dims + rank));
-}
-
-template <class T>
-Returned<T> mismatch(const std::string &text) {
-  return failed<T>(ADEAD_SHAPE_MISMATCH, text.c_str());
-}
-
-}  // namespace detail
-
 /// What takes a tensor and returns one. Layers compute on the context of their weights, or without weights on that of what they
 /// are given. They own what they have and are moved; threads may share one. One that was made by default, or moved from, is
 /// empty, and its use an error.
@@ -98,121 +20,143 @@ class Layer {
   virtual Returned<Tensor> forward(const Tensor &x) const = 0;
 };
 
+namespace detail {
+
+/// A layer of the library.
+class Module : public Layer {
+ public:
+  Returned<Tensor> forward(const Tensor &x) const override { return computed(x, {}, nullptr); }
+  adead_module *get() const noexcept { return handle_.get(); }
+  /// What its results are computed on.
+  const Shared &context() const noexcept { return context_; }
+
+ protected:
+  void own(adead_module *raw, const Shared &context) noexcept {
+    handle_ = Handle<adead_module, adead_module_destroy>(raw);
+    context_ = context;
+  }
+
+  /// What `make` gives, which is called with the place of a handle.
+  template <class L, class F>
+  static Returned<L> made(const Shared &context, F &&make) {
+    adead_module *out = nullptr;
+    adead_status status = make(&out);
+    L layer;
+    static_cast<Module &>(layer).own(out, context);
+    return done(status, std::move(layer));
+  }
+
+  template <class L>
+  static Returned<L> loaded(const Context &ctx, const Weights &weights, const std::string &prefix,
+                            const adead_module_options &options) {
+    return made<L>(ctx.shared(), [&](adead_module **out) {
+      return adead_module_load(ctx.get(), weights.get(), prefix.c_str(), &options, out);
+    });
+  }
+
+  Returned<Tensor> computed(const Tensor &x, Array<std::size_t> lengths, const Tensor *residual,
+                            Activation activation = Activation::none) const {
+    adead_forward_options options = ADEAD_FORWARD_OPTIONS_INIT;
+    options.lengths = lengths.size() ? lengths.data() : nullptr;
+    options.count = lengths.size();
+    options.residual = raw(residual);
+    options.activation = static_cast<adead_activation>(activation);
+    adead_tensor *out = nullptr;
+    adead_status status = adead_module_forward(get(), x.get(), &options, &out);
+    return done(status, Tensor(out, context_));
+  }
+
+  /// The sizes that it is described by.
+  std::array<std::size_t, 2> size() const noexcept {
+    auto info = sized<adead_module_info>();
+    if (adead_module_describe(get(), &info)) return {0, 0};
+    return {info.inputs, info.outputs};
+  }
+
+ private:
+  Handle<adead_module, adead_module_destroy> handle_;
+  Shared context_;
+};
+
+/// The operations of a tensor's context.
+class Computing : public Operations {
+ public:
+  explicit Computing(const Tensor &tensor) noexcept : Operations(tensor.context()) {}
+};
+
+}  // namespace detail
+
 /// `x·Wᵀ + bias` of [..., inputs]. The weight is packed once where its context has no GPU.
-class Linear : public Layer {
+class Linear : public detail::Module {
  public:
   /// The layer of a weight [outputs, inputs] and, unless it is empty, a bias [outputs]. shape_mismatch where they don't fit.
   static Returned<Linear> make(const Tensor &weight, Tensor bias = Tensor()) {
-    detail::Calls calls;
-    std::vector<std::size_t> dims = calls(detail::dims_of(weight)), own = {0};
-    if (bias) own = calls(detail::dims_of(bias));
-    if (!calls.ok()) return calls.done(Linear());
-    if (dims.size() != 2) {
-      return detail::mismatch<Linear>("linear: the weight is " + detail::shown(dims) + "; it must be [outputs, inputs]");
-    }
-    if (bias && (own.size() != 1 || own[0] != dims[0])) {
-      return detail::mismatch<Linear>("linear: the bias is " + detail::shown(own) + " and the weight " + detail::shown(dims));
-    }
-    detail::Computing context(weight);
-    Linear layer;
-    bool alone = false;
-    adead_packed *packed = nullptr;
-    adead_status status = context.on_cpu_alone(alone);
-    if (!status && alone) status = adead_packed_create(context.context_.get(), weight.get(), true, &packed);
-    layer.packed_ = Packed(packed, context.context_);
-    if (status) return detail::failed<Linear>(status);
-    if (!alone) layer.plain_ = calls(context.transpose(weight));
-    layer.bias_ = std::move(bias);
-    layer.outputs_ = dims[0];
-    layer.inputs_ = dims[1];
-    return calls.done(std::move(layer));
+    return made<Linear>(weight.context(), [&](adead_module **out) {
+      return adead_module_linear(weight.context().get(), weight.get(), bias.get(), out);
+    });
   }
 
   /// The layer of `PREFIX.weight` and `PREFIX.bias`.
   static Returned<Linear> load(const Context &ctx, const Weights &weights, const std::string &prefix, std::size_t inputs,
                                std::size_t outputs) {
-    detail::Calls calls;
-    Tensor weight = calls(weights.tensor(ctx, prefix + ".weight", {outputs, inputs}));
-    Tensor bias = calls.ok() ? calls(weights.tensor(ctx, prefix + ".bias", {outputs})) : Tensor();
-    Linear layer = calls.ok() ? calls(make(weight, std::move(bias))) : Linear();
-    return calls.done(std::move(layer));
+    adead_module_options options = ADEAD_MODULE_OPTIONS_INIT;
+    options.inputs = inputs;
+    options.outputs = outputs;
+    return loaded<Linear>(ctx, weights, prefix, options);
   }
 
   /// Values of a row that it takes, and that it returns.
-  std::size_t inputs() const noexcept { return inputs_; }
-  std::size_t outputs() const noexcept { return outputs_; }
+  std::size_t inputs() const noexcept { return size()[0]; }
+  std::size_t outputs() const noexcept { return size()[1]; }
 
-  Returned<Tensor> forward(const Tensor &x) const override { return forward(x, nullptr); }
+  using Module::forward;
   /// `activation(x·Wᵀ + residual + bias)`, as one product.
   Returned<Tensor> forward(const Tensor &x, const Tensor *residual, Activation activation = Activation::none) const {
-    MatmulOptions options;
-    options.beta = residual ? 1.f : 0.f;
-    options.activation = activation;
-    options.c = residual;
-    options.bias = bias_ ? &bias_ : nullptr;
-    return packed_ ? packed_.matmul(x, options) : detail::Computing(plain_).matmul(x, plain_, options);
+    return computed(x, {}, residual, activation);
   }
-
- private:
-  Packed packed_;
-  Tensor plain_, bias_;
-  std::size_t inputs_ = 0, outputs_ = 0;
 };
 
 /// Rows of a table [count, width] by ids of any shape, i32, i64 or u32. invalid_argument for an id outside the table.
-class Embedding : public Layer {
+class Embedding : public detail::Module {
  public:
   /// shape_mismatch unless the table is a matrix.
   static Returned<Embedding> make(Tensor table) {
-    detail::Calls calls;
-    std::vector<std::size_t> dims = calls(detail::dims_of(table));
-    if (calls.ok() && dims.size() != 2) {
-      return detail::mismatch<Embedding>("embedding: the table is " + detail::shown(dims) + "; it must be [count, width]");
-    }
-    Embedding layer;
-    layer.table_ = std::move(table);
-    return calls.done(std::move(layer));
+    return made<Embedding>(table.context(), [&](adead_module **out) {
+      return adead_module_embedding(table.context().get(), table.get(), out);
+    });
   }
 
   /// The table `PREFIX.weight`.
   static Returned<Embedding> load(const Context &ctx, const Weights &weights, const std::string &prefix, std::size_t count,
                                   std::size_t width) {
-    detail::Calls calls;
-    Tensor table = calls(weights.tensor(ctx, prefix + ".weight", {count, width}));
-    Embedding layer = calls.ok() ? calls(make(std::move(table))) : Embedding();
-    return calls.done(std::move(layer));
+    adead_module_options options = ADEAD_MODULE_OPTIONS_INIT;
+    options.kind = ADEAD_MODULE_EMBEDDING;
+    options.inputs = count;
+    options.width = width;
+    return loaded<Embedding>(ctx, weights, prefix, options);
   }
-
-  Returned<Tensor> forward(const Tensor &ids) const override { return detail::Computing(table_).embedding(table_, ids); }
-
- private:
-  Tensor table_;
 };
 
 /// Mean and variance normalised over the last axis, times a weight, plus a bias, both [width].
-class LayerNorm : public Layer {
+class LayerNorm : public detail::Module {
  public:
   LayerNorm() noexcept = default;
-  /// `eps` is added to the variance.
-  explicit LayerNorm(Tensor weight, Tensor bias, float eps = 1e-5f) noexcept
-      : weight_(std::move(weight)), bias_(std::move(bias)), eps_(eps) {}
+  /// `eps` is added to the variance. Empty where a tensor is.
+  explicit LayerNorm(Tensor weight, Tensor bias, float eps = 1e-5f) noexcept {
+    adead_module *out = nullptr;
+    if (adead_module_layer_norm(weight.context().get(), weight.get(), bias.get(), eps, &out)) return;
+    own(out, weight.context());
+  }
 
   /// The layer of `PREFIX.weight` and `PREFIX.bias`.
   static Returned<LayerNorm> load(const Context &ctx, const Weights &weights, const std::string &prefix, std::size_t width,
                                   float eps = 1e-5f) {
-    detail::Calls calls;
-    Tensor weight = calls(weights.tensor(ctx, prefix + ".weight", {width}));
-    Tensor bias = calls.ok() ? calls(weights.tensor(ctx, prefix + ".bias", {width})) : Tensor();
-    return calls.done(LayerNorm(std::move(weight), std::move(bias), eps));
+    adead_module_options options = ADEAD_MODULE_OPTIONS_INIT;
+    options.kind = ADEAD_MODULE_LAYER_NORM;
+    options.width = width;
+    options.eps = eps;
+    return loaded<LayerNorm>(ctx, weights, prefix, options);
   }
-
-  Returned<Tensor> forward(const Tensor &x) const override {
-    return detail::Computing(weight_).layernorm(x, {eps_, &weight_, &bias_});
-  }
-
- private:
-  Tensor weight_, bias_;
-  float eps_ = 1e-5f;
 };
 
 /// max(x, 0).
@@ -243,12 +187,16 @@ class Sequential : public Layer {
   std::size_t size() const noexcept { return layers_.size(); }
 
   Returned<Tensor> forward(const Tensor &x) const override {
-    detail::Calls calls;
-    Tensor y = calls(x.clone());
+#ifdef ADEAD_NO_EXCEPTIONS
+    Result<Tensor> y = x.clone();
     for (const auto &layer : layers_) {
-      if (calls.ok()) y = calls(layer->forward(y));
+      if (!y.error()) y = layer->forward(y.value());
     }
-    return calls.done(std::move(y));
+#else
+    Tensor y = x.clone();
+    for (const auto &layer : layers_) y = layer->forward(y);
+#endif
+    return y;
   }
 
  private:
@@ -256,38 +204,117 @@ class Sequential : public Layer {
 };
 
 /// `activation(x·W1ᵀ + b1)·W2ᵀ + b2`.
-class FeedForward : public Layer {
+class FeedForward : public detail::Module {
  public:
   /// shape_mismatch where the second does not take what the first returns.
   static Returned<FeedForward> make(Linear inner, Linear outer, Activation activation = Activation::gelu_erf) {
-    if (inner.outputs() != outer.inputs()) {
-      return detail::mismatch<FeedForward>("feed-forward: the first layer returns " + std::to_string(inner.outputs()) +
-                                           " values and the second takes " + std::to_string(outer.inputs()));
-    }
-    FeedForward layer;
-    layer.inner_ = std::move(inner);
-    layer.outer_ = std::move(outer);
-    layer.activation_ = activation;
-    return detail::done(ADEAD_OK, std::move(layer));
+    return made<FeedForward>(inner.context(), [&](adead_module **out) {
+      return adead_module_feed_forward(inner.get(), outer.get(), static_cast<adead_activation>(activation), out);
+    });
   }
 
-  Returned<Tensor> forward(const Tensor &x) const override { return forward(x, nullptr); }
+  using Module::forward;
   /// Its result plus a residual.
-  Returned<Tensor> forward(const Tensor &x, const Tensor *residual) const {
-    detail::Calls calls;
-    Tensor hidden = calls(inner_.forward(x, nullptr, activation_));
-    Tensor y = calls.ok() ? calls(outer_.forward(hidden, residual)) : Tensor();
-    return calls.done(std::move(y));
+  Returned<Tensor> forward(const Tensor &x, const Tensor *residual) const { return computed(x, {}, residual); }
+};
+
+/// Self-attention: queries, keys and values as one product, then the heads, then the output's product.
+class MultiHeadAttention : public detail::Module {
+ public:
+  /// Of a layer that returns queries, keys and values behind each other, and the output's. shape_mismatch where they don't fit
+  /// each other, invalid_argument unless `heads` divides the width.
+  static Returned<MultiHeadAttention> make(Linear qkv, Linear output, std::size_t heads) {
+    return made<MultiHeadAttention>(qkv.context(), [&](adead_module **out) {
+      return adead_module_attention(qkv.get(), output.get(), heads, out);
+    });
   }
 
- private:
-  Linear inner_, outer_;
-  Activation activation_ = Activation::gelu_erf;
+  /// The layer of four linear ones, named by their prefixes: query, key, value, output; all of `width` to `width`.
+  static Returned<MultiHeadAttention> load(const Context &ctx, const Weights &weights,
+                                           const std::array<std::string, 4> &prefixes, std::size_t width,
+                                           std::size_t heads) {
+    std::array<const char *, 4> parts;
+    for (std::size_t i = 0; i < 4; i++) parts[i] = prefixes[i].c_str();
+    adead_module_options options = ADEAD_MODULE_OPTIONS_INIT;
+    options.kind = ADEAD_MODULE_ATTENTION;
+    options.width = width;
+    options.heads = heads;
+    options.parts = parts.data();
+    return loaded<MultiHeadAttention>(ctx, weights, "", options);
+  }
+
+  using Module::forward;
+  /// Attention within each sequence of [count, length, width], or of the one that [length, width] is, plus a residual. With
+  /// `lengths`, one for each, the rows behind them are padding, which nothing attends to.
+  Returned<Tensor> forward(const Tensor &x, Array<std::size_t> lengths, const Tensor *residual = nullptr) const {
+    return computed(x, lengths, residual);
+  }
+};
+
+/// What an encoder's layers are, all alike.
+struct TransformerConfig {
+  /// Values of a row.
+  std::size_t width = 0;
+  /// Heads of attention.
+  std::size_t heads = 0;
+  /// Values between the two products of the feed-forward part.
+  std::size_t hidden = 0;
+  /// Between those products.
+  Activation activation = Activation::gelu_erf;
+  /// Added to variances.
+  float eps = 1e-12f;
+};
+
+namespace detail {
+
+inline adead_module_options options_of(adead_module_kind kind, const TransformerConfig &config) noexcept {
+  adead_module_options options = ADEAD_MODULE_OPTIONS_INIT;
+  options.kind = kind;
+  options.width = config.width;
+  options.heads = config.heads;
+  options.hidden = config.hidden;
+  options.activation = static_cast<adead_activation>(config.activation);
+  options.eps = config.eps;
+  return options;
+}
+
+}  // namespace detail
+
+/// A layer that is normalised behind each part, as BERT's are: `h = norm(x + attention(x))`, then `norm(h + feed_forward(h))`.
+class TransformerLayer : public detail::Module {
+ public:
+  /// The layer under a prefix, by BERT's names: `PREFIX.attention.self.query.weight` and so on.
+  static Returned<TransformerLayer> load(const Context &ctx, const Weights &weights, const std::string &prefix,
+                                         const TransformerConfig &config) {
+    return loaded<TransformerLayer>(ctx, weights, prefix, detail::options_of(ADEAD_MODULE_TRANSFORMER_LAYER, config));
+  }
+
+  using Module::forward;
+  /// The same with `lengths`, as of MultiHeadAttention.
+  Returned<Tensor> forward(const Tensor &x, Array<std::size_t> lengths) const { return computed(x, lengths, nullptr); }
+};
+
+/// Transformer layers one after another.
+class TransformerEncoder : public detail::Module {
+ public:
+  /// So many layers under a prefix: `PREFIX.0`, `PREFIX.1` and so on.
+  static Returned<TransformerEncoder> load(const Context &ctx, const Weights &weights, const std::string &prefix,
+                                           std::size_t layers, const TransformerConfig &config) {
+    adead_module_options options = detail::options_of(ADEAD_MODULE_TRANSFORMER_ENCODER, config);
+    options.layers = layers;
+    return loaded<TransformerEncoder>(ctx, weights, prefix, options);
+  }
+
+  /// How many layers there are.
+  std::size_t layers() const noexcept { return size()[0]; }
+
+  using Module::forward;
+  /// Its result for sequences [count, length, width], or the one of [length, width]. A sequence's rows have the same bits
+  /// alone, among others, and padded with `lengths`.
+  Returned<Tensor> forward(const Tensor &x, Array<std::size_t> lengths) const { return computed(x, lengths, nullptr); }
 };
 
 }  // namespace ADEAD_HPP_MODE
 }  // namespace adead
-
-#include <adead/transformer.hpp>
 
 #endif

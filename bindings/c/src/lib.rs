@@ -26,6 +26,11 @@ mod log;
 mod log;
 mod matrix;
 mod memory;
+#[cfg(feature = "nn")]
+mod module;
+#[cfg(not(feature = "nn"))]
+#[path = "module_off.rs"]
+mod module;
 mod moves;
 mod op;
 mod outcome;
@@ -37,6 +42,11 @@ mod profile;
 mod profile;
 mod program;
 mod reduce;
+#[cfg(feature = "nn")]
+mod safetensors;
+#[cfg(not(feature = "nn"))]
+#[path = "safetensors_off.rs"]
+mod safetensors;
 mod simple;
 mod status;
 mod stream;
@@ -57,6 +67,7 @@ pub use layout::*;
 pub use log::*;
 pub use matrix::*;
 pub use memory::*;
+pub use module::*;
 pub use moves::*;
 pub use op::*;
 pub use outcome::*;
@@ -64,6 +75,7 @@ pub use packed::*;
 pub use profile::*;
 pub use program::*;
 pub use reduce::*;
+pub use safetensors::*;
 pub use simple::*;
 pub use status::*;
 pub use stream::*;

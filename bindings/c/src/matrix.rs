@@ -12,7 +12,8 @@ use std::ptr::null;
 /// What follows a matrix product, one of `ADEAD_ACTIVATION_…`.
 pub type adead_activation = i32;
 
-fn activation(code: adead_activation) -> Result<Activation> {
+/// The activation of that number.
+pub(crate) fn activation(code: adead_activation) -> Result<Activation> {
     match Activation::ALL.into_iter().find(|&known| known as adead_activation == code) {
         Some(activation) => Ok(activation),
         None => fail!(InvalidArgument, "activation is {code}; it must be one of ADEAD_ACTIVATION_…"),

@@ -1,14 +1,10 @@
 /* Files of weights: what is right although it is odd, and what is malformed, which is refused. */
 #define _POSIX_C_SOURCE 200809L
-#define LAST_ERROR adead_nn_last_error
-#include <adead/nn.h>
-
 #include "check.h"
 
 #include <unistd.h>
 
 static const char *const model = SENTENCES "/tiny/model.safetensors";
-static adead_context *ctx;
 static char path[] = "nn-XXXXXX";
 
 static void write_file(const void *bytes, size_t size) {
@@ -28,9 +24,9 @@ static void write_header(const char *header, size_t length, size_t bytes) {
 }
 
 static void refused(const char *words) {
-  adead_nn_weights *weights = NULL;
-  FAILS(adead_nn_weights_open(path, &weights), ADEAD_INVALID_ARGUMENT, words);
-  FAILS(adead_nn_weights_open(path, &weights), ADEAD_INVALID_ARGUMENT, ": no safetensors file: ");
+  adead_safetensors *weights = NULL;
+  FAILS(adead_safetensors_open(path, &weights), ADEAD_INVALID_ARGUMENT, words);
+  FAILS(adead_safetensors_open(path, &weights), ADEAD_INVALID_ARGUMENT, ": no safetensors file: ");
   CHECK(!weights);
 }
 
@@ -44,68 +40,68 @@ static void right(void) {
       "U8", "[1]", "[0,1]") ",\n\"b\":" ENTRY("F32", "[ 2 ]", "[1, 9]") ",\"c\":" ENTRY("F32", "[]", "[9,13]") ",\"d\":" ENTRY(
       "F32", "[0,3]", "[13,13]") "}  ";
   static const char *const names[] = {"b", "c", "d", "\xc3\xa9\xf0\x9f\x8c\x8a\xe6\xb8\xaf\n"};
-  adead_nn_weights *weights = NULL;
+  adead_safetensors *weights = NULL;
   adead_tensor *tensor = NULL;
   const size_t *dims = NULL;
   const char *name = NULL;
   size_t count = 0, rank = 0, i;
   write_header(odd, sizeof odd - 1, 13);
-  OK(adead_nn_weights_open(path, &weights));
-  OK(adead_nn_weights_count(weights, &count));
+  OK(adead_safetensors_open(path, &weights));
+  OK(adead_safetensors_count(weights, &count));
   CHECK(count == 4);
   for (i = 0; i < 4; i++) {
-    OK(adead_nn_weights_name(weights, i, &name));
+    OK(adead_safetensors_name(weights, i, &name));
     CHECK(!strcmp(name, names[i]));
-    OK(adead_nn_weights_dims(weights, name, &dims, &rank));
+    OK(adead_safetensors_dims(weights, name, &dims, &rank));
     if (i == 3) break;
-    OK(adead_nn_weights_tensor(weights, ctx, name, dims, rank, &tensor));
+    OK(adead_safetensors_tensor(weights, name, dims, rank, &tensor));
     OK(adead_tensor_rank(tensor, &count));
     CHECK(rank == count && rank == (i == 0 ? 1 : i == 1 ? 0 : 2));
     adead_tensor_destroy(tensor);
   }
-  FAILS(adead_nn_weights_tensor(weights, ctx, name, dims, rank, &tensor), ADEAD_DTYPE_MISMATCH,
+  FAILS(adead_safetensors_tensor(weights, name, dims, rank, &tensor), ADEAD_DTYPE_MISMATCH,
         "has elements of U8; F32, F16 and BF16 are taken");
-  FAILS(adead_nn_weights_name(weights, 4, &name), ADEAD_INVALID_ARGUMENT, "index is 4; there are 4 tensors");
-  adead_nn_weights_destroy(weights);
+  FAILS(adead_safetensors_name(weights, 4, &name), ADEAD_INVALID_ARGUMENT, "index is 4; there are 4 tensors");
+  adead_safetensors_close(weights);
   write_header("{}", 2, 0);
-  OK(adead_nn_weights_open(path, &weights));
-  OK(adead_nn_weights_count(weights, &count));
+  OK(adead_safetensors_open(path, &weights));
+  OK(adead_safetensors_count(weights, &count));
   CHECK(count == 0);
-  FAILS(adead_nn_weights_tensor(weights, ctx, "a", NULL, 0, &tensor), ADEAD_INVALID_ARGUMENT, "the file's 0 tensors");
-  adead_nn_weights_destroy(weights);
+  FAILS(adead_safetensors_tensor(weights, "a", NULL, 0, &tensor), ADEAD_INVALID_ARGUMENT, "the file's 0 tensors");
+  adead_safetensors_close(weights);
 }
 
 static void of_the_model(void) {
   static const char bias[] = "embeddings.LayerNorm.bias";
   static const size_t other[] = {4, 8};
-  adead_nn_weights *weights = NULL;
+  adead_safetensors *weights = NULL;
   adead_tensor *tensor = NULL;
   const size_t *dims = NULL;
   const char *name = NULL, *before = "";
   const void *data = NULL;
   size_t count = 0, rank = 0, i;
   int32_t there = 7;
-  OK(adead_nn_weights_open(model, &weights));
-  OK(adead_nn_weights_count(weights, &count));
+  OK(adead_safetensors_open(model, &weights));
+  OK(adead_safetensors_count(weights, &count));
   CHECK(count == 37);
   for (i = 0; i < count; i++, before = name) {
     adead_dtype dtype = ADEAD_DTYPE_I32;
-    OK(adead_nn_weights_name(weights, i, &name));
+    OK(adead_safetensors_name(weights, i, &name));
     CHECK(strcmp(before, name) < 0);
-    OK(adead_nn_weights_dims(weights, name, &dims, &rank));
-    OK(adead_nn_weights_tensor(weights, ctx, name, dims, rank, &tensor));
+    OK(adead_safetensors_dims(weights, name, &dims, &rank));
+    OK(adead_safetensors_tensor(weights, name, dims, rank, &tensor));
     OK(adead_tensor_dtype(tensor, &dtype));
     CHECK(dtype == ADEAD_DTYPE_F32);
     adead_tensor_destroy(tensor);
   }
-  OK(adead_nn_weights_contains(weights, bias, &there));
+  OK(adead_safetensors_contains(weights, bias, &there));
   CHECK(there == 1);
-  OK(adead_nn_weights_contains(weights, "nothing", &there));
+  OK(adead_safetensors_contains(weights, "nothing", &there));
   CHECK(there == 0);
-  OK(adead_nn_weights_dims(weights, "encoder.layer.0.intermediate.dense.weight", &dims, &rank));
+  OK(adead_safetensors_dims(weights, "encoder.layer.0.intermediate.dense.weight", &dims, &rank));
   CHECK(rank == 2 && dims[0] == 48 && dims[1] == 32);
   /* bf16 is the upper half of f32. */
-  OK(adead_nn_weights_tensor(weights, ctx, "embeddings.word_embeddings.weight", (const size_t[]){92, 32}, 2, &tensor));
+  OK(adead_safetensors_tensor(weights, "embeddings.word_embeddings.weight", (const size_t[]){92, 32}, 2, &tensor));
   OK(adead_tensor_data(tensor, &data));
   for (i = 0; i < (size_t)92 * 32; i++) {
     uint32_t raw;
@@ -114,21 +110,20 @@ static void of_the_model(void) {
   }
   adead_tensor_destroy(tensor);
   tensor = NULL;
-  FAILS(adead_nn_weights_tensor(weights, ctx, bias, other, 2, &tensor), ADEAD_SHAPE_MISMATCH,
+  FAILS(adead_safetensors_tensor(weights, bias, other, 2, &tensor), ADEAD_SHAPE_MISMATCH,
         "tiny/model.safetensors: the tensor 'embeddings.LayerNorm.bias' is [32]; it must be [4, 8]");
-  FAILS(adead_nn_weights_dims(weights, "nothing", &dims, &rank), ADEAD_INVALID_ARGUMENT,
+  FAILS(adead_safetensors_dims(weights, "nothing", &dims, &rank), ADEAD_INVALID_ARGUMENT,
         "the tensor 'nothing' is not among the file's 37 tensors");
-  FAILS(adead_nn_weights_dims(weights, NULL, &dims, &rank), ADEAD_INVALID_ARGUMENT, "name is NULL");
-  FAILS(adead_nn_weights_tensor(weights, NULL, bias, other, 2, &tensor), ADEAD_INVALID_ARGUMENT, "context is NULL");
-  FAILS(adead_nn_weights_tensor(weights, ctx, bias, NULL, 2, &tensor), ADEAD_INVALID_ARGUMENT, "dims is NULL");
-  FAILS(adead_nn_weights_count(NULL, &count), ADEAD_INVALID_ARGUMENT, "weights is NULL");
+  FAILS(adead_safetensors_dims(weights, NULL, &dims, &rank), ADEAD_INVALID_ARGUMENT, "name is NULL");
+  FAILS(adead_safetensors_tensor(weights, bias, NULL, 2, &tensor), ADEAD_INVALID_ARGUMENT, "dims is NULL");
+  FAILS(adead_safetensors_count(NULL, &count), ADEAD_INVALID_ARGUMENT, "file is NULL");
   CHECK(!tensor);
-  adead_nn_weights_destroy(weights);
+  adead_safetensors_close(weights);
   weights = NULL;
-  FAILS(adead_nn_weights_open(SENTENCES "/nowhere", &weights), ADEAD_IO, "nowhere: No such file");
-  FAILS(adead_nn_weights_open(SENTENCES, &weights), ADEAD_IO, "irectory");
-  FAILS(adead_nn_weights_open(NULL, &weights), ADEAD_INVALID_ARGUMENT, "path is NULL");
-  FAILS(adead_nn_weights_open(model, NULL), ADEAD_INVALID_ARGUMENT, "out is NULL");
+  FAILS(adead_safetensors_open(SENTENCES "/nowhere", &weights), ADEAD_IO, "nowhere: No such file");
+  FAILS(adead_safetensors_open(SENTENCES, &weights), ADEAD_IO, "irectory");
+  FAILS(adead_safetensors_open(NULL, &weights), ADEAD_INVALID_ARGUMENT, "path is NULL");
+  FAILS(adead_safetensors_open(model, NULL), ADEAD_INVALID_ARGUMENT, "out is NULL");
   CHECK(!weights);
 }
 
@@ -148,8 +143,8 @@ static void malformed(void) {
       CASE("{\"a\":{}}", 0, FORM),
       CASE("{\"a\":" ONE ",}", 8, "'\"' is missing"),
       CASE("{\"a\"" ONE "}", 8, "':' is missing"),
-      CASE("{\"a\":" ONE ",\"a\":" ONE "}", 8, "the name 'a' is there twice"),
-      CASE("{\"a\":" ONE ",\"\\u0061\":" ONE "}", 8, "the name 'a' is there twice"),
+      CASE("{\"a\":" ONE ",\"a\":" ONE "}", 8, "the name is there twice"),
+      CASE("{\"a\":" ONE ",\"\\u0061\":" ONE "}", 8, "the name is there twice"),
       CASE("{\"a", 0, "'\"' is missing"),
       CASE("{\"a\\", 0, "no such escape"),
       CASE("{\"a\\x\":3}", 0, "no such escape"),
@@ -158,7 +153,6 @@ static void malformed(void) {
       CASE("{\"\\ud800\":3}", 0, "surrogate"),
       CASE("{\"\\ud800\\u0041\":3}", 0, "surrogate"),
       CASE("{\"\\udc00\":3}", 0, "surrogate"),
-      CASE("{\"\\u0000\":3}", 0, "a NUL in a string"),
       CASE("{\"a\0\":3}", 0, "control character"),
       CASE("{\"a\nb\":3}", 0, "control character"),
       CASE("{\"a\xff\":3}", 0, "not UTF-8"),
@@ -202,6 +196,18 @@ static void malformed(void) {
   refused("a header of 18446744073709551615 bytes in a file of 10");
 }
 
+/* A file that gets shorter after it was opened is an error, and no fault. */
+static void shorter(void) {
+  adead_safetensors *weights = NULL;
+  adead_tensor *tensor = NULL;
+  write_header("{\"a\":" ONE "}", sizeof("{\"a\":" ONE "}") - 1, 8);
+  OK(adead_safetensors_open(path, &weights));
+  write_file("", 0);
+  FAILS(adead_safetensors_tensor(weights, "a", (const size_t[]){2}, 1, &tensor), ADEAD_IO, "has become shorter");
+  CHECK(!tensor);
+  adead_safetensors_close(weights);
+}
+
 /* A file that was cut anywhere, and one of which any byte of the header is another. */
 static void damaged(void) {
   FILE *file = fopen(model, "rb");
@@ -230,12 +236,11 @@ int main(void) {
   int file = mkstemp(path);
   CHECK(file >= 0);
   close(file);
-  OK(adead_context_open("cpu", NULL, &ctx));
   right();
   of_the_model();
   malformed();
+  shorter();
   damaged();
-  adead_context_destroy(ctx);
   unlink(path);
   return 0;
 }

@@ -1,17 +1,17 @@
 #!/bin/sh
 # Installs, deletes the build tree, moves what was installed, and only then builds programs that use it: through
 # find_package both ways, through pkg-config, and from a build tree.
-#   consumer.sh CMAKE SOURCE WORK CARGO_TARGET_DIR SENTENCES NN FLAT OVERLAP
-# SENTENCES and those behind it are ON or OFF: whether libadead_sentences, libadead_nn and so on are among them.
+#   consumer.sh CMAKE SOURCE WORK CARGO_TARGET_DIR SENTENCES FLAT OVERLAP
+# SENTENCES and those behind it are ON or OFF: whether libadead_sentences, libadead_flat and so on are among them.
 set -eu
-cmake=$1 source=$2 work=$3 cargo=$4 sentences=$5 nn=$6 flat=$7 overlap=$8
+cmake=$1 source=$2 work=$3 cargo=$4 sentences=$5 flat=$6 overlap=$7
 rm -rf "$work"
 mkdir -p "$work"
 
 configure() { # BUILD [OPTION...]
   build=$1
   shift
-  "$cmake" -S "$source" -B "$build" -DADEAD_BUILD_TESTS=OFF -DADEAD_SENTENCES="$sentences" -DADEAD_NN="$nn" -DADEAD_FLAT="$flat" \
+  "$cmake" -S "$source" -B "$build" -DADEAD_BUILD_TESTS=OFF -DADEAD_SENTENCES="$sentences" -DADEAD_FLAT="$flat" \
     -DADEAD_OVERLAP="$overlap" -DADEAD_CARGO_TARGET_DIR="$cargo" "$@"
   "$cmake" --build "$build"
 }
@@ -19,7 +19,7 @@ configure() { # BUILD [OPTION...]
 consume() { # NAME PREFIX [OPTION...]: a project of its own finds the package, builds and runs
   name=$1 prefix=$2
   shift 2
-  "$cmake" -S "$source/bindings/c/tests/consumer" -B "$work/$name" -DCMAKE_PREFIX_PATH="$prefix" -DSENTENCES="$sentences" -DNN="$nn" \
+  "$cmake" -S "$source/bindings/c/tests/consumer" -B "$work/$name" -DCMAKE_PREFIX_PATH="$prefix" -DSENTENCES="$sentences" \
     -DFLAT="$flat" -DOVERLAP="$overlap" -DSOURCE="$source" "$@"
   "$cmake" --build "$work/$name"
   (cd "$work/$name" && ctest --output-on-failure)
@@ -58,10 +58,8 @@ if [ "$sentences" = ON ]; then
 fi
 eval "cc $source/bindings/c/examples/profile.c -o '$work/profile' $(pkg-config --cflags --libs adead_profile)"
 LD_LIBRARY_PATH="$prefix/lib" "$work/profile"
-if [ "$nn" = ON ]; then
-  eval "cc $source/bindings/c/examples/layers.c -o '$work/layers' $(pkg-config --cflags --libs adead_nn)"
-  LD_LIBRARY_PATH="$prefix/lib" "$work/layers" "$source/tests/sentences/tiny/model.safetensors"
-fi
+eval "cc $source/bindings/c/examples/layers.c -o '$work/layers' $(flags --cflags --libs)"
+LD_LIBRARY_PATH="$prefix/lib" "$work/layers" "$source/tests/sentences/tiny/model.safetensors"
 if [ "$flat" = ON ]; then
   eval "cc $source/bindings/c/examples/flat.c -o '$work/flat' $(pkg-config --cflags --libs adead_flat)"
   LD_LIBRARY_PATH="$prefix/lib" "$work/flat"

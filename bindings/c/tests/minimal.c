@@ -39,6 +39,19 @@ static void profiles(const adead_context *context) {
   for (i = 0; i < sizeof out; i++) CHECK(((const unsigned char *)&out)[i] == 0x55);
 }
 
+static void layers(const adead_context *context) {
+  static const char words[] = "this is a minimal build of adead, which has no layers: build it without ADEAD_MINIMAL";
+  adead_module *const untouched = (adead_module *)&words, *module = untouched;
+  adead_safetensors *file = (adead_safetensors *)&words;
+  FAILS(adead_module_relu(context, &module), ADEAD_UNSUPPORTED, words);
+  FAILS(adead_module_load(NULL, NULL, NULL, NULL, NULL), ADEAD_UNSUPPORTED, words);
+  FAILS(adead_module_forward(module, NULL, NULL, NULL), ADEAD_UNSUPPORTED, words);
+  FAILS(adead_safetensors_open("any", &file), ADEAD_UNSUPPORTED, words);
+  adead_module_destroy(NULL);
+  adead_safetensors_close(NULL);
+  CHECK(module == untouched && file == (adead_safetensors *)&words);
+}
+
 /* A settings file is refused, not passed over; one that says nothing is none. */
 static void settings(void) {
   static const char name[] = "minimal_test.toml";
@@ -136,6 +149,7 @@ int main(int count, char **words) {
   OK(adead_context_open("cpu", NULL, &context));
   profiles(context);
   texts(context, words[1]);
+  layers(context);
   OK(adead_relu(values, out, 3));
   CHECK(out[0] == 1 && out[1] == 0 && out[2] == 3);
   CHECK(told == 0);

@@ -168,8 +168,8 @@ void weights(const Context &ctx) {
         "tiny/model.safetensors: the tensor 'embeddings.LayerNorm.bias' is [32]; it must be [4, 8]",
         found.tensor(ctx, "embeddings.LayerNorm.bias", {4, 8}));
   FAILS(InvalidArgument, invalid_argument, "the tensor 'nothing' is not among the file's 37 tensors", found.dims("nothing"));
-  FAILS(InvalidArgument, invalid_argument, "the file's 0 tensors", Weights().tensor(ctx, "a", {1}));
-  FAILS(InvalidArgument, invalid_argument, "the tensor '' is not", found.dims(nullptr));
+  FAILS(InvalidArgument, invalid_argument, "file is NULL", Weights().tensor(ctx, "a", {1}));
+  FAILS(InvalidArgument, invalid_argument, "name is NULL", found.dims(nullptr));
   FAILS(Io, io, "nowhere: ", Weights::open(shared + "/nowhere"));
   FAILS(Io, io, "irectory", Weights::open(shared));
 }
@@ -201,69 +201,12 @@ void files(const Context &ctx) {
   CHECK(OK(Weights::open(file("{}", 0))).names().empty());
 
   const std::string one = entry("F32", "[2]", "[0,8]");
-  const struct {
-    std::string header;
-    std::size_t bytes;
-    const char *why;
-  } cases[] = {
-      {"", 0, "byte 0 of the header: '{' is missing"},
-      {"{", 0, "'\"' is missing"},
-      {"[]", 0, "'{' is missing"},
-      {"{}x", 0, "goes on behind"},
-      {std::string("{}\0", 3), 0, "goes on behind"},
-      {"{\"a\":3}", 0, "'{' is missing"},
-      {"{\"a\":{}}", 0, "a tensor has"},
-      {"{\"a\":" + one + ",}", 8, "'\"' is missing"},
-      {"{\"a\"" + one + "}", 8, "':' is missing"},
-      {"{\"a\":" + one + ",\"a\":" + one + "}", 8, "there twice"},
-      {"{\"a", 0, "'\"' is missing"},
-      {"{\"a\\", 0, "no such escape"},
-      {"{\"a\\x\":3}", 0, "no such escape"},
-      {"{\"\\u12g4\":3}", 0, "hexadecimal"},
-      {"{\"\\ud800\":3}", 0, "surrogate"},
-      {"{\"\\ud800\\u0041\":3}", 0, "surrogate"},
-      {"{\"\\udc00\":3}", 0, "surrogate"},
-      {"{\"a\nb\":3}", 0, "control character"},
-      {"{\"__metadata__\":{\"a\":3}}", 0, "'\"' is missing"},
-      {"{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\"}}", 0, "each once"},
-      {"{\"a\":{\"kind\":\"F32\"}}", 0, "each once"},
-      {"{\"a\":" + entry("F7", "[2]", "[0,8]") + "}", 8, "no such dtype"},
-      {"{\"a\":" + entry("F32", "[-2]", "[0,8]") + "}", 8, "a whole number is missing"},
-      {"{\"a\":" + entry("F32", "[2.0]", "[0,8]") + "}", 8, "']' is missing"},
-      {"{\"a\":" + entry("F32", "[02]", "[0,8]") + "}", 8, "a whole number is missing"},
-      {"{\"a\":" + entry("F32", "[2,]", "[0,8]") + "}", 8, "a whole number is missing"},
-      {"{\"a\":" + entry("F32", "[18446744073709551616]", "[0,8]") + "}", 8, "too large"},
-      {"{\"a\":" + entry("F32", "[2]", "[0,8,9]") + "}", 8, "two data_offsets"},
-      {"{\"a\":" + entry("F32", "[2]", "[8,0]") + "}", 8, "offsets [8, 0]; 0 is the next"},
-      {"{\"a\":" + entry("F32", "[2]", "[0,12]") + "}", 12, "the tensor 'a' of 8 bytes has offsets [0, 12]"},
-      {"{\"a\":" + entry("F32", "[2]", "[4,12]") + "}", 12, "0 is the next"},
-      {"{\"a\":" + one + ",\"b\":" + one + "}", 8, "8 is the next"},
-      {"{\"a\":" + entry("F32", "[9223372036854775807,9223372036854775807]", "[0,8]") + "}", 8, "offsets"},
-      {"{\"a\":" + one + "}", 7, "the tensors have 8 bytes and the file 7 for them"},
-      {"{\"a\":" + one + "}", 9, "the tensors have 8 bytes and the file 9 for them"},
-  };
-  for (const auto &bad : cases) {
-    FAILS(InvalidArgument, invalid_argument, bad.why, Weights::open(file(bad.header, bad.bytes)));
-    FAILS(InvalidArgument, invalid_argument, "nn-odd.safetensors: no safetensors file: ", Weights::open("nn-odd.safetensors"));
-  }
-
-  // A file that was cut anywhere, and one of which any byte of the header is another, is refused or read, and nothing else.
-  const std::string whole = contents(model);
-  const char *path = "nn-odd.safetensors";
-  std::size_t header = 8;
-  for (std::size_t i = 0; i < 8; i++) header += static_cast<std::size_t>(static_cast<unsigned char>(whole[i])) << 8 * i;
-  for (std::size_t length = 0; length < whole.size(); length += length < header ? 37 : 9973) {
-    std::ofstream(path, std::ios::binary) << whole.substr(0, length);
-    FAILS(InvalidArgument, invalid_argument, "no safetensors file", Weights::open(path));
-  }
-  for (std::size_t at = 0; at < header; at++) {
-    std::string text = whole.substr(8, header - 8);
-    if (at >= 8) text[at - 8] = static_cast<char>(text[at - 8] ^ (1 << at % 7));
-    detail::HeaderReader reader(text.data(), text.size());
-    auto tensors = reader.read();
-    if (reader.why().empty()) CHECK(!detail::misplaced(tensors, 1).empty());
-  }
-  std::remove(path);
+  // What is malformed is tried in the tests of C: it is one reader.
+  FAILS(InvalidArgument, invalid_argument, "nn-odd.safetensors: no safetensors file: byte 5 of the header: '{' is missing",
+        Weights::open(file("{\"a\":3}", 0)));
+  FAILS(InvalidArgument, invalid_argument, "the tensors have 8 bytes and the file 9 for them",
+        Weights::open(file("{\"a\":" + entry("F32", "[2]", "[0,8]") + "}", 9)));
+  std::remove("nn-odd.safetensors");
 }
 
 void misuse(const Context &ctx) {
@@ -308,7 +251,7 @@ void misuse(const Context &ctx) {
   FAILS(InvalidArgument, invalid_argument, "", FeedForward().forward(x));
   FAILS(InvalidArgument, invalid_argument, "", GELU().forward(Tensor()));
   FAILS(InvalidArgument, invalid_argument, "", attention.forward(Tensor()));
-  FAILS(InvalidArgument, invalid_argument, "the layer is empty", MultiHeadAttention().forward(zeros({1, 0})));
+  FAILS(InvalidArgument, invalid_argument, "module is NULL", MultiHeadAttention().forward(zeros({1, 0})));
 }
 
 }  // namespace

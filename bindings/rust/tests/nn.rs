@@ -3,8 +3,8 @@
 #![cfg(feature = "nn")]
 
 use adead::nn::{
-    Array, Device, Embedding, FeedForward, Gelu, Group, Layer, LayerNorm, Linear, MultiHeadAttention, Relu, Sequences,
-    Sequential, TransformerConfig, TransformerEncoder, Weights,
+    Array, Device, Embedding, FeedForward, Forward, Gelu, Group, Layer, LayerNorm, Linear, Module, MultiHeadAttention,
+    Relu, Sequences, Sequential, TransformerConfig, TransformerEncoder, Weights,
 };
 use adead::{Activation, Context, DType, GeluForm, MatmulOptions, Result, Status, Tensor};
 use std::path::PathBuf;
@@ -110,6 +110,121 @@ fn a_file_that_is_none_is_refused() {
         assert!(status == Status::InvalidArgument && text.contains("no safetensors file"), "{length}: {text}");
     }
     std::fs::remove_file(&path).unwrap();
+}
+
+/// What the crate `safetensors` refuses is refused, and nothing else: any byte of the header is another, and odd headers.
+#[test]
+fn the_same_files_are_refused_as_by_the_format_s_own_library() {
+    let whole = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sentences/tiny/model.safetensors"));
+    let whole = whole.unwrap();
+    let header = 8 + u64::from_le_bytes(whole[..8].try_into().unwrap()) as usize;
+    let path = std::env::temp_dir().join(format!("adead-same-{}.safetensors", std::process::id()));
+    let check = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        let theirs = safetensors::SafeTensors::read_metadata(bytes);
+        let ours = Weights::open(&path);
+        let text = String::from_utf8_lossy(&bytes[..bytes.len().min(header)]).into_owned();
+        assert_eq!(ours.is_ok(), theirs.is_ok(), "{ours:?} {:?} {text}", theirs.err());
+        if let (Ok(ours), Ok((_, theirs))) = (ours, theirs) {
+            let mut names = theirs.offset_keys();
+            names.sort_unstable();
+            assert_eq!(ours.names(), names);
+            names.iter().for_each(|name| assert_eq!(ours.dims(name).unwrap(), theirs.info(name).unwrap().shape));
+        }
+    };
+    check(&whole);
+    for at in (8..header).step_by(3) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << (at % 7);
+        check(&bytes);
+    }
+    let entry = r#"{"dtype":"F32","shape":[2],"data_offsets":[0,8]}"#;
+    let (f4, f6) = (
+        r#"{"dtype":"F4","shape":[16],"data_offsets":[0,8]}"#,
+        r#"{"dtype":"F6_E2M3","shape":[11],"data_offsets":[0,8]}"#,
+    );
+    for header in [
+        "".into(),
+        "{".into(),
+        "[]".into(),
+        format!("{{\"a\":{entry}}}"),
+        format!(" {{\n\"\\ud83c\\udf0a\\/\\u00e9\" :\t{entry} }} \r\n"),
+        format!("{{\"\\ud83c\":{entry}}}"),
+        format!("{{\"__metadata__\":{{\"a\":\"b\"}},\"a\":{entry}}}"),
+        format!("{{\"__metadata__\":{{\"a\":1}},\"a\":{entry}}}"),
+        format!("{{\"a\":{entry}}}x"),
+        format!("{{\"a\":{entry},}}"),
+        format!("{{\"a\":{f4}}}"),
+        format!("{{\"a\":{f6}}}"),
+        format!("{{\"a\":{}}}", entry.replace("F32", "F33")),
+        format!("{{\"a\":{}}}", entry.replace("[2]", "[18446744073709551615,2]")),
+        format!("{{\"a\":{}}}", entry.replace("[2]", "[18446744073709551616]")),
+        format!("{{\"a\":{}}}", entry.replace("[2]", "[02]")),
+        format!("{{\"a\":{}}}", entry.replace("[2]", "[1,2,1]")),
+        format!("{{\"a\":{}}}", entry.replace("[0,8]", "[0,8,8]")),
+        format!("{{\"a\":{}}}", entry.replace("[0,8]", "[8,0]")),
+        format!("{{\"a\":{}}}", entry.replace("\"shape\":[2],", "")),
+    ] {
+        check(&[&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &[0; 8]].concat());
+    }
+    std::fs::remove_file(&path).unwrap();
+}
+
+/// Modules are the layers, on tensors: wherever the context computes, without a device of their own.
+#[test]
+fn modules_compute_what_layers_do() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sentences/tiny/model.safetensors");
+    let weights = Weights::open(path).unwrap();
+    let config = TransformerConfig { width: 32, heads: 4, hidden: 48, activation: Activation::GeluErf, eps: 1e-12 };
+    let x = draw(1, &[3, 7, 32]);
+    for device in devices() {
+        let ctx = device.context();
+        let encoder = TransformerEncoder::load(&weights, "encoder.layer", 2, &config, &device).unwrap();
+        let module = Module::load_transformer_encoder(ctx, &weights, "encoder.layer", 2, &config).unwrap();
+        let layer = |i| {
+            let name = |rest: &str| format!("encoder.layer.{i}.{rest}");
+            let parts = ["self.query", "self.key", "self.value", "output.dense"];
+            let parts = parts.map(|part| name(&format!("attention.{part}")));
+            let parts = parts.each_ref().map(String::as_str);
+            let norm = |rest: &str| Module::load_layer_norm(ctx, &weights, &name(rest), 32, 1e-12).unwrap();
+            let inner = Module::load_linear(ctx, &weights, &name("intermediate.dense"), 32, 48).unwrap();
+            let outer = Module::load_linear(ctx, &weights, &name("output.dense"), 48, 32).unwrap();
+            Module::transformer_layer(
+                &Module::load_attention(ctx, &weights, parts, 32, 4).unwrap(),
+                &norm("attention.output.LayerNorm"),
+                &Module::feed_forward(&inner, &outer, Activation::GeluErf).unwrap(),
+                &norm("output.LayerNorm"),
+            )
+            .unwrap()
+        };
+        let of_parts = Module::transformer_encoder(&[layer(0), layer(1)]).unwrap();
+        let one_by_one = Module::sequential(&[layer(0), layer(1)]);
+        for lengths in [None, Some(&[7, 1, 4][..])] {
+            let expected = encoder.forward_padded(&device.array(&x).unwrap(), lengths).unwrap().to_tensor().unwrap();
+            let with = Forward { lengths, ..Forward::default() };
+            for module in [&module, &of_parts] {
+                assert_eq!(module.forward_with(&x, with).unwrap().bytes(), expected.bytes(), "{device:?}");
+            }
+            if lengths.is_none() {
+                assert_eq!(one_by_one.forward(&x).unwrap().bytes(), expected.bytes(), "{device:?}");
+            }
+        }
+        assert_eq!(Module::sequential(&[]).forward(&x).unwrap().bytes(), x.bytes());
+        assert_eq!(Module::transformer_encoder(&[]).unwrap().forward(&x).unwrap().bytes(), x.bytes());
+        let ids = Tensor::new(&[3u32, 0, 91], &[3]).unwrap();
+        let table = Module::load_embedding(ctx, &weights, "embeddings.word_embeddings", 92, 32).unwrap();
+        assert_eq!((table.kind(), table.size()), ("embedding", [92, 32]));
+        let rows =
+            ctx.embedding(&weights.tensor("embeddings.word_embeddings.weight", &[92, 32]).unwrap(), &ids).unwrap();
+        assert_eq!(table.forward(&ids).unwrap().bytes(), rows.bytes());
+        for (module, expected) in
+            [(Module::relu(ctx), ctx.relu(&x)), (Module::gelu(ctx, GeluForm::Tanh), ctx.gelu(&x, GeluForm::Tanh))]
+        {
+            assert_eq!(module.forward(&x).unwrap().bytes(), expected.unwrap().bytes());
+            let refused = refused(module.forward_with(&x, Forward { lengths: Some(&[7, 7, 7]), ..Forward::default() }));
+            assert_eq!(refused.1, format!("a layer of the kind {} takes no lengths", module.kind()));
+        }
+    }
 }
 
 #[test]

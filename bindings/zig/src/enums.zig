@@ -377,6 +377,32 @@ pub const attention_options: c.adead_attention_options = .{
     .scale = 0.0,
 };
 
+/// The defaults of adead_module_options.
+pub const module_options: c.adead_module_options = .{
+    .struct_size = @sizeOf(c.adead_module_options),
+    .kind = c.ADEAD_MODULE_LINEAR,
+    .activation = c.ADEAD_ACTIVATION_GELU_ERF,
+    .inputs = 0,
+    .outputs = 0,
+    .width = 0,
+    .heads = 0,
+    .hidden = 0,
+    .layers = 0,
+    .parts = null,
+    .eps = 1e-12,
+    .reserved = 0,
+};
+
+/// The defaults of adead_forward_options.
+pub const forward_options: c.adead_forward_options = .{
+    .struct_size = @sizeOf(c.adead_forward_options),
+    .residual = null,
+    .lengths = null,
+    .count = 0,
+    .activation = c.ADEAD_ACTIVATION_NONE,
+    .reserved = 0,
+};
+
 /// The defaults of adead_run_options.
 pub const run_options: c.adead_run_options = .{
     .struct_size = @sizeOf(c.adead_run_options),

@@ -135,7 +135,7 @@ fn bits(ctx: adead.Context) !void {
     try expectEqual(expected.len, all.len * row);
     const it = try Model.init(ctx);
     defer it.deinit();
-    try expectEqual(2, it.encoder.layers.len);
+    try expectEqual(2, it.encoder.layers);
     for (all, 0..) |tokens, i| try it.expectRows(&.{tokens}, tokens.len, false, expected[i * row ..][0..row]);
     try it.expectRows(all, 24, true, expected);
     try it.expectRows(all[0..9], 30, true, expected[0 .. 9 * row]);

@@ -45,6 +45,9 @@ impl Array {
 
     /// The same values in another shape of as many elements, without a copy. `shape_mismatch` for another number.
     pub fn reshape(&self, dims: &[usize]) -> Result<Array> {
+        if let Some(tensor) = self.tensor() {
+            return self.device.array(&tensor.reshape(dims)?);
+        }
         let shape = Shape::new(dims)?;
         let own = &self.meta.shape;
         if shape.elements() != own.elements() {
@@ -58,6 +61,9 @@ impl Array {
     /// `count` entries of the first axis from `first` on, without a copy. `shape_mismatch` for a scalar, `invalid_argument`
     /// beyond the end.
     pub fn rows(&self, first: usize, count: usize) -> Result<Array> {
+        if let Some(tensor) = self.tensor() {
+            return self.device.array(&tensor.rows(first, count)?);
+        }
         let mut dims = self.dims().to_vec();
         let Some(rows) = dims.first_mut() else {
             return Err(Error::new(Status::ShapeMismatch, "a scalar has no rows"));
@@ -82,8 +88,19 @@ impl Array {
 
     /// Its values as a tensor.
     pub fn to_tensor(&self) -> Result<Tensor> {
+        if let Some(tensor) = self.tensor() {
+            return Ok(tensor.clone());
+        }
         let bytes = self.download()?.to_bytes()?;
         Tensor::from_bytes(&bytes, self.dtype(), self.dims())
+    }
+
+    /// The tensor that it is, where its device keeps those.
+    fn tensor(&self) -> Option<&Tensor> {
+        match self.block.memory() {
+            Memory::Host(tensor) if self.device.keeps_tensors() => Some(tensor),
+            _ => None,
+        }
     }
 
     /// Its first byte in host memory.
@@ -95,6 +112,9 @@ impl Array {
 
     /// It as an operand in host memory.
     pub(super) fn view(&self) -> Result<View<'_>> {
+        if let Some(tensor) = self.tensor() {
+            return Ok(tensor.view());
+        }
         let Some(start) = self.host() else { return Err(elsewhere()) };
         // SAFETY: aligned, as blocks are and offsets are whole elements; inside the block, which is kept; written before,
         // and by nobody while there are arrays in it.

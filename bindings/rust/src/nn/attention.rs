@@ -5,6 +5,7 @@ use adead_core::contract::Activation;
 use adead_core::{Attrs, Error, Op, Result, Status, Tensor};
 
 /// Self-attention: queries, keys and values as one product, then the heads, then the output's product.
+#[derive(Clone)]
 pub struct MultiHeadAttention {
     device: Device,
     qkv: Linear,
@@ -75,21 +76,37 @@ impl MultiHeadAttention {
         let joined = self.device.stacked(rows, width, &[0, 2, 1, 3], &attended)?;
         self.output.forward_with(&joined, residual, Activation::None)
     }
+
+    /// Attention within each sequence of `[count, length, width]`, or of the one that `[length, width]` is, plus a residual. With
+    /// `lengths`, one for each, the rows behind them are padding, as of [`Group::padded`].
+    pub fn forward_padded(&self, x: &Array, lengths: Option<&[usize]>, residual: Option<&Array>) -> Result<Array> {
+        let (sequences, rows) = self.batch(x, lengths)?;
+        let residual = match residual {
+            Some(residual) if residual.dims() == x.dims() => Some(residual.reshape(rows.dims())?),
+            other => other.cloned(),
+        };
+        self.forward_with(&rows, &sequences, residual.as_ref())?.reshape(x.dims())
+    }
+
+    /// A batch's sequences, and its rows as a matrix.
+    pub(super) fn batch(&self, x: &Array, lengths: Option<&[usize]>) -> Result<(Sequences, Array)> {
+        let width = self.qkv.inputs();
+        let (count, length) = match *x.dims() {
+            [length, own] if own == width => (1, length),
+            [count, length, own] if own == width => (count, length),
+            _ => {
+                let text = format!("attention: x is {}; it must be [count, length, {width}]", x.meta().shape);
+                return Err(Error::new(Status::ShapeMismatch, text));
+            }
+        };
+        let sequences = Sequences::of_batch(count, length, lengths, &self.device)?;
+        Ok((sequences, x.reshape(&[count * length, width])?))
+    }
 }
 
 impl Layer for MultiHeadAttention {
     /// Of one sequence `[length, width]`, or of several of one length, `[count, length, width]`.
     fn forward(&self, x: &Array) -> Result<Array> {
-        let (count, length) = match *x.dims() {
-            [length, _] => (1, length),
-            [count, length, _] => (count, length),
-            _ => {
-                let text = format!("attention: x is {}; it must be [count, length, width]", x.meta().shape);
-                return Err(Error::new(Status::ShapeMismatch, text));
-            }
-        };
-        let rows = x.reshape(&[count * length, self.qkv.inputs()])?;
-        let y = self.forward_with(&rows, &Sequences::new(vec![super::Group::new(count, length)]), None)?;
-        y.reshape(x.dims())
+        self.forward_padded(x, None, None)
     }
 }

@@ -25,13 +25,20 @@ struct Inner {
 }
 
 enum Place {
-    Host { packed: bool },
+    Host {
+        packed: bool,
+    },
     Gpu(Mutex<Stream>),
+    /// Wherever the context has tensors' values and computes.
+    Tensors {
+        packed: bool,
+    },
 }
 
 /// A right operand of products: what a layer multiplies with.
+#[derive(Clone)]
 pub(super) enum Matrix {
-    Packed(Packed),
+    Packed(Arc<Packed>),
     Plain(Array),
 }
 
@@ -53,6 +60,14 @@ impl Device {
         Ok(Device(Arc::new(Inner { context: context.clone(), place, pool: Arc::new(Pool::new(threads)) })))
     }
 
+    /// The device of modules, whose arrays are tensors: the context decides for each operation where it computes, and leaves
+    /// results there. Weights are packed where it has no device but the CPU.
+    pub(super) fn of_tensors(context: &Context) -> Device {
+        let packed = context.devices().iter().all(|device| device.kind == DeviceKind::Cpu);
+        let (context, place) = (context.clone(), Place::Tensors { packed });
+        Device(Arc::new(Inner { context, place, pool: Arc::new(Pool::new(1)) }))
+    }
+
     /// The context.
     pub fn context(&self) -> &Context {
         &self.0.context
@@ -72,7 +87,7 @@ impl Device {
     pub fn array(&self, tensor: &Tensor) -> Result<Array> {
         let meta = *tensor.view().meta();
         match &self.0.place {
-            Place::Host { .. } => Ok(Array::new(self, Block::of(tensor), meta)),
+            Place::Host { .. } | Place::Tensors { .. } => Ok(Array::new(self, Block::of(tensor), meta)),
             Place::Gpu(_) => self.upload(tensor.host_bytes()?, meta),
         }
     }
@@ -84,8 +99,8 @@ impl Device {
 
     /// The matrix `[K, N]` or, `transposed`, `[N, K]`, laid out for products.
     pub(super) fn matrix(&self, tensor: &Tensor, transposed: bool) -> Result<Matrix> {
-        if let Place::Host { packed: true } = self.0.place {
-            return Ok(Matrix::Packed(self.context().pack(tensor, transposed)?));
+        if let Place::Host { packed: true } | Place::Tensors { packed: true } = self.0.place {
+            return Ok(Matrix::Packed(Arc::new(self.context().pack(tensor, transposed)?)));
         }
         let turned;
         let tensor = if transposed {
@@ -95,6 +110,10 @@ impl Device {
             tensor
         };
         Ok(Matrix::Plain(self.array(tensor)?))
+    }
+
+    pub(super) fn keeps_tensors(&self) -> bool {
+        matches!(self.0.place, Place::Tensors { .. })
     }
 
     /// An array with any contents, to be written.
@@ -113,7 +132,7 @@ impl Device {
     pub(super) fn download(&self, buffer: &Buffer, offset: usize, bytes: usize) -> Result<gpu::Download> {
         match &self.0.place {
             Place::Gpu(stream) => stream.lock().unwrap_or_else(PoisonError::into_inner).download(buffer, offset, bytes),
-            Place::Host { .. } => {
+            Place::Host { .. } | Place::Tensors { .. } => {
                 Err(Error::new(Status::Internal, "an array on a GPU has the device of another place"))
             }
         }
@@ -123,6 +142,10 @@ impl Device {
     /// errors are those of the operation, and `invalid_argument` for an array of another device. On a GPU it returns when the
     /// operation is enqueued, and what only the GPU can find comes with the result that somebody takes.
     pub fn run(&self, op: Op, attrs: &Attrs, operands: &[Option<&Array>]) -> Result<Array> {
+        if self.keeps_tensors() {
+            let views = operands.iter().map(|array| array.map(Array::view).transpose()).collect::<Result<Vec<_>>>()?;
+            return self.array(&self.context().run_views(op, attrs, &views)?);
+        }
         let metas: Vec<_> = operands.iter().map(|array| array.map(Array::meta)).collect();
         let mut output = self.empty(op.info().infer(attrs, &metas)?)?;
         self.run_into(op, attrs, operands, &mut output)?;
@@ -131,6 +154,16 @@ impl Device {
 
     /// A matrix `[rows, width]` whose rows are those of parts behind each other, each with its axes in another order.
     pub(super) fn stacked(&self, rows: usize, width: usize, axes: &[i32], parts: &[Array]) -> Result<Array> {
+        if self.keeps_tensors() {
+            let permuted = |part| self.permuted(part, axes)?.to_tensor();
+            let tensors = parts.iter().map(permuted).collect::<Result<Vec<_>>>()?;
+            let rows_of = |tensor: &Tensor| tensor.reshape(&[tensor.len().checked_div(width).unwrap_or(0), width]);
+            let tensors = tensors.iter().map(rows_of).collect::<Result<Vec<_>>>()?;
+            return match &tensors[..] {
+                [one] => self.array(one),
+                several => self.array(&self.context().concat(&several.iter().collect::<Vec<_>>(), 0)?),
+            };
+        }
         let output = self.empty(Meta::new(DType::F32, Shape::new(&[rows, width])?))?;
         let (attrs, mut first) = (permutation(axes)?, 0);
         for x in parts {
@@ -149,7 +182,7 @@ impl Device {
     /// An operation into an array that nobody has read yet.
     fn run_into(&self, op: Op, attrs: &Attrs, operands: &[Option<&Array>], output: &mut Array) -> Result<()> {
         match &self.0.place {
-            Place::Host { .. } => {
+            Place::Host { .. } | Place::Tensors { .. } => {
                 let views =
                     operands.iter().map(|array| array.map(Array::view).transpose()).collect::<Result<Vec<_>>>()?;
                 self.execute(op, attrs, &views, output)
@@ -189,6 +222,9 @@ impl Device {
         let residual = residual.map(Array::view).transpose()?;
         let bias = bias.map(Array::view).transpose()?;
         let inputs = [Some(x.view()?), Some(View::packed(packed)), residual, bias];
+        if self.keeps_tensors() {
+            return self.array(&self.context().run_views(Op::Matmul, &attrs, &inputs)?);
+        }
         let mut output = self.empty(Op::Matmul.info().infer(&attrs, &inputs)?)?;
         self.execute(Op::Matmul, &attrs, &inputs, &mut output)?;
         Ok(output)

@@ -4,6 +4,7 @@ use super::{Array, Device, Layer, Weights};
 use adead_core::{Attrs, Error, Op, Result, Status, Tensor};
 
 /// Rows of a table `[count, width]` by ids of any shape, i32, i64 or u32.
+#[derive(Clone)]
 pub struct Embedding {
     device: Device,
     table: Array,

@@ -5,6 +5,7 @@ use adead_core::contract::Activation;
 use adead_core::{Error, Result, Status};
 
 /// `activation(x·W1ᵀ + b1)·W2ᵀ + b2`.
+#[derive(Clone)]
 pub struct FeedForward {
     inner: Linear,
     outer: Linear,

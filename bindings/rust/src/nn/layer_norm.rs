@@ -4,6 +4,7 @@ use super::{Array, Device, Layer, Weights};
 use adead_core::{Attrs, Op, Result, Tensor};
 
 /// Mean and variance normalised over the last axis, times a weight, plus a bias.
+#[derive(Clone)]
 pub struct LayerNorm {
     device: Device,
     weight: Array,

@@ -6,6 +6,7 @@ use adead_core::contract::Activation;
 use adead_core::{Error, Result, Status, Tensor};
 
 /// `x·Wᵀ + bias` of `[…, inputs]`, laid out once for its device.
+#[derive(Clone)]
 pub struct Linear {
     device: Device,
     matrix: Matrix,

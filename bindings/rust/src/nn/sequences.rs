@@ -61,6 +61,21 @@ impl Sequences {
         Sequences(groups)
     }
 
+    /// The sequences of a batch `[count, length, …]`, padded where lengths are given. `shape_mismatch` unless there are as many.
+    pub(super) fn of_batch(
+        count: usize,
+        length: usize,
+        lengths: Option<&[usize]>,
+        device: &Device,
+    ) -> Result<Sequences> {
+        let Some(lengths) = lengths else { return Ok(Sequences::new(vec![Group::new(count, length)])) };
+        if lengths.len() != count {
+            let text = format!("attention: {} lengths for {count} sequences", lengths.len());
+            return Err(Error::new(Status::ShapeMismatch, text));
+        }
+        Ok(Sequences::new(vec![Group::padded(lengths, length, device)?]))
+    }
+
     /// The groups.
     pub fn groups(&self) -> &[Group] {
         &self.0

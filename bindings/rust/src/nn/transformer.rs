@@ -20,6 +20,7 @@ pub struct TransformerConfig {
 }
 
 /// A layer that is normalised behind each part, as BERT's are: `h = norm(x + attention(x))`, `norm(h + feed_forward(h))`.
+#[derive(Clone)]
 pub struct TransformerLayer {
     attention: MultiHeadAttention,
     attention_norm: LayerNorm,
@@ -28,6 +29,16 @@ pub struct TransformerLayer {
 }
 
 impl TransformerLayer {
+    /// The layer of its parts.
+    pub fn new(
+        attention: MultiHeadAttention,
+        attention_norm: LayerNorm,
+        feed_forward: FeedForward,
+        output_norm: LayerNorm,
+    ) -> TransformerLayer {
+        TransformerLayer { attention, attention_norm, feed_forward, output_norm }
+    }
+
     /// The layer under a prefix, by BERT's names: `PREFIX.attention.self.query.weight` and so on.
     pub fn load(
         weights: &Weights,
@@ -56,10 +67,25 @@ impl TransformerLayer {
     }
 }
 
+impl TransformerLayer {
+    /// The result of layers one after another for sequences `[count, length, width]`.
+    pub(super) fn all(layers: &[TransformerLayer], x: &Array, lengths: Option<&[usize]>) -> Result<Array> {
+        let Some(first) = layers.first() else { return Ok(x.clone()) };
+        let (sequences, rows) = first.attention.batch(x, lengths)?;
+        layers.iter().try_fold(rows, |x, layer| layer.forward(&x, &sequences))?.reshape(x.dims())
+    }
+}
+
 /// Transformer layers one after another.
+#[derive(Clone)]
 pub struct TransformerEncoder(Vec<TransformerLayer>);
 
 impl TransformerEncoder {
+    /// Layers one after another.
+    pub fn new(layers: Vec<TransformerLayer>) -> TransformerEncoder {
+        TransformerEncoder(layers)
+    }
+
     /// So many layers under a prefix: `PREFIX.0`, `PREFIX.1` and so on.
     pub fn load(
         weights: &Weights,
@@ -75,6 +101,12 @@ impl TransformerEncoder {
     /// How many layers there are.
     pub fn layers(&self) -> usize {
         self.0.len()
+    }
+
+    /// Its result for sequences `[count, length, width]`, or the one of `[length, width]`, padded as of
+    /// [`MultiHeadAttention::forward_padded`].
+    pub fn forward_padded(&self, x: &Array, lengths: Option<&[usize]>) -> Result<Array> {
+        TransformerLayer::all(&self.0, x, lengths)
     }
 
     /// Its result for a matrix `[rows, width]` whose rows are sequences'. A sequence's rows have the same bits alone, among

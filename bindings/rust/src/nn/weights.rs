@@ -1,76 +1,81 @@
 //! Weights: the tensors of a safetensors file by name.
 
+use super::header::{self, LONGEST, Stored};
 use adead_core::{DType, Error, Meta, Result, Shape, Status, Tensor, contract};
 use memmap2::Mmap;
-use safetensors::tensor::{Metadata, TensorInfo};
-use safetensors::{Dtype, SafeTensors};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fs::File;
-use std::io;
-use std::ops::Deref;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// A safetensors file in memory. Clones share it.
+/// An open safetensors file. Clones share it.
 #[derive(Clone)]
 pub struct Weights(Arc<Contents>);
 
 struct Contents {
     path: PathBuf,
-    bytes: Bytes,
+    source: Source,
     /// Where the tensors' bytes begin.
     start: usize,
-    metadata: Metadata,
+    tensors: BTreeMap<String, Stored>,
+}
+
+/// Where a file's bytes come from.
+enum Source {
+    File(Mutex<File>),
+    Mapped(Mmap),
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Error {
     Error::new(Status::Io, format!("{}: {error}", path.display()))
 }
 
-/// Where a file's bytes are.
-enum Bytes {
-    Read(Vec<u8>),
-    Mapped(Mmap),
-}
-
-impl Deref for Bytes {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            Bytes::Read(bytes) => bytes,
-            Bytes::Mapped(map) => map,
-        }
-    }
-}
-
 impl Weights {
-    /// Reads a file. `io` if it can't be read, `invalid_argument` if it is no safetensors file.
+    /// Opens a file: its header is read now, a tensor when it is asked for. `io` if it can't be read, `invalid_argument` if it
+    /// is no safetensors file.
     pub fn open(path: impl AsRef<Path>) -> Result<Weights> {
-        let path = path.as_ref();
-        Weights::of(path, Bytes::Read(std::fs::read(path).map_err(|error| unreadable(path, &error))?))
+        Weights::opened(path.as_ref(), |file| Ok(Source::File(Mutex::new(file))))
     }
 
-    /// As [`Weights::open`], with the file mapped: what is not used is not read, and processes share what is.
+    /// As [`Weights::open`], with the file mapped: tensors share its memory, and so do processes.
     ///
     /// # Safety
     /// The file stays as it is while the weights, or a tensor from them, are there. Where it gets shorter, reading a value ends the
     /// process with SIGBUS.
     pub unsafe fn map(path: impl AsRef<Path>) -> Result<Weights> {
-        let path = path.as_ref();
-        let file = File::open(path).map_err(|error| unreadable(path, &error))?;
-        // SAFETY: the caller keeps the file as it is.
-        let map = unsafe { Mmap::map(&file) }.map_err(|error| unreadable(path, &error))?;
-        Weights::of(path, Bytes::Mapped(map))
+        Weights::opened(path.as_ref(), |file| {
+            // SAFETY: the caller keeps the file as it is.
+            Ok(Source::Mapped(unsafe { Mmap::map(&file) }?))
+        })
     }
 
-    fn of(path: &Path, bytes: Bytes) -> Result<Weights> {
-        let (header, metadata) = SafeTensors::read_metadata(&bytes).map_err(|error| {
-            let text = format!("{}: no safetensors file: {error}", path.display());
-            Error::new(Status::InvalidArgument, text)
-        })?;
-        // The header's length takes 8 bytes.
-        Ok(Weights(Arc::new(Contents { path: path.into(), bytes, start: header + 8, metadata })))
+    fn opened(path: &Path, source: impl FnOnce(File) -> io::Result<Source>) -> Result<Weights> {
+        let failed = |error: io::Error| unreadable(path, &error);
+        let refused = |what: String| {
+            Error::new(Status::InvalidArgument, format!("{}: no safetensors file: {what}", path.display()))
+        };
+        let mut file = File::open(path).map_err(failed)?;
+        let found = file.metadata().map_err(failed)?;
+        // A folder's size says nothing; reading it does.
+        let size = if found.is_dir() { u64::MAX } else { found.len() };
+        if size < 8 {
+            return Err(refused(format!("{size} bytes")));
+        }
+        let mut length = [0; 8];
+        file.read_exact(&mut length).map_err(failed)?;
+        let length = u64::from_le_bytes(length);
+        if length > LONGEST.min(size - 8) {
+            return Err(refused(format!("a header of {length} bytes in a file of {size}")));
+        }
+        let mut text = vec![0; length as usize];
+        file.read_exact(&mut text).map_err(failed)?;
+        let bytes = usize::try_from(size - 8 - length).map_err(|_| refused(format!("{size} bytes")))?;
+        let tensors = header::read(&text, bytes).map_err(refused)?;
+        let source = source(file).map_err(failed)?;
+        Ok(Weights(Arc::new(Contents { path: path.into(), source, start: 8 + text.len(), tensors })))
     }
 
     /// The file.
@@ -80,50 +85,72 @@ impl Weights {
 
     /// Every tensor's name, sorted.
     pub fn names(&self) -> Vec<String> {
-        let mut names = self.0.metadata.offset_keys();
-        names.sort_unstable();
-        names
+        self.0.tensors.keys().cloned().collect()
     }
 
     /// Whether there is a tensor of that name.
     pub fn contains(&self, name: &str) -> bool {
-        self.0.metadata.info(name).is_some()
+        self.0.tensors.contains_key(name)
     }
 
     /// A tensor's dimensions. `invalid_argument` if there is none of that name.
     pub fn dims(&self, name: &str) -> Result<&[usize]> {
-        Ok(&self.info(name)?.shape)
+        Ok(&self.info(name)?.dims)
     }
 
-    /// A tensor as f32, f16 and bf16 widened. Without a copy where the file has f32 at an address that suits it.
+    /// A tensor as f32, f16 and bf16 widened. A mapped file's f32 at an address that suits it is not copied.
     /// `invalid_argument` if there is none of that name, `shape_mismatch` if its dimensions are others, `dtype_mismatch` if
-    /// it has other elements.
+    /// it has other elements, `io` if it can't be read.
     pub fn tensor(&self, name: &str, dims: &[usize]) -> Result<Tensor> {
         let info = self.info(name)?;
-        if info.shape != dims {
-            let text = format!("is {:?}; it must be {dims:?}", info.shape);
+        if info.dims != dims {
+            let text = format!("is {:?}; it must be {dims:?}", info.dims);
             return Err(self.refused(Status::ShapeMismatch, name, &text));
         }
-        let (begin, end) = info.data_offsets;
-        let bytes = &self.0.bytes[self.0.start + begin..self.0.start + end];
         let halves = |widen: fn(u16) -> f32| {
+            let bytes = self.bytes(name, info)?;
             let values = bytes.chunks_exact(2).map(|half| widen(u16::from_le_bytes([half[0], half[1]])));
             Tensor::new(&values.collect::<Vec<f32>>(), dims)
         };
         match info.dtype {
-            Dtype::F32 => self.floats(bytes, dims),
-            Dtype::F16 => halves(contract::f16_to_f32),
-            Dtype::BF16 => halves(contract::bf16_to_f32),
+            "F32" => self.floats(self.bytes(name, info)?, dims),
+            "F16" => halves(contract::f16_to_f32),
+            "BF16" => halves(contract::bf16_to_f32),
             other => {
-                let text = format!("has elements of {other:?}; F32, F16 and BF16 are taken");
+                let text = format!("has elements of {other}; F32, F16 and BF16 are taken");
                 Err(self.refused(Status::DtypeMismatch, name, &text))
             }
         }
     }
 
-    fn info(&self, name: &str) -> Result<&TensorInfo> {
-        self.0.metadata.info(name).ok_or_else(|| {
-            let count = self.0.metadata.offset_keys().len();
+    /// A tensor's bytes.
+    fn bytes(&self, name: &str, info: &Stored) -> Result<Cow<'_, [u8]>> {
+        let (begin, end) = (self.0.start + info.begin, self.0.start + info.end);
+        let cut = || {
+            let text = format!("ends at byte {end} of the file, which has become shorter since it was opened");
+            self.refused(Status::Io, name, &text)
+        };
+        let file = match &self.0.source {
+            Source::Mapped(map) => return map.get(begin..end).map(Cow::Borrowed).ok_or_else(cut),
+            Source::File(file) => file,
+        };
+        let mut bytes = Vec::new();
+        if bytes.try_reserve_exact(end - begin).is_err() {
+            let text = format!("has {} bytes, and there is no memory for them", end - begin);
+            return Err(self.refused(Status::OutOfMemory, name, &text));
+        }
+        bytes.resize(end - begin, 0);
+        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        match file.seek(SeekFrom::Start(begin as u64)).and_then(|_| file.read_exact(&mut bytes)) {
+            Ok(()) => Ok(Cow::Owned(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(cut()),
+            Err(error) => Err(unreadable(&self.0.path, &error)),
+        }
+    }
+
+    fn info(&self, name: &str) -> Result<&Stored> {
+        self.0.tensors.get(name).ok_or_else(|| {
+            let count = self.0.tensors.len();
             self.refused(Status::InvalidArgument, name, &format!("is not among the file's {count} tensors"))
         })
     }
@@ -133,22 +160,26 @@ impl Weights {
     }
 
     /// Bytes of the file as f32, which are stored little endian.
-    fn floats(&self, bytes: &[u8], dims: &[usize]) -> Result<Tensor> {
-        let aligned = bytes.as_ptr().addr().is_multiple_of(align_of::<f32>());
-        if !aligned || cfg!(target_endian = "big") {
+    fn floats(&self, bytes: Cow<'_, [u8]>, dims: &[usize]) -> Result<Tensor> {
+        if cfg!(target_endian = "big") {
             let values =
                 bytes.chunks_exact(4).map(|float| f32::from_le_bytes([float[0], float[1], float[2], float[3]]));
             return Tensor::new(&values.collect::<Vec<f32>>(), dims);
         }
-        let meta = Meta::new(DType::F32, Shape::new(dims)?);
-        // SAFETY: the bytes are in the file's memory, which the tensor keeps; the file's reader checked that they are as many as the
-        // shape says; nobody writes them, as the type says.
-        unsafe { Tensor::foreign(NonNull::from(bytes).cast(), &meta, Box::new(self.clone())) }
+        match bytes {
+            Cow::Borrowed(bytes) if bytes.as_ptr().addr().is_multiple_of(align_of::<f32>()) => {
+                let meta = Meta::new(DType::F32, Shape::new(dims)?);
+                // SAFETY: the bytes are in the mapped file, which the tensor keeps; the header's reader checked that they are
+                // as many as the shape says; nobody writes them, as whoever mapped the file vouched.
+                unsafe { Tensor::foreign(NonNull::from(bytes).cast(), &meta, Box::new(self.clone())) }
+            }
+            bytes => Tensor::from_bytes(&bytes, DType::F32, dims),
+        }
     }
 }
 
 impl std::fmt::Debug for Weights {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Weights({}, {} tensors)", self.0.path.display(), self.0.metadata.offset_keys().len())
+        write!(f, "Weights({}, {} tensors)", self.0.path.display(), self.0.tensors.len())
     }
 }

@@ -1,62 +1,78 @@
-//! Layers that are an operation or two.
+//! Layers of the library.
 
 const std = @import("std");
-const context = @import("../context.zig");
+const c = @import("c");
 const enums = @import("../enums.zig");
-const failure = @import("../failure.zig");
-const operations = @import("../operations.zig");
+const weights_zig = @import("weights.zig");
+const check = enums.check;
+const joined = weights_zig.joined;
 const Activation = enums.Activation;
-const Context = context.Context;
-const Dims = failure.Dims;
+const Context = @import("../context.zig").Context;
 const Error = enums.Error;
 const Tensor = @import("../tensor.zig").Tensor;
-const Weights = @import("weights.zig").Weights;
+const Weights = weights_zig.Weights;
+
+/// A layer's handle, which it shares with the layers that are made of it.
+const Module = struct {
+    handle: ?*c.adead_module = null,
+
+    fn load(
+        allocator: std.mem.Allocator,
+        ctx: Context,
+        weights: Weights,
+        prefix: []const u8,
+        options: c.adead_module_options,
+    ) Error!Module {
+        const text = try joined(allocator, prefix, "");
+        defer allocator.free(text);
+        var out: Module = .{};
+        try check(c.adead_module_load(ctx.handle, weights.handle, text.ptr, &options, &out.handle));
+        return out;
+    }
+
+    fn deinit(self: Module) void {
+        c.adead_module_destroy(self.handle);
+    }
+
+    fn forward(self: Module, x: Tensor, lengths: []const usize, residual: Tensor, activation: Activation) Error!Tensor {
+        var raw = enums.forward_options;
+        raw.residual = residual.handle;
+        raw.lengths = if (lengths.len > 0) lengths.ptr else null;
+        raw.count = lengths.len;
+        raw.activation = @intFromEnum(activation);
+        var out: Tensor = .{};
+        try check(c.adead_module_forward(self.handle, x.handle, &raw, &out.handle));
+        return out;
+    }
+};
 
 /// `x·Wᵀ + bias` of [..., inputs]. The weight is packed once where its context has no GPU.
 pub const Linear = struct {
-    ctx: Context,
-    /// The weight: packed, or transposed.
-    pack: context.Packed = .{},
-    plain: Tensor = .none,
-    bias: Tensor = .none,
+    module: Module,
     /// Values of a row that it takes, and that it returns.
     inputs: usize,
     outputs: usize,
 
     /// The layer of a weight [outputs, inputs] and, unless it is none, a bias [outputs]. ShapeMismatch where they don't fit.
     pub fn init(ctx: Context, weight: Tensor, bias: Tensor) Error!Linear {
+        var module: Module = .{};
+        try check(c.adead_module_linear(ctx.handle, weight.handle, bias.handle, &module.handle));
+        errdefer module.deinit();
         const dims = try weight.shape();
-        if (dims.len != 2) {
-            const text = "linear: the weight is {f}; it must be [outputs, inputs]";
-            return failure.fail(error.ShapeMismatch, text, .{Dims{ .of = dims }});
-        }
-        var self: Linear = .{ .ctx = ctx, .outputs = dims[0], .inputs = dims[1] };
-        errdefer self.deinit();
-        if (bias.handle != null) {
-            const own = try bias.shape();
-            if (own.len != 1 or own[0] != dims[0]) {
-                const text = "linear: the bias is {f} and the weight {f}";
-                return failure.fail(error.ShapeMismatch, text, .{ Dims{ .of = own }, Dims{ .of = dims } });
-            }
-            self.bias = try bias.clone();
-        }
-        if (try onCpuAlone(ctx)) self.pack = try ctx.pack(weight, true) else self.plain = try ctx.transpose(weight, .{});
-        return self;
+        return .{ .module = module, .inputs = dims[1], .outputs = dims[0] };
     }
 
     /// The layer of `PREFIX.weight` and `PREFIX.bias`.
     pub fn load(ctx: Context, weights: Weights, prefix: []const u8, inputs: usize, outputs: usize) Error!Linear {
-        const weight = try weights.part(ctx, prefix, ".weight", &.{ outputs, inputs });
-        defer weight.deinit();
-        const bias = try weights.part(ctx, prefix, ".bias", &.{outputs});
-        defer bias.deinit();
-        return init(ctx, weight, bias);
+        var options = enums.module_options;
+        options.inputs = inputs;
+        options.outputs = outputs;
+        const module = try Module.load(weights.allocator, ctx, weights, prefix, options);
+        return .{ .module = module, .inputs = inputs, .outputs = outputs };
     }
 
     pub fn deinit(self: Linear) void {
-        self.pack.deinit();
-        self.plain.deinit();
-        self.bias.deinit();
+        self.module.deinit();
     }
 
     pub fn forward(self: Linear, x: Tensor) Error!Tensor {
@@ -65,59 +81,42 @@ pub const Linear = struct {
 
     /// `activation(x·Wᵀ + residual + bias)`, as one product. The residual may be none.
     pub fn forwardWith(self: Linear, x: Tensor, residual: Tensor, activation: Activation) Error!Tensor {
-        const options: operations.MatmulOptions = .{
-            .beta = if (residual.handle == null) 0 else 1,
-            .activation = activation,
-            .c = residual,
-            .bias = self.bias,
-        };
-        if (self.pack.handle != null) return self.pack.matmul(self.ctx, x, options);
-        return self.ctx.matmul(x, self.plain, options);
+        return self.module.forward(x, &.{}, residual, activation);
     }
 };
 
-/// Whether a context has no other device than the CPU, which takes packed matrices.
-fn onCpuAlone(ctx: Context) Error!bool {
-    if (try ctx.deviceCount() != 1) return false;
-    const info = try ctx.deviceAt(0);
-    return std.mem.eql(u8, info.id(), "cpu");
-}
-
 /// Rows of a table [count, width] by ids of any shape, i32, i64 or u32. InvalidArgument for an id outside the table.
 pub const Embedding = struct {
-    ctx: Context,
-    table: Tensor,
+    module: Module,
 
     /// ShapeMismatch unless the table is a matrix.
     pub fn init(ctx: Context, table: Tensor) Error!Embedding {
-        const dims = try table.shape();
-        if (dims.len != 2) {
-            const text = "embedding: the table is {f}; it must be [count, width]";
-            return failure.fail(error.ShapeMismatch, text, .{Dims{ .of = dims }});
-        }
-        return .{ .ctx = ctx, .table = try table.clone() };
+        var module: Module = .{};
+        try check(c.adead_module_embedding(ctx.handle, table.handle, &module.handle));
+        return .{ .module = module };
     }
 
     /// The table `PREFIX.weight`.
     pub fn load(ctx: Context, weights: Weights, prefix: []const u8, count: usize, width: usize) Error!Embedding {
-        return .{ .ctx = ctx, .table = try weights.part(ctx, prefix, ".weight", &.{ count, width }) };
+        var options = enums.module_options;
+        options.kind = c.ADEAD_MODULE_EMBEDDING;
+        options.inputs = count;
+        options.width = width;
+        return .{ .module = try .load(weights.allocator, ctx, weights, prefix, options) };
     }
 
     pub fn deinit(self: Embedding) void {
-        self.table.deinit();
+        self.module.deinit();
     }
 
     pub fn forward(self: Embedding, ids: Tensor) Error!Tensor {
-        return self.ctx.embedding(self.table, ids);
+        return self.module.forward(ids, &.{}, .none, .none);
     }
 };
 
 /// Mean and variance normalised over the last axis, times a weight, plus a bias, both [width].
 pub const LayerNorm = struct {
-    ctx: Context,
-    weight: Tensor,
-    bias: Tensor,
-    options: Options,
+    module: Module,
 
     pub const Options = struct {
         /// Added to the variance.
@@ -125,26 +124,26 @@ pub const LayerNorm = struct {
     };
 
     pub fn init(ctx: Context, weight: Tensor, bias: Tensor, options: Options) Error!LayerNorm {
-        const own = try weight.clone();
-        errdefer own.deinit();
-        return .{ .ctx = ctx, .weight = own, .bias = try bias.clone(), .options = options };
+        var module: Module = .{};
+        try check(c.adead_module_layer_norm(ctx.handle, weight.handle, bias.handle, options.eps, &module.handle));
+        return .{ .module = module };
     }
 
     /// The layer of `PREFIX.weight` and `PREFIX.bias`.
     pub fn load(ctx: Context, weights: Weights, prefix: []const u8, width: usize, options: Options) Error!LayerNorm {
-        const weight = try weights.part(ctx, prefix, ".weight", &.{width});
-        errdefer weight.deinit();
-        const bias = try weights.part(ctx, prefix, ".bias", &.{width});
-        return .{ .ctx = ctx, .weight = weight, .bias = bias, .options = options };
+        var raw = enums.module_options;
+        raw.kind = c.ADEAD_MODULE_LAYER_NORM;
+        raw.width = width;
+        raw.eps = options.eps;
+        return .{ .module = try .load(weights.allocator, ctx, weights, prefix, raw) };
     }
 
     pub fn deinit(self: LayerNorm) void {
-        self.weight.deinit();
-        self.bias.deinit();
+        self.module.deinit();
     }
 
     pub fn forward(self: LayerNorm, x: Tensor) Error!Tensor {
-        return self.ctx.layernorm(x, .{ .eps = self.options.eps, .gamma = self.weight, .beta = self.bias });
+        return self.module.forward(x, &.{}, .none, .none);
     }
 };
 
@@ -169,22 +168,20 @@ pub const GELU = struct {
 
 /// `activation(x·W1ᵀ + b1)·W2ᵀ + b2`.
 pub const FeedForward = struct {
-    inner: Linear,
-    outer: Linear,
-    activation: Activation,
+    module: Module,
 
     /// Takes the layers over, unless it fails: ShapeMismatch where the second does not take what the first returns.
     pub fn init(inner: Linear, outer: Linear, activation: Activation) Error!FeedForward {
-        if (inner.outputs != outer.inputs) {
-            const text = "feed-forward: the first layer returns {d} values and the second takes {d}";
-            return failure.fail(error.ShapeMismatch, text, .{ inner.outputs, outer.inputs });
-        }
-        return .{ .inner = inner, .outer = outer, .activation = activation };
+        var module: Module = .{};
+        const kind = @intFromEnum(activation);
+        try check(c.adead_module_feed_forward(inner.module.handle, outer.module.handle, kind, &module.handle));
+        inner.deinit();
+        outer.deinit();
+        return .{ .module = module };
     }
 
     pub fn deinit(self: FeedForward) void {
-        self.inner.deinit();
-        self.outer.deinit();
+        self.module.deinit();
     }
 
     pub fn forward(self: FeedForward, x: Tensor) Error!Tensor {
@@ -193,8 +190,133 @@ pub const FeedForward = struct {
 
     /// Its result plus a residual, which may be none.
     pub fn forwardWith(self: FeedForward, x: Tensor, residual: Tensor) Error!Tensor {
-        const hidden = try self.inner.forwardWith(x, .none, self.activation);
-        defer hidden.deinit();
-        return self.outer.forwardWith(hidden, residual, .none);
+        return self.module.forward(x, &.{}, residual, .none);
+    }
+};
+
+/// Self-attention: queries, keys and values as one product, then the heads, then the output's product.
+pub const MultiHeadAttention = struct {
+    module: Module,
+
+    /// Of a layer that returns queries, keys and values behind each other, and the output's. Takes them over, unless it fails:
+    /// ShapeMismatch where they don't fit each other, InvalidArgument unless `heads` divides the width.
+    pub fn init(qkv: Linear, output: Linear, heads: usize) Error!MultiHeadAttention {
+        var module: Module = .{};
+        try check(c.adead_module_attention(qkv.module.handle, output.module.handle, heads, &module.handle));
+        qkv.deinit();
+        output.deinit();
+        return .{ .module = module };
+    }
+
+    /// The layer of four linear ones, named by their prefixes: query, key, value, output; all of `width` to `width`.
+    pub fn load(ctx: Context, weights: Weights, prefixes: [4][]const u8, width: usize, heads: usize) Error!MultiHeadAttention {
+        var arena: std.heap.ArenaAllocator = .init(weights.allocator);
+        defer arena.deinit();
+        var parts: [4][*c]const u8 = undefined;
+        for (&parts, prefixes) |*part, prefix| part.* = (try joined(arena.allocator(), prefix, "")).ptr;
+        var options = enums.module_options;
+        options.kind = c.ADEAD_MODULE_ATTENTION;
+        options.width = width;
+        options.heads = heads;
+        options.parts = &parts;
+        return .{ .module = try .load(weights.allocator, ctx, weights, "", options) };
+    }
+
+    pub fn deinit(self: MultiHeadAttention) void {
+        self.module.deinit();
+    }
+
+    pub fn forward(self: MultiHeadAttention, x: Tensor) Error!Tensor {
+        return self.forwardWith(x, &.{}, .none);
+    }
+
+    /// Attention within each sequence of [count, length, width], or of the one that [length, width] is, plus a residual, which
+    /// may be none. With `lengths`, one for each, the rows behind them are padding, which nothing attends to.
+    pub fn forwardWith(self: MultiHeadAttention, x: Tensor, lengths: []const usize, residual: Tensor) Error!Tensor {
+        return self.module.forward(x, lengths, residual, .none);
+    }
+};
+
+/// What an encoder's layers are, all alike.
+pub const TransformerConfig = struct {
+    /// Values of a row.
+    width: usize,
+    /// Heads of attention.
+    heads: usize,
+    /// Values between the two products of the feed-forward part.
+    hidden: usize,
+    /// Between those products.
+    activation: Activation = .gelu_erf,
+    /// Added to variances.
+    eps: f32 = 1e-12,
+
+    fn options(self: TransformerConfig, kind: c_int, count: usize) c.adead_module_options {
+        var raw = enums.module_options;
+        raw.kind = kind;
+        raw.layers = count;
+        raw.width = self.width;
+        raw.heads = self.heads;
+        raw.hidden = self.hidden;
+        raw.activation = @intFromEnum(self.activation);
+        raw.eps = self.eps;
+        return raw;
+    }
+};
+
+/// A layer that is normalised behind each part, as BERT's are: `h = norm(x + attention(x))`, then `norm(h + feed_forward(h))`.
+pub const TransformerLayer = struct {
+    module: Module,
+
+    /// The layer under a prefix, by BERT's names: `PREFIX.attention.self.query.weight` and so on.
+    pub fn load(ctx: Context, weights: Weights, prefix: []const u8, config: TransformerConfig) Error!TransformerLayer {
+        const options = config.options(c.ADEAD_MODULE_TRANSFORMER_LAYER, 0);
+        return .{ .module = try .load(weights.allocator, ctx, weights, prefix, options) };
+    }
+
+    pub fn deinit(self: TransformerLayer) void {
+        self.module.deinit();
+    }
+
+    pub fn forward(self: TransformerLayer, x: Tensor) Error!Tensor {
+        return self.forwardWith(x, &.{});
+    }
+
+    /// The same with `lengths`, as of MultiHeadAttention.
+    pub fn forwardWith(self: TransformerLayer, x: Tensor, lengths: []const usize) Error!Tensor {
+        return self.module.forward(x, lengths, .none, .none);
+    }
+};
+
+/// Transformer layers one after another.
+pub const TransformerEncoder = struct {
+    module: Module,
+    /// How many layers there are.
+    layers: usize,
+
+    /// So many layers under a prefix: `PREFIX.0`, `PREFIX.1` and so on.
+    pub fn load(
+        allocator: std.mem.Allocator,
+        ctx: Context,
+        weights: Weights,
+        prefix: []const u8,
+        count: usize,
+        config: TransformerConfig,
+    ) Error!TransformerEncoder {
+        const options = config.options(c.ADEAD_MODULE_TRANSFORMER_ENCODER, count);
+        return .{ .module = try .load(allocator, ctx, weights, prefix, options), .layers = count };
+    }
+
+    pub fn deinit(self: TransformerEncoder) void {
+        self.module.deinit();
+    }
+
+    pub fn forward(self: TransformerEncoder, x: Tensor) Error!Tensor {
+        return self.forwardWith(x, &.{});
+    }
+
+    /// Its result for sequences [count, length, width], or the one of [length, width]. A sequence's rows have the same bits
+    /// alone, among others, and padded with `lengths`.
+    pub fn forwardWith(self: TransformerEncoder, x: Tensor, lengths: []const usize) Error!Tensor {
+        return self.module.forward(x, lengths, .none, .none);
     }
 };

@@ -1,0 +1,438 @@
+//! Modules: layers of neural networks over tensors.
+
+use crate::context::adead_context;
+use crate::elementwise::adead_gelu_form;
+use crate::matrix::{activation, adead_activation};
+use crate::pointers::{self, Error, Growing, Out, array, fail, null, optional_text, reference, report, text};
+use crate::safetensors::adead_safetensors;
+use crate::status::{adead_status, guard, guard_destroy};
+use crate::tensor::adead_tensor;
+use adead::nn::{Forward, Module, TransformerConfig};
+use adead_core::Result;
+use adead_core::contract::{Activation, GeluForm};
+use std::ffi::c_char;
+
+/// A layer, which takes a tensor and returns one. It shares what it is made of, tensors and modules, and keeps its context's
+/// devices: the caller gives up its own handles whenever it likes. It never changes, so threads may share one.
+pub struct adead_module(Module);
+
+/// What kind of layer a module is, one of `ADEAD_MODULE_…`.
+pub type adead_module_kind = i32;
+
+/// A linear layer.
+pub const ADEAD_MODULE_LINEAR: adead_module_kind = 0;
+/// Rows of a table by number.
+pub const ADEAD_MODULE_EMBEDDING: adead_module_kind = 1;
+/// Layer normalisation.
+pub const ADEAD_MODULE_LAYER_NORM: adead_module_kind = 2;
+/// max(x, 0).
+pub const ADEAD_MODULE_RELU: adead_module_kind = 3;
+/// The Gaussian error linear unit.
+pub const ADEAD_MODULE_GELU: adead_module_kind = 4;
+/// Modules one after another.
+pub const ADEAD_MODULE_SEQUENTIAL: adead_module_kind = 5;
+/// Two linear layers with an activation between them.
+pub const ADEAD_MODULE_FEED_FORWARD: adead_module_kind = 6;
+/// Self-attention with several heads.
+pub const ADEAD_MODULE_ATTENTION: adead_module_kind = 7;
+/// Attention and feed-forward, each normalised behind.
+pub const ADEAD_MODULE_TRANSFORMER_LAYER: adead_module_kind = 8;
+/// Transformer layers one after another.
+pub const ADEAD_MODULE_TRANSFORMER_ENCODER: adead_module_kind = 9;
+
+/// The names of the kinds, by their numbers.
+const KINDS: [&str; 10] = [
+    "linear",
+    "embedding",
+    "layer_norm",
+    "relu",
+    "gelu",
+    "sequential",
+    "feed_forward",
+    "attention",
+    "transformer_layer",
+    "transformer_encoder",
+];
+
+/// What `adead_module_load` makes. Start from `ADEAD_MODULE_OPTIONS_INIT`, and set `kind` and the fields that it names.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct adead_module_options {
+    /// `sizeof(adead_module_options)`.
+    pub struct_size: usize,
+    /// A kind with weights, one of `ADEAD_MODULE_…`.
+    pub kind: adead_module_kind,
+    /// Transformers: between the products of the feed-forward part.
+    pub activation: adead_activation,
+    /// Linear: values of a row that it takes. Embedding: rows of the table.
+    pub inputs: usize,
+    /// Linear: values of a row that it returns.
+    pub outputs: usize,
+    /// All but linear: values of a row.
+    pub width: usize,
+    /// Attention and transformers.
+    pub heads: usize,
+    /// Transformers: values between the products of the feed-forward part.
+    pub hidden: usize,
+    /// Transformer encoder: its layers, `PREFIX.0`, `PREFIX.1` and so on.
+    pub layers: usize,
+    /// Attention: four names of linear layers, which follow the prefix: query, key, value, output.
+    pub parts: *const *const c_char,
+    /// Layer norm and transformers: added to variances.
+    pub eps: f32,
+    /// 0.
+    pub reserved: i32,
+}
+
+// SAFETY: as asked; the caller vouches for the pointers where they are used.
+unsafe impl Growing for adead_module_options {
+    const NAME: &'static str = "adead_module_options";
+    const FIRST_SIZE: usize = 80;
+}
+
+/// What a call gives a module besides its tensor. Start from `ADEAD_FORWARD_OPTIONS_INIT`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct adead_forward_options {
+    /// `sizeof(adead_forward_options)`.
+    pub struct_size: usize,
+    /// Linear, feed-forward, attention: added to the result. NULL: none.
+    pub residual: *const adead_tensor,
+    /// Attention and transformers: rows of each sequence that are its own. Those behind them are padding, which nothing
+    /// attends to, and come out with values of no meaning. NULL: all rows.
+    pub lengths: *const usize,
+    /// How many lengths there are.
+    pub count: usize,
+    /// Linear: what follows, one of `ADEAD_ACTIVATION_…`.
+    pub activation: adead_activation,
+    /// 0.
+    pub reserved: i32,
+}
+
+// SAFETY: as asked; the caller vouches for the pointers where they are used.
+unsafe impl Growing for adead_forward_options {
+    const NAME: &'static str = "adead_forward_options";
+    const FIRST_SIZE: usize = 40;
+}
+
+/// What a module is. The caller sets `struct_size`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct adead_module_info {
+    /// `sizeof(adead_module_info)`.
+    pub struct_size: usize,
+    /// One of `ADEAD_MODULE_…`.
+    pub kind: adead_module_kind,
+    /// 0.
+    pub reserved: i32,
+    /// Linear: values of a row that it takes. Embedding: rows of the table. Sequential and encoder: layers. Else 0.
+    pub inputs: usize,
+    /// Linear: values of a row that it returns. Embedding: values of a row. Else 0.
+    pub outputs: usize,
+}
+
+// SAFETY: as asked.
+unsafe impl Growing for adead_module_info {
+    const NAME: &'static str = "adead_module_info";
+    const FIRST_SIZE: usize = 32;
+}
+
+/// Makes a module of what `make` gives.
+///
+/// # Safety
+/// `out` is NULL or may be written.
+unsafe fn made(out: *mut *mut adead_module, make: impl FnOnce() -> Result<Module>) -> adead_status {
+    guard(|| {
+        // SAFETY: passed on.
+        let out = unsafe { Out::new(out, "out") }?;
+        out.give(adead_module(make()?));
+        Ok(())
+    })
+}
+
+/// Modules of an array of handles, none of which may be NULL.
+///
+/// # Safety
+/// `modules` is NULL or points to `count` handles.
+unsafe fn all(modules: *const *const adead_module, count: usize) -> Result<Vec<Module>> {
+    // SAFETY: passed on.
+    let handles = unsafe { array(modules, count, "modules") }?;
+    let module = |(i, &handle): (usize, &*const adead_module)| {
+        // SAFETY: passed on.
+        Ok(unsafe { reference(handle, &format!("module {i}")) }?.0.clone())
+    };
+    handles.iter().enumerate().map(module).collect()
+}
+
+/// Linear: `x·W^T + bias` of `[…, inputs]`, for a weight `[outputs, inputs]` and a bias `[outputs]`, which may be NULL. The
+/// weight is packed once where its context has no GPU. `shape_mismatch` where they don't fit.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_module_linear(
+    context: *const adead_context,
+    weight: *const adead_tensor,
+    bias: *const adead_tensor,
+    out: *mut *mut adead_module,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe {
+        made(out, || {
+            let (context, weight) = (reference(context, "context")?, reference(weight, "weight")?);
+            Module::linear(&context.0, &weight.0, bias.as_ref().map(|bias| &bias.0))
+        })
+    }
+}
+
+/// Embedding: rows of a table `[count, width]` by ids of any shape, i32, i64 or u32. `shape_mismatch` unless the table is a
+/// matrix.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_module_embedding(
+    context: *const adead_context,
+    table: *const adead_tensor,
+    out: *mut *mut adead_module,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { made(out, || Module::embedding(&reference(context, "context")?.0, &reference(table, "table")?.0)) }
+}
+
+/// Layer norm: mean and variance normalised over the last axis, times a weight, plus a bias, both `[width]`. `eps` is added
+/// to the variance; the usual one is 1e-5.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_module_layer_norm(
+    context: *const adead_context,
+    weight: *const adead_tensor,
+    bias: *const adead_tensor,
+    eps: f32,
+    out: *mut *mut adead_module,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe {
+        made(out, || {
+            let (weight, bias) = (reference(weight, "weight")?, reference(bias, "bias")?);
+            Module::layer_norm(&reference(context, "context")?.0, &weight.0, &bias.0, eps)
+        })
+    }
+}
+
+/// ReLU: max(x, 0).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_module_relu(context: *const adead_context, out: *mut *mut adead_module) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { made(out, || Ok(Module::relu(&reference(context, "context")?.0))) }
+}
+
+/// GELU: the Gaussian error linear unit, in its form with erf or with tanh, one of `ADEAD_GELU_…`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_module_gelu(
+    context: *const adead_context,
+    form: adead_gelu_form,
+    out: *mut *mut adead_module,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe {
+        made(out, || {
+            let context = reference(context, "context")?;
+            match [GeluForm::Erf, GeluForm::Tanh].into_iter().find(|&known| known as adead_gelu_form == form) {
+                Some(form) => Ok(Module::gelu(&context.0, form)),
+                None => fail!(InvalidArgument, "form is {form}; it must be one of ADEAD_GELU_…"),
+            }
+        })
+    }
+}
+
+/// Sequential: `count` modules of which each takes the result of the one before. With none it returns what it is given.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_module_sequential(
+    modules: *const *const adead_module,
+    count: usize,
+    out: *mut *mut adead_module,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { made(out, || Ok(Module::sequential(&all(modules, count)?))) }
+}
+
+/// Feed-forward: `activation(x·W1^T + b1)·W2^T + b2`, of two linear layers. `shape_mismatch` where the second does not take
+/// what the first returns.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_module_feed_forward(
+    inner: *const adead_module,
+    outer: *const adead_module,
+    activation: adead_activation,
+    out: *mut *mut adead_module,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe {
+        made(out, || {
+            let (inner, outer) = (reference(inner, "inner")?, reference(outer, "outer")?);
+            Module::feed_forward(&inner.0, &outer.0, crate::matrix::activation(activation)?)
+        })
+    }
+}
+
+/// Self-attention, of a linear layer that returns queries, keys and values behind each other, and the output's.
+/// `shape_mismatch` where they don't fit each other, `invalid_argument` unless `heads` divides the width. It takes sequences
+/// `[count, length, width]`, or the one that `[length, width]` is.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_module_attention(
+    qkv: *const adead_module,
+    output: *const adead_module,
+    heads: usize,
+    out: *mut *mut adead_module,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { made(out, || Module::attention(&reference(qkv, "qkv")?.0, &reference(output, "output")?.0, heads)) }
+}
+
+/// A transformer layer that is normalised behind each part, as BERT's are: `h = norm(x + attention(x))`, then
+/// `norm(h + feed_forward(h))`. `invalid_argument` where a part is of another kind.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_module_transformer_layer(
+    attention: *const adead_module,
+    attention_norm: *const adead_module,
+    feed_forward: *const adead_module,
+    output_norm: *const adead_module,
+    out: *mut *mut adead_module,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe {
+        made(out, || {
+            let (attention, norm) = (reference(attention, "attention")?, reference(attention_norm, "attention_norm")?);
+            let feed_forward = reference(feed_forward, "feed_forward")?;
+            Module::transformer_layer(&attention.0, &norm.0, &feed_forward.0, &reference(output_norm, "output_norm")?.0)
+        })
+    }
+}
+
+/// A transformer encoder: `count` transformer layers one after another. A sequence's rows have the same bits alone, among
+/// others, and padded.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_module_transformer_encoder(
+    layers: *const *const adead_module,
+    count: usize,
+    out: *mut *mut adead_module,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { made(out, || Module::transformer_encoder(&all(layers, count)?)) }
+}
+
+/// A module with weights from a file: linear and layer norm have `PREFIX.weight` and `PREFIX.bias`, an embedding
+/// `PREFIX.weight`, a transformer layer BERT's names, `PREFIX.attention.self.query.weight` and so on. The errors are those of
+/// `adead_safetensors_tensor` and of the function that makes this kind of its tensors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_module_load(
+    context: *const adead_context,
+    file: *const adead_safetensors,
+    prefix: *const c_char,
+    options: *const adead_module_options,
+    out: *mut *mut adead_module,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe {
+        made(out, || {
+            let (context, file) = (&reference(context, "context")?.0, &reference(file, "file")?.weights);
+            let prefix = text(prefix, "prefix")?;
+            let options = reference(options, "options").and_then(|options| pointers::options(options, DEFAULTS))?;
+            let adead_module_options { inputs, outputs, width, heads, hidden, layers, eps, .. } = options;
+            let config = || {
+                let activation = activation(options.activation)?;
+                Ok::<_, Error>(TransformerConfig { width, heads, hidden, activation, eps })
+            };
+            match options.kind {
+                ADEAD_MODULE_LINEAR => Module::load_linear(context, file, prefix, inputs, outputs),
+                ADEAD_MODULE_EMBEDDING => Module::load_embedding(context, file, prefix, inputs, width),
+                ADEAD_MODULE_LAYER_NORM => Module::load_layer_norm(context, file, prefix, width, eps),
+                ADEAD_MODULE_ATTENTION => {
+                    if options.parts.is_null() {
+                        return Err(null("parts"));
+                    }
+                    let mut names: [String; 4] = Default::default();
+                    for (name, &part) in names.iter_mut().zip(array(options.parts, 4, "parts")?) {
+                        let part = optional_text(part, "a name of parts")?;
+                        *name = format!("{prefix}{}", part.ok_or_else(|| null("a name of parts"))?);
+                    }
+                    Module::load_attention(context, file, names.each_ref().map(String::as_str), width, heads)
+                }
+                ADEAD_MODULE_TRANSFORMER_LAYER => Module::load_transformer_layer(context, file, prefix, &config()?),
+                ADEAD_MODULE_TRANSFORMER_ENCODER => {
+                    Module::load_transformer_encoder(context, file, prefix, layers, &config()?)
+                }
+                kind => {
+                    fail!(InvalidArgument, "kind is {kind}; it must be one of ADEAD_MODULE_… that has weights")
+                }
+            }
+        })
+    }
+}
+
+const DEFAULTS: adead_module_options = adead_module_options {
+    struct_size: 0,
+    kind: ADEAD_MODULE_LINEAR,
+    activation: Activation::GeluErf as adead_activation,
+    inputs: 0,
+    outputs: 0,
+    width: 0,
+    heads: 0,
+    hidden: 0,
+    layers: 0,
+    parts: std::ptr::null(),
+    eps: 1e-12,
+    reserved: 0,
+};
+
+/// Gives a module up; NULL is fine. Modules that were made of it stay.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_module_destroy(module: *mut adead_module) {
+    guard_destroy(module);
+}
+
+/// What a module is. The caller sets `out->struct_size`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_module_describe(
+    module: *const adead_module,
+    out: *mut adead_module_info,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        unsafe {
+            let module = &reference(module, "module")?.0;
+            report(out, "out", |struct_size| {
+                let [inputs, outputs] = module.size();
+                let kind = KINDS.iter().position(|&kind| kind == module.kind()).map_or(-1, |kind| kind as i32);
+                Ok(adead_module_info { struct_size, kind, reserved: 0, inputs, outputs })
+            })
+        }
+    })
+}
+
+/// A module's result for x, on the devices of its context. `options` may be NULL. The errors are those of its operations,
+/// and `invalid_argument` for options that this kind of module does not take.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_module_forward(
+    module: *const adead_module,
+    x: *const adead_tensor,
+    options: *const adead_forward_options,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        unsafe {
+            let (module, x, out) = (reference(module, "module")?, reference(x, "x")?, Out::new(out, "out")?);
+            let defaults = adead_forward_options {
+                struct_size: 0,
+                residual: std::ptr::null(),
+                lengths: std::ptr::null(),
+                count: 0,
+                activation: Activation::None as adead_activation,
+                reserved: 0,
+            };
+            let options = pointers::options(options, defaults)?;
+            let given = array(options.lengths, options.count, "lengths")?;
+            let with = Forward {
+                residual: options.residual.as_ref().map(|residual| &residual.0),
+                activation: activation(options.activation)?,
+                lengths: (!options.lengths.is_null()).then_some(given),
+            };
+            out.give(adead_tensor(module.0.forward_with(&x.0, with)?));
+            Ok(())
+        }
+    })
+}
