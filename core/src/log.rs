@@ -1,5 +1,5 @@
 //! What the runtime tells of itself through the crate `log`: few messages, and none on the way of a call but, at trace, that it
-//! is divided. Their targets are `adead::config`, `adead::devices`, `adead::dispatch`, `adead::pipeline`, `adead::cache` and
+//! is divided. Their targets are `adead::config`, `adead::devices`, `adead::dispatch`, `adead::pipeline`, `adead::program`, `adead::cache` and
 //! `adead::memory`. Without the feature `log` nothing is compiled of them.
 
 /// Tells something: a level of `log::Level`, what it is about, a text to format.

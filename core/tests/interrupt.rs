@@ -93,6 +93,12 @@ fn programs_end_on_all_of_their_threads() {
     let mut options = RunOptions { parallel: true, ..RunOptions::default() };
     options.inputs.push(("x".into(), Tensor::zeros(adead_core::DType::F32, &[1024, 1024]).unwrap()));
     ended(2, || program.run(&ctx, &options));
+    // Instruction by instruction, on several threads.
+    let text = "matmul r0 r0 r1 1024 1024 1024\nmatmul r0 r0 r2 1024 1024 1024\nmatmul r1 r2 r3 1024 1024 1024\n";
+    let registers: String = (0..4).map(|i| format!("alloc 4194304 r{i}\n")).collect();
+    let program = Program::assemble(&format!(".agpu 1\n{registers}{text}copy_d2h r3 0x1 4194304\nend\n")).unwrap();
+    let options = RunOptions { parallel: true, ..RunOptions::default() };
+    ended(2, || program.run(&ctx, &options));
 }
 
 #[test]

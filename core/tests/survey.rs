@@ -51,7 +51,12 @@ fn a_large_product_goes_to_the_gpu_and_what_it_makes_stays_there() {
     assert_eq!(moved, [2.0 * MEGABYTE_4, 0.0, MEGABYTE_4], "both operands, nothing, and only the result back");
     assert_eq!(survey.steps[0].op, Some(Op::Matmul));
     assert_eq!(survey.steps[1].shapes, "f32[1024, 1024] -> f32[1024, 1024]");
-    assert!(survey.steps[0].reason.starts_with("cpu would take "), "{}", survey.steps[0].reason);
+    assert!(survey.steps[0].reason.starts_with("all steps as one take "), "{}", survey.steps[0].reason);
+    assert!(survey.steps[0].reason.contains(", on cpu "), "{}", survey.steps[0].reason);
+    assert_eq!(survey.steps[1].reason, "done with step 1", "the product applies the activation");
+    assert_eq!((survey.steps[1].estimate.total_ns(), survey.steps[1].compared.len()), (0.0, 0));
+    let launches: Vec<f64> = survey.steps.iter().map(|step| step.estimate.launch_ns).collect();
+    assert_eq!(launches, [10_000.0, 0.0, 0.0], "one submission");
     let sum = |device: usize| survey.steps.iter().map(|step| step.alone[device].total_ns()).sum::<f64>();
     for device in 0..2 {
         assert!((survey.alone_ns[device] - sum(device)).abs() < 1e-6);
@@ -74,15 +79,40 @@ fn work_that_only_passes_through_is_bound_by_its_transfers() {
 #[test]
 fn small_steps_waste_launches_and_should_be_one() {
     let survey = survey(
+        ".agpu 1\nalloc 256 r0\nalloc 256 r1\ncopy_h2d 0x1 r0 256\nrelu r0 r1 64\nsigmoid r1 r0 64\ntanh r0 r1 64\n\
+         copy_d2h r1 0x2 256\nend\n",
+    );
+    assert_eq!(devices(&survey), [0; 5]);
+    let mut found = found(&survey);
+    assert_eq!(found.remove(0), (Waste::Unfused, (1, 3)), "the costliest first");
+    found.sort_by_key(|finding| finding.1);
+    assert_eq!(found, [(Waste::TooSmall, (1, 1)), (Waste::TooSmall, (2, 2)), (Waste::TooSmall, (3, 3))]);
+    let text = survey.findings[0].to_string();
+    assert!(text.starts_with("unfused: 3 launches take 30 µs for "), "{text}");
+    assert!(text.ends_with(" of work; fused, they need one"), "{text}");
+}
+
+#[test]
+fn a_small_program_is_too_small_as_a_whole() {
+    let survey = survey(
         ".adead 1\ninput x f32[64]\ntemp a f32[64]\ntemp b f32[64]\noutput y f32[64]\na = relu x\nb = exp a\ny = neg b\nhalt\n",
     );
     assert_eq!(devices(&survey), [0, 0, 0]);
-    let mut found = found(&survey);
-    assert_eq!(found.remove(0), (Waste::Unfused, (0, 2)), "the costliest first");
-    found.sort_by_key(|finding| finding.1);
-    assert_eq!(found, [(Waste::TooSmall, (0, 0)), (Waste::TooSmall, (1, 1)), (Waste::TooSmall, (2, 2))]);
-    let text = survey.findings[0].to_string();
-    assert_eq!(text, "unfused: 3 launches take 30 µs for 1.5 ns of work; fused, they need one");
+    assert_eq!(found(&survey), [(Waste::TooSmall, (0, 2))], "it would be one submission");
+    let lost = survey.alone_ns[1] - survey.alone_ns[0];
+    assert!((survey.findings[0].lost_ns - lost).abs() < 1e-6, "{} {lost}", survey.findings[0].lost_ns);
+}
+
+#[test]
+fn what_nobody_needs_and_what_is_empty_costs_nothing() {
+    let survey = survey(
+        ".adead 1\ninput x f32[64]\ninput n f32[0,1000000]\ntemp t f32[64]\noutput y f32[64]\noutput z f32[0,1000000]\n\
+         t = exp x\ny = relu x\nz = tanh n\nhalt\n",
+    );
+    let reasons: Vec<&str> = survey.steps.iter().map(|step| step.reason.as_str()).collect();
+    assert_eq!([reasons[0], reasons[2]], ["nothing needs its result", "its result is empty"]);
+    assert_eq!([0, 2].map(|i: usize| survey.steps[i].estimate.total_ns()), [0.0, 0.0]);
+    assert!(survey.chosen_ns > 0.0);
 }
 
 #[test]
@@ -96,15 +126,14 @@ fn a_gpu_that_is_no_faster_is_wasted_too() {
 }
 
 #[test]
-fn data_that_comes_and_goes_back_is_a_round_trip() {
-    let mut gpu = gpu();
-    gpu.rates[Family::Function as usize] = Rate { gflops: 0.1, gbytes: 0.1 };
-    let survey = survey_on(
-        vec![cpu(), gpu],
-        ".adead 1\ninput a f32[1024,1024]\ntemp t f32[1024,1024]\ntemp u f32[1024,1024]\noutput c f32[1024,1024]\n\
-         t = matmul a a\nu = tanh t\nc = matmul u a\nhalt\n",
+fn raw_registers_come_to_the_host_and_go_back() {
+    let survey = survey(
+        ".agpu 1\nalloc 4194304 r0\nalloc 4194304 r1\nalloc 4194304 r2\ncopy_h2d 0x1 r0 4194304\n\
+         matmul r0 r0 r1 1024 1024 1024\nmatmul r1 r0 r2 1024 1024 1024\ncopy_d2h r2 0x2 4194304\nend\n",
     );
-    assert_eq!(devices(&survey), [1, 0, 1]);
+    assert_eq!(devices(&survey), [0, 1, 1, 0]);
+    let moved: Vec<f64> = survey.steps.iter().map(|step| step.estimate.transfer_bytes).collect();
+    assert_eq!(moved, [0.0, 3.0 * MEGABYTE_4, 3.0 * MEGABYTE_4, 0.0]);
     let round = survey.findings.iter().find(|finding| finding.waste == Waste::RoundTrip).unwrap();
     assert_eq!((round.steps, round.device), ((1, 2), 1));
     assert!((round.lost_ns - 2.0 * (1000.0 + MEGABYTE_4 / 10.0)).abs() < 1.0, "{}", round.lost_ns);
@@ -117,9 +146,9 @@ fn copies_of_an_agpu_program_move_only_what_has_to() {
     let dispatcher = AutoDispatcher::new(vec![cpu(), gpu()]).unwrap();
     let survey = program.survey(&dispatcher).unwrap();
     assert_eq!(survey.steps.iter().map(|step| step.op).collect::<Vec<_>>(), [None, None, Some(Op::Matmul), None]);
-    assert_eq!(devices(&survey), [0, 0, 1, 1]);
+    assert_eq!(devices(&survey), [0, 0, 1, 0]);
     let moved: Vec<f64> = survey.steps.iter().map(|step| step.estimate.transfer_bytes).collect();
-    assert_eq!(moved, [0.0, 0.0, 2.0 * MEGABYTE_4, MEGABYTE_4]);
+    assert_eq!(moved, [0.0, 0.0, 3.0 * MEGABYTE_4, 0.0]);
     assert!(program.line(survey.steps[2].instruction).unwrap().starts_with("matmul "));
     // A threshold of the caller's is the dispatcher's, here as everywhere.
     dispatcher.set_threshold(Family::Matmul, Some(1 << 21));

@@ -217,6 +217,11 @@ impl Context {
         &self.cpu
     }
 
+    /// What records, where a profile is under way.
+    pub(crate) fn profiler(&self) -> &ProfilerHandle {
+        &self.profiler
+    }
+
     /// What the room of pipelines keeps in it, made when it is first asked for. `None` if it is of another type.
     pub(crate) fn kept<T: Kept + Default>(&self) -> Option<&T> {
         let kept: &dyn Any = &**self.kept.get_or_init(|| Box::new(T::default()));

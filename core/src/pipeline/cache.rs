@@ -46,19 +46,24 @@ impl Cache {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a graph without constants was compiled to.
-    pub(super) fn get(&self, context: &Context, graph: Graph) -> Result<Arc<Compiled>> {
-        {
+    /// What a graph was compiled to, which takes at most so many bytes.
+    pub(super) fn get(&self, context: &Context, graph: &Graph, limit: usize) -> Result<Arc<Compiled>> {
+        let forgotten: Vec<_> = {
             let mut kept = self.lists();
-            if let Some(at) = kept.compiled.iter().position(|compiled| compiled.serves(context, &graph)) {
+            if let Some(at) = kept.compiled.iter().position(|compiled| compiled.serves(context, graph)) {
                 kept.hits += 1;
                 kept.compiled[..=at].rotate_right(1);
-                return Ok(kept.compiled[0].clone());
+                let found = kept.compiled[0].clone();
+                drop(kept);
+                found.check(limit)?;
+                return Ok(found);
             }
             kept.misses += 1;
-        }
+            kept.compiled.extract_if(.., |compiled| compiled.is_forgotten()).collect()
+        };
+        drop(forgotten);
         // Unlocked: it may take long, and another thread's pipeline need not wait.
-        let compiled = Arc::new(Compiled::new(context, graph)?);
+        let compiled = Arc::new(Compiled::new(context, graph.clone(), limit, true)?);
         log!(
             Debug,
             "pipeline",
@@ -94,7 +99,7 @@ impl Kept for Cache {
 }
 
 impl Context {
-    /// How the cache of what [`Pipeline::execute`](super::Pipeline::execute) compiled was used. [`Context::trim`] empties it.
+    /// How the cache of what [`Pipeline::execute`](super::Pipeline::execute) and runs of programs compiled was used. [`Context::trim`] empties it.
     pub fn pipeline_cache(&self) -> CacheUse {
         Cache::of(self).map_or_else(|_| CacheUse::default(), Cache::usage)
     }

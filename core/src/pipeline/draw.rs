@@ -2,18 +2,22 @@
 
 use super::compiled::Compiled;
 use super::fuse::Step;
-use super::graph::Source;
+use super::graph::{Graph, Source};
 use super::plan::Place;
 use std::fmt::{self, Write};
 
 /// The operations of a step, as they were recorded: `matmul+add+relu`.
-fn name(step: &Step, to: &mut dyn Write) -> fmt::Result {
-    let recorded = step.links.iter().flat_map(|link| &link.recorded);
-    recorded.enumerate().try_for_each(|(i, op)| write!(to, "{}{op}", if i > 0 { "+" } else { "" }))
+pub(super) fn name(step: &Step, graph: &Graph, to: &mut dyn Write) -> fmt::Result {
+    for (i, &node) in step.recorded().enumerate() {
+        if let Source::Op(op, ..) = graph.nodes[node as usize].source {
+            write!(to, "{}{op}", if i > 0 { "+" } else { "" })?;
+        }
+    }
+    Ok(())
 }
 
 /// What a step reads, each value once, without what it makes itself.
-fn read(step: &Step) -> Vec<u32> {
+pub(super) fn read(step: &Step) -> Vec<u32> {
     let mut nodes = Vec::new();
     for link in &step.links {
         for &node in link.operands.iter().flatten() {
@@ -62,7 +66,7 @@ impl Compiled {
         }
         for (i, step) in self.plan.steps.iter().enumerate() {
             write!(to, "  \"step {i}\" [label=\"{i}: ")?;
-            name(step, to)?;
+            name(step, graph, to)?;
             writeln!(to, "\\n{:?}\"];", graph.meta(step.result()))?;
             for node in read(step) {
                 to.write_str("  \"")?;
@@ -97,7 +101,7 @@ impl fmt::Display for Compiled {
         )?;
         for (i, step) in plan.steps.iter().enumerate() {
             write!(f, "{i:>4}  ")?;
-            name(step, f)?;
+            name(step, graph, f)?;
             f.write_str("(")?;
             for (i, node) in read(step).into_iter().enumerate() {
                 f.write_str(if i > 0 { ", " } else { "" })?;

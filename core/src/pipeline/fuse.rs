@@ -1,11 +1,14 @@
 //! Which operations become one step: an addition and an activation behind a product its bias, residual and activation, which it
 //! applies in the same order (`docs/contract.md`); elementwise operations that follow each other a run.
 
+use super::draw::{name, read};
 use super::graph::{Graph, Operands, Source};
 use crate::contract::{Activation, GeluForm};
 use crate::dtype::DType;
 use crate::operand::Meta;
-use crate::ops::{Attrs, Op};
+use crate::ops::{Attrs, Cost, Op};
+use crate::profile::Described;
+use std::fmt::Write;
 
 /// An operation of a step.
 #[derive(Clone)]
@@ -13,8 +16,8 @@ pub(super) struct Link {
     pub op: Op,
     pub attrs: Attrs,
     pub operands: Operands,
-    /// What was recorded of it: more than one where operations were folded into it.
-    pub recorded: Vec<Op>,
+    /// The nodes that it computes: the operation's own, then those of operations that were folded into it.
+    pub recorded: Vec<u32>,
 }
 
 /// Operations that are done as one: a single one, or a run of elementwise ones, each of which works in place on the result of
@@ -26,6 +29,41 @@ pub(super) struct Step {
 }
 
 impl Step {
+    /// The nodes of everything that it computes, in their order.
+    pub fn recorded(&self) -> impl Iterator<Item = &u32> {
+        self.links.iter().flat_map(|link| &link.recorded)
+    }
+
+    /// The work of one of its links. Values that a run hands from one operation to the next are not read or written.
+    pub fn cost(&self, graph: &Graph, link: usize) -> Cost {
+        let Link { op, attrs, operands, .. } = &self.links[link];
+        let meta = graph.meta(self.nodes[link]);
+        let mut cost = op.info().cost(attrs, &graph.metas(operands), meta);
+        let mut handed = usize::from(link + 1 < self.links.len());
+        if let Some(before) = link.checked_sub(1) {
+            handed += operands.iter().filter(|operand| **operand == Some(self.nodes[before])).count();
+        }
+        cost.bytes = (cost.bytes - handed as f64 * meta.bytes() as f64).max(0.0);
+        cost
+    }
+
+    /// What a profile says of it.
+    pub fn described(&self, graph: &Graph) -> Described {
+        let (mut text, mut cost) = (Described::default(), Cost::default());
+        for link in 0..self.links.len() {
+            let Cost { flops, bytes } = self.cost(graph, link);
+            (cost.flops, cost.bytes) = (cost.flops + flops, cost.bytes + bytes);
+        }
+        // Writing to a String can't fail.
+        let _ = name(self, graph, &mut text.name);
+        for node in read(self) {
+            let comma = if text.operands.is_empty() { "" } else { ", " };
+            let _ = write!(text.operands, "{comma}{:?}", graph.meta(node));
+        }
+        let _ = write!(text.operands, " -> {:?}", graph.meta(self.result()));
+        Described { cost, ..text }
+    }
+
     /// The node of its result.
     pub fn result(&self) -> u32 {
         self.nodes[self.nodes.len() - 1]
@@ -100,7 +138,7 @@ pub(super) fn steps(graph: &Graph) -> Vec<Step> {
         if uses[i] == 0 {
             continue;
         }
-        let link = || Link { op: *op, attrs: *attrs, operands: operands.clone(), recorded: vec![*op] };
+        let link = || Link { op: *op, attrs: *attrs, operands: operands.clone(), recorded: vec![i as u32] };
         let mut joined = None;
         for (at, operand) in operands.iter().enumerate().take(2) {
             // Only what nobody else sees, and in the same shape: a result that is repeated is needed as it was.
@@ -110,7 +148,7 @@ pub(super) fn steps(graph: &Graph) -> Vec<Step> {
             let Some(mut step) = open[from as usize].take() else { continue };
             let last = step.links.len() - 1;
             if last == 0 && times == 1 && fold(&mut step.links[0], &node.meta, graph, *op, attrs, operands, at) {
-                step.links[0].recorded.push(*op);
+                step.links[0].recorded.push(i as u32);
                 step.nodes[0] = i as u32;
                 joined = Some(step);
             } else if op.is_elementwise() && step.links[last].op.is_elementwise() {

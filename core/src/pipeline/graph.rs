@@ -40,11 +40,11 @@ pub struct Pipeline {
 }
 
 /// Operands by their nodes.
-pub(super) type Operands = Vec<Option<u32>>;
+pub(crate) type Operands = Vec<Option<u32>>;
 
 /// Values in the order of their making, and which of them are results.
 #[derive(Clone, Default)]
-pub(super) struct Graph {
+pub(crate) struct Graph {
     pub nodes: Vec<Node>,
     /// The nodes that are inputs, in order.
     pub inputs: Vec<u32>,
@@ -54,14 +54,14 @@ pub(super) struct Graph {
 
 /// A value.
 #[derive(Clone)]
-pub(super) struct Node {
+pub(crate) struct Node {
     pub meta: Meta,
     pub source: Source,
 }
 
 /// Where a value comes from.
 #[derive(Clone)]
-pub(super) enum Source {
+pub(crate) enum Source {
     Input,
     Constant(Tensor),
     /// The same elements in another shape.
@@ -102,12 +102,19 @@ impl Graph {
         (self, tensors)
     }
 
-    /// Whether another records the same; both are abstracted.
+    /// Its compiled form on a context: the one in the context's cache, or a new one. `out_of_memory` where its values take more
+    /// than `limit` bytes besides inputs and constants.
+    pub(crate) fn prepared(&self, context: &Context, limit: usize) -> Result<Arc<Compiled>> {
+        Cache::of(context)?.get(context, self, limit)
+    }
+
+    /// Whether another records the same, with the same tensors as constants.
     pub fn is_like(&self, other: &Graph) -> bool {
         let like = |(a, b): (&Node, &Node)| {
             a.meta == b.meta
                 && match (&a.source, &b.source) {
                     (Source::Input, Source::Input) => true,
+                    (Source::Constant(a), Source::Constant(b)) => a.is_same(b),
                     (Source::Reshape(a), Source::Reshape(b)) => a == b,
                     (Source::Op(a, a_attrs, a_operands), Source::Op(b, b_attrs, b_operands)) => {
                         a == b && a_attrs == b_attrs && a_operands == b_operands
@@ -227,7 +234,7 @@ impl Pipeline {
     /// Plans it for the device that takes least, with its constants there: see [`Compiled`].
     pub fn compile(self) -> Result<Compiled> {
         let (context, graph) = self.finished()?;
-        Compiled::new(&context, graph)
+        Compiled::new(&context, graph, usize::MAX, false)
     }
 
     /// Runs it once, its constants as they are: its outputs. `invalid_argument` if it has inputs: compile it and give them.
@@ -239,7 +246,7 @@ impl Pipeline {
             fail!(InvalidArgument, "the pipeline has {} inputs: compile it and run it with them", graph.inputs.len());
         }
         let (graph, tensors) = graph.abstracted();
-        let compiled: Arc<Compiled> = Cache::of(&context)?.get(&context, graph)?;
+        let compiled = graph.prepared(&context, usize::MAX)?;
         let tensors: Vec<&Tensor> = tensors.iter().collect();
         compiled.run(&tensors)
     }

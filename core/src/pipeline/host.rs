@@ -1,25 +1,28 @@
 //! A plan on the CPU: its steps one after another on memory that is there already, runs of elementwise operations in parts that
 //! stay in a core's cache.
 
-use super::compiled::Cpu;
 use super::fuse::{Link, Step};
 use super::graph::Source;
 use super::plan::{Arrangement, Place};
 use crate::command::Command;
 use crate::error::{Result, fail};
+use crate::hal::cpu::CpuDevice;
 use crate::hal::{Device, DeviceInfo, Workers};
 use crate::memory::host::HostBuffer;
 use crate::operand::{Inputs, Meta, View, ViewMut};
 use crate::ops::Family;
+use crate::profile::{ProfilerHandle, Reason};
 use crate::shape::Shape;
 use crate::tensor::Tensor;
 use std::ptr::NonNull;
-use std::sync::{Mutex, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::time::Instant;
 
 /// The processor with the block of a plan.
 pub(super) struct Host {
-    cpu: Cpu,
-    /// One run's at a time; another one that comes meanwhile takes memory of its own.
+    cpu: Arc<CpuDevice>,
+    profiler: ProfilerHandle,
+    /// One run's at a time. A run that comes meanwhile, or that needs more, takes memory of its own.
     block: Mutex<HostBuffer>,
 }
 
@@ -58,23 +61,29 @@ impl Values<'_> {
 }
 
 impl Host {
-    pub fn new(cpu: &Cpu, block: usize) -> Result<Host> {
-        Ok(Host { cpu: cpu.clone(), block: Mutex::new(HostBuffer::uninitialised(block)?) })
+    pub fn new(cpu: &Arc<CpuDevice>, profiler: &ProfilerHandle, block: usize) -> Result<Host> {
+        Ok(Host { cpu: cpu.clone(), profiler: profiler.clone(), block: Mutex::new(HostBuffer::uninitialised(block)?) })
     }
 
     pub fn info(&self) -> &DeviceInfo {
         self.cpu.info()
     }
 
-    /// One run: what is computed of its outputs.
-    pub fn run(&self, plan: &Arrangement, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
+    /// One run: what is computed of its outputs, and where they are asked for, the seconds of each step.
+    pub fn run(
+        &self,
+        plan: &Arrangement,
+        inputs: &[&Tensor],
+        reason: Reason,
+        mut times: Option<&mut Vec<f64>>,
+    ) -> Result<Vec<Tensor>> {
         let own;
         let kept = match self.block.try_lock() {
             Ok(kept) => Some(kept),
             Err(TryLockError::Poisoned(kept)) => Some(kept.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         };
-        let block = match &kept {
+        let block = match kept.as_ref().filter(|kept| kept.len() >= plan.block) {
             Some(kept) => kept.pointer(),
             None => {
                 own = HostBuffer::uninitialised(plan.block)?;
@@ -85,18 +94,30 @@ impl Host {
         let outputs = sizes.map(HostBuffer::uninitialised).collect::<Result<Vec<_>>>()?;
         let values = Values { plan, block, inputs, outputs: &outputs };
         for step in &plan.steps {
-            match Parts::of(plan, step) {
-                Some(parts) => self.run_in_parts(&values, step, &parts)?,
-                None => {
-                    for (link, &node) in step.links.iter().zip(&step.nodes) {
-                        self.execute(&values, link, node, None)?;
-                    }
-                }
+            let begin = times.is_some().then(Instant::now);
+            if self.profiler.is_on() {
+                let what = || step.described(&plan.graph);
+                self.profiler.perform(&self.cpu, reason, &what, &mut || self.step(&values, step))?;
+            } else {
+                self.step(&values, step)?;
+            }
+            if let (Some(times), Some(begin)) = (&mut times, begin) {
+                times.push(begin.elapsed().as_secs_f64());
             }
         }
         let metas = plan.computed.iter().map(|&node| plan.graph.meta(node));
         // SAFETY: every output is the result of a step, which has written all of it.
         Ok(outputs.into_iter().zip(metas).map(|(data, meta)| unsafe { Tensor::written(meta, data) }).collect())
+    }
+
+    fn step(&self, values: &Values<'_>, step: &Step) -> Result<()> {
+        match Parts::of(values.plan, step) {
+            Some(parts) => self.run_in_parts(values, step, &parts),
+            None => {
+                let mut links = step.links.iter().zip(&step.nodes);
+                links.try_for_each(|(link, &node)| self.execute(values, link, node, None))
+            }
+        }
     }
 
     /// An operation, of all elements or of a part of a run's.

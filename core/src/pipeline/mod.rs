@@ -14,11 +14,15 @@ mod chain;
 mod compiled;
 mod draw;
 mod fuse;
+mod gpu;
 mod graph;
 mod host;
 mod plan;
+mod price;
 
 pub use cache::CacheUse;
 pub use chain::{Chain, ChainOperand as Operand};
 pub use compiled::Compiled;
+pub(crate) use graph::{Graph, Node, Source};
 pub use graph::{Pipeline, Value};
+pub(crate) use price::Prices;

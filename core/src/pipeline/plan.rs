@@ -2,6 +2,7 @@
 
 use super::fuse::{Step, steps};
 use super::graph::{Graph, Source};
+use crate::error::{Result, fail};
 
 /// What every GPU's kernels can begin at, and host kernels like.
 const ALIGN: usize = 256;
@@ -121,23 +122,47 @@ impl Arrangement {
 
     /// Places a node in the first gap between the parts in use, which are in order.
     fn place(&mut self, node: u32, parts: &mut Vec<Part>, last: usize) {
-        let bytes = self.graph.meta(node).bytes().max(1).next_multiple_of(ALIGN);
-        let (mut begin, mut at) = (0, parts.len());
+        // A program's sizes are its file's word: their sum may pass what a usize holds.
+        let bytes = self.graph.meta(node).bytes().max(1).checked_next_multiple_of(ALIGN).unwrap_or(usize::MAX);
+        let (mut begin, mut at) = (0usize, parts.len());
         for (i, part) in parts.iter().enumerate() {
-            if part.begin >= begin + bytes {
+            if part.begin >= begin.saturating_add(bytes) {
                 at = i;
                 break;
             }
             begin = begin.max(part.end);
         }
-        parts.insert(at, Part { begin, end: begin + bytes, last });
+        let end = begin.saturating_add(bytes);
+        parts.insert(at, Part { begin, end, last });
         self.places[node as usize] = Place::Block(begin);
-        self.block = self.block.max(begin + bytes);
-        self.values += bytes;
+        self.block = self.block.max(end);
+        self.values = self.values.saturating_add(bytes);
+    }
+
+    /// The most bytes that a run's values take besides inputs and constants. On a GPU those share the block with inputs.
+    pub fn takes(&self, all: bool) -> usize {
+        let bytes =
+            |nodes: &[u32]| nodes.iter().fold(0usize, |sum, &node| sum.saturating_add(self.graph.meta(node).bytes()));
+        if all {
+            self.block.saturating_sub(bytes(&self.graph.inputs))
+        } else {
+            self.block.saturating_add(bytes(&self.computed))
+        }
+    }
+
+    /// `out_of_memory` where it takes more than so many bytes.
+    pub fn check(&self, all: bool, limit: usize) -> Result<()> {
+        // What no process has room for is not a sum any more.
+        let limit = limit.min(isize::MAX as usize);
+        let takes = self.takes(all);
+        if takes > limit || self.block > isize::MAX as usize {
+            fail!(OutOfMemory, "the values of a run take {takes} bytes; the limit is {limit}");
+        }
+        Ok(())
     }
 
     /// Operations that were recorded and are done.
     pub fn operations(&self) -> usize {
-        self.steps.iter().flat_map(|step| &step.links).map(|link| link.recorded.len()).sum()
+        self.steps.iter().map(|step| step.recorded().count()).sum()
     }
 }

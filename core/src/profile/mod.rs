@@ -11,7 +11,7 @@ mod report;
 mod text;
 
 pub use record::{Activity, Reason, Record, Span};
-pub(crate) use recorder::{Profiler, ProfilerHandle, Watch, What};
+pub(crate) use recorder::{Described, Profiler, ProfilerHandle, Watch, What};
 pub use report::{DeviceUse, Report, Total};
 
 use crate::dispatch::DeviceProfile;

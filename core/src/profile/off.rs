@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::hal::cpu::CpuDevice;
 use crate::hal::{Device, Stream};
 use crate::operand::{Meta, View};
-use crate::ops::{Attrs, Op};
+use crate::ops::{Attrs, Cost, Op};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -36,6 +36,27 @@ impl Profiler {
     pub fn execute(&self, cpu: &CpuDevice, command: &mut Command<'_>, _: Reason) -> Result<()> {
         cpu.execute(command)
     }
+
+    /// Does something of several operations on the CPU.
+    #[inline(always)]
+    pub fn perform(
+        &self,
+        _: &CpuDevice,
+        _: Reason,
+        _: &dyn Fn() -> Described,
+        work: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()> {
+        work()
+    }
+}
+
+/// What a record would say of several operations.
+#[derive(Default)]
+#[allow(dead_code)] // as the profiler's
+pub(crate) struct Described {
+    pub name: String,
+    pub operands: String,
+    pub cost: Cost,
 }
 
 /// What kind of work.
@@ -75,6 +96,11 @@ impl<'a> What<'a> {
 
     #[inline(always)]
     pub fn operation(_: Op, _: &Attrs, _: &[Option<View<'_>>], _: &Meta, _: Reason) -> What<'a> {
+        What(PhantomData)
+    }
+
+    #[inline(always)]
+    pub fn step(_: &'a Described, _: Reason) -> What<'a> {
         What(PhantomData)
     }
 

@@ -55,7 +55,18 @@ pub(crate) struct What<'a> {
     work: Work<'a>,
 }
 
+/// What a record says of several operations that are done as one.
+#[derive(Default)]
+pub(crate) struct Described {
+    /// Their names with `+` between them.
+    pub name: String,
+    /// What they read and what they make.
+    pub operands: String,
+    pub cost: Cost,
+}
+
 enum Work<'a> {
+    Step(&'a Described),
     Operation(Op, &'a Attrs, &'a [Option<View<'a>>], &'a Meta),
     Kernel(&'a str, [u32; 3]),
     /// Bytes that travel, for something.
@@ -79,6 +90,11 @@ impl<'a> What<'a> {
         reason: Reason,
     ) -> What<'a> {
         What { reason, work: Work::Operation(op, attrs, inputs, output) }
+    }
+
+    /// Operations that are done as one.
+    pub fn step(described: &'a Described, reason: Reason) -> What<'a> {
+        What { reason, work: Work::Step(described) }
     }
 
     /// Bytes that travel, for something.
@@ -110,6 +126,9 @@ impl<'a> What<'a> {
                 }
                 let _ = write!(operands, " -> {output:?}");
                 (Activity::Operation, op.name().into(), operands, op.info().cost(attrs, inputs, output))
+            }
+            Work::Step(Described { name, operands, cost }) => {
+                (Activity::Operation, Cow::Owned(name.clone()), operands.clone(), *cost)
             }
             Work::Kernel(name, [x, y, z]) => {
                 let _ = write!(operands, "{x} x {y} x {z} workgroups");
@@ -193,6 +212,23 @@ impl Profiler {
         cpu.execute(command)?;
         let (taken, end) = (cycles().zip(ticks).map(|(end, begin)| end.saturating_sub(begin)), Instant::now());
         self.push(&cpu.info().id, &What::command(command, reason), 0, [begin, end], Times::Host(taken));
+        Ok(())
+    }
+
+    /// Does something of several operations on the CPU, and records it.
+    #[cold]
+    #[inline(never)]
+    pub fn perform(
+        &self,
+        cpu: &CpuDevice,
+        reason: Reason,
+        what: &dyn Fn() -> Described,
+        work: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()> {
+        let (begin, ticks) = (Instant::now(), cycles());
+        work()?;
+        let (taken, end) = (cycles().zip(ticks).map(|(end, begin)| end.saturating_sub(begin)), Instant::now());
+        self.push(&cpu.info().id, &What::step(&what(), reason), 0, [begin, end], Times::Host(taken));
         Ok(())
     }
 

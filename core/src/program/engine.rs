@@ -1,12 +1,14 @@
-//! The engine: it runs validated programs through a [`Context`], one command after the other or several at a time.
+//! The engine: it runs validated programs through a [`Context`]: as one graph (`whole.rs`), or instruction by instruction, one after the
+//! other or several at a time.
 
 use super::fault::invalid_because;
 use super::lower::{Do, Located, Source, Step, Work};
 use super::plan::Plan;
-use super::{Program, RunOptions};
+use super::{Program, RunOptions, whole};
 use crate::command::Command;
 use crate::context::Context;
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, Result, Status, fail};
+use crate::log::log;
 use crate::memory::host::HostBuffer;
 use crate::operand::{Inputs, View, ViewMut};
 use crate::ops::Op;
@@ -35,6 +37,27 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// A run with what each instruction took: seconds, flops, bytes.
+    pub(super) fn new(
+        program: &Program,
+        plan: &Plan<'_>,
+        outputs: Vec<(String, Tensor)>,
+        seconds: f64,
+        device: &str,
+        spent: &[[f64; 3]],
+    ) -> Outcome {
+        let device: Arc<str> = device.into();
+        let trace = spent.iter().zip(&program.code.instructions).enumerate().map(
+            |(instruction, (&[seconds, flops, bytes], it))| {
+                let device = device.clone();
+                Trace { instruction, name: it.name(), device, seconds, flops, bytes }
+            },
+        );
+        let flops = spent.iter().map(|spent| spent[1]).sum();
+        let (instructions, memory) = (program.len(), plan.memory());
+        Outcome { outputs, instructions, flops, seconds, memory, trace: trace.collect() }
+    }
+
     /// The output of that name.
     pub fn output(&self, name: &str) -> Option<&Tensor> {
         self.outputs.iter().find(|(slot, _)| slot == name).map(|(_, tensor)| tensor)
@@ -42,6 +65,10 @@ impl Outcome {
 }
 
 /// What one instruction did in a run.
+///
+/// What ran as one stands at the first of its instructions, and the others have zeros: a product with its bias and activation, a run
+/// of elementwise operations; on a GPU all of the program. [`Context::profile`] times each step there too. Instructions whose results
+/// nobody needs don't run, and have zeros.
 #[derive(Clone, Debug)]
 pub struct Trace {
     /// Its index; [`Program::line`] is its text.
@@ -61,7 +88,7 @@ pub struct Trace {
 impl Trace {
     /// Floating-point operations a nanosecond; 0 where there are none.
     pub fn gflops(&self) -> f64 {
-        if self.flops > 0.0 { self.flops / self.seconds.max(1e-9) * 1e-9 } else { 0.0 }
+        if self.flops > 0.0 && self.seconds > 0.0 { self.flops / self.seconds.max(1e-9) * 1e-9 } else { 0.0 }
     }
 }
 
@@ -110,9 +137,24 @@ impl<'a> OpcodeEngine<'a> {
 
     /// Validates the program, binds its inputs, runs it and returns its outputs. If anything fails there are no outputs
     /// and nothing of the caller's has changed.
+    ///
+    /// A program whose registers are tensors runs as one pipeline, on one device, which the context keeps for the next run
+    /// ([`Context::pipeline_cache`]). A program with AGPU registers runs instruction by instruction; so does any program on a context
+    /// that divides operations among devices, and one that fits the memory limit only so.
     pub fn run(&self, program: &Program, options: &RunOptions) -> Result<Outcome> {
         let plan = program.validate(options.memory_limit)?;
-        let cells = bind(program, &plan, options)?;
+        let given = given(program, options)?;
+        if let Some(flow) = &program.flow
+            && !(self.context.dispatcher().is_hybrid() && self.context.dispatcher().forced().is_none())
+        {
+            match whole::run(self.context, program, &plan, flow, &given, options.memory_limit) {
+                Err(error) if matches!(error.status(), Status::NotReady | Status::DeviceLost) => return Err(error),
+                // Nothing has changed. One by one, the instruction that is wrong shows, and less memory may do.
+                Err(error) => log!(Debug, "program", "runs instruction by instruction: {error}"),
+                done => return done,
+            }
+        }
+        let cells = bind(program, &plan, &given)?;
         let run = Run { context: self.context, plan: &plan, cells, spent: Mutex::new(vec![[0.0; 3]; program.len()]) };
         let steps = &plan.lowered().steps;
         let begin = Instant::now();
@@ -134,8 +176,8 @@ impl<'a> OpcodeEngine<'a> {
     }
 }
 
-/// The caller's tensors, the constants and the outputs' memory in their cells.
-fn bind(program: &Program, plan: &Plan<'_>, options: &RunOptions) -> Result<Vec<Mutex<Option<Memory>>>> {
+/// The caller's tensors by their slots.
+fn given<'a>(program: &Program, options: &'a RunOptions) -> Result<Vec<Option<&'a Tensor>>> {
     let slots = program.slots();
     let mut given: Vec<Option<&Tensor>> = vec![None; slots.len()];
     let inputs = || slots.iter().enumerate().filter(|(_, slot)| slot.direction.takes_input());
@@ -163,6 +205,12 @@ fn bind(program: &Program, plan: &Plan<'_>, options: &RunOptions) -> Result<Vec<
     if let Some((slot, _)) = slots.iter().zip(&given).find(|(slot, given)| slot.required && given.is_none()) {
         fail!(InvalidArgument, "the input '{}' ({:?}, {} bytes) is missing", slot.name, slot.meta, slot.bytes);
     }
+    Ok(given)
+}
+
+/// The caller's tensors, the constants and the outputs' memory in their cells.
+fn bind(program: &Program, plan: &Plan<'_>, given: &[Option<&Tensor>]) -> Result<Vec<Mutex<Option<Memory>>>> {
+    let slots = program.slots();
     let memory = |source: &Source| {
         Ok(match *source {
             Source::Allocated(_) | Source::Scratch(_) => None,
@@ -257,14 +305,7 @@ impl Run<'_> {
     }
 
     fn outcome(self, program: &Program, seconds: f64) -> Outcome {
-        let device: Arc<str> = self.context.device_info().id.as_str().into();
         let spent = self.spent.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let trace = spent.iter().zip(&program.code.instructions).enumerate().map(
-            |(instruction, (&[seconds, flops, bytes], it))| {
-                let device = device.clone();
-                Trace { instruction, name: it.name(), device, seconds, flops, bytes }
-            },
-        );
         let mut outputs = Vec::new();
         for (source, cell) in self.plan.lowered().cells.iter().zip(self.cells) {
             if let (Source::Output(slot), Some(Memory::Tensor(tensor))) =
@@ -273,13 +314,6 @@ impl Run<'_> {
                 outputs.push((program.slots()[*slot].name.clone(), tensor));
             }
         }
-        Outcome {
-            outputs,
-            instructions: program.len(),
-            flops: spent.iter().map(|spent| spent[1]).sum(),
-            seconds,
-            memory: self.plan.memory(),
-            trace: trace.collect(),
-        }
+        Outcome::new(program, self.plan, outputs, seconds, &self.context.device_info().id, &spent)
     }
 }

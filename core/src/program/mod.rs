@@ -34,6 +34,7 @@ mod container;
 mod crc;
 mod engine;
 mod fault;
+mod flow;
 #[cfg(feature = "text")]
 mod hex;
 mod lower;
@@ -48,6 +49,8 @@ mod text;
 #[cfg(not(feature = "text"))]
 #[path = "text_off.rs"]
 mod text;
+mod walk;
+mod whole;
 
 pub use ahyb::Symbol;
 pub use engine::{OpcodeEngine, Outcome, Trace};
@@ -59,9 +62,11 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 use code::{Code, Instruction, Kind};
+use flow::Flow;
 use lower::{Lowered, Lowering};
 use opcodes::Action;
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// What a program was decoded from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +104,10 @@ pub struct Program {
     symbols: Vec<Symbol>,
     report: Vec<String>,
     lowered: Lowered,
+    /// The same as one graph, if it can be one.
+    flow: Option<Flow>,
+    /// The most memory that is alive at once, counted when the program is first validated.
+    memory: OnceLock<usize>,
     fault: Option<Error>,
 }
 
@@ -109,7 +118,8 @@ pub struct RunOptions {
     pub inputs: Vec<(String, Tensor)>,
     /// The most bytes that the program's registers, temporaries and outputs may take at once; 1 GiB.
     pub memory_limit: usize,
-    /// Whether instructions that don't depend on each other may run at the same time; the results are the same. Off.
+    /// Whether instructions that don't depend on each other may run at the same time where they run one by one; the results
+    /// are the same. Off.
     pub parallel: bool,
 }
 
@@ -202,7 +212,18 @@ impl Program {
             let (count, end) = (code.instructions.len(), if agpu { "END" } else { "HALT" });
             report.push(format!("no {end} behind its {count} instructions: the program may be cut off"));
         }
-        Ok(Program { code, agpu, format, symbols: Vec::new(), report, lowered, fault: result.err() })
+        let flow = if result.is_ok() { Flow::new(&code, &lowered) } else { None };
+        Ok(Program {
+            code,
+            agpu,
+            format,
+            symbols: Vec::new(),
+            report,
+            lowered,
+            flow,
+            memory: OnceLock::new(),
+            fault: result.err(),
+        })
     }
 
     /// Text that [`Program::assemble`] makes this program of again.
@@ -277,7 +298,7 @@ impl Program {
         }
     }
 
-    /// Validates the program and runs it on a context.
+    /// Validates the program and runs it on a context: see [`OpcodeEngine::run`].
     pub fn run(&self, context: &Context, options: &RunOptions) -> Result<Outcome> {
         OpcodeEngine::new(context).run(self, options)
     }

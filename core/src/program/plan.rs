@@ -4,17 +4,23 @@ use super::Program;
 use super::lower::{Do, Lowered, Source};
 use super::scheduler::{Schedule, in_order};
 use crate::error::{Result, fail};
+use std::sync::OnceLock;
 
 /// A program that was validated against a memory limit.
 pub struct Plan<'a> {
     program: &'a Program,
-    schedule: Schedule,
+    schedule: OnceLock<Schedule>,
     memory: usize,
 }
 
 impl<'a> Plan<'a> {
     /// Checks the most memory that is alive at once, counted without allocating any.
     pub(super) fn new(program: &'a Program, limit: usize) -> Result<Plan<'a>> {
+        if let Some(&memory) = program.memory.get()
+            && memory <= limit
+        {
+            return Ok(Plan { program, schedule: OnceLock::new(), memory });
+        }
         let lowered = program.lowered();
         // Sizes are the file's word, so their sum may pass what a usize holds.
         let mut alive: u128 = 0;
@@ -46,8 +52,9 @@ impl<'a> Plan<'a> {
                 fail!(OutOfMemory, "{at}: with '{line}' the program takes {alive} bytes; the limit is {limit}");
             }
         }
-        let schedule = Schedule::new(&lowered.steps, lowered.cells.len());
-        Ok(Plan { program, schedule, memory: peak as usize })
+        // It is below the limit, and the same for every limit.
+        let memory = *program.memory.get_or_init(|| peak as usize);
+        Ok(Plan { program, schedule: OnceLock::new(), memory })
     }
 
     /// The most bytes that registers, temporaries and outputs have at once, with the scratch of `ffn` and of 16-bit
@@ -61,7 +68,7 @@ impl<'a> Plan<'a> {
         let steps = &self.lowered().steps;
         let of = steps.iter().enumerate().filter(|(_, step)| step.instruction == instruction);
         let found = of
-            .flat_map(|(i, _)| self.schedule.before(i).iter().map(|&other| steps[other].instruction))
+            .flat_map(|(i, _)| self.schedule().before(i).iter().map(|&other| steps[other].instruction))
             .filter(|&other| other != instruction);
         in_order(found.collect())
     }
@@ -71,7 +78,7 @@ impl<'a> Plan<'a> {
     }
 
     pub(super) fn schedule(&self) -> &Schedule {
-        &self.schedule
+        self.schedule.get_or_init(|| Schedule::new(&self.lowered().steps, self.lowered().cells.len()))
     }
 }
 

@@ -1,17 +1,18 @@
 //! Surveys: a validated program priced step by step without running it, and which of its steps would waste a GPU.
 //!
-//! The choice for each step is the dispatcher's, with every tensor where the steps before left it: inputs and constants
-//! begin in host memory, outputs are wanted there, temporaries stay where they were computed. Beside it every device is
-//! priced as if all steps ran on it: that is what a step costs there, transfers of what is not there yet included.
-//!
-//! Where operations are divided among devices, every tensor is in host memory between the steps.
+//! A program of tensors runs as one graph, on the device where all of it takes least: inputs begin in host memory, outputs are wanted
+//! there, constants and what is between stay on the device. A program with AGPU registers, or on devices among which operations are
+//! divided, runs step by step, each where the dispatcher sends it, and every value is in host memory between the steps. Beside the
+//! choice every device is priced as if all steps ran on it.
 
 use super::Program;
-use super::lower::{Do, Located, Lowered, Source, Step, Work};
-use crate::dispatch::{AutoDispatcher, Estimate, Explanation, Item, Kind, Places, Task, Time};
+use super::flow::Flow;
+use super::lower::{Do, Step};
+use super::walk::{Visit, Walk};
+use crate::dispatch::{AutoDispatcher, Estimate, Kind, Time};
 use crate::error::Result;
-use crate::family::Family;
-use crate::ops::{Cut, MetaList, Op};
+use crate::ops::Op;
+use crate::pipeline::Prices;
 use std::fmt::{self, Write};
 
 /// A program, priced.
@@ -40,10 +41,10 @@ pub struct SurveyStep {
     pub device: usize,
     /// Why.
     pub reason: String,
-    /// What it takes there, with its operands where the steps before left them.
+    /// What it takes there, with the moves of what has to move for it; of steps that are done with another, nothing.
     pub estimate: Estimate,
-    /// By device: what the step would take there with its operands where the steps before left them, which is what the choice was
-    /// made by; of a copy nothing.
+    /// By device: what the step would take there, which is what the choice was made by: of a graph, by the sum of its steps. Nothing of
+    /// a copy, and of what is done with another step.
     pub compared: Vec<Estimate>,
     /// By device: what the step takes if all steps run there.
     pub alone: Vec<Estimate>,
@@ -58,9 +59,9 @@ pub enum Waste {
     Transfers,
     /// The processor is as fast.
     NoFaster,
-    /// Small steps one after the other, each with a launch of its own.
+    /// Small steps one after the other, each with a launch of its own, in a program that runs step by step.
     Unfused,
-    /// Data comes to the processor for a step and goes back.
+    /// The result of a step comes to the host and goes back for a later step.
     RoundTrip,
 }
 
@@ -92,147 +93,41 @@ pub struct Finding {
     pub reason: String,
 }
 
-/// Where tensors are while the steps are walked.
-struct Walk<'a> {
-    dispatcher: &'a AutoDispatcher,
-    lowered: &'a Lowered,
-    /// By cell: where a valid copy is.
-    at: Vec<Places>,
-    /// By cell: the step on the processor, and the GPU its operands were fetched from, that it was computed by.
-    fetched: Vec<Option<(usize, usize, f64)>>,
-}
-
-/// What a step costs in a walk.
-struct Visit {
-    device: usize,
-    estimate: Estimate,
-    task: Task,
-    /// Why there, of a command.
-    reason: String,
-    /// What each device would take, where there was a choice.
-    compared: Vec<Estimate>,
-    /// The step whose result went back to the GPU it came from, that GPU, and the nanoseconds of both ways.
-    returned: Option<(usize, usize, f64)>,
-}
-
-impl<'a> Walk<'a> {
-    fn new(dispatcher: &'a AutoDispatcher, lowered: &'a Lowered) -> Walk<'a> {
-        let at = vec![Places::HOST; lowered.cells.len()];
-        Walk { dispatcher, lowered, at, fetched: vec![None; lowered.cells.len()] }
-    }
-
-    /// The next step, on a device or where it is cheapest. `None` for one that neither computes nor moves anything.
-    fn step(&mut self, index: usize, action: &Do, forced: Option<usize>) -> Option<Visit> {
-        match action {
-            Do::Command(work) => Some(self.command(index, work, forced)),
-            Do::Copy { from, to, bytes } => Some(self.copy(*from, *to, *bytes)),
-            Do::Allocate { cell, .. } | Do::Fill { cell, .. } => {
-                // It can be made wherever it is needed.
-                let devices = 0..self.dispatcher.profiles().len();
-                self.at[*cell] = devices.fold(Places::HOST, |at, i| at.and(self.dispatcher.place(i)));
-                self.fetched[*cell] = None;
-                None
-            }
-            Do::Nothing | Do::Barrier | Do::Release(_) => None,
-        }
-    }
-
-    /// A copy is made where its source is; to an output, it brings it to the host.
-    fn copy(&mut self, from: usize, to: usize, bytes: usize) -> Visit {
-        let wanted = if self.is_output(to) { Places::HOST } else { Places::NOWHERE };
-        let output = Item { bytes, at: wanted };
-        let mut task = Task { output, ..Task::typical(Family::Move, 0) };
-        task.operands[0] = Item { bytes, at: self.at[from] };
-        let profiles = self.dispatcher.profiles();
-        let device = if self.at[from].contain(Places::HOST) {
-            profiles.iter().position(|profile| profile.kind == Kind::Cpu)
-        } else {
-            (0..profiles.len()).find(|&device| self.at[from].contain(self.dispatcher.place(device)))
-        };
-        let device = device.unwrap_or(0);
-        let mut estimate = self.dispatcher.estimate(&task, device);
-        // It starts nothing of its own and computes nothing.
-        (estimate.launch_ns, estimate.compute_ns) = (0.0, 0.0);
-        self.at[to] = self.at[from].and(wanted);
-        self.fetched[to] = self.fetched[from];
-        task.elements = bytes / 4;
-        Visit { device, estimate, task, reason: String::new(), compared: Vec::new(), returned: None }
-    }
-
-    fn command(&mut self, index: usize, work: &Work, forced: Option<usize>) -> Visit {
-        let metas: MetaList<'_> = work.inputs.iter().map(|it| it.as_ref().map(|it| &it.meta)).collect();
-        let hybrid = forced.is_none() && self.dispatcher.is_hybrid();
-        let wanted = if hybrid || self.is_output(work.output.cell) { Places::HOST } else { Places::NOWHERE };
-        let at = |i: usize| match work.inputs.get(i) {
-            Some(input) => input.map_or(Places::HOST, |input| self.at[input.cell]),
-            None => wanted,
-        };
-        let task = Task::placed(work.op, &work.attrs, &metas, &work.output.meta, &at);
-        let (device, reason, split, compared) = match forced {
-            Some(device) => (device, String::new(), None, Vec::new()),
-            None => {
-                let cut = if hybrid { Cut::of(work.op, &work.attrs, &metas, &work.output.meta) } else { None };
-                let Explanation { device, reason, split, estimates, .. } =
-                    self.dispatcher.explain_parts(&task, cut.as_ref());
-                (device, reason, split, estimates)
-            }
-        };
-        let mut estimate = self.dispatcher.estimate(&task, device);
-        if let Some(split) = split {
-            // Launches and transfers are beside each other's work.
-            estimate = Estimate { compute_ns: split.ns, fits: true, ..Estimate::default() };
-        }
-        let here = self.dispatcher.place(device);
-        let (mut returned, mut fetched) = (None, None);
-        for &Located { cell, meta } in work.inputs.iter().flatten() {
-            if meta.bytes() == 0 || self.at[cell].contain(here) {
-                continue;
-            }
-            let ns = self.dispatcher.transfer_ns(meta.bytes(), self.at[cell], here);
-            if here == Places::HOST {
-                let from =
-                    (0..self.dispatcher.profiles().len()).find(|&i| self.at[cell].contain(self.dispatcher.place(i)));
-                fetched = fetched.or(from.map(|gpu| (index, gpu, ns)));
-            } else if let Some((step, gpu, down)) = self.fetched[cell]
-                && gpu == device
-            {
-                returned = Some((step, gpu, down + ns));
-            }
-            self.at[cell] = self.at[cell].and(here);
-        }
-        self.at[work.output.cell] = here.and(wanted);
-        self.fetched[work.output.cell] = fetched;
-        Visit { device, estimate, task, reason, compared, returned }
-    }
-
-    fn is_output(&self, cell: usize) -> bool {
-        matches!(self.lowered.cells[cell], Source::Output(_))
-    }
+/// The processor, by its index.
+pub(super) fn cpu(dispatcher: &AutoDispatcher) -> Option<usize> {
+    dispatcher.profiles().iter().position(|profile| profile.kind == Kind::Cpu)
 }
 
 impl Program {
-    /// Prices the program over a dispatcher's devices. Fails as [`Program::validate`] does; runs nothing.
+    /// Prices the program as it would run over a dispatcher's devices: as one graph, or instruction by instruction. Fails as
+    /// [`Program::validate`] does; runs nothing.
     pub fn survey(&self, dispatcher: &AutoDispatcher) -> Result<Survey> {
         let plan = self.validate(usize::MAX)?;
         let lowered = plan.lowered();
         let devices = dispatcher.profiles().len();
-        let mut chosen = Walk::new(dispatcher, lowered);
-        let mut alone: Vec<Walk<'_>> = (0..devices).map(|_| Walk::new(dispatcher, lowered)).collect();
         let mut survey =
             Survey { steps: Vec::new(), findings: Vec::new(), chosen_ns: 0.0, alone_ns: vec![0.0; devices] };
-        for Step { instruction, action } in &lowered.steps {
+        let divided = dispatcher.is_hybrid() && dispatcher.forced().is_none();
+        let whole = self.flow.as_ref().map(|flow| Whole::new(dispatcher, flow));
+        let mut chosen = Walk::new(dispatcher, lowered.cells.len());
+        let mut alone: Vec<_> = (0..devices).map(|_| Walk::new(dispatcher, lowered.cells.len())).collect();
+        for (i, Step { instruction, action }) in lowered.steps.iter().enumerate() {
             let index = survey.steps.len();
-            let by_device: Vec<Option<Visit>> =
+            let one_by_one: Vec<_> =
                 alone.iter_mut().enumerate().map(|(device, walk)| walk.step(index, action, Some(device))).collect();
             let Some(visit) = chosen.step(index, action, None) else { continue };
-            let alone: Vec<Estimate> = by_device.into_iter().flatten().map(|visit| visit.estimate).collect();
+            let (mut visit, mut alone) =
+                (visit, one_by_one.into_iter().flatten().map(|visit| visit.estimate).collect::<Vec<_>>());
+            if let Some(whole) = &whole {
+                alone = (0..devices).map(|device| whole.estimate(i, device)).collect();
+                if !divided {
+                    visit = whole.visit(i, action, &survey.steps);
+                }
+            }
             survey.chosen_ns += visit.estimate.total_ns();
             survey.alone_ns.iter_mut().zip(&alone).for_each(|(sum, estimate)| *sum += estimate.total_ns());
             if let Some((step, device, ns)) = visit.returned {
-                let reason = format!(
-                    "what it computes on the processor comes from the GPU and goes back: {} of moving",
-                    Time(ns)
-                );
+                let reason = format!("its result comes to the host and goes back to the GPU: {} of moving", Time(ns));
                 survey.findings.push(Finding {
                     waste: Waste::RoundTrip,
                     device,
@@ -244,8 +139,10 @@ impl Program {
             survey.steps.push(SurveyStep::new(*instruction, action, visit, alone));
         }
         for (device, profile) in dispatcher.profiles().iter().enumerate() {
-            if profile.kind != Kind::Cpu {
-                survey.wasted(dispatcher, device);
+            match cpu(dispatcher) {
+                Some(cpu) if profile.kind != Kind::Cpu && whole.is_some() => survey.wasted_by_all(cpu, device),
+                Some(cpu) if profile.kind != Kind::Cpu => survey.wasted(dispatcher, cpu, device),
+                _ => {}
             }
         }
         survey.findings.sort_by(|a, b| b.lost_ns.total_cmp(&a.lost_ns));
@@ -253,12 +150,68 @@ impl Program {
     }
 }
 
+/// A program that runs as one graph, priced.
+struct Whole<'a> {
+    flow: &'a Flow,
+    prices: Prices,
+    reason: String,
+}
+
+impl Whole<'_> {
+    fn new<'a>(dispatcher: &AutoDispatcher, flow: &'a Flow) -> Whole<'a> {
+        let prices = Prices::new(dispatcher, &flow.graph);
+        let device = prices.device;
+        let id = |device: usize| &dispatcher.profiles()[device].id;
+        let others = (0..dispatcher.profiles().len()).filter(|&other| other != device);
+        let next = others.min_by(|&a, &b| prices.total_ns(a).total_cmp(&prices.total_ns(b)));
+        let reason = match next {
+            _ if dispatcher.forced().is_some() => format!("{} was forced", id(device)),
+            None => format!("{} is the only device", id(device)),
+            Some(next) => {
+                let [here, there] = [device, next].map(|device| Time(prices.total_ns(device)));
+                format!("all steps as one take {here}, on {} {there}", id(next))
+            }
+        };
+        Whole { flow, prices, reason }
+    }
+
+    /// What a step takes on a device if all of them run there.
+    fn estimate(&self, step: usize, device: usize) -> Estimate {
+        match self.flow.nodes[step] {
+            Some(node) => self.prices.nodes[device][node as usize],
+            None => Estimate { fits: true, ..Estimate::default() },
+        }
+    }
+
+    fn visit(&self, step: usize, action: &Do, before: &[SurveyStep]) -> Visit {
+        let device = self.prices.device;
+        let mut visit = Visit { device, estimate: self.estimate(step, device), ..Visit::default() };
+        let node = self.flow.nodes[step];
+        let by = node.and_then(|node| self.prices.done_by[node as usize]);
+        visit.reason = match (node, by) {
+            (None, _) if !matches!(action, Do::Command(_)) => String::new(),
+            (Some(node), Some(by)) if node == by => {
+                visit.compared = (0..self.prices.nodes.len()).map(|device| self.estimate(step, device)).collect();
+                self.reason.clone()
+            }
+            (Some(_), Some(by)) => {
+                let instruction = self.flow.instructions[by as usize];
+                let at = before.iter().position(|step| Some(step.instruction) == instruction);
+                format!("done with step {}", at.map_or(0, |at| at + 1))
+            }
+            (None, _) => "its result is empty".into(),
+            (Some(_), None) => "nothing needs its result".into(),
+        };
+        visit
+    }
+}
+
 impl SurveyStep {
     fn new(instruction: usize, action: &Do, visit: Visit, alone: Vec<Estimate>) -> SurveyStep {
-        let Visit { device, estimate, task, reason, compared, .. } = visit;
+        let Visit { device, estimate, reason, compared, .. } = visit;
         let Do::Command(work) = action else {
-            let reason = if estimate.transfer_bytes > 0.0 { "to the host" } else { "moves nothing by itself" }.into();
-            let shapes = format!("{} bytes", task.output.bytes);
+            let bytes = if let Do::Copy { bytes, .. } = action { *bytes } else { 0 };
+            let (shapes, reason) = (format!("{bytes} bytes"), "moves nothing by itself".into());
             return SurveyStep { instruction, op: None, shapes, device, reason, estimate, compared, alone };
         };
         let mut shapes = String::new();
@@ -275,33 +228,51 @@ impl SurveyStep {
 
     /// How it would waste a GPU, what that loses, and why.
     fn waste(&self, cpu: usize, gpu: usize) -> Option<(Waste, f64, String)> {
-        let (here, there) = (self.alone[cpu], self.alone[gpu]);
-        let lost = there.total_ns() - here.total_ns();
-        if self.op.is_none() || lost <= 0.0 {
-            return None;
-        }
-        let [compute, launch, moving, total] =
-            [there.compute_ns, there.launch_ns, there.transfer_ns, here.total_ns()].map(Time);
-        Some(if there.launch_ns >= there.compute_ns && there.launch_ns >= there.transfer_ns {
-            (
-                Waste::TooSmall,
-                lost,
-                format!("launching takes {launch}, the work {compute}; the processor takes {total}"),
-            )
-        } else if there.transfer_ns >= there.compute_ns {
-            let bytes = there.transfer_bytes as u64;
-            let text = format!("moving {bytes} bytes takes {moving}, the work {compute}; the processor takes {total}");
-            (Waste::Transfers, lost, text)
-        } else {
-            (Waste::NoFaster, lost, format!("the work takes {compute}; the processor takes {total}"))
-        })
+        if self.op.is_some() { waste(&self.alone[cpu], &self.alone[gpu]) } else { None }
     }
 }
 
+/// How work that takes the one on the processor and the other on a GPU would waste the GPU.
+fn waste(here: &Estimate, there: &Estimate) -> Option<(Waste, f64, String)> {
+    let lost = there.total_ns() - here.total_ns();
+    if lost <= 0.0 {
+        return None;
+    }
+    let [compute, launch, moving, total] =
+        [there.compute_ns, there.launch_ns, there.transfer_ns, here.total_ns()].map(Time);
+    Some(if there.launch_ns >= there.compute_ns && there.launch_ns >= there.transfer_ns {
+        (Waste::TooSmall, lost, format!("launching takes {launch}, the work {compute}; the processor takes {total}"))
+    } else if there.transfer_ns >= there.compute_ns {
+        let bytes = there.transfer_bytes as u64;
+        let text = format!("moving {bytes} bytes takes {moving}, the work {compute}; the processor takes {total}");
+        (Waste::Transfers, lost, text)
+    } else {
+        (Waste::NoFaster, lost, format!("the work takes {compute}; the processor takes {total}"))
+    })
+}
+
 impl Survey {
-    /// Adds what would be wasted if all steps ran on a GPU.
-    fn wasted(&mut self, dispatcher: &AutoDispatcher, device: usize) {
-        let Some(cpu) = dispatcher.profiles().iter().position(|profile| profile.kind == Kind::Cpu) else { return };
+    /// Adds what would be wasted if all steps ran on a GPU as one.
+    fn wasted_by_all(&mut self, cpu: usize, device: usize) {
+        let sum = |device: usize| {
+            self.steps.iter().fold(Estimate::default(), |sum, step| Estimate {
+                compute_ns: sum.compute_ns + step.alone[device].compute_ns,
+                launch_ns: sum.launch_ns + step.alone[device].launch_ns,
+                transfer_ns: sum.transfer_ns + step.alone[device].transfer_ns,
+                transfer_bytes: sum.transfer_bytes + step.alone[device].transfer_bytes,
+                fits: true,
+            })
+        };
+        let works = || self.steps.iter().enumerate().filter(|(_, step)| step.op.is_some());
+        if let (Some((waste, lost_ns, reason)), Some((first, _)), Some((last, _))) =
+            (waste(&sum(cpu), &sum(device)), works().next(), works().next_back())
+        {
+            self.findings.push(Finding { waste, device, steps: (first, last), lost_ns, reason });
+        }
+    }
+
+    /// Adds what would be wasted if all steps ran on a GPU one by one.
+    fn wasted(&mut self, dispatcher: &AutoDispatcher, cpu: usize, device: usize) {
         // Operations one after the other whose launch takes longer than their work.
         let mut run: Vec<usize> = Vec::new();
         let mut found = Vec::new();

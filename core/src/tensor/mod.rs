@@ -207,6 +207,18 @@ impl Tensor {
         }
     }
 
+    /// Whether another tensor is the same part of the same memory, described alike. Values never change, so the two are then
+    /// interchangeable.
+    pub(crate) fn is_same(&self, other: &Tensor) -> bool {
+        let ((root, at), (other_root, other_at)) = (self.root(), other.root());
+        Arc::ptr_eq(&root.0, &other_root.0) && at == other_at && self.0.meta == other.0.meta
+    }
+
+    /// Whether nobody else has a clone of it.
+    pub(crate) fn is_unshared(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
+    }
+
     /// The copies of a root.
     fn copies(&self) -> &Arc<Copies> {
         self.0.copies.get_or_init(|| Copies::new(self.byte_len(), true))

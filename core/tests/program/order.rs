@@ -109,7 +109,10 @@ fn random_registers(random: &mut Random) -> Program {
 
 #[test]
 fn order_never_shows() {
-    let ctx = context();
+    // Where operations are divided among devices, programs of tensors run instruction by instruction, too.
+    let (ctx, singly) = (context(), context());
+    singly.dispatcher().force(None).unwrap();
+    singly.dispatcher().set_hybrid(true);
     for seed in 0..60 {
         let mut random = Random(seed);
         let program = if seed % 2 == 0 { random_tensors(&mut random) } else { random_registers(&mut random) };
@@ -123,9 +126,11 @@ fn order_never_shows() {
         };
         let expected = bytes(&program.run(&ctx, &options).unwrap());
         assert!(!expected.is_empty());
+        // One by one, in order and in any order.
+        assert_eq!(bytes(&program.run(&singly, &options).unwrap()), expected, "seed {seed}\n{}", program.disassemble());
         let options = options.parallel(true);
         for _ in 0..8 {
-            let outcome = program.run(&ctx, &options).unwrap();
+            let outcome = program.run(&singly, &options).unwrap();
             assert_eq!(bytes(&outcome), expected, "seed {seed}\n{}", program.disassemble());
         }
     }
@@ -142,8 +147,12 @@ fn a_failing_run_reports_the_same_error_in_any_order() {
     }
     let options =
         RunOptions::new().input("table", Random(1).tensor(&[4, 4])).input("ids", Tensor::new(&[1, -1], &[2]).unwrap());
-    for parallel in [false, true, true, true] {
-        let error = adead(&text).run(&context(), &options.clone().parallel(parallel)).unwrap_err();
+    let singly = context();
+    singly.dispatcher().force(None).unwrap();
+    singly.dispatcher().set_hybrid(true);
+    let runs = [(&context(), false), (&singly, false), (&singly, true), (&singly, true), (&singly, true)];
+    for (ctx, parallel) in runs {
+        let error = adead(&text).run(ctx, &options.clone().parallel(parallel)).unwrap_err();
         assert!(error.message().starts_with("line 12: embedding: id -1 at position 1"), "{error}");
     }
 }

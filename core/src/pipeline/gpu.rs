@@ -1,0 +1,223 @@
+//! A plan on a GPU: recorded once, replayed by each run.
+
+use super::fuse::Step;
+use super::graph::Source;
+use super::plan::{Arrangement, Place};
+use crate::command::Command;
+use crate::devices::Opened;
+use crate::error::{Result, fail};
+use crate::hal::{Buffer, DeviceInfo, Recording, Slice};
+use crate::operand::{View, ViewMut};
+use crate::profile::{Activity, Reason, What};
+use crate::tensor::Tensor;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A plan on a GPU: its memory, and what was recorded on it.
+pub(super) struct Gpu {
+    opened: Arc<Opened>,
+    block: Arc<dyn Buffer>,
+    /// By their numbers.
+    constants: Vec<Arc<dyn Buffer>>,
+    recording: Arc<dyn Recording>,
+    /// From writing the inputs to reading the outputs the block is one run's.
+    turn: Mutex<()>,
+}
+
+impl Gpu {
+    /// The plan recorded on the device, with its constants there.
+    pub fn new(opened: &Arc<Opened>, plan: &Arrangement, reason: Reason) -> Result<Gpu> {
+        let block = opened.allocate(plan.block, false)?;
+        let mut constants = Vec::new();
+        for &node in &plan.constants {
+            let Source::Constant(tensor) = &plan.graph.nodes[node as usize].source else { continue };
+            // Read from where it is before the stream is locked.
+            let bytes = tensor.host_bytes()?;
+            let buffer = opened.allocate(bytes.len(), false)?;
+            let what = What::bytes(Activity::Upload, bytes.len(), PURPOSE, reason);
+            opened.watched(&what, |stream| stream.write(&*buffer, 0, bytes))?;
+            constants.push(buffer);
+        }
+        let recording = opened.with(|stream| {
+            // What the constants need is there before anything is replayed on another stream.
+            stream.synchronize()?;
+            stream.start_recording()?;
+            let recorded = record(plan, &*block, &constants, &mut |_, commands| stream.submit(commands));
+            let recording = stream.finish_recording();
+            recorded.and(recording)
+        })?;
+        Ok(Gpu { opened: opened.clone(), block, constants, recording, turn: Mutex::new(()) })
+    }
+
+    pub fn info(&self) -> &DeviceInfo {
+        self.opened.device.info()
+    }
+
+    /// One run: one submission between the inputs' way there and the outputs' way back. Inputs that are on the device already
+    /// don't travel; if one is there only, the outputs stay there too.
+    ///
+    /// Under a profile the steps are submitted one by one, so that each has its time.
+    pub fn run(&self, plan: &Arrangement, inputs: &[&Tensor], reason: Reason) -> Result<Vec<Tensor>> {
+        let stay = inputs.iter().any(|tensor| tensor.if_on_host().is_none());
+        let mut room = Vec::new();
+        if stay {
+            let sizes = || plan.computed.iter().map(|&node| plan.graph.meta(node).bytes());
+            let since = self.opened.cache.use_one();
+            self.opened.cache.make_room(&*self.opened, sizes().sum::<usize>() as u64, since)?;
+            // Before the stream is locked, so that others can leave where the device is full.
+            room = sizes().map(|bytes| self.opened.allocate(bytes, false)).collect::<Result<_>>()?;
+        }
+        let mut sources = Vec::with_capacity(inputs.len());
+        for tensor in inputs {
+            let (root, at) = tensor.root();
+            let copy = root.copy_on(&*self.opened);
+            if copy.is_none() {
+                // From another device before this one's stream is locked.
+                tensor.host()?;
+            }
+            sources.push(copy.map(|copy| (copy, at)));
+        }
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let slice = |node: u32| {
+            let offset = if let Place::Block(at) = plan.places[node as usize] { at } else { 0 };
+            Slice { buffer: &*self.block, offset, bytes: plan.graph.meta(node).bytes() }
+        };
+        self.opened.with(|stream| {
+            let mut watch = self.opened.begin_watch(0, stream);
+            for ((source, tensor), &node) in sources.iter().zip(inputs).zip(&plan.graph.inputs) {
+                let to = slice(node);
+                let activity = match source {
+                    Some((copy, at)) => {
+                        stream.copy(Slice { buffer: &**copy, offset: *at, bytes: to.bytes }, to)?;
+                        Activity::Copy
+                    }
+                    None => {
+                        stream.write(to.buffer, to.offset, tensor.host_bytes()?)?;
+                        Activity::Upload
+                    }
+                };
+                watch.step(stream, &What::bytes(activity, to.bytes, PURPOSE, reason));
+            }
+            if self.opened.profiler.is_on() {
+                record(plan, &*self.block, &self.constants, &mut |step, commands| {
+                    stream.submit(commands)?;
+                    watch.step(stream, &What::step(&step.described(&plan.graph), reason));
+                    Ok(())
+                })?;
+            } else {
+                stream.replay(&*self.recording)?;
+            }
+            let mut outputs = Vec::with_capacity(plan.computed.len());
+            for (i, &node) in plan.computed.iter().enumerate() {
+                let (meta, from) = (plan.graph.meta(node), slice(node));
+                if let Some(memory) = room.get(i) {
+                    stream.copy(from, Slice { buffer: &**memory, offset: 0, ..from })?;
+                    watch.step(stream, &What::bytes(Activity::Copy, from.bytes, PURPOSE, reason));
+                    outputs.push(Tensor::computed(meta, self.opened.clone(), memory.clone()));
+                    continue;
+                }
+                let output = Tensor::filled(meta, |to| {
+                    // SAFETY: the new tensor's memory, which nobody else has; it is written before it is read.
+                    let into = unsafe { std::slice::from_raw_parts_mut(to.host()?, from.bytes) };
+                    stream.read(from.buffer, from.offset, into)
+                })?;
+                watch.step(stream, &What::bytes(Activity::Download, from.bytes, PURPOSE, reason));
+                outputs.push(output);
+            }
+            // What only the device can find is this run's error.
+            if stay {
+                stream.synchronize()?;
+            }
+            Ok(outputs)
+        })
+    }
+}
+
+/// What bytes travel for, in profiles.
+const PURPOSE: &str = "pipeline";
+
+/// Gives the commands of each step to `submit`, with their operands in a device's memory.
+fn record(
+    plan: &Arrangement,
+    block: &dyn Buffer,
+    constants: &[Arc<dyn Buffer>],
+    submit: &mut dyn FnMut(&Step, &mut [Command<'_>]) -> Result<()>,
+) -> Result<()> {
+    let place = |node: u32| match plan.places[node as usize] {
+        Place::Constant(i) => Ok((&*constants[i as usize], 0)),
+        Place::Block(at) => Ok((block, at)),
+        _ => fail!(Internal, "a value of a pipeline is nowhere"),
+    };
+    for step in &plan.steps {
+        let mut inputs = Vec::new();
+        for operand in step.links.iter().flat_map(|link| &link.operands) {
+            inputs.push(match *operand {
+                Some(node) => {
+                    let (buffer, at) = place(node)?;
+                    Some(View::buffer(buffer, at, plan.graph.meta(node))?)
+                }
+                None => None,
+            });
+        }
+        let (mut commands, mut rest) = (Vec::new(), &*inputs);
+        for (link, &node) in step.links.iter().zip(&step.nodes) {
+            let of_link;
+            (of_link, rest) = rest.split_at(link.operands.len());
+            let (buffer, at) = place(node)?;
+            let output = ViewMut::buffer(buffer, at, plan.graph.meta(node))?;
+            commands.push(Command::new(link.op, link.attrs, of_link, output)?);
+        }
+        submit(step, &mut commands)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Context;
+    use crate::hal::lowering::run_tests::{Dispatches, Memory};
+    use crate::ops::Op;
+
+    #[test]
+    fn a_run_is_one_kernel_on_a_gpu() {
+        let context = Context::open("cpu").unwrap();
+        let [x, row, one] =
+            [&[50, 30][..], &[30], &[]].map(|dims| Tensor::new(&vec![0.5f32; dims.iter().product()], dims));
+        let (x, row, one) = (x.unwrap(), row.unwrap(), one.unwrap());
+        let mut pipeline = context.pipeline();
+        let begun = pipeline.input(x.dtype(), x.dims()).unwrap();
+        let [row, one] = [&row, &one].map(|tensor| pipeline.constant(tensor).unwrap());
+        let mut op = |op, operands: &[_]| {
+            let operands: Vec<_> = operands.iter().copied().map(Some).collect();
+            pipeline.op(op, &Default::default(), &operands).unwrap()
+        };
+        let h = op(Op::Mul, &[begun, row]);
+        let h = op(Op::Add, &[row, h]);
+        let h = op(Op::Gelu, &[h]);
+        let h = op(Op::Sub, &[one, h]);
+        let h = op(Op::Mul, &[h, h]);
+        let h = op(Op::Add, &[h, begun]);
+        let h = op(Op::Scale, &[h]);
+        let h = op(Op::Div, &[begun, h]);
+        // It is needed twice: what follows is a run of its own.
+        let twice = op(Op::Tanh, &[h]);
+        let last = op(Op::Exp, &[twice]);
+        let last = op(Op::Add, &[last, h]);
+        pipeline.output(last).unwrap();
+        let graph = pipeline.graph;
+        let plan = Arrangement::new(graph, true);
+        let lengths: Vec<usize> = plan.steps.iter().map(|step| step.links.len()).collect();
+        let memory = Memory(1 << 32, 1 << 20);
+        let constants: Vec<Arc<dyn Buffer>> =
+            vec![Arc::new(Memory(2 << 32, 1 << 12)), Arc::new(Memory(3 << 32, 1 << 12))];
+        let mut dispatches = Dispatches::default();
+        let mut counts = Vec::new();
+        record(&plan, &memory, &constants, &mut |_, commands| {
+            counts.extend(dispatches.all(commands)?);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!((lengths, counts), (vec![8, 3], vec![8, 3]));
+        assert!(dispatches.0.iter().all(|kernel| kernel.0));
+    }
+}

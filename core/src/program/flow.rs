@@ -1,0 +1,204 @@
+//! A program whose registers are tensors, as one graph: what each instruction makes is a value of its own, so that the pipeline can fuse
+//! operations, plan memory and run all of them as one.
+//!
+//! AGPU's registers are bytes that operations of any shape read and write in part. Programs with such registers have no graph: they run
+//! instruction by instruction.
+
+use super::code::{Code, Kind};
+use super::lower::{Do, Located, Lowered, Source, Step, Work};
+use super::opcodes::Action;
+use crate::operand::Meta;
+use crate::ops::Op;
+use crate::pipeline::{self, Graph, Node};
+
+/// More operations and operands than this run one by one: planning them would take time that grows with the square of their number.
+const MOST: usize = 1 << 13;
+
+/// Where an input of the graph comes from.
+#[derive(Clone, Copy)]
+pub(super) enum Given {
+    /// The caller, by the slot.
+    Slot(usize),
+    /// Nobody wrote it.
+    Zeros,
+}
+
+/// Where an output of the program comes from.
+#[derive(Clone, Copy)]
+pub(super) enum Made {
+    /// The graph computes it, as the output of that number.
+    Computed(usize),
+    /// It is a copy of another slot's tensor.
+    Slot(usize),
+    /// It is a copy of a constant, by its index in the tensor table.
+    Constant(usize),
+    /// Nobody wrote it.
+    Zeros,
+}
+
+/// A program as a graph.
+pub(super) struct Flow {
+    pub graph: Graph,
+    /// By the graph's inputs.
+    pub inputs: Vec<Given>,
+    /// The slots of outputs, in order.
+    pub outputs: Vec<(usize, Made)>,
+    /// By step: the node that it computes. `None` for what computes nothing.
+    pub nodes: Vec<Option<u32>>,
+    /// By node: the instruction that computes it, if any does.
+    pub instructions: Vec<Option<usize>>,
+    /// The scratch that devices may take for all steps at once, as a recording keeps it.
+    pub scratch: usize,
+}
+
+/// What a cell holds.
+#[derive(Clone, Copy)]
+enum Holds {
+    Slot(usize),
+    Constant(usize),
+    Zeros,
+    Node(u32),
+}
+
+struct Building<'a> {
+    code: &'a Code,
+    flow: Flow,
+    /// By cell.
+    holds: Vec<Holds>,
+    /// The nodes of inputs and of constants that operations read.
+    slots: Vec<Option<u32>>,
+    constants: Vec<Option<u32>>,
+}
+
+impl Flow {
+    /// `None` for a program with AGPU registers, without operations, or with too many.
+    pub fn new(code: &Code, lowered: &Lowered) -> Option<Flow> {
+        let is_raw = |kind: &Kind| match kind {
+            Kind::Plain(opcode, _) => {
+                opcode.is_gpu() && !matches!(opcode.action, Action::Nothing | Action::Barrier | Action::End)
+            }
+            Kind::Operation(_) => false,
+        };
+        let work = |step: &'_ Step| {
+            if let Do::Command(work) = &step.action { (1 + work.inputs.len(), work.scratch) } else { (0, None) }
+        };
+        let parts: usize = lowered.steps.iter().map(|step| work(step).0).sum();
+        if parts == 0 || parts > MOST || code.instructions.iter().any(|it| is_raw(&it.kind)) {
+            return None;
+        }
+        let scratch = lowered.steps.iter().filter_map(|step| match lowered.cells[work(step).1?] {
+            Source::Scratch(bytes) => Some(bytes),
+            _ => None,
+        });
+        let flow = Flow {
+            graph: Graph::default(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            nodes: vec![None; lowered.steps.len()],
+            instructions: Vec::new(),
+            scratch: scratch.fold(0, usize::saturating_add),
+        };
+        let holds = lowered.cells.iter().map(|source| match *source {
+            Source::Input(slot) => Holds::Slot(slot),
+            Source::Constant(tensor) => Holds::Constant(tensor),
+            Source::Output(_) | Source::Allocated(_) | Source::Scratch(_) => Holds::Zeros,
+        });
+        let (slots, constants) = (vec![None; lowered.slots.list.len()], vec![None; code.tensors.len()]);
+        let mut building = Building { code, flow, holds: holds.collect(), slots, constants };
+        for (i, step) in lowered.steps.iter().enumerate() {
+            match &step.action {
+                Do::Command(work) => building.command(i, step.instruction, work)?,
+                Do::Copy { from, to, .. } => building.holds[*to] = building.holds[*from],
+                Do::Nothing | Do::Barrier | Do::Allocate { .. } | Do::Fill { .. } | Do::Release(_) => {}
+            }
+        }
+        building.come_out(lowered);
+        Some(building.flow)
+    }
+}
+
+impl Building<'_> {
+    fn push(&mut self, meta: Meta, source: pipeline::Source, instruction: Option<usize>) -> u32 {
+        self.flow.graph.nodes.push(Node { meta, source });
+        self.flow.instructions.push(instruction);
+        self.flow.graph.nodes.len() as u32 - 1
+    }
+
+    /// A node of the graph that is given to each run.
+    fn input(&mut self, meta: Meta, given: Given) -> u32 {
+        let node = self.push(meta, pipeline::Source::Input, None);
+        self.flow.graph.inputs.push(node);
+        self.flow.inputs.push(given);
+        node
+    }
+
+    /// The node of what a cell holds. `None` for a constant without contents, which no program has.
+    fn node(&mut self, Located { cell, meta }: Located) -> Option<u32> {
+        Some(match self.holds[cell] {
+            Holds::Node(node) => node,
+            Holds::Zeros => self.input(meta, Given::Zeros),
+            Holds::Slot(slot) => {
+                let node = self.slots[slot].unwrap_or_else(|| self.input(meta, Given::Slot(slot)));
+                *self.slots[slot].insert(node)
+            }
+            Holds::Constant(tensor) => {
+                let node = match self.constants[tensor] {
+                    Some(node) => node,
+                    None => {
+                        let data = self.code.tensors[tensor].data.clone()?;
+                        self.push(meta, pipeline::Source::Constant(data), None)
+                    }
+                };
+                *self.constants[tensor].insert(node)
+            }
+        })
+    }
+
+    fn command(&mut self, step: usize, instruction: usize, work: &Work) -> Option<()> {
+        let Work { op, attrs, inputs, output, .. } = work;
+        // No result, no work, however large the other dimensions are. Only ids are worth a look all the same.
+        if output.meta.bytes() == 0 && *op != Op::Embedding {
+            self.holds[output.cell] = Holds::Zeros;
+            return Some(());
+        }
+        let mut operands = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            operands.push(match input {
+                Some(input) => Some(self.node(*input)?),
+                None => None,
+            });
+        }
+        let node = self.push(output.meta, pipeline::Source::Op(*op, *attrs, operands), Some(instruction));
+        (self.holds[output.cell], self.flow.nodes[step]) = (Holds::Node(node), Some(node));
+        Some(())
+    }
+
+    /// The outputs, and what nobody reads but may have wrong ids, which are an error all the same.
+    fn come_out(&mut self, lowered: &Lowered) {
+        for (cell, source) in lowered.cells.iter().enumerate() {
+            let Source::Output(slot) = *source else { continue };
+            let made = match self.holds[cell] {
+                Holds::Slot(slot) => Made::Slot(slot),
+                Holds::Constant(tensor) => Made::Constant(tensor),
+                Holds::Zeros => Made::Zeros,
+                Holds::Node(node) => {
+                    self.flow.graph.outputs.push(node);
+                    Made::Computed(self.flow.graph.outputs.len() - 1)
+                }
+            };
+            self.flow.outputs.push((slot, made));
+        }
+        let mut needed = vec![false; self.flow.graph.nodes.len()];
+        self.flow.graph.outputs.iter().for_each(|&node| needed[node as usize] = true);
+        for (i, node) in self.flow.graph.nodes.iter().enumerate().rev() {
+            let pipeline::Source::Op(op, _, operands) = &node.source else { continue };
+            if *op == Op::Embedding && !needed[i] {
+                self.flow.graph.outputs.push(i as u32);
+                needed[i] = true;
+            }
+            if needed[i] {
+                operands.iter().flatten().for_each(|&operand| needed[operand as usize] = true);
+            }
+        }
+    }
+}

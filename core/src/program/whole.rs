@@ -1,0 +1,93 @@
+//! A program run as one graph, by the pipeline that a context keeps for it.
+
+use super::Program;
+use super::engine::Outcome;
+use super::flow::{Flow, Given, Made};
+use super::plan::Plan;
+use crate::context::Context;
+use crate::error::{Result, fail};
+use crate::pipeline::Source;
+use crate::tensor::Tensor;
+use std::time::Instant;
+
+/// Runs it: its values take at most `limit` bytes besides inputs and constants.
+pub(super) fn run(
+    context: &Context,
+    program: &Program,
+    plan: &Plan<'_>,
+    flow: &Flow,
+    given: &[Option<&Tensor>],
+    limit: usize,
+) -> Result<Outcome> {
+    let graph = &flow.graph;
+    let Some(left) = limit.checked_sub(flow.scratch) else {
+        fail!(OutOfMemory, "the scratch of all operations takes {} bytes; the limit is {limit}", flow.scratch)
+    };
+    let compiled = if graph.outputs.is_empty() { None } else { Some(graph.prepared(context, left)?) };
+    let begin = Instant::now();
+    let mut inputs = Vec::with_capacity(flow.inputs.len());
+    for (from, &node) in flow.inputs.iter().zip(&graph.inputs) {
+        let meta = graph.meta(node);
+        inputs.push(match *from {
+            Given::Slot(slot) => required(given, slot)?.clone(),
+            Given::Zeros => Tensor::zeros(meta.dtype, meta.shape.dims())?,
+        });
+    }
+    let inputs: Vec<&Tensor> = inputs.iter().collect();
+    let (mut computed, mut times) = (Vec::new(), Vec::new());
+    if let Some(compiled) = &compiled {
+        computed = compiled.run_timed(&inputs, Some(&mut times))?;
+    }
+    let mut outputs = Vec::with_capacity(flow.outputs.len());
+    for &(slot, made) in &flow.outputs {
+        let slot = &program.slots()[slot];
+        let dims = slot.meta.shape.dims();
+        // The caller's memory may be somebody else's, who writes to it later.
+        let copy = |tensor: &Tensor| Tensor::from_bytes(tensor.host_bytes()?, slot.meta.dtype, dims);
+        let tensor = match made {
+            Made::Computed(output) => match computed.get(output) {
+                Some(tensor) => tensor.clone(),
+                None => fail!(Internal, "the output '{}' was not computed", slot.name),
+            },
+            Made::Slot(from) => copy(required(given, from)?)?,
+            Made::Constant(tensor) => match &program.code.tensors[tensor].data {
+                Some(tensor) => copy(tensor)?,
+                None => fail!(Internal, "a constant has no contents"),
+            },
+            Made::Zeros => Tensor::zeros(slot.meta.dtype, dims)?,
+        };
+        outputs.push((slot.name.clone(), tensor));
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    let mut spent = vec![[0.0; 3]; program.len()];
+    let mut device = &context.device_info().id;
+    if let Some(compiled) = &compiled {
+        device = &compiled.device().id;
+        let mut steps: Vec<Vec<u32>> = compiled.recorded().collect();
+        if times.len() != steps.len() {
+            // One submission, of which nobody knows what its parts took.
+            (steps, times) = (vec![steps.concat()], vec![seconds]);
+        }
+        for (nodes, &seconds) in steps.iter().zip(&times) {
+            let first = nodes.iter().filter_map(|&node| flow.instructions[node as usize]).min();
+            let Some(first) = first else { continue };
+            let spent = &mut spent[first];
+            spent[0] += seconds;
+            for &node in nodes {
+                let node = &graph.nodes[node as usize];
+                let Source::Op(op, attrs, operands) = &node.source else { continue };
+                let cost = op.info().cost(attrs, &graph.metas(operands), &node.meta);
+                (spent[1], spent[2]) = (spent[1] + cost.flops, spent[2] + cost.bytes);
+            }
+        }
+    }
+    Ok(Outcome::new(program, plan, outputs, seconds, device, &spent))
+}
+
+/// The caller's tensor of a slot that operations read, which validation has asked for.
+fn required<'a>(given: &[Option<&'a Tensor>], slot: usize) -> Result<&'a Tensor> {
+    match given.get(slot).copied().flatten() {
+        Some(tensor) => Ok(tensor),
+        None => fail!(Internal, "an input is missing that was there"),
+    }
+}
