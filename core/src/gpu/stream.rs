@@ -262,12 +262,14 @@ impl Download {
     /// Waits for them, where they lie: memory that the device reaches, which is not to be kept for long.
     pub fn bytes(&self) -> Result<&[u8]> {
         let _environment = DefaultEnvironment::enter();
+        interrupt::arrived(&*self.0)?;
         self.0.bytes()
     }
 
     /// Waits for them and copies them; `into` has as many bytes.
     pub fn take(self, into: &mut [u8]) -> Result<()> {
         let _environment = DefaultEnvironment::enter();
+        interrupt::arrived(&*self.0)?;
         self.0.take(into)
     }
 
