@@ -149,3 +149,6 @@ pub(crate) fn bring_to_host(inputs: &[Option<View<'_>>]) -> Result<()> {
     let tensors = inputs.iter().flatten().filter(|view| matches!(view.place(), Place::Tensor(..)));
     tensors.map(View::host).try_for_each(|first| first.map(|_| ()))
 }
+
+#[cfg(all(test, feature = "cuda"))]
+mod tests;

@@ -248,6 +248,12 @@ impl Event {
 pub struct Download(Box<dyn hal::Download>);
 
 impl Download {
+    /// One of a device.
+    #[cfg(all(test, feature = "cuda"))]
+    pub(crate) fn of(download: Box<dyn hal::Download>) -> Download {
+        Download(download)
+    }
+
     /// Bytes.
     pub fn size(&self) -> usize {
         self.0.size()
