@@ -303,7 +303,7 @@ fn there_is_no_gpu(why: &str) {
         }
         // A GPU without a name is CUDA's then, if there is one.
         match adead_core::gpu::Gpu::new() {
-            Ok(gpu) => assert!(gpu.info().id.starts_with("cuda:")),
+            Ok(gpu) => assert!(gpu.device_info().id.starts_with("cuda:")),
             Err(error) => {
                 assert!(error.status() == Status::BackendUnavailable && error.message().contains(why), "{error}")
             }

@@ -44,8 +44,8 @@ fn values(n: usize, step: usize) -> Vec<f32> {
 
 #[test]
 fn a_gpu_without_a_name_is_vulkans_or_else_cudas() {
-    let [vulkan, cuda] = ["vulkan", "cuda"].map(|name| Gpu::open(name).ok().map(|gpu| gpu.info().id.clone()));
-    let found = Gpu::new().map(|gpu| gpu.info().id.clone());
+    let [vulkan, cuda] = ["vulkan", "cuda"].map(|name| Gpu::open(name).ok().map(|gpu| gpu.device_info().id.clone()));
+    let found = Gpu::new().map(|gpu| gpu.device_info().id.clone());
     println!("vulkan: {vulkan:?}, cuda: {cuda:?}, without a name: {found:?}");
     match vulkan.or(cuda) {
         Some(id) => assert_eq!(found.unwrap(), id),
