@@ -1,5 +1,5 @@
 # The targets of adead, given adead_include_dir, adead_library_dir and the names adead_shared and adead_soname, and of each
-# library that it has beside that (flat, overlap, profile, sentences) adead_<library>_shared and adead_<library>_soname.
+# library that it has beside that (sentences) adead_<library>_shared and adead_<library>_soname.
 
 # A target that is the static one if BUILD_SHARED_LIBS is set and off, else the shared one.
 function(adead_choose name shared static)
@@ -27,25 +27,6 @@ if(NOT TARGET adead::shared)
 
   adead_choose(adead::adead adead::shared adead::static)
 endif()
-
-foreach(adead_library flat overlap profile)
-  if(adead_${adead_library}_shared AND NOT TARGET adead::${adead_library})
-    add_library(adead::${adead_library}_shared SHARED IMPORTED)
-    set_target_properties(adead::${adead_library}_shared PROPERTIES
-      IMPORTED_LOCATION "${adead_library_dir}/${adead_${adead_library}_shared}"
-      IMPORTED_SONAME "${adead_${adead_library}_soname}"
-      INTERFACE_INCLUDE_DIRECTORIES "${adead_include_dir}"
-      INTERFACE_LINK_LIBRARIES adead::shared)
-
-    add_library(adead::${adead_library}_static STATIC IMPORTED)
-    set_target_properties(adead::${adead_library}_static PROPERTIES
-      IMPORTED_LOCATION "${adead_library_dir}/libadead_${adead_library}.a"
-      INTERFACE_INCLUDE_DIRECTORIES "${adead_include_dir}"
-      INTERFACE_LINK_LIBRARIES "adead::adead;pthread")
-
-    adead_choose(adead::${adead_library} adead::${adead_library}_shared adead::${adead_library}_static)
-  endif()
-endforeach()
 
 if(adead_sentences_shared AND NOT TARGET adead::sentences)
   add_library(adead::sentences SHARED IMPORTED)

@@ -360,6 +360,9 @@ enum {
 /// The axis of an operation that works on the row-major flattening of everything.
 #define ADEAD_AXIS_ALL INT32_MIN
 
+/// The most batches under way at once.
+#define ADEAD_OVERLAP_MAX_DEPTH 64
+
 /// Blocks in one region of host memory: the same calls give the same offsets, on every machine. One thread at a time.
 typedef struct adead_allocator adead_allocator;
 
@@ -368,6 +371,12 @@ typedef struct adead_arena adead_arena;
 
 /// Attributes of an operation, each with its default until it is set. One thread at a time may change one.
 typedef struct adead_attrs adead_attrs;
+
+/// What an `adead_next` fills in. It is there for the call only.
+typedef struct adead_batch adead_batch;
+
+/// Batches under way, and what they are asked of. One thread at a time.
+typedef struct adead_batches adead_batches;
 
 /// Memory on a device, with a size in bytes and no type. Threads may share one; the order of what they do with it is
 /// theirs to make. Work that uses it keeps its memory until it is done.
@@ -398,6 +407,9 @@ typedef struct adead_kernel adead_kernel;
 /// so threads may share one.
 typedef struct adead_layout adead_layout;
 
+/// Batches made ahead in a thread. One thread at a time takes them.
+typedef struct adead_loader adead_loader;
+
 /// A layer, which takes a tensor and returns one. It shares what it is made of, tensors and modules, and keeps its context's
 /// devices: the caller gives up its own handles whenever it likes. It never changes, so threads may share one.
 typedef struct adead_module adead_module;
@@ -420,6 +432,10 @@ typedef struct adead_recording adead_recording;
 /// An open safetensors file: its header was read when it was opened, a tensor is read when it is asked for. Threads may
 /// share one.
 typedef struct adead_safetensors adead_safetensors;
+
+/// What the work of a batch is given: a stream, the batch on the device, and buffers. It is there for the call only, and what is
+/// asked of it belongs to it.
+typedef struct adead_stage adead_stage;
 
 /// A queue of work on a context's device. What it is given runs in order; streams run beside each other. One thread at a
 /// time.
@@ -904,6 +920,21 @@ typedef struct {
   size_t live;
 } adead_allocator_stats;
 
+/// A matrix or a stream as a number. Never 0 and never negative; a number that was freed is not given out again for 2^24
+/// allocations.
+typedef int64_t adead_flat_handle;
+
+/// Gives the next batch, by `adead_batch_memory` or `adead_batch_borrow`; without either there is none any more. Everything
+/// but `ADEAD_OK` ends whatever asked and is returned there, also a number of the caller's own.
+typedef adead_status (*adead_next)(adead_batch *batch, void *user);
+
+/// Enqueues the work of a batch on its stream and names its result. Everything but `ADEAD_OK` ends it.
+typedef adead_status (*adead_work)(adead_stage *stage, void *user);
+
+/// Takes the result of batch `index`; the first one is 0. The bytes are where the download put them, aligned for every
+/// element type, for the call only, and never NULL. Everything but `ADEAD_OK` ends it.
+typedef adead_status (*adead_take)(size_t index, const void *data, size_t bytes, void *user);
+
 /// What was recorded, in numbers. The caller sets `struct_size`.
 typedef struct {
   /// `sizeof(adead_profile_summary)`.
@@ -1215,7 +1246,7 @@ ADEAD_API adead_status adead_context_device_at(const adead_context *context, siz
 ADEAD_API adead_status adead_gpu_count(size_t *out);
 
 /// Opens the best GPU, as "vulkan" does: one of its own memory before one in the processor, and a software one only where
-/// there is no other; through CUDA where Vulkan has none. `backend_unavailable` says why there is none.
+/// there is no other. `backend_unavailable` says why there is none.
 ADEAD_API
 adead_status adead_gpu_open(adead_context **out);
 
@@ -2263,6 +2294,210 @@ adead_status adead_layout_restore(const adead_layout *layout,
                                   void *out,
                                   size_t out_bytes);
 
+/// Whether there is a GPU: 0 or 1. It is not opened.
+ADEAD_API adead_status adead_flat_gpu_available(int32_t *out);
+
+/// How many GPUs there are. They are numbered from 0, the preferred one first.
+ADEAD_API adead_status adead_flat_device_count(int32_t *out);
+
+/// What a device is reached through: "cpu" where `use_gpu` is 0, else "cuda" or "vulkan". The text stays.
+ADEAD_API adead_status adead_flat_backend_name(int32_t use_gpu, int32_t device, const char **out);
+
+/// A matrix of zeros, in the memory of GPU `device`, or of the CPU where `use_gpu` is 0 (`device` is then 0). `out_of_memory`
+/// with the bytes asked and free, `backend_unavailable` where there is no such GPU.
+ADEAD_API
+adead_status adead_flat_alloc_zeros(int64_t rows,
+                                    int64_t cols,
+                                    int32_t use_gpu,
+                                    int32_t device,
+                                    adead_flat_handle *out);
+
+/// The same of ones.
+ADEAD_API
+adead_status adead_flat_alloc_ones(int64_t rows,
+                                   int64_t cols,
+                                   int32_t use_gpu,
+                                   int32_t device,
+                                   adead_flat_handle *out);
+
+/// The same with a copy of rows * cols values.
+ADEAD_API
+adead_status adead_flat_alloc_upload(const float *values,
+                                     int64_t rows,
+                                     int64_t cols,
+                                     int32_t use_gpu,
+                                     int32_t device,
+                                     adead_flat_handle *out);
+
+/// Frees a matrix. Work that was given to a stream before still has it.
+ADEAD_API adead_status adead_flat_free(adead_flat_handle matrix);
+
+/// The rows and columns of a matrix. Either pointer may be NULL.
+ADEAD_API adead_status adead_flat_shape(adead_flat_handle matrix, int64_t *rows, int64_t *cols);
+
+/// Where a matrix is. Either pointer may be NULL.
+ADEAD_API adead_status adead_flat_device(adead_flat_handle matrix, int32_t *use_gpu, int32_t *device);
+
+/// Copies `count` values to a matrix, behind everything that it is used in. `shape_mismatch` unless `count` is rows * cols.
+ADEAD_API
+adead_status adead_flat_upload(adead_flat_handle matrix,
+                               const float *values,
+                               int64_t count);
+
+/// Waits for what computes a matrix and copies its `count` values to `values`. `shape_mismatch` as for uploads.
+ADEAD_API adead_status adead_flat_download(adead_flat_handle matrix, float *values, int64_t count);
+
+/// A copy of a matrix on another device, or on the same one.
+ADEAD_API adead_status adead_flat_to(adead_flat_handle matrix, int32_t use_gpu, int32_t device, adead_flat_handle *out);
+
+/// a times b: [m, k] and [k, n] give [m, n]. On the device where both are, on `stream`, or on the device's own where it is 0.
+/// It returns when the work is enqueued.
+ADEAD_API
+adead_status adead_flat_matmul(adead_flat_handle a,
+                               adead_flat_handle b,
+                               adead_flat_handle stream,
+                               adead_flat_handle *out);
+
+/// Any operation of docs/operations.md by its name, into a matrix that is there: `count` operands in its order, 0 for an
+/// optional one that is absent, and attributes as "name=value;name=value" or NULL. All are matrices of one device; `result` has
+/// the shape that follows and is none of the operands. `stream` as for a product.
+ADEAD_API
+adead_status adead_flat_run(const char *op,
+                            const adead_flat_handle *operands,
+                            int32_t count,
+                            const char *attrs,
+                            adead_flat_handle stream,
+                            adead_flat_handle result);
+
+/// A stream: work given to it is done in order, beside that of other streams. A matrix that is used in another stream than
+/// before waits for what the former has.
+ADEAD_API
+adead_status adead_flat_stream_create(int32_t use_gpu,
+                                      int32_t device,
+                                      adead_flat_handle *out);
+
+/// Waits for all that a stream was given. The first error that the device found in it.
+ADEAD_API adead_status adead_flat_stream_sync(adead_flat_handle stream);
+
+/// Whether a stream has done all that it was given: 0 or 1.
+ADEAD_API adead_status adead_flat_stream_query(adead_flat_handle stream, int32_t *out);
+
+/// Waits for a stream and frees it.
+ADEAD_API adead_status adead_flat_stream_destroy(adead_flat_handle stream);
+
+/// Enqueues copies of `counts[i]` values at `values[i]` to `matrices[i]`, `batch` of them; the values are the caller's again
+/// when it returns. Everything is checked before anything is enqueued.
+ADEAD_API
+adead_status adead_flat_async_upload_batch(adead_flat_handle stream,
+                                           const adead_flat_handle *matrices,
+                                           const float *const *values,
+                                           const int64_t *counts,
+                                           int32_t batch);
+
+/// How many matrices and streams there are.
+ADEAD_API adead_status adead_flat_count(int64_t *out);
+
+/// Waits for all work, frees every matrix and stream and closes every device. Numbers from before are invalid.
+ADEAD_API adead_status adead_flat_reset(void);
+
+/// Memory for a batch of so many bytes, to be filled before `next` returns. It is used again for later batches and has what
+/// they left. `out_of_memory` with the bytes.
+ADEAD_API
+adead_status adead_batch_memory(adead_batch *batch,
+                                size_t bytes,
+                                void **out);
+
+/// A batch of bytes that the caller has. They must stay until `next` is asked again or its batches are given up; those given to a
+/// loader until it is given up.
+ADEAD_API
+adead_status adead_batch_borrow(adead_batch *batch,
+                                const void *data,
+                                size_t bytes);
+
+/// Takes batches through a device, at most `depth` at once, each on a stream of its own: it is uploaded, `work` enqueues work
+/// on it, and what it names as its result is brought to the host and given to `take`. 1 is sequential, 2 double buffering, 3
+/// triple buffering. `user` is passed to all three.
+///
+/// The results are those of a loop that does one batch after the other, whatever the depth: work of a batch begins when the
+/// work of the batch before is done, so `work` may read and write buffers that all batches share. Uploads and downloads run
+/// beside it. Everything is called in the caller's thread, results in the order of the batches, `next` only when fewer than
+/// `depth` are under way.
+///
+/// What `next`, `work` or the device finds wrong with a batch is returned when the batches before it were given to `take`;
+/// what `take` returns, at once. Then nothing more is started, what is under way is waited for, and everything is freed. The text
+/// of the error says which callback failed for which batch, and what it was told last by this library. `invalid_argument`
+/// unless the depth is from 1 to `ADEAD_OVERLAP_MAX_DEPTH`. As with all functions of batches and loaders, `unsupported` in a
+/// library built with ADEAD_MINIMAL.
+ADEAD_API
+adead_status adead_overlap(const adead_context *context,
+                           size_t depth,
+                           adead_next next,
+                           adead_work work,
+                           adead_take take,
+                           void *user);
+
+/// The same without a `take`: its results are asked for one by one, by `adead_batches_next`.
+ADEAD_API
+adead_status adead_batches_create(const adead_context *context,
+                                  size_t depth,
+                                  adead_next next,
+                                  adead_work work,
+                                  void *user,
+                                  adead_batches **out);
+
+/// Starts batches while fewer than the depth are under way, and waits for the oldest: its index and its result, which stays
+/// until the next call. Where there is none any more, `data` is NULL. An error comes in its batch's place, once; then
+/// there is none any more. Not from a callback of theirs.
+ADEAD_API
+adead_status adead_batches_next(adead_batches *batches,
+                                size_t *index,
+                                const void **data,
+                                size_t *bytes);
+
+/// Starts no more, waits for what is under way, and gives all of it up; NULL is fine. Not from a callback of theirs.
+ADEAD_API void adead_batches_destroy(adead_batches *batches);
+
+/// Of which batch: the first one is 0.
+ADEAD_API size_t adead_stage_index(const adead_stage *stage);
+
+/// The stream of the batch. Work on it finds the batch there.
+ADEAD_API adead_stream *adead_stage_stream(const adead_stage *stage);
+
+/// The batch on the device: a buffer of exactly its bytes.
+ADEAD_API adead_buffer *adead_stage_input(const adead_stage *stage);
+
+/// A buffer of so many bytes for results and intermediate values. The n-th call for a batch gives what the n-th call gave for
+/// an earlier one, with what it had, if that had the same size; else a new one, zeroed. `out_of_memory` with the bytes asked
+/// and free.
+ADEAD_API
+adead_status adead_stage_buffer(adead_stage *stage,
+                                size_t bytes,
+                                adead_buffer **out);
+
+/// What comes to the host when the work is done: bytes of a buffer from an offset on. The last call counts; without one, a
+/// result of no bytes says that the batch is done.
+ADEAD_API
+adead_status adead_stage_result(adead_stage *stage,
+                                const adead_buffer *buffer,
+                                size_t offset,
+                                size_t bytes);
+
+/// Starts a thread that asks `next` for batches, at most `ahead` before who takes them, counting the one that is being made.
+/// `invalid_argument` unless `ahead` is at least 1, `io` where the system has no thread to give.
+ADEAD_API
+adead_status adead_loader_create(adead_next next,
+                                 void *user,
+                                 size_t ahead,
+                                 adead_loader **out);
+
+/// Waits for the next batch: its bytes, until the next call for this loader, and NULL when there is none any more. What
+/// `next` returned in place of a batch is returned once, behind the batches before it; then there is none any more.
+ADEAD_API adead_status adead_loader_next(adead_loader *loader, const void **data, size_t *bytes);
+
+/// Stops the thread, waits for a batch that is just being made, and gives the loader up; NULL is fine. Not from its own
+/// `next`.
+ADEAD_API void adead_loader_destroy(adead_loader *loader);
+
 /// Begins to record what a context and its streams do, in every thread: up to so many records, 0 for 65,536, and what is
 /// beyond is only counted. `invalid_argument` while another profile of the context is under way. The context may be
 /// closed before the profile. As with all functions of profiles, `unsupported` in a library built with ADEAD_MINIMAL.
@@ -2294,6 +2529,22 @@ ADEAD_API adead_status adead_profile_total_at(const adead_profile *profile, size
 
 /// Device `index` of those that worked. `not_ready` while the profile is under way. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_profile_device_at(const adead_profile *profile, size_t index, adead_profile_device *out);
+
+/// A table: a line for each kind of work, device and reason, what took longest first, and what the devices did. The text
+/// belongs to the profile and goes with it. `not_ready` while the profile is under way.
+ADEAD_API
+adead_status adead_profile_table(const adead_profile *profile,
+                                 const char **out);
+
+/// All of it as JSON: an object with `ns`, `busy_ns`, `overlapped_ns`, `overlap`, `dropped` and the lists `devices`, `totals`
+/// and `records`. The text belongs to the profile and goes with it. `not_ready` while the profile is under way.
+ADEAD_API
+adead_status adead_profile_json(const adead_profile *profile,
+                                const char **out);
+
+/// A trace in Chrome's format, for Perfetto and chrome://tracing. The text belongs to the profile and goes with it.
+/// `not_ready` while the profile is under way.
+ADEAD_API adead_status adead_profile_trace(const adead_profile *profile, const char **out);
 
 /// Gives what the runtime tells of itself, from a level on, to a callback, with a pointer of the caller's; one for the
 /// process, the last one that was given. NULL is none: then `ADEAD_LOG` or adead.toml say what is printed to stderr, and

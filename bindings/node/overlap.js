@@ -140,26 +140,17 @@ module.exports = (native, AdeadError) => {
     if (!ArrayBuffer.isView(bytes)) throw refused(`batch ${index} is no typed array and no tensor`)
     const buffer = lane.fit(0, bytes.byteLength)
     const [dtype, dims] = tensor ? [batch.dtype, batch.dims] : [DTYPES.get(batch.constructor), [batch.length]]
-    lane.stream.upload(buffer, 0, bytes)
-    if (before) lane.stream.waitFor(before)
+    lane.stream._begin(buffer, bytes, before)
     const result = await fn(new Stage(lane, index, { buffer, dtype, dims }))
-    if (result === undefined || result === null) {
-      const event = lane.stream.event()
-      lane.stream.flush()
-      return { lane, event }
-    }
+    if (result === undefined || result === null) return { lane, event: lane.stream._bring(undefined, 0, 0, true)[0] }
     const whole = result instanceof native.DeviceBuffer
     const from = whole ? result : result.buffer
     const kind = whole ? Uint8Array : ARRAYS[result.dtype]
     const size = whole
       ? from.nbytes
       : result.dims.reduce((product, n) => product * n, kind?.BYTES_PER_ELEMENT)
-    // A buffer that others have too may be written by the work of the next batch: that waits for the download.
-    const own = lane.buffers.includes(from)
-    let event = own ? lane.stream.event() : undefined
-    const download = lane.stream.download(from, whole ? 0 : (result.offset ?? 0), size)
-    event ??= lane.stream.event()
-    lane.stream.flush()
+    const offset = whole ? 0 : (result.offset ?? 0)
+    const [event, download] = lane.stream._bring(from, offset, size, lane.buffers.includes(from))
     return { lane, event, download, kind }
   }
 

@@ -55,6 +55,8 @@ class Buffer {
   Returned<void> free() { return detail::done(adead_buffer_free(get())); }
 
   adead_buffer *get() const noexcept { return handle_.get(); }
+  /// Gives the handle to the caller, who destroys it.
+  adead_buffer *release() noexcept { return handle_.release(); }
   explicit operator bool() const noexcept { return static_cast<bool>(handle_); }
 
  private:

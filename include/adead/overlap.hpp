@@ -4,171 +4,153 @@
 
 #include <adead/context.hpp>
 
-#include <deque>
 #include <exception>
 
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
 
-namespace detail {
-class Lane;
-}
-
 /// What the work of overlap() is given for a batch: a stream, the batch on the device, and buffers.
 class Stage {
  public:
   /// Of which batch: the first one is 0.
-  std::size_t index() const noexcept { return index_; }
+  std::size_t index() const noexcept { return adead_stage_index(stage_); }
   /// The stream of the batch. Work on it finds the batch there.
   Stream &stream() noexcept { return stream_; }
   /// The batch on the device: a buffer of exactly its bytes.
-  const Buffer &input() const noexcept { return input_; }
+  const Buffer &input() const noexcept { return *buffers_.front(); }
 
   /// A buffer of so many bytes for results and intermediate values, there until the work of its batch has returned. The n-th
   /// call for a batch gives what the n-th call gave for an earlier one, with what it had, if that had the same size; else a
   /// new one, zeroed. Never null where it succeeds.
   Returned<const Buffer *> buffer(std::size_t bytes) {
-    if (used_ == buffers_.size()) buffers_.emplace_back();
-    Sized &slot = buffers_[used_];
-    const Buffer *out = &slot.buffer;
-    adead_status status = slot.fit(context_, bytes);
-    used_ += !status;
-    return detail::done(status, out);
+    adead_buffer *raw = nullptr;
+    adead_status status = adead_stage_buffer(stage_, bytes, &raw);
+    if (!status) buffers_.push_back(std::make_unique<Buffer>(raw));
+    return detail::done(status, static_cast<const Buffer *>(buffers_.back().get()));
   }
 
   /// What comes to the host when the work is done: bytes of a buffer from an offset on. The last call counts; without one, a
   /// result of no bytes says that the batch is done.
   void result(const Buffer &from, std::size_t offset, std::size_t bytes) noexcept {
-    from_ = from.get();
-    offset_ = offset;
-    bytes_ = bytes;
+    // It fails for an empty buffer only, which is as good as no result.
+    adead_stage_result(stage_, from.get(), offset, bytes);
+  }
+
+  explicit Stage(adead_stage *stage) : stage_(stage), stream_(adead_stage_stream(stage)) {
+    buffers_.push_back(std::make_unique<Buffer>(adead_stage_input(stage)));
+  }
+  Stage(const Stage &) = delete;
+  Stage &operator=(const Stage &) = delete;
+  /// Its stream and its buffers are the library's.
+  ~Stage() {
+    stream_.release();
+    for (auto &buffer : buffers_) buffer->release();
   }
 
  private:
-  friend class detail::Lane;
-  /// A buffer with its size.
-  struct Sized {
-    Buffer buffer;
-    std::size_t bytes = 0;
-
-    /// Makes it one of so many bytes. What does not fit goes first, so that both need not be there at once.
-    adead_status fit(const adead_context *context, std::size_t size) {
-      if (buffer && bytes == size) return ADEAD_OK;
-      buffer = Buffer();
-      adead_buffer *raw = nullptr;
-      adead_status status = adead_buffer_create(context, nullptr, size, &raw);
-      buffer = Buffer(raw);
-      bytes = size;
-      return status;
-    }
-  };
-
-  Stage(const adead_context *context, Stream &stream, const Buffer &input, std::deque<Sized> &buffers, std::size_t index)
-      : context_(context), stream_(stream), input_(input), buffers_(buffers), index_(index) {}
-
-  const adead_context *context_;
-  Stream &stream_;
-  const Buffer &input_;
-  std::deque<Sized> &buffers_;
-  std::size_t used_ = 0, index_, offset_ = 0, bytes_ = 0;
-  adead_buffer *from_ = nullptr;
+  adead_stage *stage_;
+  Stream stream_;
+  std::vector<std::unique_ptr<Buffer>> buffers_;
 };
 
 namespace detail {
 
-/// Calls a function of the caller's. Without exceptions a Result that failed is what it found wrong.
-template <class F, class... Args>
-Returned<void> call(F &function, Args &&...args) {
+/// What a callback of the C interface returns in place of what is kept for the caller: no status of the library's.
+inline constexpr adead_status kept_error = -1;
+
+/// Batches, what is done with them, and what one of them found wrong.
+template <class Batches, class Work, class Take>
+struct Overlapped {
+  using Iterator = decltype(std::begin(std::declval<Batches &>()));
+  using Batch = decltype(*std::declval<Iterator &>());
+  using Last = decltype(std::end(std::declval<Batches &>()));
+
+  Iterator at;
+  Last last;
+  Work &work;
+  Take &take;
+  bool first = true;
+  /// A batch that is made when it is asked for, until the next one is.
+  std::optional<std::remove_reference_t<Batch>> made{};
+  std::vector<std::byte> copy{};
 #ifdef ADEAD_NO_EXCEPTIONS
-  if constexpr (is_result<std::invoke_result_t<F &, Args...>>) {
-    auto outcome = function(std::forward<Args>(args)...);
-    if (!outcome) return *outcome.error();
-  } else {
-    function(std::forward<Args>(args)...);
-  }
-  return Returned<void>();
+  std::optional<Error> found{};
 #else
-  function(std::forward<Args>(args)...);
+  std::exception_ptr found{};
 #endif
-}
 
-/// A stream and the buffers of the one batch that is under way on it.
-class Lane {
- public:
-  /// Makes its stream.
-  adead_status open(const adead_context *context) {
-    adead_stream *raw = nullptr;
-    adead_status status = adead_stream_create(context, &raw);
-    stream_ = Stream(raw);
-    return status;
-  }
-
-  /// Enqueues a batch: upload, what `work` enqueues behind the work of the batch before, download. `before` is the point
-  /// after that work and becomes this one's.
-  template <class Work>
-  Returned<void> start(const adead_context *context, std::size_t index, const void *data, std::size_t bytes, Event &before,
-                       Work &work) {
-    adead_status status = input_.fit(context, bytes);
-    if (!status && bytes) status = adead_stream_upload(stream_.get(), input_.buffer.get(), 0, data, bytes);
-    if (!status && before) status = adead_stream_wait_event(stream_.get(), before.get());
-    if (status) return done(status);
-    Stage stage(context, stream_, input_.buffer, buffers_, index);
+  /// Runs a function for a callback. What it throws, or a Result of it that failed, is kept.
+  template <class F, class... Args>
+  adead_status call(F &&function, Args &&...args) noexcept {
 #ifdef ADEAD_NO_EXCEPTIONS
-    if (auto outcome = call(work, stage); !outcome) return outcome;
-#else
-    call(work, stage);
-#endif
-    // A buffer that others have too may be written by the work of the next batch: that waits for the download.
-    bool own = stage.from_ == input_.buffer.get();
-    for (const auto &slot : buffers_) own = own || stage.from_ == slot.buffer.get();
-    if (own || !stage.from_) status = mark(before);
-    adead_download *download = nullptr;
-    if (!status && stage.from_) status = adead_stream_download(stream_.get(), stage.from_, stage.offset_, stage.bytes_, &download);
-    download_ = Download(download);
-    bytes_ = stage.bytes_;
-    if (!status && stage.from_ && !own) status = mark(before);
-    if (!status) status = adead_stream_flush(stream_.get());
-    return done(status);
-  }
-
-  /// Waits for the batch that is under way and has its result taken, where the download put it.
-  template <class Take>
-  Returned<void> finish(std::size_t index, Take &take) {
-    // What only the device can find is told here.
-    adead_status status = adead_stream_sync(stream_.get());
-    const void *data = nullptr;
-    if (!status && download_) status = adead_download_data(download_.get(), &data);
-    if (status) return done(status);
-    const Download arrived = std::move(download_);
-    const Span<const std::byte> bytes(static_cast<const std::byte *>(data), bytes_);
-    if constexpr (std::is_invocable_v<Take &, std::size_t, Span<const std::byte>>) {
-      return call(take, index, bytes);
+    if constexpr (is_result<std::invoke_result_t<F &, Args...>>) {
+      auto outcome = function(std::forward<Args>(args)...);
+      if (outcome) return ADEAD_OK;
+      found = outcome.error();
+      return kept_error;
     } else {
-      copy_.assign(bytes.begin(), bytes.end());
-      return call(take, index, static_cast<const std::vector<std::byte> &>(copy_));
+      function(std::forward<Args>(args)...);
+      return ADEAD_OK;
+    }
+#else
+    try {
+      function(std::forward<Args>(args)...);
+      return ADEAD_OK;
+    } catch (...) {
+      found = std::current_exception();
+      return kept_error;
+    }
+#endif
+  }
+
+  Batch &&hold(Batch &&batch) {
+    if constexpr (std::is_reference_v<Batch>) {
+      return static_cast<Batch &&>(batch);
+    } else {
+      return std::move(made.emplace(std::move(batch)));
     }
   }
 
- private:
-  adead_status mark(Event &event) {
-    adead_event *raw = nullptr;
-    adead_status status = adead_stream_event(stream_.get(), &raw);
-    event = Event(raw);
-    return status;
+  static adead_status next_of(adead_batch *to, void *user) {
+    auto &self = *static_cast<Overlapped *>(user);
+    adead_status status = ADEAD_OK;
+    adead_status failed = self.call([&] {
+      if (!std::exchange(self.first, false)) ++self.at;
+      if (!(self.at != self.last)) return;
+      Batch &&batch = self.hold(*self.at);
+      using Element = std::remove_reference_t<decltype(*std::data(batch))>;
+      static_assert(std::is_trivially_copyable_v<Element>, "a batch has values that are copied by their bytes");
+      status = adead_batch_borrow(to, std::data(batch), std::size(batch) * sizeof(Element));
+    });
+    return failed ? failed : status;
   }
 
-  Stream stream_;
-  Stage::Sized input_;
-  std::deque<Stage::Sized> buffers_;
-  Download download_;
-  std::size_t bytes_ = 0;
-  std::vector<std::byte> copy_;
+  static adead_status work_of(adead_stage *raw, void *user) {
+    auto &self = *static_cast<Overlapped *>(user);
+    return self.call([&] {
+      Stage stage(raw);
+      return self.work(stage);
+    });
+  }
+
+  static adead_status take_of(std::size_t index, const void *data, std::size_t size, void *user) {
+    auto &self = *static_cast<Overlapped *>(user);
+    const Span<const std::byte> bytes(static_cast<const std::byte *>(data), size);
+    if constexpr (std::is_invocable_v<Take &, std::size_t, Span<const std::byte>>) {
+      return self.call(self.take, index, bytes);
+    } else {
+      return self.call([&] {
+        self.copy.assign(bytes.begin(), bytes.end());
+        return self.take(index, static_cast<const std::vector<std::byte> &>(self.copy));
+      });
+    }
+  }
 };
 
 }  // namespace detail
 
 /// The most batches under way at once.
-inline constexpr std::size_t max_depth = 64;
+inline constexpr std::size_t max_depth = ADEAD_OVERLAP_MAX_DEPTH;
 
 /// Takes batches through a device, at most `depth` at once, each on a stream of its own: it is uploaded, `work(stage)`
 /// enqueues work on it, and what the stage names as its result is brought to the host and given to `take(index, bytes)`. 1 is
@@ -187,71 +169,15 @@ inline constexpr std::size_t max_depth = 64;
 /// under way is waited for. invalid_argument unless the depth is from 1 to 64.
 template <class Batches, class Work, class Take>
 Returned<void> overlap(const Context &context, Batches &&batches, std::size_t depth, Work &&work, Take &&take) {
-  if (depth < 1 || depth > max_depth) {
-    const std::string text = "overlap: the depth is " + std::to_string(depth) + "; it must be from 1 to 64";
-    return detail::failed<void>(ADEAD_INVALID_ARGUMENT, text.c_str());
-  }
-  std::deque<detail::Lane> lanes(depth);
-  for (auto &lane : lanes) {
-    if (adead_status status = lane.open(context.get())) return detail::failed<void>(status);
-  }
-  using std::begin;
-  using std::end;
-  auto next = begin(batches);
-  auto last = end(batches);
-  Event before;
-  std::size_t started = 0, finished = 0;
-  bool more = true;
-  // Starts a batch, if there is one more.
-  auto start = [&]() -> Returned<void> {
-    if (started) ++next;
-    more = next != last;
-    if (!more) return Returned<void>();
-    auto &&batch = *next;
-    using Element = std::remove_reference_t<decltype(*std::data(batch))>;
-    static_assert(std::is_trivially_copyable_v<Element>, "a batch has values that are copied by their bytes");
-    detail::Lane &lane = lanes[started % depth];
-    return lane.start(context.get(), started++, std::data(batch), std::size(batch) * sizeof(Element), before, work);
-  };
-  auto finish = [&]() -> Returned<void> {
-    const std::size_t index = finished++;
-    return lanes[index % depth].finish(index, take);
-  };
-  // What ends it comes behind the batches before it. The one that it is about was not started.
+  using All = detail::Overlapped<std::remove_reference_t<Batches>, std::remove_reference_t<Work>, std::remove_reference_t<Take>>;
+  All all{std::begin(batches), std::end(batches), work, take};
+  adead_status status = adead_overlap(context.get(), depth, All::next_of, All::work_of, All::take_of, &all);
 #ifdef ADEAD_NO_EXCEPTIONS
-  Returned<void> ended;
+  if (status == detail::kept_error) return *all.found;
 #else
-  std::exception_ptr ended;
+  if (status == detail::kept_error) std::rethrow_exception(all.found);
 #endif
-  while (more || finished < started) {
-    const bool full = started - finished == depth;
-#ifdef ADEAD_NO_EXCEPTIONS
-    auto outcome = full || !more ? finish() : start();
-    if (outcome) continue;
-    if (full || !more) return outcome;
-    ended = std::move(outcome);
-    started--;
-    more = false;
-#else
-    if (full || !more) {
-      finish();
-      continue;
-    }
-    const std::size_t index = started;
-    try {
-      start();
-    } catch (...) {
-      ended = std::current_exception();
-      started = index;
-      more = false;
-    }
-#endif
-  }
-#ifdef ADEAD_NO_EXCEPTIONS
-  return ended;
-#else
-  if (ended) std::rethrow_exception(ended);
-#endif
+  return detail::done(status);
 }
 
 }  // namespace ADEAD_HPP_MODE

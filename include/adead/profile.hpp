@@ -150,6 +150,23 @@ class Profile {
   detail::Handle<adead_profile, adead_profile_destroy> handle_;
 };
 
+namespace detail {
+inline Returned<std::string> profile_text(const Profile &profile, adead_status (*write)(const adead_profile *, const char **)) {
+  const char *text = "";
+  adead_status status = write(profile.get(), &text);
+  return done(status, std::string(text));
+}
+}  // namespace detail
+
+/// A finished profile as a table. not_ready while it is under way, as of the other two.
+inline Returned<std::string> profile_table(const Profile &profile) { return detail::profile_text(profile, adead_profile_table); }
+
+/// As JSON.
+inline Returned<std::string> profile_json(const Profile &profile) { return detail::profile_text(profile, adead_profile_json); }
+
+/// As a trace for Perfetto and chrome://tracing.
+inline Returned<std::string> profile_trace(const Profile &profile) { return detail::profile_text(profile, adead_profile_trace); }
+
 }  // namespace ADEAD_HPP_MODE
 }  // namespace adead
 

@@ -144,6 +144,8 @@ class Stream {
   }
 
   adead_stream *get() const noexcept { return handle_.get(); }
+  /// Gives the handle to the caller, who destroys it.
+  adead_stream *release() noexcept { return handle_.release(); }
   explicit operator bool() const noexcept { return static_cast<bool>(handle_); }
 
  private:

@@ -2,11 +2,11 @@
  * Matrices and streams as integers, as an interpreter would hold them: two products on the best device, a batch uploaded
  * through a stream, and what a stale number gets.
  */
-#include <adead/flat.h>
+#include <adead.h>
 #include <stdio.h>
 
 static int failed(const char *what) {
-  fprintf(stderr, "%s: %s\n", what, adead_flat_last_error());
+  fprintf(stderr, "%s: %s\n", what, adead_last_error());
   return 1;
 }
 
@@ -31,6 +31,6 @@ int main(void) {
   printf("on %s: %g %g %g %g\n", backend, values[0], values[1], values[2], values[3]);
 
   if (adead_flat_free(product)) return failed("free");
-  if (adead_flat_free(product) == ADEAD_INVALID_ARGUMENT) printf("freed twice: %s\n", adead_flat_last_error());
+  if (adead_flat_free(product) == ADEAD_INVALID_ARGUMENT) printf("freed twice: %s\n", adead_last_error());
   return adead_flat_reset() ? failed("reset") : 0;
 }

@@ -2,7 +2,7 @@
  * Batches through the best device, three under way at once: one on its way there, one at work, one on its way back; a loader
  * makes them two ahead in a thread. The results are those of a plain loop.
  */
-#include <adead/overlap.h>
+#include <adead.h>
 #include <stdio.h>
 
 enum { COUNT = 8, ROW = 1000 };
@@ -67,7 +67,7 @@ int main(void) {
   }
   status = adead_loader_create(make, &all, 2, &all.loader);
   if (!status) status = adead_overlap(context, 3, next, work, take, &all);
-  if (status) fprintf(stderr, "%s\n", adead_overlap_last_error());
+  if (status) fprintf(stderr, "%s\n", adead_last_error());
   adead_loader_destroy(all.loader);
   adead_context_destroy(context);
   return status || all.sum != 1 + 2 + 3;

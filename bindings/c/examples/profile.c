@@ -1,5 +1,5 @@
 /* What a context did, on which device and why there, as numbers and as a table: docs/profile.md. */
-#include <adead/profile.h>
+#include <adead.h>
 #include <stdio.h>
 
 static int failed(void) {
@@ -14,7 +14,7 @@ int main(void) {
   adead_tensor *x = NULL;
   adead_profile *profile = NULL;
   adead_profile_total total;
-  char *table = NULL;
+  const char *table = NULL;
   int i;
   for (i = 0; i < 256 * 256; i++) values[i] = 0.5f;
   if (adead_context_open(NULL, NULL, &context) || adead_tensor_create(ADEAD_DTYPE_F32, dims, 2, values, sizeof values, &x) ||
@@ -31,7 +31,6 @@ int main(void) {
   printf("most of the time: %s on %s (%s), %.0f us each\n", total.name, total.device_id, total.reason, total.mean_ns / 1e3);
   if (adead_profile_table(profile, &table)) return failed(); /* adead_profile_trace gives a trace for Perfetto */
   fputs(table, stdout);
-  adead_profile_text_destroy(table);
   adead_profile_destroy(profile);
   adead_tensor_destroy(x);
   adead_context_destroy(context);

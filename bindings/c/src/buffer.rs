@@ -10,7 +10,7 @@ use std::ffi::c_void;
 /// theirs to make. Work that uses it keeps its memory until it is done.
 pub struct adead_buffer(pub(crate) Buffer);
 // So an array of handles is one of buffers.
-const _: () = assert!(std::mem::offset_of!(adead_buffer, 0) == 0);
+const _: () = assert!(std::mem::offset_of!(adead_buffer, 0) == 0 && size_of::<adead_buffer>() == size_of::<Buffer>());
 
 /// A buffer of `bytes` bytes on the context's GPU, or in host memory where it has none: a copy of what is at `data`, or
 /// zeros where `data` is NULL. `out_of_memory` with the bytes asked and free.

@@ -41,7 +41,7 @@ unsafe impl Growing for adead_memory_use {
 
 /// Every GPU that may be used.
 #[inline(never)]
-fn gpus() -> Result<Vec<Gpu>> {
+pub(crate) fn gpus() -> Result<Vec<Gpu>> {
     match devices::gpus(&Config::load()?) {
         Err(error) if error.status() == Status::BackendUnavailable => Ok(Vec::new()),
         gpus => Ok(Gpu::join(gpus?)),
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn adead_gpu_count(out: *mut usize) -> adead_status {
 }
 
 /// Opens the best GPU, as "vulkan" does: one of its own memory before one in the processor, and a software one only where
-/// there is no other; through CUDA where Vulkan has none. `backend_unavailable` says why there is none.
+/// there is no other. `backend_unavailable` says why there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_gpu_open(out: *mut *mut adead_context) -> adead_status {
     guard(|| {
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn adead_gpu_backend_count(index: usize, out: *mut usize) 
 }
 
 /// GPU `index`.
-fn gpu(index: usize) -> Result<Gpu> {
+pub(crate) fn gpu(index: usize) -> Result<Gpu> {
     let mut gpus = gpus()?;
     if index >= gpus.len() {
         fail!(InvalidArgument, "index is {index}; there are {} GPUs", gpus.len());

@@ -14,11 +14,18 @@ mod context;
 mod dispatch;
 mod elementwise;
 mod event;
+mod flat;
+mod flat_table;
 mod gpu;
 mod hardware;
 mod interrupt;
 mod kernel;
 mod layout;
+#[cfg(feature = "overlap")]
+mod loader;
+#[cfg(not(feature = "overlap"))]
+#[path = "loader_off.rs"]
+mod loader;
 #[cfg(feature = "log")]
 mod log;
 #[cfg(not(feature = "log"))]
@@ -34,6 +41,11 @@ mod module;
 mod moves;
 mod op;
 mod outcome;
+#[cfg(feature = "overlap")]
+mod overlap;
+#[cfg(not(feature = "overlap"))]
+#[path = "overlap_off.rs"]
+mod overlap;
 mod packed;
 #[cfg(feature = "profile")]
 mod profile;
@@ -59,11 +71,13 @@ pub use context::*;
 pub use dispatch::*;
 pub use elementwise::*;
 pub use event::*;
+pub use flat::*;
 pub use gpu::*;
 pub use hardware::*;
 pub use interrupt::*;
 pub use kernel::*;
 pub use layout::*;
+pub use loader::*;
 pub use log::*;
 pub use matrix::*;
 pub use memory::*;
@@ -71,6 +85,7 @@ pub use module::*;
 pub use moves::*;
 pub use op::*;
 pub use outcome::*;
+pub use overlap::*;
 pub use packed::*;
 pub use profile::*;
 pub use program::*;

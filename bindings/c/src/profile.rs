@@ -6,9 +6,10 @@ use crate::status::{adead_status, guard, guard_destroy};
 use adead_c_support::c_text;
 use adead_core::Result;
 use adead_core::dispatch::Why;
-use adead_core::profile::{DEFAULT_RECORDS, Profile, Reason, Report};
+use adead_core::profile::{DEFAULT_RECORDS, DeviceUse, Profile, Reason, Report};
 use std::ffi::{CString, c_char};
 use std::ptr::null;
+use std::sync::OnceLock;
 
 /// What kind of work, one of `ADEAD_ACTIVITY_…`.
 pub type adead_activity = i32;
@@ -20,6 +21,8 @@ pub struct adead_profile {
     report: Option<Report>,
     /// Where the devices' figures are from.
     figures: Vec<Option<CString>>,
+    /// The table, JSON and the trace, written when they are asked for first.
+    texts: [OnceLock<CString>; 3],
 }
 
 /// What was recorded, in numbers. The caller sets `struct_size`.
@@ -205,10 +208,39 @@ fn beyond(index: usize, count: usize, what: &str) -> Error {
     Error::formatted(Status::InvalidArgument, format_args!("index is {index}; the profile has {count} {what}"))
 }
 
-/// Ends a text with NUL.
-#[inline(never)]
-fn end(text: &mut String) {
-    text.push('\0');
+/// Changes all texts of a report that belong to it.
+fn each_text(report: &mut Report, change: fn(&mut String)) {
+    for record in &mut report.records {
+        change(record.name.to_mut());
+        change(&mut record.operands);
+    }
+    for total in &mut report.totals {
+        change(total.name.to_mut());
+    }
+    for device in &mut report.devices {
+        change(&mut device.id);
+    }
+}
+
+impl adead_profile {
+    /// Keeps what was recorded, with texts that end with NUL.
+    fn keep(&mut self, mut report: Report) {
+        each_text(&mut report, |text| text.push('\0'));
+        let figures = |device: &DeviceUse| device.figures.as_ref().map(|figures| c_text(&figures.source.to_string()));
+        self.figures = report.devices.iter().map(figures).collect();
+        self.report = Some(report);
+    }
+
+    /// The report as a text.
+    fn text(&self, format: usize, write: fn(&Report) -> String) -> Result<*const c_char> {
+        let report = finished(self)?;
+        let text = self.texts[format].get_or_init(|| {
+            let mut report = report.clone();
+            each_text(&mut report, |text| text.truncate(text.len() - 1));
+            c_text(&write(&report))
+        });
+        Ok(text.as_ptr())
+    }
 }
 
 /// The text of a reason and the elements of a threshold.
@@ -247,7 +279,7 @@ pub unsafe extern "C" fn adead_profile_begin(
         let (context, out) = unsafe { (reference(context, "context")?, Out::new(out, "out")?) };
         let records = if records > 0 { records } else { DEFAULT_RECORDS };
         let under_way = Some(context.0.profile_with(records)?);
-        out.give(adead_profile { under_way, report: None, figures: Vec::new() });
+        out.give(adead_profile { under_way, report: None, figures: Vec::new(), texts: Default::default() });
         Ok(())
     })
 }
@@ -262,19 +294,7 @@ pub unsafe extern "C" fn adead_profile_finish(profile: *mut adead_profile) -> ad
         let Some(under_way) = profile.under_way.take() else {
             fail!(InvalidArgument, "the profile is finished already");
         };
-        let mut report = under_way.finish();
-        for record in &mut report.records {
-            end(record.name.to_mut());
-            end(&mut record.operands);
-        }
-        for total in &mut report.totals {
-            end(total.name.to_mut());
-        }
-        for device in &mut report.devices {
-            end(&mut device.id);
-            profile.figures.push(device.figures.as_ref().map(|figures| c_text(&figures.source.to_string())));
-        }
-        profile.report = Some(report);
+        profile.keep(under_way.finish());
         Ok(())
     })
 }
@@ -434,6 +454,42 @@ pub unsafe extern "C" fn adead_profile_device_at(
     })
 }
 
+/// A table: a line for each kind of work, device and reason, what took longest first, and what the devices did. The text
+/// belongs to the profile and goes with it. `not_ready` while the profile is under way.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_profile_table(profile: *const adead_profile, out: *mut *const c_char) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (profile, out) = unsafe { (reference(profile, "profile")?, Out::new(out, "out")?) };
+        out.write(profile.text(0, Report::to_string)?);
+        Ok(())
+    })
+}
+
+/// All of it as JSON: an object with `ns`, `busy_ns`, `overlapped_ns`, `overlap`, `dropped` and the lists `devices`, `totals`
+/// and `records`. The text belongs to the profile and goes with it. `not_ready` while the profile is under way.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_profile_json(profile: *const adead_profile, out: *mut *const c_char) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (profile, out) = unsafe { (reference(profile, "profile")?, Out::new(out, "out")?) };
+        out.write(profile.text(1, Report::to_json)?);
+        Ok(())
+    })
+}
+
+/// A trace in Chrome's format, for Perfetto and chrome://tracing. The text belongs to the profile and goes with it.
+/// `not_ready` while the profile is under way.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_profile_trace(profile: *const adead_profile, out: *mut *const c_char) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (profile, out) = unsafe { (reference(profile, "profile")?, Out::new(out, "out")?) };
+        out.write(profile.text(2, Report::to_trace)?);
+        Ok(())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -455,5 +511,40 @@ mod tests {
         let threshold = Reason::Chosen(Why::Threshold(4096));
         let (word, elements) = text(threshold);
         assert_eq!(threshold.to_string(), format!("{word} of {elements} elements"));
+    }
+    /// Texts with quotes, control characters and more bytes than characters are those of Rust, byte for byte.
+    #[test]
+    fn texts_are_the_reports() {
+        let context = adead_core::Context::open("cpu").unwrap();
+        let x = adead_core::Tensor::new(&[1.0f32; 12], &[3, 4]).unwrap();
+        let under_way = context.profile().unwrap();
+        context.relu(&x).unwrap();
+        let mut report = under_way.finish();
+        report.dropped = 3;
+        for name in ["a \"b\" \\ c", "\n\t\u{1f}", "é✓𝄞", ""] {
+            let (mut record, mut total) = (report.records[0].clone(), report.totals[0].clone());
+            (record.name, total.name) = (name.into(), name.into());
+            (record.reason, total.reason) = (Reason::Fallback, Reason::Chosen(Why::Threshold(4096)));
+            report.records.push(record);
+            report.totals.push(total);
+        }
+        let mut profile =
+            adead_profile { under_way: None, report: None, figures: Vec::new(), texts: Default::default() };
+        type Write = unsafe extern "C" fn(*const adead_profile, *mut *const c_char) -> adead_status;
+        let text = |profile: &adead_profile, write: Write| {
+            let mut out = null();
+            // SAFETY: both are there.
+            let status = unsafe { write(profile, &mut out) };
+            // SAFETY: the profile's text, or none.
+            let text = (!out.is_null()).then(|| unsafe { CStr::from_ptr(out) }.to_str().unwrap().to_string());
+            (status, text)
+        };
+        assert_eq!(text(&profile, adead_profile_json), (Status::NotReady as i32, None));
+        profile.keep(report.clone());
+        for _ in 0..2 {
+            assert_eq!(text(&profile, adead_profile_table), (0, Some(report.to_string())));
+            assert_eq!(text(&profile, adead_profile_json), (0, Some(report.to_json())));
+            assert_eq!(text(&profile, adead_profile_trace), (0, Some(report.to_trace())));
+        }
     }
 }

@@ -52,3 +52,21 @@ pub extern "C" fn adead_profile_total_at(_: *const c_void, _: usize, _: *mut c_v
 pub extern "C" fn adead_profile_device_at(_: *const c_void, _: usize, _: *mut c_void) -> adead_status {
     without()
 }
+
+/// As in `profile.rs`.
+#[unsafe(no_mangle)]
+pub extern "C" fn adead_profile_table(_: *const c_void, _: *mut c_void) -> adead_status {
+    without()
+}
+
+/// As in `profile.rs`.
+#[unsafe(no_mangle)]
+pub extern "C" fn adead_profile_json(_: *const c_void, _: *mut c_void) -> adead_status {
+    without()
+}
+
+/// As in `profile.rs`.
+#[unsafe(no_mangle)]
+pub extern "C" fn adead_profile_trace(_: *const c_void, _: *mut c_void) -> adead_status {
+    without()
+}

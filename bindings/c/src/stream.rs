@@ -15,6 +15,8 @@ use std::ffi::c_void;
 /// A queue of work on a context's device. What it is given runs in order; streams run beside each other. One thread at a
 /// time.
 pub struct adead_stream(Stream);
+// So a stream of the core's is one of these (overlap.rs).
+const _: () = assert!(std::mem::offset_of!(adead_stream, 0) == 0 && size_of::<adead_stream>() == size_of::<Stream>());
 
 /// A buffer as an operand of an operation.
 #[repr(C)]

@@ -1,7 +1,4 @@
-/* adead/flat.h: matrices and streams as numbers, on the CPU and on a GPU where there is one, and every misuse a status. */
-#define LAST_ERROR adead_flat_last_error
-#include <adead/flat.h>
-
+/* Matrices and streams as numbers, on the CPU and on a GPU where there is one, and every misuse a status. */
 #include "check.h"
 
 static adead_flat_handle matrix(const float *values, int64_t rows, int64_t cols, int32_t use_gpu) {
@@ -146,7 +143,7 @@ static void misuse_is_a_status(void) {
   operands[1] = old;
   OK(adead_flat_alloc_zeros(2, 3, 0, 0, &out));
   FAILS(adead_flat_run("adding", operands, 1, NULL, 0, out), ADEAD_INVALID_ARGUMENT, "adding");
-  FAILS(adead_flat_run(NULL, operands, 1, NULL, 0, out), ADEAD_INVALID_ARGUMENT, "name is NULL");
+  FAILS(adead_flat_run(NULL, operands, 1, NULL, 0, out), ADEAD_INVALID_ARGUMENT, "op is NULL");
   FAILS(adead_flat_run("add", operands, 2, NULL, 0, out), ADEAD_INVALID_ARGUMENT, "was a matrix and is freed");
   FAILS(adead_flat_run("add", NULL, 2, NULL, 0, out), ADEAD_INVALID_ARGUMENT, "operands is NULL");
   FAILS(adead_flat_run("add", operands, 17, NULL, 0, out), ADEAD_INVALID_ARGUMENT, "17 operands");
@@ -204,7 +201,6 @@ int main(void) {
   adead_flat_handle kept, stream;
   int64_t count;
   int32_t available, gpus;
-  CHECK(!strcmp(adead_flat_last_error(), ""));
   OK(adead_flat_gpu_available(&available));
   OK(adead_flat_device_count(&gpus));
   CHECK(available == (gpus > 0));

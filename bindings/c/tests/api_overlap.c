@@ -1,8 +1,5 @@
-/* adead/overlap.h: the results are those of a plain loop, at every depth, on the CPU and on the device that ADEAD_TEST_DEVICE
+/* Batches: the results are those of a plain loop, at every depth, on the CPU and on the device that ADEAD_TEST_DEVICE
  * names; errors come in their places, and an early end frees everything. */
-#define LAST_ERROR adead_overlap_last_error
-#include <adead/overlap.h>
-
 #include "check.h"
 
 enum { ROW = 1000, SMALL = 64, MOST = 32 };
@@ -211,8 +208,8 @@ static void errors(adead_context *context) {
     it = fresh(context, 20, depth);
     it.bad_work = 4;
     it.status = ADEAD_INVALID_ARGUMENT;
-    FAILS(adead_overlap(context, depth, next, relu, take, &it), ADEAD_INVALID_ARGUMENT, "libadead's last error");
-    CHECK(strstr(adead_overlap_last_error(), "4004") && it.taken == 4);
+    FAILS(adead_overlap(context, depth, next, relu, take, &it), ADEAD_INVALID_ARGUMENT, "work of batch 4 returned invalid_argument: ");
+    CHECK(strstr(adead_last_error(), "4004") && it.taken == 4);
 
     /* An early end: nothing more is started. */
     it = fresh(context, 20, depth);
@@ -329,6 +326,45 @@ static void misuse_in_callbacks(adead_context *context) {
         "next of batch 0 returned invalid_argument: data is NULL");
 }
 
+/* The same results asked for one by one; given up early, nothing more is started. */
+static void one_by_one(adead_context *context) {
+  size_t depth, index, bytes;
+  const void *data;
+  adead_batches *batches = NULL;
+  run it = fresh(context, 3, 2);
+  FAILS(adead_batches_create(NULL, 2, next, relu, &it, &batches), ADEAD_INVALID_ARGUMENT, "context is NULL");
+  FAILS(adead_batches_create(context, 2, NULL, relu, &it, &batches), ADEAD_INVALID_ARGUMENT, "next is NULL");
+  FAILS(adead_batches_create(context, 2, next, NULL, &it, &batches), ADEAD_INVALID_ARGUMENT, "work is NULL");
+  FAILS(adead_batches_create(context, 65, next, relu, &it, &batches), ADEAD_INVALID_ARGUMENT, "the depth is 65");
+  FAILS(adead_batches_create(context, 2, next, relu, &it, NULL), ADEAD_INVALID_ARGUMENT, "out is NULL");
+  FAILS(adead_batches_next(NULL, &index, &data, &bytes), ADEAD_INVALID_ARGUMENT, "batches is NULL");
+  CHECK(!batches && !it.asked);
+  adead_batches_destroy(NULL);
+  for (depth = 1; depth < 5; depth++) {
+    uint64_t before = allocations(context);
+    it = fresh(context, 20, depth);
+    it.bad_next = 9;
+    it.status = -5;
+    OK(adead_batches_create(context, depth, next, relu, &it, &batches));
+    while (it.taken < 9) {
+      OK(adead_batches_next(batches, &index, &data, &bytes));
+      CHECK(data && !take(index, data, bytes, &it));
+    }
+    FAILS(adead_batches_next(batches, &index, &data, &bytes), -5, "next of batch 9 returned -5");
+    for (index = 1; index < 3; index++) {
+      size_t none = 7;
+      OK(adead_batches_next(batches, &none, &data, &bytes));
+      CHECK(!data && !bytes && !none && it.worked == 9);
+    }
+    adead_batches_destroy(batches);
+    it = fresh(context, 20, depth);
+    OK(adead_batches_create(context, depth, next, relu, &it, &batches));
+    OK(adead_batches_next(batches, &index, &data, &bytes));
+    adead_batches_destroy(batches);
+    CHECK(it.worked == depth && allocations(context) == before);
+  }
+}
+
 /* The bytes of a download where they are, as libadead shows them. */
 static void downloads(adead_context *context) {
   static const float values[] = {1, 2, 3, 4};
@@ -361,7 +397,7 @@ int main(void) {
     printf("skipped: %s\n", adead_last_error());
     return 77;
   }
-  CHECK(!status && !strcmp(adead_overlap_last_error(), "") && adead_overlap_abi_version() == ADEAD_OVERLAP_ABI_VERSION);
+  CHECK(!status);
   downloads(context);
   order(context);
   states(context);
@@ -370,6 +406,7 @@ int main(void) {
   devices_error(context);
   misuse(context);
   misuse_in_callbacks(context);
+  one_by_one(context);
   adead_context_destroy(context);
   puts("ok");
   return 0;

@@ -28,6 +28,21 @@ static void run(const adead_context *context, const adead_tensor *a, const adead
   }
 }
 
+/* They are Rust's (its tests compare them), and the same texts each time. */
+static void texts(const adead_profile *profile, uint64_t ns) {
+  const char *table = NULL, *json = NULL, *trace = NULL, *again = NULL;
+  char expected[64];
+  OK(adead_profile_table(profile, &table));
+  CHECK(!strncmp(table, "name ", 5) && strstr(table, "\nmatmul ") && strstr(table, "20 records in "));
+  OK(adead_profile_json(profile, &json));
+  snprintf(expected, sizeof expected, "{\"version\":\"%s\",\"ns\":%llu,", adead_version(), (unsigned long long)ns);
+  CHECK(!strncmp(json, expected, strlen(expected)) && json[strlen(json) - 1] == '}');
+  OK(adead_profile_trace(profile, &trace));
+  CHECK(strstr(trace, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[{") == trace && trace[strlen(trace) - 1] == '}');
+  OK(adead_profile_table(profile, &again));
+  CHECK(again == table);
+}
+
 /* The numbers are those of what ran, and the sums are those of the records. */
 static void records(const adead_context *context, const adead_tensor *a, const adead_tensor *b) {
   adead_profile *profile = NULL;
@@ -73,6 +88,7 @@ static void records(const adead_context *context, const adead_tensor *a, const a
   CHECK(device.work_ns == work && counted == work && all.busy_ns == work);
   CHECK(device.peak_gflops > 0 && device.peak_gbytes > 0 && device.figures && strchr(device.figures, ':'));
   CHECK(device.calibrated == 0 || device.calibrated == 1);
+  texts(profile, all.ns);
   adead_profile_destroy(profile);
 }
 
@@ -133,6 +149,7 @@ static void misuse(const adead_context *context, const adead_tensor *a, const ad
   adead_profile_total total;
   adead_profile_device device;
   adead_context *another = NULL;
+  const char *text = "kept";
   all.struct_size = sizeof all;
   record.struct_size = sizeof record;
   total.struct_size = sizeof total;
@@ -151,6 +168,10 @@ static void misuse(const adead_context *context, const adead_tensor *a, const ad
   FAILS(adead_profile_record_at(profile, 0, &record), ADEAD_NOT_READY, "finish it first");
   FAILS(adead_profile_total_at(profile, 0, &total), ADEAD_NOT_READY, "finish it first");
   FAILS(adead_profile_device_at(profile, 0, &device), ADEAD_NOT_READY, "finish it first");
+  FAILS(adead_profile_table(profile, &text), ADEAD_NOT_READY, "finish it first");
+  FAILS(adead_profile_json(NULL, &text), ADEAD_INVALID_ARGUMENT, "profile is NULL");
+  FAILS(adead_profile_trace(profile, NULL), ADEAD_INVALID_ARGUMENT, "out is NULL");
+  CHECK(!strcmp(text, "kept"));
   run(context, a, b, 1);
   OK(adead_profile_finish(profile));
   FAILS(adead_profile_finish(profile), ADEAD_INVALID_ARGUMENT, "finished already");

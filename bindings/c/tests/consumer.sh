@@ -1,18 +1,18 @@
 #!/bin/sh
 # Installs, deletes the build tree, moves what was installed, and only then builds programs that use it: through
 # find_package both ways, through pkg-config, and from a build tree.
-#   consumer.sh CMAKE SOURCE WORK CARGO_TARGET_DIR SENTENCES FLAT OVERLAP
-# SENTENCES and those behind it are ON or OFF: whether libadead_sentences, libadead_flat and so on are among them.
+#   consumer.sh CMAKE SOURCE WORK CARGO_TARGET_DIR SENTENCES
+# SENTENCES is ON or OFF: whether libadead_sentences is among them.
 set -eu
-cmake=$1 source=$2 work=$3 cargo=$4 sentences=$5 flat=$6 overlap=$7
+cmake=$1 source=$2 work=$3 cargo=$4 sentences=$5
 rm -rf "$work"
 mkdir -p "$work"
 
 configure() { # BUILD [OPTION...]
   build=$1
   shift
-  "$cmake" -S "$source" -B "$build" -DADEAD_BUILD_TESTS=OFF -DADEAD_SENTENCES="$sentences" -DADEAD_FLAT="$flat" \
-    -DADEAD_OVERLAP="$overlap" -DADEAD_CARGO_TARGET_DIR="$cargo" "$@"
+  "$cmake" -S "$source" -B "$build" -DADEAD_BUILD_TESTS=OFF -DADEAD_SENTENCES="$sentences" \
+    -DADEAD_CARGO_TARGET_DIR="$cargo" "$@"
   "$cmake" --build "$build"
 }
 
@@ -20,7 +20,7 @@ consume() { # NAME PREFIX [OPTION...]: a project of its own finds the package, b
   name=$1 prefix=$2
   shift 2
   "$cmake" -S "$source/bindings/c/tests/consumer" -B "$work/$name" -DCMAKE_PREFIX_PATH="$prefix" -DSENTENCES="$sentences" \
-    -DFLAT="$flat" -DOVERLAP="$overlap" -DSOURCE="$source" "$@"
+    -DSOURCE="$source" "$@"
   "$cmake" --build "$work/$name"
   (cd "$work/$name" && ctest --output-on-failure)
 }
@@ -56,18 +56,14 @@ if [ "$sentences" = ON ]; then
   eval "cc $source/sentences/examples/embed.c -o '$work/embed' $(pkg-config --cflags --libs adead_sentences)"
   echo "The ferry came in." | LD_LIBRARY_PATH="$prefix/lib" "$work/embed" "$source/tests/sentences/tiny"
 fi
-eval "cc $source/bindings/c/examples/profile.c -o '$work/profile' $(pkg-config --cflags --libs adead_profile)"
+eval "cc $source/bindings/c/examples/profile.c -o '$work/profile' $(flags --cflags --libs)"
 LD_LIBRARY_PATH="$prefix/lib" "$work/profile"
 eval "cc $source/bindings/c/examples/layers.c -o '$work/layers' $(flags --cflags --libs)"
 LD_LIBRARY_PATH="$prefix/lib" "$work/layers" "$source/tests/sentences/tiny/model.safetensors"
-if [ "$flat" = ON ]; then
-  eval "cc $source/bindings/c/examples/flat.c -o '$work/flat' $(pkg-config --cflags --libs adead_flat)"
-  LD_LIBRARY_PATH="$prefix/lib" "$work/flat"
-fi
-if [ "$overlap" = ON ]; then
-  eval "cc $source/bindings/c/examples/overlap.c -o '$work/overlap' $(pkg-config --cflags --libs adead_overlap)"
-  LD_LIBRARY_PATH="$prefix/lib" "$work/overlap"
-fi
+for example in flat overlap; do
+  eval "cc $source/bindings/c/examples/$example.c -o '$work/$example' $(flags --cflags --libs)"
+  LD_LIBRARY_PATH="$prefix/lib" "$work/$example"
+done
 rm "$prefix/lib/"libadead.so*
 eval "cc $source/bindings/c/tests/consumer/main.c -o '$work/with_pkg_config_static' $(flags --static --cflags --libs)"
 "$work/with_pkg_config_static"

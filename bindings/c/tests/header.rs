@@ -43,6 +43,9 @@ const SOURCES: &[&str] = &[
     "outcome",
     "memory",
     "layout",
+    "flat",
+    "overlap",
+    "loader",
     "profile",
     "log",
 ];

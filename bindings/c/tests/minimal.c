@@ -25,6 +25,7 @@ static void profiles(const adead_context *context) {
     adead_profile_device device;
     unsigned char bytes[256];
   } out;
+  const char *text = words;
   size_t i;
   memset(&out, 0x55, sizeof out);
   FAILS(adead_profile_begin(context, 0, &profile), ADEAD_UNSUPPORTED, words);
@@ -34,8 +35,11 @@ static void profiles(const adead_context *context) {
   FAILS(adead_profile_record_at(profile, 0, &out.record), ADEAD_UNSUPPORTED, words);
   FAILS(adead_profile_total_at(profile, 0, &out.total), ADEAD_UNSUPPORTED, words);
   FAILS(adead_profile_device_at(profile, 0, &out.device), ADEAD_UNSUPPORTED, words);
+  FAILS(adead_profile_table(profile, &text), ADEAD_UNSUPPORTED, words);
+  FAILS(adead_profile_json(profile, &text), ADEAD_UNSUPPORTED, words);
+  FAILS(adead_profile_trace(profile, &text), ADEAD_UNSUPPORTED, words);
   adead_profile_destroy(NULL);
-  CHECK(profile == untouched);
+  CHECK(profile == untouched && text == words);
   for (i = 0; i < sizeof out; i++) CHECK(((const unsigned char *)&out)[i] == 0x55);
 }
 
@@ -50,6 +54,47 @@ static void layers(const adead_context *context) {
   adead_module_destroy(NULL);
   adead_safetensors_close(NULL);
   CHECK(module == untouched && file == (adead_safetensors *)&words);
+}
+
+static adead_status no_batch(adead_batch *batch, void *user) {
+  (void)batch, (void)user;
+  told++;
+  return ADEAD_OK;
+}
+
+static adead_status no_work(adead_stage *stage, void *user) {
+  (void)stage, (void)user;
+  told++;
+  return ADEAD_OK;
+}
+
+static adead_status no_take(size_t index, const void *data, size_t bytes, void *user) {
+  (void)index, (void)data, (void)bytes, (void)user;
+  told++;
+  return ADEAD_OK;
+}
+
+static void batches(const adead_context *context) {
+  static const char words[] = "this is a minimal build of adead, which has no batches: build it without ADEAD_MINIMAL";
+  adead_batches *all = NULL;
+  adead_loader *loader = NULL;
+  adead_buffer *buffer = NULL;
+  const void *data = words;
+  void *memory = NULL;
+  size_t index = 7, bytes = 7;
+  FAILS(adead_overlap(context, 2, no_batch, no_work, no_take, NULL), ADEAD_UNSUPPORTED, words);
+  FAILS(adead_batches_create(context, 2, no_batch, no_work, NULL, &all), ADEAD_UNSUPPORTED, words);
+  FAILS(adead_batches_next(all, &index, &data, &bytes), ADEAD_UNSUPPORTED, words);
+  FAILS(adead_loader_create(no_batch, NULL, 2, &loader), ADEAD_UNSUPPORTED, words);
+  FAILS(adead_loader_next(loader, &data, &bytes), ADEAD_UNSUPPORTED, words);
+  FAILS(adead_batch_memory(NULL, 4, &memory), ADEAD_UNSUPPORTED, words);
+  FAILS(adead_batch_borrow(NULL, words, 4), ADEAD_UNSUPPORTED, words);
+  FAILS(adead_stage_buffer(NULL, 4, &buffer), ADEAD_UNSUPPORTED, words);
+  FAILS(adead_stage_result(NULL, NULL, 0, 4), ADEAD_UNSUPPORTED, words);
+  CHECK(!adead_stage_index(NULL) && !adead_stage_stream(NULL) && !adead_stage_input(NULL));
+  adead_batches_destroy(NULL);
+  adead_loader_destroy(NULL);
+  CHECK(!all && !loader && !buffer && !memory && data == words && index == 7 && bytes == 7);
 }
 
 /* A settings file is refused, not passed over; one that says nothing is none. */
@@ -150,6 +195,7 @@ int main(int count, char **words) {
   profiles(context);
   texts(context, words[1]);
   layers(context);
+  batches(context);
   OK(adead_relu(values, out, 3));
   CHECK(out[0] == 1 && out[1] == 0 && out[2] == 3);
   CHECK(told == 0);

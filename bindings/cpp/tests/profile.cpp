@@ -1,6 +1,5 @@
 // Profiles: what they record, what they refuse, and their texts.
 #include <adead/profile.hpp>
-#include <adead/profile_text.hpp>
 
 #include "check.hpp"
 
@@ -44,6 +43,8 @@ void records(const Context &context) {
   CHECK(table.rfind("name ", 0) == 0 && table.find("20 records in ") != std::string::npos);
   CHECK(json.find("\"ns\":" + std::to_string(report.ns) + ",") != std::string::npos && json.back() == '}');
   CHECK(trace.rfind("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", 0) == 0 && trace.back() == '}');
+  const char *raw = nullptr;
+  CHECK(adead_profile_table(profile.get(), &raw) == ADEAD_OK && table == raw);
   Profile under_way = OK(Profile::begin(context));
   FAILS(NotReady, not_ready, "finish it first", profile_json(under_way));
 }

@@ -9,6 +9,7 @@ use crate::kernel::Kernel;
 use crate::options::Call;
 use crate::task::{Job, promise};
 use adead::gpu::Operand;
+use adead::overlap::order;
 use adead::{Meta, Op, Result, Shape, gpu};
 use napi::bindgen_prelude::{AsyncTask, FromNapiValue, Unknown};
 use napi::{Env, JsValue, sys};
@@ -82,12 +83,42 @@ impl Stream {
         guard(env, || self.lock().upload(&buffer.inner, offset.0, data.bytes()))
     }
 
+    /// Begins a batch of `overlap`: its upload, and work that follows waits for the work of the batch before.
+    #[napi(js_name = "_begin", skip_typescript)]
+    pub fn begin(
+        &self,
+        env: Env,
+        buffer: Of<DeviceBuffer>,
+        data: Array,
+        before: Option<Of<Event>>,
+    ) -> napi::Result<()> {
+        let before = before.as_ref().map(|before| &before.inner);
+        guard(env, || order::begin(&mut self.lock(), &buffer.inner, data.bytes(), before))
+    }
+
+    /// Ends it: where the next batch's work may begin, and the download of its result, if it has one.
+    #[napi(js_name = "_bring", skip_typescript)]
+    pub fn bring(
+        &self,
+        env: Env,
+        buffer: Option<Of<DeviceBuffer>>,
+        offset: Size,
+        bytes: Size,
+        own: bool,
+    ) -> napi::Result<(Event, Option<Download>)> {
+        let part = buffer.as_ref().map(|buffer| (&*buffer.inner, offset.0, bytes.0));
+        guard(env, || {
+            let (event, download) = order::bring(&mut self.lock(), part, own)?;
+            Ok((event.into(), download.map(Download::from)))
+        })
+    }
+
     /// Enqueues a copy of part of a buffer to the host.
     #[napi(ts_args_type = "buffer: DeviceBuffer, offset: number, bytes: number")]
     pub fn download(&self, env: Env, buffer: Of<DeviceBuffer>, offset: Size, bytes: Size) -> napi::Result<Download> {
         guard(env, || {
             let download = self.lock().download(&buffer.inner, offset.0, bytes.0)?;
-            Ok(Download { size: download.size(), inner: Arc::new(Mutex::new(Some(download))) })
+            Ok(download.into())
         })
     }
 
@@ -258,6 +289,12 @@ impl Event {
 pub struct Download {
     inner: Arc<Mutex<Option<gpu::Download>>>,
     size: usize,
+}
+
+impl From<gpu::Download> for Download {
+    fn from(download: gpu::Download) -> Download {
+        Download { size: download.size(), inner: Arc::new(Mutex::new(Some(download))) }
+    }
 }
 
 fn take(download: &Mutex<Option<gpu::Download>>) -> Result<Vec<u8>> {

@@ -11,6 +11,7 @@ use crate::tensor::PyTensor;
 use crate::values::zeroed;
 use adead::device::DeviceKind;
 use adead::gpu::{Buffer, Download, Event, Operand, Recording, Stream, Timestamp};
+use adead::overlap::order;
 use adead::{Meta, Op, Shape, Tensor};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
@@ -149,6 +150,36 @@ impl PyStream {
         let data = Exported::bytes_of(data)?;
         let (buffer, bytes) = (buffer.get().core(), data.bytes());
         self.work(py, |stream| stream.upload(buffer, offset, bytes))
+    }
+
+    /// Begins a batch of `overlap`: its upload, and work that follows waits for the work of the batch before.
+    fn _begin(
+        &self,
+        py: Python<'_>,
+        buffer: &Bound<'_, PyBuffer>,
+        data: &Bound<'_, PyAny>,
+        before: Option<&Bound<'_, PyEvent>>,
+    ) -> Result<()> {
+        let data = Exported::bytes_of(data)?;
+        let (buffer, bytes, before) = (buffer.get().core(), data.bytes(), before.map(|event| &event.get().event));
+        self.work(py, |stream| order::begin(stream, buffer, bytes, before))
+    }
+
+    /// Ends it: where the next batch's work may begin, and the download of its result, if it has one.
+    fn _bring(
+        &self,
+        py: Python<'_>,
+        buffer: Option<&Bound<'_, PyBuffer>>,
+        offset: usize,
+        nbytes: usize,
+        own: bool,
+    ) -> Result<(PyEvent, Option<PyDownload>)> {
+        let buffer = buffer.map(|buffer| buffer.get().core());
+        let part = buffer.map(|buffer| (buffer, offset, nbytes));
+        let (event, download) = self.work(py, |stream| order::bring(stream, part, own))?;
+        let ordinary = buffer.is_some_and(|buffer| buffer.device().kind == DeviceKind::Cpu);
+        let download = download.map(|download| PyDownload { download: Mutex::new(Some(download)), ordinary });
+        Ok((PyEvent::new(event, &self.device), download))
     }
 
     /// Enqueues a copy of part of a buffer to the host; `nbytes` None is all from the byte offset on.

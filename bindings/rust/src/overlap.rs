@@ -2,15 +2,19 @@
 //! back. `docs/overlap.md` describes the patterns.
 
 mod lane;
+mod lanes;
+pub mod order;
 mod output;
 
-pub use lane::{Part, Stage};
+pub use lane::{Brought, Part, Stage};
+pub use lanes::{Arrived, Lanes};
 pub use output::Output;
 
 use crate::batch::Batch;
 use crate::thread::{caught, spawn};
-use adead_core::{Context, Error, Result, Status};
+use adead_core::{Context, Result};
 use lane::{Lane, Started};
+use lanes::{Starter, idle};
 use output::Pool;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -64,18 +68,14 @@ where
     I: IntoIterator<Item: Batch> + Send + 'static,
     P: Into<Part>,
 {
-    if !(1..=MAX_DEPTH).contains(&depth) {
-        let text = format!("overlap: the depth is {depth}; it must be from 1 to {MAX_DEPTH}");
-        return Err(Error::new(Status::InvalidArgument, text));
-    }
     let (free, lanes) = channel();
-    for _ in 0..depth {
+    for lane in idle(context, depth)? {
         // The other end is below.
-        let _ = free.send(Lane::new(context)?);
+        let _ = free.send(lane);
     }
     let (started, results) = channel();
     let stop = Arc::new(AtomicBool::new(false));
-    let feeder = Feeder { context: context.clone(), lanes, started, stop: stop.clone() };
+    let feeder = Feeder { starter: Starter::new(context), lanes, started, stop: stop.clone() };
     let thread = spawn("adead-overlap", move || feeder.feed(batches, stage))?;
     let running = Running { free: Some(free), results: Some(results), stop, thread: Some(thread) };
     // One result is with whoever takes them.
@@ -92,7 +92,8 @@ impl Overlap {
     fn finish(&mut self) -> Result<Option<Output>> {
         let Some(Running { free: Some(free), results: Some(results), .. }) = &self.running else { return Ok(None) };
         let Ok(started) = results.recv() else { return Ok(None) };
-        let (lane, output) = started?.finish(&self.pool)?;
+        let (lane, index, download) = started?.finish()?;
+        let output = self.pool.output(index, download)?;
         // Where no batch is left nobody takes it.
         let _ = free.send(lane);
         Ok(Some(output))
@@ -135,14 +136,14 @@ impl Drop for Running {
 
 /// What the thread has.
 struct Feeder {
-    context: Context,
+    starter: Starter,
     lanes: Receiver<Lane>,
     started: Sender<Result<Started>>,
     stop: Arc<AtomicBool>,
 }
 
 impl Feeder {
-    fn feed<I, P>(self, batches: I, stage: impl FnMut(&mut Stage<'_>) -> Result<P>)
+    fn feed<I, P>(mut self, batches: I, stage: impl FnMut(&mut Stage<'_>) -> Result<P>)
     where
         I: IntoIterator<Item: Batch>,
         P: Into<Part>,
@@ -153,20 +154,19 @@ impl Feeder {
         }
     }
 
-    fn start_all<I, P>(&self, batches: I, mut stage: impl FnMut(&mut Stage<'_>) -> Result<P>) -> Result<()>
+    fn start_all<I, P>(&mut self, batches: I, mut stage: impl FnMut(&mut Stage<'_>) -> Result<P>) -> Result<()>
     where
         I: IntoIterator<Item: Batch>,
         P: Into<Part>,
     {
-        let mut before = None;
         let mut batches = batches.into_iter();
-        for index in 0.. {
-            let Ok(lane) = self.lanes.recv() else { break };
+        while let Ok(lane) = self.lanes.recv() {
             if self.stop.load(Relaxed) {
                 break;
             }
             let Some(batch) = batches.next() else { break };
-            let started = lane.start(&self.context, index, batch.bytes()?, &mut before, &mut stage)?;
+            let work = |of: &mut Stage<'_>| -> Result<_> { Ok(Brought::from(stage(of)?.into())) };
+            let started = self.starter.start(lane, batch.bytes()?, work)?;
             if self.started.send(Ok(started)).is_err() {
                 break;
             }

@@ -2,7 +2,7 @@
 //! `ADEAD_TEST_BACKEND` names.
 
 use adead::gpu::{Buffer, Operand};
-use adead::overlap::{MAX_DEPTH, Stage};
+use adead::overlap::{Brought, Lanes, MAX_DEPTH, Stage};
 use adead::{Attrs, Context, DType, DataLoader, Error, Meta, Op, Result, Shape, Status};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -370,5 +370,38 @@ fn work_of_one_device_waits_for_another_s() {
         let (mut to, outcome) = adead::after::<()>(&event, to, |_| panic!("no")).unwrap().join();
         assert_eq!(outcome.unwrap_err().message(), "the work after an event panicked: no");
         assert!(to.query().unwrap());
+    }
+}
+
+/// Without a thread: batches start while there is room, results come in order, and an error is the last start.
+#[test]
+fn lanes_of_ones_own() {
+    for ctx in contexts() {
+        assert_eq!(Lanes::new(&ctx, MAX_DEPTH + 1).err().unwrap().status(), Status::InvalidArgument);
+        let mut lanes = Lanes::new(&ctx, 2).unwrap();
+        let start = |lanes: &mut Lanes, n: u8| {
+            lanes.start(&[n; 4], |stage| match n {
+                3 => Err(Error::new(Status::Io, "no more tape")),
+                _ => Ok(Brought::Part(stage.input(), 0, 4)),
+            })
+        };
+        let arrives = |lanes: &mut Lanes, n: u8| {
+            let arrived = lanes.finish().unwrap().unwrap();
+            assert_eq!((arrived.index(), arrived.bytes().unwrap()), (usize::from(n), &[n; 4][..]));
+        };
+        assert!(lanes.finish().is_none());
+        start(&mut lanes, 0).unwrap();
+        assert!(lanes.has_room());
+        start(&mut lanes, 1).unwrap();
+        assert!(!lanes.has_room());
+        assert_eq!(start(&mut lanes, 2).unwrap_err().status(), Status::NotReady);
+        arrives(&mut lanes, 0);
+        start(&mut lanes, 2).unwrap();
+        arrives(&mut lanes, 1);
+        assert_eq!(start(&mut lanes, 3).unwrap_err().message(), "no more tape");
+        assert!(!lanes.has_room());
+        assert_eq!(start(&mut lanes, 4).unwrap_err().status(), Status::NotReady);
+        arrives(&mut lanes, 2);
+        assert!(lanes.finish().is_none() && !lanes.has_room());
     }
 }

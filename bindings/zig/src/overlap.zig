@@ -9,76 +9,16 @@ const Allocator = std.mem.Allocator;
 const Buffer = gpu.Buffer;
 const Context = @import("context.zig").Context;
 const Error = enums.Error;
-const Event = gpu.Event;
+const check = enums.check;
 const Stream = gpu.Stream;
 
 /// The most batches under way at once.
-pub const max_depth = 64;
+pub const max_depth = c.ADEAD_OVERLAP_MAX_DEPTH;
 
-/// A buffer with its size.
-const Sized = struct {
-    buffer: Buffer = .{},
-    bytes: usize = 0,
+/// What a callback returns in place of an error that is kept beside: no status of the library's.
+pub const kept_error: c.adead_status = -1;
 
-    /// Makes it one of so many bytes. What does not fit goes first, so that both need not be there at once.
-    fn fit(self: *Sized, ctx: Context, bytes: usize) Error!Buffer {
-        if (self.buffer.handle == null or self.bytes != bytes) {
-            self.buffer.deinit();
-            self.buffer = .{};
-            self.buffer = try ctx.bufferZeroed(bytes);
-            self.bytes = bytes;
-        }
-        return self.buffer;
-    }
-};
-
-/// A stream and the buffers of the one batch that is under way on it.
-const Lane = struct {
-    stream: Stream = .{},
-    input: Sized = .{},
-    buffers: std.ArrayList(Sized) = .empty,
-    download: gpu.Download = .{},
-    bytes: usize = 0,
-
-    /// Waits for what is under way.
-    fn deinit(self: *Lane, allocator: Allocator) void {
-        self.stream.deinit();
-        self.download.deinit();
-        self.input.buffer.deinit();
-        for (self.buffers.items) |it| it.buffer.deinit();
-        self.buffers.deinit(allocator);
-    }
-
-    fn release(self: *Lane) void {
-        self.download.deinit();
-        self.download = .{};
-    }
-
-    /// Whether a buffer is one of this lane's, which no other batch has.
-    fn owns(self: *const Lane, buffer: Buffer) bool {
-        for (self.buffers.items) |it| if (it.buffer.handle == buffer.handle) return true;
-        return self.input.buffer.handle == buffer.handle;
-    }
-
-    /// Enqueues the download, and the point where the work of the next batch begins. A buffer that others have too may be
-    /// written by that work, which waits for the download then.
-    fn bring(self: *Lane, stage: Stage, before: *Event) Error!void {
-        const part = stage.part orelse return self.mark(before);
-        const own = self.owns(part.buffer);
-        if (own) try self.mark(before);
-        self.download = try self.stream.download(part.buffer, part.offset, part.bytes);
-        self.bytes = part.bytes;
-        if (!own) try self.mark(before);
-    }
-
-    fn mark(self: *Lane, before: *Event) Error!void {
-        const event = try self.stream.event();
-        before.deinit();
-        before.* = event;
-    }
-};
-
-/// What `work` is given for a batch. It is there for the call only, and its buffers are the lane's.
+/// What `work` is given for a batch. It is there for the call only, and its buffers are the library's.
 pub const Stage = struct {
     /// Of which batch: the first one is 0.
     index: usize,
@@ -86,26 +26,30 @@ pub const Stage = struct {
     stream: Stream,
     /// The batch on the device: a buffer of exactly its bytes.
     input: Buffer,
-    ctx: Context,
-    allocator: Allocator,
-    lane: *Lane,
-    used: usize = 0,
-    part: ?struct { buffer: Buffer, offset: usize, bytes: usize } = null,
+    handle: ?*c.adead_stage,
+
+    fn of(handle: ?*c.adead_stage) Stage {
+        return .{
+            .index = c.adead_stage_index(handle),
+            .stream = .{ .handle = c.adead_stage_stream(handle) },
+            .input = .{ .handle = c.adead_stage_input(handle) },
+            .handle = handle,
+        };
+    }
 
     /// A buffer of so many bytes for results and intermediate values. The n-th call for a batch gives what the n-th call gave
     /// for an earlier one, with what it had, if that had the same size; else a new one, zeroed.
     pub fn buffer(self: *Stage, bytes: usize) Error!Buffer {
-        const all = &self.lane.buffers;
-        if (self.used == all.items.len) all.append(self.allocator, .{}) catch return failure.outOfMemory();
-        const out = try all.items[self.used].fit(self.ctx, bytes);
-        self.used += 1;
+        var out: Buffer = .{};
+        try check(c.adead_stage_buffer(self.handle, bytes, &out.handle));
         return out;
     }
 
     /// What comes to the host when the work is done: bytes of a buffer from an offset on. The last call counts; without one,
     /// a result of no bytes says that the batch is done.
     pub fn result(self: *Stage, from: Buffer, offset: usize, bytes: usize) void {
-        self.part = .{ .buffer = from, .offset = offset, .bytes = bytes };
+        // It fails for an empty buffer only, which is as good as no result.
+        _ = c.adead_stage_result(self.handle, from.handle, offset, bytes);
     }
 };
 
@@ -142,16 +86,13 @@ pub const Result = struct {
 ///
 /// InvalidArgument unless the depth is from 1 to `max_depth`.
 pub fn overlap(ctx: Context, allocator: Allocator, source: anytype, depth: usize) Error!Overlap(@TypeOf(source)) {
-    if (depth < 1 or depth > max_depth) {
-        const text = "overlap: the depth is {d}; it must be from 1 to {d}";
-        return failure.fail(error.InvalidArgument, text, .{ depth, max_depth });
-    }
-    const lanes = allocator.alloc(Lane, depth) catch return failure.outOfMemory();
-    @memset(lanes, .{});
-    var out: Overlap(@TypeOf(source)) = .{ .ctx = ctx, .allocator = allocator, .source = source, .lanes = lanes };
-    errdefer out.deinit();
-    for (lanes) |*lane| lane.stream = try ctx.stream();
-    return out;
+    const Asked = Overlap(@TypeOf(source)).Asked;
+    const asked = allocator.create(Asked) catch return failure.outOfMemory();
+    errdefer allocator.destroy(asked);
+    asked.* = .{ .source = source };
+    var handle: ?*c.adead_batches = null;
+    try check(c.adead_batches_create(ctx.handle, depth, Asked.next, Asked.work, asked, &handle));
+    return .{ .allocator = allocator, .asked = asked, .handle = handle };
 }
 
 /// The results of `overlap`, in the order of the batches.
@@ -159,82 +100,68 @@ pub fn Overlap(comptime Source: type) type {
     const Next = @TypeOf(@as(Source, undefined).next());
     const Work = @TypeOf(@as(Source, undefined).work(undefined));
     return struct {
-        ctx: Context,
         allocator: Allocator,
-        source: Source,
-        lanes: []Lane,
-        started: usize = 0,
-        finished: usize = 0,
-        more: bool = true,
-        before: Event = .{},
-        /// What comes behind the batches that were started.
-        ended: ?Errors = null,
-        text: failure.Kept = .{},
+        asked: *Asked,
+        handle: ?*c.adead_batches,
 
         const Self = @This();
         /// What next() may return: also what the source's methods do.
         pub const Errors = Error || ErrorsOf(Next) || ErrorsOf(Work);
 
+        /// What the library asks, and the error that it is given in place of an answer.
+        const Asked = struct {
+            source: Source,
+            failed: Kept(Errors) = .{},
+
+            fn next(batch: ?*c.adead_batch, user: ?*anyopaque) callconv(.c) c.adead_status {
+                const self: *Asked = @ptrCast(@alignCast(user));
+                const given = if (Next == ErrorFree(Next)) self.source.next() else self.source.next() catch |err| return self.failed.keep(err);
+                const bytes = std.mem.sliceAsBytes(given orelse return c.ADEAD_OK);
+                return c.adead_batch_borrow(batch, if (bytes.len > 0) bytes.ptr else "", bytes.len);
+            }
+
+            fn work(handle: ?*c.adead_stage, user: ?*anyopaque) callconv(.c) c.adead_status {
+                const self: *Asked = @ptrCast(@alignCast(user));
+                var stage: Stage = .of(handle);
+                if (Work == ErrorFree(Work)) self.source.work(&stage) else self.source.work(&stage) catch |err| return self.failed.keep(err);
+                return c.ADEAD_OK;
+            }
+        };
+
         /// Waits for what is under way and frees everything.
         pub fn deinit(self: *Self) void {
-            for (self.lanes) |*lane| lane.deinit(self.allocator);
-            self.allocator.free(self.lanes);
-            self.before.deinit();
+            c.adead_batches_destroy(self.handle);
+            self.allocator.destroy(self.asked);
         }
 
         /// Waits for the next result; null when there is none any more.
         pub fn next(self: *Self) Errors!?Result {
-            const depth = self.lanes.len;
-            if (self.finished > 0) self.lanes[(self.finished - 1) % depth].release();
-            while (self.more and self.started - self.finished < depth) {
-                self.more = self.start() catch |err| {
-                    self.text.keep();
-                    self.ended = err;
-                    self.more = false;
-                    break;
-                };
-            }
-            if (self.finished == self.started) {
-                const ended = self.ended orelse return null;
-                self.ended = null;
-                self.text.say();
-                return ended;
-            }
-            errdefer {
-                self.more = false;
-                self.ended = null;
-                self.started = self.finished;
-            }
-            const lane = &self.lanes[self.finished % depth];
-            // What only the device can find is told here.
-            try lane.stream.sync();
-            var bytes: []const u8 = &.{};
-            if (lane.download.handle != null) bytes = (try lane.download.data())[0..lane.bytes];
-            self.finished += 1;
-            return .{ .index = self.finished - 1, .bytes = bytes };
+            var index: usize = 0;
+            var bytes: usize = 0;
+            var data: ?*const anyopaque = null;
+            const status = c.adead_batches_next(self.handle, &index, &data, &bytes);
+            if (status == kept_error) return self.asked.failed.say();
+            try check(status);
+            const first: [*]const u8 = @ptrCast(data orelse return null);
+            return .{ .index = index, .bytes = first[0..bytes] };
         }
+    };
+}
 
-        /// Asks for a batch and enqueues it: upload, work behind the work of the batch before, download. Whether there was one.
-        fn start(self: *Self) Errors!bool {
-            const given = if (Next == ErrorFree(Next)) self.source.next() else try self.source.next();
-            const bytes = std.mem.sliceAsBytes(given orelse return false);
-            const lane = &self.lanes[self.started % self.lanes.len];
-            const input = try lane.input.fit(self.ctx, bytes.len);
-            if (bytes.len > 0) try lane.stream.upload(input, 0, u8, bytes);
-            if (self.before.handle != null) try lane.stream.waitEvent(self.before);
-            var stage: Stage = .{
-                .index = self.started,
-                .stream = lane.stream,
-                .input = input,
-                .ctx = self.ctx,
-                .allocator = self.allocator,
-                .lane = lane,
-            };
-            if (Work == ErrorFree(Work)) self.source.work(&stage) else try self.source.work(&stage);
-            try lane.bring(stage, &self.before);
-            try lane.stream.flush();
-            self.started += 1;
-            return true;
+/// An error of a callback, with its text, until the caller is told of it.
+pub fn Kept(comptime Errors: type) type {
+    return struct {
+        err: ?Errors = null,
+        text: failure.Kept = .{},
+
+        pub fn keep(self: *@This(), err: Errors) c.adead_status {
+            self.text.keep();
+            self.err = err;
+            return kept_error;
+        }
+        pub fn say(self: *@This()) Errors {
+            self.text.say();
+            return self.err.?;
         }
     };
 }

@@ -24,6 +24,19 @@ pub const Profile = struct {
         return self.report(allocator);
     }
 
+    /// A finished profile as a table. Like the other two, the text is the profile's and stays until `deinit`.
+    pub fn table(self: Profile) Error![:0]const u8 {
+        return written(self.handle, c.adead_profile_table);
+    }
+    /// As JSON.
+    pub fn json(self: Profile) Error![:0]const u8 {
+        return written(self.handle, c.adead_profile_json);
+    }
+    /// As a trace for Perfetto and chrome://tracing.
+    pub fn trace(self: Profile) Error![:0]const u8 {
+        return written(self.handle, c.adead_profile_trace);
+    }
+
     /// What a finished profile recorded, once more.
     pub fn report(self: Profile, allocator: std.mem.Allocator) Error!Report {
         var summary = sized(c.adead_profile_summary);
@@ -36,6 +49,13 @@ pub const Profile = struct {
         return .{ .allocator = allocator, .records = records, .totals = totals, .devices = devices, .summary = summary };
     }
 };
+
+/// A text that a function of the C interface writes.
+fn written(handle: ?*c.adead_profile, write: anytype) Error![:0]const u8 {
+    var out: [*c]const u8 = null;
+    try check(write(handle, &out));
+    return std.mem.span(@as([*:0]const u8, out));
+}
 
 /// Every element that a function of the C interface fills.
 fn all(comptime T: type, comptime Raw: type, handle: ?*c.adead_profile, count: usize, at: anytype, allocator: std.mem.Allocator) Error![]T {

@@ -509,12 +509,14 @@ test "profiles" {
         const none: adead.Profile = .{};
         defer none.deinit();
         try fails(error.Unsupported, words, none.finish(std.testing.allocator));
+        try fails(error.Unsupported, words, none.table());
         return fails(error.Unsupported, words, none.report(std.testing.allocator));
     }
     const profile = try ctx.profile(3);
     defer profile.deinit();
     try fails(error.InvalidArgument, "under way", ctx.profile(null));
     try fails(error.NotReady, "finish it first", profile.report(std.testing.allocator));
+    try fails(error.NotReady, "finish it first", profile.json());
     for (0..2) |_| {
         const y = try ctx.matmul(x, x, .{});
         defer y.deinit();
@@ -543,6 +545,12 @@ test "profiles" {
     try expectEqual(1, report.devices.len);
     try expectEqualStrings("cpu", report.devices[0].id());
     try expect(report.devices[0].figures() != null);
+    const table, const json, const trace = .{ try profile.table(), try profile.json(), try profile.trace() };
+    try expect(std.mem.startsWith(u8, table, "name ") and std.mem.indexOf(u8, table, "3 records in ") != null);
+    const parsed = try std.json.parseFromSlice(struct { ns: u64 }, std.testing.allocator, json, .{ .ignore_unknown_fields = true });
+    defer parsed.deinit();
+    try expectEqual(report.summary.ns, parsed.value.ns);
+    try expect(std.mem.startsWith(u8, trace, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":["));
     try fails(error.InvalidArgument, "finished already", profile.finish(std.testing.allocator));
     try fails(error.OutOfMemory, "out of memory", profile.report(std.testing.failing_allocator));
     const again = try ctx.profile(null);

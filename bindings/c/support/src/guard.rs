@@ -8,6 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 thread_local! {
     static LAST_ERROR: RefCell<Option<CString>> = const { RefCell::new(None) };
+    /// How often a call failed on this thread.
+    static FAILURES: Cell<usize> = const { Cell::new(0) };
     /// Where this thread panicked last, from the hook.
     static PANIC_PLACE: Cell<Option<String>> = const { Cell::new(None) };
 }
@@ -56,9 +58,16 @@ extern "C" fn panicked(panic: Box<dyn Any + Send>) -> i32 {
     Status::Internal as i32
 }
 
-fn remember(text: &str) {
+/// Makes a text that of this thread's last failure.
+pub fn remember(text: &str) {
     // On a thread that is ending there may be nowhere left to keep it.
     let _ = LAST_ERROR.try_with(|last| last.replace(Some(c_text(text))));
+    let _ = FAILURES.try_with(|failures| failures.set(failures.get().wrapping_add(1)));
+}
+
+/// How often a call failed on this thread: whether one did in a callback.
+pub fn failures() -> usize {
+    FAILURES.try_with(Cell::get).unwrap_or_default()
 }
 
 /// A text for C: a NUL in it becomes U+FFFD.

@@ -7,4 +7,4 @@ pub mod context;
 mod guard;
 pub mod pointers;
 
-pub use guard::{c_text, guard, guard_destroy, keep_panics_quiet, last_error};
+pub use guard::{c_text, failures, guard, guard_destroy, keep_panics_quiet, last_error, remember};

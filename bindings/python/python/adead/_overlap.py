@@ -244,24 +244,13 @@ def _start_all(
             return
         data, dtype, shape = _described(batch)
         view = lane.fit(0, dtype, shape)
-        lane.stream.upload(view.buffer, data)
+        lane.stream._begin(view.buffer, data, before)  # pyright: ignore[reportPrivateUsage]
         del batch, data
-        if before is not None:
-            lane.stream.wait_for(before)
         result = fn(Stage(lane, index, view))
-        if result is None:
-            download, before = None, lane.stream.event()
-        else:
-            offset, buffer = (result.offset, result.buffer) if isinstance(result, BufferView) else (0, result)
-            size = math.prod(result.shape) * _SIZES[result.dtype]
-            # A buffer that others have too may be written by the work of the next batch: that waits for the download.
-            own = any(buffer is one for one in lane.buffers)
-            if own:
-                before = lane.stream.event()
-            download = lane.stream.download(buffer, offset, size)
-            if not own:
-                before = lane.stream.event()
-        lane.stream.flush()
+        offset, buffer = (result.offset, result.buffer) if isinstance(result, BufferView) else (0, result)
+        size = 0 if result is None else math.prod(result.shape) * _SIZES[result.dtype]
+        own = any(buffer is one for one in lane.buffers)
+        before, download = lane.stream._bring(buffer, offset, size, own)  # pyright: ignore[reportPrivateUsage]
         yield _Started(lane, download, result)
         index += 1
 

@@ -1,8 +1,8 @@
 //! A lane: a stream and the buffers of the one batch that is under way on it.
 
-use super::output::{Output, Pool};
+use super::order;
 use adead_core::gpu::{Buffer, Download, Event, Stream};
-use adead_core::{Context, Result};
+use adead_core::{Context, Error, Result};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -20,6 +20,25 @@ fn fit(context: &Context, place: &mut Option<Arc<Buffer>>, bytes: usize) -> Resu
 
 /// A batch's result on the device: part of a buffer, or nothing.
 pub struct Part(Option<(Arc<Buffer>, usize, usize)>);
+
+/// What the work of a batch leaves to be brought to the host: bytes of a buffer from an offset on.
+pub enum Brought<'b> {
+    /// Nothing: a result of no bytes says that the batch is done.
+    Nothing,
+    /// Of a buffer that the work shares.
+    Part(Arc<Buffer>, usize, usize),
+    /// Of a buffer that is the stage's, or the caller's until the batch is done.
+    Lent(&'b Buffer, usize, usize),
+}
+
+impl From<Part> for Brought<'static> {
+    fn from(part: Part) -> Brought<'static> {
+        match part.0 {
+            Some((buffer, offset, bytes)) => Brought::Part(buffer, offset, bytes),
+            None => Brought::Nothing,
+        }
+    }
+}
 
 impl Part {
     /// So many bytes of a buffer from an offset on.
@@ -106,49 +125,36 @@ impl Lane {
 
     /// Enqueues a batch: upload, what `work` enqueues behind the work of the batch before, download. `before` is the point
     /// after that work and becomes this one's.
-    pub(super) fn start<P: Into<Part>>(
+    pub(super) fn start<'b, E: From<Error>>(
         mut self,
         context: &Context,
         index: usize,
         bytes: &[u8],
         before: &mut Option<Event>,
-        work: impl FnOnce(&mut Stage<'_>) -> Result<P>,
-    ) -> Result<Started> {
+        work: impl FnOnce(&mut Stage<'_>) -> Result<Brought<'b>, E>,
+    ) -> Result<Started, E> {
         let input = fit(context, &mut self.input, bytes.len())?;
-        self.stream.upload(&input, 0, bytes)?;
-        if let Some(before) = before {
-            self.stream.wait_for(before)?;
-        }
+        order::begin(&mut self.stream, &input, bytes, before.as_ref())?;
         let (stream, buffers) = (&mut self.stream, &mut self.buffers);
         let mut stage = Stage { stream, context, input, buffers, used: 0, index };
-        let part = work(&mut stage)?.into();
+        let brought = work(&mut stage)?;
         drop(stage);
-        let download = match &part.0 {
-            Some((buffer, offset, bytes)) => {
-                // A buffer that others have too may be written by the work of the next batch: that waits for the download.
-                let own = self.has(buffer);
-                if own {
-                    *before = Some(self.stream.event()?);
-                }
-                let download = self.stream.download(buffer, *offset, *bytes)?;
-                if !own {
-                    *before = Some(self.stream.event()?);
-                }
-                Some(download)
-            }
-            None => {
-                *before = Some(self.stream.event()?);
-                None
-            }
+        let (part, own) = match &brought {
+            Brought::Nothing => (None, true),
+            Brought::Part(buffer, offset, bytes) => (Some((&**buffer, *offset, *bytes)), self.has(buffer, 2)),
+            Brought::Lent(buffer, offset, bytes) => (Some((*buffer, *offset, *bytes)), self.has(buffer, 1)),
         };
-        self.stream.flush()?;
+        let (event, download) = order::bring(&mut self.stream, part, own)?;
+        *before = Some(event);
         Ok(Started { lane: self, download, index })
     }
 
-    /// Whether a part's buffer is one of this lane's, which nobody else has.
-    fn has(&self, buffer: &Arc<Buffer>) -> bool {
-        let mut own = self.buffers.iter().chain([&self.input]).flatten();
-        own.any(|own| Arc::ptr_eq(own, buffer)) && Arc::strong_count(buffer) == 2 && Arc::weak_count(buffer) == 0
+    /// Whether a buffer is one of this lane's, which has so many owners: nobody else has it then.
+    fn has(&self, buffer: &Buffer, owners: usize) -> bool {
+        let mut all = self.buffers.iter().chain([&self.input]).flatten();
+        all.any(|own| {
+            std::ptr::eq(&raw const **own, buffer) && Arc::strong_count(own) == owners && Arc::weak_count(own) == 0
+        })
     }
 }
 
@@ -161,10 +167,78 @@ pub(super) struct Started {
 
 impl Started {
     /// Waits for it; the lane is free then.
-    pub(super) fn finish(mut self, pool: &Arc<Pool>) -> Result<(Lane, Output)> {
+    pub(super) fn finish(mut self) -> Result<(Lane, usize, Option<Download>)> {
+        order::log('s');
         // What only the device can find is told here.
         self.lane.stream.synchronize()?;
-        let output = pool.output(self.index, self.download.take())?;
-        Ok((self.lane, output))
+        Ok((self.lane, self.index, self.download))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Lanes;
+    use super::super::order::{CALLS, log};
+    use super::*;
+
+    /// Work waits for the work before it. What a lane has for itself is brought beside the next batch's work; what others write
+    /// too, before it.
+    #[test]
+    fn what_a_lane_enqueues() {
+        let context = Context::open("cpu").unwrap();
+        let shared = Arc::new(context.buffer_zeroed(4).unwrap());
+        let (alone, with_others) = ("uxedf uwxedf st uwxedf stst", "uxdef uwxdef st uwxdef stst");
+        let order = |expected: &str, work: &mut dyn FnMut(&mut Stage<'_>) -> Brought<'static>| {
+            CALLS.with_borrow_mut(String::clear);
+            let mut lanes = Lanes::new(&context, 2).unwrap();
+            let mut started = 0;
+            loop {
+                while started < 3 && lanes.has_room() {
+                    let work = |stage: &mut Stage<'_>| {
+                        log('x');
+                        Ok::<_, Error>(work(stage))
+                    };
+                    lanes.start(b"four", work).unwrap();
+                    started += 1;
+                }
+                match lanes.finish() {
+                    Some(arrived) => assert!([0, 4].contains(&arrived.unwrap().bytes().unwrap().len())),
+                    None => break,
+                }
+                log('t');
+            }
+            assert_eq!(CALLS.with_borrow(String::clone), expected.replace(' ', ""));
+        };
+        order("uxef uwxef st uwxef stst", &mut |_| Brought::Nothing);
+        order(alone, &mut |stage| Brought::Part(stage.input(), 0, 4));
+        order(alone, &mut |stage| Brought::Part(stage.buffer(4).unwrap(), 0, 4));
+        order(with_others, &mut |_| Brought::Part(shared.clone(), 0, 4));
+        // A lane's buffer that the work keeps is another's too.
+        let mut kept = Vec::new();
+        order(with_others, &mut |stage| {
+            kept.push(stage.buffer(4).unwrap());
+            Brought::Part(kept[kept.len() - 1].clone(), 0, 4)
+        });
+    }
+
+    /// Buffers that are lent are told apart by where they are.
+    #[test]
+    fn what_a_lane_has() {
+        let context = Context::open("cpu").unwrap();
+        let mut lane = Lane::new(&context).unwrap();
+        let other = context.buffer_zeroed(4).unwrap();
+        let mut before = None;
+        let own = lane.start::<Error>(&context, 0, b"four", &mut before, |stage| {
+            stage.buffer(8)?;
+            Ok(Brought::Nothing)
+        });
+        lane = own.unwrap().finish().unwrap().0;
+        let (input, buffer) = (lane.input.clone().unwrap(), lane.buffers[0].clone().unwrap());
+        assert!(lane.has(&input, 2) && lane.has(&buffer, 2) && !lane.has(&other, 1));
+        assert!(!lane.has(&input, 1), "another owner");
+        let first = Arc::as_ptr(&input);
+        drop(input);
+        // SAFETY: the lane has it.
+        assert!(lane.has(unsafe { &*first }, 1));
     }
 }

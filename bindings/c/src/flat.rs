@@ -1,0 +1,548 @@
+//! Matrices of f32 and streams as numbers, for interpreters and foreign function interfaces: whatever is wrong with a call (a
+//! number that was freed, one of another kind, a NULL, a count that does not fit) is a status, and a call that fails changes
+//! nothing. Calls may come from several threads; they wait for each other.
+
+use crate::flat_table::{Device, Entry, Kind, Matrix, Place, Table};
+use crate::gpu::{gpu, gpus};
+use crate::pointers::{Out, array, array_mut, fail, optional_text, text};
+use crate::status::{adead_status, guard};
+use adead_core::gpu::Operand;
+use adead_core::{Attrs, Context, Op, Result};
+use std::ffi::{CStr, c_char};
+use std::sync::{Mutex, PoisonError};
+
+/// A matrix or a stream as a number. Never 0 and never negative; a number that was freed is not given out again for 2^24
+/// allocations.
+pub type adead_flat_handle = i64;
+
+const MOST_OPERANDS: i32 = 16;
+
+static TABLE: Mutex<Table> = Mutex::new(Table::new());
+
+/// A call that has the table.
+fn locked(call: impl FnOnce(&mut Table) -> Result<()>) -> adead_status {
+    guard(|| call(&mut TABLE.lock().unwrap_or_else(PoisonError::into_inner)))
+}
+
+fn place(use_gpu: i32, device: i32) -> Place {
+    Place { use_gpu: use_gpu != 0, device }
+}
+
+fn gpu_count() -> Result<i32> {
+    Ok(gpus()?.len() as i32)
+}
+
+/// What a place is called: "cpu", "cuda:0". It is not opened.
+fn id(at: Place) -> Result<String> {
+    let Place { use_gpu, device } = at;
+    if !use_gpu {
+        if device != 0 {
+            fail!(InvalidArgument, "device {device} of the CPU: there is one, number 0");
+        }
+        return Ok("cpu".into());
+    }
+    let gpus = gpu_count()?;
+    if device < 0 {
+        fail!(InvalidArgument, "GPU {device}: they are numbered from 0");
+    }
+    if device >= gpus {
+        fail!(BackendUnavailable, "GPU {device} of {gpus}, which are numbered from 0");
+    }
+    Ok(gpu(device as usize)?.info.id.clone())
+}
+
+/// So many values of host memory.
+fn host_values(count: usize, value: f32) -> Result<Vec<f32>> {
+    let mut values = Vec::new();
+    if values.try_reserve_exact(count).is_err() {
+        fail!(OutOfMemory, "no {} bytes of host memory", count.saturating_mul(size_of::<f32>()));
+    }
+    values.resize(count, value);
+    Ok(values)
+}
+
+/// How many values a matrix has.
+fn count_of(rows: i64, cols: i64) -> Result<usize> {
+    if rows < 0 || cols < 0 {
+        fail!(InvalidArgument, "[{rows}, {cols}]: a matrix has no negative size");
+    }
+    match rows.checked_mul(cols).filter(|count| count.checked_mul(size_of::<f32>() as i64).is_some()) {
+        Some(count) => Ok(count as usize),
+        None => fail!(OutOfMemory, "[{rows}, {cols}] is more than any process can address"),
+    }
+}
+
+impl Table {
+    /// The device at a place, opened if it was not.
+    fn device(&mut self, at: Place) -> Result<&mut Device> {
+        let found = self.devices.iter().position(|device| device.place == at);
+        let index = match found {
+            Some(index) => index,
+            None => {
+                let context = Context::open(&id(at)?)?;
+                let stream = context.stream()?;
+                self.devices.push(Device { place: at, context, stream });
+                self.devices.len() - 1
+            }
+        };
+        Ok(&mut self.devices[index])
+    }
+
+    /// A new matrix with a copy of values, or of zeros where there are none.
+    fn make(&mut self, values: Option<&[u8]>, rows: i64, cols: i64, at: Place) -> Result<adead_flat_handle> {
+        let bytes = count_of(rows, cols)? * size_of::<f32>();
+        self.reserve()?;
+        let context = &self.device(at)?.context;
+        let buffer = match values {
+            Some(values) => context.buffer_of_bytes(values)?,
+            None => context.buffer_zeroed(bytes)?,
+        };
+        Ok(self.add(Entry::Matrix(Matrix::new(at, buffer, rows, cols))))
+    }
+
+    /// Refuses a stream, 0 being the device's own, that is not at a place.
+    fn check_stream(&mut self, handle: adead_flat_handle, at: Place) -> Result<()> {
+        if handle != 0 && self.stream(handle)?.0 != at {
+            fail!(InvalidArgument, "the stream is of another device than the matrix");
+        }
+        self.device(at).map(drop)
+    }
+
+    /// Waits for a stream, 0 being the device's own; one that is gone has done its work.
+    fn wait(&mut self, handle: adead_flat_handle, at: Place) -> Result<()> {
+        if handle == 0 {
+            return self.device(at)?.stream.synchronize();
+        }
+        self.stream(handle).map_or(Ok(()), |(_, stream)| stream.synchronize())
+    }
+
+    /// Before a matrix is used in a stream: what another stream has of it is done.
+    fn hand_over(&mut self, matrix: adead_flat_handle, stream: adead_flat_handle) -> Result<()> {
+        let (used_in, at) = self.matrix(matrix).map(|it| (it.used_in, it.place))?;
+        if used_in != stream {
+            self.wait(used_in, at)?;
+            self.matrix(matrix)?.used_in = stream;
+        }
+        Ok(())
+    }
+
+    fn enqueue(
+        &mut self,
+        op: Op,
+        operands: &[adead_flat_handle],
+        attrs: &Attrs,
+        stream: adead_flat_handle,
+        result: adead_flat_handle,
+    ) -> Result<()> {
+        let written = self.matrix(result)?;
+        let (at, target, meta) = (written.place, written.buffer.clone(), written.meta()?);
+        self.check_stream(stream, at)?;
+        let mut matrices = Vec::with_capacity(operands.len());
+        for (i, &handle) in operands.iter().enumerate() {
+            if handle == 0 {
+                matrices.push(None);
+                continue;
+            }
+            let matrix = self.matrix(handle)?;
+            if handle == result {
+                fail!(InvalidArgument, "{op}: the result is operand {i} too");
+            }
+            if matrix.place != at {
+                fail!(InvalidArgument, "{op}: operand {i} is on another device than the result; adead_flat_to copies");
+            }
+            matrices.push(Some((matrix.buffer.clone(), matrix.meta()?)));
+        }
+        for &handle in operands.iter().filter(|&&handle| handle != 0).chain([&result]) {
+            self.hand_over(handle, stream)?;
+        }
+        let mut inputs = Vec::with_capacity(matrices.len());
+        for matrix in &matrices {
+            inputs.push(matrix.as_ref().map(|(buffer, meta)| Operand { buffer, offset: 0, meta }));
+        }
+        let on = if stream == 0 { &mut self.device(at)?.stream } else { self.stream(stream)?.1 };
+        on.run(op, attrs, &inputs, Operand { buffer: &target, offset: 0, meta: &meta })
+    }
+
+    fn multiply(&mut self, [a, b]: [adead_flat_handle; 2], stream: adead_flat_handle) -> Result<adead_flat_handle> {
+        let (at, rows, shared) = self.matrix(a).map(|it| (it.place, it.rows, it.cols))?;
+        let (inner, cols) = self.matrix(b).map(|it| (it.rows, it.cols))?;
+        self.check_stream(stream, at)?;
+        if shared != inner {
+            fail!(
+                ShapeMismatch,
+                "matmul: A is [{rows}, {shared}] and B is [{inner}, {cols}]; A's columns must equal B's rows"
+            );
+        }
+        let result = self.make(None, rows, cols, at)?;
+        match self.enqueue(Op::Matmul, &[a, b], &Attrs::default(), stream, result) {
+            Ok(()) => Ok(result),
+            Err(error) => {
+                self.remove(result, Kind::Matrix)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// What a matrix has, on the host.
+    fn values(&mut self, handle: adead_flat_handle, into: &mut [u8]) -> Result<()> {
+        let (used_in, at, buffer) = self.matrix(handle).map(|it| (it.used_in, it.place, it.buffer.clone()))?;
+        self.wait(used_in, at)?;
+        buffer.read_bytes(0, into)
+    }
+
+    /// The bytes of a matrix, if it has so many values.
+    fn bytes(&mut self, handle: adead_flat_handle, count: i64) -> Result<usize> {
+        let Matrix { rows, cols, .. } = *self.matrix(handle)?;
+        if count != rows * cols {
+            fail!(ShapeMismatch, "the matrix is [{rows}, {cols}] and takes {} values, not {count}", rows * cols);
+        }
+        Ok(count as usize * size_of::<f32>())
+    }
+}
+
+/// Attributes from "name=value;name=value".
+fn attributes(op: Op, text: &str) -> Result<Attrs> {
+    let mut attrs = Attrs::default();
+    for part in text.split_terminator(';') {
+        match part.split_once('=') {
+            Some((name, value)) => attrs.set(op, name, value)?,
+            None => fail!(InvalidArgument, "'{}' is not name=value", part.chars().take(200).collect::<String>()),
+        }
+    }
+    Ok(attrs)
+}
+
+/// Whether there is a GPU: 0 or 1. It is not opened.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_flat_gpu_available(out: *mut i32) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let out = unsafe { Out::new(out, "out") }?;
+        out.write((gpu_count()? > 0).into());
+        Ok(())
+    })
+}
+
+/// How many GPUs there are. They are numbered from 0, the preferred one first.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_flat_device_count(out: *mut i32) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let out = unsafe { Out::new(out, "out") }?;
+        out.write(gpu_count()?);
+        Ok(())
+    })
+}
+
+/// What a device is reached through: "cpu" where `use_gpu` is 0, else "cuda" or "vulkan". The text stays.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_flat_backend_name(use_gpu: i32, device: i32, out: *mut *const c_char) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let out = unsafe { Out::new(out, "out") }?;
+        let id = id(place(use_gpu, device))?;
+        let backends: [(&str, &CStr); 3] = [("cpu", c"cpu"), ("cuda", c"cuda"), ("vulkan", c"vulkan")];
+        match backends.iter().find(|(name, _)| id.starts_with(name)) {
+            Some((_, text)) => out.write(text.as_ptr()),
+            None => fail!(Internal, "the device '{id}' is of no backend that this library knows"),
+        }
+        Ok(())
+    })
+}
+
+/// A matrix of zeros, in the memory of GPU `device`, or of the CPU where `use_gpu` is 0 (`device` is then 0). `out_of_memory`
+/// with the bytes asked and free, `backend_unavailable` where there is no such GPU.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_flat_alloc_zeros(
+    rows: i64,
+    cols: i64,
+    use_gpu: i32,
+    device: i32,
+    out: *mut adead_flat_handle,
+) -> adead_status {
+    locked(|table| {
+        // SAFETY: the caller vouches for the pointer.
+        let out = unsafe { Out::new(out, "out") }?;
+        out.write(table.make(None, rows, cols, place(use_gpu, device))?);
+        Ok(())
+    })
+}
+
+/// The same of ones.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_flat_alloc_ones(
+    rows: i64,
+    cols: i64,
+    use_gpu: i32,
+    device: i32,
+    out: *mut adead_flat_handle,
+) -> adead_status {
+    locked(|table| {
+        // SAFETY: the caller vouches for the pointer.
+        let out = unsafe { Out::new(out, "out") }?;
+        let ones = host_values(count_of(rows, cols)?, 1.0)?;
+        out.write(table.make(Some(bytes_of(&ones)), rows, cols, place(use_gpu, device))?);
+        Ok(())
+    })
+}
+
+/// The bytes of values.
+fn bytes_of(values: &[f32]) -> &[u8] {
+    // SAFETY: a float is readable as its bytes.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
+}
+
+/// The same with a copy of rows * cols values.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_flat_alloc_upload(
+    values: *const f32,
+    rows: i64,
+    cols: i64,
+    use_gpu: i32,
+    device: i32,
+    out: *mut adead_flat_handle,
+) -> adead_status {
+    locked(|table| {
+        let bytes = count_of(rows, cols)? * size_of::<f32>();
+        // SAFETY: the caller vouches for the pointers.
+        let (values, out) = unsafe { (array(values.cast::<u8>(), bytes, "values")?, Out::new(out, "out")?) };
+        out.write(table.make(Some(values), rows, cols, place(use_gpu, device))?);
+        Ok(())
+    })
+}
+
+/// Frees a matrix. Work that was given to a stream before still has it.
+#[unsafe(no_mangle)]
+pub extern "C" fn adead_flat_free(matrix: adead_flat_handle) -> adead_status {
+    locked(|table| table.remove(matrix, Kind::Matrix))
+}
+
+/// The rows and columns of a matrix. Either pointer may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_flat_shape(matrix: adead_flat_handle, rows: *mut i64, cols: *mut i64) -> adead_status {
+    locked(|table| {
+        let matrix = table.matrix(matrix)?;
+        // SAFETY: the caller vouches for the pointers.
+        unsafe { (give(rows, matrix.rows), give(cols, matrix.cols)) };
+        Ok(())
+    })
+}
+
+/// Where a matrix is. Either pointer may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_flat_device(
+    matrix: adead_flat_handle,
+    use_gpu: *mut i32,
+    device: *mut i32,
+) -> adead_status {
+    locked(|table| {
+        let Place { use_gpu: on_gpu, device: number } = table.matrix(matrix)?.place;
+        // SAFETY: the caller vouches for the pointers.
+        unsafe { (give(use_gpu, on_gpu.into()), give(device, number)) };
+        Ok(())
+    })
+}
+
+/// Writes an output that may be left out.
+///
+/// # Safety
+/// `to` is NULL or may be written.
+unsafe fn give<T>(to: *mut T, value: T) {
+    if !to.is_null() {
+        // SAFETY: as asked.
+        unsafe { to.write(value) };
+    }
+}
+
+/// Copies `count` values to a matrix, behind everything that it is used in. `shape_mismatch` unless `count` is rows * cols.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_flat_upload(matrix: adead_flat_handle, values: *const f32, count: i64) -> adead_status {
+    locked(|table| {
+        let bytes = table.bytes(matrix, count)?;
+        // SAFETY: the caller vouches for the pointer.
+        let values = unsafe { array(values.cast::<u8>(), bytes, "values") }?;
+        if values.is_empty() {
+            return Ok(());
+        }
+        let (used_in, at, buffer) = table.matrix(matrix).map(|it| (it.used_in, it.place, it.buffer.clone()))?;
+        table.wait(used_in, at)?;
+        buffer.write_bytes(0, values)
+    })
+}
+
+/// Waits for what computes a matrix and copies its `count` values to `values`. `shape_mismatch` as for uploads.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_flat_download(matrix: adead_flat_handle, values: *mut f32, count: i64) -> adead_status {
+    locked(|table| {
+        let bytes = table.bytes(matrix, count)?;
+        // SAFETY: the caller vouches for the pointer.
+        let into = unsafe { array_mut(values.cast(), bytes, "values") }?;
+        if into.is_empty() { Ok(()) } else { table.values(matrix, into) }
+    })
+}
+
+/// A copy of a matrix on another device, or on the same one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_flat_to(
+    matrix: adead_flat_handle,
+    use_gpu: i32,
+    device: i32,
+    out: *mut adead_flat_handle,
+) -> adead_status {
+    locked(|table| {
+        // SAFETY: the caller vouches for the pointer.
+        let out = unsafe { Out::new(out, "out") }?;
+        let (rows, cols) = table.matrix(matrix).map(|it| (it.rows, it.cols))?;
+        let mut values = host_values(count_of(rows, cols)?, 0.0)?;
+        // SAFETY: a float may have any bits.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast::<u8>(), size_of_val(&*values)) };
+        if !bytes.is_empty() {
+            table.values(matrix, bytes)?;
+        }
+        out.write(table.make(Some(bytes_of(&values)), rows, cols, place(use_gpu, device))?);
+        Ok(())
+    })
+}
+
+/// a times b: [m, k] and [k, n] give [m, n]. On the device where both are, on `stream`, or on the device's own where it is 0.
+/// It returns when the work is enqueued.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_flat_matmul(
+    a: adead_flat_handle,
+    b: adead_flat_handle,
+    stream: adead_flat_handle,
+    out: *mut adead_flat_handle,
+) -> adead_status {
+    locked(|table| {
+        // SAFETY: the caller vouches for the pointer.
+        let out = unsafe { Out::new(out, "out") }?;
+        out.write(table.multiply([a, b], stream)?);
+        Ok(())
+    })
+}
+
+/// Any operation of docs/operations.md by its name, into a matrix that is there: `count` operands in its order, 0 for an
+/// optional one that is absent, and attributes as "name=value;name=value" or NULL. All are matrices of one device; `result` has
+/// the shape that follows and is none of the operands. `stream` as for a product.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_flat_run(
+    op: *const c_char,
+    operands: *const adead_flat_handle,
+    count: i32,
+    attrs: *const c_char,
+    stream: adead_flat_handle,
+    result: adead_flat_handle,
+) -> adead_status {
+    locked(|table| {
+        if !(0..=MOST_OPERANDS).contains(&count) {
+            fail!(InvalidArgument, "{count} operands: an operation has 0 to {MOST_OPERANDS}");
+        }
+        // SAFETY: the caller vouches for the pointers.
+        let (op, operands, attrs) =
+            unsafe { (text(op, "op")?, array(operands, count as usize, "operands")?, optional_text(attrs, "attrs")?) };
+        let op = Op::from_name(op)?;
+        table.enqueue(op, operands, &attributes(op, attrs.unwrap_or_default())?, stream, result)
+    })
+}
+
+/// A stream: work given to it is done in order, beside that of other streams. A matrix that is used in another stream than
+/// before waits for what the former has.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_flat_stream_create(
+    use_gpu: i32,
+    device: i32,
+    out: *mut adead_flat_handle,
+) -> adead_status {
+    locked(|table| {
+        // SAFETY: the caller vouches for the pointer.
+        let out = unsafe { Out::new(out, "out") }?;
+        table.reserve()?;
+        let at = place(use_gpu, device);
+        let stream = table.device(at)?.context.stream()?;
+        out.write(table.add(Entry::Stream(at, stream)));
+        Ok(())
+    })
+}
+
+/// Waits for all that a stream was given. The first error that the device found in it.
+#[unsafe(no_mangle)]
+pub extern "C" fn adead_flat_stream_sync(stream: adead_flat_handle) -> adead_status {
+    locked(|table| table.stream(stream)?.1.synchronize())
+}
+
+/// Whether a stream has done all that it was given: 0 or 1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_flat_stream_query(stream: adead_flat_handle, out: *mut i32) -> adead_status {
+    locked(|table| {
+        // SAFETY: the caller vouches for the pointer.
+        let out = unsafe { Out::new(out, "out") }?;
+        out.write(table.stream(stream)?.1.query()?.into());
+        Ok(())
+    })
+}
+
+/// Waits for a stream and frees it.
+#[unsafe(no_mangle)]
+pub extern "C" fn adead_flat_stream_destroy(stream: adead_flat_handle) -> adead_status {
+    locked(|table| {
+        table.stream(stream)?.1.synchronize()?;
+        table.remove(stream, Kind::Stream)
+    })
+}
+
+/// Enqueues copies of `counts[i]` values at `values[i]` to `matrices[i]`, `batch` of them; the values are the caller's again
+/// when it returns. Everything is checked before anything is enqueued.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_flat_async_upload_batch(
+    stream: adead_flat_handle,
+    matrices: *const adead_flat_handle,
+    values: *const *const f32,
+    counts: *const i64,
+    batch: i32,
+) -> adead_status {
+    locked(|table| {
+        let at = table.stream(stream)?.0;
+        let Ok(count) = usize::try_from(batch) else { fail!(InvalidArgument, "a batch of {batch} matrices") };
+        // SAFETY: the caller vouches for the pointers.
+        let (matrices, values, counts) = unsafe {
+            (array(matrices, count, "matrices")?, array(values, count, "values")?, array(counts, count, "counts")?)
+        };
+        let mut copies = Vec::with_capacity(count);
+        for i in 0..count {
+            let bytes = table.bytes(matrices[i], counts[i])?;
+            // SAFETY: as above.
+            copies.push(unsafe { array(values[i].cast::<u8>(), bytes, &format!("values[{i}]")) }?);
+            if table.matrix(matrices[i])?.place != at {
+                fail!(InvalidArgument, "matrix {i} of the batch is on another device than the stream");
+            }
+        }
+        for (&matrix, bytes) in matrices.iter().zip(copies) {
+            table.hand_over(matrix, stream)?;
+            if !bytes.is_empty() {
+                let buffer = table.matrix(matrix)?.buffer.clone();
+                table.stream(stream)?.1.upload(&buffer, 0, bytes)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// How many matrices and streams there are.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_flat_count(out: *mut i64) -> adead_status {
+    locked(|table| {
+        // SAFETY: the caller vouches for the pointer.
+        let out = unsafe { Out::new(out, "out") }?;
+        out.write(table.live() as i64);
+        Ok(())
+    })
+}
+
+/// Waits for all work, frees every matrix and stream and closes every device. Numbers from before are invalid.
+#[unsafe(no_mangle)]
+pub extern "C" fn adead_flat_reset() -> adead_status {
+    locked(|table| {
+        table.reset();
+        Ok(())
+    })
+}

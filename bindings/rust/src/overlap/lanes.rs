@@ -1,0 +1,118 @@
+//! Batches under way without a thread: whoever has them starts one where there is room, and waits for the oldest.
+
+use super::MAX_DEPTH;
+use super::lane::{Brought, Lane, Stage, Started};
+use adead_core::gpu::{Download, Event};
+use adead_core::{Context, Error, Result, Status};
+use std::collections::VecDeque;
+
+/// So many lanes. `invalid_argument` unless there are from 1 to [`MAX_DEPTH`].
+pub(super) fn idle(context: &Context, depth: usize) -> Result<VecDeque<Lane>> {
+    if !(1..=MAX_DEPTH).contains(&depth) {
+        let text = format!("overlap: the depth is {depth}; it must be from 1 to {MAX_DEPTH}");
+        return Err(Error::new(Status::InvalidArgument, text));
+    }
+    (0..depth).map(|_| Lane::new(context)).collect()
+}
+
+/// Starts batches, the work of each behind that of the one before.
+pub(super) struct Starter {
+    context: Context,
+    before: Option<Event>,
+    index: usize,
+}
+
+impl Starter {
+    pub(super) fn new(context: &Context) -> Starter {
+        Starter { context: context.clone(), before: None, index: 0 }
+    }
+
+    /// Enqueues the next batch on a lane. Where that fails, nothing more may be started.
+    pub(super) fn start<'b, E: From<Error>>(
+        &mut self,
+        lane: Lane,
+        bytes: &[u8],
+        work: impl FnOnce(&mut Stage<'_>) -> Result<Brought<'b>, E>,
+    ) -> Result<Started, E> {
+        let started = lane.start(&self.context, self.index, bytes, &mut self.before, work)?;
+        self.index += 1;
+        Ok(started)
+    }
+}
+
+/// Batches under way, at most so many at once, for callers with a loop of their own: start batches while
+/// [there is room](Lanes::has_room), then [wait](Lanes::finish) for the oldest. [`overlap`](super::overlap()) does the same
+/// with a thread that starts them. Dropped, it waits for what is under way.
+pub struct Lanes {
+    starter: Starter,
+    idle: VecDeque<Lane>,
+    under_way: VecDeque<Started>,
+    /// Whether a batch failed: no other is started.
+    failed: bool,
+}
+
+impl Lanes {
+    /// Lanes for so many batches. `invalid_argument` unless `depth` is from 1 to [`MAX_DEPTH`].
+    pub fn new(context: &Context, depth: usize) -> Result<Lanes> {
+        Ok(Lanes {
+            starter: Starter::new(context),
+            idle: idle(context, depth)?,
+            under_way: VecDeque::new(),
+            failed: false,
+        })
+    }
+
+    /// Whether another batch may be started.
+    pub fn has_room(&self) -> bool {
+        !self.failed && !self.idle.is_empty()
+    }
+
+    /// Uploads a batch, has `work` enqueue what is done with it, and begins to bring its result to the host. `not_ready` where
+    /// there is no room. An error is the batch's: nothing more is started, and those before it still come.
+    pub fn start<'b, E: From<Error>>(
+        &mut self,
+        bytes: &[u8],
+        work: impl FnOnce(&mut Stage<'_>) -> Result<Brought<'b>, E>,
+    ) -> Result<(), E> {
+        let Some(lane) = self.idle.pop_front().filter(|_| !self.failed) else {
+            let why = if self.failed { "a batch failed" } else { "as many batches are under way as may be" };
+            return Err(Error::new(Status::NotReady, format!("overlap: no batch can be started, as {why}")).into());
+        };
+        let started = self.starter.start(lane, bytes, work);
+        self.failed = started.is_err();
+        self.under_way.push_back(started?);
+        Ok(())
+    }
+
+    /// Waits for the oldest batch under way; `None` where there is none. Its lane is free then.
+    pub fn finish(&mut self) -> Option<Result<Arrived>> {
+        let finished = self.under_way.pop_front()?.finish();
+        if finished.is_err() {
+            self.failed = true;
+            // Nobody is told of those behind it.
+            self.under_way.clear();
+        }
+        Some(finished.map(|(lane, index, download)| {
+            self.idle.push_back(lane);
+            Arrived { index, download }
+        }))
+    }
+}
+
+/// A batch's result, where the download put it. Such memory is limited: don't keep many.
+pub struct Arrived {
+    index: usize,
+    download: Option<Download>,
+}
+
+impl Arrived {
+    /// Of which batch: the first one is 0.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Its bytes; none where its work left nothing to bring.
+    pub fn bytes(&self) -> Result<&[u8]> {
+        self.download.as_ref().map_or(Ok(&[]), Download::bytes)
+    }
+}
