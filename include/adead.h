@@ -1246,7 +1246,7 @@ ADEAD_API adead_status adead_context_device_at(const adead_context *context, siz
 ADEAD_API adead_status adead_gpu_count(size_t *out);
 
 /// Opens the best GPU, as "vulkan" does: one of its own memory before one in the processor, and a software one only where
-/// there is no other. `backend_unavailable` says why there is none.
+/// there is no other; through CUDA where Vulkan has none. `backend_unavailable` says why there is none.
 ADEAD_API
 adead_status adead_gpu_open(adead_context **out);
 

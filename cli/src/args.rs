@@ -140,7 +140,7 @@ pub struct RunArgs {
     /// Write an output to a .npy file, - is stdout; the others are only hashed
     #[arg(long = "out", value_name = "SLOT=FILE", value_parser = parse_output, value_hint = ValueHint::FilePath)]
     pub outputs: Vec<Output>,
-    /// The most memory that the program and its inputs may take: bytes, or with KiB, MiB, GiB, kB, MB, GB
+    /// The most memory that the program and its inputs may take: bytes, or with KiB, MiB, GiB, TiB, kB, MB, GB, TB
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]
     pub memory_limit: usize,
     /// Run it so many times and give the best and the median time
@@ -353,10 +353,12 @@ pub(crate) fn parse_size(text: &str) -> std::result::Result<usize, String> {
         "KiB" | "K" => 1 << 10,
         "MiB" | "M" => 1 << 20,
         "GiB" | "G" => 1 << 30,
+        "TiB" | "T" => 1 << 40,
         "kB" | "KB" => 1000,
         "MB" => 1_000_000,
         "GB" => 1_000_000_000,
-        _ => return Err("write bytes, or a whole number and KiB, MiB, GiB, kB, MB or GB".into()),
+        "TB" => 1_000_000_000_000,
+        _ => return Err("write bytes, or a whole number and KiB, MiB, GiB, TiB, kB, MB, GB or TB".into()),
     };
     let number: usize = number.parse().map_err(|_| "it does not begin with a number that fits".to_string())?;
     number.checked_mul(unit).ok_or_else(|| "it is more than can be addressed".into())
@@ -381,9 +383,17 @@ mod tests {
 
     #[test]
     fn sizes_have_units() {
-        for (text, size) in
-            [("0", 0), ("12", 12), ("1KiB", 1024), ("3 MiB", 3 << 20), ("2GiB", 2 << 30), ("5GB", 5_000_000_000)]
-        {
+        for (text, size) in [
+            ("0", 0),
+            ("12", 12),
+            ("1KiB", 1024),
+            ("3 MiB", 3 << 20),
+            ("2GiB", 2 << 30),
+            ("5GB", 5_000_000_000),
+            ("2TiB", 2 << 40),
+            ("1T", 1 << 40),
+            ("3TB", 3_000_000_000_000),
+        ] {
             assert_eq!(parse_size(text), Ok(size), "{text}");
         }
         for wrong in ["", "GiB", "1.5GiB", "-1", "1Gib", "99999999999999999999", "99999999999999GiB"] {

@@ -76,7 +76,7 @@ EXAMPLES
 pub const DISPATCH_HELP: &str = "\
 CONTENTS
   FILE.npy             f32, f16, i32, i64 or u32
-  zeros:SIZE           zeros: bytes, or with KiB, MiB, GiB; shown as u32
+  zeros:SIZE           zeros: bytes, or with KiB, MiB, GiB, TiB; shown as u32
   f32[10,20]:SOURCE    of that dtype and shape, by a generator: zeros,
                        rand:SEED[:E], wild:SEED, ids:SEED:N, fill:HEX
 

@@ -7,7 +7,7 @@
 
 use crate::error::{Error, Result, Status};
 use crate::fpenv::DefaultEnvironment;
-use crate::hal::Event;
+use crate::hal::{Download, Event};
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -293,6 +293,14 @@ pub(crate) fn wait(event: &dyn Event, nanoseconds: u64) -> Result<()> {
         if ask() || is_stopped() {
             return Err(interrupted());
         }
+    }
+}
+
+/// Waits for bytes on their way to the host, or until the caller wants no more.
+pub(crate) fn arrived(download: &dyn Download) -> Result<()> {
+    match download.event() {
+        Some(event) if is_possible() => wait(event, u64::MAX),
+        _ => Ok(()),
     }
 }
 

@@ -61,7 +61,7 @@ pub unsafe extern "C" fn adead_gpu_count(out: *mut usize) -> adead_status {
 }
 
 /// Opens the best GPU, as "vulkan" does: one of its own memory before one in the processor, and a software one only where
-/// there is no other. `backend_unavailable` says why there is none.
+/// there is no other; through CUDA where Vulkan has none. `backend_unavailable` says why there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_gpu_open(out: *mut *mut adead_context) -> adead_status {
     guard(|| {

@@ -43,6 +43,17 @@ fn values(n: usize, step: usize) -> Vec<f32> {
 }
 
 #[test]
+fn a_gpu_without_a_name_is_vulkans_or_else_cudas() {
+    let [vulkan, cuda] = ["vulkan", "cuda"].map(|name| Gpu::open(name).ok().map(|gpu| gpu.device_info().id.clone()));
+    let found = Gpu::new().map(|gpu| gpu.device_info().id.clone());
+    println!("vulkan: {vulkan:?}, cuda: {cuda:?}, without a name: {found:?}");
+    match vulkan.or(cuda) {
+        Some(id) => assert_eq!(found.unwrap(), id),
+        None => assert_eq!(found.unwrap_err().status(), Status::BackendUnavailable),
+    }
+}
+
+#[test]
 fn their_program_has_all_of_its_product() {
     const N: usize = 512;
     let Some(gpu) = gpu() else { return };

@@ -3,7 +3,9 @@
 use super::Opened;
 use crate::command::Command;
 use crate::error::{Error, Result, Status};
+use crate::fpenv::DefaultEnvironment;
 use crate::hal::{Buffer, Download, Slice};
+use crate::interrupt;
 use crate::operand::{Place, View};
 use crate::profile::{Activity, Reason, What};
 use crate::tensor::{Cache, Keeper, Tensor};
@@ -106,8 +108,15 @@ impl Keeper for Opened {
         })
     }
 
+    fn take(&self, download: Box<dyn Download>, into: &mut [u8]) -> Result<()> {
+        let _environment = DefaultEnvironment::enter();
+        interrupt::arrived(&*download)?;
+        download.take(into)
+    }
+
     fn read(&self, memory: &dyn Buffer, into: &mut [u8]) -> Result<()> {
         let what = What::bytes(Activity::Download, into.len(), "tensor", Reason::Operands);
+        self.catch_up()?;
         self.watched(&what, |stream| stream.read(memory, 0, into))
     }
 }
@@ -140,3 +149,6 @@ pub(crate) fn bring_to_host(inputs: &[Option<View<'_>>]) -> Result<()> {
     let tensors = inputs.iter().flatten().filter(|view| matches!(view.place(), Place::Tensor(..)));
     tensors.map(View::host).try_for_each(|first| first.map(|_| ()))
 }
+
+#[cfg(all(test, feature = "cuda"))]
+mod tests;

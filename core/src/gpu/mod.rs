@@ -17,7 +17,7 @@ pub use stream::{Download, Event, Fence, Recording, Stream, Timestamp};
 
 use crate::context::{Context, ContextOptions};
 use crate::devices::{Opened, no_gpu};
-use crate::error::{Result, fail};
+use crate::error::{Result, Status, fail};
 use crate::files::read;
 use crate::fpenv::DefaultEnvironment;
 use crate::hal::registry::Language;
@@ -36,9 +36,13 @@ pub struct Gpu(Context);
 
 impl Gpu {
     /// Opens the best GPU: one of its own memory before one in the processor, and a software one only where there is no other.
+    /// Through Vulkan, which takes kernels in SPIR-V whoever made the GPU; through CUDA where Vulkan has none.
     /// `backend_unavailable` says why there is none.
     pub fn new() -> Result<Gpu> {
-        Gpu::open("vulkan")
+        match Gpu::open("vulkan") {
+            Err(error) if error.status() == Status::BackendUnavailable => Gpu::open("cuda").map_err(|_| error),
+            opened => opened,
+        }
     }
 
     /// Opens a GPU by `cuda:0`, `vulkan:0`, a part of its name or its UUID.

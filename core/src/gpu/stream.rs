@@ -248,6 +248,12 @@ impl Event {
 pub struct Download(Box<dyn hal::Download>);
 
 impl Download {
+    /// One of a device.
+    #[cfg(all(test, feature = "cuda"))]
+    pub(crate) fn of(download: Box<dyn hal::Download>) -> Download {
+        Download(download)
+    }
+
     /// Bytes.
     pub fn size(&self) -> usize {
         self.0.size()
@@ -262,12 +268,14 @@ impl Download {
     /// Waits for them, where they lie: memory that the device reaches, which is not to be kept for long.
     pub fn bytes(&self) -> Result<&[u8]> {
         let _environment = DefaultEnvironment::enter();
+        interrupt::arrived(&*self.0)?;
         self.0.bytes()
     }
 
     /// Waits for them and copies them; `into` has as many bytes.
     pub fn take(self, into: &mut [u8]) -> Result<()> {
         let _environment = DefaultEnvironment::enter();
+        interrupt::arrived(&*self.0)?;
         self.0.take(into)
     }
 

@@ -322,6 +322,9 @@ pub unsafe trait Download: Send + Sync {
     /// Whether they have arrived.
     fn is_done(&self) -> Result<bool>;
 
+    /// What says that they have arrived, and can be waited for; `None` where they have.
+    fn event(&self) -> Option<&dyn Event>;
+
     /// Waits for them, where they lie.
     fn bytes(&self) -> Result<&[u8]>;
 

@@ -95,6 +95,22 @@ fn one_long_part_asks_ends_and_has_the_same_bits() {
 }
 
 #[test]
+fn checking_ids_ends() {
+    let (ctx, stop) = (open(1), Interrupt::new());
+    let mut ids = vec![0i64; LONG];
+    ids[LONG - 1] = 9;
+    let operands = [values(&[3, 1]), Tensor::new(&ids, &[LONG]).unwrap()];
+    let embed = || run(&ctx, Op::Embedding, &Attrs::default(), &operands).map(drop).unwrap_err();
+    LOOKS.set(0);
+    // One that is no row is found before anything is written, and named.
+    let error = stop.run(embed);
+    assert!(error.message().contains(&format!("id 9 at position {}", LONG - 1)), "{error}");
+    assert_eq!(LOOKS.get(), LONG.div_ceil(PIECE) - 1);
+    stop.set(true);
+    assert_eq!(stop.run(embed).status(), Status::NotReady);
+}
+
+#[test]
 fn packing_ends() {
     let (ctx, stop) = (open(1), Interrupt::new());
     let b = values(&[LONG / 1024, 1024]);

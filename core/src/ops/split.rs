@@ -4,7 +4,7 @@
 //! depends on no other row, so parts have the bits of the whole wherever they are cut. An operand is cut with the result or
 //! shared by all parts; a part is a command of its own, whose shapes its operation's rule checks like any other's.
 
-use super::{Attrs, Axis, MatmulPlan, MetaList, Metas, Op, check_ids, concat_axis, rules, softmax_axis};
+use super::{Attrs, Axis, MatmulPlan, MetaList, Metas, Op, concat_axis, rules, softmax_axis};
 use crate::error::{Result, fail};
 use crate::operand::{Inputs, Meta, Place, View, ViewMut};
 use crate::shape::{MAX_RANK, Shape};
@@ -118,12 +118,12 @@ impl<'a> Cut<'a> {
         &self.attrs
     }
 
-    /// What only a look at the operands' elements tells: ids are among the table's rows. A part would name the position in
-    /// itself of one that is not.
-    pub fn check(&self) -> Result<()> {
+    /// Operands of which only a look at their elements tells whether ids are among the table's rows. A part would name the position
+    /// in itself of one that is not.
+    pub fn unchecked(&self) -> Option<&'a [Option<View<'a>>]> {
         match self.inputs {
-            Metas::Of(views) if self.op == Op::Embedding => check_ids(views),
-            _ => Ok(()),
+            Metas::Of(views) if self.op == Op::Embedding => Some(views),
+            _ => None,
         }
     }
 

@@ -24,6 +24,9 @@ pub(crate) trait Keeper: Send + Sync {
     /// Starts to bring part of a copy to host memory. Doesn't wait.
     fn download(&self, part: Slice<'_>) -> Result<Box<dyn Download>>;
 
+    /// Waits for what comes, and copies it.
+    fn take(&self, download: Box<dyn Download>, into: &mut [u8]) -> Result<()>;
+
     /// Reads the beginning of a copy, and waits for it.
     fn read(&self, memory: &dyn Buffer, into: &mut [u8]) -> Result<()>;
 }
@@ -163,7 +166,7 @@ impl Copies {
         // SAFETY: the new memory, which nobody else has; it is written before it is read.
         let into = unsafe { slice::from_raw_parts_mut(host.pointer().as_ptr(), self.bytes) };
         match coming {
-            Some(download) => download.take(into)?,
+            Some(download) => keeper.take(download, into)?,
             None => {
                 log!(Trace, "tensors", "{} bytes are read from {}", self.bytes, keeper.id());
                 keeper.read(&*memory, into)?;

@@ -10,6 +10,7 @@ pub use crate::host::MOST_THREADS;
 pub use crate::isa::Isa;
 pub use crate::memory::host::{ALIGNMENT, HostBuffer};
 pub use crate::operand::Packed;
+pub(crate) use kernels::check_all_ids;
 pub use pool::{Pool, default_threads, single_threaded};
 
 use super::{

@@ -173,6 +173,10 @@ unsafe impl Download for Done {
         Ok(true)
     }
 
+    fn event(&self) -> Option<&dyn Event> {
+        None
+    }
+
     fn bytes(&self) -> Result<&[u8]> {
         // SAFETY: as many bytes, written when this was made, which nobody writes again.
         Ok(unsafe { std::slice::from_raw_parts(self.0.pointer().as_ptr(), self.size()) })

@@ -234,6 +234,10 @@ fn downloads(device: &Arc<dyn Device>) -> Result<()> {
     let mut bytes = vec![0; 3_000_000];
     let (head, tail) = bytes.split_at_mut(1000);
     assert_eq!((first.size(), second.size()), (1000, 2_999_000));
+    if let Some(event) = second.event() {
+        event.wait(u64::MAX)?;
+        assert!(event.is_done()? && second.is_done()?);
+    }
     assert!(*second.bytes()? == pattern(3_000_000)[1000..]);
     second.take(tail)?;
     assert!(first.is_done()? && *first.bytes()? == pattern(3_000_000)[..1000]);

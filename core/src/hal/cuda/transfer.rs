@@ -134,6 +134,10 @@ unsafe impl Download for Pending {
         self.mark.is_done()
     }
 
+    fn event(&self) -> Option<&dyn Event> {
+        Some(&*self.mark)
+    }
+
     fn bytes(&self) -> Result<&[u8]> {
         self.mark.wait_for(u64::MAX)?;
         // SAFETY: the device has written that many bytes of the pinned memory, and nobody writes it again.

@@ -458,6 +458,10 @@ unsafe impl Download for Pending {
         self.point.is_done()
     }
 
+    fn event(&self) -> Option<&dyn Event> {
+        Some(&self.point)
+    }
+
     fn bytes(&self) -> Result<&[u8]> {
         self.point.wait(u64::MAX)?;
         // SAFETY: the device has written that many bytes of the mapped memory, and nobody writes it again.

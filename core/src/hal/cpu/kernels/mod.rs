@@ -15,6 +15,7 @@ mod sum;
 
 pub use gemm::Panels;
 pub use matmul::panel_width;
+pub(crate) use moves::check_all_ids;
 
 use super::pool::Pool;
 use crate::command::Command;
