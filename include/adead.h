@@ -805,7 +805,7 @@ typedef struct {
   adead_module_kind kind;
   /// 0.
   int32_t reserved;
-  /// Linear: values of a row that it takes. Embedding: rows of the table. Else 0.
+  /// Linear: values of a row that it takes. Embedding: rows of the table. Sequential and encoder: layers. Else 0.
   size_t inputs;
   /// Linear: values of a row that it returns. Embedding: values of a row. Else 0.
   size_t outputs;
