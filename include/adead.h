@@ -194,6 +194,16 @@ enum {
   ADEAD_ACTIVATION_SILU = 6
 };
 
+// adead_precision: how a matrix product is computed.
+enum {
+  /// In chains of fused multiply-adds of f32.
+  ADEAD_PRECISION_F32 = 0,
+  /// In exact integers, of operands cut to 24 bits.
+  ADEAD_PRECISION_FIXED24 = 1,
+  /// In exact integers, of operands cut to 16 bits.
+  ADEAD_PRECISION_FIXED16 = 2
+};
+
 // adead_gelu_form: which form of gelu.
 enum {
   /// By the error function.
@@ -329,7 +339,7 @@ enum {
 #define ADEAD_CONTEXT_OPTIONS_INIT { sizeof(adead_context_options), NULL, 0 }
 
 /// The defaults of adead_matmul_options.
-#define ADEAD_MATMUL_OPTIONS_INIT { sizeof(adead_matmul_options), 0, 0, 1.0f, 0.0f, NULL, NULL, ADEAD_ACTIVATION_NONE, 0 }
+#define ADEAD_MATMUL_OPTIONS_INIT { sizeof(adead_matmul_options), 0, 0, 1.0f, 0.0f, NULL, NULL, ADEAD_ACTIVATION_NONE, ADEAD_PRECISION_F32 }
 
 /// The defaults of adead_attention_options.
 #define ADEAD_ATTENTION_OPTIONS_INIT { sizeof(adead_attention_options), NULL, 0, 0.0f }
@@ -732,6 +742,9 @@ typedef int32_t adead_gelu_form;
 /// What follows a matrix product, one of `ADEAD_ACTIVATION_...`.
 typedef int32_t adead_activation;
 
+/// How a matrix product is computed, one of `ADEAD_PRECISION_...`.
+typedef int32_t adead_precision;
+
 /// What a matrix product may do besides. Start from `ADEAD_MATMUL_OPTIONS_INIT`.
 typedef struct {
   /// `sizeof(adead_matmul_options)`.
@@ -750,8 +763,8 @@ typedef struct {
   const adead_tensor *bias;
   /// What follows, one of `ADEAD_ACTIVATION_...`.
   adead_activation activation;
-  /// 0.
-  int32_t reserved;
+  /// How it is computed, one of `ADEAD_PRECISION_...`.
+  adead_precision precision;
 } adead_matmul_options;
 
 /// What attention may do besides. Start from `ADEAD_ATTENTION_OPTIONS_INIT`.

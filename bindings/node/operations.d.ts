@@ -99,6 +99,7 @@ export interface Attributes {
   max?: number
   min?: number
   perm?: number[]
+  precision?: 'f32' | 'fixed24' | 'fixed16'
   scale?: number
   transA?: boolean
   transB?: boolean
@@ -121,6 +122,7 @@ export interface MatmulOptions<T = Tensor> {
   alpha?: number
   beta?: number
   activation?: Activation
+  precision?: 'f32' | 'fixed24' | 'fixed16'
 }
 
 /** Options of `scale`. */
@@ -217,7 +219,7 @@ export interface ContextOperations {
    * `alpha·(a·b) + beta·c + bias`, then an activation.
    *
    * Operands: a f[…,M,K], b f[…,K,N], c? f broadcast to the result, bias? f[N].
-   * Attributes: transA (0), transB (0), alpha (1), beta (0), activation (none).
+   * Attributes: transA (0), transB (0), alpha (1), beta (0), activation (none), precision (f32).
    * Result: f[…,M,N].
    */
   matmul(a: Tensor, b: Tensor, options?: MatmulOptions): Tensor
@@ -591,7 +593,7 @@ export interface TensorOperations {
    * `alpha·(a·b) + beta·c + bias`, then an activation.
    *
    * Operands: a f[…,M,K], b f[…,K,N], c? f broadcast to the result, bias? f[N].
-   * Attributes: transA (0), transB (0), alpha (1), beta (0), activation (none).
+   * Attributes: transA (0), transB (0), alpha (1), beta (0), activation (none), precision (f32).
    * Result: f[…,M,N].
    */
   matmul(b: Tensor, options?: MatmulOptions): Tensor

@@ -1,7 +1,7 @@
 //! Direct calls: every operation as a method of [`Context`]. Each builds a command; none has a rule of its own.
 
 use crate::context::Context;
-use crate::contract::{Activation, GeluForm};
+use crate::contract::{Activation, GeluForm, Precision};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::operand::Packed;
@@ -26,6 +26,8 @@ pub struct MatmulOptions<'a> {
     pub bias: Option<&'a Tensor>,
     /// Applied last.
     pub activation: Activation,
+    /// How the product is computed.
+    pub precision: Precision,
 }
 
 impl Default for MatmulOptions<'_> {
@@ -39,6 +41,7 @@ impl Default for MatmulOptions<'_> {
             c: None,
             bias: None,
             activation: Activation::None,
+            precision: attrs.precision,
         }
     }
 }
@@ -46,8 +49,8 @@ impl Default for MatmulOptions<'_> {
 impl MatmulOptions<'_> {
     /// All but the operands.
     fn attrs(&self) -> Attrs {
-        let MatmulOptions { trans_a, trans_b, alpha, beta, activation, .. } = *self;
-        Attrs { trans_a, trans_b, alpha, beta, activation: Some(activation), ..Attrs::default() }
+        let MatmulOptions { trans_a, trans_b, alpha, beta, activation, precision, .. } = *self;
+        Attrs { trans_a, trans_b, alpha, beta, activation: Some(activation), precision, ..Attrs::default() }
     }
 }
 

@@ -101,6 +101,7 @@ fn products_of_random_shapes_equal_the_reference_and_the_unpacked() {
             c: c.as_ref(),
             bias: bias.as_ref(),
             activation: Activation::ALL[r.below(Activation::ALL.len())],
+            ..MatmulOptions::default()
         };
         let MatmulOptions { alpha, beta, activation, .. } = options;
         let attrs = Attrs { trans_a, trans_b, alpha, beta, activation: Some(activation), ..Attrs::default() };

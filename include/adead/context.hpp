@@ -32,6 +32,7 @@ class Packed {
     if (options.alpha) raw.alpha = *options.alpha;
     if (options.beta) raw.beta = *options.beta;
     if (options.activation) raw.activation = static_cast<adead_activation>(*options.activation);
+    if (options.precision) raw.precision = static_cast<adead_precision>(*options.precision);
     raw.c = detail::raw(options.c);
     raw.bias = detail::raw(options.bias);
     adead_tensor *out = nullptr;

@@ -179,6 +179,26 @@ constexpr const char *name(Activation value) noexcept {
   return nullptr;
 }
 
+/// How a matrix product is computed.
+enum class Precision : adead_precision {
+  /// In chains of fused multiply-adds of f32.
+  f32 = ADEAD_PRECISION_F32,
+  /// In exact integers, of operands cut to 24 bits.
+  fixed24 = ADEAD_PRECISION_FIXED24,
+  /// In exact integers, of operands cut to 16 bits.
+  fixed16 = ADEAD_PRECISION_FIXED16,
+};
+
+/// Its name; NULL for a number that is none.
+constexpr const char *name(Precision value) noexcept {
+  switch (value) {
+    case Precision::f32: return "f32";
+    case Precision::fixed24: return "fixed24";
+    case Precision::fixed16: return "fixed16";
+  }
+  return nullptr;
+}
+
 /// Which form of gelu.
 enum class GeluForm : adead_gelu_form {
   /// By the error function.

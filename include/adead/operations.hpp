@@ -15,6 +15,7 @@ struct MatmulOptions {
   std::optional<float> alpha = {};
   std::optional<float> beta = {};
   std::optional<Activation> activation = {};
+  std::optional<Precision> precision = {};
   const Tensor *c = nullptr;
   const Tensor *bias = nullptr;
 };
@@ -212,6 +213,7 @@ inline Returned<Tensor> Operations::matmul(const Tensor &a, const Tensor &b, con
   attrs.give(status, Op::matmul, "alpha", options.alpha);
   attrs.give(status, Op::matmul, "beta", options.beta);
   attrs.give(status, Op::matmul, "activation", options.activation);
+  attrs.give(status, Op::matmul, "precision", options.precision);
   return run(status, Op::matmul, attrs, operands, 4);
 }
 

@@ -40,6 +40,7 @@ class Pipeline : public Recorder {
     attrs.give(status, Op::matmul, "alpha", options.alpha);
     attrs.give(status, Op::matmul, "beta", options.beta);
     attrs.give(status, Op::matmul, "activation", options.activation);
+    attrs.give(status, Op::matmul, "precision", options.precision);
     return then(status, Op::matmul, attrs, {of(b), of(options.c), of(options.bias)}), *this;
   }
   Pipeline &matmul(const PipelineOperand &a, const PipelineOperand &b, const MatmulOptions &options = {}) {

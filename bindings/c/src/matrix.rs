@@ -5,7 +5,7 @@ use crate::op::{run, run_guarded};
 use crate::pointers::{self, Growing, fail};
 use crate::status::{adead_status, guard};
 use crate::tensor::adead_tensor;
-use adead_core::contract::Activation;
+use adead_core::contract::{Activation, Precision};
 use adead_core::{Attrs, Op, Result};
 use std::ptr::null;
 
@@ -17,6 +17,16 @@ pub(crate) fn activation(code: adead_activation) -> Result<Activation> {
     match Activation::ALL.into_iter().find(|&known| known as adead_activation == code) {
         Some(activation) => Ok(activation),
         None => fail!(InvalidArgument, "activation is {code}; it must be one of ADEAD_ACTIVATION_…"),
+    }
+}
+
+/// How a matrix product is computed, one of `ADEAD_PRECISION_…`.
+pub type adead_precision = i32;
+
+fn precision(code: adead_precision) -> Result<Precision> {
+    match Precision::ALL.into_iter().find(|&known| known as adead_precision == code) {
+        Some(precision) => Ok(precision),
+        None => fail!(InvalidArgument, "precision is {code}; it must be one of ADEAD_PRECISION_…"),
     }
 }
 
@@ -40,8 +50,8 @@ pub struct adead_matmul_options {
     pub bias: *const adead_tensor,
     /// What follows, one of `ADEAD_ACTIVATION_…`.
     pub activation: adead_activation,
-    /// 0.
-    pub reserved: i32,
+    /// How it is computed, one of `ADEAD_PRECISION_…`.
+    pub precision: adead_precision,
 }
 
 // SAFETY: as asked; the caller vouches for the pointers where they are used.
@@ -85,19 +95,17 @@ pub(crate) unsafe fn matmul_options(options: *const adead_matmul_options) -> Res
         c: null(),
         bias: null(),
         activation: Activation::default() as adead_activation,
-        reserved: 0,
+        precision: attrs.precision as adead_precision,
     };
     // SAFETY: passed on.
     let options = unsafe { pointers::options(options, defaults) }?;
-    if options.reserved != 0 {
-        fail!(Unsupported, "reserved of adead_matmul_options is {}; it must be 0", options.reserved);
-    }
     let attrs = Attrs {
         trans_a: options.trans_a != 0,
         trans_b: options.trans_b != 0,
         alpha: options.alpha,
         beta: options.beta,
         activation: Some(activation(options.activation)?),
+        precision: precision(options.precision)?,
         ..attrs
     };
     Ok((attrs, [options.c, options.bias]))

@@ -96,6 +96,9 @@ static void products(const adead_tensor *x, const adead_tensor *row) {
   options.activation = ADEAD_ACTIVATION_GELU_TANH;
   SAME("matmul", "trans_a=1 alpha=0.5 beta=-2 activation=gelu_tanh",
        adead_tensor_matmul(context, x, x, &options, &y), x, x, row, row);
+  options.precision = ADEAD_PRECISION_FIXED16;
+  SAME("matmul", "trans_a=1 alpha=0.5 beta=-2 activation=gelu_tanh precision=fixed16",
+       adead_tensor_matmul(context, x, x, &options, &y), x, x, row, row);
   SAME("attention", "", adead_tensor_attention(context, x, x, x, NULL, &y), x, x, x);
   attention.causal = 1;
   attention.scale = 0.25f;
@@ -147,8 +150,8 @@ static void errors(adead_tensor *x, const adead_tensor *row) {
   options.struct_size = 8;
   FAILS(adead_tensor_matmul(context, x, x, &options, &out), ADEAD_INVALID_ARGUMENT, "struct_size of adead_matmul_options");
   options.struct_size = sizeof options;
-  options.reserved = 1;
-  FAILS(adead_tensor_matmul(context, x, x, &options, &out), ADEAD_UNSUPPORTED, "reserved");
+  options.precision = -1;
+  FAILS(adead_tensor_matmul(context, x, x, &options, &out), ADEAD_INVALID_ARGUMENT, "precision is -1");
 
   FAILS(adead_op_run(context, (adead_op)adead_op_count(), NULL, 0, NULL, &out), ADEAD_INVALID_ARGUMENT, "op is");
   FAILS(adead_op_run(context, ADEAD_OP_RELU, NULL, 1, NULL, &out), ADEAD_INVALID_ARGUMENT, "operands is NULL");

@@ -72,8 +72,10 @@ static void errors(const adead_tensor *a, const adead_tensor *b) {
   options.trans_b = 1;
   FAILS(adead_packed_matmul(context, a, packed, &options, &y), ADEAD_INVALID_ARGUMENT, "trans_b must be 0");
   options.trans_b = 0;
-  options.reserved = 1;
-  FAILS(adead_packed_matmul(context, a, packed, &options, &y), ADEAD_UNSUPPORTED, "reserved");
+  options.precision = ADEAD_PRECISION_FIXED24;
+  FAILS(adead_packed_matmul(context, a, packed, &options, &y), ADEAD_INVALID_ARGUMENT, "precision can't be fixed24");
+  options.precision = 3;
+  FAILS(adead_packed_matmul(context, a, packed, &options, &y), ADEAD_INVALID_ARGUMENT, "precision is 3");
   options.struct_size = 8;
   FAILS(adead_packed_matmul(context, a, packed, &options, &y), ADEAD_INVALID_ARGUMENT,
         "struct_size of adead_matmul_options");

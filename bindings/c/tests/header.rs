@@ -1,7 +1,7 @@
 //! include/adead.h is what these sources say: generated here, compared, and rewritten with `ADEAD_BLESS=1`.
 
 use adead_c::{ADEAD_BACKEND_AUTO, ADEAD_BACKEND_CPU, ADEAD_BACKEND_CUDA, ADEAD_BACKEND_VULKAN};
-use adead_core::contract::{Activation, GeluForm};
+use adead_core::contract::{Activation, GeluForm, Precision};
 use adead_core::hal::{ContractLevel, DeviceKind, Priority};
 use adead_core::hardware::Mode;
 use adead_core::profile::Activity;
@@ -133,6 +133,9 @@ fn all_constants() -> String {
         &Activation::ALL,
         |activation| activation as i64,
     );
+    to.push_str("// adead_precision: how a matrix product is computed.\n");
+    let precisions = enum_text("contract/fixed.rs", "Precision");
+    constants(to, "ADEAD_PRECISION", &precisions, &Precision::ALL, |precision| precision as i64);
     to.push_str("// adead_gelu_form: which form of gelu.\n");
     constants(
         to,
@@ -200,7 +203,11 @@ fn all_constants() -> String {
         writeln!(to, "#define ADEAD_{upper}_OPTIONS_INIT {{ sizeof({lower}), {values} }}\n").unwrap();
     };
     initial(to, "context", "NULL, 0");
-    initial(to, "matmul", &format!("0, 0, {alpha:?}f, {beta:?}f, NULL, NULL, ADEAD_ACTIVATION_NONE, 0"));
+    initial(
+        to,
+        "matmul",
+        &format!("0, 0, {alpha:?}f, {beta:?}f, NULL, NULL, ADEAD_ACTIVATION_NONE, ADEAD_PRECISION_F32"),
+    );
     initial(to, "attention", &format!("NULL, 0, {scale:?}f"));
     initial(to, "module", "ADEAD_MODULE_LINEAR, ADEAD_ACTIVATION_GELU_ERF, 0, 0, 0, 0, 0, 0, NULL, 1e-12f, 0");
     initial(to, "forward", "NULL, NULL, 0, ADEAD_ACTIVATION_NONE, 0");

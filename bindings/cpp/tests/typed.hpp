@@ -18,6 +18,7 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
       attr("alpha", options.alpha);
       attr("beta", options.beta);
       attr("activation", options.activation);
+      attr("precision", options.precision);
       options.c = in(2);
       options.bias = in(3);
       return context.matmul(*in(0), *in(1), options);
@@ -193,6 +194,7 @@ bool recorded(adead::Pipeline &pipeline, adead::Op op, std::size_t count, In in,
       attr("alpha", options.alpha);
       attr("beta", options.beta);
       attr("activation", options.activation);
+      attr("precision", options.precision);
       if (in(2) && !in(2)->tensor()) return false;
       options.c = in(2) ? in(2)->tensor() : nullptr;
       if (in(3) && !in(3)->tensor()) return false;

@@ -165,6 +165,7 @@ test('packed matrices', async () => {
   throws('shape_mismatch', /pack: b is/, () => context.pack(ramp([5])))
   throws('invalid_argument', /a Packed is wanted, not another object/, () => context.matmulPacked(a, b))
   throws('invalid_argument', /trans_b/, () => context.matmulPacked(a, packed, { transB: true }))
+  throws('invalid_argument', /precision can't be fixed16/, () => context.matmulPacked(a, packed, { precision: 'fixed16' }))
 })
 
 test('the default context is one', () => {

@@ -54,6 +54,7 @@ fn attribute_type(name: &str) -> &'static str {
         "perm" => "number[]",
         "dtype" => "DType",
         "form" => "'erf' | 'tanh'",
+        "precision" => "'f32' | 'fixed24' | 'fixed16'",
         "activation" => "Activation",
         _ => panic!("which type has the attribute {name}?"),
     }

@@ -30,6 +30,7 @@ ATTRIBUTES = {
     "dtype": "_AnyDType",
     "form": 'Literal["erf", "tanh"]',
     "activation": "_Activation",
+    "precision": 'Literal["f32", "fixed24", "fixed16"]',
     "perm": "Sequence[int]",
 }
 

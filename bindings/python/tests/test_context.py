@@ -107,6 +107,8 @@ def test_packed_matrices():
     assert repr(packed).startswith("Packed(f32[4, 3]")
     with pytest.raises(adead.InvalidArgumentError, match="trans_b"):
         ctx.matmul(x, packed, trans_b=True)
+    with pytest.raises(adead.InvalidArgumentError, match="precision can't be fixed24"):
+        ctx.matmul(x, packed, precision="fixed24")
     with pytest.raises(adead.DtypeMismatchError):
         ctx.pack(adead.Tensor([[1]]))
     with pytest.raises(TypeError):

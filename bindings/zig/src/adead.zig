@@ -35,6 +35,7 @@ pub const DType = enums.DType;
 pub const Op = enums.Op;
 pub const Activation = enums.Activation;
 pub const GeluForm = enums.GeluForm;
+pub const Precision = enums.Precision;
 pub const ContractLevel = enums.ContractLevel;
 pub const Priority = enums.Priority;
 pub const DeviceKind = enums.DeviceKind;

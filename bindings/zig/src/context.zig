@@ -282,6 +282,7 @@ pub const Packed = struct {
         if (options.alpha) |alpha| raw.alpha = alpha;
         if (options.beta) |beta| raw.beta = beta;
         if (options.activation) |activation| raw.activation = @intFromEnum(activation);
+        if (options.precision) |precision| raw.precision = @intFromEnum(precision);
         raw.c = options.c.handle;
         raw.bias = options.bias.handle;
         var out: Tensor = .{};

@@ -149,6 +149,17 @@ pub const Activation = enum(c.adead_activation) {
     _,
 };
 
+/// How a matrix product is computed.
+pub const Precision = enum(c.adead_precision) {
+    /// In chains of fused multiply-adds of f32.
+    f32 = c.ADEAD_PRECISION_F32,
+    /// In exact integers, of operands cut to 24 bits.
+    fixed24 = c.ADEAD_PRECISION_FIXED24,
+    /// In exact integers, of operands cut to 16 bits.
+    fixed16 = c.ADEAD_PRECISION_FIXED16,
+    _,
+};
+
 /// Which form of gelu.
 pub const GeluForm = enum(c.adead_gelu_form) {
     /// By the error function.
@@ -366,7 +377,7 @@ pub const matmul_options: c.adead_matmul_options = .{
     .c = null,
     .bias = null,
     .activation = c.ADEAD_ACTIVATION_NONE,
-    .reserved = 0,
+    .precision = c.ADEAD_PRECISION_F32,
 };
 
 /// The defaults of adead_attention_options.

@@ -16,6 +16,7 @@ pub const MatmulOptions = struct {
     alpha: ?f32 = null,
     beta: ?f32 = null,
     activation: ?enums.Activation = null,
+    precision: ?enums.Precision = null,
     c: Tensor = .none,
     bias: Tensor = .none,
 };
@@ -117,6 +118,7 @@ pub fn matmul(ctx: Context, a: Tensor, b: Tensor, options: MatmulOptions) Error!
     try attrs.give(.matmul, "alpha", options.alpha);
     try attrs.give(.matmul, "beta", options.beta);
     try attrs.give(.matmul, "activation", options.activation);
+    try attrs.give(.matmul, "precision", options.precision);
     return ctx.run(.matmul, &.{ a, b, options.c, options.bias }, attrs);
 }
 

@@ -13,6 +13,7 @@ pub fn typed(ctx: adead.Context, op: adead.Op, operands: []const Tensor, attrs: 
             attrs.take("alpha", &options.alpha);
             attrs.take("beta", &options.beta);
             attrs.take("activation", &options.activation);
+            attrs.take("precision", &options.precision);
             if (operands.len > 2) options.c = operands[2];
             if (operands.len > 3) options.bias = operands[3];
             return ctx.matmul(operands[0], operands[1], options);

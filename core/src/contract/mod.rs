@@ -4,12 +4,14 @@
 //! `f32` (IEEE-754, never contracted or reassociated); `M` arithmetic is [`fmaz`].
 
 mod elementwise;
+mod fixed;
 mod functions;
 mod half;
 mod matrix;
 mod reduce;
 
 pub use elementwise::*;
+pub use fixed::{Precision, fixed_cut, fixed_dot, fixed_round, fixed_scale};
 pub use functions::{Activation, GeluForm, erf, exp, gelu_erf, gelu_tanh, log, relu, rsqrt, sigmoid, silu, tanh};
 pub use half::{bf16_from_f32, bf16_to_f32, f16_from_f32, f16_to_f32};
 pub use matrix::{K_BLOCK, chain, dot, fmaz};

@@ -4,6 +4,7 @@ use super::cost::{Estimate, Task};
 use super::dispatcher::{AutoDispatcher, Decision, Why};
 use super::profile::DeviceProfile;
 use super::split::Split;
+use crate::contract::Precision;
 use crate::family::Family;
 use crate::ops::Cost;
 use std::fmt::{self, Write};
@@ -19,6 +20,8 @@ pub struct Explanation<'a> {
     pub reason: String,
     /// The family that it was priced as.
     pub family: Family,
+    /// How its products are computed.
+    pub precision: Precision,
     /// Elements of the largest operand or result.
     pub elements: usize,
     /// The work.
@@ -37,7 +40,7 @@ impl<'a> Explanation<'a> {
     ) -> Explanation<'a> {
         let Decision { mut device, why } = decision;
         let (profiles, estimates) = (dispatcher.profiles(), dispatcher.estimates(task));
-        let Task { family, cost, elements, .. } = *task;
+        let Task { family, precision, cost, elements, .. } = *task;
         let id = &profiles[device].id;
         let reason = match why {
             Why::Only => format!("{id} is the only device"),
@@ -54,7 +57,7 @@ impl<'a> Explanation<'a> {
         if let Some(Split { rows, .. }) = &split {
             device = (0..rows.len()).max_by_key(|&device| rows[device]).unwrap_or(device);
         }
-        Explanation { device, split, reason, family, elements, cost, estimates, profiles }
+        Explanation { device, split, reason, family, precision, elements, cost, estimates, profiles }
     }
 
     /// The chosen device's id.
@@ -144,9 +147,13 @@ impl fmt::Display for Time {
 
 impl fmt::Display for Explanation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Explanation { reason, family, elements, cost, .. } = self;
+        let Explanation { reason, family, precision, elements, cost, .. } = self;
         writeln!(f, "{}: {reason}", self.id())?;
-        writeln!(f, "{family}, {elements} elements, {} operations, {} bytes", cost.flops as u64, cost.bytes as u64)?;
+        f.write_str(family.name())?;
+        if *precision != Precision::F32 {
+            write!(f, " in {}", precision.name())?;
+        }
+        writeln!(f, ", {elements} elements, {} operations, {} bytes", cost.flops as u64, cost.bytes as u64)?;
         for (DeviceProfile { id, .. }, estimate) in self.profiles.iter().zip(&self.estimates) {
             let Estimate { compute_ns, launch_ns, transfer_ns, fits, .. } = *estimate;
             let note = if fits { "" } else { " (its memory is too small)" };

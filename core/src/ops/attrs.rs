@@ -1,7 +1,7 @@
 //! Attributes: one flat value with every operation's, each with its default.
 
 use super::Op;
-use crate::contract::{Activation, GeluForm};
+use crate::contract::{Activation, GeluForm, Precision};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Status, fail};
 use crate::fpenv::default_environment;
@@ -62,6 +62,8 @@ pub struct Attrs {
     pub form: GeluForm,
     /// matmul, ffn: what follows; `None` is the operation's default.
     pub activation: Option<Activation>,
+    /// matmul: how it is computed.
+    pub precision: Precision,
     /// cast, argmax: the result's dtype; `None` is the operation's default.
     pub dtype: Option<DType>,
     /// softmax, reductions, concat: along what.
@@ -98,6 +100,7 @@ impl Attrs {
         causal: false,
         form: GeluForm::Erf,
         activation: None,
+        precision: Precision::F32,
         dtype: None,
         axis: Axis::Default,
         alpha: 1.0,
@@ -153,6 +156,7 @@ impl Attrs {
             "activation" => {
                 self.activation = Some(Activation::ALL.into_iter().find(|a| a.name() == value).ok_or_else(bad)?)
             }
+            "precision" => self.precision = Precision::ALL.into_iter().find(|p| p.name() == value).ok_or_else(bad)?,
             "perm" => {
                 let axes: Result<Vec<i32>, _> =
                     value.split(',').filter(|axis| !axis.is_empty()).map(str::parse).collect();
@@ -172,6 +176,7 @@ fn allowed(name: &str) -> String {
         "axis" => "one integer (negative ones count from the end) or 'all'".into(),
         "form" => "erf or tanh".into(),
         "activation" => Activation::ALL.map(Activation::name).join(", "),
+        "precision" => Precision::ALL.map(Precision::name).join(", "),
         "perm" => "integers with commas between them".into(),
         _ => "a number".into(),
     }

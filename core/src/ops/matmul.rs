@@ -2,7 +2,7 @@
 
 use super::{Attrs, Metas, OpInfo, Values, scalar, rules};
 use crate::operand::{Meta, View};
-use crate::contract::{self, Activation};
+use crate::contract::{self, Activation, Precision};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Status, fail};
 use crate::shape::{MAX_RANK, Shape};
@@ -10,11 +10,11 @@ use crate::shape::{MAX_RANK, Shape};
 pub(super) const INFO: OpInfo = OpInfo {
     name: "matmul",
     operands: &["a", "b", "c?", "bias?"],
-    attrs: &["trans_a", "trans_b", "alpha", "beta", "activation"],
+    attrs: &["trans_a", "trans_b", "alpha", "beta", "activation", "precision"],
     in_place: false,
     shape: |attrs, inputs, output| {
-        if attrs.trans_b {
-            unpacked(inputs)?;
+        if attrs.trans_b || attrs.precision != Precision::F32 {
+            unpacked(attrs, inputs)?;
         }
         let plan = MatmulPlan::new(attrs, inputs)?;
         plan.describe(output)?;
@@ -163,11 +163,18 @@ impl<'a> MatmulPlan<'a> {
     }
 }
 
-/// A packed B is `[K, N]`, whatever it was before.
+/// A packed B is `[K, N]`, whatever it was before, and has no digits.
 #[cold]
 #[inline(never)]
-fn unpacked(inputs: Metas<'_>) -> Result<()> {
-    if inputs.is_packed(1) {
+fn unpacked(attrs: &Attrs, inputs: Metas<'_>) -> Result<()> {
+    if !inputs.is_packed(1) {
+        return Ok(());
+    }
+    if attrs.precision != Precision::F32 {
+        let name = attrs.precision.name();
+        fail!(InvalidArgument, "matmul: b is packed for products in f32, so precision can't be {name}: give b as a tensor");
+    }
+    if attrs.trans_b {
         fail!(InvalidArgument, "matmul: b is packed, so trans_b must be 0: b is transposed when it is packed");
     }
     Ok(())
@@ -246,11 +253,12 @@ pub(super) fn reference(attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Met
         let (a, b) = (&a[a_at * m * k..], &b[b_at * k * n..]);
         for i in 0..m {
             for j in 0..n {
-                let t = contract::dot(
-                    k,
-                    |p| if attrs.trans_a { a[p * m + i] } else { a[i * k + p] },
-                    |p| if attrs.trans_b { b[j * k + p] } else { b[p * n + j] },
-                );
+                let row = |p| if attrs.trans_a { a[p * m + i] } else { a[i * k + p] };
+                let column = |p| if attrs.trans_b { b[j * k + p] } else { b[p * n + j] };
+                let t = match attrs.precision {
+                    Precision::F32 => contract::dot(k, row, column),
+                    precision => contract::fixed_dot(precision, k, row, column),
+                };
                 let mut t = t * attrs.alpha;
                 if let Some(c) = &c {
                     t += attrs.beta * c[c_index(y.len())];

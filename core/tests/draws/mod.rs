@@ -1,5 +1,6 @@
 //! Random calls of every operation, with NaN, infinities, subnormals and −0 mixed in.
 
+use adead_core::contract::Precision;
 use adead_core::{Attrs, Axis, Context, ContextOptions, DType, Op, OpKind, Permutation, Tensor};
 
 /// A small generator, so that a failure names its seed and nothing else is needed to repeat it.
@@ -96,6 +97,7 @@ pub fn draw(op: Op, dtype: DType, r: &mut Random) -> (Attrs, Vec<Option<Tensor>>
                 operands[3] = Some(r.float(dtype, &[n]));
             }
             attrs.set(op, "activation", ["none", "relu", "gelu_erf", "gelu_tanh", "tanh", "silu"][r.below(6)]).unwrap();
+            attrs.precision = [Precision::F32, Precision::Fixed24, Precision::Fixed16][r.below(6).saturating_sub(3)];
         }
         Op::Dot => {
             let n = r.size(1025) * [1, 5, 9][r.below(3)];

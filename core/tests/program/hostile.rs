@@ -356,6 +356,7 @@ fn every_operation_on_random_shapes_never_panics() {
                     "axis" => &["0", "1", "-1", "all", "2147483647", "-2147483648"],
                     "perm" => &["", "0", "1,0", "0,0", "1,0,2", "7,7", "0,1,2,3,4,5,6,7"],
                     "dtype" => &["f32", "i32", "i64", "bf16"],
+                    "precision" => &["f32", "fixed24", "fixed16"],
                     "activation" => &["none", "silu", "gelu_erf"],
                     "form" => &["erf", "tanh"],
                     "alpha" | "beta" | "eps" | "scale" | "min" | "max" => {

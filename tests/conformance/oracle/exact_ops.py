@@ -6,6 +6,7 @@ Elements are addressed by multi-index, slowly and obviously; oracle.c walks stri
 from itertools import product
 from math import prod
 
+import exact_fixed
 import shapes
 from exact import (
     INF, NAN, NEG_INF, NEG_ZERO, ONE, SIGN, ZERO,
@@ -115,6 +116,18 @@ def op_matmul(attrs, shape, a, b, c, bias):
         b = View(b.shape + (1,), b.data)
     depth = a.shape[-2] if attrs["trans_a"] else a.shape[-1]
     c, bias = c and floats(c), bias and floats(bias)
+    product = m_total
+    if attrs["precision"] != "f32":
+        lines = {}  # an operand's lines are cut once
+
+        def cut_line(line):
+            key = tuple(line)
+            if key not in lines:
+                lines[key] = exact_fixed.Line(attrs["precision"], line)
+            return lines[key]
+
+        def product(row, column):
+            return exact_fixed.total(cut_line(row), cut_line(column))
     out = []
     for index in indices(shape):
         full = list(index)
@@ -123,7 +136,7 @@ def op_matmul(attrs, shape, a, b, c, bias):
         batch = tuple(full)
         a_row = [a[batch + ((k, m) if attrs["trans_a"] else (m, k))] for k in range(depth)]
         b_column = [b[batch + ((n, k) if attrs["trans_b"] else (k, n))] for k in range(depth)]
-        t = mul(m_total(a_row, b_column), attrs["alpha"])
+        t = mul(product(a_row, b_column), attrs["alpha"])
         if not is_zero(attrs["beta"]):
             t = add(t, mul(attrs["beta"], c[index]))
         if bias:

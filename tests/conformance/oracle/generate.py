@@ -7,6 +7,7 @@ from pathlib import Path
 
 import cases_attention
 import cases_elementwise
+import cases_fixed
 import cases_matmul
 import cases_moves
 import cases_pipeline
@@ -18,7 +19,7 @@ CASES = Path(__file__).resolve().parent.parent / "cases"
 
 def build():
     suite = Suite()
-    for module in (cases_matmul, cases_elementwise, cases_reduce, cases_attention, cases_moves,
+    for module in (cases_matmul, cases_fixed, cases_elementwise, cases_reduce, cases_attention, cases_moves,
                    cases_pipeline):
         module.build(suite)
     return suite

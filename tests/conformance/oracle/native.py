@@ -13,6 +13,7 @@ from math import prod
 from pathlib import Path
 
 import shapes
+from exact_fixed import LIMIT as FIXED
 from tensors import DTYPES, TYPECODE, WIDTH, Tensor, parse_data
 
 SOURCE = Path(__file__).with_name("oracle.c")
@@ -25,6 +26,7 @@ def kinds(first):
     return {name.lower(): code for code, name in enumerate(re.split(r",\s*", names))}
 
 
+LIMIT = {"f32": 0, **FIXED}
 KIND = kinds("NONE")
 OF_TWO = kinds("ADD")
 
@@ -143,7 +145,7 @@ def matmul(attrs, shape, a, b, c=None, bias=None):
         part = empty(4, M * N)
         call("o_matmul", M, N, K, attrs["trans_a"], attrs["trans_b"], cut(A, i, M * K), cut(B, i, K * N),
              as_float(attrs["alpha"]), as_float(attrs["beta"]), cut(C, i, M * N), widen(bias),
-             KIND[attrs["activation"]], part)
+             KIND[attrs["activation"]], LIMIT[attrs["precision"]], part)
         out += part
     return out
 

@@ -452,19 +452,76 @@ void o_fmaz(i64 n, const u32 *a, const u32 *b, const u32 *c, u32 *out)
 
 /* ---------------------------------------------------------------- products */
 
+/* The scale of a line: the largest s with rint(|x|max 2^s) <= limit, found one by one in double, in which all of it is exact.
+ * 0 of zeros; returns 0 where the line is not finite. */
+static int line_scale(const u32 *x, i64 K, double limit, int *s)
+{
+    u32 most = 0;
+    for (i64 k = 0; k < K; k++) if ((x[k] & 0x7fffffffu) > most) most = x[k] & 0x7fffffffu;
+    *s = 0;
+    if (most >= 0x7f800000u) return 0;
+    if (most == 0) return 1;
+    double largest = as_float(most);
+    for (*s = 200; rint(ldexp(largest, *s)) > limit; --*s) {}
+    return 1;
+}
+
+/* total * 2^e, to 24 bits and then to what a float has there. */
+static float fixed_result(i128 total, int e)
+{
+    u128 n = total < 0 ? (u128)-total : (u128)total;
+    if (n == 0) return 0.0f;
+    int drop = top_bit(n) - 23;
+    if (drop > 0) {
+        u128 rest = n & (((u128)1 << drop) - 1), half = (u128)1 << (drop - 1);
+        n >>= drop;
+        n += (rest > half) | ((rest == half) & (n & 1));
+        e += drop;
+    }
+    /* at most 25 bits, exact in double; double to float rounds to nearest even, also where the float is subnormal */
+    float r = (float)ldexp((double)(u64)n, e);
+    return r == 0.0f ? 0.0f : total < 0 ? -r : r;
+}
+
+/* The total of two lines of fixed-point numbers. */
+static float fixed_dot(const i64 *a, const i64 *b, i64 K, int e)
+{
+    i128 total = 0;
+    for (i64 k = 0; k < K; k++) total += (i128)(a[k] * b[k]);
+    return fixed_result(total, e);
+}
+
+/* The lines of an operand as integers, and their scales; a scale of 9999 where a line is not finite. */
+static void fixed_lines(i64 lines, i64 K, const u32 *x, double limit, i64 *q, int *s)
+{
+    for (i64 i = 0; i < lines; i++) {
+        if (!line_scale(x + i * K, K, limit, s + i)) { s[i] = 9999; continue; }
+        for (i64 k = 0; k < K; k++) q[i * K + k] = (i64)rint(ldexp((double)as_float(x[i * K + k]), s[i]));
+    }
+}
+
 /* One matrix product: a is [M,K] ([K,M] with trans_a), b is [K,N] ([N,K] with trans_b). c is [M,N], already broadcast,
- * or NULL; bias is [N] or NULL. */
+ * or NULL; bias is [N] or NULL. limit is 0, or the largest of fixed-point numbers. */
 void o_matmul(i64 M, i64 N, i64 K, i64 trans_a, i64 trans_b, const u32 *a, const u32 *b, float alpha, float beta,
-              const float *c, const float *bias, i64 activation, float *out)
+              const float *c, const float *bias, i64 activation, i64 limit, float *out)
 {
     u32 *pa = malloc((size_t)(M * K + 1) * 4), *pb = malloc((size_t)(N * K + 1) * 4);
     for (i64 m = 0; m < M; m++)
         for (i64 k = 0; k < K; k++) pa[m * K + k] = trans_a ? a[k * M + m] : a[m * K + k];
     for (i64 k = 0; k < K; k++)
         for (i64 n = 0; n < N; n++) pb[n * K + k] = trans_b ? b[n * K + k] : b[k * N + n];
+    i64 *qa = malloc((size_t)(M * K + 1) * 8), *qb = malloc((size_t)(N * K + 1) * 8);
+    int *sa = malloc((size_t)(M + 1) * sizeof *sa), *sb = malloc((size_t)(N + 1) * sizeof *sb);
+    if (limit) {
+        fixed_lines(M, K, pa, (double)limit, qa, sa);
+        fixed_lines(N, K, pb, (double)limit, qb, sb);
+    }
     for (i64 m = 0; m < M; m++)
         for (i64 n = 0; n < N; n++) {
-            float t = m_dot(pa + m * K, pb + n * K, K);
+            float t;
+            if (!limit) t = m_dot(pa + m * K, pb + n * K, K);
+            else if (sa[m] == 9999 || sb[n] == 9999) t = as_float(0x7fc00000u);
+            else t = fixed_dot(qa + m * K, qb + n * K, K, -sa[m] - sb[n]);
             t = t * alpha;
             if (beta != 0.0f) { float s = beta * c[m * N + n]; t = t + s; }
             if (bias) t = t + bias[n];
@@ -472,14 +529,18 @@ void o_matmul(i64 M, i64 N, i64 K, i64 trans_a, i64 trans_b, const u32 *a, const
         }
     free(pa);
     free(pb);
+    free(qa);
+    free(qb);
+    free(sa);
+    free(sb);
 }
 
 void o_ffn(i64 rows, i64 D, i64 H, i64 E, const float *x, const float *w1, const float *b1, const float *w2,
            const float *b2, i64 activation, float *out)
 {
     float *hidden = malloc((size_t)(rows * H + 1) * sizeof *hidden);
-    o_matmul(rows, H, D, 0, 0, (const u32 *)x, (const u32 *)w1, 1.0f, 0.0f, NULL, b1, activation, hidden);
-    o_matmul(rows, E, H, 0, 0, (const u32 *)hidden, (const u32 *)w2, 1.0f, 0.0f, NULL, b2, NONE, out);
+    o_matmul(rows, H, D, 0, 0, (const u32 *)x, (const u32 *)w1, 1.0f, 0.0f, NULL, b1, activation, 0, hidden);
+    o_matmul(rows, E, H, 0, 0, (const u32 *)hidden, (const u32 *)w2, 1.0f, 0.0f, NULL, b2, NONE, 0, out);
     free(hidden);
 }
 

@@ -69,7 +69,8 @@ def matmul(r, dtype):
     beta = number(r)
     c = values(r, dtype, faded(r, result)) if beta not in ("0x00000000",) or r.random() < 0.2 else None
     bias = values(r, dtype, (n,)) if r.random() < 0.5 else None
-    attrs = {"trans_a": ta, "trans_b": tb, "alpha": number(r), "beta": beta, "activation": r.choice(ACTIVATIONS)}
+    attrs = {"trans_a": ta, "trans_b": tb, "alpha": number(r), "beta": beta, "activation": r.choice(ACTIVATIONS),
+             "precision": r.choice(("f32", "f32", "fixed24", "fixed16"))}
     return [values(r, dtype, a), values(r, dtype, b), c, bias], attrs
 
 

@@ -27,6 +27,7 @@ def bad_shape(why):
 
 
 ACTIVATIONS = ("none", "relu", "sigmoid", "tanh", "gelu_tanh", "gelu_erf", "silu")
+PRECISIONS = ("f32", "fixed24", "fixed16")
 UNARY = tuple(exact_functions.UNARY)
 BINARY = tuple(exact_functions.BINARY)
 AXIS_ALL = {"axis": ("axis", "all"), "keepdim": ("flag", "0")}
@@ -34,7 +35,8 @@ AXIS_ALL = {"axis": ("axis", "all"), "keepdim": ("flag", "0")}
 # op: (required operands, optional operands, attributes: kind or words, default)
 OPS = {
     "matmul": (2, 2, {"trans_a": ("flag", "0"), "trans_b": ("flag", "0"), "alpha": ("f32", "0x3f800000"),
-                      "beta": ("f32", "0x00000000"), "activation": (ACTIVATIONS, "none")}),
+                      "beta": ("f32", "0x00000000"), "activation": (ACTIVATIONS, "none"),
+                      "precision": (PRECISIONS, "f32")}),
     "dot": (2, 0, {}),
     "scale": (1, 0, {"alpha": ("f32", "0x3f800000")}),
     "clamp": (1, 0, {"min": ("f32", "0xff800000"), "max": ("f32", "0x7f800000")}),

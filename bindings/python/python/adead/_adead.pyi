@@ -266,6 +266,7 @@ class Tensor:
         alpha: float | None = None,
         beta: float | None = None,
         activation: _Activation | None = None,
+        precision: Literal["f32", "fixed24", "fixed16"] | None = None,
     ) -> Tensor: ...
     def dot(self, b: _Operand) -> Tensor: ...
     def add(self, b: _Operand) -> Tensor: ...
@@ -358,6 +359,7 @@ class Pipeline:
         alpha: float | None = None,
         beta: float | None = None,
         activation: _Activation | None = None,
+        precision: Literal["f32", "fixed24", "fixed16"] | None = None,
     ) -> Pipeline: ...
     @overload
     def matmul(
@@ -371,6 +373,7 @@ class Pipeline:
         alpha: float | None = None,
         beta: float | None = None,
         activation: _Activation | None = None,
+        precision: Literal["f32", "fixed24", "fixed16"] | None = None,
     ) -> Pipeline: ...
     @overload
     def dot(self, b: _Recorded) -> Pipeline: ...
@@ -682,6 +685,7 @@ class Context:
         alpha: float | None = None,
         beta: float | None = None,
         activation: _Activation | None = None,
+        precision: Literal["f32", "fixed24", "fixed16"] | None = None,
     ) -> Tensor: ...
     def dot(self, a: _Operand, b: _Operand) -> Tensor: ...
     def add(self, a: _Operand, b: _Operand) -> Tensor: ...
@@ -1201,6 +1205,7 @@ def matmul(
     alpha: float | None = None,
     beta: float | None = None,
     activation: _Activation | None = None,
+    precision: Literal["f32", "fixed24", "fixed16"] | None = None,
 ) -> Tensor: ...
 def dot(a: _Operand, b: _Operand) -> Tensor: ...
 def add(a: _Operand, b: _Operand) -> Tensor: ...

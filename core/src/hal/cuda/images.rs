@@ -91,6 +91,7 @@ mod tests {
         for (kernels, family) in [
             (Kernels::Attention, "attention"),
             (Kernels::Elementwise, "elementwise"),
+            (Kernels::Fixed, "fixed"),
             (Kernels::Lines, "lines"),
             (Kernels::Matmul, "matmul"),
             (Kernels::Moves, "moves"),

@@ -150,6 +150,24 @@ impl Launch {
                 }
                 launch.take(&[has, own]);
             }
+            Kernels::Fixed => {
+                let &[stage, digits, has] = constants else {
+                    fail!(Internal, "a fixed-point product has {} constants", constants.len());
+                };
+                (launch.name, launch.threads) = match (stage, digits) {
+                    (0, _) => (c"fixed_largest_along", THREADS),
+                    (1, _) => (c"fixed_largest_across", 128),
+                    (2, _) => (c"fixed_scales", 128),
+                    (3, _) => (c"fixed_cut", THREADS),
+                    (_, 3) => (c"fixed_product_3", THREADS),
+                    _ => (c"fixed_product_2", THREADS),
+                };
+                if stage > 3 {
+                    // Two steps of both operands' planes, of 64 lines and 64 of K.
+                    launch.shared_bytes = 4 * digits * 64 * 64;
+                }
+                launch.take(&[digits, has]);
+            }
             Kernels::Attention => {
                 let &[threads, columns, of_thread, stage, has] = constants else {
                     fail!(Internal, "attention has {} constants", constants.len());
@@ -241,6 +259,8 @@ impl Limits {
             pitched: true,
             tiles,
             narrow,
+            fixed_tile: [64, 64],
+            fixed_lines: 8,
             attention,
         }
     }

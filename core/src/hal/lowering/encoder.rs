@@ -13,6 +13,8 @@ pub enum Kernels {
     Attention,
     /// Elementwise operations, and the last step of softmax and the norms.
     Elementwise,
+    /// Matrix products of fixed-point numbers.
+    Fixed,
     /// Reductions, and softmax and norms of rows.
     Lines,
     /// Matrix products.
@@ -25,7 +27,7 @@ pub enum Kernels {
 
 impl Kernels {
     /// How many families there are.
-    pub const COUNT: usize = 6;
+    pub const COUNT: usize = 7;
 }
 
 /// What shapes kernels.
@@ -45,6 +47,9 @@ pub struct Limits {
     pub tiles: &'static [Cost],
     /// The tile for a product of few rows or columns, where it is not one of the others.
     pub narrow: fn(&Sizes) -> Option<Tile>,
+    /// Rows and columns of a tile of products of fixed-point numbers, and lines whose largest element a workgroup finds.
+    pub fixed_tile: [u32; 2],
+    pub fixed_lines: u32,
     /// The tile of attention for so many heads, each with so many queries, their width and the values'.
     pub attention: fn(&Limits, u64, u32, u32, u32) -> attention::Tile,
 }

@@ -1,9 +1,9 @@
 //! matmul, dot and ffn.
 
 use super::tiles::{Sizes, Tile, choose};
-use super::{Call, elementwise, moves, pitch_of};
-use super::{Encoder, Kernels, Push};
-use crate::contract::{Activation, K_BLOCK};
+use super::{Call, elementwise, fixed, moves, pitch_of};
+use super::{Encoder, Kernels, Operand, Push};
+use crate::contract::{Activation, K_BLOCK, Precision};
 use crate::error::{Error, Result, Status, fail};
 use crate::ops::{FfnPlan, MatmulPlan, ffn_activation};
 use smallvec::SmallVec;
@@ -22,7 +22,7 @@ const OF_VECTORS: u32 = 64;
 const HIDDEN: u32 = 1 << 26;
 
 /// An axis of batches: its length, and the steps of A, B and C along it.
-type Axis = [u32; 4];
+pub(super) type Axis = [u32; 4];
 
 /// A batch of matrix products. Addresses are 0 where there is nothing.
 #[derive(Clone)]
@@ -60,12 +60,13 @@ pub fn matmul(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
         trans_a: attrs.trans_a,
         trans_b: attrs.trans_b,
     };
+    let fixed = attrs.precision != Precision::F32 && sizes.k > 0;
     let mut axes = SmallVec::new();
     // Matrices that are multiplied by one B are the rows of one matrix.
     if plan.shares_b() && !attrs.trans_a && (c.is_none() || plan.c_follows(&strides, plan.m)) {
         (sizes.m, sizes.batches) = (sizes.m * sizes.batches, 1);
     } else {
-        let (mut a_step, mut b_step) = (sizes.m * sizes.k, sizes.k * sizes.n);
+        let (mut a_step, mut b_step) = if fixed { (1, 1) } else { (sizes.m * sizes.k, sizes.k * sizes.n) };
         for i in 1..=rank {
             let n = plan.batch(i) as u32;
             // A dimension that is repeated has length 1 there, or is missing.
@@ -78,6 +79,35 @@ pub fn matmul(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
             let axis = [n, step(a.shape, &mut a_step), step(b.shape, &mut b_step), strides[rank - i] as u32];
             append(&mut axes, axis);
         }
+    }
+    if fixed {
+        let Sizes { m, n, k, batches, trans_a, trans_b } = sizes;
+        let operand = |from: &Operand<'_>, lines: u32, along: bool| fixed::Operand {
+            address: from.address,
+            lines,
+            matrices: (from.elements() / k) / lines,
+            line_step: if along { k } else { 1 },
+            k_step: if along { 1 } else { lines },
+        };
+        let products = fixed::Products {
+            precision: attrs.precision,
+            m,
+            n,
+            k,
+            batches,
+            a: operand(&a, m, !trans_a),
+            b: operand(&b, n, trans_b),
+            c: c.map_or(0, |c| c.address),
+            bias: call.address(3),
+            y: call.output.address,
+            axes,
+            c_row: strides[rank] as u32,
+            c_column: strides[rank + 1] as u32,
+            alpha: attrs.alpha,
+            beta: attrs.beta,
+            activation: attrs.activation.unwrap_or(Activation::None),
+        };
+        return fixed::encode(encoder, &products);
     }
     let product = Product {
         sizes,

@@ -7,6 +7,7 @@ pub mod attention;
 mod cast;
 mod elementwise;
 mod encoder;
+mod fixed;
 mod function;
 mod matmul;
 mod moves;

@@ -158,6 +158,8 @@ mod tests {
             pitched: false,
             tiles: &COSTS,
             narrow,
+            fixed_tile: [64, 64],
+            fixed_lines: 8,
             attention,
         }
     }
@@ -187,6 +189,8 @@ mod tests {
             pitched: false,
             tiles: &COSTS,
             narrow,
+            fixed_tile: [64, 64],
+            fixed_lines: 8,
             attention,
         };
         for m in [1, 4, 5, 9, 17, 33, 100, 1000, 10_000] {

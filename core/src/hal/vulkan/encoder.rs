@@ -72,6 +72,8 @@ impl Limits {
             pitched: false,
             tiles: &TILES,
             narrow,
+            fixed_tile: [64, 32],
+            fixed_lines: 4,
             attention,
         }
     }

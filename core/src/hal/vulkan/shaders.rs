@@ -117,6 +117,7 @@ mod tests {
         let compiled: [(Kernels, &[u8]); Kernels::COUNT] = [
             (Kernels::Attention, include_bytes!("../../../kernels/vulkan/generated/attention.spv")),
             (Kernels::Elementwise, include_bytes!("../../../kernels/vulkan/generated/elementwise.spv")),
+            (Kernels::Fixed, include_bytes!("../../../kernels/vulkan/generated/fixed.spv")),
             (Kernels::Lines, include_bytes!("../../../kernels/vulkan/generated/lines.spv")),
             (Kernels::Matmul, include_bytes!("../../../kernels/vulkan/generated/matmul.spv")),
             (Kernels::Moves, include_bytes!("../../../kernels/vulkan/generated/moves.spv")),

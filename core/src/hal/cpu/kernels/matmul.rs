@@ -1,8 +1,9 @@
 //! matmul, dot and ffn: products cut into blocks that the threads claim.
 
+use super::fixed::Fixed;
 use super::gemm::{BLOCK_COLUMNS, BLOCK_ROWS, Block, Epilogue, Matrix, Packing, Width};
 use super::{Call, Exec, Shared};
-use crate::contract::{Activation, K_BLOCK};
+use crate::contract::{Activation, K_BLOCK, Precision};
 use crate::error::Result;
 use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch, dispatch_m};
 use crate::interrupt::{self, Looks, PIECE};
@@ -169,8 +170,9 @@ pub(super) fn matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
         m *= batches;
         batches = 1;
     }
+    let fixed = attrs.precision != Precision::F32;
     // One small product, without anything that only several need.
-    let plain = !use_c && packed.is_none() && batches == 1;
+    let plain = !use_c && packed.is_none() && batches == 1 && !fixed;
     if plain && m * n > 0 && m.saturating_mul(n).saturating_mul(k) <= TINY {
         let epilogue = Epilogue {
             alpha: attrs.alpha,
@@ -189,27 +191,48 @@ pub(super) fn matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
         }
     }
     let shared = (Shared(a.cast_mut()), Shared(b.cast_mut()), Shared(c.cast_mut()), Shared(bias.cast_mut()));
-    let operands = |batch: usize| {
-        let (a_at, b_at) = if tall { (0, 0) } else { plan.operands(batch) };
-        let (a, b, c, bias) = (shared.0.get(), shared.1.get(), shared.2.get(), shared.3.get());
+    let follows = |batch: usize| {
+        let (c, bias) = (shared.2.get(), shared.3.get());
         let c = if use_c {
             let at = if tall { 0 } else { plan.batch_offset(batch, &c_strides) };
             Matrix { data: c.wrapping_add(at), row: c_strides[rank], column: c_strides[rank + 1] }
         } else {
             Epilogue::NONE.c
         };
-        let epilogue = Epilogue {
-            alpha: attrs.alpha,
-            beta: attrs.beta,
-            c,
-            bias,
-            activation: attrs.activation.unwrap_or(Activation::None),
+        let activation = attrs.activation.unwrap_or(Activation::None);
+        Epilogue { alpha: attrs.alpha, beta: attrs.beta, c, bias, activation }
+    };
+    let places = |batch: usize| if tall { (0, 0) } else { plan.operands(batch) };
+    let out = Shared(call.out()?);
+    if fixed {
+        let operands = |batch: usize| {
+            let (a_at, b_at) = places(batch);
+            (a_at, b_at, follows(batch))
         };
+        let matrices = |i: usize| {
+            let dims = call.meta(i).shape.dims();
+            if tall { 1 } else { dims[..dims.len().saturating_sub(2)].iter().product() }
+        };
+        return Fixed {
+            precision: attrs.precision,
+            m,
+            n,
+            k,
+            count: batches,
+            a: Matrix::new(a, m, k, attrs.trans_a),
+            b: Matrix::new(b, k, n, attrs.trans_b),
+            matrices: [matrices(0), matrices(1)],
+            operands: &operands,
+            out,
+        }
+        .compute(exec);
+    }
+    let operands = |batch: usize| {
+        let ((a_at, b_at), a, b) = (places(batch), shared.0.get(), shared.1.get());
         let a = Matrix::new(a.wrapping_add(a_at * m * k), m, k, attrs.trans_a);
         let b = Matrix::new(b.wrapping_add(b_at * k * n), k, n, attrs.trans_b);
-        (a, b, epilogue)
+        (a, b, follows(batch))
     };
-    let out = Shared(call.out()?);
     Batch { m, n, k, count: batches, operands: &operands, packed, out }.compute(exec)
 }
 

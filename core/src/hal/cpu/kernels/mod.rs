@@ -6,6 +6,7 @@
 mod attention;
 mod cast;
 mod elementwise;
+mod fixed;
 mod gemm;
 mod matmul;
 mod moves;

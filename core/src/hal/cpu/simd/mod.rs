@@ -3,6 +3,7 @@
 //! A kernel is a [`Kernel`] whose `run` is generic over [`Simd`] and inlined into one function per instruction set by
 //! [`dispatch`]. E operations are single IEEE instructions; [`Simd::fmaz`] is exact in what [`dispatch_m`] runs.
 
+mod double;
 mod math;
 #[cfg(target_arch = "aarch64")]
 mod neon;
@@ -16,6 +17,7 @@ mod x86;
 #[cfg(target_arch = "x86_64")]
 mod x86_tile;
 
+pub use double::Doubles;
 pub use math::*;
 pub use rows::{LONGEST, TwoSided, VectorFn, VectorFn2, map_row, map_row_raw, map_sides, zip_row};
 pub use tile::{Chains, MAX_TILE_VECTORS};
@@ -48,10 +50,14 @@ pub trait Simd: Copy + 'static {
     type I: Copy;
     /// What a compare gives.
     type M: Copy;
+    /// A vector of f64.
+    type D: Doubles;
     /// Whether [`Simd::fused`] is one instruction.
     const FUSED: bool = false;
     /// How many vectors go through a long function side by side (1, 2 or 4): as many as there are registers for.
     const SIDE_BY_SIDE: usize = 1;
+    /// Whether [`Simd::add_pairs`] is there.
+    const PAIRS: bool = false;
     /// Whether [`Simd::pack`] and [`Simd::unpack`] are there.
     const PACKS: bool = false;
 
@@ -158,6 +164,11 @@ pub trait Simd: Copy + 'static {
     unsafe fn sar<const BITS: i32>(a: Self::I) -> Self::I;
     unsafe fn max_i(a: Self::I, b: Self::I) -> Self::I;
 
+    /// The sum of the products of both halves of a lane, of 16 bits each, and of what was there before; where [`Simd::PAIRS`] is set.
+    unsafe fn add_pairs(_sum: Self::I, _a: Self::I, _b: Self::I) -> Self::I {
+        unreachable!("this instruction set adds no pairs")
+    }
+
     unsafe fn lt(a: Self::F, b: Self::F) -> Self::M;
     unsafe fn eq(a: Self::F, b: Self::F) -> Self::M;
     unsafe fn is_nan(a: Self::F) -> Self::M;
@@ -255,6 +266,21 @@ pub unsafe fn dispatch<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
             _ => x86::with_sse2(kernel),
         }
     }
+}
+
+/// Runs a kernel that uses [`Simd::add_pairs`], which some processors have as one instruction.
+///
+/// # Safety
+/// As [`dispatch`]'s.
+#[inline]
+pub unsafe fn dispatch_pairs<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
+    #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+    if isa == Isa::Avx512 && std::is_x86_feature_detected!("avx512vnni") {
+        // SAFETY: the processor has both.
+        return unsafe { x86::with_vnni(kernel) };
+    }
+    // SAFETY: passed on.
+    unsafe { dispatch(isa, kernel) }
 }
 
 /// Runs a kernel of M arithmetic with an instruction set, in its environment. It may run twice, so it computes the same

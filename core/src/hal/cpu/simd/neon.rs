@@ -69,6 +69,7 @@ impl<const EXACT: bool> Simd for Vectors<EXACT> {
     type F = float32x4_t;
     type I = int32x4_t;
     type M = uint32x4_t;
+    type D = float64x2_t;
 
     instructions! {
         splat(x: f32) -> float32x4_t = vdupq_n_f32(x);

@@ -23,6 +23,7 @@ impl Simd for Portable {
     type F = F;
     type I = I;
     type M = M;
+    type D = [f64; 2];
 
     #[inline(always)]
     unsafe fn splat(x: f32) -> F {

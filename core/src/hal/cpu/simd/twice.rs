@@ -29,6 +29,7 @@ impl<S: Simd> Simd for Twice<S> {
     type F = (S::F, S::F);
     type I = (S::I, S::I);
     type M = (S::M, S::M);
+    type D = S::D;
 
     both! {
         add(a: F, b: F) -> F;

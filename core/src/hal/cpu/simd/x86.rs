@@ -26,6 +26,17 @@ pub unsafe fn with_avx512<K: Kernel>(kernel: K) -> K::Output {
     unsafe { kernel.run::<Avx512>() }
 }
 
+/// Runs a kernel compiled for AVX-512 and its dot products: what multiplies pairs and adds them becomes one instruction.
+///
+/// # Safety
+/// The processor has F, DQ, BW, VL and VNNI, and the kernel's pointers are valid.
+#[cfg(feature = "avx512")]
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512vnni,avx2,fma,popcnt")]
+pub unsafe fn with_vnni<K: Kernel>(kernel: K) -> K::Output {
+    // SAFETY: passed on.
+    unsafe { kernel.run::<Avx512>() }
+}
+
 /// Runs a kernel compiled for the baseline. Not inlined, so that it stands once.
 ///
 /// # Safety
@@ -93,6 +104,8 @@ impl Simd for Avx2 {
     type F = __m256;
     type I = __m256i;
     type M = __m256;
+    type D = __m256d;
+    const PAIRS: bool = true;
 
     const FUSED: bool = true;
     const SIDE_BY_SIDE: usize = 2;
@@ -122,6 +135,7 @@ impl Simd for Avx2 {
         to_float(a: __m256i) -> __m256 = _mm256_cvtepi32_ps(a);
         add_i(a: __m256i, b: __m256i) -> __m256i = _mm256_add_epi32(a, b);
         sub_i(a: __m256i, b: __m256i) -> __m256i = _mm256_sub_epi32(a, b);
+        add_pairs(sum: __m256i, a: __m256i, b: __m256i) -> __m256i = _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
         and_i(a: __m256i, b: __m256i) -> __m256i = _mm256_and_si256(a, b);
         xor_i(a: __m256i, b: __m256i) -> __m256i = _mm256_xor_si256(a, b);
         or_i(a: __m256i, b: __m256i) -> __m256i = _mm256_or_si256(a, b);
@@ -177,6 +191,8 @@ impl Simd for Avx512 {
     type F = __m512;
     type I = __m512i;
     type M = __mmask16;
+    type D = __m512d;
+    const PAIRS: bool = true;
 
     const FUSED: bool = true;
     const SIDE_BY_SIDE: usize = 4;
@@ -211,6 +227,7 @@ impl Simd for Avx512 {
         to_float(a: __m512i) -> __m512 = _mm512_cvtepi32_ps(a);
         add_i(a: __m512i, b: __m512i) -> __m512i = _mm512_add_epi32(a, b);
         sub_i(a: __m512i, b: __m512i) -> __m512i = _mm512_sub_epi32(a, b);
+        add_pairs(sum: __m512i, a: __m512i, b: __m512i) -> __m512i = _mm512_add_epi32(sum, _mm512_madd_epi16(a, b));
         and_i(a: __m512i, b: __m512i) -> __m512i = _mm512_and_si512(a, b);
         xor_i(a: __m512i, b: __m512i) -> __m512i = _mm512_xor_si512(a, b);
         or_i(a: __m512i, b: __m512i) -> __m512i = _mm512_or_si512(a, b);
@@ -287,6 +304,8 @@ impl Simd for Sse2 {
     type F = __m128;
     type I = __m128i;
     type M = __m128;
+    type D = __m128d;
+    const PAIRS: bool = true;
 
     instructions! {
         splat(x: f32) -> __m128 = _mm_set1_ps(x);
@@ -308,6 +327,7 @@ impl Simd for Sse2 {
         to_float(a: __m128i) -> __m128 = _mm_cvtepi32_ps(a);
         add_i(a: __m128i, b: __m128i) -> __m128i = _mm_add_epi32(a, b);
         sub_i(a: __m128i, b: __m128i) -> __m128i = _mm_sub_epi32(a, b);
+        add_pairs(sum: __m128i, a: __m128i, b: __m128i) -> __m128i = _mm_add_epi32(sum, _mm_madd_epi16(a, b));
         and_i(a: __m128i, b: __m128i) -> __m128i = _mm_and_si128(a, b);
         xor_i(a: __m128i, b: __m128i) -> __m128i = _mm_xor_si128(a, b);
         or_i(a: __m128i, b: __m128i) -> __m128i = _mm_or_si128(a, b);

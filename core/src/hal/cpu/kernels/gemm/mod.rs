@@ -159,9 +159,20 @@ impl Block {
             } else {
                 dispatch_m(isa, Tiles::new(self, scratch, panels));
             }
-            if self.epilogue.is_none() {
-                return;
-            }
+            self.finish(isa);
+        }
+    }
+
+    /// What follows the totals, in place.
+    ///
+    /// # Safety
+    /// As [`Block::compute_with`]'s; `out` has the totals.
+    pub unsafe fn finish(&self, isa: Isa) {
+        if self.epilogue.is_none() {
+            return;
+        }
+        // SAFETY: passed on.
+        unsafe {
             let Epilogue { alpha, beta, bias, activation, .. } = self.epilogue;
             if alpha != 1.0 || beta != 0.0 || !bias.is_null() {
                 dispatch(isa, Finish(self));

@@ -1,0 +1,376 @@
+// Matrix products of fixed-point numbers, y = alpha·(a·b) + beta·c + bias, a batch of them at once: kernels/vulkan/fixed.comp says in
+// which steps. Products of digits are added up by i + j, the digits' numbers from the highest: at most three products of 2¹⁴ for each k,
+// so that 32 bits hold 43,690 of k. A launch has no more than 32,768.
+#include "glsl.cuh"
+#include "../vulkan/fixed.glsl"
+
+// What lowering says of a product, as its push constants.
+struct Product {
+    // Digits of both operands, in blocks of 128 lines and 64 of k: [plane, highest first][16 bytes of k][line].
+    const uint4 *a, *b;
+    const int *a_scales, *b_scales;
+    const float *c, *bias;
+    float *y;
+    // Of tiles: totals of what was launched before.
+    uint4 *totals;
+    // The table, for each batch axis but the first, the last one first: its length, and the steps of a, b (in matrices) and c along it.
+    const void *table;
+    // Blocks of k: of all, the first here, and behind the last here.
+    uint m, n, blocks, begin, end;
+    uint axes, a_step, b_step, c_step, c_row, c_column;
+    float alpha, beta;
+};
+
+// Of an operand.
+struct Cut {
+    const uint *x;
+    // Of each part and line.
+    uint *largest;
+    uint4 *digits;
+    int *scales;
+    const void *unused[4], *table;
+    // Lines of a matrix, matrices, k, parts, and how much of k each has.
+    uint lines, matrices, k, parts, part;
+    // From one line to the next, along k, from one matrix to the next.
+    uint line_step, k_step, matrix_step, none[3];
+    float alpha, beta;
+};
+
+const uint HAS_C = 1, HAS_BIAS = 2, RELU = 4, FIRST = 8, LAST = 16, ALONG = 32, ALONE = 64;
+// 16-byte chunks of a plane in a block.
+const uint PLANE = 512;
+
+INLINE void keep(const Cut &s, const uint digits, const uint has, const uint part, const uint line, const uint most) {
+    s.largest[size_t(part) * s.lines * s.matrices + line] = has & ALONE ? uint(scale_of(most, digits)) : most;
+}
+
+// The largest element of a part of every line whose elements follow each other: a warp for each.
+extern "C" __global__ void __launch_bounds__(256) fixed_largest_along(const Cut s, const uint digits, const uint has, TABLE) {
+    uint lines = s.lines * s.matrices, groups = (lines + 7) / 8, part = blockIdx.x / groups;
+    uint line = blockIdx.x % groups * 8 + threadIdx.x / 32, own = min(line, lines - 1);
+    const uint *from = s.x + size_t(own / s.lines) * s.matrix_step + size_t(own % s.lines) * s.line_step;
+    uint begin = part * s.part, end = min(s.k, begin + s.part), most = 0;
+#pragma unroll 8
+    for (uint p = begin + threadIdx.x % 32; p < end; p += 32) {
+        most = max(most, from[size_t(p) * s.k_step] & MAGNITUDE);
+    }
+#pragma unroll
+    for (uint step = 16; step > 0; step /= 2) {
+        most = max(most, __shfl_xor_sync(0xffffffffu, most, step));
+    }
+    if (threadIdx.x % 32 == 0 && line < lines) {
+        keep(s, digits, has, part, line, most);
+    }
+}
+
+// The same where lines lie side by side: a thread for each.
+extern "C" __global__ void __launch_bounds__(128) fixed_largest_across(const Cut s, const uint digits, const uint has, TABLE) {
+    uint lines = s.lines * s.matrices, groups = (lines + 127) / 128, part = blockIdx.x / groups;
+    uint line = blockIdx.x % groups * 128 + threadIdx.x;
+    if (line >= lines) {
+        return;
+    }
+    const uint *from = s.x + size_t(line / s.lines) * s.matrix_step + size_t(line % s.lines) * s.line_step;
+    uint begin = part * s.part, end = min(s.k, begin + s.part), most = 0;
+#pragma unroll 8
+    for (uint p = begin; p < end; p++) {
+        most = max(most, from[size_t(p) * s.k_step] & MAGNITUDE);
+    }
+    keep(s, digits, has, part, line, most);
+}
+
+// A line's scale from the largest elements of its parts.
+extern "C" __global__ void __launch_bounds__(128) fixed_scales(const Cut s, const uint digits, const uint, TABLE) {
+    uint lines = s.lines * s.matrices, line = blockIdx.x * 128 + threadIdx.x, most = 0;
+    if (line >= lines) {
+        return;
+    }
+    for (uint part = 0; part < s.parts; part++) {
+        most = max(most, s.largest[size_t(part) * lines + line]);
+    }
+    s.scales[line] = scale_of(most, digits);
+}
+
+// The digits of a block.
+extern "C" __global__ void __launch_bounds__(256) fixed_cut(const Cut s, const uint digits, const uint has, TABLE) {
+    uint blocks = (s.k + 63) / 64, tiles = (s.lines + 127) / 128, block = blockIdx.x;
+    uint at_k = block % blocks * 64, tile = block / blocks % tiles, matrix = block / blocks / tiles;
+#pragma unroll 1
+    for (uint task = threadIdx.x; task < 512; task += 256) {
+        uint chunk = has & ALONG ? task % 4 : task / 128, of_tile = has & ALONG ? task / 4 : task % 128;
+        uint line = tile * 128 + of_tile, k = at_k + chunk * 16, there = line < s.lines && k < s.k ? min(s.k - k, 16u) : 0;
+        int scale = line < s.lines ? s.scales[size_t(matrix) * s.lines + line] : 0;
+        const uint *from = s.x + size_t(matrix) * s.matrix_step + size_t(line) * s.line_step;
+        uint x[16], words[3][4];
+#pragma unroll
+        for (uint i = 0; i < 16; i++) {
+            x[i] = i < there ? from[size_t(k + i) * s.k_step] : 0;
+        }
+#pragma unroll
+        for (uint w = 0; w < 4; w++) {
+            words[0][w] = words[1][w] = words[2][w] = 0;
+#pragma unroll
+            for (uint e = 0; e < 4; e++) {
+                // Half a digit more, so that bytes are digits and 128.
+                uint q = uint(cut(x[4 * w + e], scale)) + (digits == 3 ? 0x8080u : 0x80u);
+                words[0][w] |= (q & 0xff) << (8 * e);
+                words[1][w] |= ((q >> 8) & 0xff) << (8 * e);
+                words[2][w] |= ((q >> 16) & 0xff) << (8 * e);
+            }
+            words[0][w] ^= 0x80808080u;
+            words[1][w] ^= digits == 3 ? 0x80808080u : 0;
+        }
+        uint4 *to = s.digits + size_t(block) * (digits * PLANE) + chunk * 128 + of_tile;
+        if (digits == 3) {
+            to[0] = make_uint4(words[2][0], words[2][1], words[2][2], words[2][3]);
+            to += PLANE;
+        }
+        to[0] = make_uint4(words[1][0], words[1][1], words[1][2], words[1][3]);
+        to[PLANE] = make_uint4(words[0][0], words[0][1], words[0][2], words[0][3]);
+    }
+}
+
+// c + the products of four digits each.
+INLINE int dot4(const uint a, const uint b, int c) {
+#ifdef __CUDA_ARCH__
+    asm("dp4a.s32.s32 %0, %1, %2, %0;" : "+r"(c) : "r"(a), "r"(b));
+    return c;
+#else
+    for (uint e = 0; e < 32; e += 8) {
+        c += int((signed char)(a >> e)) * int((signed char)(b >> e));
+    }
+    return c;
+#endif
+}
+
+struct Origins {
+    size_t a, b, c;
+};
+
+INLINE Origins origins(const Product &p, const uint batch, const Table &t) {
+    Origins at = {0, 0, 0};
+    uint rest = batch;
+#pragma unroll 1
+    for (uint i = 0; i < p.axes; i++) {
+        uint length = t.words[4 * i], here = rest % length;
+        at.a += size_t(here) * t.words[4 * i + 1];
+        at.b += size_t(here) * t.words[4 * i + 2];
+        at.c += size_t(here) * t.words[4 * i + 3];
+        rest /= length;
+    }
+    at.a += size_t(rest) * p.a_step;
+    at.b += size_t(rest) * p.b_step;
+    at.c += size_t(rest) * p.c_step;
+    return at;
+}
+
+INLINE void finish(const Product &p, const uint has, const Total &t, const uint batch, const uint row, const uint column,
+    const Origins &at) {
+    int s = p.a_scales[at.a * p.m + row], r = p.b_scales[at.b * p.n + column];
+    float x = of_bits(s == NOT_FINITE || r == NOT_FINITE ? NAN : rounded(t, -s - r));
+    x = x * p.alpha;
+    if (has & HAS_C) {
+        x = x + p.beta * p.c[at.c + size_t(row) * p.c_row + size_t(column) * p.c_column];
+    }
+    if (has & HAS_BIAS) {
+        x = x + p.bias[column];
+    }
+    if (has & RELU) {
+        x = __float_as_int(x) > 0 || is_nan(x) ? x : 0.0f;
+    }
+    p.y[(size_t(batch) * p.m + row) * p.n + column] = canonical(x);
+}
+
+// 16 bytes from global to shared memory.
+INLINE void copy_chunk(uint4 *to, const uint4 *from) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(uint(__cvta_generic_to_shared(to))), "l"(from));
+#else
+    *to = *from;
+#endif
+}
+
+#if __CUDA_ARCH__ >= 800
+// Four squares of 8 lines and 16 bytes, whose lines' addresses 8 threads have each.
+INLINE void load_squares(uint (&to)[4], const uint4 *line) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(uint(__cvta_generic_to_shared(line))));
+}
+
+// 16 × 8 sums of products of 32 digits, exact.
+INLINE void add_products(int (&sums)[4], const uint (&a)[4], const uint b0, const uint b1) {
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+#endif
+
+const uint EDGE = 64;
+
+// Adds the products of a block's digits. By tensor cores a warp has 16 rows and 32 columns, else a thread's are 16 apart.
+template <uint DIGITS>
+INLINE void multiply(int (&sums)[2 * DIGITS - 1][4][4], const uint4 *left, const uint4 *right) {
+#if __CUDA_ARCH__ >= 800
+    uint warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    left += warp % 4 * 16 + lane % 16 + lane / 16 * EDGE;
+    right += warp / 4 * 32 + lane % 8 + lane / 16 * 8 + lane / 8 % 2 * EDGE;
+#pragma unroll
+    for (uint half = 0; half < 2; half++) {
+        uint a[DIGITS][4];
+#pragma unroll
+        for (uint i = 0; i < DIGITS; i++) {
+            load_squares(a[i], left + (i * 4 + 2 * half) * EDGE);
+        }
+#pragma unroll
+        for (uint j = 0; j < DIGITS; j++) {
+#pragma unroll
+            for (uint e = 0; e < 4; e += 2) {
+                uint b[4];
+                load_squares(b, right + (j * 4 + 2 * half) * EDGE + 8 * e);
+#pragma unroll
+                for (uint i = 0; i < DIGITS; i++) {
+                    add_products(sums[i + j][e], a[i], b[0], b[1]);
+                    add_products(sums[i + j][e + 1], a[i], b[2], b[3]);
+                }
+            }
+        }
+    }
+#else
+    left += threadIdx.x / 16;
+    right += threadIdx.x % 16;
+#pragma unroll 1
+    for (uint chunk = 0; chunk < 4; chunk++) {
+#pragma unroll
+        for (uint i = 0; i < DIGITS; i++) {
+            uint4 a[4];
+#pragma unroll
+            for (uint r = 0; r < 4; r++) {
+                a[r] = left[(i * 4 + chunk) * EDGE + 16 * r];
+            }
+#pragma unroll
+            for (uint j = 0; j < DIGITS; j++) {
+#pragma unroll
+                for (uint e = 0; e < 4; e++) {
+                    uint4 b = right[(j * 4 + chunk) * EDGE + 16 * e];
+#pragma unroll
+                    for (uint r = 0; r < 4; r++) {
+                        int sum = sums[i + j][r][e];
+                        sum = dot4(a[r].x, b.x, sum);
+                        sum = dot4(a[r].y, b.y, sum);
+                        sum = dot4(a[r].z, b.z, sum);
+                        sums[i + j][r][e] = dot4(a[r].w, b.w, sum);
+                    }
+                }
+            }
+        }
+    }
+#endif
+}
+
+// Where result i of a thread is in its tile.
+INLINE uint2 place(const uint i) {
+#if __CUDA_ARCH__ >= 800
+    uint warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    return make_uint2(warp % 4 * 16 + lane / 4 + i % 4 / 2 * 8, warp / 4 * 32 + i / 4 * 8 + lane % 4 * 2 + i % 2);
+#else
+    return make_uint2(threadIdx.x / 16 + i / 4 * 16, threadIdx.x % 16 + i % 4 * 16);
+#endif
+}
+
+// A tile of 64 × 64: while one block of k is multiplied from shared memory, the next is on its way there.
+template <uint DIGITS>
+INLINE void product(const Product &p, const uint has, const Table &t) {
+    const uint STEP = DIGITS * 4 * EDGE, SUMS = 2 * DIGITS - 1;
+#ifdef __CUDA_ARCH__
+    extern __shared__ uint4 chunks[];
+#else
+    uint4 *chunks = reinterpret_cast<uint4 *>(pool);
+#endif
+    uint tiles_m = (p.m + EDGE - 1) / EDGE, tiles_n = (p.n + EDGE - 1) / EDGE;
+    uint tile = blockIdx.x % (tiles_m * tiles_n), batch = blockIdx.x / (tiles_m * tiles_n);
+    // Bands of tiles are computed together, for the sake of the caches.
+    uint band = tile / (8 * tiles_n) * 8, high = min(tiles_m - band, 8u);
+    tile %= 8 * tiles_n;
+    uint first_row = (band + tile % high) * EDGE, first_column = tile / high * EDGE;
+    Origins at = origins(p, batch, t);
+    const uint4 *a = p.a + (at.a * ((p.m + 127) / 128) + first_row / 128) * p.blocks * (DIGITS * PLANE) + first_row % 128;
+    const uint4 *b = p.b + (at.b * ((p.n + 127) / 128) + first_column / 128) * p.blocks * (DIGITS * PLANE) + first_column % 128;
+    // A plane's chunk, and a line.
+    a += threadIdx.x / EDGE * 128 + threadIdx.x % EDGE;
+    b += threadIdx.x / EDGE * 128 + threadIdx.x % EDGE;
+    int sums[SUMS][4][4];
+#pragma unroll
+    for (uint g = 0; g < SUMS; g++) {
+#pragma unroll
+        for (uint i = 0; i < 16; i++) {
+            sums[g][i / 4][i % 4] = 0;
+        }
+    }
+    // One round more than there are blocks: the first only fetches.
+#pragma unroll 1
+    for (uint block = p.begin; block <= p.end; block++) {
+        uint4 *next = chunks + (block - p.begin) % 2 * (2 * STEP), *now = chunks + (block - p.begin + 1) % 2 * (2 * STEP);
+        if (block < p.end) {
+#pragma unroll
+            for (uint i = 0; i < DIGITS; i++) {
+                size_t from = size_t(block) * (DIGITS * PLANE) + i * PLANE;
+                copy_chunk(next + i * 256 + threadIdx.x, a + from);
+                copy_chunk(next + STEP + i * 256 + threadIdx.x, b + from);
+            }
+        }
+        if (block > p.begin) {
+            multiply<DIGITS>(sums, now, now + STEP);
+        }
+#if __CUDA_ARCH__ >= 800
+        asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+        __syncthreads();
+    }
+    // Finished in a loop, so that the code is there once: they wait in memory of the thread's own.
+    Total totals[16];
+#pragma unroll
+    for (uint i = 0; i < 16; i++) {
+        Total total;
+        total.low = total.middle = total.high = 0;
+#pragma unroll
+        for (uint g = 0; g < SUMS; g++) {
+            // The shift by 32 bits is one by a word.
+            uint shift = 8 * (SUMS - 1 - g);
+            if (shift < 32) {
+                total = add_shifted(total, sums[g][i / 4][i % 4], shift);
+            } else {
+                uint word = uint(sums[g][i / 4][i % 4]), sign = uint(int(word) >> 31);
+                total.middle += word;
+                total.high += sign + uint(total.middle < word);
+            }
+        }
+        totals[i] = total;
+    }
+#pragma unroll 1
+    for (uint i = 0; i < 16; i++) {
+        uint4 *held = p.totals + (size_t(blockIdx.x) * 16 + i) * 256 + threadIdx.x;
+        Total total = totals[i];
+        if (!(has & FIRST)) {
+            uint4 before = *held;
+            total.low += before.x;
+            uint carry = uint(total.low < before.x), middle = total.middle + carry;
+            total.high += before.z + uint(middle < carry);
+            total.middle = middle + before.y;
+            total.high += uint(total.middle < before.y);
+        }
+        uint row = first_row + place(i).x, column = first_column + place(i).y;
+        if (!(has & LAST)) {
+            *held = make_uint4(total.low, total.middle, total.high, 0);
+        } else if (row < p.m && column < p.n) {
+            finish(p, has, total, batch, row, column, at);
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256, 2) fixed_product_3(const Product p, const uint, const uint has, TABLE t) {
+    product<3>(p, has, t);
+}
+
+extern "C" __global__ void __launch_bounds__(256, 2) fixed_product_2(const Product p, const uint, const uint has, TABLE t) {
+    product<2>(p, has, t);
+}

@@ -1,0 +1,256 @@
+#version 450
+// Matrix products of fixed-point numbers, y = alpha·(a·b) + beta·c + bias, a batch of them at once.
+//
+// First each operand: the largest element of every line along k (STAGE 0 where a line's elements follow each other, 1 where lines
+// lie side by side), its scale (2), and the line's digits of eight bits (3), in blocks of 128 lines and 64 of k: [plane, highest digit
+// first][16 bytes of k][line]. Then products of blocks (4), in tiles of 64 × 32: numbers are made of their digits again and halved, so
+// that sums of products of halves fit in 32 bits over 256 of k; totals have 96.
+
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#include "contract.glsl"
+#include "memory.glsl"
+#include "fixed.glsl"
+
+const uint THREADS = 128;
+layout(local_size_x = 128) in;
+layout(constant_id = 10) const uint STAGE = 4;
+layout(constant_id = 11) const uint DIGITS = 3;
+// Bits: there is a C, there is a bias; relu comes last; products begin at the first of k, end at the last. Cutting: a line's
+// elements follow each other. The largest: there is one part.
+layout(constant_id = 12) const uint HAS = 0;
+
+const bool HAS_C = (HAS & 1u) != 0u;
+const bool HAS_BIAS = (HAS & 2u) != 0u;
+const bool RELU = (HAS & 4u) != 0u;
+const bool FIRST = (HAS & 8u) != 0u;
+const bool LAST = (HAS & 16u) != 0u;
+const bool ALONG = (HAS & 32u) != 0u;
+const bool ALONE = (HAS & 64u) != 0u;
+
+const uint BM = 64, BN = 32, BK = 32;
+// 16-byte chunks of a plane in a block.
+const uint PLANE = 512;
+
+layout(push_constant) uniform Push {
+    // Products: digits and scales of both operands. Else an operand, where its largest elements are, its digits, its scales.
+    uvec2 p0, p1, p2, p3;
+    uvec2 c, bias, y, totals;
+    // For each batch axis but the first, the last one first: its length, and the steps of a, b (in matrices) and c along it.
+    uvec2 table;
+    // Products: m, n, blocks of k in all, the first and behind the last one here. Else lines of a matrix, matrices, k, parts, and
+    // how much of k each has.
+    uint w0, w1, w2, w3, w4;
+    // Products: of batches. Else, steps from one line to the next, along k, from one matrix to the next.
+    uint axes, a_step, b_step, c_step, c_row, c_column;
+    float alpha, beta;
+};
+
+// Numbers of a step, k by k.
+shared int pool[BK * (BM + BN)];
+
+// Steps 0 and 1: the largest of a part of a line.
+void largest() {
+    uint lines = w0 * w1, lane = gl_LocalInvocationIndex % 32u;
+    uint of_group = STAGE == 0u ? 4u : THREADS, groups = (lines + of_group - 1u) / of_group;
+    uint part = gl_WorkGroupID.x / groups, begin = part * w4, end = min(w2, begin + w4);
+    uint line = gl_WorkGroupID.x % groups * of_group + (STAGE == 0u ? gl_LocalInvocationIndex / 32u : gl_LocalInvocationIndex);
+    uint own = min(line, lines - 1u), first = own / w0 * b_step + own % w0 * axes;
+    uint most = 0u;
+    [[dont_unroll]] for (uint p = begin + (STAGE == 0u ? lane : 0u); p < end; p += STAGE == 0u ? 32u : 1u) {
+        most = max(most, load_word(p0, first + p * a_step) & MAGNITUDE);
+    }
+    if (STAGE == 0u) {
+        pool[gl_LocalInvocationIndex] = int(most);
+        barrier();
+        if (lane > 0u) {
+            return;
+        }
+        [[dont_unroll]] for (uint i = 1u; i < 32u; i++) {
+            most = max(most, uint(pool[gl_LocalInvocationIndex + i]));
+        }
+    }
+    if (line < lines) {
+        store_word(p1, part * lines + line, ALONE ? uint(scale_of(most, DIGITS)) : most);
+    }
+}
+
+// Step 2: a line's scale from the largest of its parts.
+void scales() {
+    uint lines = w0 * w1, line = gl_WorkGroupID.x * THREADS + gl_LocalInvocationIndex;
+    if (line >= lines) {
+        return;
+    }
+    uint most = 0u;
+    [[dont_unroll]] for (uint part = 0u; part < w3; part++) {
+        most = max(most, load_word(p1, part * lines + line));
+    }
+    store_word(p3, line, uint(scale_of(most, DIGITS)));
+}
+
+// Step 3: a block's digits.
+void digits() {
+    uint blocks = (w2 + 63u) / 64u, tiles = (w0 + 127u) / 128u;
+    uint block = gl_WorkGroupID.x, at_k = block % blocks * 64u, tile = block / blocks % tiles, matrix = block / blocks / tiles;
+    [[dont_unroll]] for (uint task = gl_LocalInvocationIndex; task < 512u; task += THREADS) {
+        uint chunk = ALONG ? task % 4u : task / 128u, of_tile = ALONG ? task / 4u : task % 128u;
+        uint line = tile * 128u + of_tile, k = at_k + chunk * 16u, first = matrix * b_step + line * axes;
+        int scale = line < w0 ? int(load_word(p3, matrix * w0 + line)) : 0;
+        uvec4 planes[3] = uvec4[](uvec4(0u), uvec4(0u), uvec4(0u));
+        [[dont_unroll]] for (uint i = 0u; i < 16u; i++) {
+            // Half a digit more, so that bytes are digits and 128.
+            uint x = line < w0 && k + i < w2 ? load_word(p0, first + (k + i) * a_step) : 0u;
+            uint q = uint(cut(x, scale)) + (DIGITS == 3u ? 0x8080u : 0x80u);
+            uint shift = i % 4u * 8u;
+            planes[0][i / 4u] |= (q & 0xffu ^ 0x80u) << shift;
+            planes[1][i / 4u] |= (q >> 8 & 0xffu ^ (DIGITS == 3u ? 0x80u : 0u)) << shift;
+            planes[2][i / 4u] |= (q >> 16 & 0xffu) << shift;
+        }
+        uint to = block * (DIGITS * PLANE) + chunk * 128u + of_tile;
+        for (uint i = 0u; i < DIGITS; i++) {
+            Word4(at(p2, to + (DIGITS - 1u - i) * PLANE, 4u)).v = planes[i];
+        }
+    }
+}
+
+// Which matrices of a and b, and where in c, a batch has.
+uvec3 origins(const uint batch) {
+    uvec3 origin = uvec3(0);
+    uint rest = batch;
+    for (uint i = 0; i < axes; i++) {
+        uint length = load_word(table, 4u * i);
+        for (uint j = 0; j < 3; j++) {
+            origin[j] += rest % length * load_word(table, 4u * i + j + 1u);
+        }
+        rest /= length;
+    }
+    return origin + rest * uvec3(a_step, b_step, c_step);
+}
+
+// 16 numbers of a line from their digits, to `to` and every `edge` further.
+void gather(const uvec2 operand, const uint from, const uint to, const uint edge) {
+    uvec4 planes[3] = uvec4[](uvec4(0u), uvec4(0u), uvec4(0u));
+    for (uint i = 0u; i < DIGITS; i++) {
+        planes[i] = Word4(at(operand, from + i * PLANE, 4u)).v;
+    }
+    [[dont_unroll]] for (uint i = 0u; i < 16u; i++) {
+        int shift = int(i % 4u * 8u);
+        int x = bitfieldExtract(int(planes[0][i / 4u]), shift, 8);
+        x = x * 256 + bitfieldExtract(int(planes[1][i / 4u]), shift, 8);
+        pool[to + i * edge] = DIGITS == 3u ? x * 256 + bitfieldExtract(int(planes[2][i / 4u]), shift, 8) : x;
+    }
+}
+
+Total sums[16];
+// Of halves: high and high, high and low, low and low. Of 16 bits only b is halved, and there is no second.
+ivec4 highs[4], middles[4], lows[4];
+
+#define ROW(i)                                        \
+    highs[i] += (DIGITS == 3u ? left_high[i] : left[i]) * right_high; \
+    middles[i] += DIGITS == 3u ? left_high[i] * right_low + left_low[i] * right_high : ivec4(0); \
+    lows[i] += (DIGITS == 3u ? left_low[i] : left[i]) * right_low;
+
+void multiply(const uint row, const uint column) {
+    [[dont_unroll]] for (uint p = 0u; p < BK; p++) {
+        ivec4 left, right;
+        uint a = p * BM + row, b = BK * BM + p * BN + column;
+        left = ivec4(pool[a], pool[a + 1u], pool[a + 2u], pool[a + 3u]);
+        right = ivec4(pool[b], pool[b + 1u], pool[b + 2u], pool[b + 3u]);
+        const int BITS = DIGITS == 3u ? 12 : 8;
+        ivec4 left_high = left + 2048 >> 12, left_low = left - (left_high << 12);
+        ivec4 right_high = right + (1 << BITS - 1) >> BITS, right_low = right - (right_high << BITS);
+        ROW(0) ROW(1) ROW(2) ROW(3)
+    }
+}
+
+void add_up() {
+    [[dont_unroll]] for (uint i = 0u; i < 16u; i++) {
+        Total t = add_shifted(sums[i], lows[i / 4u][i % 4u], 0u);
+        if (DIGITS == 3u) {
+            t = add_shifted(t, middles[i / 4u][i % 4u], 12u);
+        }
+        sums[i] = add_shifted(t, highs[i / 4u][i % 4u], DIGITS == 3u ? 24u : 8u);
+    }
+    for (uint i = 0u; i < 4u; i++) {
+        highs[i] = middles[i] = lows[i] = ivec4(0);
+    }
+}
+
+void finish(const Total t, const uint batch, const uint row, const uint column, const uvec3 origin) {
+    int s = int(load_word(p2, origin.x * w0 + row)), r = int(load_word(p3, origin.y * w1 + column));
+    precise float x = f(s == NOT_FINITE || r == NOT_FINITE ? NAN : rounded(t, -s - r));
+    x = canonical(x * alpha);
+    if (HAS_C) {
+        x = x + beta * load(c, origin.z + row * c_row + column * c_column);
+    }
+    if (HAS_BIAS) {
+        x = x + load(bias, column);
+    }
+    if (RELU) {
+        x = floatBitsToInt(x) > 0 || is_nan(x) ? x : 0.0;
+    }
+    store(y, (batch * w0 + row) * w1 + column, x);
+}
+
+// Step 4: a tile of a product, over some blocks of k.
+void product() {
+    uint tiles_m = (w0 + BM - 1u) / BM, tiles_n = (w1 + BN - 1u) / BN;
+    uint tile = gl_WorkGroupID.x % (tiles_m * tiles_n), batch = gl_WorkGroupID.x / (tiles_m * tiles_n);
+    uint first_row = tile / tiles_n * BM, first_column = tile % tiles_n * BN;
+    uvec3 origin = origins(batch);
+    // Blocks of 128 lines begin here.
+    uint from_a = (origin.x * ((w0 + 127u) / 128u) + first_row / 128u) * w2;
+    uint from_b = (origin.y * ((w1 + 127u) / 128u) + first_column / 128u) * w2;
+    uint own_row = gl_LocalInvocationIndex / 8u * 4u, own_column = gl_LocalInvocationIndex % 8u * 4u;
+    uint held = (gl_WorkGroupID.x * THREADS + gl_LocalInvocationIndex) * 48u;
+    for (uint i = 0u; i < 4u; i++) {
+        highs[i] = middles[i] = lows[i] = ivec4(0);
+    }
+    [[dont_unroll]] for (uint i = 0u; i < 16u; i++) {
+        sums[i].low = FIRST ? 0u : load_word(totals, held + 3u * i);
+        sums[i].middle = FIRST ? 0u : load_word(totals, held + 3u * i + 1u);
+        sums[i].high = FIRST ? 0u : load_word(totals, held + 3u * i + 2u);
+    }
+    [[dont_unroll]] for (uint step_ = 2u * w3; step_ < 2u * w4; step_++) {
+        uint chunk = step_ % 2u * 2u, block = step_ / 2u;
+        barrier();
+        uint line = gl_LocalInvocationIndex % BM, of_step = gl_LocalInvocationIndex / BM;
+        gather(p0, (from_a + block) * (DIGITS * PLANE) + (chunk + of_step) * 128u + first_row % 128u + line, of_step * 16u * BM + line, BM);
+        if (gl_LocalInvocationIndex < 2u * BN) {
+            line = gl_LocalInvocationIndex % BN;
+            of_step = gl_LocalInvocationIndex / BN;
+            gather(p1, (from_b + block) * (DIGITS * PLANE) + (chunk + of_step) * 128u + first_column % 128u + line,
+                BK * BM + of_step * 16u * BN + line, BN);
+        }
+        barrier();
+        multiply(own_row, own_column);
+        // 256 of k.
+        if (step_ % 8u == 7u || step_ + 1u == 2u * w4) {
+            add_up();
+        }
+    }
+    [[dont_unroll]] for (uint i = 0u; i < 16u; i++) {
+        if (!LAST) {
+            store_word(totals, held + 3u * i, sums[i].low);
+            store_word(totals, held + 3u * i + 1u, sums[i].middle);
+            store_word(totals, held + 3u * i + 2u, sums[i].high);
+            continue;
+        }
+        uint row = first_row + own_row + i / 4u, column = first_column + own_column + i % 4u;
+        if (row < w0 && column < w1) {
+            finish(sums[i], batch, row, column, origin);
+        }
+    }
+}
+
+void main() {
+    if (STAGE <= 1u) {
+        largest();
+    } else if (STAGE == 2u) {
+        scales();
+    } else if (STAGE == 3u) {
+        digits();
+    } else {
+        product();
+    }
+}

@@ -1,0 +1,184 @@
+//! Matrix products of fixed-point numbers (`precision`).
+//!
+//! Lines' scales first. Then blocks of the result, which threads claim (`tiles.rs`): some of K is cut and laid out in panels for
+//! both operands, multiplied, and added to the block's totals.
+
+mod tiles;
+
+use super::gemm::{Block, Epilogue, Matrix, Packing};
+use super::{Exec, Shared};
+use crate::contract::{Precision, fixed_scale};
+use crate::error::Result;
+use crate::hal::cpu::simd::{Kernel, Simd, dispatch, dispatch_pairs};
+use crate::interrupt::Looks;
+use tiles::{Room, TileShape, Tiles};
+
+/// The largest block of the result that one task computes.
+const ROWS: usize = 288;
+const COLUMNS: usize = 384;
+/// Multiply-adds that are worth a task.
+const TASK: usize = 1 << 20;
+/// Instead of the scale of a line that is not finite.
+const NOT_FINITE: i32 = i32::MIN;
+
+/// Products of a batch, all of one size, of operands that lie like these. `operands` says which matrices of A and B a product
+/// has, and what follows it.
+pub(super) struct Fixed<'a> {
+    pub precision: Precision,
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+    pub count: usize,
+    pub a: Matrix,
+    pub b: Matrix,
+    /// Matrices of A and of B.
+    pub matrices: [usize; 2],
+    pub operands: &'a (dyn Fn(usize) -> (usize, usize, Epilogue) + Sync),
+    pub out: Shared<f32>,
+}
+
+impl Fixed<'_> {
+    /// Computes all products, blocks spread over the threads.
+    pub fn compute(&self, exec: &Exec<'_>) -> Result<()> {
+        let Fixed { m, n, k, count, precision, matrices: [of_a, of_b], .. } = *self;
+        if m * n * count == 0 {
+            return Ok(());
+        }
+        let threads = exec.pool.threads();
+        let (mut rows, mut columns) = (m.min(ROWS), n.min(COLUMNS));
+        let worth = (count * m.max(8)).saturating_mul(n).saturating_mul(k.max(1)) / TASK;
+        while threads > 1 && count * m.div_ceil(rows) * n.div_ceil(columns) < worth.min(4 * threads) {
+            match (rows > 48, columns > 48) {
+                (_, true) if columns >= rows => columns = columns.div_ceil(2).next_multiple_of(24),
+                (true, _) => rows = rows.div_ceil(2).next_multiple_of(8),
+                (_, true) => columns = columns.div_ceil(2).next_multiple_of(24),
+                _ => break,
+            }
+        }
+        let (down, across) = (m.div_ceil(rows), n.div_ceil(columns));
+        let tasks = count * down * across;
+        // SAFETY: whoever has an instruction set was given it by a device that runs it.
+        let shape = unsafe { dispatch(exec.isa, TileShape(precision)) };
+        let each = Room::new(shape, rows, columns, k).floats;
+        let scales = exec.scratch.take(of_a * m + of_b * n)?;
+        let scratch = exec.scratch.take(each * threads.min(tasks))?;
+        let a_scales = Shared(scales.pointer().cast::<i32>());
+        let b_scales = Shared(a_scales.get().wrapping_add(of_a * m));
+        self.scales(exec, self.a, of_a, m, a_scales)?;
+        let turned = Matrix { data: self.b.data, row: self.b.column, column: self.b.row };
+        self.scales(exec, turned, of_b, n, b_scales)?;
+        let scratch = Shared(scratch.pointer());
+        let (a, b) = (Shared(self.a.data.cast_mut()), Shared(self.b.data.cast_mut()));
+        let (a_steps, b_steps) = ((self.a.row, self.a.column), (self.b.row, self.b.column));
+        let (out, operands) = (self.out, self.operands);
+        exec.pool.try_run(tasks, &|task, seat| {
+            let (batch, rest) = (task / (down * across), task % (down * across));
+            let (i, j) = (rest % down * rows, rest / down * columns);
+            let (a_at, b_at, epilogue) = operands(batch);
+            let (rows, columns) = (rows.min(m - i), columns.min(n - j));
+            // SAFETY: (i, j) lies inside the result, which the operands fit; blocks are disjoint; a seat's scratch is one task's
+            // at a time.
+            unsafe {
+                let a = Matrix { data: a.get().add(a_at * m * k), row: a_steps.0, column: a_steps.1 };
+                let b = Matrix { data: b.get().add(b_at * k * n), row: b_steps.0, column: b_steps.1 };
+                let block = Block {
+                    m: rows,
+                    n: columns,
+                    k,
+                    a: if k == 0 { a } else { a.at(i, 0) },
+                    b: if k == 0 { b } else { b.at(0, j) },
+                    out: out.get().add((batch * m + i) * n + j),
+                    out_row: n,
+                    packing: Packing { a: false, b: false, cache: 0 },
+                    epilogue: epilogue.at(i, j),
+                };
+                let tiles = Tiles {
+                    block: &block,
+                    a_scales: a_scales.get().add(a_at * m + i),
+                    b_scales: b_scales.get().add(b_at * n + j),
+                    precision,
+                    scratch: scratch.get().add(each * seat),
+                };
+                dispatch_pairs(exec.isa, tiles);
+                block.finish(exec.isa);
+            }
+        })
+    }
+
+    /// The scales of `count` matrices' rows, `lines` each, which follow each other in memory.
+    fn scales(&self, exec: &Exec<'_>, from: Matrix, count: usize, lines: usize, to: Shared<i32>) -> Result<()> {
+        let Fixed { k, precision, .. } = *self;
+        let Matrix { data, row, column } = from;
+        let data = Shared(data.cast_mut());
+        // Lines that lie across memory are looked at side by side.
+        let some = if row == 1 { 1024 } else { (TASK / 4 / k.max(1)).clamp(1, 64) }.min(lines.max(1));
+        let parts = lines.div_ceil(some);
+        let isa = exec.isa;
+        exec.pool.try_run(count * parts, &|task, _| {
+            let (matrix, first) = (task / parts, task % parts * some);
+            let lines_here = some.min(lines - first);
+            // SAFETY: the lines are the operand's; tasks have different ones.
+            unsafe {
+                let from = Matrix { data: data.get().wrapping_add(matrix * lines * k + first * row), row, column };
+                let to = to.get().add(matrix * lines + first);
+                dispatch(isa, Scales { from, lines: lines_here, k, precision, to });
+            }
+        })
+    }
+}
+
+/// The scales of some rows.
+struct Scales {
+    from: Matrix,
+    lines: usize,
+    k: usize,
+    precision: Precision,
+    to: *mut i32,
+}
+
+impl Kernel for Scales {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let Scales { from: Matrix { data, row, column }, lines, k, precision, to } = self;
+        let mut looks = Looks::NEW;
+        // SAFETY: every index is inside the rows; `to` has room for their scales, and before them for what is largest.
+        unsafe {
+            let magnitude = |p: *const f32| (*p).to_bits() as i32 & 0x7fff_ffff;
+            if row == 1 && column != 1 {
+                (0..lines).for_each(|i| *to.add(i) = 0);
+                for p in 0..k {
+                    let line = data.add(p * column);
+                    for i in 0..lines {
+                        *to.add(i) = (*to.add(i)).max(magnitude(line.add(i)));
+                    }
+                    if looks.before(lines) {
+                        return;
+                    }
+                }
+            } else {
+                for i in 0..lines {
+                    let line = data.wrapping_add(i * row);
+                    let mut largest = [0; 64];
+                    let whole = if column == 1 { k / 64 * 64 } else { 0 };
+                    for p in (0..whole).step_by(64) {
+                        for (lane, largest) in largest.iter_mut().enumerate() {
+                            *largest = (*largest).max(magnitude(line.add(p + lane)));
+                        }
+                    }
+                    for p in whole..k {
+                        largest[0] = largest[0].max(magnitude(line.add(p * column)));
+                    }
+                    *to.add(i) = largest.into_iter().fold(0, i32::max);
+                    if looks.before(k) {
+                        return;
+                    }
+                }
+            }
+            for i in 0..lines {
+                *to.add(i) = fixed_scale(*to.add(i) as u32, precision).unwrap_or(NOT_FINITE);
+            }
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! A block of a product of fixed-point numbers, by tiles.
+//!
+//! Either in f64, where a product of two numbers has 46 bits, so that 128 of them add up exactly; or, of 16 bits, in 32-bit
+//! integers: numbers of a times the digits of b, two of K at a time. A total has two parts in f64 either way, both exact.
+
+use super::super::gemm::{Block, Matrix};
+use super::NOT_FINITE;
+use crate::contract::{NAN, Precision};
+use crate::hal::cpu::simd::{Doubles, Kernel, Simd, unroll};
+use crate::interrupt::Looks;
+use std::marker::PhantomData;
+
+/// So much of K is cut at a time.
+const DEPTH: usize = 256;
+/// So many products of 24 bits are added up in one f64.
+const EXACT: usize = 128;
+/// Added and taken away, it rounds to integers; added, its last bits are the integer.
+const ROUND: f64 = 6_755_399_441_055_744.0;
+/// The most columns of a tile.
+const WIDEST: usize = 32;
+
+/// Rows and columns of a tile.
+pub struct TileShape(pub Precision);
+
+impl Kernel for TileShape {
+    type Output = [usize; 2];
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> [usize; 2] {
+        match (S::PAIRS && self.0 == Precision::Fixed16, S::D::MANY) {
+            (true, true) => Pairs::<S, 6>::SHAPE,
+            (true, false) => Pairs::<S, 3>::SHAPE,
+            (false, true) => Numbers::<S::D, 8, 3>::SHAPE,
+            (false, false) => Numbers::<S::D, 6, 2>::SHAPE,
+        }
+    }
+}
+
+/// Where things are in a task's scratch, in f32s: cut operands, totals.
+#[derive(Clone, Copy)]
+pub struct Room {
+    b: usize,
+    high: usize,
+    low: usize,
+    pub floats: usize,
+}
+
+impl Room {
+    pub fn new([tile_rows, tile_columns]: [usize; 2], rows: usize, columns: usize, k: usize) -> Room {
+        let depth = k.min(DEPTH).next_multiple_of(2);
+        let (rows, columns) = (rows.next_multiple_of(tile_rows), columns.next_multiple_of(tile_columns));
+        let b = 2 * rows * depth;
+        let high = b + 2 * columns * depth;
+        let low = high + 2 * rows * columns;
+        Room { b, high, low, floats: (low + 2 * rows * columns).next_multiple_of(16) }
+    }
+}
+
+/// The totals of a block, rounded into its place.
+pub struct Tiles<'a> {
+    pub block: &'a Block,
+    pub a_scales: *const i32,
+    pub b_scales: *const i32,
+    pub precision: Precision,
+    pub scratch: *mut f32,
+}
+
+impl Kernel for Tiles<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        // SAFETY: passed on.
+        unsafe {
+            match (S::PAIRS && self.precision == Precision::Fixed16, S::D::MANY) {
+                (true, true) => self.tiles::<Pairs<S, 6>>(),
+                (true, false) => self.tiles::<Pairs<S, 3>>(),
+                (false, true) => self.tiles::<Numbers<S::D, 8, 3>>(),
+                (false, false) => self.tiles::<Numbers<S::D, 6, 2>>(),
+            }
+        }
+    }
+}
+
+impl Tiles<'_> {
+    #[inline(always)]
+    unsafe fn tiles<W: Way>(self) {
+        let Block { m, n, k, a, b, out, out_row, .. } = *self.block;
+        let [rows, width] = W::SHAPE;
+        let room = Room::new(W::SHAPE, m, n, k);
+        let (down, across) = (m.div_ceil(rows), n.div_ceil(width));
+        let mut looks = Looks::NEW;
+        // SAFETY: the scratch has room for all of it; the operands cover m, n and k; `out` is this call's.
+        unsafe {
+            let place = |at: usize| self.scratch.add(at).cast::<f64>();
+            let (cut_a, cut_b, high, low) = (place(0), place(room.b), place(room.high), place(room.low));
+            (0..2 * down * rows * across * width).for_each(|i| *high.add(i) = 0.0);
+            for start in (0..k).step_by(DEPTH) {
+                let depth = DEPTH.min(k - start);
+                let room = depth.next_multiple_of(2);
+                let from = Matrix { data: b.data.add(start * b.row), row: b.column, column: b.row };
+                for j in 0..across {
+                    let lines = Lines::new(from, n, j * width, width, depth, self.b_scales);
+                    W::cut_b(&lines, cut_b.add(j * room * width));
+                }
+                let from = Matrix { data: a.data.add(start * a.column), ..a };
+                for i in 0..down {
+                    let lines = Lines::new(from, m, i * rows, rows, depth, self.a_scales);
+                    W::cut_a(&lines, cut_a.add(i * room * rows));
+                }
+                for j in 0..across {
+                    for i in 0..down {
+                        let to = (j * down + i) * rows * width;
+                        let (cut_a, cut_b) = (cut_a.add(i * room * rows), cut_b.add(j * room * width));
+                        W::multiply(cut_a, cut_b, depth, self.precision, high.add(to), low.add(to));
+                        if looks.before(depth * rows * width) {
+                            return;
+                        }
+                    }
+                }
+            }
+            for i in 0..m {
+                for j in 0..n {
+                    let at = ((j / width * down + i / rows) * rows + i % rows) * width + j % width;
+                    let scales = (*self.a_scales.add(i), *self.b_scales.add(j));
+                    *out.add(i * out_row + j) = rounded(*high.add(at) * W::HIGH, *low.add(at), scales);
+                }
+            }
+        }
+    }
+}
+
+/// Some rows of a matrix, of `depth` elements each, and what each is multiplied by.
+struct Lines {
+    from: Matrix,
+    /// Rows that there are; others are zeros.
+    there: usize,
+    width: usize,
+    depth: usize,
+    factors: [f64; WIDEST],
+}
+
+impl Lines {
+    /// The rows `first..first + width` of `rows`.
+    ///
+    /// # Safety
+    /// `first` is a row of the matrix, and its rows have scales.
+    #[inline(always)]
+    unsafe fn new(from: Matrix, rows: usize, first: usize, width: usize, depth: usize, scales: *const i32) -> Lines {
+        let there = width.min(rows - first);
+        let mut factors = [0.0; WIDEST];
+        for (i, factor) in factors.iter_mut().enumerate().take(there) {
+            // SAFETY: as asked.
+            let scale = unsafe { *scales.add(first + i) };
+            *factor = if scale == NOT_FINITE { 0.0 } else { power(scale) };
+        }
+        // SAFETY: as asked.
+        Lines {
+            from: Matrix { data: unsafe { from.data.add(first * from.row) }, ..from },
+            there,
+            width,
+            depth,
+            factors,
+        }
+    }
+
+    /// Element p of row i, times its factor, plus [`ROUND`].
+    ///
+    /// # Safety
+    /// There is such an element.
+    #[inline(always)]
+    unsafe fn raised(&self, p: usize, i: usize) -> f64 {
+        // SAFETY: as asked.
+        unsafe { *self.from.data.add(i * self.from.row + p * self.from.column) as f64 * self.factors[i] + ROUND }
+    }
+
+    /// It as an integer; 0 where there is none. What is not finite gives anything.
+    #[inline(always)]
+    unsafe fn number(&self, p: usize, i: usize) -> i32 {
+        // SAFETY: it is there.
+        if p < self.depth && i < self.there { unsafe { self.raised(p, i).to_bits() as i32 } } else { 0 }
+    }
+}
+
+/// A way to multiply tiles.
+trait Way {
+    /// Rows and columns of a tile.
+    const SHAPE: [usize; 2];
+    /// What the first part of a total is multiplied by.
+    const HIGH: f64;
+
+    /// Lays out lines of an operand. There is room for as many f64s, of an even depth.
+    unsafe fn cut_a(lines: &Lines, to: *mut f64);
+    unsafe fn cut_b(lines: &Lines, to: *mut f64);
+    /// Adds the products of a tile's lines to its totals.
+    unsafe fn multiply(a: *const f64, b: *const f64, depth: usize, of: Precision, high: *mut f64, low: *mut f64);
+}
+
+/// In f64; of a total the first part is a multiple of 2²⁶.
+struct Numbers<D, const R: usize, const V: usize>(PhantomData<D>);
+
+impl<D: Doubles, const R: usize, const V: usize> Way for Numbers<D, R, V> {
+    const SHAPE: [usize; 2] = [R, V * D::LANES];
+    const HIGH: f64 = 1.0;
+
+    #[inline(always)]
+    unsafe fn cut_a(lines: &Lines, to: *mut f64) {
+        // SAFETY: passed on.
+        unsafe { Self::cut_b(lines, to) }
+    }
+
+    /// Element by element of K, all rows of each.
+    #[inline(always)]
+    unsafe fn cut_b(lines: &Lines, to: *mut f64) {
+        const MOST: usize = 24;
+        let &Lines { from, there, width, depth, .. } = lines;
+        // SAFETY: the elements are there, and there is room for them.
+        unsafe {
+            if there < width {
+                (0..depth * width).for_each(|at| *to.add(at) = 0.0);
+            }
+            if from.row == 1 {
+                for p in 0..depth {
+                    if there == MOST {
+                        // Of a length that compilers know.
+                        (0..MOST).for_each(|i| *to.add(p * MOST + i) = lines.raised(p, i) - ROUND);
+                    } else {
+                        (0..there).for_each(|i| *to.add(p * width + i) = lines.raised(p, i) - ROUND);
+                    }
+                }
+            } else {
+                for i in 0..there {
+                    (0..depth).for_each(|p| *to.add(p * width + i) = lines.raised(p, i) - ROUND);
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn multiply(a: *const f64, b: *const f64, depth: usize, of: Precision, high: *mut f64, low: *mut f64) {
+        /// Added and taken away, it rounds to multiples of 2²⁶.
+        const PART: f64 = ROUND * 67_108_864.0;
+        let run = if of == Precision::Fixed24 { EXACT } else { DEPTH };
+        let mut start = 0;
+        // SAFETY: the operands have `depth` rows of R and of V vectors, the totals R rows of V vectors.
+        unsafe {
+            while start < depth {
+                let end = depth.min(start + run);
+                let mut sums = [[D::splat(0.0); V]; R];
+                for p in start..end {
+                    let mut right = [D::splat(0.0); V];
+                    unroll!(v < V => { right[v] = D::load(b.add((p * V + v) * D::LANES)); });
+                    unroll!(i < R => {
+                        let left = D::splat(*a.add(p * R + i));
+                        unroll!(v < V => { sums[i][v] = D::exact(left, right[v], sums[i][v]); });
+                    });
+                }
+                unroll!(i < R => {
+                    unroll!(v < V => {
+                        let (at, sum) = ((i * V + v) * D::LANES, sums[i][v]);
+                        let part = D::sub(D::add(sum, D::splat(PART)), D::splat(PART));
+                        D::store(high.add(at), D::add(D::load(high.add(at)), part));
+                        D::store(low.add(at), D::add(D::load(low.add(at)), D::sub(sum, part)));
+                    });
+                });
+                start = end;
+            }
+        }
+    }
+}
+
+/// In integers of 16 bits, two of K at a time: numbers of a, and both digits of b. The first part of a total is that of high digits.
+/// 512 of K are exact in 32 bits, as a product has 22.
+struct Pairs<S, const R: usize>(PhantomData<S>);
+
+impl<S: Simd, const R: usize> Way for Pairs<S, R> {
+    const SHAPE: [usize; 2] = [R, 2 * S::LANES];
+    const HIGH: f64 = 256.0;
+
+    #[inline(always)]
+    unsafe fn cut_a(lines: &Lines, to: *mut f64) {
+        let to = to.cast::<i32>();
+        // SAFETY: there is room for twice as many.
+        unsafe {
+            for i in 0..lines.width {
+                for p in 0..lines.depth.div_ceil(2) {
+                    *to.add(p * R + i) = lines.number(2 * p, i) & 0xffff | lines.number(2 * p + 1, i) << 16;
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn cut_b(lines: &Lines, to: *mut f64) {
+        let (to, width) = (to.cast::<i32>(), 2 * S::LANES);
+        let put = |p: usize, i: usize, q: i32, r: i32| {
+            let (high, other) = ((q + 128) >> 8, (r + 128) >> 8);
+            // SAFETY: as below.
+            unsafe {
+                *to.add(2 * p * width + i) = high & 0xffff | other << 16;
+                *to.add((2 * p + 1) * width + i) = (q - (high << 8)) & 0xffff | (r - (other << 8)) << 16;
+            }
+        };
+        // SAFETY: there is room for twice as many; the elements are there.
+        unsafe {
+            for p in 0..lines.depth.div_ceil(2) {
+                if 2 * p + 1 < lines.depth && lines.there == width {
+                    let of = |p: usize, i: usize| lines.raised(p, i).to_bits() as i32;
+                    if lines.from.row == 1 {
+                        (0..width).for_each(|i| put(p, i, of(2 * p, i), of(2 * p + 1, i)));
+                    } else {
+                        (0..width).for_each(|i| put(p, i, of(2 * p, i), of(2 * p + 1, i)));
+                    }
+                } else {
+                    (0..width).for_each(|i| put(p, i, lines.number(2 * p, i), lines.number(2 * p + 1, i)));
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn multiply(a: *const f64, b: *const f64, depth: usize, _: Precision, high: *mut f64, low: *mut f64) {
+        let (a, b) = (a.cast::<i32>(), b.cast::<f32>());
+        // SAFETY: the operands have half as many rows of R and of four vectors, the totals R rows of two vectors.
+        unsafe {
+            let mut sums = [[S::splat_i(0); 4]; R];
+            for p in 0..depth.div_ceil(2) {
+                let mut right = [S::splat_i(0); 4];
+                unroll!(v < 4 => { right[v] = S::bits(S::load(b.add((4 * p + v) * S::LANES))); });
+                unroll!(i < R => {
+                    let left = S::splat_i(*a.add(p * R + i));
+                    unroll!(v < 4 => { sums[i][v] = S::add_pairs(sums[i][v], left, right[v]); });
+                });
+            }
+            let mut parts = [0i32; 4 * 16];
+            unroll!(i < R => {
+                unroll!(v < 4 => { S::store(parts.as_mut_ptr().add(v * S::LANES).cast(), S::from_bits(sums[i][v])); });
+                let width = 2 * S::LANES;
+                for lane in 0..width {
+                    *high.add(i * width + lane) += parts[lane] as f64;
+                    *low.add(i * width + lane) += parts[width + lane] as f64;
+                }
+            });
+        }
+    }
+}
+
+/// 2^n, of an n for which it is normal.
+#[inline(always)]
+fn power(n: i32) -> f64 {
+    f64::from_bits(((1023 + n) as u64) << 52)
+}
+
+/// A result: of the two parts' sum 24 bits, and their place.
+#[inline(always)]
+fn rounded(high: f64, low: f64, (s, t): (i32, i32)) -> f32 {
+    if s == NOT_FINITE || t == NOT_FINITE {
+        return NAN;
+    }
+    // To odd first, so that the second rounding is as if from the exact sum (see `contract::matrix`).
+    let sum = high + low;
+    let other = sum - high;
+    let error = (high - (sum - other)) + (low - other);
+    let odd = if error != 0.0 && sum.to_bits() & 1 == 0 {
+        let away = (error > 0.0) == (sum > 0.0);
+        f64::from_bits(if away { sum.to_bits() + 1 } else { sum.to_bits() - 1 })
+    } else {
+        sum
+    };
+    (odd as f32 as f64 * power(-s - t)) as f32 + 0.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::fixed_round;
+
+    #[test]
+    fn sums_of_two_parts_are_rounded_like_integers() {
+        let mut state = 5u64;
+        let mut next = || {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 11) as i64
+        };
+        for round in 0..200_000 {
+            let (high, low) = ((next() - (1 << 52)) >> (next() % 53), (next() - (1 << 52)) >> (next() % 53));
+            // Ties, and what is just beside them.
+            let low = if round % 3 == 0 { (next() % 3) - 1 + (1 << (next() % 50)) } else { low };
+            let scale = (next() % 400) as i32 - 200;
+            let want = fixed_round((high as i128 * (1 << 26)) + low as i128, -scale);
+            let got = rounded(high as f64 * 67_108_864.0, low as f64, (scale, 0));
+            assert_eq!(got.to_bits(), want.to_bits(), "{high}·2²⁶ + {low}, scale {scale}");
+        }
+        assert!(rounded(0.0, 0.0, (NOT_FINITE, 3)).is_nan() && rounded(0.0, 0.0, (3, NOT_FINITE)).is_nan());
+    }
+
+    #[test]
+    fn a_run_of_the_largest_numbers_is_exact() {
+        let most = 8_355_711u64;
+        assert!(most * most * EXACT as u64 <= 1 << 53 && most * most * (EXACT as u64 + 2) > 1 << 53);
+        assert!(32_639 * 32_639 * DEPTH as u64 <= 1 << 53);
+        assert!(32_639 * 128 * DEPTH <= i32::MAX as usize);
+    }
+}

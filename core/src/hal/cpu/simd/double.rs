@@ -1,0 +1,119 @@
+//! Vectors of f64, in which integers below 2⁵³ are exact: what products of fixed-point numbers are made of.
+
+/// Vectors of f64 of one instruction set.
+///
+/// # Safety
+/// As [`super::Simd`]'s.
+#[allow(clippy::missing_safety_doc)] // Said once, there.
+pub trait Doubles: Copy + 'static {
+    /// Values in a vector.
+    const LANES: usize;
+    /// Whether there are 32 registers.
+    const MANY: bool;
+
+    unsafe fn splat(x: f64) -> Self;
+    unsafe fn load(p: *const f64) -> Self;
+    unsafe fn store(p: *mut f64, x: Self);
+    unsafe fn add(a: Self, b: Self) -> Self;
+    unsafe fn sub(a: Self, b: Self) -> Self;
+    /// a·b + c, where neither product nor sum is rounded.
+    unsafe fn exact(a: Self, b: Self, c: Self) -> Self;
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+macro_rules! doubles {
+    ($type:ty, $lanes:literal, $many:literal, $splat:ident $load:ident $store:ident $add:ident $sub:ident,
+        |$a:ident, $b:ident, $c:ident| $exact:expr) => {
+        #[allow(unused_unsafe)] // Most intrinsics are safe where their instruction set is the baseline.
+        impl Doubles for $type {
+            const LANES: usize = $lanes;
+            const MANY: bool = $many;
+
+            #[inline(always)]
+            unsafe fn splat(x: f64) -> Self {
+                // SAFETY: the trait's.
+                unsafe { $splat(x) }
+            }
+            #[inline(always)]
+            unsafe fn load(p: *const f64) -> Self {
+                // SAFETY: the trait's.
+                unsafe { $load(p) }
+            }
+            #[inline(always)]
+            unsafe fn store(p: *mut f64, x: Self) {
+                // SAFETY: the trait's.
+                unsafe { $store(p, x) }
+            }
+            #[inline(always)]
+            unsafe fn add(a: Self, b: Self) -> Self {
+                // SAFETY: the trait's.
+                unsafe { $add(a, b) }
+            }
+            #[inline(always)]
+            unsafe fn sub(a: Self, b: Self) -> Self {
+                // SAFETY: the trait's.
+                unsafe { $sub(a, b) }
+            }
+            #[inline(always)]
+            unsafe fn exact($a: Self, $b: Self, $c: Self) -> Self {
+                // SAFETY: the trait's.
+                unsafe { $exact }
+            }
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::Doubles;
+    use std::arch::x86_64::*;
+
+    doubles!(__m512d, 8, true, _mm512_set1_pd _mm512_loadu_pd _mm512_storeu_pd _mm512_add_pd _mm512_sub_pd,
+        |a, b, c| _mm512_fmadd_pd(a, b, c));
+    doubles!(__m256d, 4, false, _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_add_pd _mm256_sub_pd,
+        |a, b, c| _mm256_fmadd_pd(a, b, c));
+    doubles!(__m128d, 2, false, _mm_set1_pd _mm_loadu_pd _mm_storeu_pd _mm_add_pd _mm_sub_pd,
+        |a, b, c| _mm_add_pd(_mm_mul_pd(a, b), c));
+}
+
+#[cfg(target_arch = "aarch64")]
+mod neon {
+    use super::Doubles;
+    use std::arch::aarch64::*;
+
+    doubles!(float64x2_t, 2, true, vdupq_n_f64 vld1q_f64 vst1q_f64 vaddq_f64 vsubq_f64, |a, b, c| vfmaq_f64(c, a, b));
+}
+
+/// For processors without kernels of their own.
+#[cfg(any(not(target_arch = "x86_64"), test, feature = "portable"))]
+impl Doubles for [f64; 2] {
+    const LANES: usize = 2;
+    const MANY: bool = false;
+
+    #[inline(always)]
+    unsafe fn splat(x: f64) -> Self {
+        [x; 2]
+    }
+    #[inline(always)]
+    unsafe fn load(p: *const f64) -> Self {
+        // SAFETY: the trait asks for two readable values.
+        unsafe { p.cast::<Self>().read_unaligned() }
+    }
+    #[inline(always)]
+    unsafe fn store(p: *mut f64, x: Self) {
+        // SAFETY: the trait asks for two writable values.
+        unsafe { p.cast::<Self>().write_unaligned(x) }
+    }
+    #[inline(always)]
+    unsafe fn add(a: Self, b: Self) -> Self {
+        [a[0] + b[0], a[1] + b[1]]
+    }
+    #[inline(always)]
+    unsafe fn sub(a: Self, b: Self) -> Self {
+        [a[0] - b[0], a[1] - b[1]]
+    }
+    #[inline(always)]
+    unsafe fn exact(a: Self, b: Self, c: Self) -> Self {
+        [a[0] * b[0] + c[0], a[1] * b[1] + c[1]]
+    }
+}
