@@ -1,9 +1,10 @@
-//! Numbers that stand for matrices and streams.
+//! Numbers that stand for matrices and streams, and what is done with these.
 
 use crate::flat::adead_flat_handle;
+use crate::gpu::{gpu, gpus};
 use crate::pointers::fail;
-use adead_core::gpu::{Buffer, Stream};
-use adead_core::{Context, DType, Meta, Result, Shape};
+use adead_core::gpu::{Buffer, Operand, Stream};
+use adead_core::{Attrs, Context, DType, Meta, Op, Result, Shape};
 use std::sync::Arc;
 
 /// Which device: the CPU, or a GPU by its number.
@@ -170,5 +171,168 @@ impl Table {
             }
         }
         self.devices.clear();
+    }
+}
+
+/// How many GPUs there are.
+pub fn gpu_count() -> Result<i32> {
+    Ok(gpus()?.len() as i32)
+}
+
+/// What a place is called: "cpu", "cuda:0". It is not opened.
+pub fn id(at: Place) -> Result<String> {
+    let Place { use_gpu, device } = at;
+    if !use_gpu {
+        if device != 0 {
+            fail!(InvalidArgument, "device {device} of the CPU: there is one, number 0");
+        }
+        return Ok("cpu".into());
+    }
+    let gpus = gpu_count()?;
+    if device < 0 {
+        fail!(InvalidArgument, "GPU {device}: they are numbered from 0");
+    }
+    if device >= gpus {
+        fail!(BackendUnavailable, "GPU {device} of {gpus}, which are numbered from 0");
+    }
+    Ok(gpu(device as usize)?.info.id.clone())
+}
+
+/// How many values a matrix has.
+pub fn count_of(rows: i64, cols: i64) -> Result<usize> {
+    if rows < 0 || cols < 0 {
+        fail!(InvalidArgument, "[{rows}, {cols}]: a matrix has no negative size");
+    }
+    match rows.checked_mul(cols).filter(|count| count.checked_mul(size_of::<f32>() as i64).is_some()) {
+        Some(count) => Ok(count as usize),
+        None => fail!(OutOfMemory, "[{rows}, {cols}] is more than any process can address"),
+    }
+}
+
+impl Table {
+    /// The device at a place, opened if it was not.
+    pub fn device(&mut self, at: Place) -> Result<&mut Device> {
+        let found = self.devices.iter().position(|device| device.place == at);
+        let index = match found {
+            Some(index) => index,
+            None => {
+                let context = Context::open(&id(at)?)?;
+                let stream = context.stream()?;
+                self.devices.push(Device { place: at, context, stream });
+                self.devices.len() - 1
+            }
+        };
+        Ok(&mut self.devices[index])
+    }
+
+    /// A new matrix with a copy of values, or of zeros where there are none.
+    pub fn make(&mut self, values: Option<&[u8]>, rows: i64, cols: i64, at: Place) -> Result<adead_flat_handle> {
+        let bytes = count_of(rows, cols)? * size_of::<f32>();
+        self.reserve()?;
+        let context = &self.device(at)?.context;
+        let buffer = match values {
+            Some(values) => context.buffer_of_bytes(values)?,
+            None => context.buffer_zeroed(bytes)?,
+        };
+        Ok(self.add(Entry::Matrix(Matrix::new(at, buffer, rows, cols))))
+    }
+
+    /// Refuses a stream, 0 being the device's own, that is not at a place.
+    pub fn check_stream(&mut self, handle: adead_flat_handle, at: Place) -> Result<()> {
+        if handle != 0 && self.stream(handle)?.0 != at {
+            fail!(InvalidArgument, "the stream is of another device than the matrix");
+        }
+        self.device(at).map(drop)
+    }
+
+    /// Waits for a stream, 0 being the device's own; one that is gone has done its work.
+    pub fn wait(&mut self, handle: adead_flat_handle, at: Place) -> Result<()> {
+        if handle == 0 {
+            return self.device(at)?.stream.synchronize();
+        }
+        self.stream(handle).map_or(Ok(()), |(_, stream)| stream.synchronize())
+    }
+
+    /// Before a matrix is used in a stream: what another stream has of it is done.
+    pub fn hand_over(&mut self, matrix: adead_flat_handle, stream: adead_flat_handle) -> Result<()> {
+        let (used_in, at) = self.matrix(matrix).map(|it| (it.used_in, it.place))?;
+        if used_in != stream {
+            self.wait(used_in, at)?;
+            self.matrix(matrix)?.used_in = stream;
+        }
+        Ok(())
+    }
+
+    pub fn enqueue(
+        &mut self,
+        op: Op,
+        operands: &[adead_flat_handle],
+        attrs: &Attrs,
+        stream: adead_flat_handle,
+        result: adead_flat_handle,
+    ) -> Result<()> {
+        let written = self.matrix(result)?;
+        let (at, target, meta) = (written.place, written.buffer.clone(), written.meta()?);
+        self.check_stream(stream, at)?;
+        let mut matrices = Vec::with_capacity(operands.len());
+        for (i, &handle) in operands.iter().enumerate() {
+            if handle == 0 {
+                matrices.push(None);
+                continue;
+            }
+            let matrix = self.matrix(handle)?;
+            if handle == result {
+                fail!(InvalidArgument, "{op}: the result is operand {i} too");
+            }
+            if matrix.place != at {
+                fail!(InvalidArgument, "{op}: operand {i} is on another device than the result; adead_flat_to copies");
+            }
+            matrices.push(Some((matrix.buffer.clone(), matrix.meta()?)));
+        }
+        for &handle in operands.iter().filter(|&&handle| handle != 0).chain([&result]) {
+            self.hand_over(handle, stream)?;
+        }
+        let mut inputs = Vec::with_capacity(matrices.len());
+        for matrix in &matrices {
+            inputs.push(matrix.as_ref().map(|(buffer, meta)| Operand { buffer, offset: 0, meta }));
+        }
+        let on = if stream == 0 { &mut self.device(at)?.stream } else { self.stream(stream)?.1 };
+        on.run(op, attrs, &inputs, Operand { buffer: &target, offset: 0, meta: &meta })
+    }
+
+    pub fn multiply(&mut self, [a, b]: [adead_flat_handle; 2], stream: adead_flat_handle) -> Result<adead_flat_handle> {
+        let (at, rows, shared) = self.matrix(a).map(|it| (it.place, it.rows, it.cols))?;
+        let (inner, cols) = self.matrix(b).map(|it| (it.rows, it.cols))?;
+        self.check_stream(stream, at)?;
+        if shared != inner {
+            fail!(
+                ShapeMismatch,
+                "matmul: A is [{rows}, {shared}] and B is [{inner}, {cols}]; A's columns must equal B's rows"
+            );
+        }
+        let result = self.make(None, rows, cols, at)?;
+        match self.enqueue(Op::Matmul, &[a, b], &Attrs::default(), stream, result) {
+            Ok(()) => Ok(result),
+            Err(error) => {
+                self.remove(result, Kind::Matrix)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// What a matrix has, on the host.
+    pub fn values(&mut self, handle: adead_flat_handle, into: &mut [u8]) -> Result<()> {
+        let (used_in, at, buffer) = self.matrix(handle).map(|it| (it.used_in, it.place, it.buffer.clone()))?;
+        self.wait(used_in, at)?;
+        buffer.read_bytes(0, into)
+    }
+
+    /// The bytes of a matrix, if it has so many values.
+    pub fn bytes(&mut self, handle: adead_flat_handle, count: i64) -> Result<usize> {
+        let Matrix { rows, cols, .. } = *self.matrix(handle)?;
+        if count != rows * cols {
+            fail!(ShapeMismatch, "the matrix is [{rows}, {cols}] and takes {} values, not {count}", rows * cols);
+        }
+        Ok(count as usize * size_of::<f32>())
     }
 }
