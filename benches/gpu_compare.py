@@ -18,6 +18,7 @@ BEGIN, END = "<!-- benches/gpu_compare.py {}: begin -->", "<!-- benches/gpu_comp
 SCHEMA = 1
 GROUPS = {
     "matmul": ("Matrix products (M×K×N)", "TFLOP/s", "flops", 1e12),
+    "fixed": ("Matrix products in exact integers, beside fp32 (M×K×N)", "TFLOP/s", "flops", 1e12),
     "attention": ("Attention (batch×heads×length×width)", "TFLOP/s", "flops", 1e12),
     "mlp": ("Feed-forward blocks (rows×width×hidden×width)", "TFLOP/s", "flops", 1e12),
     "memory": ("Over memory (rows×columns)", "GB/s, read and written", "bytes", 1e9),

@@ -1,5 +1,6 @@
 //! What is measured: operations, sizes, and what each of them reads, writes and computes.
 
+use adead_core::contract::Precision;
 use adead_core::{Attrs, Axis, DType, Meta, Op, Result, Shape};
 use serde_json::{Value, json};
 
@@ -44,6 +45,7 @@ impl Item {
             "group": self.group,
             "op": self.op.name(),
             "causal": self.attrs.causal,
+            "precision": self.attrs.precision.name(),
             "axis": match self.attrs.axis { Axis::At(axis) => json!(axis), _ => Value::Null },
             "shapes": self.shapes,
             "output": self.output,
@@ -69,6 +71,13 @@ fn matmul(m: usize, k: usize, n: usize, quick: bool) -> Item {
         bytes: 4.0 * (m * k + k * n + m * n) as f64,
         quick,
     }
+}
+
+/// The same product in exact integers.
+fn fixed(precision: Precision, [m, k, n]: [usize; 3], quick: bool) -> Item {
+    let item = matmul(m, k, n, quick);
+    let attrs = Attrs { precision, ..item.attrs };
+    Item { name: format!("{} {}", item.name, precision.name()), group: "fixed", attrs, ..item }
 }
 
 /// `relu(x·w1 + b1)·w2 + b2`.
@@ -161,6 +170,13 @@ pub fn all() -> Vec<Item> {
     items.push(matmul(1, 4096, 4096, true));
     items.push(matmul(4096, 64, 4096, false));
     items.push(matmul(64, 8192, 64, false));
+    for precision in [Precision::Fixed24, Precision::Fixed16] {
+        for n in [512, 1024, 2048, 4096, 8192] {
+            items.push(fixed(precision, [n; 3], matches!(n, 1024 | 4096)));
+        }
+        items.push(fixed(precision, [32, 384, 1536], true));
+        items.push(fixed(precision, [128, 1024, 4096], true));
+    }
     for (shape, quick) in [([1, 8, 2048, 64], true), ([4, 16, 2048, 64], false), ([1, 16, 4096, 128], false)] {
         items.push(attention(shape, false, quick));
         items.push(attention(shape, true, quick));

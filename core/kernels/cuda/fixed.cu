@@ -3,6 +3,7 @@
 // so that 32 bits hold 43,690 of k. A launch has no more than 32,768.
 #include "glsl.cuh"
 #include "../vulkan/fixed.glsl"
+#include "wgmma.cuh"
 
 // What lowering says of a product, as its push constants.
 struct Product {
@@ -164,10 +165,14 @@ INLINE Origins origins(const Product &p, const uint batch, const Table &t) {
     return at;
 }
 
-INLINE void finish(const Product &p, const uint has, const Total &t, const uint batch, const uint row, const uint column,
-    const Origins &at) {
+// A total as a number of the result.
+INLINE float value(const Product &p, const Total &t, const uint row, const uint column, const Origins &at) {
     int s = p.a_scales[at.a * p.m + row], r = p.b_scales[at.b * p.n + column];
-    float x = of_bits(s == NOT_FINITE || r == NOT_FINITE ? NAN : rounded(t, -s - r));
+    return of_bits(s == NOT_FINITE || r == NOT_FINITE ? NAN : rounded(t, -s - r));
+}
+
+// What follows a total, into its place in the result.
+INLINE void finish(const Product &p, const uint has, float x, const uint batch, const uint row, const uint column, const Origins &at) {
     x = x * p.alpha;
     if (has & HAS_C) {
         x = x + p.beta * p.c[at.c + size_t(row) * p.c_row + size_t(column) * p.c_column];
@@ -179,6 +184,16 @@ INLINE void finish(const Product &p, const uint has, const Total &t, const uint 
         x = __float_as_int(x) > 0 || is_nan(x) ? x : 0.0f;
     }
     p.y[(size_t(batch) * p.m + row) * p.n + column] = canonical(x);
+}
+
+// With what was launched before.
+INLINE Total add_words(Total total, const uint4 before) {
+    total.low += before.x;
+    uint carry = uint(total.low < before.x), middle = total.middle + carry;
+    total.high += before.z + uint(middle < carry);
+    total.middle = middle + before.y;
+    total.high += uint(total.middle < before.y);
+    return total;
 }
 
 // 16 bytes from global to shared memory.
@@ -351,18 +366,13 @@ INLINE void product(const Product &p, const uint has, const Table &t) {
         uint4 *held = p.totals + (size_t(blockIdx.x) * 16 + i) * 256 + threadIdx.x;
         Total total = totals[i];
         if (!(has & FIRST)) {
-            uint4 before = *held;
-            total.low += before.x;
-            uint carry = uint(total.low < before.x), middle = total.middle + carry;
-            total.high += before.z + uint(middle < carry);
-            total.middle = middle + before.y;
-            total.high += uint(total.middle < before.y);
+            total = add_words(total, *held);
         }
         uint row = first_row + place(i).x, column = first_column + place(i).y;
         if (!(has & LAST)) {
             *held = make_uint4(total.low, total.middle, total.high, 0);
         } else if (row < p.m && column < p.n) {
-            finish(p, has, total, batch, row, column, at);
+            finish(p, has, value(p, total, row, column, at), batch, row, column, at);
         }
     }
 }
@@ -373,4 +383,219 @@ extern "C" __global__ void __launch_bounds__(256, 2) fixed_product_3(const Produ
 
 extern "C" __global__ void __launch_bounds__(256, 2) fixed_product_2(const Product p, const uint, const uint has, TABLE t) {
     product<2>(p, has, t);
+}
+
+// Where a wide tile is, of all batches: bands of rows, so that tiles that are computed at the same time share lines.
+struct Place {
+    uint batch, row, column;
+};
+
+template <uint ROWS, uint COLUMNS>
+INLINE Place place_of(const Product &p, const uint tile) {
+    const uint BAND_ROWS = 12;
+    uint down = (p.m + ROWS - 1) / ROWS, across = (p.n + COLUMNS - 1) / COLUMNS, rest = tile % (down * across);
+    uint first = rest / (BAND_ROWS * across) * BAND_ROWS, rows = min(down - first, BAND_ROWS), of_band = rest % (BAND_ROWS * across);
+    Place at = {tile / (down * across), (first + of_band % rows) * ROWS, of_band / rows * COLUMNS};
+    return at;
+}
+
+// A total of 64 bits, with what was launched before, into its place in the result, or kept for the next launch.
+INLINE void finish_wide(const Product &p, const uint has, const long long sum, const uint held, const Place &at, const Origins &from,
+    const uint row, const uint column) {
+    bool there = row < p.m && column < p.n;
+    if ((has & (FIRST | LAST)) == (FIRST | LAST)) {
+        if (!there) {
+            return;
+        }
+        int s = p.a_scales[from.a * p.m + row], r = p.b_scales[from.b * p.n + column], e = -s - r;
+        if (s != NOT_FINITE && r != NOT_FINITE && e >= -126 && e <= 127) {
+            // Rounded to 24 bits, and by the multiplication only where it is subnormal.
+            finish(p, has, static_cast<float>(sum) * of_bits(uint(e + 127) << 23), at.batch, row, column, from);
+            return;
+        }
+    }
+    Total total;
+    total.low = uint(sum);
+    total.middle = uint(sum >> 32);
+    total.high = uint(int(total.middle) >> 31);
+    if (!(has & FIRST)) {
+        total = add_words(total, p.totals[held]);
+    }
+    if (!(has & LAST)) {
+        p.totals[held] = make_uint4(total.low, total.middle, total.high, 0);
+    } else if (there) {
+        finish(p, has, value(p, total, row, column, from), at.batch, row, column, from);
+    }
+}
+
+// Tiles of 128 rows and `COLUMNS` columns, for GPUs whose tensor cores multiply 8-bit integers in warpgroups. Blocks take tiles in turn.
+// One warp asks the copy engine for steps of 64 of k; each of two warpgroups multiplies its 64 rows with all columns.
+template <uint DIGITS, uint COLUMNS, uint STEPS>
+INLINE void wide(const Product &p, const uint has, const uint tiles, const Table &t) {
+    const uint ROWS = 128, SUMS = 2 * DIGITS - 1;
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    // A step has the digits of the rows, then of the columns: [plane][16 bytes of k][line].
+    const uint PLANE_A = ROWS * 64, PLANE_B = COLUMNS * 64, OF_A = DIGITS * PLANE_A, STEP = OF_A + DIGITS * PLANE_B;
+    extern __shared__ __align__(128) unsigned char steps[];
+    __shared__ __align__(8) unsigned long long barriers[2 * STEPS];
+    uint full = shared_at(barriers), empty = full + 8 * STEPS, base = shared_at(steps), group = threadIdx.x / 128;
+    if (threadIdx.x == 0) {
+        for (uint i = 0; i < STEPS; i++) {
+            Barrier::start(full + 8 * i, 1);
+            Barrier::start(empty + 8 * i, 2);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncthreads();
+    uint step = 0, phase = 0;
+    if (group == 0) {
+        // Registers that this warpgroup does without.
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        if (threadIdx.x != 0) {
+            return;
+        }
+#pragma unroll 1
+        for (uint tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+            Place at = place_of<ROWS, COLUMNS>(p, tile);
+            Origins from = origins(p, at.batch, t);
+            size_t size = size_t(p.blocks) * (DIGITS * PLANE);
+            const uint4 *a = p.a + (from.a * ((p.m + 127) / 128) + at.row / 128) * size;
+            const uint4 *b = p.b + (from.b * ((p.n + 127) / 128) + at.column / 128) * size + at.column % 128;
+#pragma unroll 1
+            for (uint block = p.begin; block < p.end; block++) {
+                uint to = base + step * STEP, here = full + 8 * step;
+                Barrier::wait(empty + 8 * step, phase ^ 1);
+                Barrier::expect(here, STEP);
+                copy_bulk(to, a + size_t(block) * (DIGITS * PLANE), OF_A, here);
+                if (COLUMNS == 128) {
+                    copy_bulk(to + OF_A, b + size_t(block) * (DIGITS * PLANE), DIGITS * PLANE_B, here);
+                } else {
+                    for (uint i = 0; i < 4 * DIGITS; i++) {
+                        copy_bulk(to + OF_A + i * COLUMNS * 16, b + size_t(block) * (DIGITS * PLANE) + i * 128, COLUMNS * 16, here);
+                    }
+                }
+                step = step + 1 == STEPS ? 0 : step + 1;
+                phase ^= step == 0;
+            }
+        }
+        return;
+    }
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    group -= 1;
+    int sums[SUMS][COLUMNS / 2];
+    uint thread = threadIdx.x % 128;
+#pragma unroll 1
+    for (uint tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        uint last = STEPS;
+#pragma unroll
+        for (uint g = 0; g < SUMS; g++) {
+#pragma unroll
+            for (uint i = 0; i < COLUMNS / 2; i++) {
+                sums[g][i] = 0;
+            }
+        }
+#pragma unroll 1
+        for (uint block = p.begin; block < p.end; block++) {
+            uint a = base + step * STEP + group * 64 * 16, b = base + step * STEP + OF_A;
+            Barrier::wait(full + 8 * step, phase);
+#pragma unroll
+            for (uint g = 0; g < SUMS; g++) {
+                pin(sums[g]);
+            }
+            begin_multiply();
+#pragma unroll
+            for (uint half = 0; half < 2; half++) {
+#pragma unroll
+                for (uint i = 0; i < DIGITS; i++) {
+#pragma unroll
+                    for (uint j = 0; j < DIGITS; j++) {
+                        multiply_lines(sums[i + j], operand(a + i * PLANE_A + half * ROWS * 32, ROWS * 16),
+                            operand(b + j * PLANE_B + half * COLUMNS * 32, COLUMNS * 16));
+                    }
+                }
+            }
+            end_multiply();
+#pragma unroll
+            for (uint g = 0; g < SUMS; g++) {
+                pin(sums[g]);
+            }
+            // The step before is done, and its memory free.
+            multiplied<1>();
+            if (last < STEPS && thread == 0) {
+                Barrier::arrive(empty + 8 * last);
+            }
+            last = step;
+            step = step + 1 == STEPS ? 0 : step + 1;
+            phase ^= step == 0;
+        }
+        multiplied<0>();
+#pragma unroll
+        for (uint g = 0; g < SUMS; g++) {
+            pin(sums[g]);
+        }
+        if (thread == 0) {
+            Barrier::arrive(empty + 8 * last);
+        }
+        Place at = place_of<ROWS, COLUMNS>(p, tile);
+        Origins from = origins(p, at.batch, t);
+        uint first_row = group * 64 + thread / 32 * 16 + thread % 32 / 4, first_column = thread % 4 * 2;
+        // Finished in a loop, so that the code is there once: they wait in memory of the thread's own.
+        long long totals[COLUMNS / 2];
+#pragma unroll
+        for (uint i = 0; i < COLUMNS / 2; i++) {
+            totals[i] = 0;
+#pragma unroll
+            for (uint g = 0; g < SUMS; g++) {
+                totals[i] = totals[i] * 256 + sums[g][i];
+            }
+        }
+#pragma unroll 1
+        for (uint i = 0; i < COLUMNS / 2; i++) {
+            uint row = first_row + i / 2 % 2 * 8, column = first_column + i / 4 * 8 + i % 2;
+            finish_wide(p, has, totals[i], (tile * ROWS + row) * COLUMNS + column, at, from, at.row + row, at.column + column);
+        }
+    }
+#else
+    // The same tiles without those instructions: for tests on the processor, and drivers that compile PTX.
+#pragma unroll 1
+    for (uint tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        Place at = place_of<ROWS, COLUMNS>(p, tile);
+        Origins from = origins(p, at.batch, t);
+        size_t size = size_t(p.blocks) * (DIGITS * PLANE);
+#pragma unroll 1
+        for (uint i = threadIdx.x; i < ROWS * COLUMNS; i += blockDim.x) {
+            uint row = i / COLUMNS, column = i % COLUMNS, beside = at.column + column;
+            const uint4 *a = p.a + (from.a * ((p.m + 127) / 128) + at.row / 128) * size + row;
+            const uint4 *b = p.b + (from.b * ((p.n + 127) / 128) + beside / 128) * size + beside % 128;
+            long long sum = 0;
+            bool there = at.row + row < p.m && beside < p.n;
+#pragma unroll 1
+            for (uint chunk = there ? 4 * p.begin : 0; chunk < (there ? 4 * p.end : 0); chunk++) {
+                size_t first = size_t(chunk / 4) * (DIGITS * PLANE) + chunk % 4 * 128;
+                int sums[SUMS] = {};
+#pragma unroll
+                for (uint d = 0; d < DIGITS * DIGITS; d++) {
+                    uint4 left = a[first + d / DIGITS * PLANE], right = b[first + d % DIGITS * PLANE];
+                    int &to = sums[d / DIGITS + d % DIGITS];
+                    to = dot4(left.w, right.w, dot4(left.z, right.z, dot4(left.y, right.y, dot4(left.x, right.x, to))));
+                }
+                long long of_chunk = 0;
+#pragma unroll
+                for (uint g = 0; g < SUMS; g++) {
+                    of_chunk = of_chunk * 256 + sums[g];
+                }
+                sum += of_chunk;
+            }
+            finish_wide(p, has, sum, (tile * ROWS + row) * COLUMNS + column, at, from, at.row + row, beside);
+        }
+    }
+#endif
+}
+
+extern "C" __global__ void __launch_bounds__(384, 1) fixed_wide_3(const Product p, const uint tiles, const uint has, TABLE t) {
+    wide<3, 64, 6>(p, has, tiles, t);
+}
+
+extern "C" __global__ void __launch_bounds__(384, 1) fixed_wide_2(const Product p, const uint tiles, const uint has, TABLE t) {
+    wide<2, 128, 6>(p, has, tiles, t);
 }

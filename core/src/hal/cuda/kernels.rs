@@ -46,6 +46,8 @@ pub struct Launch {
 const WHOLE: u32 = 0;
 const SPLIT: u32 = 1;
 const MERGE: u32 = 2;
+/// Of products of fixed-point numbers: the kernel for tensor cores.
+const FIXED_WIDE: u32 = 5;
 /// Threads of the kernels that have no choice.
 const THREADS: u32 = 256;
 
@@ -89,6 +91,11 @@ const fn held(threads: u32, [bm, bn]: [u32; 2], own: [u32; 2], bk: u32) -> Tile 
 /// Of products with at most four rows, where B is read as it lies.
 fn narrow(sizes: &Sizes) -> Option<Tile> {
     (sizes.m <= 4 && !sizes.trans_b).then(|| tile(128, [4, 128], [4, 1], 1, 2))
+}
+
+/// Rows and columns of that kernel's tiles, for so many digits.
+fn fixed_wide(digits: u32) -> [u32; 2] {
+    if digits == 3 { [128, 64] } else { [128, 128] }
 }
 
 impl Launch {
@@ -149,6 +156,17 @@ impl Launch {
                     launch.shared_bytes = if bm == 4 { 0 } else { shared_of(bm, bn, bk) };
                 }
                 launch.take(&[has, own]);
+            }
+            Kernels::Fixed if constants[0] == FIXED_WIDE => {
+                let &[_, digits, has, tiles] = constants else {
+                    fail!(Internal, "a wide fixed-point product has {} constants", constants.len());
+                };
+                launch.name = if digits == 3 { c"fixed_wide_3" } else { c"fixed_wide_2" };
+                launch.threads = 384;
+                // Six steps of both operands' planes, 64 of K.
+                let [rows, columns] = fixed_wide(digits);
+                launch.shared_bytes = 6 * digits * (rows + columns) * 64;
+                launch.take(&[tiles, has]);
             }
             Kernels::Fixed => {
                 let &[stage, digits, has] = constants else {
@@ -260,6 +278,7 @@ impl Limits {
             tiles,
             narrow,
             fixed_tile: [64, 64],
+            fixed_wide: (physical.capability == 90).then_some(fixed_wide),
             fixed_lines: 8,
             attention,
         }

@@ -50,6 +50,8 @@ pub struct Limits {
     /// Rows and columns of a tile of products of fixed-point numbers, and lines whose largest element a workgroup finds.
     pub fixed_tile: [u32; 2],
     pub fixed_lines: u32,
+    /// Rows and columns of the tiles that tensor cores compute, for so many digits, where the device has such a kernel.
+    pub fixed_wide: Option<fn(u32) -> [u32; 2]>,
     /// The tile of attention for so many heads, each with so many queries, their width and the values'.
     pub attention: fn(&Limits, u64, u32, u32, u32) -> attention::Tile,
 }

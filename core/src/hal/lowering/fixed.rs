@@ -15,6 +15,7 @@ const LARGEST_ACROSS: u32 = 1;
 const SCALES: u32 = 2;
 const CUT: u32 = 3;
 const PRODUCT: u32 = 4;
+const WIDE: u32 = 5;
 
 // Bits of its HAS.
 const HAS_C: u32 = 1;
@@ -144,7 +145,7 @@ fn multiply(encoder: &mut dyn Encoder, products: &Products, a: Digits, b: Digits
     let Products { precision, m, n, k, batches, c, bias, y, c_row, c_column, alpha, beta, activation, .. } = *products;
     let axes = &products.axes;
     let limits = encoder.limits();
-    let [bm, bn] = limits.fixed_tile;
+    let [bm, bn] = limits.fixed_wide.map_or(limits.fixed_tile, |wide| wide(precision.digits()));
     let groups = m.div_ceil(bm) as u64 * n.div_ceil(bn) as u64 * batches as u64;
     if groups > i32::MAX as u64 {
         fail!(Unsupported, "matmul: {batches} products of {m}×{k} by {k}×{n} are too many for one kernel");
@@ -172,7 +173,14 @@ fn multiply(encoder: &mut dyn Encoder, products: &Products, a: Digits, b: Digits
             push = push.word(word);
         }
         let push = push.float(alpha).float(beta);
-        encoder.dispatch(Kernels::Fixed, &[PRODUCT, precision.digits(), has | part], &push, [groups as u32, 1, 1])?;
+        let (digits, groups) = (precision.digits(), groups as u32);
+        if limits.fixed_wide.is_some() {
+            // A workgroup has a multiprocessor to itself, and takes tiles in turn.
+            let resident = groups.min(limits.units);
+            encoder.dispatch(Kernels::Fixed, &[WIDE, digits, has | part, groups], &push, [resident, 1, 1])?;
+        } else {
+            encoder.dispatch(Kernels::Fixed, &[PRODUCT, digits, has | part], &push, [groups, 1, 1])?;
+        }
     }
     Ok(())
 }

@@ -160,6 +160,7 @@ mod tests {
             narrow,
             fixed_tile: [64, 64],
             fixed_lines: 8,
+            fixed_wide: None,
             attention,
         }
     }
@@ -191,6 +192,7 @@ mod tests {
             narrow,
             fixed_tile: [64, 64],
             fixed_lines: 8,
+            fixed_wide: None,
             attention,
         };
         for m in [1, 4, 5, 9, 17, 33, 100, 1000, 10_000] {

@@ -74,6 +74,7 @@ impl Limits {
             narrow,
             fixed_tile: [64, 32],
             fixed_lines: 4,
+            fixed_wide: None,
             attention,
         }
     }
