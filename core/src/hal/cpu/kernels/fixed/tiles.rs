@@ -155,13 +155,8 @@ impl Lines {
             *factor = if scale == NOT_FINITE { 0.0 } else { power(scale) };
         }
         // SAFETY: as asked.
-        Lines {
-            from: Matrix { data: unsafe { from.data.add(first * from.row) }, ..from },
-            there,
-            width,
-            depth,
-            factors,
-        }
+        let from = Matrix { data: unsafe { from.data.add(first * from.row) }, ..from };
+        Lines { from, there, width, depth, factors }
     }
 
     /// Element p of row i, times its factor, plus [`ROUND`].
@@ -306,11 +301,7 @@ impl<S: Simd, const R: usize> Way for Pairs<S, R> {
             for p in 0..lines.depth.div_ceil(2) {
                 if 2 * p + 1 < lines.depth && lines.there == width {
                     let of = |p: usize, i: usize| lines.raised(p, i).to_bits() as i32;
-                    if lines.from.row == 1 {
-                        (0..width).for_each(|i| put(p, i, of(2 * p, i), of(2 * p + 1, i)));
-                    } else {
-                        (0..width).for_each(|i| put(p, i, of(2 * p, i), of(2 * p + 1, i)));
-                    }
+                    (0..width).for_each(|i| put(p, i, of(2 * p, i), of(2 * p + 1, i)));
                 } else {
                     (0..width).for_each(|i| put(p, i, lines.number(2 * p, i), lines.number(2 * p + 1, i)));
                 }
@@ -336,9 +327,9 @@ impl<S: Simd, const R: usize> Way for Pairs<S, R> {
             unroll!(i < R => {
                 unroll!(v < 4 => { S::store(parts.as_mut_ptr().add(v * S::LANES).cast(), S::from_bits(sums[i][v])); });
                 let width = 2 * S::LANES;
-                for lane in 0..width {
-                    *high.add(i * width + lane) += parts[lane] as f64;
-                    *low.add(i * width + lane) += parts[width + lane] as f64;
+                for (lane, (&of_high, &of_low)) in parts[..width].iter().zip(&parts[width..]).enumerate() {
+                    *high.add(i * width + lane) += of_high as f64;
+                    *low.add(i * width + lane) += of_low as f64;
                 }
             });
         }
