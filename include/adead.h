@@ -173,7 +173,17 @@ enum {
   /// The larger of a and b; NaN wins, and -0 is below +0.
   ADEAD_OP_MAXIMUM = 35,
   /// The smaller of a and b; NaN wins, and -0 is below +0.
-  ADEAD_OP_MINIMUM = 36
+  ADEAD_OP_MINIMUM = 36,
+  /// The sine of an angle in radians; NaN of an infinity.
+  ADEAD_OP_SIN = 37,
+  /// The cosine of an angle in radians; NaN of an infinity.
+  ADEAD_OP_COS = 38,
+  /// `log(1 + x)`, accurate near 0 too; NaN below -1.
+  ADEAD_OP_LOG1P = 39,
+  /// `e^x - 1`, accurate near 0 too.
+  ADEAD_OP_EXPM1 = 40,
+  /// `a^b`; NaN of a negative a unless b is an integer.
+  ADEAD_OP_POW = 41
 };
 
 // adead_activation: what follows a matrix product.
@@ -1775,6 +1785,13 @@ adead_status adead_tensor_minimum(const adead_context *context,
                                   const adead_tensor *b,
                                   adead_tensor **out);
 
+/// `a^b`, element by element with NumPy's broadcasting; NaN of a negative a unless b is an integer. Operands f32, f16 or bf16, both the same.
+ADEAD_API
+adead_status adead_tensor_pow(const adead_context *context,
+                              const adead_tensor *a,
+                              const adead_tensor *b,
+                              adead_tensor **out);
+
 /// `x*alpha`, element by element.
 ADEAD_API
 adead_status adead_tensor_scale(const adead_context *context,
@@ -1835,6 +1852,18 @@ adead_status adead_tensor_clamp(const adead_context *context,
                                 float min,
                                 float max,
                                 adead_tensor **out);
+
+/// The sine of an angle in radians, element by element; NaN of an infinity.
+ADEAD_API adead_status adead_tensor_sin(const adead_context *context, const adead_tensor *x, adead_tensor **out);
+
+/// The cosine of an angle in radians, element by element; NaN of an infinity.
+ADEAD_API adead_status adead_tensor_cos(const adead_context *context, const adead_tensor *x, adead_tensor **out);
+
+/// `log(1 + x)`, accurate near 0 too, element by element; NaN below -1.
+ADEAD_API adead_status adead_tensor_log1p(const adead_context *context, const adead_tensor *x, adead_tensor **out);
+
+/// `e^x - 1`, accurate near 0 too, element by element.
+ADEAD_API adead_status adead_tensor_expm1(const adead_context *context, const adead_tensor *x, adead_tensor **out);
 
 /// `activation(alpha*(a*b) + beta*c + bias)`: a `[..., M, K]`, b `[..., K, N]`, result `[..., M, N]`, leading dimensions
 /// broadcast. f32, f16 or bf16, all the same. `options` may be NULL: `a*b`. `shape_mismatch` names the dimensions that

@@ -41,6 +41,11 @@ export type OpName =
   | 'clamp'
   | 'maximum'
   | 'minimum'
+  | 'sin'
+  | 'cos'
+  | 'log1p'
+  | 'expm1'
+  | 'pow'
 
 /** The type of a tensor's elements. */
 export type DType =
@@ -585,6 +590,56 @@ export interface ContextOperations {
   minimum(a: Tensor, b: Tensor): Tensor
   /** `minimum` on another thread. */
   minimumAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * The sine of an angle in radians; NaN of an infinity.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  sin(x: Tensor): Tensor
+  /** `sin` on another thread. */
+  sinAsync(x: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * The cosine of an angle in radians; NaN of an infinity.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  cos(x: Tensor): Tensor
+  /** `cos` on another thread. */
+  cosAsync(x: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * `log(1 + x)`, accurate near 0 too; NaN below −1.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  log1p(x: Tensor): Tensor
+  /** `log1p` on another thread. */
+  log1pAsync(x: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * `e^x − 1`, accurate near 0 too.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  expm1(x: Tensor): Tensor
+  /** `expm1` on another thread. */
+  expm1Async(x: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * `a^b`; NaN of a negative a unless b is an integer.
+   *
+   * Operands: a f, b f.
+   * Attributes: none.
+   * Result: f, NumPy broadcasting.
+   */
+  pow(a: Tensor, b: Tensor): Tensor
+  /** `pow` on another thread. */
+  powAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
 }
 
 /** The operations of a `Tensor`, on the default context. */
@@ -959,6 +1014,56 @@ export interface TensorOperations {
   minimum(b: Tensor): Tensor
   /** `minimum` on another thread. */
   minimumAsync(b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * The sine of an angle in radians; NaN of an infinity.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  sin(): Tensor
+  /** `sin` on another thread. */
+  sinAsync(options?: Abortable): Promise<Tensor>
+  /**
+   * The cosine of an angle in radians; NaN of an infinity.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  cos(): Tensor
+  /** `cos` on another thread. */
+  cosAsync(options?: Abortable): Promise<Tensor>
+  /**
+   * `log(1 + x)`, accurate near 0 too; NaN below −1.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  log1p(): Tensor
+  /** `log1p` on another thread. */
+  log1pAsync(options?: Abortable): Promise<Tensor>
+  /**
+   * `e^x − 1`, accurate near 0 too.
+   *
+   * Operands: x f.
+   * Attributes: none.
+   * Result: f, same shape.
+   */
+  expm1(): Tensor
+  /** `expm1` on another thread. */
+  expm1Async(options?: Abortable): Promise<Tensor>
+  /**
+   * `a^b`; NaN of a negative a unless b is an integer.
+   *
+   * Operands: a f, b f.
+   * Attributes: none.
+   * Result: f, NumPy broadcasting.
+   */
+  pow(b: Tensor): Tensor
+  /** `pow` on another thread. */
+  powAsync(b: Tensor, options?: Abortable): Promise<Tensor>
 }
 
 /** The operations of a `Pipeline`: each takes the pipeline's value first, and its result is the value then. */
@@ -1113,4 +1218,24 @@ export interface PipelineOperations {
   minimum(b: Operand): this
   /** The same of `a`, where there is no value yet. */
   minimum(a: Operand, b: Operand): this
+  /** `sin` of the value. */
+  sin(): this
+  /** The same of `x`, where there is no value yet. */
+  sin(x: Operand): this
+  /** `cos` of the value. */
+  cos(): this
+  /** The same of `x`, where there is no value yet. */
+  cos(x: Operand): this
+  /** `log1p` of the value. */
+  log1p(): this
+  /** The same of `x`, where there is no value yet. */
+  log1p(x: Operand): this
+  /** `expm1` of the value. */
+  expm1(): this
+  /** The same of `x`, where there is no value yet. */
+  expm1(x: Operand): this
+  /** `pow` of the value. */
+  pow(b: Operand): this
+  /** The same of `a`, where there is no value yet. */
+  pow(a: Operand, b: Operand): this
 }

@@ -227,6 +227,36 @@ module.exports = ({ run, runAsync, pipelineRecord }) => ({
     async minimumAsync(a, b, options) {
       return runAsync(this, 36, options, [a, b])
     },
+    sin(x, options) {
+      return run(this, 37, options, x)
+    },
+    async sinAsync(x, options) {
+      return runAsync(this, 37, options, [x])
+    },
+    cos(x, options) {
+      return run(this, 38, options, x)
+    },
+    async cosAsync(x, options) {
+      return runAsync(this, 38, options, [x])
+    },
+    log1p(x, options) {
+      return run(this, 39, options, x)
+    },
+    async log1pAsync(x, options) {
+      return runAsync(this, 39, options, [x])
+    },
+    expm1(x, options) {
+      return run(this, 40, options, x)
+    },
+    async expm1Async(x, options) {
+      return runAsync(this, 40, options, [x])
+    },
+    pow(a, b, options) {
+      return run(this, 41, options, a, b)
+    },
+    async powAsync(a, b, options) {
+      return runAsync(this, 41, options, [a, b])
+    },
   },
   tensor: {
     matmul(b, options) {
@@ -451,6 +481,36 @@ module.exports = ({ run, runAsync, pipelineRecord }) => ({
     async minimumAsync(b, options) {
       return runAsync(null, 36, options, [this, b])
     },
+    sin(options) {
+      return run(null, 37, options, this)
+    },
+    async sinAsync(options) {
+      return runAsync(null, 37, options, [this])
+    },
+    cos(options) {
+      return run(null, 38, options, this)
+    },
+    async cosAsync(options) {
+      return runAsync(null, 38, options, [this])
+    },
+    log1p(options) {
+      return run(null, 39, options, this)
+    },
+    async log1pAsync(options) {
+      return runAsync(null, 39, options, [this])
+    },
+    expm1(options) {
+      return run(null, 40, options, this)
+    },
+    async expm1Async(options) {
+      return runAsync(null, 40, options, [this])
+    },
+    pow(b, options) {
+      return run(null, 41, options, this, b)
+    },
+    async powAsync(b, options) {
+      return runAsync(null, 41, options, [this, b])
+    },
   },
   pipeline: {
     matmul(...args) {
@@ -603,6 +663,26 @@ module.exports = ({ run, runAsync, pipelineRecord }) => ({
     },
     minimum(...args) {
       pipelineRecord(this, 36, args)
+      return this
+    },
+    sin(...args) {
+      pipelineRecord(this, 37, args)
+      return this
+    },
+    cos(...args) {
+      pipelineRecord(this, 38, args)
+      return this
+    },
+    log1p(...args) {
+      pipelineRecord(this, 39, args)
+      return this
+    },
+    expm1(...args) {
+      pipelineRecord(this, 40, args)
+      return this
+    },
+    pow(...args) {
+      pipelineRecord(this, 41, args)
       return this
     },
   },

@@ -96,12 +96,16 @@ fn erf(x: f64) -> f64 {
 fn errors_are_within_the_stated_bounds() {
     let logistic = |x: f64| if x < 0.0 { x.exp() / (1.0 + x.exp()) } else { 1.0 / (1.0 + (-x).exp()) };
     // The bounds of docs/contract.md.
-    let functions: [(&str, Scalar, Truth<'_>, f64); 5] = [
+    let functions: [(&str, Scalar, Truth<'_>, f64); 9] = [
         ("exp", contract::exp, &f64::exp, 0.99),
         ("log", contract::log, &f64::ln, 0.84),
         ("tanh", contract::tanh, &f64::tanh, 1.08),
         ("erf", contract::erf, &erf, 0.95),
         ("sigmoid", contract::sigmoid, &logistic, 0.94),
+        ("sin", contract::sin, &f64::sin, 0.84),
+        ("cos", contract::cos, &f64::cos, 0.84),
+        ("log1p", contract::log1p, &f64::ln_1p, 0.85),
+        ("expm1", contract::expm1, &f64::exp_m1, 1.06),
     ];
     for (name, ours, truth, bound) in functions {
         let worst = std::sync::Mutex::new((0.0, 0.0f32));
@@ -114,6 +118,56 @@ fn errors_are_within_the_stated_bounds() {
         println!("{name}: at most {worst:.4} ulp, at {:08x}", at.to_bits());
         assert!(worst <= bound, "{name}: {worst} ulp at {:08x}, the contract says {bound}", at.to_bits());
     }
+}
+
+/// Pairs of every kind, and pairs whose power is a moderate number, which few random ones have.
+#[test]
+fn powers_are_within_the_stated_bound() {
+    let contexts: Vec<_> = Isa::available()
+        .map(|isa| Context::with_options("cpu", &ContextOptions { isa: Some(isa), threads: Some(1) }).unwrap())
+        .collect();
+    let worst = std::sync::Mutex::new(0.0f64);
+    in_parallel(|batch| {
+        let pairs = batch.iter().enumerate().map(|(i, &x)| {
+            let mixed = (x.to_bits().wrapping_mul(0x9e37_79b9) ^ 0x5bd1_e995).rotate_left(13).wrapping_mul(0x85eb_ca6b);
+            let near = f32::from_bits(0x3f00_0000 + (x.to_bits() & 0xff_ffff));
+            let power = mixed as i32 as f64 / 2f64.powi(31) * 150.0;
+            match i % 4 {
+                0 => (x, f32::from_bits(mixed)),
+                1 => (near, (power / (near as f64).log2()) as f32),
+                2 => (x.abs(), (power / (x.abs() as f64).log2()) as f32),
+                _ => (x, (mixed as i32 >> 24) as f32),
+            }
+        });
+        let (a, b): (Vec<f32>, Vec<f32>) = pairs.unzip();
+        let expected: Vec<f32> = a.iter().zip(&b).map(|(&a, &b)| contract::canonical(contract::pow(a, b))).collect();
+        let [x, y] = [&a, &b].map(|values| Tensor::new(values, &[values.len()]).unwrap());
+        for ctx in &contexts {
+            let vectors = ctx.run(Op::Pow, &Attrs::default(), &[Some(&x), Some(&y)]).unwrap();
+            for (i, (ours, expected)) in vectors.as_slice::<f32>().unwrap().iter().zip(&expected).enumerate() {
+                let isa = &ctx.device_info().arch;
+                assert_eq!(ours.to_bits(), expected.to_bits(), "{:e} to the {:e} with {isa}", a[i], b[i]);
+            }
+        }
+        let mut found = 0.0;
+        for ((&x, &y), &ours) in a.iter().zip(&b).zip(&expected) {
+            let truth = (x as f64).powf(y as f64);
+            if truth.is_nan() {
+                assert!(ours.is_nan(), "{x:e} to the {y:e} is {ours:e}");
+            } else if truth.abs() >= 3.402823567e38 {
+                assert_eq!(ours as f64, f64::INFINITY.copysign(truth), "{x:e} to the {y:e}");
+            } else if truth == 0.0 {
+                assert_eq!(ours.to_bits(), (truth as f32).to_bits(), "{x:e} to the {y:e}");
+            } else {
+                found = f64::max(found, ulps(ours, truth));
+            }
+        }
+        let mut worst = worst.lock().unwrap();
+        *worst = worst.max(found);
+    });
+    let worst = worst.into_inner().unwrap();
+    println!("pow: at most {worst:.4} ulp");
+    assert!(worst <= 0.85, "pow: {worst} ulp, the contract says 0.85");
 }
 
 fn larger(a: (f64, f32), b: (f64, f32)) -> (f64, f32) {

@@ -140,6 +140,16 @@ enum class Op : adead_op {
   maximum = ADEAD_OP_MAXIMUM,
   /// The smaller of a and b; NaN wins, and -0 is below +0.
   minimum = ADEAD_OP_MINIMUM,
+  /// The sine of an angle in radians; NaN of an infinity.
+  sin = ADEAD_OP_SIN,
+  /// The cosine of an angle in radians; NaN of an infinity.
+  cos = ADEAD_OP_COS,
+  /// `log(1 + x)`, accurate near 0 too; NaN below -1.
+  log1p = ADEAD_OP_LOG1P,
+  /// `e^x - 1`, accurate near 0 too.
+  expm1 = ADEAD_OP_EXPM1,
+  /// `a^b`; NaN of a negative a unless b is an integer.
+  pow = ADEAD_OP_POW,
 };
 
 /// Its name; NULL for a number that is none.

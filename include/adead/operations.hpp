@@ -185,6 +185,16 @@ class Operations {
   Returned<Tensor> maximum(const Tensor &a, const Tensor &b) const;
   /// The smaller of a and b; NaN wins, and -0 is below +0.
   Returned<Tensor> minimum(const Tensor &a, const Tensor &b) const;
+  /// The sine of an angle in radians; NaN of an infinity.
+  Returned<Tensor> sin(const Tensor &x) const;
+  /// The cosine of an angle in radians; NaN of an infinity.
+  Returned<Tensor> cos(const Tensor &x) const;
+  /// `log(1 + x)`, accurate near 0 too; NaN below -1.
+  Returned<Tensor> log1p(const Tensor &x) const;
+  /// `e^x - 1`, accurate near 0 too.
+  Returned<Tensor> expm1(const Tensor &x) const;
+  /// `a^b`; NaN of a negative a unless b is an integer.
+  Returned<Tensor> pow(const Tensor &a, const Tensor &b) const;
 
   /// Any operation: NULL where an optional operand is absent.
   Returned<Tensor> run(Op op, Array<const Tensor *> operands, const Attrs &attrs = {}) const {
@@ -448,6 +458,31 @@ inline Returned<Tensor> Operations::maximum(const Tensor &a, const Tensor &b) co
 inline Returned<Tensor> Operations::minimum(const Tensor &a, const Tensor &b) const {
   const adead_tensor *operands[] = {detail::raw(&a), detail::raw(&b)};
   return run(ADEAD_OK, Op::minimum, {}, operands, 2);
+}
+
+inline Returned<Tensor> Operations::sin(const Tensor &x) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  return run(ADEAD_OK, Op::sin, {}, operands, 1);
+}
+
+inline Returned<Tensor> Operations::cos(const Tensor &x) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  return run(ADEAD_OK, Op::cos, {}, operands, 1);
+}
+
+inline Returned<Tensor> Operations::log1p(const Tensor &x) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  return run(ADEAD_OK, Op::log1p, {}, operands, 1);
+}
+
+inline Returned<Tensor> Operations::expm1(const Tensor &x) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  return run(ADEAD_OK, Op::expm1, {}, operands, 1);
+}
+
+inline Returned<Tensor> Operations::pow(const Tensor &a, const Tensor &b) const {
+  const adead_tensor *operands[] = {detail::raw(&a), detail::raw(&b)};
+  return run(ADEAD_OK, Op::pow, {}, operands, 2);
 }
 
 }  // namespace ADEAD_HPP_MODE

@@ -385,6 +385,46 @@ class Pipeline : public Recorder {
   Pipeline &minimum(const PipelineOperand &a, const PipelineOperand &b) {
     return begin(a).minimum(b);
   }
+
+  /// The sine of an angle in radians; NaN of an infinity.
+  Pipeline &sin() {
+    return then(ADEAD_OK, Op::sin, {}, {}), *this;
+  }
+  Pipeline &sin(const PipelineOperand &x) {
+    return begin(x).sin();
+  }
+
+  /// The cosine of an angle in radians; NaN of an infinity.
+  Pipeline &cos() {
+    return then(ADEAD_OK, Op::cos, {}, {}), *this;
+  }
+  Pipeline &cos(const PipelineOperand &x) {
+    return begin(x).cos();
+  }
+
+  /// `log(1 + x)`, accurate near 0 too; NaN below -1.
+  Pipeline &log1p() {
+    return then(ADEAD_OK, Op::log1p, {}, {}), *this;
+  }
+  Pipeline &log1p(const PipelineOperand &x) {
+    return begin(x).log1p();
+  }
+
+  /// `e^x - 1`, accurate near 0 too.
+  Pipeline &expm1() {
+    return then(ADEAD_OK, Op::expm1, {}, {}), *this;
+  }
+  Pipeline &expm1(const PipelineOperand &x) {
+    return begin(x).expm1();
+  }
+
+  /// `a^b`; NaN of a negative a unless b is an integer.
+  Pipeline &pow(const PipelineOperand &b) {
+    return then(ADEAD_OK, Op::pow, {}, {of(b)}), *this;
+  }
+  Pipeline &pow(const PipelineOperand &a, const PipelineOperand &b) {
+    return begin(a).pow(b);
+  }
 };
 
 }  // namespace ADEAD_HPP_MODE

@@ -85,6 +85,18 @@ pub unsafe extern "C" fn adead_tensor_minimum(
     unsafe { run_guarded(context, Op::Minimum, &Attrs::DEFAULT, &[a, b], out) }
 }
 
+/// `a^b`, element by element with NumPy's broadcasting; NaN of a negative a unless b is an integer. Operands f32, f16 or bf16, both the same.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_pow(
+    context: *const adead_context,
+    a: *const adead_tensor,
+    b: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { run_guarded(context, Op::Pow, &Attrs::DEFAULT, &[a, b], out) }
+}
+
 /// `x·alpha`, element by element.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_scale(
@@ -269,4 +281,48 @@ pub unsafe extern "C" fn adead_tensor_clamp(
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { run_guarded(context, Op::Clamp, &Attrs { min, max, ..Attrs::default() }, &[x], out) }
+}
+
+/// The sine of an angle in radians, element by element; NaN of an infinity.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_sin(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { run_guarded(context, Op::Sin, &Attrs::DEFAULT, &[x], out) }
+}
+
+/// The cosine of an angle in radians, element by element; NaN of an infinity.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_cos(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { run_guarded(context, Op::Cos, &Attrs::DEFAULT, &[x], out) }
+}
+
+/// `log(1 + x)`, accurate near 0 too, element by element; NaN below −1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_log1p(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { run_guarded(context, Op::Log1p, &Attrs::DEFAULT, &[x], out) }
+}
+
+/// `e^x − 1`, accurate near 0 too, element by element.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_expm1(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { run_guarded(context, Op::Expm1, &Attrs::DEFAULT, &[x], out) }
 }

@@ -59,6 +59,11 @@ static void elementwise(const adead_tensor *x, const adead_tensor *row) {
   SAME("floor", "", adead_tensor_floor(context, x, &y), x);
   SAME("round", "", adead_tensor_round(context, x, &y), x);
   SAME("erf", "", adead_tensor_erf(context, x, &y), x);
+  SAME("sin", "", adead_tensor_sin(context, x, &y), x);
+  SAME("cos", "", adead_tensor_cos(context, x, &y), x);
+  SAME("log1p", "", adead_tensor_log1p(context, x, &y), x);
+  SAME("expm1", "", adead_tensor_expm1(context, x, &y), x);
+  SAME("pow", "", adead_tensor_pow(context, x, row, &y), x, row);
   SAME("clamp", "min=-0.5 max=0.75", adead_tensor_clamp(context, x, -0.5f, 0.75f, &y), x);
   SAME("maximum", "", adead_tensor_maximum(context, x, row, &y), x, row);
   SAME("minimum", "", adead_tensor_minimum(context, x, row, &y), x, row);

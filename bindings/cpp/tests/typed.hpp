@@ -176,6 +176,21 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
     case adead::Op::minimum: {
       return context.minimum(*in(0), *in(1));
     }
+    case adead::Op::sin: {
+      return context.sin(*in(0));
+    }
+    case adead::Op::cos: {
+      return context.cos(*in(0));
+    }
+    case adead::Op::log1p: {
+      return context.log1p(*in(0));
+    }
+    case adead::Op::expm1: {
+      return context.expm1(*in(0));
+    }
+    case adead::Op::pow: {
+      return context.pow(*in(0), *in(1));
+    }
   }
   return context.run(op, {});
 }
@@ -360,6 +375,21 @@ bool recorded(adead::Pipeline &pipeline, adead::Op op, std::size_t count, In in,
     case adead::Op::minimum: {
       return said() && (void(pipeline.minimum(*in(0), *in(1))), true);
     }
+    case adead::Op::sin: {
+      return said() && (void(pipeline.sin(*in(0))), true);
+    }
+    case adead::Op::cos: {
+      return said() && (void(pipeline.cos(*in(0))), true);
+    }
+    case adead::Op::log1p: {
+      return said() && (void(pipeline.log1p(*in(0))), true);
+    }
+    case adead::Op::expm1: {
+      return said() && (void(pipeline.expm1(*in(0))), true);
+    }
+    case adead::Op::pow: {
+      return said() && (void(pipeline.pow(*in(0), *in(1))), true);
+    }
   }
   return false;
 }
@@ -409,6 +439,11 @@ bool fits(adead::Op op, std::size_t count, In in) {
     case adead::Op::clamp: return count <= 1 && in(0);
     case adead::Op::maximum: return count <= 2 && in(0) && in(1);
     case adead::Op::minimum: return count <= 2 && in(0) && in(1);
+    case adead::Op::sin: return count <= 1 && in(0);
+    case adead::Op::cos: return count <= 1 && in(0);
+    case adead::Op::log1p: return count <= 1 && in(0);
+    case adead::Op::expm1: return count <= 1 && in(0);
+    case adead::Op::pow: return count <= 2 && in(0) && in(1);
   }
   return false;
 }

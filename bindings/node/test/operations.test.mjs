@@ -42,6 +42,7 @@ const operandsOf = {
   div: [a, c],
   maximum: [a, c],
   minimum: [a, c],
+  pow: [a, c],
   attention: [a, c, ramp([4, 3])],
   ffn: [a, b, ramp([5, 6])],
   embedding: [a, ids],

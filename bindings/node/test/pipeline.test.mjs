@@ -50,7 +50,7 @@ test('every operation is a method', () => {
   const cases = {
     matmul: [[b], { transB: true, alpha: 0.5, bias: row, activation: 'relu' }],
     dot: [[row], {}],
-    ...Object.fromEntries(['add', 'sub', 'mul', 'div', 'maximum', 'minimum'].map((name) => [name, [[b], {}]])),
+    ...Object.fromEntries(['add', 'sub', 'mul', 'div', 'maximum', 'minimum', 'pow'].map((name) => [name, [[b], {}]])),
     scale: [[], { alpha: 3 }],
     clamp: [[], { min: -0.5, max: 0.75 }],
     gelu: [[], { form: 'tanh' }],

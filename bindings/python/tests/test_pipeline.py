@@ -47,7 +47,7 @@ def test_every_operation_is_a_method(ctx):
     cases = {
         "matmul": ((x,), {"trans_b": True, "alpha": 0.5, "bias": row, "activation": "relu"}),
         "dot": ((row,), {}),
-        **{name: ((x,), {}) for name in ("add", "sub", "mul", "div", "maximum", "minimum")},
+        **{name: ((x,), {}) for name in ("add", "sub", "mul", "div", "maximum", "minimum", "pow")},
         "scale": ((3.0,), {}),
         "clamp": ((-1.0,), {"max": 2.5}),
         "gelu": ((), {"form": "erf"}),

@@ -129,6 +129,11 @@ pub const Context = struct {
     pub const clamp = operations.clamp;
     pub const maximum = operations.maximum;
     pub const minimum = operations.minimum;
+    pub const sin = operations.sin;
+    pub const cos = operations.cos;
+    pub const log1p = operations.log1p;
+    pub const expm1 = operations.expm1;
+    pub const pow = operations.pow;
     // Until here.
 
     /// Begins to record what the context and its streams do: docs/profile.md. Up to so many records, null for 65,536; what is beyond

@@ -127,6 +127,16 @@ pub const Op = enum(c.adead_op) {
     maximum = c.ADEAD_OP_MAXIMUM,
     /// The smaller of a and b; NaN wins, and -0 is below +0.
     minimum = c.ADEAD_OP_MINIMUM,
+    /// The sine of an angle in radians; NaN of an infinity.
+    sin = c.ADEAD_OP_SIN,
+    /// The cosine of an angle in radians; NaN of an infinity.
+    cos = c.ADEAD_OP_COS,
+    /// `log(1 + x)`, accurate near 0 too; NaN below -1.
+    log1p = c.ADEAD_OP_LOG1P,
+    /// `e^x - 1`, accurate near 0 too.
+    expm1 = c.ADEAD_OP_EXPM1,
+    /// `a^b`; NaN of a negative a unless b is an integer.
+    pow = c.ADEAD_OP_POW,
     _,
 };
 

@@ -353,3 +353,28 @@ pub fn maximum(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
 pub fn minimum(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
     return ctx.run(.minimum, &.{ a, b }, .{});
 }
+
+/// The sine of an angle in radians; NaN of an infinity.
+pub fn sin(ctx: Context, x: Tensor) Error!Tensor {
+    return ctx.run(.sin, &.{x}, .{});
+}
+
+/// The cosine of an angle in radians; NaN of an infinity.
+pub fn cos(ctx: Context, x: Tensor) Error!Tensor {
+    return ctx.run(.cos, &.{x}, .{});
+}
+
+/// `log(1 + x)`, accurate near 0 too; NaN below -1.
+pub fn log1p(ctx: Context, x: Tensor) Error!Tensor {
+    return ctx.run(.log1p, &.{x}, .{});
+}
+
+/// `e^x - 1`, accurate near 0 too.
+pub fn expm1(ctx: Context, x: Tensor) Error!Tensor {
+    return ctx.run(.expm1, &.{x}, .{});
+}
+
+/// `a^b`; NaN of a negative a unless b is an integer.
+pub fn pow(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
+    return ctx.run(.pow, &.{ a, b }, .{});
+}

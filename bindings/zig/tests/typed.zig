@@ -169,6 +169,21 @@ pub fn typed(ctx: adead.Context, op: adead.Op, operands: []const Tensor, attrs: 
         .minimum => {
             return ctx.minimum(operands[0], operands[1]);
         },
+        .sin => {
+            return ctx.sin(operands[0]);
+        },
+        .cos => {
+            return ctx.cos(operands[0]);
+        },
+        .log1p => {
+            return ctx.log1p(operands[0]);
+        },
+        .expm1 => {
+            return ctx.expm1(operands[0]);
+        },
+        .pow => {
+            return ctx.pow(operands[0], operands[1]);
+        },
         _ => return error.Internal,
     }
 }
@@ -220,6 +235,11 @@ pub fn fits(op: adead.Op, operands: []const Tensor) bool {
         .clamp => operands.len <= 1 and there(operands, 0),
         .maximum => operands.len <= 2 and there(operands, 0) and there(operands, 1),
         .minimum => operands.len <= 2 and there(operands, 0) and there(operands, 1),
+        .sin => operands.len <= 1 and there(operands, 0),
+        .cos => operands.len <= 1 and there(operands, 0),
+        .log1p => operands.len <= 1 and there(operands, 0),
+        .expm1 => operands.len <= 1 and there(operands, 0),
+        .pow => operands.len <= 2 and there(operands, 0) and there(operands, 1),
         _ => false,
     };
 }

@@ -154,21 +154,21 @@ extern "C" __global__ void __launch_bounds__(256, 8) elementwise(GIVEN given, co
         if (is_run) {
             const uint *words = run.steps + 3 * steps;
             code = words[2];
-            function = code & 31;
+            function = code & 63;
             value = of_bits(words[0]);
             second = of_bits(words[1]);
             p = reinterpret_cast<const float *>(size_t(words[1]) << 32 | words[0]);
-            p_step = code & 64;
-            p_whole = whole && (code & 192);
-            within(of_p, i, n, whole, p_whole, code >> 9, code & 256);
+            p_step = code & 128;
+            p_whole = whole && (code & 384);
+            within(of_p, i, n, whole, p_whole, code >> 10, code & 512);
         }
-        if (OF_TWO >> function & 1) {
-            if ((code & 192) == 192) {
+        if (of_two(function)) {
+            if ((code & 384) == 384) {
                 EACH(a[k] = x);
             } else {
                 fetch(a, p, of_p, p_whole, p_step);
             }
-            if (code & 32) {
+            if (code & 64) {
 #pragma unroll
                 for (uint k = 0; k < WIDE; k++) {
                     float x = v[k];
@@ -267,7 +267,7 @@ extern "C" __global__ void __launch_bounds__(256, 8) elementwise(GIVEN given, co
             // By turns too.
 #pragma unroll 1
             for (uint k = 0; k < WIDE; k++) {
-                float y = called(function, v[0], OF_TWO >> function & 1 ? a[0] : value, second);
+                float y = called(function, v[0], of_two(function) ? a[0] : value, second);
                 shift(v);
                 shift(a);
                 v[WIDE - 1] = y;

@@ -22,6 +22,11 @@ INLINE float root(const float x) {
     return __fsqrt_rn(x);
 }
 
+// The upper word of a product.
+INLINE uint multiply_high(const uint a, const uint b) {
+    return __umulhi(a, b);
+}
+
 // q / 2^drop to nearest even, for 1 ≤ drop ≤ 31; sticky is 1 if q stands for slightly more, else 0.
 INLINE uint round_shift(const uint q, const uint drop, const uint sticky) {
     uint kept = q >> drop, rest = q - (kept << drop);

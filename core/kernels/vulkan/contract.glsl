@@ -56,6 +56,13 @@ float max_of_key(const int key) {
     return intBitsToFloat(key ^ ((key >> 31) & 0x7fffffff));
 }
 
+// The upper word of a product.
+uint multiply_high(const uint a, const uint b) {
+    uint h, l;
+    umulExtended(a, b, h, l);
+    return h;
+}
+
 // q / 2^drop to nearest even, for 1 ≤ drop ≤ 31; sticky is 1 if q stands for slightly more, else 0.
 uint round_shift(const uint q, const uint drop, const uint sticky) {
     uint kept = q >> drop, rest = q - (kept << drop);

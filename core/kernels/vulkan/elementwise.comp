@@ -36,7 +36,7 @@ layout(push_constant, scalar) uniform Push {
     // clamp's bounds.
     //
     // Of a run: of each step the other operand's address, or what the function is given besides; and, from the lowest bit on, in
-    // 5 bits: the function, one that is of operands alone;
+    // 6 bits: the function, one that is of operands alone;
     // 1: whether the other operand is the left one;
     // 2: which it is. 0 an element for each, 1 four at once, 2 one for four, the latter where x and y are read by fours; 3 the
     //    value itself;
@@ -66,10 +66,6 @@ uvec3 locate(const uint i) {
         row = rest;
     }
     return place;
-}
-
-bool of_two(const uint function) {
-    return (OF_TWO >> function & 1u) != 0u;
 }
 
 // a and b are p and q, or what a function of x is given besides. What has no case here is called by its number.
@@ -164,16 +160,16 @@ vec4 run(const uint i, const bool whole) {
     uvec4 place = min(i + (whole ? 1u : 256u) * uvec4(0u, 1u, 2u, 3u), uvec4(n - 1u));
     precise vec4 v = fetch(x, place, whole, 1u);
     for (uint at = 0u; at < 3u * inner; at += 3u) {
-        uint code = more[at + 2u], function = code & 31u, per = code >> 9;
+        uint code = more[at + 2u], function = code & 63u, per = code >> 10;
         vec4 a = v, b = vec4(f(more[at]));
         if (of_two(function)) {
             b = v;
-            if ((code & 192u) != 192u) {
+            if ((code & 384u) != 384u) {
                 uvec4 rows = per == 0u ? uvec4(0u) : place / per;
-                rows = (code & 256u) != 0u ? rows : place - rows * per;
-                b = fetch(address(at), rows, whole && (code & 192u) != 0u, code >> 6 & 1u);
+                rows = (code & 512u) != 0u ? rows : place - rows * per;
+                b = fetch(address(at), rows, whole && (code & 384u) != 0u, code >> 7 & 1u);
             }
-            if ((code & 32u) != 0u) {
+            if ((code & 64u) != 0u) {
                 a = b;
                 b = v;
             }

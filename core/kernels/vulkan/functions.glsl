@@ -19,18 +19,23 @@ float scale_near_one(const float x, const int n) {
     return uint(n + 125) < 253u ? f(floatBitsToUint(x) + (uint(n) << 23)) : scale_by_power(x, n);
 }
 
+// e^r − 1 − r for |r| up to ln 2 / 2.
+float exp_tail(const float r) {
+    precise float q = 0.0013840366f * r + 0.008369348f;
+    q = q * r + 0.041668084f;
+    q = q * r + 0.16666515f;
+    q = q * r + 0.49999994f;
+    q = (r * r) * q;
+    return q;
+}
+
 // e^x as (1 + u + r)·2^n, for x between −105 and 89: r in x, u in y and the bits of n in z.
 vec3 exp_core(const float x) {
     precise float t = x * 1.442695f + 1.2582912e+07f;
     precise float nf = t - 1.2582912e+07f;
     precise float r = nf * -0.69314575f + x;
     r = nf * -1.4286068e-06f + r;
-    precise float q = 0.0013840366f * r + 0.008369348f;
-    q = q * r + 0.041668084f;
-    q = q * r + 0.16666515f;
-    q = q * r + 0.49999994f;
-    q = (r * r) * q;
-    return vec3(r, q, intBitsToFloat(floatBitsToInt(t) - 0x4b400000));
+    return vec3(r, exp_tail(r), intBitsToFloat(floatBitsToInt(t) - 0x4b400000));
 }
 
 float function_exp(const float x) {
@@ -39,6 +44,27 @@ float function_exp(const float x) {
     precise float s = core.y + core.x;
     s = s + 1.0f;
     return scale_near_one(s, floatBitsToInt(core.z));
+}
+
+// log(1 + v) + k·ln 2, and what is given besides.
+float log_sum(const float v, const float k, const float lost) {
+    precise float r = -0.07660507f * v + 0.12777591f;
+    r = r * v + -0.13160296f;
+    r = r * v + 0.14200605f;
+    r = r * v + -0.16623221f;
+    r = r * v + 0.20001261f;
+    r = r * v + -0.25000823f;
+    r = r * v + 0.3333333f;
+    precise float square = v * v;
+    precise float h = 0.5f * square;
+    precise float lo = (k * 1.4286068e-06f + lost) + square * (v * r);
+    precise float d = v - h;
+    precise float e = (v - d) - h;
+    precise float s = k * 0.69314575f;
+    precise float hi = s + d;
+    precise float e2 = (s - hi) + d;
+    precise float y = hi + (lo + (e + e2));
+    return y;
 }
 
 float function_log(const float x) {
@@ -52,23 +78,7 @@ float function_log(const float x) {
     int n = (bits - 0x3f3504f3) >> 23;
     float k = float(subnormal ? n - 23 : n);
     precise float v = intBitsToFloat(bits - (n << 23)) - 1.0f;
-    precise float r = -0.07660507f * v + 0.12777591f;
-    r = r * v + -0.13160296f;
-    r = r * v + 0.14200605f;
-    r = r * v + -0.16623221f;
-    r = r * v + 0.20001261f;
-    r = r * v + -0.25000823f;
-    r = r * v + 0.3333333f;
-    precise float square = v * v;
-    precise float h = 0.5f * square;
-    precise float lo = k * 1.4286068e-06f + square * (v * r);
-    precise float d = v - h;
-    precise float e = (v - d) - h;
-    precise float s = k * 0.69314575f;
-    precise float hi = s + d;
-    precise float e2 = (s - hi) + d;
-    precise float y = hi + (lo + (e + e2));
-    return y;
+    return log_sum(v, k, 0.0f);
 }
 
 float with_sign_of(const float y, const float x) {
@@ -172,6 +182,225 @@ float function_minimum(const float a, const float b) {
 
 float function_clamp(const float x, const float low, const float high) {
     return function_minimum(function_maximum(x, low), high);
+}
+
+// The bits of 2/π behind 32 zeros, by words.
+uint two_over_pi(const uint i) {
+    return i == 0u ? 0u : i == 1u ? 0xa2f9836eu : i == 2u ? 0x4e441529u : i == 3u ? 0xfc2757d1u : i == 4u ? 0xf534ddc0u
+        : i == 5u ? 0xdb629599u : i == 6u ? 0x3c439041u : 0xfe5163abu;
+}
+
+// A magnitude from 6400 on less a multiple q of π/2, in two numbers, and the last bits of q (Payne and Hanek's reduction).
+vec3 reduce_large(const uint a) {
+    uint m = a & 0x7fffffu | 0x800000u, at = (a >> 23) - 120u, word = at >> 5, left = at & 31u;
+    uint w0 = two_over_pi(word), w1 = two_over_pi(word + 1u), w2 = two_over_pi(word + 2u), w3 = two_over_pi(word + 3u);
+    w0 = w0 << left | w1 >> 1 >> (31u - left);
+    w1 = w1 << left | w2 >> 1 >> (31u - left);
+    w2 = w2 << left | w3 >> 1 >> (31u - left);
+    // In quarters of a turn modulo 4, as 2 and 62 bits.
+    uint low = m * w1, carried = multiply_high(m, w2);
+    low += carried;
+    uint high = m * w0 + multiply_high(m, w1) + uint(low < carried);
+    uint q = high >> 30, h = high << 2 | low >> 30, l = low << 2;
+    bool negative = int(h) < 0;
+    if (negative) {
+        q++;
+        h = ~h + uint(l == 0u);
+        l = 0u - l;
+    }
+    // h is not 0: no binary32 number is that near to a multiple of π/2.
+    uint z = uint(31 - findMSB(h));
+    uint r = multiply_high(h << z | l >> 1 >> (31u - z), 0xc90fdaa2u) >> 1;
+    float scale = power_of_two(-30 - int(z));
+    precise float big = float(int(r & 0xffffff80u));
+    precise float small = float(int(r & 0x7fu));
+    big = big * (negative ? -scale : scale);
+    small = small * (negative ? -scale : scale);
+    return vec3(big, small, intBitsToFloat(int(q & 3u)));
+}
+
+// The same of a smaller one (Cody and Waite's reduction).
+vec3 reduce_small(const float a) {
+    precise float t = a * 0.63661975f + 1.2582912e+07f;
+    precise float n = t - 1.2582912e+07f;
+    precise float r = a - n * 1.5708008f;
+    r = r - n * -4.4703484e-06f;
+    precise float w = n * 1.5890691e-08f;
+    precise float h = r - w;
+    precise float l = (r - h) - w;
+    l = l - n * 2.563344e-12f;
+    return vec3(h, l, intBitsToFloat(floatBitsToInt(t) & 3));
+}
+
+// The sine of a magnitude and some right angles.
+float of_quadrant(const uint a, const uint quarters) {
+    if (a >= INFINITY) {
+        return f(NAN);
+    }
+    vec3 core = a < 0x45c80000u ? reduce_small(f(a)) : reduce_large(a);
+    uint q = floatBitsToUint(core.z) + quarters;
+    precise float z = core.x * core.x;
+    precise float part = 0.5f * z;
+    precise float one = 1.0f - part;
+    precise float y;
+    if ((q & 1u) == 0u) {
+        y = -0.00019518616f * z + 0.008332191f;
+        y = y * z + -0.16666655f;
+        y = (core.x * z) * y + core.y * one;
+        y = core.x + y;
+    } else {
+        y = 2.4430661e-05f * z + -0.0013887301f;
+        y = y * z + 0.041666646f;
+        y = (z * z) * y - core.x * core.y;
+        y = ((1.0f - one) - part) + y;
+        y = one + y;
+    }
+    return f(floatBitsToUint(y) ^ ((q & 2u) << 30));
+}
+
+float function_sin(const float x) {
+    uint u = floatBitsToUint(x);
+    return f(floatBitsToUint(of_quadrant(u & MAGNITUDE, 0u)) ^ (u & SIGN));
+}
+
+float function_cos(const float x) {
+    return of_quadrant(floatBitsToUint(x) & MAGNITUDE, 1u);
+}
+
+float function_log1p(const float x) {
+    if (floatBitsToUint(x) >= 0xbf800000u || floatBitsToInt(x) >= 0x7f800000) {
+        return floatBitsToUint(x) == 0xbf800000u ? f(INFINITY | SIGN) : floatBitsToUint(x) == INFINITY ? x : f(NAN);
+    }
+    precise float u = 1.0f + x;
+    int n = (floatBitsToInt(u) - 0x3f3504f3) >> 23;
+    precise float v = x, lost = 0.0f;
+    if (n != 0) {
+        // What 1 + x lost to rounding goes into the result.
+        lost = u - 1.0f;
+        lost = x - lost;
+        lost = divide(lost, u);
+        v = intBitsToFloat(floatBitsToInt(u) - (n << 23)) - 1.0f;
+    }
+    return with_sign_of(log_sum(v, float(n), lost), x);
+}
+
+float function_expm1(const float x) {
+    float low = x < -18.0f ? -18.0f : x;
+    precise float v = low > 89.0f ? 89.0f : low;
+    precise float t = v * 1.442695f + 1.2582912e+07f;
+    int n = floatBitsToInt(t) - 0x4b400000;
+    precise float nf = t - 1.2582912e+07f;
+    precise float a = nf * -0.69314575f + v;
+    precise float g = nf * 1.4286068e-06f;
+    precise float r = a - g;
+    // What r lost to rounding.
+    precise float w = (a - r) - g;
+    precise float u = 0.00019944266f * r + 0.0013932686f;
+    u = u * r + 0.008333208f;
+    u = u * r + 0.04166649f;
+    u = u * r + 0.16666667f;
+    u = u * r + 0.5f;
+    u = (r * r) * u + w;
+    // 2¹²⁸ is not a number: the last doubling comes behind everything else.
+    bool last = n == 128;
+    float p = power_of_two(last ? 127 : n);
+    precise float b = p - 1.0f;
+    precise float d = p * r;
+    precise float s = b + d;
+    precise float l = d - (s - b);
+    precise float y = s + (l + p * u);
+    precise float twice = y + y;
+    return is_nan(x) ? x : with_sign_of(last ? twice : y, x);
+}
+
+// The upper 12 bits of a number's 24.
+float upper_half(const float x) {
+    return f(floatBitsToUint(x) & 0xfffff000u);
+}
+
+// x^y of a positive finite x and a y that is not NaN.
+float power_of(const uint a, const float y) {
+    // log2 in two, by the series of artanh((m − 1)/(m + 1)).
+    precise float scaled = f(a) * 8388608.0f;
+    bool subnormal = a < 0x800000u;
+    int bits = subnormal ? floatBitsToInt(scaled) : int(a);
+    int n = (bits - 0x3f3504f3) >> 23;
+    float m = intBitsToFloat(bits - (n << 23));
+    float k = float(subnormal ? n - 23 : n);
+    precise float v = m - 1.0f;
+    precise float t = m + 1.0f;
+    float reciprocal_of_t = divide(1.0f, t);
+    precise float s = v * reciprocal_of_t;
+    float sh = upper_half(s), th = upper_half(t);
+    precise float sl = m - (th - 1.0f);
+    sl = (v - sh * th) - sh * sl;
+    sl = sl * reciprocal_of_t;
+    precise float z = s * s;
+    precise float r = 0.35129094f * z + 0.42820644f;
+    r = r * z + 0.6000023f;
+    r = (z * z) * r + sl * (sh + s);
+    precise float square = sh * sh;
+    precise float sum = (square + 3.0f) + r;
+    float gh = upper_half(sum);
+    precise float gl = r - ((gh - 3.0f) - square);
+    precise float p = sh * gh;
+    precise float pl = sl * gh + gl * s;
+    sum = p + pl;
+    float ph = upper_half(sum);
+    pl = pl - (ph - p);
+    precise float zh = ph * 0.96191406f;
+    precise float zl = ph * -0.000117368574f + pl * 0.9617967f;
+    sum = (zh + zl) + k;
+    float h = upper_half(sum);
+    zl = zl - ((h - k) - zh);
+    // Times y.
+    float bounded = y > 1.0995116e+12f ? 1.0995116e+12f : y;
+    bounded = bounded < -1.0995116e+12f ? -1.0995116e+12f : bounded;
+    float yh = upper_half(bounded);
+    precise float low = (bounded - yh) * h + bounded * zl;
+    precise float high = yh * h;
+    sum = high + low;
+    if (sum > 160.0f || sum < -160.0f) {
+        high = sum > 160.0f ? 160.0f : -160.0f;
+        low = 0.0f;
+    }
+    // 2 to that.
+    t = (high + low) + 1.2582912e+07f;
+    v = high - (t - 1.2582912e+07f);
+    sum = v + low;
+    float dh = upper_half(sum);
+    low = low - (dh - v);
+    p = dh * 0.69311523f;
+    precise float w = low * 0.6931472f + dh * 3.1946183e-05f;
+    r = p + w;
+    precise float u = exp_tail(r) + (w - (r - p));
+    precise float e = 1.0f + r;
+    e = e + ((r - (e - 1.0f)) + u);
+    return scale_near_one(e, floatBitsToInt(t) - 0x4b400000);
+}
+
+float function_pow(const float x, const float y) {
+    uint a = floatBitsToUint(x) & MAGNITUDE, b = floatBitsToUint(y) & MAGNITUDE;
+    if (floatBitsToUint(x) == 0x3f800000u || b == 0u) {
+        return 1.0f;
+    }
+    if (max(a, b) > INFINITY) {
+        return f(NAN);
+    }
+    // By bits, as a device may take a subnormal number for a zero where it compares.
+    precise float part = 0.5f * y;
+    bool whole = floatBitsToUint(function_round(y)) == floatBitsToUint(y);
+    bool odd = whole && floatBitsToUint(function_round(part)) != floatBitsToUint(part);
+    bool negative = floatBitsToInt(x) < 0;
+    float power;
+    if (a == 0u || a == INFINITY) {
+        power = f((a == 0u) == (floatBitsToInt(y) > 0) ? 0u : INFINITY);
+    } else if (negative && !whole) {
+        return f(NAN);
+    } else {
+        power = power_of(a, y);
+    }
+    return odd && negative ? f(floatBitsToUint(power) | SIGN) : power;
 }
 
 // contract::Activation by its number; then, for the module of elementwise functions, the other ones.

@@ -29,9 +29,19 @@ const uint ERF = 24u;
 const uint CLAMP = 25u;
 const uint MAXIMUM = 26u;
 const uint MINIMUM = 27u;
+const uint SIN = 28u;
+const uint COS = 29u;
+const uint LOG1P = 30u;
+const uint EXPM1 = 31u;
+const uint POW = 32u;
 
-// Those that have a second operand, as bits.
+// Those that have a second operand, as bits: numbers below 32, then the others.
 const uint OF_TWO = 1u << ADD | 1u << SUB | 1u << MUL | 1u << DIV | 1u << SOFTMAX | 1u << LAYERNORM | 1u << RMSNORM | 1u << MAXIMUM | 1u << MINIMUM;
+const uint HIGH_OF_TWO = 1u << POW - 32u;
+
+bool of_two(const uint function) {
+    return ((function < 32u ? OF_TWO : HIGH_OF_TWO) >> (function & 31u) & 1u) != 0u;
+}
 
 // What kernels call by number: of x, and of the second operand or what else the operation was given; NaN of another
 // number.
@@ -47,6 +57,16 @@ float called(const uint function, const float x, const float a, const float b) {
         y = function_maximum(x, a);
     } else if (function == MINIMUM) {
         y = function_minimum(x, a);
+    } else if (function == SIN) {
+        y = function_sin(x);
+    } else if (function == COS) {
+        y = function_cos(x);
+    } else if (function == LOG1P) {
+        y = function_log1p(x);
+    } else if (function == EXPM1) {
+        y = function_expm1(x);
+    } else if (function == POW) {
+        y = function_pow(x, a);
     }
     return y;
 }

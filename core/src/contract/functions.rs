@@ -3,12 +3,12 @@
 use super::is_nan;
 
 /// A binary32 constant by its bits.
-const fn c(bits: u32) -> f32 {
+pub(super) const fn c(bits: u32) -> f32 {
     f32::from_bits(bits)
 }
 
 /// Horner's scheme, coefficients from the lowest to the highest, each product and sum rounded.
-fn horner<const N: usize>(x: f32, coefficients: [u32; N]) -> f32 {
+pub(super) fn horner<const N: usize>(x: f32, coefficients: [u32; N]) -> f32 {
     let mut q = c(coefficients[N - 1]);
     for i in (0..N - 1).rev() {
         q = q * x + c(coefficients[i]);
@@ -17,7 +17,7 @@ fn horner<const N: usize>(x: f32, coefficients: [u32; N]) -> f32 {
 }
 
 /// 2^n for n in [−126, 127].
-fn power_of_two(n: i32) -> f32 {
+pub(super) fn power_of_two(n: i32) -> f32 {
     f32::from_bits(((n + 127) as u32) << 23)
 }
 
@@ -30,12 +30,16 @@ fn exp_core(x: f32) -> (f32, f32, i32) {
     let nf = t - magic;
     let r = nf * -c(0x3f31_7200) + x;
     let r = nf * -c(0x35bf_be8e) + r;
-    let q = horner(r, [0x3eff_fffe, 0x3e2a_aa45, 0x3d2a_ac27, 0x3c09_1f97, 0x3ab5_6890]);
-    (r, (r * r) * q, n)
+    (r, exp_tail(r), n)
+}
+
+/// e^r − 1 − r for |r| up to ln 2 / 2.
+pub(super) fn exp_tail(r: f32) -> f32 {
+    (r * r) * horner(r, [0x3eff_fffe, 0x3e2a_aa45, 0x3d2a_ac27, 0x3c09_1f97, 0x3ab5_6890])
 }
 
 /// x·2^n in two steps, so that each power is a normal number.
-fn scale_by_power(x: f32, n: i32) -> f32 {
+pub(super) fn scale_by_power(x: f32, n: i32) -> f32 {
     let half = n >> 1;
     (x * power_of_two(half)) * power_of_two(n - half)
 }
@@ -50,6 +54,10 @@ pub fn exp(x: f32) -> f32 {
     let (r, u, n) = exp_core(x);
     scale_by_power(1.0 + (u + r), n)
 }
+
+/// The polynomial of log(1 + f), of its third power on.
+pub(super) const LOG: [u32; 8] =
+    [0x3eaa_aaaa, 0xbe80_0114, 0x3e4c_d01b, 0xbe2a_38c7, 0x3e11_6a09, 0xbe06_c2ed, 0x3e02_d7b0, 0xbd9c_e31e];
 
 /// The natural logarithm.
 pub fn log(x: f32) -> f32 {
@@ -68,12 +76,8 @@ pub fn log(x: f32) -> f32 {
     let m = f32::from_bits((bits - (k << 23)) as u32);
     let k = (if subnormal { k - 23 } else { k }) as f32;
     let f = m - 1.0;
-    let r = horner(
-        f,
-        [0x3eaa_aaaa, 0xbe80_0114, 0x3e4c_d01b, 0xbe2a_38c7, 0x3e11_6a09, 0xbe06_c2ed, 0x3e02_d7b0, 0xbd9c_e31e],
-    );
     let h = 0.5 * (f * f);
-    let cubic = (f * f) * (f * r);
+    let cubic = (f * f) * (f * horner(f, LOG));
     let lo = k * c(0x35bf_be8e) + cubic;
     let d = f - h;
     let e = (f - d) - h;

@@ -3,18 +3,22 @@
 //! Read it beside `docs/contract.md`. No SIMD, no tricks, nothing here knows a device. `E` arithmetic is Rust's own
 //! `f32` (IEEE-754, never contracted or reassociated); `M` arithmetic is [`fmaz`].
 
+mod angle;
 mod elementwise;
 mod fixed;
 mod functions;
 mod half;
 mod matrix;
+mod power;
 mod reduce;
 
+pub use angle::{LARGE_ANGLE, cos, sin};
 pub use elementwise::*;
 pub use fixed::{Precision, fixed_cut, fixed_dot, fixed_round, fixed_scale};
 pub use functions::{Activation, GeluForm, erf, exp, gelu_erf, gelu_tanh, log, relu, rsqrt, sigmoid, silu, tanh};
 pub use half::{bf16_from_f32, bf16_to_f32, f16_from_f32, f16_to_f32};
 pub use matrix::{K_BLOCK, chain, dot, fmaz};
+pub use power::{expm1, log1p, pow};
 pub use reduce::{MAX_KEY_NAN, SUM_BLOCK, SUM_LANES, argmax, max, max_key, max_of_keys, mean, sum};
 
 /// The version of the contract. It belongs beside every published hash.

@@ -13,7 +13,7 @@
 /// - `own`: the function that computes it, of that path both in `hal/cpu/kernels` and in `hal/lowering`.
 ///
 /// An operation's number is in programs and in the C ABI: it never changes, and a new operation takes the next one. A GPU's
-/// function has one of five bits; those of activations are the numbers of [`crate::contract::Activation`].
+/// function has one of six bits; those of activations are the numbers of [`crate::contract::Activation`].
 macro_rules! table {
     ($use:ident) => {
         $use! {
@@ -50,6 +50,14 @@ macro_rules! table {
                 Erf = 33 erf(): Function 34, [ERF = 24];
                 /// `minimum(maximum(x, min), max)`; NaN wins, and −0 is below +0.
                 Clamp = 34 clamp(min: f32, max: f32): Elementwise 2, [CLAMP = 25 called];
+                /// The sine of an angle in radians; NaN of an infinity.
+                Sin = 37 sin(): Function 36, [SIN = 28 called];
+                /// The cosine of an angle in radians; NaN of an infinity.
+                Cos = 38 cos(): Function 36, [COS = 29 called];
+                /// `log(1 + x)`, accurate near 0 too; NaN below −1.
+                Log1p = 39 log1p(): Function 30, [LOG1P = 30 called];
+                /// `e^x − 1`, accurate near 0 too.
+                Expm1 = 40 expm1(): Function 25, [EXPM1 = 31 called];
             }
             binary {
                 /// `a + b`.
@@ -64,6 +72,8 @@ macro_rules! table {
                 Maximum = 35 maximum: Elementwise 1, [MAXIMUM = 26 called];
                 /// The smaller of a and b; NaN wins, and −0 is below +0.
                 Minimum = 36 minimum: Elementwise 1, [MINIMUM = 27 called];
+                /// `a^b`; NaN of a negative a unless b is an integer.
+                Pow = 41 pow: Function 90, [POW = 32 called];
             }
             reduction {
                 /// The sum along an axis or of all; of nothing +0.

@@ -39,6 +39,14 @@ THRESHOLDS = {
     "round": {"half": 0x3F000000, "one_and_a_half": 0x3FC00000, "two_and_a_half": 0xC0200000, "integers": 0x4B000000,
               "halves": 0x4A800000, "negative_halves": 0xCA800000},
     "erf": {"switch": 0x3F547AE1, "limit": 0x407CCCCD, "negative": 0xC07CCCCD, "tiny": 0x00800000},
+    "sin": {"large": 0x45C80000, "negative_large": 0xC5C80000, "quarter": 0x3FC90FDB, "half": 0x40490FDB, "eighth": 0x3F490FDB,
+            "nearest": 0x6F79BE45, "largest": 0x7F7FFFDF, "tiny": 0x39800000},
+    "cos": {"large": 0x45C80000, "negative_large": 0xC5C80000, "quarter": 0x3FC90FDB, "half": 0x40490FDB, "eighth": 0x3F490FDB,
+            "nearest": 0x6F79BE45, "largest": 0x7F7FFFDF, "tiny": 0x39800000},
+    "log1p": {"minus_one": 0xBF7FFFF0, "sqrt_2": 0x3ED413CD, "sqrt_half": 0xBE95F61A, "one": 0x3F800000, "large": 0x4B800000,
+              "largest": 0x7F7FFFDF, "normal": 0x00800000},
+    "expm1": {"min": 0xC1900000, "overflow": 0x42B17218, "last": 0x42B0C0A5, "ln2_half": 0x3EB17218, "negative_half": 0xBEB17218,
+              "exact": 0x4188C270, "normal": 0x00800000},
     "clamp": {"low": 0xBF800000, "high": 0x3F000000},
 }
 
@@ -86,6 +94,14 @@ def binary(suite):
     suite.case("binary/add_subnormal", "add", ["f32 4 bits:007fffff000000010080000080800000", "f32 4 bits:0000000180000001807fffff007fffff"])
     suite.case("binary/sub_subnormal", "sub", ["f32 3 bits:0080000100ffffff80800001", "f32 3 bits:0080000000800000807fffff"])
     suite.case("binary/div_by_zero", "div", ["f32 4 bits:3f800000bf80000000000000ffc12345", "f32 - bits:80000000"])
+    halves = operand("f32", (33,), hexes("f32", [float_bits(n / 2) for n in range(-16, 17)]))
+    bases = [sign * base for base in (0.5, 1.0, 1.5, 3.0) for sign in (1, -1)]
+    suite.case("binary/pow_integers", "pow", [operand("f32", (8, 1), hexes("f32", map(float_bits, bases))), halves])
+    # Powers that are moderate numbers, and those at the ends of the range.
+    suite.case("binary/pow_moderate", "pow", [operand("f32", (1001,), hexes("f32", range(0x3F000000, 0x3F000000 + 1001 * 16381, 16381))),
+                                              operand("f32", (1001,), hexes("f32", range(0x40000000, 0x40000000 + 1001 * 52001, 52001)))])
+    suite.case("binary/pow_ends", "pow", [operand("f32", (), hexes("f32", [float_bits(2.0)])),
+                                          operand("f32", (602,), hexes("f32", [float_bits(n / 2 + 1 / 64) for n in range(-301, 301)]))])
     suite.case("binary/div_thirds", "div", ["f32 - bits:3f800000", "f32 4 bits:40400000414000003dcccccd00000003"])
 
 

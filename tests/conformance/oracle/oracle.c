@@ -17,7 +17,7 @@ typedef unsigned __int128 u128;
 
 enum { F32, F16, BF16, I32, I64, U32 };
 enum { NONE, RELU, SIGMOID, TANH, GELU_TANH, GELU_ERF, SILU, NEG, ABS, EXP, LOG, SQRT, RSQRT, SCALE, ERF,
-       FLOOR, ROUND, CLAMP };
+       FLOOR, ROUND, CLAMP, SIN, COS, LOG1P, EXPM1 };
 
 static float as_float(u32 u) { float f; memcpy(&f, &u, 4); return f; }
 static u32 as_bits(float f) { u32 u; memcpy(&u, &f, 4); return u; }
@@ -235,6 +235,250 @@ static float f_erf(float x)
     return with_sign(y, x);
 }
 
+static float f_log1p(float x)
+{
+    static const u32 C[] = {0x3eaaaaaa, 0xbe800114, 0x3e4cd01b, 0xbe2a38c7, 0x3e116a09, 0xbe06c2ed, 0x3e02d7b0, 0xbd9ce31e};
+    if (is_nan(x) || x < -1.0f) return as_float(0x7fc00000u);
+    if (x == -1.0f) return NEG_INF;
+    if (x == INFINITY) return x;
+    float u = 1.0f + x;
+    int32_t k = (int32_t)(as_bits(u) - 0x3f3504f3u) >> 23;
+    float f = x, g = 0.0f;
+    if (k != 0) {
+        f = as_float(as_bits(u) - ((u32)k << 23)) - 1.0f;
+        g = u - 1.0f;
+        g = x - g;
+        g = g / u;
+    }
+    float kf = (float)k, R = HORNER(f, C);
+    float ff = f * f;
+    float h = 0.5f * ff;
+    float fR = f * R;
+    float c = ff * fR;
+    float lo = kf * as_float(0x35bfbe8e);
+    lo = lo + g;
+    lo = lo + c;
+    float d = f - h;
+    float e = f - d;
+    e = e - h;
+    float s0 = kf * as_float(0x3f317200);
+    float hi = s0 + d;
+    float e2 = s0 - hi;
+    e2 = e2 + d;
+    float tail = e + e2;
+    tail = lo + tail;
+    return with_sign(hi + tail, x);
+}
+
+static float f_expm1(float x)
+{
+    static const u32 C[] = {0x3f000000, 0x3e2aaaab, 0x3d2aaa7b, 0x3c088802, 0x3ab69e56, 0x3951217b};
+    if (is_nan(x)) return x;
+    float v = x < -18.0f ? -18.0f : x;
+    v = v > 89.0f ? 89.0f : v;
+    float t = v * as_float(0x3fb8aa3b);
+    t = t + as_float(0x4b400000);
+    int32_t n = (int32_t)(as_bits(t) - 0x4b400000u);
+    float nf = t - as_float(0x4b400000);
+    float a = nf * -as_float(0x3f317200);
+    a = a + v;
+    float g = nf * as_float(0x35bfbe8e);
+    float r = a - g;
+    float w = a - r;
+    w = w - g;
+    float rr = r * r;
+    float u = rr * HORNER(r, C);
+    u = u + w;
+    float p = pow2(n > 127 ? 127 : n);
+    float b = p - 1.0f;
+    float d = p * r;
+    float s = b + d;
+    float l = s - b;
+    l = d - l;
+    u = p * u;
+    l = l + u;
+    float y = s + l;
+    return with_sign(n > 127 ? 2.0f * y : y, x);
+}
+
+/* |x| less q quarters of a turn as h + l; x is finite. */
+static u32 reduce_angle(float a, float *h, float *l)
+{
+    /* 2/pi in bytes, behind four that are 0: of their bits the product with a's 24 takes 96. */
+    static const u32 TWO_OVER_PI[] = {0, 0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab};
+    if (a < 6400.0f) {
+        float t = a * as_float(0x3f22f983);
+        t = t + as_float(0x4b400000);
+        float n = t - as_float(0x4b400000), r, w;
+        w = n * as_float(0x3fc91000);
+        r = a - w;
+        w = n * as_float(0xb6960000);
+        r = r - w;
+        w = n * as_float(0x32888000);
+        *h = r - w;
+        *l = r - *h;
+        *l = *l - w;
+        w = n * as_float(0x2c34611a);
+        *l = *l - w;
+        return as_bits(t) - 0x4b400000u;
+    }
+    u32 first = (as_bits(a) >> 23) - 120;
+    u128 window = 0;
+    for (u32 i = first; i < first + 96; i++) window = window << 1 | (TWO_OVER_PI[i / 32] >> (31 - i % 32) & 1);
+    u64 p = (u64)((u128)((as_bits(a) & 0x7fffffu) | 0x800000u) * window >> 32);
+    u32 q = (u32)(p >> 62);
+    u64 f = p << 2;
+    int negative = f >> 63 != 0;
+    if (negative) { f = 0 - f; q++; }
+    int z = __builtin_clzll(f);
+    u64 top = f << z >> 32;
+    u32 r = (u32)(top * 0xc90fdaa2u >> 33);
+    float scale = negative ? -pow2(-30 - z) : pow2(-30 - z);
+    *h = (float)(r & ~127u) * scale;
+    *l = (float)(r & 127u) * scale;
+    return q;
+}
+
+/* The sine of |x| and some right angles. */
+static float f_angle(float x, u32 quarters)
+{
+    static const u32 S[] = {0xbe2aaaa3, 0x3c0883be, 0xb94caae3}, C[] = {0x3d2aaaa5, 0xbab6060d, 0x37ccf072};
+    float h, l, y, w;
+    if ((as_bits(x) & 0x7fffffffu) >= 0x7f800000u) return as_float(0x7fc00000u);
+    u32 q = reduce_angle(magnitude_of(x), &h, &l) + quarters;
+    float z = h * h;
+    float half = 0.5f * z;
+    float one = 1.0f - half;
+    if (q % 2 == 0) {
+        y = h * z;
+        y = y * HORNER(z, S);
+        w = l * one;
+        y = y + w;
+        y = h + y;
+    } else {
+        y = z * z;
+        y = y * HORNER(z, C);
+        w = h * l;
+        y = y - w;
+        w = 1.0f - one;
+        w = w - half;
+        y = w + y;
+        y = one + y;
+    }
+    return q % 4 >= 2 ? -y : y;
+}
+
+static float f_sin(float x)
+{
+    float y = f_angle(x, 0);
+    return as_bits(x) >> 31 ? -y : y;
+}
+static float f_cos(float x) { return f_angle(x, 1); }
+
+static float upper(float x) { return as_float(as_bits(x) & 0xfffff000u); }
+
+/* log2 of a positive finite number as h + l */
+static void log2_of(float a, float *h_out, float *l_out)
+{
+    static const u32 C[] = {0x3f1999c0, 0x3edb3de0, 0x3eb3dc68};
+    int32_t lowered = 0;
+    if (as_bits(a) < 0x00800000u) { a = a * 8388608.0f; lowered = 23; }
+    int32_t n = (int32_t)(as_bits(a) - 0x3f3504f3u) >> 23;
+    float m = as_float(as_bits(a) - ((u32)n << 23)), k = (float)(n - lowered);
+    float f = m - 1.0f, t = m + 1.0f;
+    float v = 1.0f / t;
+    float s = f * v, w;
+    float sh = upper(s), th = upper(t);
+    float tl = th - 1.0f;
+    tl = m - tl;
+    w = sh * th;
+    float sl = f - w;
+    w = sh * tl;
+    sl = sl - w;
+    sl = sl * v;
+    float z = s * s;
+    float r = z * z;
+    r = r * HORNER(z, C);
+    w = sh + s;
+    w = sl * w;
+    r = r + w;
+    float square = sh * sh;
+    float gh = square + 3.0f;
+    gh = upper(gh + r);
+    float gl = gh - 3.0f;
+    gl = gl - square;
+    gl = r - gl;
+    float p = sh * gh, pl = sl * gh;
+    w = gl * s;
+    pl = pl + w;
+    float ph = upper(p + pl);
+    w = ph - p;
+    pl = pl - w;
+    float zh = ph * as_float(0x3f764000), zl = ph * as_float(0xb8f623c6);
+    w = pl * as_float(0x3f76384f);
+    zl = zl + w;
+    float h = zh + zl;
+    h = upper(h + k);
+    w = h - k;
+    w = w - zh;
+    *h_out = h;
+    *l_out = zl - w;
+}
+
+static float exp2_of(float h, float l, float y)
+{
+    static const u32 C[] = {0x3efffffe, 0x3e2aaa45, 0x3d2aac27, 0x3c091f97, 0x3ab56890};
+    float limit = as_float(0x53800000), w;
+    y = y > limit ? limit : y < -limit ? -limit : y;
+    float yh = upper(y);
+    float low = y - yh;
+    low = low * h;
+    w = y * l;
+    low = low + w;
+    float high = yh * h;
+    float total = high + low;
+    if (total > 160.0f) { high = 160.0f; low = 0.0f; }
+    if (total < -160.0f) { high = -160.0f; low = 0.0f; }
+    float t = high + low;
+    t = t + as_float(0x4b400000);
+    w = t - as_float(0x4b400000);
+    float d = high - w;
+    float dh = upper(d + low);
+    w = dh - d;
+    float dl = low - w;
+    float p = dh * as_float(0x3f317000);
+    w = dl * as_float(0x3f317218);
+    float g = dh * as_float(0x3805fdf4);
+    w = w + g;
+    float r = p + w;
+    float u = r * r;
+    u = u * HORNER(r, C);
+    g = r - p;
+    w = w - g;
+    u = u + w;
+    float e = 1.0f + r;
+    w = e - 1.0f;
+    w = r - w;
+    w = w + u;
+    return times_power(e + w, (int32_t)(as_bits(t) - 0x4b400000u));
+}
+
+static float f_pow(float x, float y)
+{
+    if (y == 0.0f || x == 1.0f) return 1.0f;
+    if (is_nan(x) || is_nan(y)) return as_float(0x7fc00000u);
+    float a = magnitude_of(x), r;
+    int odd = fmod((double)magnitude_of(y), 2.0) == 1.0; /* exact; NaN of an infinity */
+    if (a == 0.0f || a == INFINITY) r = (a == 0.0f) == (y > 0.0f) ? 0.0f : INFINITY;
+    else if (x < 0.0f && floorf(y) != y) return as_float(0x7fc00000u);
+    else {
+        float h, l;
+        log2_of(a, &h, &l);
+        r = exp2_of(h, l, y);
+    }
+    return odd ? with_sign(r, x) : r;
+}
+
 static float f_sigmoid(float x)
 {
     float r, u;
@@ -315,6 +559,10 @@ static float apply(int kind, float x, float first, float second)
     case ERF: return f_erf(x);
     case FLOOR: return floorf(x);
     case ROUND: return rintf(x); /* the process rounds to nearest even */
+    case SIN: return f_sin(x);
+    case COS: return f_cos(x);
+    case LOG1P: return f_log1p(x);
+    case EXPM1: return f_expm1(x);
     case CLAMP: return f_minimum(f_maximum(x, first), second);
     default: return x;
     }
@@ -427,7 +675,7 @@ void o_unary(i64 kind, i64 n, const float *x, float first, float second, float *
     for (i64 i = 0; i < n; i++) out[i] = canonical(apply((int)kind, x[i], first, second));
 }
 
-enum { ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM };
+enum { ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, POW };
 
 void o_binary(i64 kind, i64 n, const float *a, const float *b, float *out)
 {
@@ -440,6 +688,7 @@ void o_binary(i64 kind, i64 n, const float *a, const float *b, float *out)
         case DIV: r = a[i] / b[i]; break;
         case MAXIMUM: r = f_maximum(a[i], b[i]); break;
         case MINIMUM: r = f_minimum(a[i], b[i]); break;
+        case POW: r = f_pow(a[i], b[i]); break;
         }
         out[i] = canonical(r);
     }

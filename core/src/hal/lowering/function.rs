@@ -1,5 +1,5 @@
 //! What `elementwise.comp` and `elementwise.cu` compute, by number: the functions of the table of operations, and the last steps of
-//! operations that have kernels of their own. A step of a run has five bits for it.
+//! operations that have kernels of their own. A step of a run has six bits for it.
 
 use crate::contract::{Activation, GeluForm};
 use crate::ops::{Attrs, Binary, Op, Unary, table};
@@ -60,12 +60,12 @@ macro_rules! functions {
             ("RUN", RUN, None, false),
         ];
 
-        /// Does not compile where two functions have one number, or one has no room in five bits.
+        /// Does not compile where two functions have one number, or one has no room in six bits.
         const _: () = {
             let all = [$($($of_x,)+)* $($of_both,)* SOFTMAX, LAYERNORM, RMSNORM, RUN];
-            let (mut taken, mut i) = (0u32, 0);
+            let (mut taken, mut i) = (0u64, 0);
             while i < all.len() {
-                assert!(all[i] > 0 && all[i] < 32, "a function's number is one of 1 to 31");
+                assert!(all[i] > 0 && all[i] < 64, "a function's number is one of 1 to 63");
                 assert!(taken >> all[i] & 1 == 0, "two functions have one number");
                 taken |= 1 << all[i];
                 i += 1;
@@ -142,10 +142,22 @@ mod tests {
             writeln!(text, "const uint {name} = {number}u;").unwrap();
         }
         let both = |op: Option<Op>| op.is_none_or(|op| op.kind() == OpKind::Binary);
-        let takes = all.iter().filter(|&&(_, number, op, _)| number != RUN && both(op)).map(|(name, ..)| *name);
-        let takes: Vec<String> = takes.map(|name| format!("1u << {name}")).collect();
-        writeln!(text, "\n// Those that have a second operand, as bits.").unwrap();
-        writeln!(text, "const uint OF_TWO = {};", takes.join(" | ")).unwrap();
+        let takes = all
+            .iter()
+            .filter(|&&(_, number, op, _)| number != RUN && both(op))
+            .map(|&(name, number, ..)| (name, number));
+        let takes: Vec<(&str, u32)> = takes.collect();
+        let bits = |high: bool| {
+            let half = takes.iter().filter(|&&(_, number)| (number >= 32) == high);
+            let less = if high { " - 32u" } else { "" };
+            half.map(|(name, _)| format!("1u << {name}{less}")).collect::<Vec<_>>().join(" | ")
+        };
+        writeln!(text, "\n// Those that have a second operand, as bits: numbers below 32, then the others.").unwrap();
+        writeln!(text, "const uint OF_TWO = {};\nconst uint HIGH_OF_TWO = {};", bits(false), bits(true)).unwrap();
+        text.push_str(
+            "\nbool of_two(const uint function) {\n    \
+             return ((function < 32u ? OF_TWO : HIGH_OF_TWO) >> (function & 31u) & 1u) != 0u;\n}\n",
+        );
         text.push_str(
             "\n// What kernels call by number: of x, and of the second operand or what else the operation was given; NaN of another\n\
              // number.\nfloat called(const uint function, const float x, const float a, const float b) {\n    \

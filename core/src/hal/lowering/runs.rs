@@ -23,12 +23,12 @@ pub const WORDS: usize = COUNT + 1 + STEPS * STEP;
 const _: () = assert!(4 * WORDS <= PUSH_BYTES);
 
 // The bits of a step's last word, above its number; `elementwise.comp` says what they mean.
-const LEFT: u32 = 1 << 5;
-const FOUR: u32 = 1 << 6;
-const ONE: u32 = 2 << 6;
-const ITSELF: u32 = 3 << 6;
-const ROWS: u32 = 1 << 8;
-const PER: u32 = 9;
+const LEFT: u32 = 1 << 6;
+const FOUR: u32 = 1 << 7;
+const ONE: u32 = 2 << 7;
+const ITSELF: u32 = 3 << 7;
+const ROWS: u32 = 1 << 9;
+const PER: u32 = 10;
 /// Elements of a row are fewer.
 const MOST_PER: u32 = 1 << (32 - PER);
 

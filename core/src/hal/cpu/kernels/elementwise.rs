@@ -1,19 +1,17 @@
-//! Elementwise operations, of one operand and of two with broadcasting.
+//! Elementwise operations of one operand.
 
 use super::{Call, Exec, Shared, chunks};
-use crate::contract::{Activation, GeluForm};
+use crate::contract::{self, Activation, GeluForm};
 use crate::error::Result;
-use crate::hal::cpu::simd::{self, Kernel, Simd, TwoSided, VectorFn, VectorFn2, dispatch};
-use crate::interrupt::pieces;
+use crate::hal::cpu::simd::{self, Bounded, Kernel, Simd, TwoSided, VectorFn, dispatch};
 use crate::isa::Isa;
-use crate::ops::{Binary, Unary};
-use crate::shape::MAX_RANK;
+use crate::ops::Unary;
 
 /// Elements of the cheapest operations that are worth handing to another thread: about 20 µs, as waking one takes 10.
-const GRAIN: usize = 256 * 1024;
+pub(super) const GRAIN: usize = 256 * 1024;
 
 /// The same of an operation of some fifty instructions.
-const CHAIN_GRAIN: usize = 32 * 1024;
+pub(super) const CHAIN_GRAIN: usize = 32 * 1024;
 
 /// An elementwise operation of one operand.
 trait Elementwise: Copy {
@@ -71,6 +69,8 @@ functions! {
     short Relu() = |self, x| simd::relu::<S>(x);
     short Floor() = |self, x| simd::floor::<S>(x);
     short Round() = |self, x| simd::round::<S>(x);
+    chain Log1p() = |self, x| simd::log1p::<S>(x);
+    chain Expm1() = |self, x| simd::expm1::<S>(x);
     short Clamp(min: f32, max: f32) = |self, x| {
         simd::minimum::<S>(simd::maximum::<S>(x, S::splat(self.min)), S::splat(self.max))
     };
@@ -167,6 +167,42 @@ two_sided! {
     };
 }
 
+/// Sine and cosine, in one kernel; large angles are reduced one by one.
+#[derive(Clone, Copy)]
+enum Angle {
+    Sin,
+    Cos,
+}
+
+impl VectorFn for Angle {
+    const CHAIN: bool = true;
+
+    #[inline(always)]
+    unsafe fn apply<S: Simd>(self, x: S::F, _: usize) -> S::F {
+        // SAFETY: called from a kernel, as the trait asks.
+        unsafe { simd::sin_or_cos::<S>(x, matches!(self, Angle::Cos)) }
+    }
+}
+
+impl Bounded for Angle {
+    const LIMIT: i32 = contract::LARGE_ANGLE.to_bits() as i32;
+
+    fn beyond(self, x: f32) -> f32 {
+        match self {
+            Angle::Sin => contract::sin(x),
+            Angle::Cos => contract::cos(x),
+        }
+    }
+}
+
+impl Elementwise for Angle {
+    #[inline(always)]
+    unsafe fn row<S: Simd>(self, x: *const f32, y: *mut f32, n: usize) {
+        // SAFETY: passed on.
+        unsafe { simd::map_bounded::<S, _>(x, y, n, self) };
+    }
+}
+
 struct Whole<F> {
     x: *const f32,
     y: *mut f32,
@@ -199,6 +235,9 @@ enum Function {
     Floor,
     Round,
     Clamp { min: f32, max: f32 },
+    Angle(Angle),
+    Log1p,
+    Expm1,
     Tanh,
     Erf,
     GeluErf,
@@ -211,6 +250,9 @@ impl Function {
         match self {
             Function::Exp
             | Function::Log
+            | Function::Angle(_)
+            | Function::Log1p
+            | Function::Expm1
             | Function::Tanh
             | Function::Erf
             | Function::GeluErf
@@ -242,6 +284,9 @@ impl Function {
             Function::Floor => apply!(Floor {}),
             Function::Round => apply!(Round {}),
             Function::Clamp { min, max } => apply!(Clamp { min, max }),
+            Function::Angle(which) => apply!(which),
+            Function::Log1p => apply!(Log1p {}),
+            Function::Expm1 => apply!(Expm1 {}),
             Function::Tanh => apply!(Tanh),
             Function::Erf => apply!(Erf),
             Function::GeluErf => apply!(GeluErf),
@@ -267,6 +312,10 @@ pub(super) fn unary(exec: &Exec<'_>, op: Unary, call: &mut Call<'_, '_>) -> Resu
         Unary::Round => Function::Round,
         Unary::Erf => Function::Erf,
         Unary::Clamp => Function::Clamp { min: call.attrs.min, max: call.attrs.max },
+        Unary::Sin => Function::Angle(Angle::Sin),
+        Unary::Cos => Function::Angle(Angle::Cos),
+        Unary::Log1p => Function::Log1p,
+        Unary::Expm1 => Function::Expm1,
         Unary::Silu => Function::Logistic(Logistic::Silu),
         Unary::Gelu if call.attrs.form == GeluForm::Tanh => Function::Logistic(Logistic::GeluTanh),
         Unary::Gelu => Function::GeluErf,
@@ -295,149 +344,4 @@ pub(super) unsafe fn activate(isa: Isa, activation: Activation, row: *mut f32, n
     };
     // SAFETY: passed on.
     unsafe { function.row(isa, row, row, n) }
-}
-
-impl VectorFn2 for Binary {
-    #[inline(always)]
-    unsafe fn apply<S: Simd>(self, a: S::F, b: S::F) -> S::F {
-        // SAFETY: called from a kernel.
-        unsafe {
-            match self {
-                Binary::Add => S::add(a, b),
-                Binary::Sub => S::sub(a, b),
-                Binary::Mul => S::mul(a, b),
-                Binary::Div => S::div(a, b),
-                Binary::Maximum => simd::maximum::<S>(a, b),
-                Binary::Minimum => simd::minimum::<S>(a, b),
-            }
-        }
-    }
-}
-
-/// A row of `y = f(a, b)`; an operand with step 0 is one repeated value (not both: a dimension is one of theirs).
-struct Row {
-    f: Binary,
-    a: *const f32,
-    a_step: usize,
-    b: *const f32,
-    b_step: usize,
-    y: *mut f32,
-    n: usize,
-}
-
-impl Kernel for Row {
-    type Output = ();
-
-    #[inline(always)]
-    unsafe fn run<S: Simd>(mut self) {
-        // One loop per operation and per kind of operand, so that nothing is decided inside.
-        if self.a_step == 0 && matches!(self.f, Binary::Add | Binary::Mul | Binary::Maximum | Binary::Minimum) {
-            (self.a, self.a_step, self.b, self.b_step) = (self.b, self.b_step, self.a, self.a_step);
-        }
-        macro_rules! each {
-            ($($f:ident $commutes:literal)*) => {
-                // SAFETY: passed on.
-                unsafe {
-                    match self.f { $(Binary::$f => match (self.a_step, self.b_step) {
-                        (0, _) if !$commutes => self.row::<S, 0, 1>(Binary::$f),
-                        (_, 0) => self.row::<S, 1, 0>(Binary::$f),
-                        _ => self.row::<S, 1, 1>(Binary::$f),
-                    },)* }
-                }
-            };
-        }
-        each!(Add true Sub false Mul true Div false Maximum true Minimum true);
-    }
-}
-
-impl Row {
-    #[inline(always)]
-    unsafe fn row<S: Simd, const A: usize, const B: usize>(&self, f: Binary) {
-        // SAFETY: passed on.
-        unsafe { simd::zip_row::<S, A, B>(self.a, self.b, self.y, self.n, f) };
-    }
-}
-
-/// Elementwise operations of two operands with broadcasting.
-pub(super) fn binary(exec: &Exec<'_>, f: Binary, call: &mut Call<'_, '_>) -> Result<()> {
-    let n = call.output.shape().elements();
-    let (a, b, y) = (Shared(call.f32(0)?.cast_mut()), Shared(call.f32(1)?.cast_mut()), Shared(call.out()?));
-    if n == 0 {
-        return Ok(());
-    }
-    let row = move |a_at, a_step, b_at, b_step, y_at, n| {
-        // SAFETY: the offsets come from the shapes that the views cover.
-        unsafe {
-            let (a, b, y) = (a.get().add(a_at), b.get().add(b_at), y.get().add(y_at));
-            dispatch(exec.isa, Row { f, a, a_step, b, b_step, y, n })
-        }
-    };
-    let (mut a_step, mut b_step) = (1, 1);
-    if call.meta(0).shape != call.meta(1).shape {
-        let grid = Grid::new(call);
-        if grid.outer_rank > 0 {
-            let inner = grid.dims[grid.outer_rank];
-            chunks(exec, n / inner, GRAIN.div_ceil(inner), |start, end| {
-                for line in start..end {
-                    let (a_at, b_at) = grid.offsets(line);
-                    let (a_step, b_step) = (grid.a[grid.outer_rank], grid.b[grid.outer_rank]);
-                    pieces!(inner, |at, count| {
-                        row(a_at + at * a_step, a_step, b_at + at * b_step, b_step, line * inner + at, count)
-                    });
-                }
-            })?;
-            return Ok(());
-        }
-        (a_step, b_step) = (grid.a[0], grid.b[0]);
-    }
-    chunks(exec, n, GRAIN, |start, end| row(start * a_step, a_step, start * b_step, b_step, start, end - start))?;
-    Ok(())
-}
-
-/// Two broadcast operands with neighbouring dimensions merged wherever both step through them alike.
-struct Grid {
-    dims: [usize; MAX_RANK],
-    a: [usize; MAX_RANK],
-    b: [usize; MAX_RANK],
-    /// The dimensions before the innermost.
-    outer_rank: usize,
-}
-
-impl Grid {
-    fn new(call: &Call<'_, '_>) -> Grid {
-        let shape = call.output.shape();
-        let mut grid = Grid { dims: [1; MAX_RANK], a: [0; MAX_RANK], b: [0; MAX_RANK], outer_rank: 0 };
-        let (a, b) = (&call.meta(0).shape, &call.meta(1).shape);
-        let (a, b) = (a.broadcast_strides(shape), b.broadcast_strides(shape));
-        let mut rank = 0;
-        for axis in (0..shape.rank()).filter(|&axis| shape.dims()[axis] != 1) {
-            let n = shape.dims()[axis];
-            let merges = |strides: &[usize; MAX_RANK], kept: &[usize; MAX_RANK]| kept[rank - 1] == strides[axis] * n;
-            if rank > 0 && merges(&a, &grid.a) && merges(&b, &grid.b) {
-                grid.dims[rank - 1] *= n;
-                (grid.a[rank - 1], grid.b[rank - 1]) = (a[axis], b[axis]);
-            } else {
-                (grid.dims[rank], grid.a[rank], grid.b[rank]) = (n, a[axis], b[axis]);
-                rank += 1;
-            }
-        }
-        grid.outer_rank = rank.max(1) - 1;
-        if rank == 0 {
-            // One element: both operands are read where they are.
-            (grid.a[0], grid.b[0]) = (1, 1);
-        }
-        grid
-    }
-
-    /// Where a line of the innermost dimension begins in the operands.
-    fn offsets(&self, mut line: usize) -> (usize, usize) {
-        let (mut a, mut b) = (0, 0);
-        for axis in (0..self.outer_rank).rev() {
-            let index = line % self.dims[axis];
-            line /= self.dims[axis];
-            a += index * self.a[axis];
-            b += index * self.b[axis];
-        }
-        (a, b)
-    }
 }

@@ -4,6 +4,7 @@
 //! one place, here. Scratch is taken before anything is written.
 
 mod attention;
+mod binary;
 mod cast;
 mod elementwise;
 mod fixed;
@@ -125,7 +126,7 @@ macro_rules! dispatch {
         fn run(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result<()> {
             match op {
                 $(Op::$unary => elementwise::unary(exec, Unary::$unary, call),)*
-                $(Op::$binary => elementwise::binary(exec, Binary::$binary, call),)*
+                $(Op::$binary => binary::binary(exec, Binary::$binary, call),)*
                 $(Op::$reduction => reduce::reduce(exec, Reduction::$reduction, call),)*
                 $(Op::$own => $room::$kernel(exec, call),)*
             }

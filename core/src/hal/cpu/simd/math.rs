@@ -8,14 +8,14 @@ use super::{Simd, unroll};
 
 /// A binary32 constant by its bits.
 #[inline(always)]
-unsafe fn c<S: Simd>(bits: u32) -> S::F {
+pub(super) unsafe fn c<S: Simd>(bits: u32) -> S::F {
     // SAFETY: see the top of the file.
     unsafe { S::splat(f32::from_bits(bits)) }
 }
 
 /// Horner's scheme, coefficients from the lowest to the highest.
 #[inline(always)]
-unsafe fn horner<S: Simd, const N: usize>(x: S::F, coefficients: [u32; N]) -> S::F {
+pub(super) unsafe fn horner<S: Simd, const N: usize>(x: S::F, coefficients: [u32; N]) -> S::F {
     // SAFETY: see the top of the file.
     unsafe {
         let mut q = c::<S>(coefficients[N - 1]);
@@ -85,8 +85,7 @@ impl<S: Simd> ExpCore<S> {
             let n = S::sub(shifted, magic);
             let r = S::mul_add_exact(n, c::<S>(0xbf31_7200), x);
             let r = S::add(S::mul(n, c::<S>(0xb5bf_be8e)), r);
-            let q = horner::<S, 5>(r, [0x3eff_fffe, 0x3e2a_aa45, 0x3d2a_ac27, 0x3c09_1f97, 0x3ab5_6890]);
-            ExpCore { r, u: S::mul(S::mul(r, r), q), n, shifted }
+            ExpCore { r, u: exp_tail::<S>(r), n, shifted }
         }
     }
 
@@ -125,18 +124,45 @@ pub unsafe fn exp_of_negative<S: Simd>(x: S::F) -> S::F {
     }
 }
 
+/// e^r − 1 − r for |r| up to ln 2 / 2.
+#[inline(always)]
+pub(super) unsafe fn exp_tail<S: Simd>(r: S::F) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe {
+        let q = horner::<S, 5>(r, [0x3eff_fffe, 0x3e2a_aa45, 0x3d2a_ac27, 0x3c09_1f97, 0x3ab5_6890]);
+        S::mul(S::mul(r, r), q)
+    }
+}
+
 /// The natural logarithm.
 #[inline(always)]
 pub unsafe fn log<S: Simd>(x: S::F) -> S::F {
     // SAFETY: see the top of the file.
     unsafe {
-        let zero = S::splat(0.0);
         let subnormal = S::lt(x, S::splat(f32::MIN_POSITIVE));
         let bits = S::bits(S::select(subnormal, S::mul(x, S::splat(8_388_608.0)), x));
-        let k = S::sar::<23>(S::sub_i(bits, S::splat_i(0x3f35_04f3)));
-        let m = S::from_bits(S::sub_i(bits, S::shl::<23>(k)));
+        let (m, k) = split::<S>(bits);
         let k = S::to_float(S::select_i(subnormal, S::sub_i(k, S::splat_i(23)), k));
-        let f = S::sub(m, S::splat(1.0));
+        let y = log_sum::<S>(S::sub(m, S::splat(1.0)), k, S::mul(k, c::<S>(0x35bf_be8e)));
+        log_ends::<S>(x, x, y)
+    }
+}
+
+/// The bits of m·2^k as m about 1 and k.
+#[inline(always)]
+pub(super) unsafe fn split<S: Simd>(bits: S::I) -> (S::F, S::I) {
+    // SAFETY: see the top of the file.
+    unsafe {
+        let k = S::sar::<23>(S::sub_i(bits, S::splat_i(0x3f35_04f3)));
+        (S::from_bits(S::sub_i(bits, S::shl::<23>(k))), k)
+    }
+}
+
+/// log(1 + f) + k·ln 2, the lower part of ln 2's multiple given.
+#[inline(always)]
+pub(super) unsafe fn log_sum<S: Simd>(f: S::F, k: S::F, low: S::F) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe {
         let r = horner::<S, 8>(
             f,
             [0x3eaa_aaaa, 0xbe80_0114, 0x3e4c_d01b, 0xbe2a_38c7, 0x3e11_6a09, 0xbe06_c2ed, 0x3e02_d7b0, 0xbd9c_e31e],
@@ -144,18 +170,25 @@ pub unsafe fn log<S: Simd>(x: S::F) -> S::F {
         let square = S::mul(f, f);
         let h = S::mul(S::splat(0.5), square);
         let cubic = S::mul(square, S::mul(f, r));
-        let lo = S::add(S::mul(k, c::<S>(0x35bf_be8e)), cubic);
+        let lo = S::add(low, cubic);
         let d = S::sub(f, h);
         let e = S::sub(S::sub(f, d), h);
         let s0 = S::mul(k, c::<S>(0x3f31_7200));
         let hi = S::add(s0, d);
         let e2 = S::add(S::sub(s0, hi), d);
-        let y = S::add(hi, S::add(lo, S::add(e, e2)));
-        // The ends of the domain.
-        let infinity = S::splat(f32::INFINITY);
-        let y = S::select(S::eq(x, infinity), infinity, y);
-        let y = S::select(S::eq(x, zero), S::splat(f32::NEG_INFINITY), y);
-        let y = S::select(S::lt(x, zero), c::<S>(0x7fc0_0000), y);
+        S::add(hi, S::add(lo, S::add(e, e2)))
+    }
+}
+
+/// The ends of a logarithm's domain: y, or what belongs to x where u, what the logarithm is taken of, is 0, below, or infinite.
+#[inline(always)]
+pub(super) unsafe fn log_ends<S: Simd>(x: S::F, u: S::F, y: S::F) -> S::F {
+    // SAFETY: see the top of the file.
+    unsafe {
+        let (zero, infinity) = (S::splat(0.0), S::splat(f32::INFINITY));
+        let y = S::select(S::eq(u, infinity), infinity, y);
+        let y = S::select(S::eq(u, zero), S::splat(f32::NEG_INFINITY), y);
+        let y = S::select(S::lt(u, zero), c::<S>(0x7fc0_0000), y);
         S::select(S::is_nan(x), x, y)
     }
 }

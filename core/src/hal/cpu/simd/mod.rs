@@ -3,12 +3,14 @@
 //! A kernel is a [`Kernel`] whose `run` is generic over [`Simd`] and inlined into one function per instruction set by
 //! [`dispatch`]. E operations are single IEEE instructions; [`Simd::fmaz`] is exact in what [`dispatch_m`] runs.
 
+mod angle;
 mod double;
 mod math;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 #[cfg(any(not(target_arch = "x86_64"), test, feature = "portable"))]
 mod portable;
+mod power;
 mod rows;
 mod tile;
 mod twice;
@@ -17,9 +19,13 @@ mod x86;
 #[cfg(target_arch = "x86_64")]
 mod x86_tile;
 
+pub use angle::sin_or_cos;
 pub use double::Doubles;
 pub use math::*;
-pub use rows::{LONGEST, TwoSided, VectorFn, VectorFn2, map_row, map_row_raw, map_sides, zip_row};
+pub use power::{expm1, log1p, pow};
+pub use rows::{
+    Bounded, LONGEST, TwoSided, VectorFn, VectorFn2, map_bounded, map_row, map_row_raw, map_sides, zip_row,
+};
 pub use tile::{Chains, MAX_TILE_VECTORS};
 
 #[cfg(not(target_arch = "aarch64"))]

@@ -91,6 +91,15 @@ impl<F: TwoSided> VectorFn for BothSides<F> {
     }
 }
 
+/// A function that vectors compute only below a magnitude; what is beyond is rare.
+pub trait Bounded: VectorFn {
+    /// The bits of the least magnitude beyond.
+    const LIMIT: i32;
+
+    /// The function of a value beyond, or of NaN.
+    fn beyond(self, x: f32) -> f32;
+}
+
 /// A function of two vectors, as [`VectorFn`].
 pub trait VectorFn2: Copy {
     /// The function.
@@ -154,6 +163,50 @@ pub unsafe fn map_sides<S: Simd>(x: *const f32, y: *mut f32, n: usize, f: impl T
             map_packed::<Twice<Twice<S>>, _>(x, y, n, f);
         } else {
             map_row::<S>(x, y, n, BothSides(f));
+        }
+    }
+}
+
+/// Values whose magnitudes [`map_bounded`] looks at together.
+const BOUNDED: usize = 256;
+
+/// `y[i] = canonical(f(x[i]))` for a function that vectors compute only of small values.
+///
+/// # Safety
+/// As [`map_row`].
+#[inline(always)]
+pub unsafe fn map_bounded<S: Simd, F: Bounded>(x: *const f32, y: *mut f32, n: usize, f: F) {
+    let mut kept = MaybeUninit::<[f32; BOUNDED]>::uninit();
+    let kept = kept.as_mut_ptr().cast::<f32>();
+    let magnitude = |x: f32| x.to_bits() as i32 & i32::MAX;
+    let mut start = 0;
+    // SAFETY: blocks lie below n, and `kept` holds one.
+    unsafe {
+        while start < n {
+            let count = BOUNDED.min(n - start);
+            let (from, to) = (x.add(start), y.add(start));
+            let (mut largest, mut i) = (S::splat_i(0), 0);
+            while i < count {
+                let values = S::load_head(from.add(i), S::LANES.min(count - i));
+                largest = S::max_i(largest, S::and_i(S::bits(values), S::splat_i(i32::MAX)));
+                i += S::LANES;
+            }
+            let mut each = [0.0f32; LONGEST];
+            S::store(each.as_mut_ptr(), S::from_bits(largest));
+            let any = each.iter().any(|&x| magnitude(x) >= F::LIMIT);
+            if any {
+                kept.copy_from_nonoverlapping(from, count);
+            }
+            map_row::<S>(from, to, count, f);
+            if any {
+                for i in 0..count {
+                    let x = *kept.add(i);
+                    if magnitude(x) >= F::LIMIT {
+                        *to.add(i) = crate::contract::canonical(f.beyond(x));
+                    }
+                }
+            }
+            start += count;
         }
     }
 }

@@ -1,0 +1,99 @@
+//! Sine and cosine. Constants and order are those of the table in `docs/contract.md`.
+
+use super::functions::{c, horner, power_of_two};
+
+/// Magnitudes from here on are reduced in integers.
+pub const LARGE_ANGLE: f32 = 6400.0;
+
+/// The sine.
+pub fn sin(x: f32) -> f32 {
+    let y = of_quadrant(x, 0);
+    f32::from_bits(y.to_bits() ^ (x.to_bits() & 0x8000_0000))
+}
+
+/// The cosine.
+pub fn cos(x: f32) -> f32 {
+    of_quadrant(x, 1)
+}
+
+/// The sine of |x| and `quarters` right angles.
+fn of_quadrant(x: f32, quarters: u32) -> f32 {
+    let a = x.abs();
+    if a.to_bits() >= 0x7f80_0000 {
+        return f32::NAN;
+    }
+    let (h, l, q) = if a < LARGE_ANGLE { reduce(a) } else { reduce_large(a) };
+    let q = q.wrapping_add(quarters);
+    let z = h * h;
+    let half = 0.5 * z;
+    let one = 1.0 - half;
+    let y = if q & 1 == 0 {
+        h + ((h * z) * horner(z, [0xbe2a_aaa3, 0x3c08_83be, 0xb94c_aae3]) + l * one)
+    } else {
+        let tail = (z * z) * horner(z, [0x3d2a_aaa5, 0xbab6_060d, 0x37cc_f072]) - h * l;
+        one + (((1.0 - one) - half) + tail)
+    };
+    if q & 2 == 0 { y } else { -y }
+}
+
+/// a less a multiple q of π/2, in two numbers, and q's last bits. (Cody and Waite's reduction: the products but the last are
+/// exact, as q has 12 bits and so have they.)
+fn reduce(a: f32) -> (f32, f32, u32) {
+    let t = a * c(0x3f22_f983) + c(0x4b40_0000);
+    let n = t - c(0x4b40_0000);
+    let r = (a - n * c(0x3fc9_1000)) - n * c(0xb696_0000);
+    let w = n * c(0x3288_8000);
+    let h = r - w;
+    let l = ((r - h) - w) - n * c(0x2c34_611a);
+    (h, l, t.to_bits())
+}
+
+/// 32 zeros, then the bits of 2/π.
+const TWO_OVER_PI: [u32; 8] =
+    [0, 0xa2f9_836e, 0x4e44_1529, 0xfc27_57d1, 0xf534_ddc0, 0xdb62_9599, 0x3c43_9041, 0xfe51_63ab];
+
+/// The same of a ≥ 2¹²: of a·2/π the bits from 2 on, of which what is dropped gives multiples of 4.
+/// (Payne and Hanek, "Radian reduction for trigonometric functions", 1983.)
+fn reduce_large(a: f32) -> (f32, f32, u32) {
+    let m = (a.to_bits() & 0x7f_ffff | 0x80_0000) as u64;
+    let at = (a.to_bits() >> 23) - 120;
+    let word = |i: usize| {
+        let i = (at >> 5) as usize + i;
+        let two = (TWO_OVER_PI[i] as u64) << 32 | TWO_OVER_PI[i + 1] as u64;
+        two << (at & 31) >> 32
+    };
+    // In quarters of a turn modulo 4, as 2 and 62 bits.
+    let p = (m * word(0) << 32).wrapping_add(m * word(1)).wrapping_add(m * word(2) >> 32);
+    let f = (p << 2) as i64;
+    let q = (p >> 62) as u32 + (f < 0) as u32;
+    // |f| is not below 2³²: no binary32 number is that near to a multiple of π/2.
+    let z = f.unsigned_abs().leading_zeros();
+    let top = f.unsigned_abs() << z >> 32;
+    let r = (top * 0xc90f_daa2 >> 33) as u32;
+    let scale = power_of_two(-30 - z as i32);
+    let (h, l) = ((r & !127) as f32 * scale, (r & 127) as f32 * scale);
+    if f < 0 { (-h, -l, q) } else { (h, l, q) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_points() {
+        assert_eq!(sin(0.0).to_bits(), 0);
+        assert_eq!(sin(-0.0).to_bits(), 0x8000_0000);
+        assert_eq!(sin(-1e-45).to_bits(), 0x8000_0001);
+        assert_eq!(cos(-0.0), 1.0);
+        for x in [f32::INFINITY, f32::NEG_INFINITY, f32::NAN] {
+            assert!(sin(x).is_nan() && cos(x).is_nan());
+        }
+        // Of 2¹²⁷ and of the numbers nearest to multiples of π/2, small and large.
+        for bits in [0x7f00_0000, 0x7f7f_ffff, 0x3fc9_0fdb, 0x4049_0fdb, 0x6f79_be45, 0x45c8_0000, 0x45c7_ffff] {
+            let x = f32::from_bits(bits);
+            for (ours, truth) in [(sin(x), (x as f64).sin()), (cos(x), (x as f64).cos())] {
+                assert!((ours as f64 - truth).abs() <= truth.abs() * 1.2e-7, "{bits:08x}: {ours} against {truth}");
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Elementwise operations of two operands with broadcasting.
+
+use super::elementwise::{CHAIN_GRAIN, GRAIN};
+use super::{Call, Exec, Shared, chunks};
+use crate::error::Result;
+use crate::hal::cpu::simd::{self, Kernel, Simd, VectorFn2, dispatch};
+use crate::interrupt::pieces;
+use crate::ops::Binary;
+use crate::shape::MAX_RANK;
+
+impl VectorFn2 for Binary {
+    #[inline(always)]
+    unsafe fn apply<S: Simd>(self, a: S::F, b: S::F) -> S::F {
+        // SAFETY: called from a kernel.
+        unsafe {
+            match self {
+                Binary::Add => S::add(a, b),
+                Binary::Sub => S::sub(a, b),
+                Binary::Mul => S::mul(a, b),
+                Binary::Div => S::div(a, b),
+                Binary::Maximum => simd::maximum::<S>(a, b),
+                Binary::Minimum => simd::minimum::<S>(a, b),
+                Binary::Pow => simd::pow::<S>(a, b),
+            }
+        }
+    }
+}
+
+/// Values of a block with a repeated value.
+const SPREAD: usize = 256;
+
+/// A row of `y = f(a, b)`; an operand with step 0 is one repeated value (not both: a dimension is one of theirs).
+struct Row {
+    f: Binary,
+    a: *const f32,
+    a_step: usize,
+    b: *const f32,
+    b_step: usize,
+    y: *mut f32,
+    n: usize,
+}
+
+impl Kernel for Row {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(mut self) {
+        // One loop per operation and per kind of operand, so that nothing is decided inside.
+        if self.a_step == 0 && matches!(self.f, Binary::Add | Binary::Mul | Binary::Maximum | Binary::Minimum) {
+            (self.a, self.a_step, self.b, self.b_step) = (self.b, self.b_step, self.a, self.a_step);
+        }
+        macro_rules! each {
+            ($($f:ident $commutes:literal)*) => {
+                // SAFETY: passed on.
+                unsafe {
+                    match self.f { $(Binary::$f => match (self.a_step, self.b_step) {
+                        (0, _) if !$commutes => self.row::<S, 0, 1>(Binary::$f),
+                        (_, 0) => self.row::<S, 1, 0>(Binary::$f),
+                        _ => self.row::<S, 1, 1>(Binary::$f),
+                    },)*
+                    Binary::Pow => self.spread::<S>(Binary::Pow), }
+                }
+            };
+        }
+        each!(Add true Sub false Mul true Div false Maximum true Minimum true);
+    }
+}
+
+impl Row {
+    #[inline(always)]
+    unsafe fn row<S: Simd, const A: usize, const B: usize>(&self, f: Binary) {
+        // SAFETY: passed on.
+        unsafe { simd::zip_row::<S, A, B>(self.a, self.b, self.y, self.n, f) };
+    }
+
+    /// A long function: one loop, before which a repeated value is written out.
+    #[inline(always)]
+    unsafe fn spread<S: Simd>(&self, f: Binary) {
+        let repeats = self.a_step == 0 || self.b_step == 0;
+        let block = if repeats { SPREAD } else { self.n };
+        // SAFETY: a repeated operand has one value, and blocks lie below n; passed on.
+        unsafe {
+            let repeated = [if self.a_step == 0 { *self.a } else { *self.b }; SPREAD];
+            let at = |p: *const f32, step, start| if step == 0 { repeated.as_ptr() } else { p.add(start) };
+            let mut start = 0;
+            while start < self.n {
+                let (a, b) = (at(self.a, self.a_step, start), at(self.b, self.b_step, start));
+                let n = block.min(self.n - start);
+                Row { f, a, a_step: 1, b, b_step: 1, y: self.y.add(start), n }.row::<S, 1, 1>(f);
+                start += block;
+            }
+        }
+    }
+}
+
+/// Elementwise operations of two operands with broadcasting.
+pub(super) fn binary(exec: &Exec<'_>, f: Binary, call: &mut Call<'_, '_>) -> Result<()> {
+    let n = call.output.shape().elements();
+    let (a, b, y) = (Shared(call.f32(0)?.cast_mut()), Shared(call.f32(1)?.cast_mut()), Shared(call.out()?));
+    if n == 0 {
+        return Ok(());
+    }
+    let grain = if f == Binary::Pow { CHAIN_GRAIN } else { GRAIN };
+    let row = move |a_at, a_step, b_at, b_step, y_at, n| {
+        // SAFETY: the offsets come from the shapes that the views cover.
+        unsafe {
+            let (a, b, y) = (a.get().add(a_at), b.get().add(b_at), y.get().add(y_at));
+            dispatch(exec.isa, Row { f, a, a_step, b, b_step, y, n })
+        }
+    };
+    let (mut a_step, mut b_step) = (1, 1);
+    if call.meta(0).shape != call.meta(1).shape {
+        let grid = Grid::new(call);
+        if grid.outer_rank > 0 {
+            let inner = grid.dims[grid.outer_rank];
+            chunks(exec, n / inner, grain.div_ceil(inner), |start, end| {
+                for line in start..end {
+                    let (a_at, b_at) = grid.offsets(line);
+                    let (a_step, b_step) = (grid.a[grid.outer_rank], grid.b[grid.outer_rank]);
+                    pieces!(inner, |at, count| {
+                        row(a_at + at * a_step, a_step, b_at + at * b_step, b_step, line * inner + at, count)
+                    });
+                }
+            })?;
+            return Ok(());
+        }
+        (a_step, b_step) = (grid.a[0], grid.b[0]);
+    }
+    chunks(exec, n, grain, |start, end| row(start * a_step, a_step, start * b_step, b_step, start, end - start))?;
+    Ok(())
+}
+
+/// Two broadcast operands with neighbouring dimensions merged wherever both step through them alike.
+struct Grid {
+    dims: [usize; MAX_RANK],
+    a: [usize; MAX_RANK],
+    b: [usize; MAX_RANK],
+    /// The dimensions before the innermost.
+    outer_rank: usize,
+}
+
+impl Grid {
+    fn new(call: &Call<'_, '_>) -> Grid {
+        let shape = call.output.shape();
+        let mut grid = Grid { dims: [1; MAX_RANK], a: [0; MAX_RANK], b: [0; MAX_RANK], outer_rank: 0 };
+        let (a, b) = (&call.meta(0).shape, &call.meta(1).shape);
+        let (a, b) = (a.broadcast_strides(shape), b.broadcast_strides(shape));
+        let mut rank = 0;
+        for axis in (0..shape.rank()).filter(|&axis| shape.dims()[axis] != 1) {
+            let n = shape.dims()[axis];
+            let merges = |strides: &[usize; MAX_RANK], kept: &[usize; MAX_RANK]| kept[rank - 1] == strides[axis] * n;
+            if rank > 0 && merges(&a, &grid.a) && merges(&b, &grid.b) {
+                grid.dims[rank - 1] *= n;
+                (grid.a[rank - 1], grid.b[rank - 1]) = (a[axis], b[axis]);
+            } else {
+                (grid.dims[rank], grid.a[rank], grid.b[rank]) = (n, a[axis], b[axis]);
+                rank += 1;
+            }
+        }
+        grid.outer_rank = rank.max(1) - 1;
+        if rank == 0 {
+            // One element: both operands are read where they are.
+            (grid.a[0], grid.b[0]) = (1, 1);
+        }
+        grid
+    }
+
+    /// Where a line of the innermost dimension begins in the operands.
+    fn offsets(&self, mut line: usize) -> (usize, usize) {
+        let (mut a, mut b) = (0, 0);
+        for axis in (0..self.outer_rank).rev() {
+            let index = line % self.dims[axis];
+            line /= self.dims[axis];
+            a += index * self.a[axis];
+            b += index * self.b[axis];
+        }
+        (a, b)
+    }
+}
