@@ -43,7 +43,8 @@ macro_rules! functions {
 }
 
 // One for each operation, and some for those to come: what is beyond the table is never given out.
-functions!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39);
+functions!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39
+    40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79);
 const _: () = assert!(Functions::<0>::ALL.len() >= Op::ALL.len(), "give functions! some more numbers");
 
 /// The signature of an operation, as `inspect` and the stubs read it.
@@ -71,9 +72,11 @@ fn signature(name: &str, info: &'static OpInfo, place: Place) -> String {
 /// A definition for Python, which is there as long as the process.
 fn definition(name: &str, op: Op, place: Place, functions: &[Function]) -> PyResult<*mut ffi::PyMethodDef> {
     let (name, doc) = (CString::new(name)?, CString::new(documentation(name, op, place))?);
+    // Numbers of operations have gaps; the functions are in the table's order.
+    let at = Op::ALL.iter().position(|&known| known == op).unwrap_or_default();
     Ok(Box::leak(Box::new(ffi::PyMethodDef {
         ml_name: name.into_raw(),
-        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: functions[op as usize] },
+        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: functions[at] },
         ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
         ml_doc: doc.into_raw(),
     })))
