@@ -63,13 +63,13 @@ fn reduce_large(a: f32) -> (f32, f32, u32) {
         two << (at & 31) >> 32
     };
     // In quarters of a turn modulo 4, as 2 and 62 bits.
-    let p = (m * word(0) << 32).wrapping_add(m * word(1)).wrapping_add(m * word(2) >> 32);
+    let p = ((m * word(0)) << 32).wrapping_add(m * word(1)).wrapping_add((m * word(2)) >> 32);
     let f = (p << 2) as i64;
     let q = (p >> 62) as u32 + (f < 0) as u32;
     // |f| is not below 2³²: no binary32 number is that near to a multiple of π/2.
     let z = f.unsigned_abs().leading_zeros();
     let top = f.unsigned_abs() << z >> 32;
-    let r = (top * 0xc90f_daa2 >> 33) as u32;
+    let r = ((top * 0xc90f_daa2) >> 33) as u32;
     let scale = power_of_two(-30 - z as i32);
     let (h, l) = ((r & !127) as f32 * scale, (r & 127) as f32 * scale);
     if f < 0 { (-h, -l, q) } else { (h, l, q) }
