@@ -27,7 +27,7 @@ enum Kind {
     Sequential(Arc<[Module]>),
     FeedForward(FeedForward),
     Attention(MultiHeadAttention),
-    TransformerLayer(TransformerLayer),
+    TransformerLayer(Box<TransformerLayer>),
     TransformerEncoder(TransformerEncoder),
 }
 
@@ -113,13 +113,13 @@ impl Module {
         };
         let (first, second) = (norm(attention_norm)?, norm(output_norm)?);
         let layer = TransformerLayer::new(attention.clone(), first, feed_forward.clone(), second);
-        Ok(Module::of(device, Kind::TransformerLayer(layer)))
+        Ok(Module::of(device, Kind::TransformerLayer(layer.into())))
     }
 
     /// Transformer layers one after another.
     pub fn transformer_encoder(layers: &[Module]) -> Result<Module> {
         let layer = |module: &Module| match &module.kind {
-            Kind::TransformerLayer(layer) => Ok(layer.clone()),
+            Kind::TransformerLayer(layer) => Ok((**layer).clone()),
             _ => Err(module.is_not("a transformer layer")),
         };
         let device = layers.first().and_then(|first| first.device.clone());
@@ -185,7 +185,7 @@ impl Module {
     ) -> Result<Module> {
         let device = Device::of_tensors(context);
         let layer = TransformerLayer::load(weights, prefix, config, &device)?;
-        Ok(Module::of(&device, Kind::TransformerLayer(layer)))
+        Ok(Module::of(&device, Kind::TransformerLayer(layer.into())))
     }
 
     /// [`TransformerEncoder::load`].
