@@ -78,7 +78,7 @@ impl MultiHeadAttention {
     }
 
     /// Attention within each sequence of `[count, length, width]`, or of the one that `[length, width]` is, plus a residual. With
-    /// `lengths`, one for each, the rows behind them are padding, as of [`Group::padded`].
+    /// `lengths`, one for each, the rows behind them are padding, as of `Group::padded`.
     pub fn forward_padded(&self, x: &Array, lengths: Option<&[usize]>, residual: Option<&Array>) -> Result<Array> {
         let (sequences, rows) = self.batch(x, lengths)?;
         let residual = match residual {
