@@ -15,6 +15,7 @@ mod layout;
 mod log;
 mod memory;
 mod methods;
+mod nn;
 mod operations;
 mod pipeline;
 mod profile;
@@ -78,6 +79,9 @@ fn _adead(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<device::PyDevice>()?;
     module.add_class::<layout::PyLayout>()?;
     module.add_class::<layout::PyOptimizer>()?;
+    // For adead.nn.
+    module.add("_Weights", py.get_type::<nn::PyWeights>())?;
+    module.add("_Module", py.get_type::<nn::PyLayer>())?;
     module.add_class::<memory::PyAllocator>()?;
     module.add_class::<memory::PyArena>()?;
     module.add_class::<memory::PyMemory>()?;

@@ -6,7 +6,7 @@ use crate::dlpack;
 use crate::dtypes::Named;
 use crate::errors::{Result, fail};
 use crate::tensor::{PyTensor, on_host};
-use crate::values::tensor_of;
+use crate::values::{Operand, tensor_of};
 use adead::Tensor;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -62,6 +62,14 @@ pub fn asarray(
         }
     };
     Ok(Py::new(py, PyTensor(tensor))?)
+}
+
+/// An operand as a tensor, which shares an array's memory where it can: for the time of a call.
+pub fn lent(data: &Bound<'_, PyAny>) -> Result<Tensor> {
+    match shared(data, None)? {
+        Some(tensor) => Ok(tensor),
+        None => Operand::new(data)?.tensor(),
+    }
 }
 
 /// What shares the memory of an array, if it can and may.

@@ -1,21 +1,21 @@
 """Layers of neural networks, and their weights from safetensors files.
 
 A layer is made for a context, of tensors or by ``load`` of a file's, and then takes arrays and returns a tensor. The bits are
-those of the operations by themselves, on every device, and those of the same layers in every language: docs/sentences.md.
+those of the operations by themselves, on every device; the layers are the runtime's, as in every language: docs/sentences.md.
 """
 
-from ._layers import GELU as GELU
+from .._adead import _Weights as Weights  # pyright: ignore[reportPrivateUsage]
 from ._layers import Embedding as Embedding
 from ._layers import FeedForward as FeedForward
+from ._layers import GELU as GELU
 from ._layers import LayerNorm as LayerNorm
 from ._layers import Linear as Linear
+from ._layers import MultiHeadAttention as MultiHeadAttention
 from ._layers import ReLU as ReLU
 from ._layers import Sequential as Sequential
-from ._transformer import MultiHeadAttention as MultiHeadAttention
-from ._transformer import TransformerConfig as TransformerConfig
-from ._transformer import TransformerEncoder as TransformerEncoder
-from ._transformer import TransformerLayer as TransformerLayer
-from ._weights import Weights as Weights
+from ._layers import TransformerConfig as TransformerConfig
+from ._layers import TransformerEncoder as TransformerEncoder
+from ._layers import TransformerLayer as TransformerLayer
 
 __all__ = [
     "GELU",
