@@ -54,7 +54,6 @@ mod profile;
 mod profile;
 mod program;
 mod reduce;
-mod reductions;
 #[cfg(feature = "nn")]
 mod safetensors;
 #[cfg(not(feature = "nn"))]
@@ -91,7 +90,6 @@ pub use packed::*;
 pub use profile::*;
 pub use program::*;
 pub use reduce::*;
-pub use reductions::*;
 pub use safetensors::*;
 pub use simple::*;
 pub use status::*;

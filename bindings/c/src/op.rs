@@ -57,18 +57,17 @@ pub(crate) unsafe fn run_guarded(
     guard(|| unsafe { run(context, op, attrs, operands, out) })
 }
 
-/// One more than the largest number of an operation. Numbers never change; those below it that no operation has are without a name.
+/// How many operations there are. Their numbers go from 0 and never change.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_op_count() -> usize {
-    Op::NUMBERS
+    Op::ALL.len()
 }
 
 /// The name of an operation, such as "matmul"; NULL for a number that is none. Never freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_op_name(op: adead_op) -> *const c_char {
     static NAMES: Names = Names::new();
-    let at = Op::ALL.iter().position(|&known| known as adead_op == op);
-    NAMES.get(at, &mut Op::ALL.iter().map(|op| op.name()))
+    NAMES.get(usize::try_from(op).ok(), &mut Op::ALL.iter().map(|op| op.name()))
 }
 
 /// The operation of that name. `invalid_argument` if there is none.

@@ -37,7 +37,6 @@ const SOURCES: &[&str] = &[
     "packed",
     "safetensors",
     "module",
-    "reductions",
     "reduce",
     "moves",
     "program",
@@ -276,7 +275,6 @@ fn check(path: &str, expected: &str) {
 #[test]
 fn the_functions_of_operations_and_the_header_are_up_to_date() {
     check("bindings/c/src/elementwise.rs", &c::elementwise());
-    check("bindings/c/src/reductions.rs", &c::reductions());
     check("include/adead.h", &header());
 }
 

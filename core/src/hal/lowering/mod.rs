@@ -13,16 +13,11 @@ mod matmul;
 mod moves;
 mod normalise;
 mod operands;
-mod parts;
 mod reduce;
 mod runs;
 pub mod tiles;
 
 pub use encoder::{Encoder, Explain, Kernels, Limits, PUSH_BYTES, Push};
-#[cfg(feature = "cuda")]
-pub use normalise::SOFTMAX as SOFTMAX_ROWS;
-#[cfg(feature = "cuda")]
-pub use reduce::ROWS;
 #[cfg(feature = "cuda")]
 pub use runs::WORDS as RUN_WORDS;
 #[cfg(test)]
@@ -124,8 +119,8 @@ fn single(encoder: &mut dyn Encoder, command: &Command<'_>) -> Result<()> {
             fail!(Unsupported, "{op}: an operand has {n} elements; GPU kernels take up to {MOST}");
         }
     }
-    // Ids are still to be checked.
-    if output.elements() == 0 && !op.checks_ids() {
+    // Embedding still has ids to check.
+    if output.elements() == 0 && op != Op::Embedding {
         return Ok(());
     }
     let moves = op.is_move();
@@ -136,7 +131,7 @@ fn single(encoder: &mut dyn Encoder, command: &Command<'_>) -> Result<()> {
     for input in call.inputs.iter_mut().flatten() {
         *input = widened(encoder, *input)?;
     }
-    // Indices need no narrowing.
+    // argmax gives indices, which need no narrowing.
     if !output.dtype.is_float() {
         return run(encoder, op, &call);
     }
@@ -168,7 +163,7 @@ macro_rules! dispatch {
         binary { $($(#[$binary_doc:meta])* $binary:ident = $binary_number:literal $binary_name:ident:
             $binary_family:ident $binary_flops:literal, $of_both:tt;)* }
         reduction { $($(#[$reduction_doc:meta])* $reduction:ident = $reduction_number:literal
-            $reduction_name:ident: $reduction_family:ident, $function:ident = $function_number:literal $gives:ident;)* }
+            $reduction_name:ident: $reduction_family:ident;)* }
         own { $($(#[$own_doc:meta])* $own:ident = $own_number:literal
             $own_name:ident: $own_family:ident, $room:ident::$kernel:ident;)* }
     ) => {
