@@ -14,7 +14,12 @@ mod context;
 mod dispatch;
 mod elementwise;
 mod event;
+#[cfg(feature = "flat")]
 mod flat;
+#[cfg(not(feature = "flat"))]
+#[path = "flat_off.rs"]
+mod flat;
+#[cfg(feature = "flat")]
 mod flat_table;
 mod gpu;
 mod hardware;

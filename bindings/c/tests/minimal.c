@@ -97,6 +97,16 @@ static void batches(const adead_context *context) {
   CHECK(!all && !loader && !buffer && !memory && data == words && index == 7 && bytes == 7);
 }
 
+static void numbers(void) {
+  static const char words[] = "this is a minimal build of adead, which has no matrices as numbers: build it without ADEAD_MINIMAL";
+  adead_flat_handle matrix = 7;
+  int64_t count = 7;
+  FAILS(adead_flat_alloc_zeros(2, 2, 0, 0, &matrix), ADEAD_UNSUPPORTED, words);
+  FAILS(adead_flat_count(&count), ADEAD_UNSUPPORTED, words);
+  FAILS(adead_flat_reset(), ADEAD_UNSUPPORTED, words);
+  CHECK(matrix == 7 && count == 7);
+}
+
 /* A settings file is refused, not passed over; one that says nothing is none. */
 static void settings(void) {
   static const char name[] = "minimal_test.toml";
@@ -196,6 +206,7 @@ int main(int count, char **words) {
   texts(context, words[1]);
   layers(context);
   batches(context);
+  numbers();
   OK(adead_relu(values, out, 3));
   CHECK(out[0] == 1 && out[1] == 0 && out[2] == 3);
   CHECK(told == 0);
