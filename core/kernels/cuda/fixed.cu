@@ -3,6 +3,7 @@
 // so that 32 bits hold 43,690 of k. A launch has no more than 32,768.
 #include "glsl.cuh"
 #include "../vulkan/fixed.glsl"
+#include "batches.cuh"
 #include "wgmma.cuh"
 
 // What lowering says of a product, as its push constants.
@@ -144,35 +145,14 @@ INLINE int dot4(const uint a, const uint b, int c) {
 #endif
 }
 
-struct Origins {
-    size_t a, b, c;
-};
-
-INLINE Origins origins(const Product &p, const uint batch, const Table &t) {
-    Origins at = {0, 0, 0};
-    uint rest = batch;
-#pragma unroll 1
-    for (uint i = 0; i < p.axes; i++) {
-        uint length = t.words[4 * i], here = rest % length;
-        at.a += size_t(here) * t.words[4 * i + 1];
-        at.b += size_t(here) * t.words[4 * i + 2];
-        at.c += size_t(here) * t.words[4 * i + 3];
-        rest /= length;
-    }
-    at.a += size_t(rest) * p.a_step;
-    at.b += size_t(rest) * p.b_step;
-    at.c += size_t(rest) * p.c_step;
-    return at;
-}
-
 // A total as a number of the result.
-INLINE float value(const Product &p, const Total &t, const uint row, const uint column, const Origins &at) {
+INLINE float value(const Product &p, const Total &t, const uint row, const uint column, const Starts &at) {
     int s = p.a_scales[at.a * p.m + row], r = p.b_scales[at.b * p.n + column];
     return of_bits(s == NOT_FINITE || r == NOT_FINITE ? NAN : rounded(t, -s - r));
 }
 
 // What follows a total, into its place in the result.
-INLINE void finish(const Product &p, const uint has, float x, const uint batch, const uint row, const uint column, const Origins &at) {
+INLINE void finish(const Product &p, const uint has, float x, const uint batch, const uint row, const uint column, const Starts &at) {
     x = x * p.alpha;
     if (has & HAS_C) {
         x = x + p.beta * p.c[at.c + size_t(row) * p.c_row + size_t(column) * p.c_column];
@@ -307,7 +287,7 @@ INLINE void product(const Product &p, const uint has, const Table &t) {
     uint band = tile / (8 * tiles_n) * 8, high = min(tiles_m - band, 8u);
     tile %= 8 * tiles_n;
     uint first_row = (band + tile % high) * EDGE, first_column = tile / high * EDGE;
-    Origins at = origins(p, batch, t);
+    Starts at = starts(p, batch, t);
     const uint4 *a = p.a + (at.a * ((p.m + 127) / 128) + first_row / 128) * p.blocks * (DIGITS * PLANE) + first_row % 128;
     const uint4 *b = p.b + (at.b * ((p.n + 127) / 128) + first_column / 128) * p.blocks * (DIGITS * PLANE) + first_column % 128;
     // A plane's chunk, and a line.
@@ -400,7 +380,7 @@ INLINE Place place_of(const Product &p, const uint tile) {
 }
 
 // A total of 64 bits, with what was launched before, into its place in the result, or kept for the next launch.
-INLINE void finish_wide(const Product &p, const uint has, const long long sum, const uint held, const Place &at, const Origins &from,
+INLINE void finish_wide(const Product &p, const uint has, const long long sum, const uint held, const Place &at, const Starts &from,
     const uint row, const uint column) {
     bool there = row < p.m && column < p.n;
     if ((has & (FIRST | LAST)) == (FIRST | LAST)) {
@@ -457,7 +437,7 @@ INLINE void wide(const Product &p, const uint has, const uint tiles, const Table
 #pragma unroll 1
         for (uint tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
             Place at = place_of<ROWS, COLUMNS>(p, tile);
-            Origins from = origins(p, at.batch, t);
+            Starts from = starts(p, at.batch, t);
             size_t size = size_t(p.blocks) * (DIGITS * PLANE);
             const uint4 *a = p.a + (from.a * ((p.m + 127) / 128) + at.row / 128) * size;
             const uint4 *b = p.b + (from.b * ((p.n + 127) / 128) + at.column / 128) * size + at.column % 128;
@@ -537,7 +517,7 @@ INLINE void wide(const Product &p, const uint has, const uint tiles, const Table
             Barrier::arrive(empty + 8 * last);
         }
         Place at = place_of<ROWS, COLUMNS>(p, tile);
-        Origins from = origins(p, at.batch, t);
+        Starts from = starts(p, at.batch, t);
         uint first_row = group * 64 + thread / 32 * 16 + thread % 32 / 4, first_column = thread % 4 * 2;
         // Finished in a loop, so that the code is there once: they wait in memory of the thread's own.
         long long totals[COLUMNS / 2];
@@ -560,7 +540,7 @@ INLINE void wide(const Product &p, const uint has, const uint tiles, const Table
 #pragma unroll 1
     for (uint tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         Place at = place_of<ROWS, COLUMNS>(p, tile);
-        Origins from = origins(p, at.batch, t);
+        Starts from = starts(p, at.batch, t);
         size_t size = size_t(p.blocks) * (DIGITS * PLANE);
 #pragma unroll 1
         for (uint i = threadIdx.x; i < ROWS * COLUMNS; i += blockDim.x) {

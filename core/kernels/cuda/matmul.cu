@@ -3,6 +3,7 @@
 // A block of threads computes a tile of BM × BN, its threads TM × TN each, in steps of BK along k: while one step is multiplied
 // from shared memory, the next one is on its way there. Every K block of 256 is a chain of its own; totals of several wait in
 // shared memory, where there is room for them, so that registers have the chains alone.
+#include "batches.cuh"
 #include "memory.cuh"
 
 // What lowering says of a product, as its push constants.
@@ -124,28 +125,6 @@ struct Operand {
         }
     }
 };
-
-// Where a batch's matrices begin.
-struct Starts {
-    size_t a, b, c;
-};
-
-INLINE Starts starts(const Product &p, const uint batch, const Table &t) {
-    Starts at = {0, 0, 0};
-    uint rest = batch;
-#pragma unroll 1
-    for (uint i = 0; i < p.axes; i++) {
-        uint length = t.words[4 * i], here = rest % length;
-        at.a += size_t(here) * t.words[4 * i + 1];
-        at.b += size_t(here) * t.words[4 * i + 2];
-        at.c += size_t(here) * t.words[4 * i + 3];
-        rest /= length;
-    }
-    at.a += size_t(rest) * p.a_step;
-    at.b += size_t(rest) * p.b_step;
-    at.c += size_t(rest) * p.c_step;
-    return at;
-}
 
 // Four results of a row, from totals.
 INLINE void finish(const Product &p, const uint has, const float4 t, const uint batch, const uint row, const uint column,
