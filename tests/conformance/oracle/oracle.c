@@ -159,24 +159,15 @@ static float f_exp(float x)
     return times_power(1.0f + s, n);
 }
 
-static float f_log(float x)
+/* log((1 + f)·2^k) of the contract; lo is the low part of k·log(2), and what is added to it first. */
+static float log_sum(float kf, float f, float lo)
 {
     static const u32 C[] = {0x3eaaaaaa, 0xbe800114, 0x3e4cd01b, 0xbe2a38c7, 0x3e116a09, 0xbe06c2ed, 0x3e02d7b0, 0xbd9ce31e};
-    if (is_nan(x) || x < 0.0f) return as_float(0x7fc00000u);
-    if (x == 0.0f) return NEG_INF;
-    if (x == INFINITY) return x;
-    int32_t lowered = 0;
-    if (as_bits(x) < 0x00800000u) { x = x * 8388608.0f; lowered = 23; }
-    u32 u = as_bits(x);
-    int32_t k = (int32_t)(u - 0x3f3504f3u) >> 23;
-    float f = as_float(u - ((u32)k << 23)) - 1.0f;
-    float kf = (float)(k - lowered);
     float R = HORNER(f, C);
     float ff = f * f;
     float h = 0.5f * ff;
     float fR = f * R;
     float c = ff * fR;
-    float lo = kf * as_float(0x35bfbe8e);
     lo = lo + c;
     float d = f - h;
     float e = f - d;
@@ -188,6 +179,20 @@ static float f_log(float x)
     float tail = e + e2;
     tail = lo + tail;
     return hi + tail;
+}
+
+static float f_log(float x)
+{
+    if (is_nan(x) || x < 0.0f) return as_float(0x7fc00000u);
+    if (x == 0.0f) return NEG_INF;
+    if (x == INFINITY) return x;
+    int32_t lowered = 0;
+    if (as_bits(x) < 0x00800000u) { x = x * 8388608.0f; lowered = 23; }
+    u32 u = as_bits(x);
+    int32_t k = (int32_t)(u - 0x3f3504f3u) >> 23;
+    float f = as_float(u - ((u32)k << 23)) - 1.0f;
+    float kf = (float)(k - lowered);
+    return log_sum(kf, f, kf * as_float(0x35bfbe8e));
 }
 
 static float f_tanh(float x)
@@ -237,7 +242,6 @@ static float f_erf(float x)
 
 static float f_log1p(float x)
 {
-    static const u32 C[] = {0x3eaaaaaa, 0xbe800114, 0x3e4cd01b, 0xbe2a38c7, 0x3e116a09, 0xbe06c2ed, 0x3e02d7b0, 0xbd9ce31e};
     if (is_nan(x) || x < -1.0f) return as_float(0x7fc00000u);
     if (x == -1.0f) return NEG_INF;
     if (x == INFINITY) return x;
@@ -250,24 +254,8 @@ static float f_log1p(float x)
         g = x - g;
         g = g / u;
     }
-    float kf = (float)k, R = HORNER(f, C);
-    float ff = f * f;
-    float h = 0.5f * ff;
-    float fR = f * R;
-    float c = ff * fR;
-    float lo = kf * as_float(0x35bfbe8e);
-    lo = lo + g;
-    lo = lo + c;
-    float d = f - h;
-    float e = f - d;
-    e = e - h;
-    float s0 = kf * as_float(0x3f317200);
-    float hi = s0 + d;
-    float e2 = s0 - hi;
-    e2 = e2 + d;
-    float tail = e + e2;
-    tail = lo + tail;
-    return with_sign(hi + tail, x);
+    float kf = (float)k, lo = kf * as_float(0x35bfbe8e);
+    return with_sign(log_sum(kf, f, lo + g), x);
 }
 
 static float f_expm1(float x)
