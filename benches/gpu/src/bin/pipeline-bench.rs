@@ -10,12 +10,15 @@
 //! The forms take turns; a ratio is the median of the unfused form by that of the compiled one. The exit status is not 0
 //! where the results differ in a bit.
 
+#[path = "../rounds.rs"]
+mod rounds;
+
 use adead_core::gpu::{Buffer, Operand, Stream};
 use adead_core::pipeline::Compiled;
 use adead_core::{Attrs, Context, Meta, Op, Permutation, Result, Tensor};
+use rounds::medians;
 use serde_json::json;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 /// A value of a workload: its description, and where it comes from.
 enum Source {
@@ -207,32 +210,6 @@ impl Eager<'_> {
         let last = self.work.values.len() - 1;
         self.stream.download(&self.buffers[last], 0, self.work.values[last].0.bytes())?.to_bytes()
     }
-}
-
-/// Microseconds of each form, the median of rounds in which they take turns.
-fn medians(forms: &mut [Box<dyn FnMut() -> Result<()> + '_>]) -> Result<Vec<f64>> {
-    const ROUNDS: usize = 15;
-    const ROUND: Duration = Duration::from_millis(40);
-    let mut times = vec![Vec::new(); forms.len()];
-    for round in 0..ROUNDS + 2 {
-        for (form, times) in forms.iter_mut().zip(&mut times) {
-            let (begin, mut count) = (Instant::now(), 0);
-            while count < 3 || begin.elapsed() < ROUND {
-                form()?;
-                count += 1;
-            }
-            if round >= 2 {
-                times.push(begin.elapsed().as_secs_f64() * 1e6 / f64::from(count));
-            }
-        }
-    }
-    Ok(times
-        .into_iter()
-        .map(|mut times| {
-            times.sort_by(f64::total_cmp);
-            times[times.len() / 2]
-        })
-        .collect())
 }
 
 fn run(device: &str, json: Option<&str>) -> std::result::Result<bool, String> {

@@ -12,13 +12,16 @@
 //! them as inputs that are on the device already, `single` is one call after another. The ratio is that of `program` by `compiled`; the
 //! aim is 1.1 at most. The exit status is not 0 where results differ in a bit.
 
+#[path = "../rounds.rs"]
+mod rounds;
+
 use adead::pipeline::Compiled;
 use adead::program::{Program, RunOptions};
 use adead::{Context, DType, Result, Tensor};
+use rounds::medians;
 use serde_json::json;
 use std::fmt::Write;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 const LAYERS: usize = 8;
 const ROWS: [usize; 5] = [1, 16, 64, 256, 1024];
@@ -99,30 +102,6 @@ impl Layers {
 /// The output of a program.
 fn run(ctx: &Context, program: &Program, options: &RunOptions) -> Result<Tensor> {
     Ok(program.run(ctx, options)?.outputs.swap_remove(0).1)
-}
-
-/// Microseconds of each form, the median of rounds in which they take turns.
-fn medians(forms: &mut [Box<dyn FnMut() -> Result<()> + '_>]) -> Result<Vec<f64>> {
-    const ROUNDS: usize = 15;
-    const ROUND: Duration = Duration::from_millis(40);
-    let mut times = vec![Vec::new(); forms.len()];
-    for round in 0..ROUNDS + 2 {
-        for (form, times) in forms.iter_mut().zip(&mut times) {
-            let (begin, mut count) = (Instant::now(), 0);
-            while count < 3 || begin.elapsed() < ROUND {
-                form()?;
-                count += 1;
-            }
-            if round >= 2 {
-                times.push(begin.elapsed().as_secs_f64() * 1e6 / f64::from(count));
-            }
-        }
-    }
-    let median = |mut times: Vec<f64>| {
-        times.sort_by(f64::total_cmp);
-        times[times.len() / 2]
-    };
-    Ok(times.into_iter().map(median).collect())
 }
 
 fn measure(device: &str, width: usize, file: Option<&str>) -> std::result::Result<bool, String> {
