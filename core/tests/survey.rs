@@ -66,6 +66,20 @@ fn a_large_product_goes_to_the_gpu_and_what_it_makes_stays_there() {
 }
 
 #[test]
+fn products_are_priced_by_their_precision() {
+    let priced = |precision: &str| {
+        let survey = survey(&format!(
+            ".adead 1\ninput a f32[1024,1024]\ninput w f32[1024,1024]\noutput c f32[1024,1024]\nc = matmul a w {precision}\nhalt\n"
+        ));
+        survey.steps[0].alone.iter().map(|estimate| estimate.compute_ns).collect::<Vec<_>>()
+    };
+    let (plain, fixed) = (priced(""), priced("precision=fixed24"));
+    for (device, (plain, fixed)) in plain.into_iter().zip(fixed).enumerate() {
+        assert!(fixed > 1.5 * plain, "device {device}: {fixed} ns, in f32 {plain}");
+    }
+}
+
+#[test]
 fn work_that_only_passes_through_is_bound_by_its_transfers() {
     let survey = survey(".adead 1\ninput x f32[1048576]\noutput y f32[1048576]\ny = relu x\nhalt\n");
     assert_eq!(devices(&survey), [0]);

@@ -163,9 +163,9 @@ impl Estimate {
 }
 
 impl DeviceProfile {
-    /// Nanoseconds that a task's work takes once it has begun.
-    pub fn task_ns(&self, task: &Task) -> f64 {
-        self.compute_ns(task.family, &Cost { flops: task.cost.flops * self.factor(task.precision), ..task.cost })
+    /// Nanoseconds that the work of an operation takes once it has begun, products by their precision.
+    pub fn work_ns(&self, family: Family, precision: Precision, cost: &Cost) -> f64 {
+        self.compute_ns(family, &Cost { flops: cost.flops * self.factor(precision), ..*cost })
     }
 
     /// How many times as long as in f32 products take, as measured on an EPYC of the fourth generation and on an H200, whose
@@ -181,7 +181,7 @@ impl DeviceProfile {
         }
     }
 
-    /// Nanoseconds that the work of an operation takes once it has begun.
+    /// The same in f32.
     pub fn compute_ns(&self, family: Family, cost: &Cost) -> f64 {
         let rate = self.rate(family);
         let memory = self.memory_ns(cost, rate.gbytes);
@@ -206,7 +206,7 @@ pub(super) fn price(profiles: &[DeviceProfile], index: usize, task: &Task) -> Es
     task.operands.iter().for_each(|item| add(item, item.at, here));
     add(&task.output, here, task.output.at);
     Estimate {
-        compute_ns: profile.task_ns(task),
+        compute_ns: profile.work_ns(task.family, task.precision, &task.cost),
         launch_ns: profile.launch_ns,
         transfer_ns,
         transfer_bytes,
