@@ -118,9 +118,9 @@ mod tests {
         for (capability, expected) in [
             (70, &["compute_70.ptx"][..]),
             (75, &["compute_70.ptx"]),
-            (80, &["sm_80.cubin", "compute_80.ptx"]),
-            (86, &["sm_80.cubin", "compute_80.ptx"]),
-            (89, &["sm_80.cubin", "compute_80.ptx"]),
+            (80, &["compute_80.ptx"]),
+            (86, &["compute_80.ptx"]),
+            (89, &["compute_80.ptx"]),
             (90, &["sm_90.cubin", "compute_80.ptx"]),
             (100, &["compute_80.ptx"]),
             (103, &["compute_80.ptx"]),
