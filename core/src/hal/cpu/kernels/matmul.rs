@@ -5,7 +5,7 @@ use super::gemm::{BLOCK_COLUMNS, BLOCK_ROWS, Block, Epilogue, Matrix, Packing, W
 use super::{Call, Exec, Shared};
 use crate::contract::{Activation, K_BLOCK, Precision};
 use crate::error::Result;
-use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch, dispatch_m};
+use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch_m, dispatch_product};
 use crate::interrupt::{self, Looks, PIECE};
 use crate::isa::Isa;
 use crate::operand::Packed;
@@ -239,7 +239,7 @@ pub(super) fn matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
 /// The columns of a packed matrix's panels.
 pub fn panel_width(isa: Isa) -> usize {
     // SAFETY: whoever has an instruction set was given it by a device that runs it.
-    unsafe { dispatch(isa, Width) }
+    unsafe { dispatch_product(isa, Width) }
 }
 
 impl Exec<'_> {

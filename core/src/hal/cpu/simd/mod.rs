@@ -248,12 +248,28 @@ pub trait Kernel {
     unsafe fn run<S: Simd>(self) -> Self::Output;
 }
 
-/// Runs a kernel with an instruction set.
+/// Runs a kernel with an instruction set. Without the feature `avx512`, where size is what counts, x86-64's baseline runs all but
+/// products of f32: memory bounds most of it.
 ///
 /// # Safety
 /// The kernel's own pointers are valid.
 #[inline]
 pub unsafe fn dispatch<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
+    #[cfg(all(target_arch = "x86_64", not(feature = "avx512")))]
+    if isa != Isa::Portable {
+        // SAFETY: every x86-64 has it.
+        return unsafe { x86::with_sse2(kernel) };
+    }
+    // SAFETY: passed on.
+    unsafe { dispatch_product(isa, kernel) }
+}
+
+/// Runs a kernel of a product of f32, or one that asks for its vectors' length, with an instruction set.
+///
+/// # Safety
+/// The kernel's own pointers are valid.
+#[inline]
+pub unsafe fn dispatch_product<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
     // SAFETY: an `Isa` in use was checked against the machine when the device was opened.
     unsafe {
         match isa {
@@ -303,9 +319,9 @@ pub unsafe fn dispatch_m<K: Kernel + Copy>(isa: Isa, kernel: K) -> K::Output {
             Isa::Neon => neon::with_neon_m(kernel),
             // Its emulation wants gradual underflow, as aarch64 flushes before it rounds.
             #[cfg(target_arch = "aarch64")]
-            _ => dispatch(isa, kernel),
+            _ => dispatch_product(isa, kernel),
             #[cfg(not(target_arch = "aarch64"))]
-            _ => flushing(|| dispatch(isa, kernel)),
+            _ => flushing(|| dispatch_product(isa, kernel)),
         }
     }
 }
