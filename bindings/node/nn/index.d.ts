@@ -1,4 +1,4 @@
-import type { Activation, Context, Tensor } from '../index'
+import type { Abortable, Activation, Context, Tensor } from '../index'
 
 /**
  * The tensors of a safetensors file by name. The header is read at once, a tensor when it is asked for. The file must not be
@@ -20,7 +20,7 @@ export class Weights {
    * are others, `dtype_mismatch` if it has other elements, `io` if it can't be read.
    */
   tensor(name: string, dims: readonly number[]): Tensor
-  /** Closes the file, which the collector does else. */
+  /** Closes the file, which the collector does else. What is asked of it then is `io`; tensors and layers stay. */
   close(): void
 }
 
@@ -28,8 +28,8 @@ export class Weights {
 export abstract class Layer {
   /** Its result; the errors are those of its operations. */
   forward(x: Tensor): Tensor
-  /** `forward` on other threads, operation by operation. */
-  forwardAsync(x: Tensor): Promise<Tensor>
+  /** `forward` on another thread. */
+  forwardAsync(x: Tensor, options?: Abortable): Promise<Tensor>
 }
 
 /** How a linear layer computes once: `activation(x·Wᵀ + residual + bias)`, as one product. */
@@ -50,7 +50,7 @@ export class Linear extends Layer {
   /** Values of a row that it returns. */
   readonly outputs: number
   forward(x: Tensor, options?: LinearOptions): Tensor
-  forwardAsync(x: Tensor, options?: LinearOptions): Promise<Tensor>
+  forwardAsync(x: Tensor, options?: LinearOptions & Abortable): Promise<Tensor>
 }
 
 /** Rows of a table `[count, width]` by ids of any shape, i32, i64 or u32; `invalid_argument` for an id outside the table. */
@@ -99,7 +99,7 @@ export class FeedForward extends Layer {
   /** `shape_mismatch` where the second does not take what the first returns. Without an activation it is `gelu_erf`. */
   constructor(inner: Linear, outer: Linear, activation?: Activation)
   forward(x: Tensor, options?: { residual?: Tensor | null }): Tensor
-  forwardAsync(x: Tensor, options?: { residual?: Tensor | null }): Promise<Tensor>
+  forwardAsync(x: Tensor, options?: { residual?: Tensor | null } & Abortable): Promise<Tensor>
 }
 
 /** Which rows are sequences' own: with `lengths`, one for each, those behind them are padding, which nothing attends to. */
@@ -140,7 +140,7 @@ export class MultiHeadAttention extends Layer {
   readonly heads: number
   /** Attention within each sequence of `[count, length, width]`, or of the one that `[length, width]` is. */
   forward(x: Tensor, options?: SequenceOptions & { residual?: Tensor | null }): Tensor
-  forwardAsync(x: Tensor, options?: SequenceOptions & { residual?: Tensor | null }): Promise<Tensor>
+  forwardAsync(x: Tensor, options?: SequenceOptions & { residual?: Tensor | null } & Abortable): Promise<Tensor>
 }
 
 /** A layer normalised behind each part, as BERT's are: `h = norm(x + attention(x))`, then `norm(h + feedForward(h))`. */
@@ -149,7 +149,7 @@ export class TransformerLayer extends Layer {
   /** The layer under a prefix, by BERT's names: `PREFIX.attention.self.query.weight` and so on. */
   static load(weights: Weights, prefix: string, config: TransformerConfig, context?: Context): TransformerLayer
   forward(x: Tensor, options?: SequenceOptions): Tensor
-  forwardAsync(x: Tensor, options?: SequenceOptions): Promise<Tensor>
+  forwardAsync(x: Tensor, options?: SequenceOptions & Abortable): Promise<Tensor>
 }
 
 /** Transformer layers one after another. A sequence's rows have the same bits alone, among others, and padded. */
@@ -165,5 +165,5 @@ export class TransformerEncoder extends Layer {
   ): TransformerEncoder
   readonly layers: readonly TransformerLayer[]
   forward(x: Tensor, options?: SequenceOptions): Tensor
-  forwardAsync(x: Tensor, options?: SequenceOptions): Promise<Tensor>
+  forwardAsync(x: Tensor, options?: SequenceOptions & Abortable): Promise<Tensor>
 }

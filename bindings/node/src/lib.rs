@@ -22,6 +22,7 @@ mod kernel;
 mod layout;
 mod log;
 mod memory;
+mod nn;
 mod options;
 mod packed;
 mod pipeline;

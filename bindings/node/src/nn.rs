@@ -1,0 +1,262 @@
+//! Layers of neural networks and files of their weights: what the classes in `nn/index.js` call. JavaScript holds the values
+//! and passes them back.
+
+use crate::args::{Dims, Fields, List, Number, Of, Size, Text};
+use crate::context::Context;
+use crate::error::{fail, guard, refused};
+use crate::run::signal;
+use crate::task::{Job, promise_with};
+use crate::tensor::Value;
+use adead::nn::{Forward, Module, TransformerConfig, Weights};
+use adead::{Activation, Attrs, Op, Result, Tensor};
+use napi::bindgen_prelude::{AsyncTask, External, FromNapiRef, FromNapiValue};
+use napi::{Env, sys};
+use napi_derive::napi;
+use std::cell::RefCell;
+
+/// A file of weights: its path, and what it has unless it was closed.
+pub struct File {
+    path: String,
+    weights: RefCell<Option<Weights>>,
+}
+
+impl File {
+    /// What it has, for a call: tensors and layers don't need the file.
+    fn weights(&self) -> Result<Weights> {
+        match &*self.weights.borrow() {
+            Some(weights) => Ok(weights.clone()),
+            None => fail!(Io, "{}: it was closed", self.path),
+        }
+    }
+}
+
+/// Opens a safetensors file.
+#[napi(skip_typescript)]
+pub fn weights_open(env: Env, path: Text) -> napi::Result<External<File>> {
+    guard(env, || {
+        let weights = RefCell::new(Some(Weights::open(&*path)?));
+        Ok(External::new(File { path: path.into(), weights }))
+    })
+}
+
+/// Closes it.
+#[napi(skip_typescript)]
+pub fn weights_close(file: &External<File>) {
+    file.weights.take();
+}
+
+/// Every tensor's name.
+#[napi(skip_typescript)]
+pub fn weights_names(env: Env, file: &External<File>) -> napi::Result<Vec<String>> {
+    guard(env, || Ok(file.weights()?.names()))
+}
+
+/// Whether it has a tensor of that name.
+#[napi(skip_typescript)]
+pub fn weights_has(env: Env, file: &External<File>, name: Text) -> napi::Result<bool> {
+    guard(env, || Ok(file.weights()?.contains(&name)))
+}
+
+/// A tensor's dimensions.
+#[napi(skip_typescript)]
+pub fn weights_dims(env: Env, file: &External<File>, name: Text) -> napi::Result<Vec<f64>> {
+    guard(env, || Ok(file.weights()?.dims(&name)?.iter().map(|&dim| dim as f64).collect()))
+}
+
+/// A tensor.
+#[napi(skip_typescript)]
+pub fn weights_tensor(env: Env, file: &External<File>, name: Text, dims: Dims) -> napi::Result<Value> {
+    guard(env, || Ok(Value(file.weights()?.tensor(&name, &dims)?)))
+}
+
+/// A layer, whose weights take so many bytes: V8 is told of them.
+fn made(env: Env, bytes: usize, layer: impl FnOnce() -> Result<Module>) -> napi::Result<External<Module>> {
+    Ok(External::new_with_size_hint(guard(env, layer)?, bytes))
+}
+
+fn activation(name: &str) -> Result<Activation> {
+    let mut attrs = Attrs::default();
+    attrs.set(Op::Matmul, "activation", name)?;
+    Ok(attrs.activation.unwrap_or_default())
+}
+
+/// `new Linear`.
+#[napi(skip_typescript)]
+pub fn layer_linear(
+    env: Env,
+    context: Of<Context>,
+    weight: Value,
+    bias: Option<Value>,
+) -> napi::Result<External<Module>> {
+    let (weight, bias) = (weight.0, bias.map(|bias| bias.0));
+    made(env, weight.byte_len(), || Module::linear(&context.inner, &weight, bias.as_ref()))
+}
+
+/// `new Embedding`.
+#[napi(skip_typescript)]
+pub fn layer_embedding(env: Env, context: Of<Context>, table: Value) -> napi::Result<External<Module>> {
+    made(env, table.0.byte_len(), || Module::embedding(&context.inner, &table.0))
+}
+
+/// `new LayerNorm`.
+#[napi(skip_typescript)]
+pub fn layer_norm(
+    env: Env,
+    context: Of<Context>,
+    weight: Value,
+    bias: Value,
+    eps: Number,
+) -> napi::Result<External<Module>> {
+    made(env, 0, || Module::layer_norm(&context.inner, &weight.0, &bias.0, eps.0 as f32))
+}
+
+/// `new ReLU`.
+#[napi(skip_typescript)]
+pub fn layer_relu(env: Env, context: Of<Context>) -> napi::Result<External<Module>> {
+    made(env, 0, || Ok(Module::relu(&context.inner)))
+}
+
+/// `new GELU`.
+#[napi(skip_typescript)]
+pub fn layer_gelu(env: Env, context: Of<Context>, form: Text) -> napi::Result<External<Module>> {
+    made(env, 0, || {
+        let mut attrs = Attrs::default();
+        attrs.set(Op::Gelu, "form", &form)?;
+        Ok(Module::gelu(&context.inner, attrs.form))
+    })
+}
+
+/// `new FeedForward`.
+#[napi(skip_typescript)]
+pub fn layer_feed_forward(
+    env: Env,
+    inner: &External<Module>,
+    outer: &External<Module>,
+    activation: Text,
+) -> napi::Result<External<Module>> {
+    made(env, 0, || Module::feed_forward(inner, outer, self::activation(&activation)?))
+}
+
+/// `new MultiHeadAttention`.
+#[napi(skip_typescript)]
+pub fn layer_attention(
+    env: Env,
+    qkv: &External<Module>,
+    output: &External<Module>,
+    heads: Size,
+) -> napi::Result<External<Module>> {
+    made(env, 0, || Module::attention(qkv, output, heads.0))
+}
+
+/// `MultiHeadAttention.load`.
+#[napi(skip_typescript)]
+pub fn layer_load_attention(
+    env: Env,
+    context: Of<Context>,
+    file: &External<File>,
+    prefixes: List<Text>,
+    width: Size,
+    heads: Size,
+) -> napi::Result<External<Module>> {
+    made(env, 16 * width.0 * width.0, || {
+        let [query, key, value, output] = &prefixes.0[..] else {
+            fail!(InvalidArgument, "attention: {} prefixes; query, key, value, output are wanted", prefixes.0.len())
+        };
+        let prefixes: [&str; 4] = [query, key, value, output];
+        Module::load_attention(&context.inner, &file.weights()?, prefixes, width.0, heads.0)
+    })
+}
+
+/// `new TransformerLayer`.
+#[napi(skip_typescript)]
+pub fn layer_transformer(
+    env: Env,
+    attention: &External<Module>,
+    attention_norm: &External<Module>,
+    feed_forward: &External<Module>,
+    output_norm: &External<Module>,
+) -> napi::Result<External<Module>> {
+    made(env, 0, || Module::transformer_layer(attention, attention_norm, feed_forward, output_norm))
+}
+
+/// `TransformerLayer.load`.
+#[napi(skip_typescript)]
+pub fn layer_load_transformer(
+    env: Env,
+    context: Of<Context>,
+    file: &External<File>,
+    prefix: Text,
+    sizes: Dims,
+    activation: Text,
+    eps: Number,
+) -> napi::Result<External<Module>> {
+    let &[width, heads, hidden] = &sizes[..] else { return Err(refused(env.raw(), "three sizes are wanted")) };
+    made(env, 16 * width * width + 8 * width * hidden, || {
+        let activation = self::activation(&activation)?;
+        let config = TransformerConfig { width, heads, hidden, activation, eps: eps.0 as f32 };
+        Module::load_transformer_layer(&context.inner, &file.weights()?, &prefix, &config)
+    })
+}
+
+/// A layer in an array.
+pub struct Part(Module);
+
+impl FromNapiValue for Part {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Part> {
+        // SAFETY: passed on.
+        unsafe { External::<Module>::from_napi_ref(env, value) }.map(|layer| Part(Module::clone(layer)))
+    }
+}
+
+/// `new TransformerEncoder`.
+#[napi(skip_typescript)]
+pub fn layer_encoder(env: Env, layers: List<Part>) -> napi::Result<External<Module>> {
+    let layers: Vec<Module> = layers.0.into_iter().map(|Part(layer)| layer).collect();
+    made(env, 0, || Module::transformer_encoder(&layers))
+}
+
+/// What a call gives a layer besides its tensor.
+#[derive(Default)]
+struct With {
+    residual: Option<Tensor>,
+    activation: Option<Text>,
+    lengths: Option<Dims>,
+}
+
+impl With {
+    fn new(options: Option<&Fields>) -> napi::Result<With> {
+        let Some(Fields(options)) = options else { return Ok(With::default()) };
+        Ok(With {
+            residual: options.get::<Option<Value>>("residual")?.flatten().map(|residual| residual.0),
+            activation: options.get("activation")?,
+            lengths: options.get::<Option<Dims>>("lengths")?.flatten(),
+        })
+    }
+
+    fn run(&self, layer: &Module, x: &Tensor) -> Result<Tensor> {
+        let activation = self.activation.as_deref().map_or(Ok(Activation::None), activation)?;
+        let (residual, lengths) = (self.residual.as_ref(), self.lengths.as_deref());
+        layer.forward_with(x, Forward { residual, activation, lengths })
+    }
+}
+
+/// `layer.forward`.
+#[napi(skip_typescript)]
+pub fn layer_forward(env: Env, layer: &External<Module>, x: Value, options: Option<Fields>) -> napi::Result<Value> {
+    let with = With::new(options.as_ref())?;
+    guard(env, || Ok(Value(with.run(layer, &x.0)?)))
+}
+
+/// `layer.forwardAsync`.
+#[napi(skip_typescript)]
+pub fn layer_forward_async(
+    env: Env,
+    layer: &External<Module>,
+    x: Value,
+    options: Option<Fields>,
+) -> napi::Result<AsyncTask<Job>> {
+    let with = With::new(options.as_ref())?;
+    let signal = options.as_ref().map(|options| signal(env, options)).transpose()?.flatten();
+    let layer = Module::clone(layer);
+    Ok(promise_with(Ok(move || with.run(&layer, &x.0)), |_, tensor| Ok(Value(tensor)), signal))
+}
