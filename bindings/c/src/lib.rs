@@ -16,9 +16,6 @@ mod elementwise;
 mod event;
 #[cfg(feature = "flat")]
 mod flat;
-#[cfg(not(feature = "flat"))]
-#[path = "flat_off.rs"]
-mod flat;
 #[cfg(feature = "flat")]
 mod flat_table;
 mod gpu;
@@ -28,46 +25,29 @@ mod kernel;
 mod layout;
 #[cfg(feature = "overlap")]
 mod loader;
-#[cfg(not(feature = "overlap"))]
-#[path = "loader_off.rs"]
-mod loader;
 #[cfg(feature = "log")]
-mod log;
-#[cfg(not(feature = "log"))]
-#[path = "log_off.rs"]
 mod log;
 mod matrix;
 mod memory;
 #[cfg(feature = "nn")]
-mod module;
-#[cfg(not(feature = "nn"))]
-#[path = "module_off.rs"]
 mod module;
 mod moves;
 mod op;
 mod outcome;
 #[cfg(feature = "overlap")]
 mod overlap;
-#[cfg(not(feature = "overlap"))]
-#[path = "overlap_off.rs"]
-mod overlap;
 mod packed;
 #[cfg(feature = "profile")]
-mod profile;
-#[cfg(not(feature = "profile"))]
-#[path = "profile_off.rs"]
 mod profile;
 mod program;
 mod reduce;
 #[cfg(feature = "nn")]
 mod safetensors;
-#[cfg(not(feature = "nn"))]
-#[path = "safetensors_off.rs"]
-mod safetensors;
 mod simple;
 mod status;
 mod stream;
 mod tensor;
+mod without;
 
 pub(crate) use adead_c_support::pointers;
 pub use buffer::*;
@@ -76,25 +56,32 @@ pub use context::*;
 pub use dispatch::*;
 pub use elementwise::*;
 pub use event::*;
+#[cfg(feature = "flat")]
 pub use flat::*;
 pub use gpu::*;
 pub use hardware::*;
 pub use interrupt::*;
 pub use kernel::*;
 pub use layout::*;
+#[cfg(feature = "overlap")]
 pub use loader::*;
+#[cfg(feature = "log")]
 pub use log::*;
 pub use matrix::*;
 pub use memory::*;
+#[cfg(feature = "nn")]
 pub use module::*;
 pub use moves::*;
 pub use op::*;
 pub use outcome::*;
+#[cfg(feature = "overlap")]
 pub use overlap::*;
 pub use packed::*;
+#[cfg(feature = "profile")]
 pub use profile::*;
 pub use program::*;
 pub use reduce::*;
+#[cfg(feature = "nn")]
 pub use safetensors::*;
 pub use simple::*;
 pub use status::*;

@@ -1,0 +1,309 @@
+//! The functions that a minimal build lacks: each says so.
+
+// Generated from the sources of these functions by `ADEAD_BLESS=1 cargo test -p adead-c --test header`; don't edit.
+
+/// As in `flat.rs`.
+#[cfg(not(feature = "flat"))]
+#[rustfmt::skip]
+mod flat {
+    use crate::pointers::fail;
+    use crate::status::{adead_status, guard};
+    #[allow(unused_imports)]
+    use std::ffi::{c_char, c_void};
+
+    #[inline(never)]
+    fn without() -> adead_status {
+        guard(|| fail!(Unsupported, "this is a minimal build of adead, which has no matrices as numbers: build it without ADEAD_MINIMAL"))
+    }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_flat_gpu_available(_: *mut i32) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_flat_device_count(_: *mut i32) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_flat_backend_name(_: i32, _: i32, _: *mut *const c_char) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_flat_alloc_zeros(_: i64, _: i64, _: i32, _: i32, _: *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_flat_alloc_ones(_: i64, _: i64, _: i32, _: i32, _: *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_flat_alloc_upload(_: *const f32, _: i64, _: i64, _: i32, _: i32, _: *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_flat_free(_: i64) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_flat_shape(_: i64, _: *mut i64, _: *mut i64) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_flat_device(_: i64, _: *mut i32, _: *mut i32) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_flat_upload(_: i64, _: *const f32, _: i64) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_flat_download(_: i64, _: *mut f32, _: i64) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_flat_to(_: i64, _: i32, _: i32, _: *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_flat_matmul(_: i64, _: i64, _: i64, _: *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_flat_run(_: *const c_char, _: *const c_void, _: i32, _: *const c_char, _: i64, _: i64) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_flat_stream_create(_: i32, _: i32, _: *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_flat_stream_sync(_: i64) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_flat_stream_query(_: i64, _: *mut i32) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_flat_stream_destroy(_: i64) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_flat_async_upload_batch(_: i64, _: *const c_void, _: *const *const f32, _: *const i64, _: i32) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_flat_count(_: *mut i64) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_flat_reset() -> adead_status { without() }
+}
+
+/// As in `loader.rs`.
+#[cfg(not(feature = "overlap"))]
+#[rustfmt::skip]
+mod loader {
+    use crate::pointers::fail;
+    use crate::status::{adead_status, guard};
+    #[allow(unused_imports)]
+    use std::ffi::{c_char, c_void};
+
+    #[inline(never)]
+    fn without() -> adead_status {
+        guard(|| fail!(Unsupported, "this is a minimal build of adead, which has no batches: build it without ADEAD_MINIMAL"))
+    }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_loader_create(_: *const c_void, _: *mut c_void, _: usize, _: *mut *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_loader_next(_: *mut c_void, _: *mut *const c_void, _: *mut usize) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_loader_destroy(_: *mut c_void) {  }
+}
+
+/// As in `log.rs`.
+#[cfg(not(feature = "log"))]
+#[rustfmt::skip]
+mod log {
+    use crate::pointers::fail;
+    use crate::status::{adead_status, guard};
+    #[allow(unused_imports)]
+    use std::ffi::{c_char, c_void};
+
+    #[inline(never)]
+    fn without() -> adead_status {
+        guard(|| fail!(Unsupported, "this is a minimal build of adead, which has no messages: build it without ADEAD_MINIMAL"))
+    }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_log_set(_: i32, _: *const c_void, _: *mut c_void) -> adead_status { without() }
+}
+
+/// As in `module.rs`.
+#[cfg(not(feature = "nn"))]
+#[rustfmt::skip]
+mod module {
+    use crate::pointers::fail;
+    use crate::status::{adead_status, guard};
+    #[allow(unused_imports)]
+    use std::ffi::{c_char, c_void};
+
+    #[inline(never)]
+    fn without() -> adead_status {
+        guard(|| fail!(Unsupported, "this is a minimal build of adead, which has no layers: build it without ADEAD_MINIMAL"))
+    }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_module_linear(_: *const c_void, _: *const c_void, _: *const c_void, _: *mut *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_module_embedding(_: *const c_void, _: *const c_void, _: *mut *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_module_layer_norm(_: *const c_void, _: *const c_void, _: *const c_void, _: f32, _: *mut *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_module_relu(_: *const c_void, _: *mut *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_module_gelu(_: *const c_void, _: i32, _: *mut *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_module_sequential(_: *const *const c_void, _: usize, _: *mut *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_module_feed_forward(_: *const c_void, _: *const c_void, _: i32, _: *mut *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_module_attention(_: *const c_void, _: *const c_void, _: usize, _: *mut *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_module_transformer_layer(_: *const c_void, _: *const c_void, _: *const c_void, _: *const c_void, _: *mut *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_module_transformer_encoder(_: *const *const c_void, _: usize, _: *mut *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_module_load(_: *const c_void, _: *const c_void, _: *const c_char, _: *const c_void, _: *mut *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_module_destroy(_: *mut c_void) {  }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_module_describe(_: *const c_void, _: *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_module_forward(_: *const c_void, _: *const c_void, _: *const c_void, _: *mut *mut c_void) -> adead_status { without() }
+}
+
+/// As in `overlap.rs`.
+#[cfg(not(feature = "overlap"))]
+#[rustfmt::skip]
+mod overlap {
+    use crate::pointers::fail;
+    use crate::status::{adead_status, guard};
+    #[allow(unused_imports)]
+    use std::ffi::{c_char, c_void};
+
+    #[inline(never)]
+    fn without() -> adead_status {
+        guard(|| fail!(Unsupported, "this is a minimal build of adead, which has no batches: build it without ADEAD_MINIMAL"))
+    }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_batch_memory(_: *mut c_void, _: usize, _: *mut *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_batch_borrow(_: *mut c_void, _: *const c_void, _: usize) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_overlap(_: *const c_void, _: usize, _: *const c_void, _: *const c_void, _: *const c_void, _: *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_batches_create(_: *const c_void, _: usize, _: *const c_void, _: *const c_void, _: *mut c_void, _: *mut *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_batches_next(_: *mut c_void, _: *mut usize, _: *mut *const c_void, _: *mut usize) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_batches_destroy(_: *mut c_void) {  }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_stage_index(_: *const c_void) -> usize { 0 }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_stage_stream(_: *const c_void) -> *mut c_void { std::ptr::null_mut() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_stage_input(_: *const c_void) -> *mut c_void { std::ptr::null_mut() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_stage_buffer(_: *mut c_void, _: usize, _: *mut *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_stage_result(_: *mut c_void, _: *const c_void, _: usize, _: usize) -> adead_status { without() }
+}
+
+/// As in `profile.rs`.
+#[cfg(not(feature = "profile"))]
+#[rustfmt::skip]
+mod profile {
+    use crate::pointers::fail;
+    use crate::status::{adead_status, guard};
+    #[allow(unused_imports)]
+    use std::ffi::{c_char, c_void};
+
+    #[inline(never)]
+    fn without() -> adead_status {
+        guard(|| fail!(Unsupported, "this is a minimal build of adead, which has no profiler: build it without ADEAD_MINIMAL"))
+    }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_profile_begin(_: *const c_void, _: usize, _: *mut *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_profile_finish(_: *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_profile_destroy(_: *mut c_void) {  }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_profile_report(_: *const c_void, _: *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_profile_record_at(_: *const c_void, _: usize, _: *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_profile_total_at(_: *const c_void, _: usize, _: *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_profile_device_at(_: *const c_void, _: usize, _: *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_profile_table(_: *const c_void, _: *mut *const c_char) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_profile_json(_: *const c_void, _: *mut *const c_char) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_profile_trace(_: *const c_void, _: *mut *const c_char) -> adead_status { without() }
+}
+
+/// As in `safetensors.rs`.
+#[cfg(not(feature = "nn"))]
+#[rustfmt::skip]
+mod safetensors {
+    use crate::pointers::fail;
+    use crate::status::{adead_status, guard};
+    #[allow(unused_imports)]
+    use std::ffi::{c_char, c_void};
+
+    #[inline(never)]
+    fn without() -> adead_status {
+        guard(|| fail!(Unsupported, "this is a minimal build of adead, which has no layers: build it without ADEAD_MINIMAL"))
+    }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_safetensors_open(_: *const c_char, _: *mut *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_safetensors_close(_: *mut c_void) {  }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_safetensors_count(_: *const c_void, _: *mut usize) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_safetensors_name(_: *const c_void, _: usize, _: *mut *const c_char) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_safetensors_contains(_: *const c_void, _: *const c_char, _: *mut i32) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_safetensors_dims(_: *const c_void, _: *const c_char, _: *mut *const usize, _: *mut usize) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_safetensors_tensor(_: *const c_void, _: *const c_char, _: *const usize, _: usize, _: *mut *mut c_void) -> adead_status { without() }
+}
