@@ -1,5 +1,6 @@
 //! Buffers: memory on a context's device.
 
+use crate::call::asked;
 use crate::context::adead_context;
 use crate::pointers::{Out, array, array_mut, reference};
 use crate::status::{adead_status, guard, guard_destroy};
@@ -52,12 +53,8 @@ pub unsafe extern "C" fn adead_buffer_free(buffer: *mut adead_buffer) -> adead_s
 /// Bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_buffer_size(buffer: *const adead_buffer, out: *mut usize) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (buffer, out) = unsafe { (reference(buffer, "buffer")?, Out::new(out, "out")?) };
-        out.write(buffer.0.size());
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(buffer, "buffer", out, |buffer| Ok(buffer.0.size())) }
 }
 
 /// Copies `bytes` bytes at `data` to the buffer from `offset` on, behind everything that its context enqueued; `data` is

@@ -1,5 +1,6 @@
 //! Fused pipelines: operations recorded first, then run as a whole.
 
+use crate::call::made;
 use crate::context::adead_context;
 use crate::op::{adead_attrs, adead_op, operation};
 use crate::pointers::{Growing, Out, array, dimensions, exclusive, fail, fixed, reference, report};
@@ -77,12 +78,8 @@ unsafe impl Growing for adead_cache_use {
 /// An empty chain on a context.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_chain_create(context: *const adead_context, out: *mut *mut adead_chain) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (context, out) = unsafe { (reference(context, "context")?, Out::new(out, "out")?) };
-        out.give(adead_chain(context.0.pipeline()));
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { made(context, "context", out, |context| Ok(adead_chain(context.0.pipeline()))) }
 }
 
 /// Gives a chain up; NULL is fine. What was compiled of it stays.

@@ -1,5 +1,6 @@
 //! Contexts: opened devices.
 
+use crate::call::asked;
 use crate::gpu::adead_device_kind;
 use crate::hardware::adead_contract_level;
 use crate::pointers::{Growing, Out, fail, fixed, reference, report, text};
@@ -179,12 +180,8 @@ pub unsafe extern "C" fn adead_context_device_info(
 /// How many devices the context can use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_context_device_count(context: *const adead_context, out: *mut usize) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (context, out) = unsafe { (reference(context, "context")?, Out::new(out, "out")?) };
-        out.write(context.0.devices().len());
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(context, "context", out, |context| Ok(context.0.devices().len())) }
 }
 
 /// What device `index` of those that the context can use is. The caller sets `out->struct_size`.

@@ -1,8 +1,9 @@
 //! Which device an operation runs on, and why.
 
+use crate::call::asked;
 use crate::context::adead_context;
 use crate::op::{adead_attrs, adead_op, operation};
-use crate::pointers::{Growing, Out, array, fail, fixed, optional_text, reference, report};
+use crate::pointers::{Growing, array, fail, fixed, optional_text, reference, report};
 use crate::status::{Names, adead_status, guard, texts};
 use crate::tensor::adead_tensor;
 use adead_core::dispatch::Estimate;
@@ -91,12 +92,8 @@ pub extern "C" fn adead_family_name(family: adead_family) -> *const c_char {
 /// `adead_context_device_at`. Takes some nanoseconds; results are the same on every device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_select(context: *const adead_context, elements: usize, out: *mut usize) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (context, out) = unsafe { (reference(context, "context")?, Out::new(out, "out")?) };
-        out.write(context.0.dispatcher().select(elements));
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(context, "context", out, |context| Ok(context.0.dispatcher().select(elements))) }
 }
 
 /// On which device `adead_op_run` with the same arguments would run, why, and what every device would take. Runs nothing.

@@ -1,5 +1,6 @@
 //! What streams give: events, downloads, timestamps, recordings.
 
+use crate::call::{asked, made};
 use crate::context::adead_context;
 use crate::pointers::{Out, array_mut, exclusive, fail, reference};
 use crate::status::{adead_status, guard, guard_destroy};
@@ -25,12 +26,8 @@ pub struct adead_recording(pub(crate) Recording);
 /// The point after everything that the context enqueued so far.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_event_create(context: *const adead_context, out: *mut *mut adead_event) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (context, out) = unsafe { (reference(context, "context")?, Out::new(out, "out")?) };
-        out.give(adead_event(context.0.event()?));
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { made(context, "context", out, |context| Ok(adead_event(context.0.event()?))) }
 }
 
 /// Gives an event up; NULL is fine.
@@ -42,12 +39,8 @@ pub unsafe extern "C" fn adead_event_destroy(event: *mut adead_event) {
 /// Whether its stream has come there: 0 or 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_event_query(event: *const adead_event, out: *mut i32) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (event, out) = unsafe { (reference(event, "event")?, Out::new(out, "out")?) };
-        out.write(event.0.is_done()?.into());
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(event, "event", out, |event| Ok(event.0.is_done()?.into())) }
 }
 
 /// Waits until its stream has come there, at most so many nanoseconds; `ADEAD_FOREVER` is no limit. `not_ready` if they

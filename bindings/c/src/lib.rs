@@ -9,6 +9,7 @@
 #![allow(clippy::missing_safety_doc)]
 
 mod buffer;
+mod call;
 mod chain;
 mod context;
 mod dispatch;

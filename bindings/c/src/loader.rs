@@ -1,4 +1,4 @@
-//! Batches made ahead in a thread. The feature `overlap`; in its place is `loader_off.rs`.
+//! Batches made ahead in a thread. The feature `overlap`; without it `without.rs` has its functions.
 
 use crate::overlap::{Failure, Next, adead_batch, adead_next, guard_own};
 use crate::pointers::{Out, exclusive};

@@ -1,5 +1,5 @@
-//! What the runtime tells of itself: a callback gets it, or stderr where `ADEAD_LOG` or adead.toml say so. The feature `log`; in
-//! its place is `log_off.rs`.
+//! What the runtime tells of itself: a callback gets it, or stderr where `ADEAD_LOG` or adead.toml say so. The feature `log`;
+//! without it `without.rs` has its function.
 
 use crate::pointers::fail;
 use crate::status::{adead_status, guard};

@@ -1,5 +1,6 @@
 //! The allocators: deterministic blocks and arenas.
 
+use crate::call::{asked, asked_of};
 use crate::pointers::{Growing, Out, exclusive, fail, reference, report};
 use crate::status::{adead_status, guard, guard_destroy};
 use adead_core::memory::{ArenaAllocator, DEFAULT_BLOCK_SIZE, DEFAULT_BLOCKS, DeterministicAllocator};
@@ -68,12 +69,8 @@ pub unsafe extern "C" fn adead_allocator_alloc(
     bytes: usize,
     out: *mut usize,
 ) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (allocator, out) = unsafe { (exclusive(allocator, "allocator")?, Out::new(out, "out")?) };
-        out.write(allocator.0.alloc(bytes)?);
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked_of(allocator, "allocator", out, |allocator| allocator.0.alloc(bytes)) }
 }
 
 /// Gives back the allocation at `offset`. `invalid_argument`, and nothing changes, if none starts there.
@@ -101,12 +98,8 @@ pub unsafe extern "C" fn adead_allocator_pointer(
     offset: usize,
     out: *mut *mut c_void,
 ) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (allocator, out) = unsafe { (reference(allocator, "allocator")?, Out::new(out, "out")?) };
-        out.write(allocator.0.ptr(offset)?.as_ptr().cast());
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(allocator, "allocator", out, |allocator| Ok(allocator.0.ptr(offset)?.as_ptr().cast())) }
 }
 
 /// The bytes of the allocation at `offset`, a multiple of the block size. `invalid_argument` if none starts there.
@@ -116,12 +109,8 @@ pub unsafe extern "C" fn adead_allocator_size(
     offset: usize,
     out: *mut usize,
 ) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (allocator, out) = unsafe { (reference(allocator, "allocator")?, Out::new(out, "out")?) };
-        out.write(allocator.0.size(offset)?);
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(allocator, "allocator", out, |allocator| allocator.0.size(offset)) }
 }
 
 /// What the allocator has. The caller sets `out->struct_size`.
@@ -188,12 +177,8 @@ pub unsafe extern "C" fn adead_arena_alloc(
     align: usize,
     out: *mut *mut c_void,
 ) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (arena, out) = unsafe { (exclusive(arena, "arena")?, Out::new(out, "out")?) };
-        out.write(arena.0.alloc(bytes, align)?.as_mut_ptr().cast());
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked_of(arena, "arena", out, |arena| Ok(arena.0.alloc(bytes, align)?.as_mut_ptr().cast())) }
 }
 
 /// Releases everything. The memory stays with the arena.
@@ -209,21 +194,13 @@ pub unsafe extern "C" fn adead_arena_reset(arena: *mut adead_arena) -> adead_sta
 /// The bytes taken, padding between allocations included.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_arena_used(arena: *const adead_arena, out: *mut usize) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (arena, out) = unsafe { (reference(arena, "arena")?, Out::new(out, "out")?) };
-        out.write(arena.0.used());
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(arena, "arena", out, |arena| Ok(arena.0.used())) }
 }
 
 /// The bytes that the arena has from the system.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_arena_capacity(arena: *const adead_arena, out: *mut usize) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (arena, out) = unsafe { (reference(arena, "arena")?, Out::new(out, "out")?) };
-        out.write(arena.0.capacity());
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(arena, "arena", out, |arena| Ok(arena.0.capacity())) }
 }

@@ -1,5 +1,6 @@
 //! What a program's run gave.
 
+use crate::call::asked;
 use crate::pointers::{Growing, Out, fail, fixed, reference, report, text};
 use crate::status::{adead_status, guard, guard_destroy};
 use crate::tensor::adead_tensor;
@@ -96,12 +97,8 @@ pub unsafe extern "C" fn adead_outcome_output(
 /// The number of outputs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_outcome_output_count(outcome: *const adead_outcome, out: *mut usize) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (outcome, out) = unsafe { (reference(outcome, "outcome")?, Out::new(out, "out")?) };
-        out.write(outcome.names.len());
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(outcome, "outcome", out, |outcome| Ok(outcome.names.len())) }
 }
 
 /// The name of output `index`, in the order of the program's slots. It belongs to the outcome and goes with it.
@@ -148,12 +145,8 @@ pub unsafe extern "C" fn adead_outcome_report(
 /// The number of instructions that were traced: all of the program's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_outcome_trace_count(outcome: *const adead_outcome, out: *mut usize) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (outcome, out) = unsafe { (reference(outcome, "outcome")?, Out::new(out, "out")?) };
-        out.write(outcome.outcome.trace.len());
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(outcome, "outcome", out, |outcome| Ok(outcome.outcome.trace.len())) }
 }
 
 /// What instruction `index` did. The caller sets `out->struct_size`.

@@ -1,5 +1,5 @@
-//! Batches through a device, several under way at once, with copies beside the work. The feature `overlap`; in its place is
-//! `overlap_off.rs`.
+//! Batches through a device, several under way at once, with copies beside the work. The feature `overlap`;
+//! without it `without.rs` has its functions.
 
 use crate::buffer::adead_buffer;
 use crate::context::adead_context;

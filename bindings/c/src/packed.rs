@@ -1,5 +1,6 @@
 //! Matrices packed once, for products that multiply with them many times.
 
+use crate::call::asked;
 use crate::context::adead_context;
 use crate::matrix::{adead_matmul_options, matmul_options};
 use crate::pointers::{Out, reference};
@@ -39,34 +40,22 @@ pub unsafe extern "C" fn adead_packed_destroy(packed: *mut adead_packed) {
 /// it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_packed_dims(packed: *const adead_packed, out: *mut *const usize) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (packed, out) = unsafe { (reference(packed, "packed")?, Out::new(out, "out")?) };
-        out.write(packed.0.shape().dims().as_ptr());
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(packed, "packed", out, |packed| Ok(packed.0.shape().dims().as_ptr())) }
 }
 
 /// The type of the elements of the matrix that was packed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_packed_dtype(packed: *const adead_packed, out: *mut adead_dtype) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (packed, out) = unsafe { (reference(packed, "packed")?, Out::new(out, "out")?) };
-        out.write(packed.0.dtype() as adead_dtype);
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(packed, "packed", out, |packed| Ok(packed.0.dtype() as adead_dtype)) }
 }
 
 /// Bytes of memory that the packed elements take.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_packed_bytes(packed: *const adead_packed, out: *mut usize) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (packed, out) = unsafe { (reference(packed, "packed")?, Out::new(out, "out")?) };
-        out.write(packed.0.bytes());
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(packed, "packed", out, |packed| Ok(packed.0.bytes())) }
 }
 
 /// `adead_tensor_matmul` with a packed b: the same result, and no time spent on packing. a is `[…, M, K]` of the dtype

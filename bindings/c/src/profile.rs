@@ -1,5 +1,6 @@
 //! Profiles: what a context's operations, kernels and transfers took, and where they ran.
 
+use crate::call::asked;
 use crate::context::adead_context;
 use crate::pointers::{Error, Growing, Out, Status, exclusive, fail, reference, report};
 use crate::status::{adead_status, guard, guard_destroy};
@@ -458,36 +459,24 @@ pub unsafe extern "C" fn adead_profile_device_at(
 /// belongs to the profile and goes with it. `not_ready` while the profile is under way.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_profile_table(profile: *const adead_profile, out: *mut *const c_char) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (profile, out) = unsafe { (reference(profile, "profile")?, Out::new(out, "out")?) };
-        out.write(profile.text(0, Report::to_string)?);
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(profile, "profile", out, |profile| profile.text(0, Report::to_string)) }
 }
 
 /// All of it as JSON: an object with `ns`, `busy_ns`, `overlapped_ns`, `overlap`, `dropped` and the lists `devices`, `totals`
 /// and `records`. The text belongs to the profile and goes with it. `not_ready` while the profile is under way.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_profile_json(profile: *const adead_profile, out: *mut *const c_char) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (profile, out) = unsafe { (reference(profile, "profile")?, Out::new(out, "out")?) };
-        out.write(profile.text(1, Report::to_json)?);
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(profile, "profile", out, |profile| profile.text(1, Report::to_json)) }
 }
 
 /// A trace in Chrome's format, for Perfetto and chrome://tracing. The text belongs to the profile and goes with it.
 /// `not_ready` while the profile is under way.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_profile_trace(profile: *const adead_profile, out: *mut *const c_char) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (profile, out) = unsafe { (reference(profile, "profile")?, Out::new(out, "out")?) };
-        out.write(profile.text(2, Report::to_trace)?);
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(profile, "profile", out, |profile| profile.text(2, Report::to_trace)) }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Programs: decoded or assembled, validated, run with tensors bound to their slots by name.
 
+use crate::call::asked;
 use crate::context::adead_context;
 use crate::outcome::{adead_outcome, outcome};
 use crate::pointers::{self, Growing, Out, array, fail, null, reference, report, text};
@@ -162,23 +163,15 @@ pub unsafe extern "C" fn adead_program_destroy(program: *mut adead_program) {
 /// What the program was decoded from.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_program_format(program: *const adead_program, out: *mut adead_format) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (program, out) = unsafe { (reference(program, "program")?, Out::new(out, "out")?) };
-        out.write(program.program.format() as adead_format);
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(program, "program", out, |program| Ok(program.program.format() as adead_format)) }
 }
 
 /// The number of instructions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_program_length(program: *const adead_program, out: *mut usize) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (program, out) = unsafe { (reference(program, "program")?, Out::new(out, "out")?) };
-        out.write(program.program.len());
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(program, "program", out, |program| Ok(program.program.len())) }
 }
 
 /// The program as a file of `format`: .adead, AGPU, .hex or text, of `out_bytes` bytes at `out_data` with a NUL behind
@@ -208,23 +201,17 @@ pub unsafe extern "C" fn adead_program_disassemble(
     program: *const adead_program,
     out: *mut *const c_char,
 ) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (program, out) = unsafe { (reference(program, "program")?, Out::new(out, "out")?) };
-        out.write(program.encode(Format::Text as adead_format)?.as_ptr().cast());
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe {
+        asked(program, "program", out, |program| Ok(program.encode(Format::Text as adead_format)?.as_ptr().cast()))
+    }
 }
 
 /// How many things a user should know of the program: parts that were skipped, opcodes that do nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_program_note_count(program: *const adead_program, out: *mut usize) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (program, out) = unsafe { (reference(program, "program")?, Out::new(out, "out")?) };
-        out.write(program.notes.len());
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(program, "program", out, |program| Ok(program.notes.len())) }
 }
 
 /// One of those. It belongs to the program and goes with it.
@@ -248,12 +235,8 @@ pub unsafe extern "C" fn adead_program_note_at(
 /// The number of named inputs and outputs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_program_slot_count(program: *const adead_program, out: *mut usize) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (program, out) = unsafe { (reference(program, "program")?, Out::new(out, "out")?) };
-        out.write(program.program.slots().len());
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(program, "program", out, |program| Ok(program.program.slots().len())) }
 }
 
 /// One of them. The caller sets `out->struct_size`.

@@ -1,5 +1,6 @@
 //! Files of weights.
 
+use crate::call::asked;
 use crate::pointers::{Out, dimensions, fail, reference, text};
 use crate::status::{adead_status, guard, guard_destroy};
 use crate::tensor::adead_tensor;
@@ -36,12 +37,8 @@ pub unsafe extern "C" fn adead_safetensors_close(file: *mut adead_safetensors) {
 /// The number of tensors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_safetensors_count(file: *const adead_safetensors, out: *mut usize) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (file, out) = unsafe { (reference(file, "file")?, Out::new(out, "out")?) };
-        out.write(file.names.len());
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(file, "file", out, |file| Ok(file.names.len())) }
 }
 
 /// The name of tensor `index`; names are sorted. It belongs to the file and goes with it. `invalid_argument` if there are

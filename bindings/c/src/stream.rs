@@ -1,6 +1,7 @@
 //! Streams of the caller's: work that runs in order, beside that of other streams.
 
 use crate::buffer::adead_buffer;
+use crate::call::{asked_of, made, made_by};
 use crate::context::adead_context;
 use crate::event::{adead_download, adead_event, adead_recording, adead_timestamp};
 use crate::kernel::{Call, adead_kernel};
@@ -56,12 +57,8 @@ pub unsafe extern "C" fn adead_stream_create(
     context: *const adead_context,
     out: *mut *mut adead_stream,
 ) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (context, out) = unsafe { (reference(context, "context")?, Out::new(out, "out")?) };
-        out.give(adead_stream(context.0.stream()?));
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { made(context, "context", out, |context| Ok(adead_stream(context.0.stream()?))) }
 }
 
 /// Whose work begins first, one of `ADEAD_PRIORITY_…`.
@@ -221,12 +218,8 @@ pub unsafe extern "C" fn adead_stream_run(
 /// The point after everything that the stream was given so far.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_event(stream: *mut adead_stream, out: *mut *mut adead_event) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (stream, out) = unsafe { (exclusive(stream, "stream")?, Out::new(out, "out")?) };
-        out.give(adead_event(stream.0.event()?));
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { made_by(stream, "stream", out, |stream| Ok(adead_event(stream.0.event()?))) }
 }
 
 /// Everything that the stream is given from now on waits for an event of the same device.
@@ -245,12 +238,8 @@ pub unsafe extern "C" fn adead_stream_timestamp(
     stream: *mut adead_stream,
     out: *mut *mut adead_timestamp,
 ) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (stream, out) = unsafe { (exclusive(stream, "stream")?, Out::new(out, "out")?) };
-        out.give(adead_timestamp(stream.0.timestamp()?));
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { made_by(stream, "stream", out, |stream| Ok(adead_timestamp(stream.0.timestamp()?))) }
 }
 
 /// From here to `adead_stream_record_end` the stream records what it is given instead of running it. Uploads, downloads,
@@ -267,12 +256,8 @@ pub unsafe extern "C" fn adead_stream_record_end(
     stream: *mut adead_stream,
     out: *mut *mut adead_recording,
 ) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (stream, out) = unsafe { (exclusive(stream, "stream")?, Out::new(out, "out")?) };
-        out.give(adead_recording(stream.0.finish_recording()?));
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { made_by(stream, "stream", out, |stream| Ok(adead_recording(stream.0.finish_recording()?))) }
 }
 
 /// Enqueues a recording of the same device.
@@ -306,10 +291,6 @@ pub unsafe extern "C" fn adead_stream_sync(stream: *mut adead_stream) -> adead_s
 /// Whether everything that the stream was given has finished: 0 or 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_query(stream: *mut adead_stream, out: *mut i32) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (stream, out) = unsafe { (exclusive(stream, "stream")?, Out::new(out, "out")?) };
-        out.write(stream.0.query()?.into());
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked_of(stream, "stream", out, |stream| Ok(stream.0.query()?.into())) }
 }

@@ -1,5 +1,6 @@
 //! Tensors: shaped values that share their storage when cloned.
 
+use crate::call::{asked, made};
 use crate::context::adead_context;
 use crate::pointers::{Out, array, dimensions, fail, reference, text};
 use crate::status::{Names, adead_status, guard, guard_destroy};
@@ -85,12 +86,8 @@ pub unsafe extern "C" fn adead_tensor_destroy(tensor: *mut adead_tensor) {
 /// Another handle of the same values, without a copy.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_clone(tensor: *const adead_tensor, out: *mut *mut adead_tensor) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (tensor, out) = unsafe { (reference(tensor, "tensor")?, Out::new(out, "out")?) };
-        out.give(adead_tensor(tensor.0.clone()));
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { made(tensor, "tensor", out, |tensor| Ok(adead_tensor(tensor.0.clone()))) }
 }
 
 /// The same values in another shape of as many elements, without a copy. `shape_mismatch` if their number differs.
@@ -113,57 +110,37 @@ pub unsafe extern "C" fn adead_tensor_reshape(
 /// The type of the elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_dtype(tensor: *const adead_tensor, out: *mut adead_dtype) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (tensor, out) = unsafe { (reference(tensor, "tensor")?, Out::new(out, "out")?) };
-        out.write(tensor.0.dtype() as adead_dtype);
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(tensor, "tensor", out, |tensor| Ok(tensor.0.dtype() as adead_dtype)) }
 }
 
 /// The number of dimensions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_rank(tensor: *const adead_tensor, out: *mut usize) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (tensor, out) = unsafe { (reference(tensor, "tensor")?, Out::new(out, "out")?) };
-        out.write(tensor.0.dims().len());
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(tensor, "tensor", out, |tensor| Ok(tensor.0.dims().len())) }
 }
 
 /// The dimensions, as many as its rank. They belong to the tensor and go with it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_dims(tensor: *const adead_tensor, out: *mut *const usize) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (tensor, out) = unsafe { (reference(tensor, "tensor")?, Out::new(out, "out")?) };
-        out.write(tensor.0.dims().as_ptr());
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(tensor, "tensor", out, |tensor| Ok(tensor.0.dims().as_ptr())) }
 }
 
 /// Bytes of all elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_bytes(tensor: *const adead_tensor, out: *mut usize) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (tensor, out) = unsafe { (reference(tensor, "tensor")?, Out::new(out, "out")?) };
-        out.write(tensor.0.byte_len());
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(tensor, "tensor", out, |tensor| Ok(tensor.0.byte_len())) }
 }
 
 /// The elements, in native byte order, row-major, on a multiple of 64 bytes. They belong to the tensor and its clones
 /// and go with the last of them. Values that are on a GPU only are waited for and brought to host memory, once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_data(tensor: *const adead_tensor, out: *mut *const c_void) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (tensor, out) = unsafe { (reference(tensor, "tensor")?, Out::new(out, "out")?) };
-        out.write(tensor.0.host_bytes()?.as_ptr().cast());
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(tensor, "tensor", out, |tensor| Ok(tensor.0.host_bytes()?.as_ptr().cast())) }
 }
 
 /// Puts a copy of a tensor's values on one of the context's devices, by its name as `adead_context_open` takes it, and returns
