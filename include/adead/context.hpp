@@ -35,9 +35,7 @@ class Packed {
     if (options.precision) raw.precision = static_cast<adead_precision>(*options.precision);
     raw.c = detail::raw(options.c);
     raw.bias = detail::raw(options.bias);
-    adead_tensor *out = nullptr;
-    adead_status status = adead_packed_matmul(context_.get(), a.get(), get(), &raw, &out);
-    return detail::done(status, Tensor(out, context_));
+    return detail::made<Tensor>(context_, adead_packed_matmul, context_.get(), a.get(), get(), &raw);
   }
 
   /// K and N, in this order however b was given.
@@ -50,18 +48,10 @@ class Packed {
   }
 
   /// The dtype of what was packed.
-  Returned<DType> dtype() const {
-    adead_dtype out = 0;
-    adead_status status = adead_packed_dtype(get(), &out);
-    return detail::done(status, static_cast<DType>(out));
-  }
+  Returned<DType> dtype() const { return detail::asked<DType>(adead_packed_dtype, get()); }
 
   /// Bytes of memory that the packed elements take.
-  Returned<std::size_t> bytes() const {
-    std::size_t out = 0;
-    adead_status status = adead_packed_bytes(get(), &out);
-    return detail::done(status, out);
-  }
+  Returned<std::size_t> bytes() const { return detail::asked<std::size_t>(adead_packed_bytes, get()); }
 
   adead_packed *get() const noexcept { return handle_.get(); }
   explicit operator bool() const noexcept { return static_cast<bool>(handle_); }
@@ -144,11 +134,7 @@ class Context : public Operations {
   }
 
   /// The memory of the context's GPU, or of the host where it has none.
-  Returned<MemoryUse> memory() const {
-    auto out = detail::sized<adead_memory_use>();
-    adead_status status = adead_memory(get(), &out);
-    return detail::done(status, out);
-  }
+  Returned<MemoryUse> memory() const { return detail::asked<MemoryUse>(adead_memory, get()); }
 
   /// Gives back what the context keeps for its next work: scratch memory and threads.
   Returned<void> trim() const { return detail::done(adead_context_trim(get())); }
@@ -168,34 +154,25 @@ class Context : public Operations {
 
   /// A tensor with a copy of these bytes: f16 and bf16 are theirs.
   Returned<Tensor> tensor(DType dtype, Array<std::size_t> dims, const void *data, std::size_t bytes) const {
-    adead_tensor *out = nullptr;
-    adead_status status = adead_tensor_create(static_cast<adead_dtype>(dtype), dims.data(), dims.size(), data, bytes, &out);
-    return detail::done(status, Tensor(out, context_));
+    return detail::made<Tensor>(
+        context_, adead_tensor_create, static_cast<adead_dtype>(dtype), dims.data(), dims.size(), data, bytes);
   }
 
   /// A tensor of zeros.
   Returned<Tensor> zeros(DType dtype, Array<std::size_t> dims) const {
-    adead_tensor *out = nullptr;
-    adead_status status = adead_tensor_zeros(static_cast<adead_dtype>(dtype), dims.data(), dims.size(), &out);
-    return detail::done(status, Tensor(out, context_));
+    return detail::made<Tensor>(context_, adead_tensor_zeros, static_cast<adead_dtype>(dtype), dims.data(), dims.size());
   }
 
   /// Packs a matrix that is multiplied with many times: b is [K, N], or [N, K] if `trans_b`.
   Returned<Packed> pack(const Tensor &b, bool trans_b = false) const {
-    adead_packed *out = nullptr;
-    adead_status status = adead_packed_create(get(), b.get(), trans_b, &out);
-    return detail::done(status, Packed(out, context_));
+    return detail::made<Packed>(context_, adead_packed_create, get(), b.get(), trans_b);
   }
 
   /// Begins to record operations that are run as a whole: `pipeline().matmul(x, w1).bias(b1).relu().matmul(w2).execute()`.
   Pipeline pipeline() const { return Pipeline(context_); }
 
   /// How the cache of executed pipelines was used; trim() empties it.
-  Returned<CacheUse> pipeline_cache() const {
-    auto out = detail::sized<adead_cache_use>();
-    adead_status status = adead_chain_cache(get(), &out);
-    return detail::done(status, out);
-  }
+  Returned<CacheUse> pipeline_cache() const { return detail::asked<CacheUse>(adead_chain_cache, get()); }
 
   // --- where tensors are ---
 
@@ -207,9 +184,7 @@ class Context : public Operations {
 
   /// What tensors keep on one of the context's devices, by its name: nothing on the CPU.
   Returned<TensorCacheUse> tensor_cache(const char *device) const {
-    auto out = detail::sized<adead_tensor_cache_use>();
-    adead_status status = adead_context_tensor_cache(get(), device, &out);
-    return detail::done(status, out);
+    return detail::asked<TensorCacheUse>(adead_context_tensor_cache, get(), device);
   }
 
   /// The most bytes that tensors may keep on each GPU. Those that were not used for longest leave; no value is lost.
@@ -220,11 +195,7 @@ class Context : public Operations {
   // --- which device ---
 
   /// The device for work on that many elements, by its index in devices().
-  Returned<std::size_t> select(std::size_t elements) const {
-    std::size_t out = 0;
-    adead_status status = adead_select(get(), elements, &out);
-    return detail::done(status, out);
-  }
+  Returned<std::size_t> select(std::size_t elements) const { return detail::asked<std::size_t>(adead_select, get(), elements); }
 
   /// On which device run() with the same arguments would run, why, and what every device would take. Runs nothing.
   Returned<Explanation> explain(Op op, Array<const Tensor *> operands, const Attrs &attrs = {}) const {
@@ -258,19 +229,15 @@ class Context : public Operations {
     adead_run_options raw = ADEAD_RUN_OPTIONS_INIT;
     if (options.memory_limit) raw.memory_limit = *options.memory_limit;
     if (options.parallel) raw.parallel = *options.parallel;
-    adead_outcome *out = nullptr;
-    adead_status status =
-        adead_program_run(get(), program.get(), names.data(), tensors.data(), names.size(), &raw, &out);
-    return detail::done(status, Outcome(out, context_));
+    return detail::made<Outcome>(
+        context_, adead_program_run, get(), program.get(), names.data(), tensors.data(), names.size(), &raw);
   }
 
   // --- memory, kernels and streams ---
 
   /// A buffer with a copy of these bytes, or of zeros where `data` is NULL.
   Returned<Buffer> buffer(const void *data, std::size_t bytes) const {
-    adead_buffer *out = nullptr;
-    adead_status status = adead_buffer_create(get(), data, bytes, &out);
-    return detail::done(status, Buffer(out));
+    return detail::asked<Buffer>(adead_buffer_create, get(), data, bytes);
   }
   template <class T>
   Returned<Buffer> buffer(const std::vector<T> &values) const {
@@ -315,18 +282,12 @@ class Context : public Operations {
   Returned<void> wait() const { return detail::done(adead_wait(get())); }
 
   /// The point after everything that the context enqueued so far.
-  Returned<Event> event() const {
-    adead_event *out = nullptr;
-    adead_status status = adead_event_create(get(), &out);
-    return detail::done(status, Event(out));
-  }
+  Returned<Event> event() const { return detail::asked<Event>(adead_event_create, get()); }
 
   /// A stream on the context's device. On an NVIDIA GPU through CUDA the work of `Priority::high` begins before that of other streams
   /// where both wait; elsewhere it is an ordinary stream.
   Returned<Stream> stream(Priority priority = Priority::normal) const {
-    adead_stream *out = nullptr;
-    adead_status status = adead_stream_create_with(get(), static_cast<adead_priority>(priority), &out);
-    return detail::done(status, Stream(out));
+    return detail::asked<Stream>(adead_stream_create_with, get(), static_cast<adead_priority>(priority));
   }
 
   adead_context *get() const noexcept { return context_.get(); }
@@ -344,9 +305,7 @@ class Context : public Operations {
 
   template <class F, class... A>
   Returned<Kernel> kernel(F load, A... arguments) const {
-    adead_kernel *out = nullptr;
-    adead_status status = load(get(), arguments..., &out);
-    return detail::done(status, Kernel(out));
+    return detail::asked<Kernel>(load, get(), arguments...);
   }
 };
 

@@ -19,11 +19,7 @@ class Buffer {
   explicit Buffer(adead_buffer *raw) noexcept : handle_(raw) {}
 
   /// Bytes.
-  Returned<std::size_t> size() const {
-    std::size_t out = 0;
-    adead_status status = adead_buffer_size(get(), &out);
-    return detail::done(status, out);
-  }
+  Returned<std::size_t> size() const { return detail::asked<std::size_t>(adead_buffer_size, get()); }
 
   /// Copies bytes to it from `offset` on, behind everything that its context enqueued.
   Returned<void> write(std::size_t offset, const void *data, std::size_t bytes) {
@@ -136,11 +132,7 @@ class Event {
   explicit Event(adead_event *raw) noexcept : handle_(raw) {}
 
   /// Whether its stream has come there.
-  Returned<bool> query() const {
-    std::int32_t out = 0;
-    adead_status status = adead_event_query(get(), &out);
-    return detail::done(status, out != 0);
-  }
+  Returned<bool> query() const { return detail::asked<bool>(adead_event_query, get()); }
 
   /// Waits until its stream has come there.
   Returned<void> wait() const { return detail::done(adead_event_wait(get(), ADEAD_FOREVER)); }
@@ -164,19 +156,11 @@ class Download {
   explicit Download(adead_download *raw) noexcept : handle_(raw) {}
 
   /// Whether the bytes have arrived; also once they were read.
-  Returned<bool> query() const {
-    std::int32_t out = 0;
-    adead_status status = adead_download_query(get(), &out);
-    return detail::done(status, out != 0);
-  }
+  Returned<bool> query() const { return detail::asked<bool>(adead_download_query, get()); }
 
   /// Waits for the bytes and says where they are, without a copy, until they are read or the download is gone: memory that
   /// the device reaches, not to be kept for long.
-  Returned<const void *> data() const {
-    const void *out = nullptr;
-    adead_status status = adead_download_data(get(), &out);
-    return detail::done(status, out);
-  }
+  Returned<const void *> data() const { return detail::asked<const void *>(adead_download_data, get()); }
 
   /// Waits for the bytes and copies them, once: `bytes` is what the download has.
   Returned<void> read(void *to, std::size_t bytes) { return detail::done(adead_download_read(get(), to, bytes)); }
@@ -196,9 +180,7 @@ class Timestamp {
 
   /// From `earlier` to this, both of one device. not_ready before both were taken.
   Returned<std::chrono::nanoseconds> since(const Timestamp &earlier) const {
-    std::uint64_t out = 0;
-    adead_status status = adead_timestamp_since(get(), earlier.get(), &out);
-    return detail::done(status, std::chrono::nanoseconds(out));
+    return detail::asked<std::chrono::nanoseconds>(adead_timestamp_since, get(), earlier.get());
   }
 
   adead_timestamp *get() const noexcept { return handle_.get(); }

@@ -39,11 +39,7 @@ class Interrupt {
   }
 
   /// A flag that is not set.
-  static Returned<Interrupt> create() {
-    adead_interrupt *out = nullptr;
-    adead_status status = adead_interrupt_create(&out);
-    return detail::done(status, Interrupt(out));
-  }
+  static Returned<Interrupt> create() { return detail::asked<Interrupt>(adead_interrupt_create); }
 
 #ifdef __cpp_lib_jthread
   /// A flag that is set once a stop is requested of the token.

@@ -18,17 +18,11 @@ class Allocator {
 
   /// `blocks` blocks of `block_size` bytes, a power of two; 0 is the core's default.
   static Returned<Allocator> create(std::size_t block_size = 0, std::size_t blocks = 0) {
-    adead_allocator *out = nullptr;
-    adead_status status = adead_allocator_create(block_size, blocks, &out);
-    return detail::done(status, Allocator(out));
+    return detail::asked<Allocator>(adead_allocator_create, block_size, blocks);
   }
 
   /// The offset of at least `bytes` bytes.
-  Returned<std::size_t> alloc(std::size_t bytes) {
-    std::size_t out = 0;
-    adead_status status = adead_allocator_alloc(get(), bytes, &out);
-    return detail::done(status, out);
-  }
+  Returned<std::size_t> alloc(std::size_t bytes) { return detail::asked<std::size_t>(adead_allocator_alloc, get(), bytes); }
 
   /// Gives back the allocation at `offset`.
   Returned<void> free(std::size_t offset) { return detail::done(adead_allocator_free(get(), offset)); }
@@ -45,11 +39,7 @@ class Allocator {
     return detail::done(status, Span<std::byte>(static_cast<std::byte *>(pointer), bytes));
   }
 
-  Returned<AllocatorStats> report() const {
-    auto out = detail::sized<adead_allocator_stats>();
-    adead_status status = adead_allocator_report(get(), &out);
-    return detail::done(status, out);
-  }
+  Returned<AllocatorStats> report() const { return detail::asked<AllocatorStats>(adead_allocator_report, get()); }
 
   adead_allocator *get() const noexcept { return handle_.get(); }
   explicit operator bool() const noexcept { return static_cast<bool>(handle_); }
@@ -66,34 +56,22 @@ class Arena {
 
   /// `bytes` bytes, growing to `limit`; 0 is the core's default, and no limit.
   static Returned<Arena> create(std::size_t bytes = 0, std::size_t limit = 0) {
-    adead_arena *out = nullptr;
-    adead_status status = adead_arena_create(bytes, limit, &out);
-    return detail::done(status, Arena(out));
+    return detail::asked<Arena>(adead_arena_create, bytes, limit);
   }
 
   /// Bytes on a multiple of `align`, until the arena is reset or gone.
   Returned<void *> alloc(std::size_t bytes, std::size_t align) {
-    void *out = nullptr;
-    adead_status status = adead_arena_alloc(get(), bytes, align, &out);
-    return detail::done(status, out);
+    return detail::asked<void *>(adead_arena_alloc, get(), bytes, align);
   }
 
   /// Releases everything. The memory stays with the arena.
   Returned<void> reset() { return detail::done(adead_arena_reset(get())); }
 
   /// The bytes taken, padding included.
-  Returned<std::size_t> used() const {
-    std::size_t out = 0;
-    adead_status status = adead_arena_used(get(), &out);
-    return detail::done(status, out);
-  }
+  Returned<std::size_t> used() const { return detail::asked<std::size_t>(adead_arena_used, get()); }
 
   /// The bytes that the arena has from the system.
-  Returned<std::size_t> capacity() const {
-    std::size_t out = 0;
-    adead_status status = adead_arena_capacity(get(), &out);
-    return detail::done(status, out);
-  }
+  Returned<std::size_t> capacity() const { return detail::asked<std::size_t>(adead_arena_capacity, get()); }
 
   adead_arena *get() const noexcept { return handle_.get(); }
   explicit operator bool() const noexcept { return static_cast<bool>(handle_); }
@@ -110,30 +88,22 @@ class Layout {
 
   /// Tiles one after the other, each row-major within.
   static Returned<Layout> optimize_matrix(std::size_t element, std::size_t rows, std::size_t cols, std::size_t tile_size) {
-    adead_layout *out = nullptr;
-    adead_status status = adead_layout_optimize_matrix(element, rows, cols, tile_size, &out);
-    return detail::done(status, Layout(out));
+    return detail::asked<Layout>(adead_layout_optimize_matrix, element, rows, cols, tile_size);
   }
 
   /// Rows that begin at multiples of `alignment` bytes.
   static Returned<Layout> align(std::size_t element, std::size_t rows, std::size_t cols, std::size_t alignment) {
-    adead_layout *out = nullptr;
-    adead_status status = adead_layout_align(element, rows, cols, alignment, &out);
-    return detail::done(status, Layout(out));
+    return detail::asked<Layout>(adead_layout_align, element, rows, cols, alignment);
   }
 
   /// Structures of `stride` fields become an array of each field.
   static Returned<Layout> coalesce(std::size_t element, std::size_t elements, std::size_t stride) {
-    adead_layout *out = nullptr;
-    adead_status status = adead_layout_coalesce(element, elements, stride, &out);
-    return detail::done(status, Layout(out));
+    return detail::asked<Layout>(adead_layout_coalesce, element, elements, stride);
   }
 
   /// Morton (Z) order.
   static Returned<Layout> morton(std::size_t element, std::size_t rows, std::size_t cols) {
-    adead_layout *out = nullptr;
-    adead_status status = adead_layout_morton(element, rows, cols, &out);
-    return detail::done(status, Layout(out));
+    return detail::asked<Layout>(adead_layout_morton, element, rows, cols);
   }
 
   /// Rows and columns as laid out, with the padding.

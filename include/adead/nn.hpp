@@ -61,9 +61,7 @@ class Module : public Layer {
     options.count = lengths.size();
     options.residual = raw(residual);
     options.activation = static_cast<adead_activation>(activation);
-    adead_tensor *out = nullptr;
-    adead_status status = adead_module_forward(get(), x.get(), &options, &out);
-    return done(status, Tensor(out, context_));
+    return detail::made<Tensor>(context_, adead_module_forward, get(), x.get(), &options);
   }
 
   /// The sizes that it is described by.

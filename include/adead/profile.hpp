@@ -91,9 +91,7 @@ class Profile {
   /// Begins to record what a context and its streams do, in every thread: up to so many records, 0 for 65,536; what is beyond is
   /// only counted. invalid_argument while another profile of the context is under way.
   static Returned<Profile> begin(const Context &context, std::size_t records = 0) {
-    adead_profile *out = nullptr;
-    adead_status status = adead_profile_begin(context.get(), records, &out);
-    return detail::done(status, Profile(out));
+    return detail::asked<Profile>(adead_profile_begin, context.get(), records);
   }
 
   /// Ends it. Waits for what the context enqueued; synchronize streams of your own before. invalid_argument if it is finished

@@ -67,38 +67,20 @@ class Program {
 
   /// Decodes an .adead file, an AGPU binary, an AHYB file, .hex text or program text: which one, the bytes say.
   static Returned<Program> decode(const void *data, std::size_t bytes) {
-    adead_program *out = nullptr;
-    adead_status status = adead_program_decode(data, bytes, &out);
-    return detail::done(status, Program(out));
+    return detail::asked<Program>(adead_program_decode, data, bytes);
   }
 
   /// Decodes a file.
-  static Returned<Program> load(Text path) {
-    adead_program *out = nullptr;
-    adead_status status = adead_program_load(path.get(), &out);
-    return detail::done(status, Program(out));
-  }
+  static Returned<Program> load(Text path) { return detail::asked<Program>(adead_program_load, path.get()); }
 
   /// Assembles program text, ".adead 1" or ".agpu 1".
-  static Returned<Program> assemble(Text source) {
-    adead_program *out = nullptr;
-    adead_status status = adead_program_assemble(source.get(), &out);
-    return detail::done(status, Program(out));
-  }
+  static Returned<Program> assemble(Text source) { return detail::asked<Program>(adead_program_assemble, source.get()); }
 
   /// What it was decoded from.
-  Returned<Format> format() const {
-    adead_format out = 0;
-    adead_status status = adead_program_format(get(), &out);
-    return detail::done(status, static_cast<Format>(out));
-  }
+  Returned<Format> format() const { return detail::asked<Format>(adead_program_format, get()); }
 
   /// The number of instructions.
-  Returned<std::size_t> length() const {
-    std::size_t out = 0;
-    adead_status status = adead_program_length(get(), &out);
-    return detail::done(status, out);
-  }
+  Returned<std::size_t> length() const { return detail::asked<std::size_t>(adead_program_length, get()); }
 
   /// The program as a file of that format. unsupported where the format has no words for it.
   Returned<std::string> encode(Format format) const {
@@ -146,9 +128,7 @@ class Program {
   /// Checks everything that can be without data, and gives the most bytes that a run takes at once. `memory_limit` 0 is the
   /// default limit.
   Returned<std::size_t> validate(std::size_t memory_limit = 0) const {
-    std::size_t out = 0;
-    adead_status status = adead_program_validate(get(), memory_limit, &out);
-    return detail::done(status, out);
+    return detail::asked<std::size_t>(adead_program_validate, get(), memory_limit);
   }
 
   adead_program *get() const noexcept { return handle_.get(); }
@@ -165,11 +145,7 @@ class Outcome {
   Outcome(adead_outcome *raw, detail::Shared context) noexcept : handle_(raw), context_(std::move(context)) {}
 
   /// The output of that name. It stays when the outcome goes.
-  Returned<Tensor> output(Text name) const {
-    adead_tensor *out = nullptr;
-    adead_status status = adead_outcome_output(get(), name.get(), &out);
-    return detail::done(status, Tensor(out, context_));
-  }
+  Returned<Tensor> output(Text name) const { return detail::made<Tensor>(context_, adead_outcome_output, get(), name.get()); }
 
   /// The names of the outputs, in the order of the program's slots.
   Returned<std::vector<std::string>> output_names() const {
@@ -185,11 +161,7 @@ class Outcome {
   }
 
   /// The run in numbers.
-  Returned<OutcomeStats> report() const {
-    auto out = detail::sized<adead_outcome_stats>();
-    adead_status status = adead_outcome_report(get(), &out);
-    return detail::done(status, out);
-  }
+  Returned<OutcomeStats> report() const { return detail::asked<OutcomeStats>(adead_outcome_report, get()); }
 
   /// What each instruction did.
   Returned<std::vector<Trace>> trace() const {

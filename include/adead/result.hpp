@@ -109,6 +109,36 @@ Returned<T> done(adead_status status, T value) {
   return value;
 }
 
+/// Whether a struct says its size first.
+template <class S, class = void>
+inline constexpr bool says_size = false;
+template <class S>
+inline constexpr bool says_size<S, std::void_t<decltype(S::struct_size)>> = true;
+
+/// What a function of the C interface writes to its last argument, before it does.
+template <class... P>
+auto unwritten(adead_status (*)(P...)) noexcept {
+  using Out = std::remove_pointer_t<std::tuple_element_t<sizeof...(P) - 1, std::tuple<P...>>>;
+  if constexpr (says_size<Out>) return sized<Out>();
+  else return Out{};
+}
+
+/// What a function of the C interface writes to its last argument, as a T.
+template <class T, class F, class... A>
+Returned<T> asked(F *function, A... arguments) {
+  auto out = unwritten(function);
+  adead_status status = function(arguments..., &out);
+  return done(status, T(out));
+}
+
+/// The same of what computes on a context.
+template <class T, class F, class... A>
+Returned<T> made(const Shared &context, F *function, A... arguments) {
+  auto out = unwritten(function);
+  adead_status status = function(arguments..., &out);
+  return done(status, T(out, context));
+}
+
 }  // namespace detail
 
 }  // namespace ADEAD_HPP_MODE

@@ -43,9 +43,7 @@ class Stream {
 
   /// Enqueues a copy of bytes of a buffer to the host; the download has them.
   Returned<Download> download(const Buffer &from, std::size_t offset, std::size_t bytes) {
-    adead_download *out = nullptr;
-    adead_status status = adead_stream_download(get(), from.get(), offset, bytes, &out);
-    return detail::done(status, Download(out));
+    return detail::asked<Download>(adead_stream_download, get(), from.get(), offset, bytes);
   }
 
   /// Enqueues a copy from one buffer to another. Within one buffer the parts must not overlap.
@@ -75,31 +73,19 @@ class Stream {
   }
 
   /// The point after everything that the stream was given so far.
-  Returned<Event> event() {
-    adead_event *out = nullptr;
-    adead_status status = adead_stream_event(get(), &out);
-    return detail::done(status, Event(out));
-  }
+  Returned<Event> event() { return detail::asked<Event>(adead_stream_event, get()); }
 
   /// Everything from now on waits for an event of the same device.
   Returned<void> wait_event(const Event &event) { return detail::done(adead_stream_wait_event(get(), event.get())); }
 
   /// Enqueues the taking of a time.
-  Returned<Timestamp> timestamp() {
-    adead_timestamp *out = nullptr;
-    adead_status status = adead_stream_timestamp(get(), &out);
-    return detail::done(status, Timestamp(out));
-  }
+  Returned<Timestamp> timestamp() { return detail::asked<Timestamp>(adead_stream_timestamp, get()); }
 
   /// From here to record_end the stream records instead of running. Uploads, downloads, events and timestamps can't be.
   Returned<void> record_begin() { return detail::done(adead_stream_record_begin(get())); }
 
   /// What was recorded, to be run any number of times.
-  Returned<Recording> record_end() {
-    adead_recording *out = nullptr;
-    adead_status status = adead_stream_record_end(get(), &out);
-    return detail::done(status, Recording(out));
-  }
+  Returned<Recording> record_end() { return detail::asked<Recording>(adead_stream_record_end, get()); }
 
   /// Records what `work(*this)` enqueues. If it throws, or returns a Result that failed, nothing was recorded, the stream goes
   /// on as before, and the caller gets what was thrown or returned.
@@ -137,11 +123,7 @@ class Stream {
   Returned<void> sync() { return detail::done(adead_stream_sync(get())); }
 
   /// Whether everything has finished.
-  Returned<bool> query() {
-    std::int32_t out = 0;
-    adead_status status = adead_stream_query(get(), &out);
-    return detail::done(status, out != 0);
-  }
+  Returned<bool> query() { return detail::asked<bool>(adead_stream_query, get()); }
 
   adead_stream *get() const noexcept { return handle_.get(); }
   /// Gives the handle to the caller, who destroys it.

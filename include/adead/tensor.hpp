@@ -47,17 +47,9 @@ class Tensor {
   /// Takes a handle of the C interface.
   Tensor(adead_tensor *raw, detail::Shared context) noexcept : handle_(raw), context_(std::move(context)) {}
 
-  Returned<DType> dtype() const {
-    adead_dtype out = 0;
-    adead_status status = adead_tensor_dtype(get(), &out);
-    return detail::done(status, static_cast<DType>(out));
-  }
+  Returned<DType> dtype() const { return detail::asked<DType>(adead_tensor_dtype, get()); }
 
-  Returned<std::size_t> rank() const {
-    std::size_t out = 0;
-    adead_status status = adead_tensor_rank(get(), &out);
-    return detail::done(status, out);
-  }
+  Returned<std::size_t> rank() const { return detail::asked<std::size_t>(adead_tensor_rank, get()); }
 
   /// The dimensions. They belong to the tensor and go with it.
   Returned<Span<const std::size_t>> shape() const {
@@ -108,28 +100,18 @@ class Tensor {
   Returned<void> read(void *to, std::size_t bytes) const { return detail::done(adead_tensor_read(get(), to, bytes)); }
 
   /// Another handle of the same values, without a copy.
-  Returned<Tensor> clone() const {
-    adead_tensor *out = nullptr;
-    adead_status status = adead_tensor_clone(get(), &out);
-    return detail::done(status, Tensor(out, context_));
-  }
+  Returned<Tensor> clone() const { return detail::made<Tensor>(context_, adead_tensor_clone, get()); }
 
   /// The same values in another shape, without a copy.
   Returned<Tensor> reshape(Array<std::size_t> dims) const {
-    adead_tensor *out = nullptr;
-    adead_status status = adead_tensor_reshape(get(), dims.data(), dims.size(), &out);
-    return detail::done(status, Tensor(out, context_));
+    return detail::made<Tensor>(context_, adead_tensor_reshape, get(), dims.data(), dims.size());
   }
 
   /// Starts to bring the values to host memory, where they are on devices only; reading them waits. Context::to() is the way there.
   Returned<void> to_cpu() const { return detail::done(adead_tensor_to(context_.get(), get(), "cpu")); }
 
   /// Whether the values are in host memory ("cpu") or on the device of that id.
-  Returned<bool> is_on(const char *device) const {
-    std::int32_t out = 0;
-    adead_status status = adead_tensor_is_on(get(), device, &out);
-    return detail::done(status, out != 0);
-  }
+  Returned<bool> is_on(const char *device) const { return detail::asked<bool>(adead_tensor_is_on, get(), device); }
 
   /// What the C interface takes.
   adead_tensor *get() const noexcept { return handle_.get(); }

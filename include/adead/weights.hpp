@@ -55,9 +55,7 @@ class Weights {
   /// Reads a tensor as f32, f16 and bf16 widened. invalid_argument if there is none of that name, shape_mismatch if its
   /// dimensions are others, dtype_mismatch if it has other elements, io if it can't be read.
   Returned<Tensor> tensor(const Context &ctx, Text name, Array<std::size_t> dims) const {
-    adead_tensor *out = nullptr;
-    adead_status status = adead_safetensors_tensor(get(), name.get(), dims.data(), dims.size(), &out);
-    return detail::done(status, Tensor(out, ctx.shared()));
+    return detail::made<Tensor>(ctx.shared(), adead_safetensors_tensor, get(), name.get(), dims.data(), dims.size());
   }
 
   adead_safetensors *get() const noexcept { return file_.get(); }
