@@ -12,6 +12,7 @@ const program = @import("program.zig");
 const Attrs = @import("tensor.zig").Attrs;
 const Error = enums.Error;
 const Tensor = @import("tensor.zig").Tensor;
+const call = @import("call.zig");
 const check = enums.check;
 
 /// Opened devices, and every operation on them. Threads may share one.
@@ -32,16 +33,12 @@ pub const Context = struct {
         var raw = enums.context_options;
         if (options.isa) |isa| raw.isa = isa.ptr;
         if (options.threads) |threads| raw.threads = threads;
-        var out: Context = .{};
-        try check(c.adead_context_open(if (name) |it| it.ptr else null, &raw, &out.handle));
-        return out;
+        return call.made(Context, c.adead_context_open, .{ if (name) |it| it.ptr else null, &raw });
     }
 
     /// Opens the best GPU. BackendUnavailable, and lastError() says why there is none.
     pub fn openGpu() Error!Context {
-        var out: Context = .{};
-        try check(c.adead_gpu_open(&out.handle));
-        return out;
+        return call.made(Context, c.adead_gpu_open, .{});
     }
 
     /// Closes it. What it made stays.
@@ -58,9 +55,7 @@ pub const Context = struct {
 
     /// How many devices the context can use.
     pub fn deviceCount(self: Context) Error!usize {
-        var out: usize = 0;
-        try check(c.adead_context_device_count(self.handle, &out));
-        return out;
+        return call.asked(usize, c.adead_context_device_count, .{self.handle});
     }
 
     /// What device `index` of those is.
@@ -140,16 +135,12 @@ pub const Context = struct {
     /// is only counted. InvalidArgument while another profile of the context is under way; Unsupported in a library built with
     /// `-Dminimal`.
     pub fn profile(self: Context, records: ?usize) Error!profiles.Profile {
-        var out: profiles.Profile = .{};
-        try check(c.adead_profile_begin(self.handle, records orelse 0, &out.handle));
-        return out;
+        return call.made(profiles.Profile, c.adead_profile_begin, .{ self.handle, records orelse 0 });
     }
 
     /// Begins to record operations that are run as a whole.
     pub fn pipeline(self: Context) Error!pipelines.Pipeline {
-        var out: pipelines.Pipeline = .{};
-        try check(c.adead_chain_create(self.handle, &out.handle));
-        return out;
+        return call.made(pipelines.Pipeline, c.adead_chain_create, .{self.handle});
     }
 
     /// How the cache of executed pipelines was used: entries, most, hits, misses; trim() empties it.
@@ -180,18 +171,14 @@ pub const Context = struct {
 
     /// Packs a matrix that is multiplied with many times: b is [K, N], or [N, K] if `trans_b`.
     pub fn pack(self: Context, b: Tensor, trans_b: bool) Error!Packed {
-        var out: Packed = .{};
-        try check(c.adead_packed_create(self.handle, b.handle, @intFromBool(trans_b), &out.handle));
-        return out;
+        return call.made(Packed, c.adead_packed_create, .{ self.handle, b.handle, @intFromBool(trans_b) });
     }
 
     // Which device.
 
     /// The device for work on that many elements, by its index for deviceAt().
     pub fn select(self: Context, elements: usize) Error!usize {
-        var out: usize = 0;
-        try check(c.adead_select(self.handle, elements, &out));
-        return out;
+        return call.asked(usize, c.adead_select, .{ self.handle, elements });
     }
 
     /// On which device run() with the same arguments would run, why, and what every device would take. Runs nothing.
@@ -219,16 +206,12 @@ pub const Context = struct {
     /// A buffer with a copy of these values.
     pub fn buffer(self: Context, comptime T: type, values: []const T) Error!gpu.Buffer {
         const bytes = std.mem.sliceAsBytes(values);
-        var out: gpu.Buffer = .{};
-        try check(c.adead_buffer_create(self.handle, bytes.ptr, bytes.len, &out.handle));
-        return out;
+        return call.made(gpu.Buffer, c.adead_buffer_create, .{ self.handle, bytes.ptr, bytes.len });
     }
 
     /// A buffer of so many bytes, zeroed.
     pub fn bufferZeroed(self: Context, bytes: usize) Error!gpu.Buffer {
-        var out: gpu.Buffer = .{};
-        try check(c.adead_buffer_create(self.handle, null, bytes, &out.handle));
-        return out;
+        return call.made(gpu.Buffer, c.adead_buffer_create, .{ self.handle, null, bytes });
     }
 
     pub const loadSpirv = gpu.Kernel.loadSpirv;
@@ -252,9 +235,7 @@ pub const Context = struct {
 
     /// The point after everything that the context enqueued so far.
     pub fn event(self: Context) Error!gpu.Event {
-        var out: gpu.Event = .{};
-        try check(c.adead_event_create(self.handle, &out.handle));
-        return out;
+        return call.made(gpu.Event, c.adead_event_create, .{self.handle});
     }
 
     /// A stream on the context's device.
@@ -265,9 +246,7 @@ pub const Context = struct {
     /// A stream with a priority: on an NVIDIA GPU through CUDA the work of `.high` begins before that of other streams where both
     /// wait; elsewhere it is an ordinary stream.
     pub fn streamWith(self: Context, priority: enums.Priority) Error!gpu.Stream {
-        var out: gpu.Stream = .{};
-        try check(c.adead_stream_create_with(self.handle, @intFromEnum(priority), &out.handle));
-        return out;
+        return call.made(gpu.Stream, c.adead_stream_create_with, .{ self.handle, @intFromEnum(priority) });
     }
 };
 
@@ -290,9 +269,7 @@ pub const Packed = struct {
         if (options.precision) |precision| raw.precision = @intFromEnum(precision);
         raw.c = options.c.handle;
         raw.bias = options.bias.handle;
-        var out: Tensor = .{};
-        try check(c.adead_packed_matmul(ctx.handle, a.handle, self.handle, &raw, &out.handle));
-        return out;
+        return call.made(Tensor, c.adead_packed_matmul, .{ ctx.handle, a.handle, self.handle, &raw });
     }
 
     /// K and N, in this order however b was given.
@@ -304,16 +281,12 @@ pub const Packed = struct {
 
     /// The dtype of what was packed.
     pub fn dtype(self: Packed) Error!enums.DType {
-        var out: c.adead_dtype = 0;
-        try check(c.adead_packed_dtype(self.handle, &out));
-        return @enumFromInt(out);
+        return call.word(enums.DType, c.adead_packed_dtype, .{self.handle});
     }
 
     /// Bytes of memory that the packed elements take.
     pub fn bytes(self: Packed) Error!usize {
-        var out: usize = 0;
-        try check(c.adead_packed_bytes(self.handle, &out));
-        return out;
+        return call.asked(usize, c.adead_packed_bytes, .{self.handle});
     }
 };
 

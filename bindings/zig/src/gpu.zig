@@ -7,6 +7,7 @@ const hardware = @import("hardware.zig");
 const Attrs = @import("tensor.zig").Attrs;
 const Context = @import("context.zig").Context;
 const Error = enums.Error;
+const call = @import("call.zig");
 const check = enums.check;
 
 /// Memory on a device, with a size in bytes and no type. Threads may share one.
@@ -24,9 +25,7 @@ pub const Buffer = extern struct {
 
     /// Bytes.
     pub fn size(self: Buffer) Error!usize {
-        var out: usize = 0;
-        try check(c.adead_buffer_size(self.handle, &out));
-        return out;
+        return call.asked(usize, c.adead_buffer_size, .{self.handle});
     }
 
     /// Copies values to it from byte `offset` on, behind everything that its context enqueued.
@@ -54,23 +53,17 @@ pub const Kernel = struct {
 
     /// From a SPIR-V file.
     pub fn loadSpirv(ctx: Context, path: [:0]const u8) Error!Kernel {
-        var out: Kernel = .{};
-        try check(c.adead_kernel_load_spirv(ctx.handle, path.ptr, &out.handle));
-        return out;
+        return call.made(Kernel, c.adead_kernel_load_spirv, .{ ctx.handle, path.ptr });
     }
 
     /// From a SPIR-V module in memory.
     pub fn loadSpirvBytes(ctx: Context, code: []const u8) Error!Kernel {
-        var out: Kernel = .{};
-        try check(c.adead_kernel_load_spirv_bytes(ctx.handle, code.ptr, code.len, &out.handle));
-        return out;
+        return call.made(Kernel, c.adead_kernel_load_spirv_bytes, .{ ctx.handle, code.ptr, code.len });
     }
 
     /// From a PTX file, its first.
     pub fn loadPtx(ctx: Context, path: [:0]const u8) Error!Kernel {
-        var out: Kernel = .{};
-        try check(c.adead_kernel_load_ptx(ctx.handle, path.ptr, &out.handle));
-        return out;
+        return call.made(Kernel, c.adead_kernel_load_ptx, .{ ctx.handle, path.ptr });
     }
 
     /// From PTX in memory.
@@ -80,9 +73,7 @@ pub const Kernel = struct {
 
     /// From a cubin or fatbin file, its first.
     pub fn loadCubin(ctx: Context, path: [:0]const u8) Error!Kernel {
-        var out: Kernel = .{};
-        try check(c.adead_kernel_load_cubin(ctx.handle, path.ptr, &out.handle));
-        return out;
+        return call.made(Kernel, c.adead_kernel_load_cubin, .{ ctx.handle, path.ptr });
     }
 
     /// From a cubin or fatbin in memory.
@@ -136,9 +127,7 @@ pub const Event = struct {
 
     /// Whether its stream has come there.
     pub fn query(self: Event) Error!bool {
-        var out: i32 = 0;
-        try check(c.adead_event_query(self.handle, &out));
-        return out != 0;
+        return try call.asked(i32, c.adead_event_query, .{self.handle}) != 0;
     }
 
     /// Waits until its stream has come there, at most so many nanoseconds; `forever` is no limit. NotReady if they did not do.
@@ -157,9 +146,7 @@ pub const Download = struct {
 
     /// Whether the bytes have arrived; also once they were read.
     pub fn query(self: Download) Error!bool {
-        var out: i32 = 0;
-        try check(c.adead_download_query(self.handle, &out));
-        return out != 0;
+        return try call.asked(i32, c.adead_download_query, .{self.handle}) != 0;
     }
 
     /// Waits for the bytes and says where they are, without a copy, until they are read or the download is gone: memory that the
@@ -187,9 +174,7 @@ pub const Timestamp = struct {
 
     /// Nanoseconds from `earlier` to this, both of one device. NotReady before both were taken.
     pub fn since(self: Timestamp, earlier: Timestamp) Error!u64 {
-        var out: u64 = 0;
-        try check(c.adead_timestamp_since(self.handle, earlier.handle, &out));
-        return out;
+        return call.asked(u64, c.adead_timestamp_since, .{ self.handle, earlier.handle });
     }
 };
 
@@ -237,9 +222,7 @@ pub const Stream = struct {
 
     /// Enqueues a copy of bytes of a buffer to the host; the download has them.
     pub fn download(self: Stream, from: Buffer, offset: usize, bytes: usize) Error!Download {
-        var out: Download = .{};
-        try check(c.adead_stream_download(self.handle, from.handle, offset, bytes, &out.handle));
-        return out;
+        return call.made(Download, c.adead_stream_download, .{ self.handle, from.handle, offset, bytes });
     }
 
     /// Enqueues a copy from one buffer to another. Within one buffer the parts must not overlap.
@@ -266,9 +249,7 @@ pub const Stream = struct {
 
     /// The point after everything that the stream was given so far.
     pub fn event(self: Stream) Error!Event {
-        var out: Event = .{};
-        try check(c.adead_stream_event(self.handle, &out.handle));
-        return out;
+        return call.made(Event, c.adead_stream_event, .{self.handle});
     }
 
     /// Everything from now on waits for an event of the same device.
@@ -278,9 +259,7 @@ pub const Stream = struct {
 
     /// Enqueues the taking of a time.
     pub fn timestamp(self: Stream) Error!Timestamp {
-        var out: Timestamp = .{};
-        try check(c.adead_stream_timestamp(self.handle, &out.handle));
-        return out;
+        return call.made(Timestamp, c.adead_stream_timestamp, .{self.handle});
     }
 
     /// From here to recordEnd the stream records instead of running. Uploads, downloads, events and timestamps can't be.
@@ -290,9 +269,7 @@ pub const Stream = struct {
 
     /// What was recorded, to be run any number of times.
     pub fn recordEnd(self: Stream) Error!Recording {
-        var out: Recording = .{};
-        try check(c.adead_stream_record_end(self.handle, &out.handle));
-        return out;
+        return call.made(Recording, c.adead_stream_record_end, .{self.handle});
     }
 
     /// Enqueues a recording of the same device.
@@ -312,8 +289,6 @@ pub const Stream = struct {
 
     /// Whether everything has finished.
     pub fn query(self: Stream) Error!bool {
-        var out: i32 = 0;
-        try check(c.adead_stream_query(self.handle, &out));
-        return out != 0;
+        return try call.asked(i32, c.adead_stream_query, .{self.handle}) != 0;
     }
 };

@@ -4,6 +4,7 @@ const std = @import("std");
 const c = @import("c");
 const enums = @import("enums.zig");
 const Error = enums.Error;
+const call = @import("call.zig");
 const check = enums.check;
 
 /// A text of the C interface in an array of its own.
@@ -89,9 +90,7 @@ pub fn hardware() Error!Hardware {
 
 /// How many GPUs this machine has, of those that `ADEAD_VISIBLE_DEVICES` leaves.
 pub fn gpuCount() Error!usize {
-    var out: usize = 0;
-    try check(c.adead_gpu_count(&out));
-    return out;
+    return call.asked(usize, c.adead_gpu_count, .{});
 }
 
 /// What GPU `index` is: the preferred one is 0. It is not opened.
@@ -103,9 +102,7 @@ pub fn gpuInfo(index: usize) Error!DeviceInfo {
 
 /// Through how many backends there is GPU `index`.
 pub fn gpuBackendCount(index: usize) Error!usize {
-    var out: usize = 0;
-    try check(c.adead_gpu_backend_count(index, &out));
-    return out;
+    return call.asked(usize, c.adead_gpu_backend_count, .{index});
 }
 
 /// What GPU `index` is through its backend `backend`.

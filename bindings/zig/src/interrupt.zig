@@ -2,7 +2,7 @@
 
 const c = @import("c");
 const enums = @import("enums.zig");
-const check = enums.check;
+const call = @import("call.zig");
 const Error = enums.Error;
 
 /// A flag that ends long calls early. Threads and signal handlers may share one.
@@ -11,9 +11,7 @@ pub const Interrupt = struct {
 
     /// A flag that is not set.
     pub fn init() Error!Interrupt {
-        var out: Interrupt = .{};
-        try check(c.adead_interrupt_create(&out.handle));
-        return out;
+        return call.made(Interrupt, c.adead_interrupt_create, .{});
     }
 
     /// No watch of it is left.

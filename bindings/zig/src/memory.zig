@@ -5,6 +5,7 @@ const c = @import("c");
 const enums = @import("enums.zig");
 const hardware = @import("hardware.zig");
 const Error = enums.Error;
+const call = @import("call.zig");
 const check = enums.check;
 
 /// Blocks in one region of host memory: the same calls give the same offsets, on every machine. One thread at a time.
@@ -13,9 +14,7 @@ pub const Allocator = struct {
 
     /// `blocks` blocks of `block_size` bytes, a power of two; 0 is the core's default.
     pub fn init(block_size: usize, blocks: usize) Error!Allocator {
-        var out: Allocator = .{};
-        try check(c.adead_allocator_create(block_size, blocks, &out.handle));
-        return out;
+        return call.made(Allocator, c.adead_allocator_create, .{ block_size, blocks });
     }
 
     pub fn deinit(self: Allocator) void {
@@ -24,9 +23,7 @@ pub const Allocator = struct {
 
     /// The offset of at least `bytes` bytes.
     pub fn alloc(self: Allocator, bytes: usize) Error!usize {
-        var out: usize = 0;
-        try check(c.adead_allocator_alloc(self.handle, bytes, &out));
-        return out;
+        return call.asked(usize, c.adead_allocator_alloc, .{ self.handle, bytes });
     }
 
     /// Gives back the allocation at `offset`.
@@ -63,9 +60,7 @@ pub const Arena = struct {
 
     /// `bytes` bytes, growing to `limit`; 0 is the core's default, and no limit.
     pub fn init(bytes: usize, limit: usize) Error!Arena {
-        var out: Arena = .{};
-        try check(c.adead_arena_create(bytes, limit, &out.handle));
-        return out;
+        return call.made(Arena, c.adead_arena_create, .{ bytes, limit });
     }
 
     pub fn deinit(self: Arena) void {
@@ -87,16 +82,12 @@ pub const Arena = struct {
 
     /// The bytes taken, padding included.
     pub fn used(self: Arena) Error!usize {
-        var out: usize = 0;
-        try check(c.adead_arena_used(self.handle, &out));
-        return out;
+        return call.asked(usize, c.adead_arena_used, .{self.handle});
     }
 
     /// The bytes that the arena has from the system.
     pub fn capacity(self: Arena) Error!usize {
-        var out: usize = 0;
-        try check(c.adead_arena_capacity(self.handle, &out));
-        return out;
+        return call.asked(usize, c.adead_arena_capacity, .{self.handle});
     }
 };
 
@@ -106,30 +97,22 @@ pub const Layout = struct {
 
     /// Tiles one after the other, each row-major within.
     pub fn optimizeMatrix(element: usize, rows: usize, cols: usize, tile_size: usize) Error!Layout {
-        var out: Layout = .{};
-        try check(c.adead_layout_optimize_matrix(element, rows, cols, tile_size, &out.handle));
-        return out;
+        return call.made(Layout, c.adead_layout_optimize_matrix, .{ element, rows, cols, tile_size });
     }
 
     /// Rows that begin at multiples of `alignment` bytes.
     pub fn aligned(element: usize, rows: usize, cols: usize, alignment: usize) Error!Layout {
-        var out: Layout = .{};
-        try check(c.adead_layout_align(element, rows, cols, alignment, &out.handle));
-        return out;
+        return call.made(Layout, c.adead_layout_align, .{ element, rows, cols, alignment });
     }
 
     /// Structures of `stride` fields become an array of each field.
     pub fn coalesce(element: usize, elements: usize, stride: usize) Error!Layout {
-        var out: Layout = .{};
-        try check(c.adead_layout_coalesce(element, elements, stride, &out.handle));
-        return out;
+        return call.made(Layout, c.adead_layout_coalesce, .{ element, elements, stride });
     }
 
     /// Morton (Z) order.
     pub fn morton(element: usize, rows: usize, cols: usize) Error!Layout {
-        var out: Layout = .{};
-        try check(c.adead_layout_morton(element, rows, cols, &out.handle));
-        return out;
+        return call.made(Layout, c.adead_layout_morton, .{ element, rows, cols });
     }
 
     pub fn deinit(self: Layout) void {

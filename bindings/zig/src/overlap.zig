@@ -9,6 +9,7 @@ const Allocator = std.mem.Allocator;
 const Buffer = gpu.Buffer;
 const Context = @import("context.zig").Context;
 const Error = enums.Error;
+const call = @import("call.zig");
 const check = enums.check;
 const Stream = gpu.Stream;
 
@@ -40,9 +41,7 @@ pub const Stage = struct {
     /// A buffer of so many bytes for results and intermediate values. The n-th call for a batch gives what the n-th call gave
     /// for an earlier one, with what it had, if that had the same size; else a new one, zeroed.
     pub fn buffer(self: *Stage, bytes: usize) Error!Buffer {
-        var out: Buffer = .{};
-        try check(c.adead_stage_buffer(self.handle, bytes, &out.handle));
-        return out;
+        return call.made(Buffer, c.adead_stage_buffer, .{ self.handle, bytes });
     }
 
     /// What comes to the host when the work is done: bytes of a buffer from an offset on. The last call counts; without one,

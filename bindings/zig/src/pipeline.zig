@@ -8,6 +8,7 @@ const tensor = @import("tensor.zig");
 const Attrs = tensor.Attrs;
 const Error = enums.Error;
 const Tensor = tensor.Tensor;
+const call = @import("call.zig");
 const check = enums.check;
 
 /// A value of a pipeline: an input, a constant, or the result of an operation. Another pipeline refuses it.
@@ -28,16 +29,12 @@ pub const Pipeline = struct {
 
     /// A tensor that is given each time it runs, in the order of these calls.
     pub fn input(self: Pipeline, dtype: enums.DType, dims: []const usize) Error!Value {
-        var out: c.adead_value = 0;
-        try check(c.adead_chain_input(self.handle, @intFromEnum(dtype), dims.ptr, dims.len, &out));
-        return @enumFromInt(out);
+        return call.word(Value, c.adead_chain_input, .{ self.handle, @intFromEnum(dtype), dims.ptr, dims.len });
     }
 
     /// A tensor that is the same each time, such as weights. It may be given up.
     pub fn constant(self: Pipeline, of: Tensor) Error!Value {
-        var out: c.adead_value = 0;
-        try check(c.adead_chain_constant(self.handle, of.handle, &out));
-        return @enumFromInt(out);
+        return call.word(Value, c.adead_chain_constant, .{ self.handle, of.handle });
     }
 
     /// An operation on values in the order of docs/operations.md; trailing optional ones may be left out.
@@ -50,9 +47,7 @@ pub const Pipeline = struct {
 
     /// A value's elements in another shape of as many, without a copy.
     pub fn reshape(self: Pipeline, value: Value, dims: []const usize) Error!Value {
-        var out: c.adead_value = 0;
-        try check(c.adead_chain_reshape(self.handle, @intFromEnum(value), dims.ptr, dims.len, &out));
-        return @enumFromInt(out);
+        return call.word(Value, c.adead_chain_reshape, .{ self.handle, @intFromEnum(value), dims.ptr, dims.len });
     }
 
     /// Says that a value comes out: in the order of these calls. Without any, the last value does.
@@ -68,9 +63,7 @@ pub const Pipeline = struct {
 
     /// Plans it for the device that takes least.
     pub fn compile(self: Pipeline) Error!Compiled {
-        var out: Compiled = .{};
-        try check(c.adead_chain_compile(self.handle, &out.handle));
-        return out;
+        return call.made(Compiled, c.adead_chain_compile, .{self.handle});
     }
 };
 
@@ -96,15 +89,11 @@ pub const Compiled = struct {
 
     /// The plan, a line for each step. It goes with this.
     pub fn text(self: Compiled) Error![:0]const u8 {
-        var out: [*c]const u8 = null;
-        try check(c.adead_compiled_text(self.handle, &out));
-        return std.mem.span(@as([*:0]const u8, out));
+        return call.text(c.adead_compiled_text, .{self.handle});
     }
 
     /// The plan as a graph in the DOT language, which Graphviz draws. It goes with this.
     pub fn dot(self: Compiled) Error![:0]const u8 {
-        var out: [*c]const u8 = null;
-        try check(c.adead_compiled_dot(self.handle, &out));
-        return std.mem.span(@as([*:0]const u8, out));
+        return call.text(c.adead_compiled_dot, .{self.handle});
     }
 };

@@ -7,6 +7,7 @@ const hardware = @import("hardware.zig");
 const Context = @import("context.zig").Context;
 const Error = enums.Error;
 const Tensor = @import("tensor.zig").Tensor;
+const call = @import("call.zig");
 const check = enums.check;
 
 /// A named input or output of a program; `raw` has the numbers. What it shows belongs to the program.
@@ -38,23 +39,17 @@ pub const Program = struct {
 
     /// Decodes an .adead file, an AGPU binary, an AHYB file, .hex text or program text: which one, the bytes say.
     pub fn decode(bytes: []const u8) Error!Program {
-        var out: Program = .{};
-        try check(c.adead_program_decode(bytes.ptr, bytes.len, &out.handle));
-        return out;
+        return call.made(Program, c.adead_program_decode, .{ bytes.ptr, bytes.len });
     }
 
     /// Decodes a file.
     pub fn load(path: [:0]const u8) Error!Program {
-        var out: Program = .{};
-        try check(c.adead_program_load(path.ptr, &out.handle));
-        return out;
+        return call.made(Program, c.adead_program_load, .{path.ptr});
     }
 
     /// Assembles program text, ".adead 1" or ".agpu 1".
     pub fn assemble(source: [:0]const u8) Error!Program {
-        var out: Program = .{};
-        try check(c.adead_program_assemble(source.ptr, &out.handle));
-        return out;
+        return call.made(Program, c.adead_program_assemble, .{source.ptr});
     }
 
     pub fn deinit(self: Program) void {
@@ -63,16 +58,12 @@ pub const Program = struct {
 
     /// What it was decoded from.
     pub fn format(self: Program) Error!enums.Format {
-        var out: c.adead_format = 0;
-        try check(c.adead_program_format(self.handle, &out));
-        return @enumFromInt(out);
+        return call.word(enums.Format, c.adead_program_format, .{self.handle});
     }
 
     /// The number of instructions.
     pub fn length(self: Program) Error!usize {
-        var out: usize = 0;
-        try check(c.adead_program_length(self.handle, &out));
-        return out;
+        return call.asked(usize, c.adead_program_length, .{self.handle});
     }
 
     /// The program as a file of that format. It belongs to the program. Unsupported where the format has no words for it.
@@ -86,30 +77,22 @@ pub const Program = struct {
 
     /// Text that assemble() makes this program of again. It belongs to the program.
     pub fn disassemble(self: Program) Error![:0]const u8 {
-        var out: [*c]const u8 = null;
-        try check(c.adead_program_disassemble(self.handle, &out));
-        return std.mem.span(out);
+        return call.text(c.adead_program_disassemble, .{self.handle});
     }
 
     /// How many things a user should know of the program.
     pub fn noteCount(self: Program) Error!usize {
-        var out: usize = 0;
-        try check(c.adead_program_note_count(self.handle, &out));
-        return out;
+        return call.asked(usize, c.adead_program_note_count, .{self.handle});
     }
 
     /// One of those. It belongs to the program.
     pub fn noteAt(self: Program, index: usize) Error![:0]const u8 {
-        var out: [*c]const u8 = null;
-        try check(c.adead_program_note_at(self.handle, index, &out));
-        return std.mem.span(out);
+        return call.text(c.adead_program_note_at, .{ self.handle, index });
     }
 
     /// The number of named inputs and outputs.
     pub fn slotCount(self: Program) Error!usize {
-        var out: usize = 0;
-        try check(c.adead_program_slot_count(self.handle, &out));
-        return out;
+        return call.asked(usize, c.adead_program_slot_count, .{self.handle});
     }
 
     pub fn slotAt(self: Program, index: usize) Error!Slot {
@@ -121,9 +104,7 @@ pub const Program = struct {
     /// Checks everything that can be without data, and gives the most bytes that a run takes at once. `memory_limit` 0 is the
     /// default limit.
     pub fn validate(self: Program, memory_limit: usize) Error!usize {
-        var out: usize = 0;
-        try check(c.adead_program_validate(self.handle, memory_limit, &out));
-        return out;
+        return call.asked(usize, c.adead_program_validate, .{ self.handle, memory_limit });
     }
 };
 
@@ -151,9 +132,7 @@ pub fn run(ctx: Context, program: Program, scratch: std.mem.Allocator, bindings:
         name.* = binding.name.ptr;
         tensor.* = binding.tensor.handle;
     }
-    var out: Outcome = .{};
-    try check(c.adead_program_run(ctx.handle, program.handle, names.ptr, tensors.ptr, bindings.len, &raw, &out.handle));
-    return out;
+    return call.made(Outcome, c.adead_program_run, .{ ctx.handle, program.handle, names.ptr, tensors.ptr, bindings.len, &raw });
 }
 
 /// What one instruction did in a run; `raw` has the numbers.
@@ -180,22 +159,16 @@ pub const Outcome = struct {
 
     /// The output of that name, as a tensor of the caller's.
     pub fn output(self: Outcome, name: [:0]const u8) Error!Tensor {
-        var out: Tensor = .{};
-        try check(c.adead_outcome_output(self.handle, name.ptr, &out.handle));
-        return out;
+        return call.made(Tensor, c.adead_outcome_output, .{ self.handle, name.ptr });
     }
 
     pub fn outputCount(self: Outcome) Error!usize {
-        var out: usize = 0;
-        try check(c.adead_outcome_output_count(self.handle, &out));
-        return out;
+        return call.asked(usize, c.adead_outcome_output_count, .{self.handle});
     }
 
     /// The name of output `index`, in the order of the program's slots. It belongs to the outcome.
     pub fn outputName(self: Outcome, index: usize) Error![:0]const u8 {
-        var out: [*c]const u8 = null;
-        try check(c.adead_outcome_output_name(self.handle, index, &out));
-        return std.mem.span(out);
+        return call.text(c.adead_outcome_output_name, .{ self.handle, index });
     }
 
     /// The run in numbers: instructions, memory, flops, seconds.
@@ -206,9 +179,7 @@ pub const Outcome = struct {
     }
 
     pub fn traceCount(self: Outcome) Error!usize {
-        var out: usize = 0;
-        try check(c.adead_outcome_trace_count(self.handle, &out));
-        return out;
+        return call.asked(usize, c.adead_outcome_trace_count, .{self.handle});
     }
 
     pub fn traceAt(self: Outcome, index: usize) Error!Trace {

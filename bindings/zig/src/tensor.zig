@@ -4,6 +4,7 @@ const std = @import("std");
 const c = @import("c");
 const enums = @import("enums.zig");
 const Error = enums.Error;
+const call = @import("call.zig");
 const check = enums.check;
 const DType = enums.DType;
 
@@ -45,15 +46,11 @@ pub const Tensor = extern struct {
 
     /// A tensor with a copy of these bytes: elements in native byte order, row-major.
     pub fn initBytes(element: DType, dims: []const usize, values: []const u8) Error!Tensor {
-        var out: Tensor = .{};
-        try check(c.adead_tensor_create(@intFromEnum(element), dims.ptr, dims.len, values.ptr, values.len, &out.handle));
-        return out;
+        return call.made(Tensor, c.adead_tensor_create, .{ @intFromEnum(element), dims.ptr, dims.len, values.ptr, values.len });
     }
 
     pub fn zeros(element: DType, dims: []const usize) Error!Tensor {
-        var out: Tensor = .{};
-        try check(c.adead_tensor_zeros(@intFromEnum(element), dims.ptr, dims.len, &out.handle));
-        return out;
+        return call.made(Tensor, c.adead_tensor_zeros, .{ @intFromEnum(element), dims.ptr, dims.len });
     }
 
     pub fn deinit(self: Tensor) void {
@@ -62,29 +59,21 @@ pub const Tensor = extern struct {
 
     /// Another handle of the same values, without a copy.
     pub fn clone(self: Tensor) Error!Tensor {
-        var out: Tensor = .{};
-        try check(c.adead_tensor_clone(self.handle, &out.handle));
-        return out;
+        return call.made(Tensor, c.adead_tensor_clone, .{self.handle});
     }
 
     /// The same values in another shape, without a copy.
     pub fn reshape(self: Tensor, dims: []const usize) Error!Tensor {
-        var out: Tensor = .{};
-        try check(c.adead_tensor_reshape(self.handle, dims.ptr, dims.len, &out.handle));
-        return out;
+        return call.made(Tensor, c.adead_tensor_reshape, .{ self.handle, dims.ptr, dims.len });
     }
 
     /// Whether the values are in host memory ("cpu") or on the device of that id. `Context.to` moves them.
     pub fn isOn(self: Tensor, device: [:0]const u8) Error!bool {
-        var out: i32 = 0;
-        try check(c.adead_tensor_is_on(self.handle, device.ptr, &out));
-        return out != 0;
+        return try call.asked(i32, c.adead_tensor_is_on, .{ self.handle, device.ptr }) != 0;
     }
 
     pub fn dtype(self: Tensor) Error!DType {
-        var out: c.adead_dtype = 0;
-        try check(c.adead_tensor_dtype(self.handle, &out));
-        return @enumFromInt(out);
+        return call.word(DType, c.adead_tensor_dtype, .{self.handle});
     }
 
     /// The dimensions. They belong to the tensor and go with it.

@@ -4,6 +4,7 @@ const std = @import("std");
 const c = @import("c");
 const enums = @import("../enums.zig");
 const weights_zig = @import("weights.zig");
+const call = @import("../call.zig");
 const check = enums.check;
 const joined = weights_zig.joined;
 const Activation = enums.Activation;
@@ -25,9 +26,7 @@ const Module = struct {
     ) Error!Module {
         const text = try joined(allocator, prefix, "");
         defer allocator.free(text);
-        var out: Module = .{};
-        try check(c.adead_module_load(ctx.handle, weights.handle, text.ptr, &options, &out.handle));
-        return out;
+        return call.made(Module, c.adead_module_load, .{ ctx.handle, weights.handle, text.ptr, &options });
     }
 
     fn deinit(self: Module) void {
@@ -40,9 +39,7 @@ const Module = struct {
         raw.lengths = if (lengths.len > 0) lengths.ptr else null;
         raw.count = lengths.len;
         raw.activation = @intFromEnum(activation);
-        var out: Tensor = .{};
-        try check(c.adead_module_forward(self.handle, x.handle, &raw, &out.handle));
-        return out;
+        return call.made(Tensor, c.adead_module_forward, .{ self.handle, x.handle, &raw });
     }
 };
 

@@ -4,6 +4,7 @@ const std = @import("std");
 const c = @import("c");
 const enums = @import("../enums.zig");
 const failure = @import("../failure.zig");
+const call = @import("../call.zig");
 const check = enums.check;
 const Context = @import("../context.zig").Context;
 const Error = enums.Error;
@@ -75,9 +76,7 @@ pub const Weights = struct {
     pub fn part(self: Weights, _: Context, prefix: []const u8, suffix: []const u8, shape: []const usize) Error!Tensor {
         const name = try joined(self.allocator, prefix, suffix);
         defer self.allocator.free(name);
-        var out: Tensor = .{};
-        try check(c.adead_safetensors_tensor(self.handle, name.ptr, shape.ptr, shape.len, &out.handle));
-        return out;
+        return call.made(Tensor, c.adead_safetensors_tensor, .{ self.handle, name.ptr, shape.ptr, shape.len });
     }
 };
 
