@@ -138,11 +138,11 @@ enum {
   ADEAD_OP_SILU = 17,
   /// `e^x` over its sum, along an axis.
   ADEAD_OP_SOFTMAX = 18,
-  /// The sum along an axis or of all; of nothing +0.
+  /// The sum along axes or of all; of nothing +0.
   ADEAD_OP_SUM = 19,
-  /// The mean along an axis or of all; of nothing NaN.
+  /// The mean along axes or of all; of nothing NaN.
   ADEAD_OP_MEAN = 20,
-  /// The maximum along an axis or of all; NaN wins. `invalid_argument` of nothing.
+  /// The maximum along axes or of all; NaN wins. `invalid_argument` of nothing.
   ADEAD_OP_MAX = 21,
   /// The lowest index of the maximum, i64. `invalid_argument` of nothing.
   ADEAD_OP_ARGMAX = 22,
@@ -183,7 +183,19 @@ enum {
   /// `e^x - 1`, accurate near 0 too.
   ADEAD_OP_EXPM1 = 40,
   /// `a^b`; NaN of a negative a unless b is an integer.
-  ADEAD_OP_POW = 41
+  ADEAD_OP_POW = 41,
+  /// The minimum along axes or of all; NaN wins. `invalid_argument` of nothing.
+  ADEAD_OP_MIN = 53,
+  /// The lowest index of the minimum, i64. `invalid_argument` of nothing.
+  ADEAD_OP_ARGMIN = 54,
+  /// The product along axes or of all; of nothing 1.
+  ADEAD_OP_PROD = 55,
+  /// Every axis from a start to a stop, by steps.
+  ADEAD_OP_SLICE = 56,
+  /// A value put before and behind every axis.
+  ADEAD_OP_PAD = 57,
+  /// Elements along an axis by index.
+  ADEAD_OP_GATHER = 58
 };
 
 // adead_activation: what follows a matrix product.
@@ -1610,8 +1622,9 @@ ADEAD_API adead_status adead_tensor_is_on(const adead_tensor *tensor, const char
 /// Copies all elements to `dst`. `invalid_argument` unless `bytes` is exactly the tensor's `adead_tensor_bytes`.
 ADEAD_API adead_status adead_tensor_read(const adead_tensor *tensor, void *dst, size_t bytes);
 
-/// How many operations there are. Their numbers go from 0 and never change.
-ADEAD_API size_t adead_op_count(void);
+/// One more than the largest number of an operation. Numbers never change; those below it that no operation has are without a name.
+ADEAD_API
+size_t adead_op_count(void);
 
 /// The name of an operation, such as "matmul"; NULL for a number that is none. Never freed.
 ADEAD_API const char *adead_op_name(adead_op op);
@@ -2064,8 +2077,10 @@ adead_status adead_module_forward(const adead_module *module,
                                   const adead_forward_options *options,
                                   adead_tensor **out);
 
-/// The sum along an axis (negative ones count from the end) or, with `ADEAD_AXIS_ALL`, of everything. `keepdim` not 0
-/// keeps the axis as 1.
+/// The sum along axes or of all; of nothing +0.
+///
+/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps the axis as 1.
+/// For several axes at once set the attribute `axes` and call `adead_op_run`.
 ADEAD_API
 adead_status adead_tensor_sum(const adead_context *context,
                               const adead_tensor *x,
@@ -2073,7 +2088,10 @@ adead_status adead_tensor_sum(const adead_context *context,
                               int32_t keepdim,
                               adead_tensor **out);
 
-/// The mean, along an axis or of everything as `adead_tensor_sum`; NaN of nothing.
+/// The mean along axes or of all; of nothing NaN.
+///
+/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps the axis as 1.
+/// For several axes at once set the attribute `axes` and call `adead_op_run`.
 ADEAD_API
 adead_status adead_tensor_mean(const adead_context *context,
                                const adead_tensor *x,
@@ -2081,7 +2099,10 @@ adead_status adead_tensor_mean(const adead_context *context,
                                int32_t keepdim,
                                adead_tensor **out);
 
-/// The maximum, along an axis or of everything as `adead_tensor_sum`. `invalid_argument` of nothing.
+/// The maximum along axes or of all; NaN wins. `invalid_argument` of nothing.
+///
+/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps the axis as 1.
+/// For several axes at once set the attribute `axes` and call `adead_op_run`.
 ADEAD_API
 adead_status adead_tensor_max(const adead_context *context,
                               const adead_tensor *x,
@@ -2089,8 +2110,10 @@ adead_status adead_tensor_max(const adead_context *context,
                               int32_t keepdim,
                               adead_tensor **out);
 
-/// The lowest index of the maximum, along an axis or of everything as `adead_tensor_sum`, as `dtype`: i64, i32 or u32.
-/// `invalid_argument` of nothing.
+/// The lowest index of the maximum. `invalid_argument` of nothing.
+///
+/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps the axis as 1.
+/// The index is of type `dtype`: i64, i32 or u32.
 ADEAD_API
 adead_status adead_tensor_argmax(const adead_context *context,
                                  const adead_tensor *x,
@@ -2098,6 +2121,40 @@ adead_status adead_tensor_argmax(const adead_context *context,
                                  int32_t keepdim,
                                  adead_dtype dtype,
                                  adead_tensor **out);
+
+/// The minimum along axes or of all; NaN wins. `invalid_argument` of nothing.
+///
+/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps the axis as 1.
+/// For several axes at once set the attribute `axes` and call `adead_op_run`.
+ADEAD_API
+adead_status adead_tensor_min(const adead_context *context,
+                              const adead_tensor *x,
+                              int32_t axis,
+                              int32_t keepdim,
+                              adead_tensor **out);
+
+/// The lowest index of the minimum. `invalid_argument` of nothing.
+///
+/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps the axis as 1.
+/// The index is of type `dtype`: i64, i32 or u32.
+ADEAD_API
+adead_status adead_tensor_argmin(const adead_context *context,
+                                 const adead_tensor *x,
+                                 int32_t axis,
+                                 int32_t keepdim,
+                                 adead_dtype dtype,
+                                 adead_tensor **out);
+
+/// The product along axes or of all; of nothing 1.
+///
+/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps the axis as 1.
+/// For several axes at once set the attribute `axes` and call `adead_op_run`.
+ADEAD_API
+adead_status adead_tensor_prod(const adead_context *context,
+                               const adead_tensor *x,
+                               int32_t axis,
+                               int32_t keepdim,
+                               adead_tensor **out);
 
 /// `e^x` over its sum, along an axis (negative ones count from the end). Rank 1 or more.
 ADEAD_API
@@ -2147,6 +2204,37 @@ ADEAD_API
 adead_status adead_tensor_concat(const adead_context *context,
                                  const adead_tensor *const *tensors,
                                  size_t count,
+                                 int32_t axis,
+                                 adead_tensor **out);
+
+/// Every axis of x from `start[i]` to before `stop[i]`, by steps of `step[i]`, for the first `rank` axes. Negative starts and stops
+/// count from the end; those outside an axis are its ends. `step` NULL: every step is 1; `start` NULL: 0; `stop` NULL: the ends.
+ADEAD_API
+adead_status adead_tensor_slice(const adead_context *context,
+                                const adead_tensor *x,
+                                const int32_t *start,
+                                const int32_t *stop,
+                                const int32_t *step,
+                                size_t rank,
+                                adead_tensor **out);
+
+/// x with `before[i]` elements before and `after[i]` behind axis i, for the first `rank` axes: those of `value`, a tensor of x's dtype
+/// with one element. `before` or `after` NULL: none.
+ADEAD_API
+adead_status adead_tensor_pad(const adead_context *context,
+                              const adead_tensor *x,
+                              const adead_tensor *value,
+                              const int32_t *before,
+                              const int32_t *after,
+                              size_t rank,
+                              adead_tensor **out);
+
+/// Elements of x along an axis (negative ones count from the end) by index: ids are i32, i64 or u32 and have x's shape but for the
+/// axis; the result has theirs. `invalid_argument` names the position of an id below 0 or not below the axis's size.
+ADEAD_API
+adead_status adead_tensor_gather(const adead_context *context,
+                                 const adead_tensor *x,
+                                 const adead_tensor *ids,
                                  int32_t axis,
                                  adead_tensor **out);
 

@@ -46,6 +46,12 @@ export type OpName =
   | 'log1p'
   | 'expm1'
   | 'pow'
+  | 'min'
+  | 'argmin'
+  | 'prod'
+  | 'slice'
+  | 'pad'
+  | 'gather'
 
 /** The type of a tensor's elements. */
 export type DType =
@@ -93,8 +99,11 @@ export type StatusName =
 /** The attributes of every operation. */
 export interface Attributes {
   activation?: Activation
+  after?: number[]
   alpha?: number
+  axes?: number[]
   axis?: number | 'all'
+  before?: number[]
   beta?: number
   causal?: boolean
   dtype?: DType
@@ -106,6 +115,9 @@ export interface Attributes {
   perm?: number[]
   precision?: 'f32' | 'fixed24' | 'fixed16'
   scale?: number
+  start?: number[]
+  step?: number[]
+  stop?: number[]
   transA?: boolean
   transB?: boolean
 }
@@ -149,18 +161,21 @@ export interface SoftmaxOptions {
 export interface SumOptions {
   axis?: number | 'all'
   keepdim?: boolean
+  axes?: number[]
 }
 
 /** Options of `mean`. */
 export interface MeanOptions {
   axis?: number | 'all'
   keepdim?: boolean
+  axes?: number[]
 }
 
 /** Options of `max`. */
 export interface MaxOptions {
   axis?: number | 'all'
   keepdim?: boolean
+  axes?: number[]
 }
 
 /** Options of `argmax`. */
@@ -216,6 +231,45 @@ export interface CastOptions {
 export interface ClampOptions {
   min?: number
   max?: number
+}
+
+/** Options of `min`. */
+export interface MinOptions {
+  axis?: number | 'all'
+  keepdim?: boolean
+  axes?: number[]
+}
+
+/** Options of `argmin`. */
+export interface ArgminOptions {
+  axis?: number | 'all'
+  keepdim?: boolean
+  dtype?: DType
+}
+
+/** Options of `prod`. */
+export interface ProdOptions {
+  axis?: number | 'all'
+  keepdim?: boolean
+  axes?: number[]
+}
+
+/** Options of `slice`. */
+export interface SliceOptions {
+  start?: number[]
+  stop?: number[]
+  step?: number[]
+}
+
+/** Options of `pad`. */
+export interface PadOptions {
+  before?: number[]
+  after?: number[]
+}
+
+/** Options of `gather`. */
+export interface GatherOptions {
+  axis?: number | 'all'
 }
 
 /** The operations of a `Context`. */
@@ -411,30 +465,30 @@ export interface ContextOperations {
   /** `softmax` on another thread. */
   softmaxAsync(x: Tensor, options?: SoftmaxOptions & Abortable): Promise<Tensor>
   /**
-   * The sum along an axis or of all; of nothing +0.
+   * The sum along axes or of all; of nothing +0.
    *
    * Operands: x f.
-   * Attributes: axis (all), keepdim (0).
+   * Attributes: axis (all), keepdim (0), axes (instead of axis).
    * Result: f.
    */
   sum(x: Tensor, options?: SumOptions): Tensor
   /** `sum` on another thread. */
   sumAsync(x: Tensor, options?: SumOptions & Abortable): Promise<Tensor>
   /**
-   * The mean along an axis or of all; of nothing NaN.
+   * The mean along axes or of all; of nothing NaN.
    *
    * Operands: x f.
-   * Attributes: axis (all), keepdim (0).
+   * Attributes: axis (all), keepdim (0), axes (instead of axis).
    * Result: f.
    */
   mean(x: Tensor, options?: MeanOptions): Tensor
   /** `mean` on another thread. */
   meanAsync(x: Tensor, options?: MeanOptions & Abortable): Promise<Tensor>
   /**
-   * The maximum along an axis or of all; NaN wins. `invalid_argument` of nothing.
+   * The maximum along axes or of all; NaN wins. `invalid_argument` of nothing.
    *
    * Operands: x f.
-   * Attributes: axis (all), keepdim (0).
+   * Attributes: axis (all), keepdim (0), axes (instead of axis).
    * Result: f.
    */
   max(x: Tensor, options?: MaxOptions): Tensor
@@ -640,6 +694,66 @@ export interface ContextOperations {
   pow(a: Tensor, b: Tensor): Tensor
   /** `pow` on another thread. */
   powAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * The minimum along axes or of all; NaN wins. `invalid_argument` of nothing.
+   *
+   * Operands: x f.
+   * Attributes: axis (all), keepdim (0), axes (instead of axis).
+   * Result: f.
+   */
+  min(x: Tensor, options?: MinOptions): Tensor
+  /** `min` on another thread. */
+  minAsync(x: Tensor, options?: MinOptions & Abortable): Promise<Tensor>
+  /**
+   * The lowest index of the minimum, i64. `invalid_argument` of nothing.
+   *
+   * Operands: x f.
+   * Attributes: axis (all), keepdim (0), dtype (i64; or i32, u32).
+   * Result: i.
+   */
+  argmin(x: Tensor, options?: ArgminOptions): Tensor
+  /** `argmin` on another thread. */
+  argminAsync(x: Tensor, options?: ArgminOptions & Abortable): Promise<Tensor>
+  /**
+   * The product along axes or of all; of nothing 1.
+   *
+   * Operands: x f.
+   * Attributes: axis (all), keepdim (0), axes (instead of axis).
+   * Result: f.
+   */
+  prod(x: Tensor, options?: ProdOptions): Tensor
+  /** `prod` on another thread. */
+  prodAsync(x: Tensor, options?: ProdOptions & Abortable): Promise<Tensor>
+  /**
+   * Every axis from a start to a stop, by steps.
+   *
+   * Operands: x any.
+   * Attributes: start (0 for each axis), stop (its end), step (1).
+   * Result: any.
+   */
+  slice(x: Tensor, options?: SliceOptions): Tensor
+  /** `slice` on another thread. */
+  sliceAsync(x: Tensor, options?: SliceOptions & Abortable): Promise<Tensor>
+  /**
+   * A value put before and behind every axis.
+   *
+   * Operands: x any, value any, one element.
+   * Attributes: before (0 for each axis), after (0).
+   * Result: any.
+   */
+  pad(x: Tensor, value: Tensor, options?: PadOptions): Tensor
+  /** `pad` on another thread. */
+  padAsync(x: Tensor, value: Tensor, options?: PadOptions & Abortable): Promise<Tensor>
+  /**
+   * Elements along an axis by index.
+   *
+   * Operands: x any, ids i, the shape of x but for the axis.
+   * Attributes: axis (-1).
+   * Result: any, the shape of ids.
+   */
+  gather(x: Tensor, ids: Tensor, options?: GatherOptions): Tensor
+  /** `gather` on another thread. */
+  gatherAsync(x: Tensor, ids: Tensor, options?: GatherOptions & Abortable): Promise<Tensor>
 }
 
 /** The operations of a `Tensor`, on the default context. */
@@ -835,30 +949,30 @@ export interface TensorOperations {
   /** `softmax` on another thread. */
   softmaxAsync(options?: SoftmaxOptions & Abortable): Promise<Tensor>
   /**
-   * The sum along an axis or of all; of nothing +0.
+   * The sum along axes or of all; of nothing +0.
    *
    * Operands: x f.
-   * Attributes: axis (all), keepdim (0).
+   * Attributes: axis (all), keepdim (0), axes (instead of axis).
    * Result: f.
    */
   sum(options?: SumOptions): Tensor
   /** `sum` on another thread. */
   sumAsync(options?: SumOptions & Abortable): Promise<Tensor>
   /**
-   * The mean along an axis or of all; of nothing NaN.
+   * The mean along axes or of all; of nothing NaN.
    *
    * Operands: x f.
-   * Attributes: axis (all), keepdim (0).
+   * Attributes: axis (all), keepdim (0), axes (instead of axis).
    * Result: f.
    */
   mean(options?: MeanOptions): Tensor
   /** `mean` on another thread. */
   meanAsync(options?: MeanOptions & Abortable): Promise<Tensor>
   /**
-   * The maximum along an axis or of all; NaN wins. `invalid_argument` of nothing.
+   * The maximum along axes or of all; NaN wins. `invalid_argument` of nothing.
    *
    * Operands: x f.
-   * Attributes: axis (all), keepdim (0).
+   * Attributes: axis (all), keepdim (0), axes (instead of axis).
    * Result: f.
    */
   max(options?: MaxOptions): Tensor
@@ -1064,6 +1178,66 @@ export interface TensorOperations {
   pow(b: Tensor): Tensor
   /** `pow` on another thread. */
   powAsync(b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * The minimum along axes or of all; NaN wins. `invalid_argument` of nothing.
+   *
+   * Operands: x f.
+   * Attributes: axis (all), keepdim (0), axes (instead of axis).
+   * Result: f.
+   */
+  min(options?: MinOptions): Tensor
+  /** `min` on another thread. */
+  minAsync(options?: MinOptions & Abortable): Promise<Tensor>
+  /**
+   * The lowest index of the minimum, i64. `invalid_argument` of nothing.
+   *
+   * Operands: x f.
+   * Attributes: axis (all), keepdim (0), dtype (i64; or i32, u32).
+   * Result: i.
+   */
+  argmin(options?: ArgminOptions): Tensor
+  /** `argmin` on another thread. */
+  argminAsync(options?: ArgminOptions & Abortable): Promise<Tensor>
+  /**
+   * The product along axes or of all; of nothing 1.
+   *
+   * Operands: x f.
+   * Attributes: axis (all), keepdim (0), axes (instead of axis).
+   * Result: f.
+   */
+  prod(options?: ProdOptions): Tensor
+  /** `prod` on another thread. */
+  prodAsync(options?: ProdOptions & Abortable): Promise<Tensor>
+  /**
+   * Every axis from a start to a stop, by steps.
+   *
+   * Operands: x any.
+   * Attributes: start (0 for each axis), stop (its end), step (1).
+   * Result: any.
+   */
+  slice(options?: SliceOptions): Tensor
+  /** `slice` on another thread. */
+  sliceAsync(options?: SliceOptions & Abortable): Promise<Tensor>
+  /**
+   * A value put before and behind every axis.
+   *
+   * Operands: x any, value any, one element.
+   * Attributes: before (0 for each axis), after (0).
+   * Result: any.
+   */
+  pad(value: Tensor, options?: PadOptions): Tensor
+  /** `pad` on another thread. */
+  padAsync(value: Tensor, options?: PadOptions & Abortable): Promise<Tensor>
+  /**
+   * Elements along an axis by index.
+   *
+   * Operands: x any, ids i, the shape of x but for the axis.
+   * Attributes: axis (-1).
+   * Result: any, the shape of ids.
+   */
+  gather(ids: Tensor, options?: GatherOptions): Tensor
+  /** `gather` on another thread. */
+  gatherAsync(ids: Tensor, options?: GatherOptions & Abortable): Promise<Tensor>
 }
 
 /** The operations of a `Pipeline`: each takes the pipeline's value first, and its result is the value then. */
@@ -1238,4 +1412,28 @@ export interface PipelineOperations {
   pow(b: Operand): this
   /** The same of `a`, where there is no value yet. */
   pow(a: Operand, b: Operand): this
+  /** `min` of the value. */
+  min(options?: MinOptions): this
+  /** The same of `x`, where there is no value yet. */
+  min(x: Operand, options?: MinOptions): this
+  /** `argmin` of the value. */
+  argmin(options?: ArgminOptions): this
+  /** The same of `x`, where there is no value yet. */
+  argmin(x: Operand, options?: ArgminOptions): this
+  /** `prod` of the value. */
+  prod(options?: ProdOptions): this
+  /** The same of `x`, where there is no value yet. */
+  prod(x: Operand, options?: ProdOptions): this
+  /** `slice` of the value. */
+  slice(options?: SliceOptions): this
+  /** The same of `x`, where there is no value yet. */
+  slice(x: Operand, options?: SliceOptions): this
+  /** `pad` of the value. */
+  pad(value: Operand, options?: PadOptions): this
+  /** The same of `x`, where there is no value yet. */
+  pad(x: Operand, value: Operand, options?: PadOptions): this
+  /** `gather` of the value. */
+  gather(ids: Operand, options?: GatherOptions): this
+  /** The same of `x`, where there is no value yet. */
+  gather(x: Operand, ids: Operand, options?: GatherOptions): this
 }

@@ -257,6 +257,42 @@ module.exports = ({ run, runAsync, pipelineRecord }) => ({
     async powAsync(a, b, options) {
       return runAsync(this, 41, options, [a, b])
     },
+    min(x, options) {
+      return run(this, 53, options, x)
+    },
+    async minAsync(x, options) {
+      return runAsync(this, 53, options, [x])
+    },
+    argmin(x, options) {
+      return run(this, 54, options, x)
+    },
+    async argminAsync(x, options) {
+      return runAsync(this, 54, options, [x])
+    },
+    prod(x, options) {
+      return run(this, 55, options, x)
+    },
+    async prodAsync(x, options) {
+      return runAsync(this, 55, options, [x])
+    },
+    slice(x, options) {
+      return run(this, 56, options, x)
+    },
+    async sliceAsync(x, options) {
+      return runAsync(this, 56, options, [x])
+    },
+    pad(x, value, options) {
+      return run(this, 57, options, x, value)
+    },
+    async padAsync(x, value, options) {
+      return runAsync(this, 57, options, [x, value])
+    },
+    gather(x, ids, options) {
+      return run(this, 58, options, x, ids)
+    },
+    async gatherAsync(x, ids, options) {
+      return runAsync(this, 58, options, [x, ids])
+    },
   },
   tensor: {
     matmul(b, options) {
@@ -511,6 +547,42 @@ module.exports = ({ run, runAsync, pipelineRecord }) => ({
     async powAsync(b, options) {
       return runAsync(null, 41, options, [this, b])
     },
+    min(options) {
+      return run(null, 53, options, this)
+    },
+    async minAsync(options) {
+      return runAsync(null, 53, options, [this])
+    },
+    argmin(options) {
+      return run(null, 54, options, this)
+    },
+    async argminAsync(options) {
+      return runAsync(null, 54, options, [this])
+    },
+    prod(options) {
+      return run(null, 55, options, this)
+    },
+    async prodAsync(options) {
+      return runAsync(null, 55, options, [this])
+    },
+    slice(options) {
+      return run(null, 56, options, this)
+    },
+    async sliceAsync(options) {
+      return runAsync(null, 56, options, [this])
+    },
+    pad(value, options) {
+      return run(null, 57, options, this, value)
+    },
+    async padAsync(value, options) {
+      return runAsync(null, 57, options, [this, value])
+    },
+    gather(ids, options) {
+      return run(null, 58, options, this, ids)
+    },
+    async gatherAsync(ids, options) {
+      return runAsync(null, 58, options, [this, ids])
+    },
   },
   pipeline: {
     matmul(...args) {
@@ -683,6 +755,30 @@ module.exports = ({ run, runAsync, pipelineRecord }) => ({
     },
     pow(...args) {
       pipelineRecord(this, 41, args)
+      return this
+    },
+    min(...args) {
+      pipelineRecord(this, 53, args)
+      return this
+    },
+    argmin(...args) {
+      pipelineRecord(this, 54, args)
+      return this
+    },
+    prod(...args) {
+      pipelineRecord(this, 55, args)
+      return this
+    },
+    slice(...args) {
+      pipelineRecord(this, 56, args)
+      return this
+    },
+    pad(...args) {
+      pipelineRecord(this, 57, args)
+      return this
+    },
+    gather(...args) {
+      pipelineRecord(this, 58, args)
       return this
     },
   },

@@ -3,10 +3,10 @@
 use crate::context::Context;
 use crate::contract::{Activation, GeluForm, Precision};
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Result, fail};
 use crate::operand::Packed;
 use crate::operand::View;
-use crate::ops::{Attrs, Axis, Op, Permutation, table};
+use crate::ops::{Attrs, Axis, Gives, Op, OpKind, PerAxis, Permutation, table};
 use crate::tensor::Tensor;
 
 /// What [`Context::matmul_with`] can do besides multiplying. `Default` is a plain product.
@@ -72,7 +72,7 @@ macro_rules! methods {
         binary { $($(#[$binary_doc:meta])* $binary:ident = $binary_number:literal $binary_name:ident:
             $binary_family:ident $binary_flops:literal, $of_both:tt;)* }
         reduction { $($(#[$reduction_doc:meta])* $reduction:ident = $reduction_number:literal
-            $reduction_name:ident: $reduction_family:ident;)* }
+            $reduction_name:ident: $reduction_family:ident, $function:ident = $function_number:literal $gives:ident;)* }
         own $own:tt
     ) => {
         /// Elementwise operations of one operand: any shape, f32, f16 or bf16. `dtype_mismatch` for integers.
@@ -91,6 +91,7 @@ macro_rules! methods {
         }
 
         /// Reductions along an axis (`Axis::At(-1)`) or of everything (`Axis::All`); `keepdim` leaves a 1 in its place.
+        /// [`Context::reduce`] takes several axes.
         impl Context {
             $($(#[$reduction_doc])*
             pub fn $reduction_name(&self, x: &Tensor, axis: Axis, keepdim: bool) -> Result<Tensor> {
@@ -125,6 +126,15 @@ impl Context {
     /// The inner product of two vectors, a scalar.
     pub fn dot(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         self.run(Op::Dot, &Attrs::default(), &[Some(a), Some(b)])
+    }
+
+    /// A reduction along several axes at once (negative ones count from the end): `sum`, `mean`, `max`, `min` or `prod`. Bits are
+    /// those of one line that has the elements of the axes in row-major order.
+    pub fn reduce(&self, op: Op, x: &Tensor, axes: &[i32], keepdim: bool) -> Result<Tensor> {
+        if op.kind() != OpKind::Reduction || op.gives() == Some(Gives::Index) {
+            fail!(InvalidArgument, "reduce: {op} does not reduce along several axes at once");
+        }
+        self.run(op, &Attrs { axes: Permutation::new(axes)?, keepdim, ..Attrs::default() }, &[Some(x)])
     }
 
     /// e^x over its sum along an axis; negative axes count from the end.
@@ -187,6 +197,25 @@ impl Context {
     pub fn concat(&self, tensors: &[&Tensor], axis: i32) -> Result<Tensor> {
         let operands: Vec<_> = tensors.iter().map(|tensor| Some(*tensor)).collect();
         self.run(Op::Concat, &Attrs { axis: Axis::At(axis), ..Attrs::default() }, &operands)
+    }
+
+    /// Every axis from a start to a stop, by steps of at least 1. Lists are for the first axes: behind them starts are 0, stops the
+    /// axes' ends and steps 1. Negative starts and stops count from the end; those outside an axis are its ends.
+    pub fn slice(&self, x: &Tensor, start: &[i32], stop: &[i32], step: &[i32]) -> Result<Tensor> {
+        let (start, stop, step) = (PerAxis::new(start)?, PerAxis::new(stop)?, PerAxis::new(step)?);
+        self.run(Op::Slice, &Attrs { start, stop, step, ..Attrs::default() }, &[Some(x)])
+    }
+
+    /// `before` and `after` elements put around the first axes: those of `value`, which has one element.
+    pub fn pad(&self, x: &Tensor, value: &Tensor, before: &[i32], after: &[i32]) -> Result<Tensor> {
+        let (start, stop) = (PerAxis::new(before)?, PerAxis::new(after)?);
+        self.run(Op::Pad, &Attrs { start, stop, ..Attrs::default() }, &[Some(x), Some(value)])
+    }
+
+    /// Elements along an axis by index (i32, i64 or u32): the result has the shape of `ids`, which is x's but for the axis.
+    /// `invalid_argument` for an index outside the axis.
+    pub fn gather(&self, x: &Tensor, ids: &Tensor, axis: i32) -> Result<Tensor> {
+        self.run(Op::Gather, &Attrs { axis: Axis::At(axis), ..Attrs::default() }, &[Some(x), Some(ids)])
     }
 
     /// Another element type.

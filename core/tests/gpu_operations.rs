@@ -7,7 +7,7 @@ mod on_gpu;
 use adead_core::contract::GeluForm;
 use adead_core::hal::Buffer;
 use adead_core::{
-    Attrs, Axis, Command, DType, Inputs, MAX_RANK, Meta, Op, OpKind, Permutation, Shape, Tensor, View, ViewMut,
+    Attrs, Axis, Command, DType, Gives, Inputs, MAX_RANK, Meta, Op, OpKind, Permutation, Shape, Tensor, View, ViewMut,
     contract, reference,
 };
 use draws::{Random, plain};
@@ -135,11 +135,12 @@ fn long_lines() {
         let x = Some(r.float(DType::F32, dims));
         let along = |axis: i32| Attrs { axis: Axis::At(axis), ..Attrs::default() };
         let axis = if dims.len() == 3 || dims[0] > 1000 && dims.len() == 2 { dims.len() as i32 - 2 } else { -1 };
-        for op in [Op::Sum, Op::Mean, Op::Max, Op::Argmax, Op::Softmax] {
+        for op in [draws::of(OpKind::Reduction), vec![Op::Softmax]].concat() {
             gpu.check("along", op, &along(axis), std::slice::from_ref(&x), &[0]);
         }
-        for op in [Op::Sum, Op::Mean, Op::Max, Op::Argmax] {
-            let attrs = Attrs { axis: Axis::All, dtype: (op == Op::Argmax).then_some(DType::U32), ..Attrs::default() };
+        for op in draws::of(OpKind::Reduction) {
+            let index = op.gives() == Some(Gives::Index);
+            let attrs = Attrs { axis: Axis::All, dtype: index.then_some(DType::U32), ..Attrs::default() };
             gpu.check("all", op, &attrs, std::slice::from_ref(&x), &[0, 1]);
         }
         let n = dims[dims.len() - 1];
@@ -149,7 +150,26 @@ fn long_lines() {
     }
 }
 
-/// Ties, NaN and zeros of both signs: which of several maxima counts.
+/// Axes that are reduced at once and do not lie together, long enough for several blocks.
+#[test]
+fn several_axes() {
+    let Some(mut gpu) = Gpu::open() else { return };
+    let mut r = Random(5);
+    for (dims, axes) in [
+        (&[40, 3, 60][..], &[0, 2][..]),
+        (&[40, 3, 60, 5], &[2, 0]),
+        (&[7, 4, 1, 9, 6], &[1, 3]),
+        (&[5, 300, 2, 70], &[3, 1]),
+    ] {
+        let x = [Some(r.float(DType::F32, dims))];
+        let attrs = Attrs { axes: Permutation::new(axes).unwrap(), ..Attrs::default() };
+        for op in [Op::Sum, Op::Mean, Op::Max, Op::Min, Op::Prod] {
+            gpu.check("axes", op, &attrs, &x, &[0, 1]);
+        }
+    }
+}
+
+/// Ties, NaN and zeros of both signs: which of several maxima and minima counts.
 #[test]
 fn the_first_maximum_is_found() {
     let Some(mut gpu) = Gpu::open() else { return };
@@ -158,8 +178,9 @@ fn the_first_maximum_is_found() {
         for palette in [&[0.0, -0.0][..], &[f32::NAN, f32::INFINITY], &[f32::NEG_INFINITY], &[1.0, 2.0, -1.0]] {
             let values: Vec<f32> = (0..n).map(|_| palette[r.below(palette.len())]).collect();
             let x = [Some(Tensor::new(&values, &[n]).unwrap())];
-            gpu.check("ties", Op::Argmax, &Attrs::default(), &x, &[0]);
-            gpu.check("ties", Op::Max, &Attrs::default(), &x, &[0]);
+            for op in [Op::Argmax, Op::Max, Op::Argmin, Op::Min] {
+                gpu.check("ties", op, &Attrs::default(), &x, &[0]);
+            }
         }
     }
 }

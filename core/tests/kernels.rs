@@ -281,3 +281,53 @@ fn the_host_s_floating_point_mode_neither_matters_nor_changes() {
     let outcome = program.run(&ctx, &RunOptions::new()).unwrap();
     assert_eq!(outcome.output("y").unwrap().to_vec::<f32>().unwrap()[0].to_bits(), 0xbf33_3333, "in programs");
 }
+
+/// The axes of a reduction are one line in row-major order, however they are named.
+#[test]
+fn several_axes_are_reduced_as_one_line() {
+    let (ctx, mut r) = (plain(), Random(9));
+    let x = r.float(DType::F32, &[40, 3, 50]);
+    let line = ctx.permute(&x, &[1, 0, 2]).unwrap().reshape(&[3, 2000]).unwrap();
+    for op in [Op::Sum, Op::Mean, Op::Max, Op::Min, Op::Prod] {
+        let expected = ctx.run(op, &Attrs { axis: Axis::At(1), ..Attrs::default() }, &[Some(&line)]).unwrap();
+        for axes in [[0, 2], [2, 0], [-1, -3]] {
+            assert_eq!(ctx.reduce(op, &x, &axes, false).unwrap().bytes(), expected.bytes(), "{op} {axes:?}");
+        }
+        assert_eq!(ctx.reduce(op, &x, &[0, 2], true).unwrap().dims(), [1, 3, 1]);
+    }
+    for (op, axes, why) in [
+        (Op::Argmax, &[0, 1][..], "argmax does not reduce along several axes"),
+        (Op::Neg, &[0], "neg does not reduce along several axes"),
+        (Op::Sum, &[0, 3], "axis 3 is out of range for [40, 3, 50]"),
+        (Op::Sum, &[0, -3], "name axis 0 of [40, 3, 50] twice"),
+        (Op::Sum, &[], "axes names no axis"),
+    ] {
+        let error = ctx.reduce(op, &x, axes, false).unwrap_err();
+        assert!(error.message().contains(why), "{error}");
+    }
+}
+
+/// What one axis's slices are in Python, and what is outside is refused or brought inside.
+#[test]
+fn slices_pads_and_gathers() {
+    let ctx = plain();
+    let x = Tensor::new(&[0i64, 1, 2, 3, 4, 5, 6, 7], &[2, 4]).unwrap();
+    let of =
+        |start: &[i32], stop: &[i32], step: &[i32]| ctx.slice(&x, start, stop, step).unwrap().to_vec::<i64>().unwrap();
+    assert_eq!(of(&[1], &[], &[]), [4, 5, 6, 7]);
+    assert_eq!(of(&[0, -3], &[2, -1], &[]), [1, 2, 5, 6]);
+    assert_eq!(of(&[], &[1, 100], &[1, 3]), [0, 3]);
+    assert_eq!(of(&[0, 3], &[2, 1], &[]), []);
+    let refused = ctx.slice(&x, &[], &[], &[0]).unwrap_err();
+    assert!(refused.message().contains("the step of axis 0 is 0; it must be at least 1"), "{refused}");
+    let value = Tensor::new(&[-9i64], &[1]).unwrap();
+    let padded = ctx.pad(&x, &value, &[0, 1], &[1]).unwrap();
+    assert_eq!(padded.to_vec::<i64>().unwrap(), [-9, 0, 1, 2, 3, -9, 4, 5, 6, 7, -9, -9, -9, -9, -9]);
+    let refused = ctx.pad(&x, &value, &[-1], &[]).unwrap_err();
+    assert!(refused.message().contains("before has -1"), "{refused}");
+    let ids = Tensor::new(&[3i32, 0], &[2, 1]).unwrap();
+    assert_eq!(ctx.gather(&x, &ids, -1).unwrap().to_vec::<i64>().unwrap(), [3, 4]);
+    let ids = Tensor::new(&[3i32, 4], &[2, 1]).unwrap();
+    let refused = ctx.gather(&x, &ids, 1).unwrap_err();
+    assert!(refused.message().contains("id 4 at position 1 is outside the axis of 4 elements"), "{refused}");
+}

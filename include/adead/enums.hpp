@@ -104,11 +104,11 @@ enum class Op : adead_op {
   silu = ADEAD_OP_SILU,
   /// `e^x` over its sum, along an axis.
   softmax = ADEAD_OP_SOFTMAX,
-  /// The sum along an axis or of all; of nothing +0.
+  /// The sum along axes or of all; of nothing +0.
   sum = ADEAD_OP_SUM,
-  /// The mean along an axis or of all; of nothing NaN.
+  /// The mean along axes or of all; of nothing NaN.
   mean = ADEAD_OP_MEAN,
-  /// The maximum along an axis or of all; NaN wins. `invalid_argument` of nothing.
+  /// The maximum along axes or of all; NaN wins. `invalid_argument` of nothing.
   max = ADEAD_OP_MAX,
   /// The lowest index of the maximum, i64. `invalid_argument` of nothing.
   argmax = ADEAD_OP_ARGMAX,
@@ -150,6 +150,18 @@ enum class Op : adead_op {
   expm1 = ADEAD_OP_EXPM1,
   /// `a^b`; NaN of a negative a unless b is an integer.
   pow = ADEAD_OP_POW,
+  /// The minimum along axes or of all; NaN wins. `invalid_argument` of nothing.
+  min = ADEAD_OP_MIN,
+  /// The lowest index of the minimum, i64. `invalid_argument` of nothing.
+  argmin = ADEAD_OP_ARGMIN,
+  /// The product along axes or of all; of nothing 1.
+  prod = ADEAD_OP_PROD,
+  /// Every axis from a start to a stop, by steps.
+  slice = ADEAD_OP_SLICE,
+  /// A value put before and behind every axis.
+  pad = ADEAD_OP_PAD,
+  /// Elements along an axis by index.
+  gather = ADEAD_OP_GATHER,
 };
 
 /// Its name; NULL for a number that is none.

@@ -39,18 +39,21 @@ struct SoftmaxOptions {
 struct SumOptions {
   std::optional<std::int32_t> axis = {};
   std::optional<bool> keepdim = {};
+  Permutation axes = {};
 };
 
 /// What mean may be given besides. What is left out has the core's default.
 struct MeanOptions {
   std::optional<std::int32_t> axis = {};
   std::optional<bool> keepdim = {};
+  Permutation axes = {};
 };
 
 /// What max may be given besides. What is left out has the core's default.
 struct MaxOptions {
   std::optional<std::int32_t> axis = {};
   std::optional<bool> keepdim = {};
+  Permutation axes = {};
 };
 
 /// What argmax may be given besides. What is left out has the core's default.
@@ -108,6 +111,45 @@ struct ClampOptions {
   std::optional<float> max = {};
 };
 
+/// What min may be given besides. What is left out has the core's default.
+struct MinOptions {
+  std::optional<std::int32_t> axis = {};
+  std::optional<bool> keepdim = {};
+  Permutation axes = {};
+};
+
+/// What argmin may be given besides. What is left out has the core's default.
+struct ArgminOptions {
+  std::optional<std::int32_t> axis = {};
+  std::optional<bool> keepdim = {};
+  std::optional<DType> dtype = {};
+};
+
+/// What prod may be given besides. What is left out has the core's default.
+struct ProdOptions {
+  std::optional<std::int32_t> axis = {};
+  std::optional<bool> keepdim = {};
+  Permutation axes = {};
+};
+
+/// What slice may be given besides. What is left out has the core's default.
+struct SliceOptions {
+  Permutation start = {};
+  Permutation stop = {};
+  Permutation step = {};
+};
+
+/// What pad may be given besides. What is left out has the core's default.
+struct PadOptions {
+  Permutation before = {};
+  Permutation after = {};
+};
+
+/// What gather may be given besides. What is left out has the core's default.
+struct GatherOptions {
+  std::optional<std::int32_t> axis = {};
+};
+
 /// Every operation, as a method of Context: docs/operations.md has shapes, attributes and errors.
 class Operations {
  public:
@@ -149,11 +191,11 @@ class Operations {
   Returned<Tensor> silu(const Tensor &x) const;
   /// `e^x` over its sum, along an axis.
   Returned<Tensor> softmax(const Tensor &x, const SoftmaxOptions &options = {}) const;
-  /// The sum along an axis or of all; of nothing +0.
+  /// The sum along axes or of all; of nothing +0.
   Returned<Tensor> sum(const Tensor &x, const SumOptions &options = {}) const;
-  /// The mean along an axis or of all; of nothing NaN.
+  /// The mean along axes or of all; of nothing NaN.
   Returned<Tensor> mean(const Tensor &x, const MeanOptions &options = {}) const;
-  /// The maximum along an axis or of all; NaN wins. `invalid_argument` of nothing.
+  /// The maximum along axes or of all; NaN wins. `invalid_argument` of nothing.
   Returned<Tensor> max(const Tensor &x, const MaxOptions &options = {}) const;
   /// The lowest index of the maximum, i64. `invalid_argument` of nothing.
   Returned<Tensor> argmax(const Tensor &x, const ArgmaxOptions &options = {}) const;
@@ -195,6 +237,18 @@ class Operations {
   Returned<Tensor> expm1(const Tensor &x) const;
   /// `a^b`; NaN of a negative a unless b is an integer.
   Returned<Tensor> pow(const Tensor &a, const Tensor &b) const;
+  /// The minimum along axes or of all; NaN wins. `invalid_argument` of nothing.
+  Returned<Tensor> min(const Tensor &x, const MinOptions &options = {}) const;
+  /// The lowest index of the minimum, i64. `invalid_argument` of nothing.
+  Returned<Tensor> argmin(const Tensor &x, const ArgminOptions &options = {}) const;
+  /// The product along axes or of all; of nothing 1.
+  Returned<Tensor> prod(const Tensor &x, const ProdOptions &options = {}) const;
+  /// Every axis from a start to a stop, by steps.
+  Returned<Tensor> slice(const Tensor &x, const SliceOptions &options = {}) const;
+  /// A value put before and behind every axis.
+  Returned<Tensor> pad(const Tensor &x, const Tensor &value, const PadOptions &options = {}) const;
+  /// Elements along an axis by index.
+  Returned<Tensor> gather(const Tensor &x, const Tensor &ids, const GatherOptions &options = {}) const;
 
   /// Any operation: NULL where an optional operand is absent.
   Returned<Tensor> run(Op op, Array<const Tensor *> operands, const Attrs &attrs = {}) const {
@@ -332,6 +386,7 @@ inline Returned<Tensor> Operations::sum(const Tensor &x, const SumOptions &optio
   adead_status status = ADEAD_OK;
   attrs.give(status, Op::sum, "axis", options.axis);
   attrs.give(status, Op::sum, "keepdim", options.keepdim);
+  attrs.give(status, Op::sum, "axes", options.axes);
   return run(status, Op::sum, attrs, operands, 1);
 }
 
@@ -341,6 +396,7 @@ inline Returned<Tensor> Operations::mean(const Tensor &x, const MeanOptions &opt
   adead_status status = ADEAD_OK;
   attrs.give(status, Op::mean, "axis", options.axis);
   attrs.give(status, Op::mean, "keepdim", options.keepdim);
+  attrs.give(status, Op::mean, "axes", options.axes);
   return run(status, Op::mean, attrs, operands, 1);
 }
 
@@ -350,6 +406,7 @@ inline Returned<Tensor> Operations::max(const Tensor &x, const MaxOptions &optio
   adead_status status = ADEAD_OK;
   attrs.give(status, Op::max, "axis", options.axis);
   attrs.give(status, Op::max, "keepdim", options.keepdim);
+  attrs.give(status, Op::max, "axes", options.axes);
   return run(status, Op::max, attrs, operands, 1);
 }
 
@@ -483,6 +540,63 @@ inline Returned<Tensor> Operations::expm1(const Tensor &x) const {
 inline Returned<Tensor> Operations::pow(const Tensor &a, const Tensor &b) const {
   const adead_tensor *operands[] = {detail::raw(&a), detail::raw(&b)};
   return run(ADEAD_OK, Op::pow, {}, operands, 2);
+}
+
+inline Returned<Tensor> Operations::min(const Tensor &x, const MinOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::min, "axis", options.axis);
+  attrs.give(status, Op::min, "keepdim", options.keepdim);
+  attrs.give(status, Op::min, "axes", options.axes);
+  return run(status, Op::min, attrs, operands, 1);
+}
+
+inline Returned<Tensor> Operations::argmin(const Tensor &x, const ArgminOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::argmin, "axis", options.axis);
+  attrs.give(status, Op::argmin, "keepdim", options.keepdim);
+  attrs.give(status, Op::argmin, "dtype", options.dtype);
+  return run(status, Op::argmin, attrs, operands, 1);
+}
+
+inline Returned<Tensor> Operations::prod(const Tensor &x, const ProdOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::prod, "axis", options.axis);
+  attrs.give(status, Op::prod, "keepdim", options.keepdim);
+  attrs.give(status, Op::prod, "axes", options.axes);
+  return run(status, Op::prod, attrs, operands, 1);
+}
+
+inline Returned<Tensor> Operations::slice(const Tensor &x, const SliceOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::slice, "start", options.start);
+  attrs.give(status, Op::slice, "stop", options.stop);
+  attrs.give(status, Op::slice, "step", options.step);
+  return run(status, Op::slice, attrs, operands, 1);
+}
+
+inline Returned<Tensor> Operations::pad(const Tensor &x, const Tensor &value, const PadOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&x), detail::raw(&value)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::pad, "before", options.before);
+  attrs.give(status, Op::pad, "after", options.after);
+  return run(status, Op::pad, attrs, operands, 2);
+}
+
+inline Returned<Tensor> Operations::gather(const Tensor &x, const Tensor &ids, const GatherOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&x), detail::raw(&ids)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::gather, "axis", options.axis);
+  return run(status, Op::gather, attrs, operands, 2);
 }
 
 }  // namespace ADEAD_HPP_MODE

@@ -200,36 +200,39 @@ class Pipeline : public Recorder {
     return begin(x).softmax(options);
   }
 
-  /// The sum along an axis or of all; of nothing +0.
+  /// The sum along axes or of all; of nothing +0.
   Pipeline &sum(const SumOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
     attrs.give(status, Op::sum, "axis", options.axis);
     attrs.give(status, Op::sum, "keepdim", options.keepdim);
+    attrs.give(status, Op::sum, "axes", options.axes);
     return then(status, Op::sum, attrs, {}), *this;
   }
   Pipeline &sum(const PipelineOperand &x, const SumOptions &options = {}) {
     return begin(x).sum(options);
   }
 
-  /// The mean along an axis or of all; of nothing NaN.
+  /// The mean along axes or of all; of nothing NaN.
   Pipeline &mean(const MeanOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
     attrs.give(status, Op::mean, "axis", options.axis);
     attrs.give(status, Op::mean, "keepdim", options.keepdim);
+    attrs.give(status, Op::mean, "axes", options.axes);
     return then(status, Op::mean, attrs, {}), *this;
   }
   Pipeline &mean(const PipelineOperand &x, const MeanOptions &options = {}) {
     return begin(x).mean(options);
   }
 
-  /// The maximum along an axis or of all; NaN wins. `invalid_argument` of nothing.
+  /// The maximum along axes or of all; NaN wins. `invalid_argument` of nothing.
   Pipeline &max(const MaxOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
     attrs.give(status, Op::max, "axis", options.axis);
     attrs.give(status, Op::max, "keepdim", options.keepdim);
+    attrs.give(status, Op::max, "axes", options.axes);
     return then(status, Op::max, attrs, {}), *this;
   }
   Pipeline &max(const PipelineOperand &x, const MaxOptions &options = {}) {
@@ -424,6 +427,81 @@ class Pipeline : public Recorder {
   }
   Pipeline &pow(const PipelineOperand &a, const PipelineOperand &b) {
     return begin(a).pow(b);
+  }
+
+  /// The minimum along axes or of all; NaN wins. `invalid_argument` of nothing.
+  Pipeline &min(const MinOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::min, "axis", options.axis);
+    attrs.give(status, Op::min, "keepdim", options.keepdim);
+    attrs.give(status, Op::min, "axes", options.axes);
+    return then(status, Op::min, attrs, {}), *this;
+  }
+  Pipeline &min(const PipelineOperand &x, const MinOptions &options = {}) {
+    return begin(x).min(options);
+  }
+
+  /// The lowest index of the minimum, i64. `invalid_argument` of nothing.
+  Pipeline &argmin(const ArgminOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::argmin, "axis", options.axis);
+    attrs.give(status, Op::argmin, "keepdim", options.keepdim);
+    attrs.give(status, Op::argmin, "dtype", options.dtype);
+    return then(status, Op::argmin, attrs, {}), *this;
+  }
+  Pipeline &argmin(const PipelineOperand &x, const ArgminOptions &options = {}) {
+    return begin(x).argmin(options);
+  }
+
+  /// The product along axes or of all; of nothing 1.
+  Pipeline &prod(const ProdOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::prod, "axis", options.axis);
+    attrs.give(status, Op::prod, "keepdim", options.keepdim);
+    attrs.give(status, Op::prod, "axes", options.axes);
+    return then(status, Op::prod, attrs, {}), *this;
+  }
+  Pipeline &prod(const PipelineOperand &x, const ProdOptions &options = {}) {
+    return begin(x).prod(options);
+  }
+
+  /// Every axis from a start to a stop, by steps.
+  Pipeline &slice(const SliceOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::slice, "start", options.start);
+    attrs.give(status, Op::slice, "stop", options.stop);
+    attrs.give(status, Op::slice, "step", options.step);
+    return then(status, Op::slice, attrs, {}), *this;
+  }
+  Pipeline &slice(const PipelineOperand &x, const SliceOptions &options = {}) {
+    return begin(x).slice(options);
+  }
+
+  /// A value put before and behind every axis.
+  Pipeline &pad(const PipelineOperand &value, const PadOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::pad, "before", options.before);
+    attrs.give(status, Op::pad, "after", options.after);
+    return then(status, Op::pad, attrs, {of(value)}), *this;
+  }
+  Pipeline &pad(const PipelineOperand &x, const PipelineOperand &value, const PadOptions &options = {}) {
+    return begin(x).pad(value, options);
+  }
+
+  /// Elements along an axis by index.
+  Pipeline &gather(const PipelineOperand &ids, const GatherOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::gather, "axis", options.axis);
+    return then(status, Op::gather, attrs, {of(ids)}), *this;
+  }
+  Pipeline &gather(const PipelineOperand &x, const PipelineOperand &ids, const GatherOptions &options = {}) {
+    return begin(x).gather(ids, options);
   }
 };
 

@@ -42,6 +42,7 @@ mod packed;
 mod profile;
 mod program;
 mod reduce;
+mod reductions;
 #[cfg(feature = "nn")]
 mod safetensors;
 mod simple;
@@ -82,6 +83,7 @@ pub use packed::*;
 pub use profile::*;
 pub use program::*;
 pub use reduce::*;
+pub use reductions::*;
 #[cfg(feature = "nn")]
 pub use safetensors::*;
 pub use simple::*;

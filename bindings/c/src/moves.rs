@@ -5,7 +5,7 @@ use crate::op::{run, run_guarded};
 use crate::pointers::{array, fail};
 use crate::status::{adead_status, guard};
 use crate::tensor::{adead_dtype, adead_tensor};
-use adead_core::{Attrs, Axis, MAX_RANK, Op, Permutation};
+use adead_core::{Attrs, Axis, MAX_RANK, Op, PerAxis, Permutation, Result};
 
 /// Rows of a table by id: table `[V, …]` of any dtype, ids of any shape, i32, i64 or u32; result
 /// `[ids…, the table's row…]`. `invalid_argument` names the position of an id below 0 or not below V.
@@ -60,6 +60,78 @@ pub unsafe extern "C" fn adead_tensor_concat(
         // SAFETY: the caller vouches for the pointers.
         unsafe { run(context, Op::Concat, &attrs, array(tensors, count, "tensors")?, out) }
     })
+}
+
+/// `count` numbers for axes.
+///
+/// # Safety
+/// NULL with a count of 0, or so many numbers.
+unsafe fn per_axis(numbers: *const i32, count: usize, name: &str) -> Result<PerAxis> {
+    if numbers.is_null() {
+        return Ok(PerAxis::default());
+    }
+    if count > MAX_RANK {
+        fail!(InvalidArgument, "rank is {count}; a tensor has at most {MAX_RANK} axes");
+    }
+    // SAFETY: the caller vouches for the pointer.
+    PerAxis::new(unsafe { array(numbers, count, name)? })
+}
+
+/// Every axis of x from `start[i]` to before `stop[i]`, by steps of `step[i]`, for the first `rank` axes. Negative starts and stops
+/// count from the end; those outside an axis are its ends. `step` NULL: every step is 1; `start` NULL: 0; `stop` NULL: the ends.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_slice(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    start: *const i32,
+    stop: *const i32,
+    step: *const i32,
+    rank: usize,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        unsafe {
+            let (start, stop) = (per_axis(start, rank, "start")?, per_axis(stop, rank, "stop")?);
+            let attrs = Attrs { start, stop, step: per_axis(step, rank, "step")?, ..Attrs::default() };
+            run(context, Op::Slice, &attrs, &[x], out)
+        }
+    })
+}
+
+/// x with `before[i]` elements before and `after[i]` behind axis i, for the first `rank` axes: those of `value`, a tensor of x's dtype
+/// with one element. `before` or `after` NULL: none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_pad(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    value: *const adead_tensor,
+    before: *const i32,
+    after: *const i32,
+    rank: usize,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        unsafe {
+            let (start, stop) = (per_axis(before, rank, "before")?, per_axis(after, rank, "after")?);
+            run(context, Op::Pad, &Attrs { start, stop, ..Attrs::default() }, &[x, value], out)
+        }
+    })
+}
+
+/// Elements of x along an axis (negative ones count from the end) by index: ids are i32, i64 or u32 and have x's shape but for the
+/// axis; the result has theirs. `invalid_argument` names the position of an id below 0 or not below the axis's size.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_gather(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    ids: *const adead_tensor,
+    axis: i32,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { run_guarded(context, Op::Gather, &Attrs { axis: Axis::At(axis), ..Attrs::default() }, &[x, ids], out) }
 }
 
 /// Another dtype. Floats widen exactly and narrow to nearest even; floats become integers towards zero, saturated, NaN

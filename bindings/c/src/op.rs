@@ -57,17 +57,18 @@ pub(crate) unsafe fn run_guarded(
     guard(|| unsafe { run(context, op, attrs, operands, out) })
 }
 
-/// How many operations there are. Their numbers go from 0 and never change.
+/// One more than the largest number of an operation. Numbers never change; those below it that no operation has are without a name.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_op_count() -> usize {
-    Op::ALL.len()
+    Op::NUMBERS
 }
 
 /// The name of an operation, such as "matmul"; NULL for a number that is none. Never freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_op_name(op: adead_op) -> *const c_char {
     static NAMES: Names = Names::new();
-    NAMES.get(usize::try_from(op).ok(), &mut Op::ALL.iter().map(|op| op.name()))
+    let at = Op::ALL.iter().position(|&known| known as adead_op == op);
+    NAMES.get(at, &mut Op::ALL.iter().map(|op| op.name()))
 }
 
 /// The operation of that name. `invalid_argument` if there is none.

@@ -1,9 +1,9 @@
-//! Reductions and normalisations.
+//! Normalisations.
 
 use crate::context::adead_context;
-use crate::op::{run, run_guarded};
-use crate::status::{adead_status, guard};
-use crate::tensor::{adead_dtype, adead_tensor};
+use crate::op::run_guarded;
+use crate::status::adead_status;
+use crate::tensor::adead_tensor;
 use adead_core::{Attrs, Axis, Op};
 
 /// The axis of an operation that works on the row-major flattening of everything.
@@ -13,66 +13,9 @@ fn along(axis: i32) -> Axis {
     if axis == ADEAD_AXIS_ALL { Axis::All } else { Axis::At(axis) }
 }
 
-fn reduction(axis: i32, keepdim: i32) -> Attrs {
+/// What a reduction is given.
+pub(crate) fn reduction(axis: i32, keepdim: i32) -> Attrs {
     Attrs { axis: along(axis), keepdim: keepdim != 0, ..Attrs::default() }
-}
-
-/// The sum along an axis (negative ones count from the end) or, with `ADEAD_AXIS_ALL`, of everything. `keepdim` not 0
-/// keeps the axis as 1.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn adead_tensor_sum(
-    context: *const adead_context,
-    x: *const adead_tensor,
-    axis: i32,
-    keepdim: i32,
-    out: *mut *mut adead_tensor,
-) -> adead_status {
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { run_guarded(context, Op::Sum, &reduction(axis, keepdim), &[x], out) }
-}
-
-/// The mean, along an axis or of everything as `adead_tensor_sum`; NaN of nothing.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn adead_tensor_mean(
-    context: *const adead_context,
-    x: *const adead_tensor,
-    axis: i32,
-    keepdim: i32,
-    out: *mut *mut adead_tensor,
-) -> adead_status {
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { run_guarded(context, Op::Mean, &reduction(axis, keepdim), &[x], out) }
-}
-
-/// The maximum, along an axis or of everything as `adead_tensor_sum`. `invalid_argument` of nothing.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn adead_tensor_max(
-    context: *const adead_context,
-    x: *const adead_tensor,
-    axis: i32,
-    keepdim: i32,
-    out: *mut *mut adead_tensor,
-) -> adead_status {
-    // SAFETY: the caller vouches for the pointers.
-    unsafe { run_guarded(context, Op::Max, &reduction(axis, keepdim), &[x], out) }
-}
-
-/// The lowest index of the maximum, along an axis or of everything as `adead_tensor_sum`, as `dtype`: i64, i32 or u32.
-/// `invalid_argument` of nothing.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn adead_tensor_argmax(
-    context: *const adead_context,
-    x: *const adead_tensor,
-    axis: i32,
-    keepdim: i32,
-    dtype: adead_dtype,
-    out: *mut *mut adead_tensor,
-) -> adead_status {
-    guard(|| {
-        let attrs = Attrs { dtype: Some(crate::tensor::dtype(dtype)?), ..reduction(axis, keepdim) };
-        // SAFETY: the caller vouches for the pointers.
-        unsafe { run(context, Op::Argmax, &attrs, &[x], out) }
-    })
 }
 
 /// `e^x` over its sum, along an axis (negative ones count from the end). Rank 1 or more.

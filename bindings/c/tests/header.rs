@@ -39,6 +39,7 @@ const SOURCES: &[&str] = &[
     "packed",
     "safetensors",
     "module",
+    "reductions",
     "reduce",
     "moves",
     "program",
@@ -277,6 +278,7 @@ fn check(path: &str, expected: &str) {
 #[test]
 fn the_functions_of_operations_and_the_header_are_up_to_date() {
     check("bindings/c/src/elementwise.rs", &c::elementwise());
+    check("bindings/c/src/reductions.rs", &c::reductions());
     let source = |name: &str| fs::read_to_string(root().join(format!("bindings/c/src/{name}.rs"))).unwrap();
     check("bindings/c/src/without.rs", &without::without(source));
     check("include/adead.h", &header());

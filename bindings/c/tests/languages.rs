@@ -50,7 +50,7 @@ fn kind(attribute: &str) -> Kind {
         "trans_a" | "trans_b" | "keepdim" | "causal" => Kind::Flag,
         "alpha" | "beta" | "eps" | "scale" | "min" | "max" => Kind::Number,
         "axis" => Kind::Axis,
-        "perm" => Kind::Axes,
+        "perm" | "axes" | "start" | "stop" | "step" | "before" | "after" => Kind::Axes,
         "dtype" => Kind::Word("DType"),
         "form" => Kind::Word("GeluForm"),
         "activation" => Kind::Word("Activation"),

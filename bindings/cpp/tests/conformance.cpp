@@ -35,8 +35,10 @@ std::string status_of(Call call, std::string *text = nullptr) {
 
 template <class E>
 bool word(const char *text, std::optional<E> &to) {
-  for (int i = 0; name(static_cast<E>(i)); i++) {
-    if (!std::strcmp(name(static_cast<E>(i)), text)) return to = static_cast<E>(i), true;
+  // Not every number below an enum's largest is one of its values.
+  for (int i = 0; i < 256; i++) {
+    const char *value = name(static_cast<E>(i));
+    if (value && !std::strcmp(value, text)) return to = static_cast<E>(i), true;
   }
   return false;
 }

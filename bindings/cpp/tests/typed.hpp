@@ -87,18 +87,21 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
       adead::SumOptions options;
       attr("axis", options.axis);
       attr("keepdim", options.keepdim);
+      attr("axes", options.axes);
       return context.sum(*in(0), options);
     }
     case adead::Op::mean: {
       adead::MeanOptions options;
       attr("axis", options.axis);
       attr("keepdim", options.keepdim);
+      attr("axes", options.axes);
       return context.mean(*in(0), options);
     }
     case adead::Op::max: {
       adead::MaxOptions options;
       attr("axis", options.axis);
       attr("keepdim", options.keepdim);
+      attr("axes", options.axes);
       return context.max(*in(0), options);
     }
     case adead::Op::argmax: {
@@ -191,6 +194,45 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
     case adead::Op::pow: {
       return context.pow(*in(0), *in(1));
     }
+    case adead::Op::min: {
+      adead::MinOptions options;
+      attr("axis", options.axis);
+      attr("keepdim", options.keepdim);
+      attr("axes", options.axes);
+      return context.min(*in(0), options);
+    }
+    case adead::Op::argmin: {
+      adead::ArgminOptions options;
+      attr("axis", options.axis);
+      attr("keepdim", options.keepdim);
+      attr("dtype", options.dtype);
+      return context.argmin(*in(0), options);
+    }
+    case adead::Op::prod: {
+      adead::ProdOptions options;
+      attr("axis", options.axis);
+      attr("keepdim", options.keepdim);
+      attr("axes", options.axes);
+      return context.prod(*in(0), options);
+    }
+    case adead::Op::slice: {
+      adead::SliceOptions options;
+      attr("start", options.start);
+      attr("stop", options.stop);
+      attr("step", options.step);
+      return context.slice(*in(0), options);
+    }
+    case adead::Op::pad: {
+      adead::PadOptions options;
+      attr("before", options.before);
+      attr("after", options.after);
+      return context.pad(*in(0), *in(1), options);
+    }
+    case adead::Op::gather: {
+      adead::GatherOptions options;
+      attr("axis", options.axis);
+      return context.gather(*in(0), *in(1), options);
+    }
   }
   return context.run(op, {});
 }
@@ -280,18 +322,21 @@ bool recorded(adead::Pipeline &pipeline, adead::Op op, std::size_t count, In in,
       adead::SumOptions options;
       attr("axis", options.axis);
       attr("keepdim", options.keepdim);
+      attr("axes", options.axes);
       return said() && (void(pipeline.sum(*in(0), options)), true);
     }
     case adead::Op::mean: {
       adead::MeanOptions options;
       attr("axis", options.axis);
       attr("keepdim", options.keepdim);
+      attr("axes", options.axes);
       return said() && (void(pipeline.mean(*in(0), options)), true);
     }
     case adead::Op::max: {
       adead::MaxOptions options;
       attr("axis", options.axis);
       attr("keepdim", options.keepdim);
+      attr("axes", options.axes);
       return said() && (void(pipeline.max(*in(0), options)), true);
     }
     case adead::Op::argmax: {
@@ -390,6 +435,45 @@ bool recorded(adead::Pipeline &pipeline, adead::Op op, std::size_t count, In in,
     case adead::Op::pow: {
       return said() && (void(pipeline.pow(*in(0), *in(1))), true);
     }
+    case adead::Op::min: {
+      adead::MinOptions options;
+      attr("axis", options.axis);
+      attr("keepdim", options.keepdim);
+      attr("axes", options.axes);
+      return said() && (void(pipeline.min(*in(0), options)), true);
+    }
+    case adead::Op::argmin: {
+      adead::ArgminOptions options;
+      attr("axis", options.axis);
+      attr("keepdim", options.keepdim);
+      attr("dtype", options.dtype);
+      return said() && (void(pipeline.argmin(*in(0), options)), true);
+    }
+    case adead::Op::prod: {
+      adead::ProdOptions options;
+      attr("axis", options.axis);
+      attr("keepdim", options.keepdim);
+      attr("axes", options.axes);
+      return said() && (void(pipeline.prod(*in(0), options)), true);
+    }
+    case adead::Op::slice: {
+      adead::SliceOptions options;
+      attr("start", options.start);
+      attr("stop", options.stop);
+      attr("step", options.step);
+      return said() && (void(pipeline.slice(*in(0), options)), true);
+    }
+    case adead::Op::pad: {
+      adead::PadOptions options;
+      attr("before", options.before);
+      attr("after", options.after);
+      return said() && (void(pipeline.pad(*in(0), *in(1), options)), true);
+    }
+    case adead::Op::gather: {
+      adead::GatherOptions options;
+      attr("axis", options.axis);
+      return said() && (void(pipeline.gather(*in(0), *in(1), options)), true);
+    }
   }
   return false;
 }
@@ -444,6 +528,12 @@ bool fits(adead::Op op, std::size_t count, In in) {
     case adead::Op::log1p: return count <= 1 && in(0);
     case adead::Op::expm1: return count <= 1 && in(0);
     case adead::Op::pow: return count <= 2 && in(0) && in(1);
+    case adead::Op::min: return count <= 1 && in(0);
+    case adead::Op::argmin: return count <= 1 && in(0);
+    case adead::Op::prod: return count <= 1 && in(0);
+    case adead::Op::slice: return count <= 1 && in(0);
+    case adead::Op::pad: return count <= 2 && in(0) && in(1);
+    case adead::Op::gather: return count <= 2 && in(0) && in(1);
   }
   return false;
 }

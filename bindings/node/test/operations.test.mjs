@@ -25,11 +25,16 @@ const options = {
   mean: { axis: 'all' },
   max: { axis: 1 },
   argmax: { axis: 0, dtype: 'u32' },
+  min: { axes: [1, 0] },
+  argmin: { axis: 1, keepdim: true },
+  prod: { axes: [0, -1], keepdim: true },
   layernorm: { gamma: ramp([6]), beta: ramp([6]), eps: 1e-3 },
   rmsnorm: { gamma: ramp([6]) },
   attention: { causal: true, scale: 0.7, mask: ramp([4, 4]) },
   ffn: { b1: ramp([5]), b2: ramp([6]), activation: 'silu' },
   transpose: { perm: [1, 0] },
+  slice: { start: [1], stop: [-1, 5], step: [1, 2] },
+  pad: { before: [1], after: [0, 2] },
   concat: { axis: 1 },
   cast: { dtype: 'bf16' },
 }
@@ -47,6 +52,8 @@ const operandsOf = {
   ffn: [a, b, ramp([5, 6])],
   embedding: [a, ids],
   concat: [a, c, a],
+  pad: [a, ramp([1])],
+  gather: [a, new Tensor(Int32Array.of(3, 0, 1, 2), [4, 1])],
 }
 /** By operation, all of its operands in their order. */
 const ordered = {

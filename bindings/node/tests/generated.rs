@@ -51,7 +51,7 @@ fn attribute_type(name: &str) -> &'static str {
         "trans_a" | "trans_b" | "keepdim" | "causal" => "boolean",
         "alpha" | "beta" | "eps" | "scale" | "min" | "max" => "number",
         "axis" => "number | 'all'",
-        "perm" => "number[]",
+        "perm" | "axes" | "start" | "stop" | "step" | "before" | "after" => "number[]",
         "dtype" => "DType",
         "form" => "'erf' | 'tanh'",
         "precision" => "'f32' | 'fixed24' | 'fixed16'",

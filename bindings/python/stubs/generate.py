@@ -27,11 +27,17 @@ ATTRIBUTES = {
     "min": "float",
     "max": "float",
     "axis": "_Axis",
+    "axes": "Sequence[int]",
     "dtype": "_AnyDType",
     "form": 'Literal["erf", "tanh"]',
     "activation": "_Activation",
     "precision": 'Literal["f32", "fixed24", "fixed16"]',
     "perm": "Sequence[int]",
+    "start": "Sequence[int]",
+    "stop": "Sequence[int]",
+    "step": "Sequence[int]",
+    "before": "Sequence[int]",
+    "after": "Sequence[int]",
 }
 
 

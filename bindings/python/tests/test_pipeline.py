@@ -52,13 +52,17 @@ def test_every_operation_is_a_method(ctx):
         "clamp": ((-1.0,), {"max": 2.5}),
         "gelu": ((), {"form": "erf"}),
         "softmax": ((0,), {}),
-        **{name: ((), {"axis": 1, "keepdim": True}) for name in ("sum", "mean", "max", "argmax")},
+        **{name: ((), {"axis": 1, "keepdim": True}) for name in ("sum", "mean", "max", "argmax", "argmin")},
+        **{name: ((), {"axes": [0, 1]}) for name in ("min", "prod")},
         "layernorm": ((row,), {"beta": row, "eps": 0.5}),
         "rmsnorm": ((row,), {}),
         "attention": ((x, x), {"causal": True}),
         "ffn": ((x, None, x), {"activation": "silu"}),
         "embedding": ((adead.Tensor([1, 0, 1]),), {}),
         "transpose": ((), {"perm": [1, 0]}),
+        "slice": ((), {"start": [1], "step": [1, 2]}),
+        "pad": ((adead.Tensor([7.0]),), {"before": [1], "after": [0, 2]}),
+        "gather": ((adead.Tensor([[1, 0], [0, 0]]),), {"axis": 0}),
         "cast": (("bf16",), {}),
     }
     for name in adead.OPERATIONS:

@@ -21,9 +21,9 @@ pub use adead_core::hal::cpu::single_threaded;
 #[cfg(feature = "profile")]
 pub use adead_core::profile;
 pub use adead_core::{
-    AttentionOptions, Attrs, Axis, Command, Context, ContextOptions, Cost, DType, Element, Error, Gpu, Interrupt,
-    MAX_RANK, MatmulOptions, Meta, Op, OpInfo, OpKind, Packed, Permutation, Result, Shape, Status, Tensor,
-    TensorCacheUse, VERSION, View, ViewMut, interruptible,
+    AttentionOptions, Attrs, Axis, Command, Context, ContextOptions, Cost, DType, Element, Error, Gives, Gpu,
+    Interrupt, MAX_RANK, MatmulOptions, Meta, Op, OpInfo, OpKind, Packed, PerAxis, Permutation, Result, Shape, Status,
+    Tensor, TensorCacheUse, VERSION, View, ViewMut, interruptible,
 };
 pub use adead_core::{config, files, gpu, hardware, layout, memory, pipeline, program};
 

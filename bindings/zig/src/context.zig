@@ -129,6 +129,12 @@ pub const Context = struct {
     pub const log1p = operations.log1p;
     pub const expm1 = operations.expm1;
     pub const pow = operations.pow;
+    pub const min = operations.min;
+    pub const argmin = operations.argmin;
+    pub const prod = operations.prod;
+    pub const slice = operations.slice;
+    pub const pad = operations.pad;
+    pub const gather = operations.gather;
     // Until here.
 
     /// Begins to record what the context and its streams do: docs/profile.md. Up to so many records, null for 65,536; what is beyond

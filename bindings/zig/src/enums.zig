@@ -91,11 +91,11 @@ pub const Op = enum(c.adead_op) {
     silu = c.ADEAD_OP_SILU,
     /// `e^x` over its sum, along an axis.
     softmax = c.ADEAD_OP_SOFTMAX,
-    /// The sum along an axis or of all; of nothing +0.
+    /// The sum along axes or of all; of nothing +0.
     sum = c.ADEAD_OP_SUM,
-    /// The mean along an axis or of all; of nothing NaN.
+    /// The mean along axes or of all; of nothing NaN.
     mean = c.ADEAD_OP_MEAN,
-    /// The maximum along an axis or of all; NaN wins. `invalid_argument` of nothing.
+    /// The maximum along axes or of all; NaN wins. `invalid_argument` of nothing.
     max = c.ADEAD_OP_MAX,
     /// The lowest index of the maximum, i64. `invalid_argument` of nothing.
     argmax = c.ADEAD_OP_ARGMAX,
@@ -137,6 +137,18 @@ pub const Op = enum(c.adead_op) {
     expm1 = c.ADEAD_OP_EXPM1,
     /// `a^b`; NaN of a negative a unless b is an integer.
     pow = c.ADEAD_OP_POW,
+    /// The minimum along axes or of all; NaN wins. `invalid_argument` of nothing.
+    min = c.ADEAD_OP_MIN,
+    /// The lowest index of the minimum, i64. `invalid_argument` of nothing.
+    argmin = c.ADEAD_OP_ARGMIN,
+    /// The product along axes or of all; of nothing 1.
+    prod = c.ADEAD_OP_PROD,
+    /// Every axis from a start to a stop, by steps.
+    slice = c.ADEAD_OP_SLICE,
+    /// A value put before and behind every axis.
+    pad = c.ADEAD_OP_PAD,
+    /// Elements along an axis by index.
+    gather = c.ADEAD_OP_GATHER,
     _,
 };
 

@@ -40,18 +40,21 @@ pub const SoftmaxOptions = struct {
 pub const SumOptions = struct {
     axis: ?i32 = null,
     keepdim: ?bool = null,
+    axes: ?[]const i32 = null,
 };
 
 /// What mean may be given besides.
 pub const MeanOptions = struct {
     axis: ?i32 = null,
     keepdim: ?bool = null,
+    axes: ?[]const i32 = null,
 };
 
 /// What max may be given besides.
 pub const MaxOptions = struct {
     axis: ?i32 = null,
     keepdim: ?bool = null,
+    axes: ?[]const i32 = null,
 };
 
 /// What argmax may be given besides.
@@ -107,6 +110,45 @@ pub const CastOptions = struct {
 pub const ClampOptions = struct {
     min: ?f32 = null,
     max: ?f32 = null,
+};
+
+/// What min may be given besides.
+pub const MinOptions = struct {
+    axis: ?i32 = null,
+    keepdim: ?bool = null,
+    axes: ?[]const i32 = null,
+};
+
+/// What argmin may be given besides.
+pub const ArgminOptions = struct {
+    axis: ?i32 = null,
+    keepdim: ?bool = null,
+    dtype: ?enums.DType = null,
+};
+
+/// What prod may be given besides.
+pub const ProdOptions = struct {
+    axis: ?i32 = null,
+    keepdim: ?bool = null,
+    axes: ?[]const i32 = null,
+};
+
+/// What slice may be given besides.
+pub const SliceOptions = struct {
+    start: ?[]const i32 = null,
+    stop: ?[]const i32 = null,
+    step: ?[]const i32 = null,
+};
+
+/// What pad may be given besides.
+pub const PadOptions = struct {
+    before: ?[]const i32 = null,
+    after: ?[]const i32 = null,
+};
+
+/// What gather may be given besides.
+pub const GatherOptions = struct {
+    axis: ?i32 = null,
 };
 
 /// `alpha*(a*b) + beta*c + bias`, then an activation.
@@ -221,30 +263,33 @@ pub fn softmax(ctx: Context, x: Tensor, options: SoftmaxOptions) Error!Tensor {
     return ctx.run(.softmax, &.{x}, attrs);
 }
 
-/// The sum along an axis or of all; of nothing +0.
+/// The sum along axes or of all; of nothing +0.
 pub fn sum(ctx: Context, x: Tensor, options: SumOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
     try attrs.give(.sum, "axis", options.axis);
     try attrs.give(.sum, "keepdim", options.keepdim);
+    try attrs.give(.sum, "axes", options.axes);
     return ctx.run(.sum, &.{x}, attrs);
 }
 
-/// The mean along an axis or of all; of nothing NaN.
+/// The mean along axes or of all; of nothing NaN.
 pub fn mean(ctx: Context, x: Tensor, options: MeanOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
     try attrs.give(.mean, "axis", options.axis);
     try attrs.give(.mean, "keepdim", options.keepdim);
+    try attrs.give(.mean, "axes", options.axes);
     return ctx.run(.mean, &.{x}, attrs);
 }
 
-/// The maximum along an axis or of all; NaN wins. `invalid_argument` of nothing.
+/// The maximum along axes or of all; NaN wins. `invalid_argument` of nothing.
 pub fn max(ctx: Context, x: Tensor, options: MaxOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
     try attrs.give(.max, "axis", options.axis);
     try attrs.give(.max, "keepdim", options.keepdim);
+    try attrs.give(.max, "axes", options.axes);
     return ctx.run(.max, &.{x}, attrs);
 }
 
@@ -377,4 +422,61 @@ pub fn expm1(ctx: Context, x: Tensor) Error!Tensor {
 /// `a^b`; NaN of a negative a unless b is an integer.
 pub fn pow(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
     return ctx.run(.pow, &.{ a, b }, .{});
+}
+
+/// The minimum along axes or of all; NaN wins. `invalid_argument` of nothing.
+pub fn min(ctx: Context, x: Tensor, options: MinOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.min, "axis", options.axis);
+    try attrs.give(.min, "keepdim", options.keepdim);
+    try attrs.give(.min, "axes", options.axes);
+    return ctx.run(.min, &.{x}, attrs);
+}
+
+/// The lowest index of the minimum, i64. `invalid_argument` of nothing.
+pub fn argmin(ctx: Context, x: Tensor, options: ArgminOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.argmin, "axis", options.axis);
+    try attrs.give(.argmin, "keepdim", options.keepdim);
+    try attrs.give(.argmin, "dtype", options.dtype);
+    return ctx.run(.argmin, &.{x}, attrs);
+}
+
+/// The product along axes or of all; of nothing 1.
+pub fn prod(ctx: Context, x: Tensor, options: ProdOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.prod, "axis", options.axis);
+    try attrs.give(.prod, "keepdim", options.keepdim);
+    try attrs.give(.prod, "axes", options.axes);
+    return ctx.run(.prod, &.{x}, attrs);
+}
+
+/// Every axis from a start to a stop, by steps.
+pub fn slice(ctx: Context, x: Tensor, options: SliceOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.slice, "start", options.start);
+    try attrs.give(.slice, "stop", options.stop);
+    try attrs.give(.slice, "step", options.step);
+    return ctx.run(.slice, &.{x}, attrs);
+}
+
+/// A value put before and behind every axis.
+pub fn pad(ctx: Context, x: Tensor, value: Tensor, options: PadOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.pad, "before", options.before);
+    try attrs.give(.pad, "after", options.after);
+    return ctx.run(.pad, &.{ x, value }, attrs);
+}
+
+/// Elements along an axis by index.
+pub fn gather(ctx: Context, x: Tensor, ids: Tensor, options: GatherOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.gather, "axis", options.axis);
+    return ctx.run(.gather, &.{ x, ids }, attrs);
 }

@@ -24,6 +24,8 @@ const Attributes = struct {
     case: *const cases.test_case,
     used: usize = 0,
     expressible: bool = true,
+    /// How many lists there are among them.
+    lists: usize = 0,
 
     pub fn take(self: *Attributes, name: []const u8, to: anytype) void {
         for (self.case.attrs[0..self.case.attr_count]) |attr| {
@@ -37,7 +39,7 @@ const Attributes = struct {
         self.expressible = false;
     }
 
-    fn parse(_: *Attributes, comptime T: type, text: []const u8) ?T {
+    fn parse(self: *Attributes, comptime T: type, text: []const u8) ?T {
         switch (T) {
             ?bool => return if (std.mem.eql(u8, text, "1")) true else if (std.mem.eql(u8, text, "0")) false else return null,
             ?i32 => {
@@ -50,12 +52,15 @@ const Attributes = struct {
             },
             ?[]const i32 => {
                 var count: usize = 0;
+                if (self.lists == lists.len) return null;
+                const numbers = &lists[self.lists];
+                self.lists += 1;
                 var words = std.mem.tokenizeScalar(u8, text, ',');
                 while (words.next()) |word| : (count += 1) {
-                    if (count == axes.len) return null;
-                    axes[count] = std.fmt.parseInt(i32, word, 10) catch return null;
+                    if (count == numbers.len) return null;
+                    numbers[count] = std.fmt.parseInt(i32, word, 10) catch return null;
                 }
-                return @as([]const i32, axes[0..count]);
+                return @as([]const i32, numbers[0..count]);
             },
             ?adead.DType => return std.meta.stringToEnum(adead.DType, text) orelse return null,
             ?adead.GeluForm => return std.meta.stringToEnum(adead.GeluForm, text) orelse return null,
@@ -65,7 +70,8 @@ const Attributes = struct {
         }
     }
 };
-var axes: [64]i32 = undefined;
+/// The lists that an operation's attributes are.
+var lists: [3][64]i32 = undefined;
 
 /// Compares what a call gave with what the case says.
 fn compare(case: *const cases.test_case, result: adead.Error!Tensor) void {

@@ -82,18 +82,21 @@ pub fn typed(ctx: adead.Context, op: adead.Op, operands: []const Tensor, attrs: 
             var options: adead.operations.SumOptions = .{};
             attrs.take("axis", &options.axis);
             attrs.take("keepdim", &options.keepdim);
+            attrs.take("axes", &options.axes);
             return ctx.sum(operands[0], options);
         },
         .mean => {
             var options: adead.operations.MeanOptions = .{};
             attrs.take("axis", &options.axis);
             attrs.take("keepdim", &options.keepdim);
+            attrs.take("axes", &options.axes);
             return ctx.mean(operands[0], options);
         },
         .max => {
             var options: adead.operations.MaxOptions = .{};
             attrs.take("axis", &options.axis);
             attrs.take("keepdim", &options.keepdim);
+            attrs.take("axes", &options.axes);
             return ctx.max(operands[0], options);
         },
         .argmax => {
@@ -184,6 +187,45 @@ pub fn typed(ctx: adead.Context, op: adead.Op, operands: []const Tensor, attrs: 
         .pow => {
             return ctx.pow(operands[0], operands[1]);
         },
+        .min => {
+            var options: adead.operations.MinOptions = .{};
+            attrs.take("axis", &options.axis);
+            attrs.take("keepdim", &options.keepdim);
+            attrs.take("axes", &options.axes);
+            return ctx.min(operands[0], options);
+        },
+        .argmin => {
+            var options: adead.operations.ArgminOptions = .{};
+            attrs.take("axis", &options.axis);
+            attrs.take("keepdim", &options.keepdim);
+            attrs.take("dtype", &options.dtype);
+            return ctx.argmin(operands[0], options);
+        },
+        .prod => {
+            var options: adead.operations.ProdOptions = .{};
+            attrs.take("axis", &options.axis);
+            attrs.take("keepdim", &options.keepdim);
+            attrs.take("axes", &options.axes);
+            return ctx.prod(operands[0], options);
+        },
+        .slice => {
+            var options: adead.operations.SliceOptions = .{};
+            attrs.take("start", &options.start);
+            attrs.take("stop", &options.stop);
+            attrs.take("step", &options.step);
+            return ctx.slice(operands[0], options);
+        },
+        .pad => {
+            var options: adead.operations.PadOptions = .{};
+            attrs.take("before", &options.before);
+            attrs.take("after", &options.after);
+            return ctx.pad(operands[0], operands[1], options);
+        },
+        .gather => {
+            var options: adead.operations.GatherOptions = .{};
+            attrs.take("axis", &options.axis);
+            return ctx.gather(operands[0], operands[1], options);
+        },
         _ => return error.Internal,
     }
 }
@@ -240,6 +282,12 @@ pub fn fits(op: adead.Op, operands: []const Tensor) bool {
         .log1p => operands.len <= 1 and there(operands, 0),
         .expm1 => operands.len <= 1 and there(operands, 0),
         .pow => operands.len <= 2 and there(operands, 0) and there(operands, 1),
+        .min => operands.len <= 1 and there(operands, 0),
+        .argmin => operands.len <= 1 and there(operands, 0),
+        .prod => operands.len <= 1 and there(operands, 0),
+        .slice => operands.len <= 1 and there(operands, 0),
+        .pad => operands.len <= 2 and there(operands, 0) and there(operands, 1),
+        .gather => operands.len <= 2 and there(operands, 0) and there(operands, 1),
         _ => false,
     };
 }

@@ -1,13 +1,15 @@
-// SUM, MAX and argmax of blocks of 1024 along lines, where a longer line's results are reduced again; softmax, layernorm and
+// SUM, PROD, MAX, MIN and their indices, of blocks of 1024 along lines, where a longer line's results are reduced again. MIN(x) is
+// −MAX(−x). softmax, layernorm and
 // rmsnorm of contiguous rows that a block of threads can hold: read once, written once.
 #include "glsl.cuh"
+#include "../vulkan/reductions.glsl"
 
 struct Arguments {
     const float *x;
     float *y;
     // Elements of a line or row; elements between neighbours of a line.
     uint n, inner;
-    // p: one statistic for each line. q: where argmax's index goes, beside the maximum in y.
+    // p: one statistic for each line. q: where an element's index goes, beside the element in y.
     const float *p;
     float *q;
     const float *gamma, *beta;
@@ -27,16 +29,15 @@ struct Choice {
     uint vector;
     // Reductions: a line's elements lie `inner` apart.
     uint across;
-    // SUM, of what: 0 x, 1 exp(x − p), 2 (x − p)², 3 x². argmax, 1: of maxima, whose indices are at p.
+    // SUM, of what: 0 x, 1 exp(x − p), 2 (x − p)², 3 x². Of an index, 1: of elements, whose indices are at p.
     uint map;
-    // SUM: 0 the sum, 1 divided by `value`, 2 the reciprocal square root of that plus eps. argmax: 0 the maximum, and its index to
-    // q; 1 the index in one word; 2 in two.
+    // SUM: 0 the sum, 1 divided by `value`, 2 the reciprocal square root of that plus eps. Of an index: 0 the element, and its index
+    // to q; 1 the index in one word; 2 in two.
     uint finish;
     // Rows: blocks of a row; rows of a block of threads; elements of a lane; which of gamma and beta are there.
     uint blocks, rows, steps, affine;
 };
 
-const uint SUM = 0, MAX = 1, ARGMAX = 2, LAYERNORM = 4;
 const uint ALL = 0xffffffffu;
 // Elements of a line that a thread has at a time.
 const uint WIDE = 4;
@@ -48,6 +49,24 @@ INLINE float tree(float v) {
         v = v + __shfl_xor_sync(ALL, v, step);
     }
     return total(v);
+}
+
+// PROD's.
+INLINE float tree_of_product(float v) {
+#pragma unroll 1
+    for (uint step = 16; step > 0; step /= 2) {
+        v = v * __shfl_xor_sync(ALL, v, step);
+    }
+    return v;
+}
+
+// What sign bits are flipped by before and after elements are compared: of MAX and ARGMAX by nothing.
+INLINE uint flip(const uint function) {
+    return function == MIN || function == ARGMIN ? SIGN : 0;
+}
+
+INLINE bool of_index(const uint function) {
+    return OF_INDEX >> function & 1;
 }
 
 INLINE float finished(const Arguments &s, const uint finish, float sum) {
@@ -85,12 +104,20 @@ INLINE void scan(Seen &seen, const Choice &c, const float *from, const uint i, c
             uint index = first + 32 * k;
             v[k] = index < size ? from[index * apart] : 0.0f;
         }
+        if (c.function == PROD) {
+#pragma unroll
+            for (uint k = 0; k < WIDE; k++) {
+                seen.sum = first + 32 * k < size ? seen.sum * v[k] : seen.sum;
+            }
+            continue;
+        }
         if (c.function != SUM) {
+            uint sign = flip(c.function);
 #pragma unroll
             for (uint k = 0; k < WIDE; k++) {
                 uint index = first + 32 * k;
                 if (index < size) {
-                    seen.take(max_key(v[k]), index);
+                    seen.take(max_key(of_bits(bits(v[k]) ^ sign)), index);
                 }
             }
             continue;
@@ -121,10 +148,10 @@ INLINE void scan(Seen &seen, const Choice &c, const float *from, const uint i, c
 
 // Stores the greatest of a line's block: `first` is its first element, `at` where that lies if it is of other maxima.
 INLINE void store_best(const Arguments &s, const Choice &c, const uint unit, const Seen &seen, const uint first, const size_t at) {
-    if (c.function == MAX || c.finish == 0) {
-        s.y[unit] = canonical(max_of_key(seen.best));
+    if (!of_index(c.function) || c.finish == 0) {
+        s.y[unit] = canonical(of_bits(bits(max_of_key(seen.best)) ^ flip(c.function)));
     }
-    if (c.function == ARGMAX) {
+    if (of_index(c.function)) {
         uint index = c.map == 1 ? reinterpret_cast<const uint *>(s.p)[at] : first + seen.found;
         if (c.finish == 2) {
             reinterpret_cast<uint2 *>(s.y)[unit] = make_uint2(index, 0);
@@ -143,7 +170,7 @@ extern "C" __global__ void __launch_bounds__(256) reduce_along(const Arguments s
     uint line = unit / s.blocks, block = (unit - line * s.blocks) * 1024;
     size_t base = size_t(line) * s.n + block;
     float stat = c.function == SUM && (c.map == 1 || c.map == 2) ? s.p[line] : 0.0f;
-    Seen seen = {0.0f, int(SIGN), 0};
+    Seen seen = {c.function == PROD ? 1.0f : 0.0f, int(SIGN), 0};
     uint size = min(s.n - block, 1024u);
     if (c.function == SUM && c.map == 0 && size == 1024) {
         // All of it is on its way at once.
@@ -159,8 +186,8 @@ extern "C" __global__ void __launch_bounds__(256) reduce_along(const Arguments s
     } else {
         scan(seen, c, s.x + base, lane, size, 1, stat);
     }
-    if (c.function == SUM) {
-        float sum = tree(seen.sum);
+    if (c.function == SUM || c.function == PROD) {
+        float sum = c.function == SUM ? tree(seen.sum) : tree_of_product(seen.sum);
         if (lane == 0) {
             s.y[unit] = finished(s, c.finish, sum);
         }
@@ -195,22 +222,22 @@ extern "C" __global__ void __launch_bounds__(256) reduce_across(const Arguments 
     uint size = there ? min(s.n - block, 1024u) : 0;
     size_t base = (size_t(outer) * s.n + block) * s.inner + column;
     float stat = there && c.function == SUM && (c.map == 1 || c.map == 2) ? s.p[outer * s.inner + column] : 0.0f;
-    Seen seen = {0.0f, int(SIGN), 0};
+    Seen seen = {c.function == PROD ? 1.0f : 0.0f, int(SIGN), 0};
 #pragma unroll 1
     for (uint lane = t / 32; lane < 32; lane += 8) {
-        seen.sum = 0.0f;
+        seen.sum = c.function == PROD ? 1.0f : 0.0f;
         scan(seen, c, s.x + base, lane, size, s.inner, stat);
         sums[lane][own] = seen.sum;
     }
     keys[t / 32][own] = seen.best;
     places[t / 32][own] = seen.found;
     __syncthreads();
-    if (c.function == SUM) {
+    if (c.function == SUM || c.function == PROD) {
         // A warp adds up the lanes of four lines.
 #pragma unroll 1
         for (uint k = 0; k < 4; k++) {
             uint line = t / 32 * 4 + k;
-            float sum = tree(sums[own][line]);
+            float sum = c.function == SUM ? tree(sums[own][line]) : tree_of_product(sums[own][line]);
             if (own == 0 && blockIdx.x * 32 + line < s.units) {
                 s.y[blockIdx.x * 32 + line] = finished(s, c.finish, sum);
             }

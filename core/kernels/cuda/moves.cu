@@ -16,23 +16,24 @@ struct Arguments {
     // Where wrong ids are said: the complement of the first one's position, the id in two words, the table's rows.
     uint *fault;
     uint rank;
-    // transpose: i is below m and j below n. Else n units, ids or elements; copy: of a row, m units are x's, and then the last again.
+    // transpose: i is below m and j below n. Else n units, ids or elements; copy: of a row, m units are x's, and then the last again;
+    // along: m elements of the result have the axis's and all behind it, x_row those behind it.
     uint m, n;
     // transpose: squares along both; elements between neighbours along j of x and along i of y.
     uint m_squares, n_squares, x_row, y_row;
     // Units of a row. check: 1 where it is the last step.
     uint inner;
-    // Of the table.
+    // Of the table, or of the axis.
     uint rows;
 };
 
-// As specialization constants elsewhere. `function`: 0 copy, 1 gather, 2 check, 3 collect, 4 transpose, 5 cast. `bytes` of a unit:
+// As specialization constants elsewhere. `function`: 0 copy, 1 gather, 2 check, 3 collect, 4 transpose, 5 cast, 6 gather along an axis. `bytes` of a unit:
 // 2, 4 or 16, of an element in a transposition: 2, 4 or 8. `kind`: dtype::DType's number of ids. `from`, `to`: those of a cast.
 struct Choice {
     uint function, bytes, kind, from, to, vector;
 };
 
-const uint GATHER = 1, COLLECT = 3;
+const uint GATHER = 1, COLLECT = 3, ALONG = 6;
 const uint F32 = 0, F16 = 1, BF16 = 2, I32 = 3, I64 = 4, U32 = 5;
 // Ids that a block of threads checks.
 const uint CHECKED = 16384;
@@ -108,7 +109,7 @@ INLINE void copy_units(const Arguments &s, const uint first, const size_t (&from
 
 // Rows are found by strides, or by ids.
 extern "C" __global__ void __launch_bounds__(256) copy(const Arguments s, const Choice c, TABLE t) {
-    if (c.function == GATHER && *s.flag != 0) {
+    if ((c.function == GATHER || c.function == ALONG) && *s.flag != 0) {
         return;
     }
     uint first = blockIdx.x * 1024 + threadIdx.x;
@@ -119,6 +120,9 @@ extern "C" __global__ void __launch_bounds__(256) copy(const Arguments s, const 
         size_t of_x = min(column, s.m - 1), of_y = column;
         if (c.function == GATHER) {
             of_x = column + size_t(id(s, c.kind, row)) * s.inner;
+            of_y = i;
+        } else if (c.function == ALONG) {
+            of_x = ((size_t(row / s.m) * s.rows + size_t(id(s, c.kind, row))) * s.x_row + row % s.x_row) * s.inner + column;
             of_y = i;
         } else {
 #pragma unroll 1

@@ -1,4 +1,4 @@
-// Rows moved to other places, for transpose, concat and embedding, and the check of an embedding's ids.
+// Rows moved to other places, for transpose, concat, embedding, slice, pad and gather, and the check of ids.
 
 const uint UNITS = 4u;
 const uint CHECKED = 16384u;
@@ -49,7 +49,7 @@ void check() {
 
 void copy() {
     uint first = gl_WorkGroupID.x * (256u * UNITS) + gl_LocalInvocationIndex;
-    if (FUNCTION == GATHER && load_word(flag, 0u) != 0u) {
+    if ((FUNCTION == GATHER || FUNCTION == ALONG) && load_word(flag, 0u) != 0u) {
         return;
     }
     uint from[UNITS], to[UNITS];
@@ -59,6 +59,9 @@ void copy() {
         uint row = i / inner, column = i - row * inner;
         if (FUNCTION == GATHER) {
             from[k] = id(row).x * inner + column;
+            to[k] = i;
+        } else if (FUNCTION == ALONG) {
+            from[k] = (((row / m) * rows + id(row).x) * x_row + row % x_row) * inner + column;
             to[k] = i;
         } else {
             from[k] = column;

@@ -5,9 +5,9 @@
 #include "functions.glsl"
 #include "memory.glsl"
 #include "operands.glsl"
+#include "reductions.glsl"
 
 layout(constant_id = 10) const uint FUNCTION = 0;
-const uint SUM = 0u, MAX = 1u, ARGMAX = 2u, SOFTMAX = 3u, LAYERNORM = 4u, RMSNORM = 5u;
 // Invocations of a workgroup: 256 for reductions, 32·BLOCKS·ROWS for rows.
 layout(constant_id = 11) const uint SIZE = 256;
 // Reductions: vectors of four that an invocation has under way.
@@ -19,9 +19,9 @@ layout(constant_id = 14) const uint VECTOR = 0;
 const bool WHOLE = VECTOR == 1u;
 // Reductions, 1: a line's elements lie `inner` apart.
 layout(constant_id = 15) const uint ACROSS = 0;
-// SUM, of what: 0 x, 1 exp(x − p), 2 (x − p)², 3 x², with one p for each line. argmax, 1: of maxima, whose indices are at p.
+// SUM, of what: 0 x, 1 exp(x − p), 2 (x − p)², 3 x², with one p for each line. Of an index, 1: of elements, whose indices are at p.
 layout(constant_id = 16) const uint MAP = 0;
-// SUM: 0 the sum, 1 divided by `value`, 2 the reciprocal square root of that plus eps. argmax: 0 the maximum, and its index to q;
+// SUM: 0 the sum, 1 divided by `value`, 2 the reciprocal square root of that plus eps. Of an index: 0 the element, and its index to q;
 // 1 the index in one word; 2 in two.
 layout(constant_id = 17) const uint FINISH = 0;
 // Rows: blocks of a row, at most 8; rows of a workgroup; elements of an invocation.
@@ -47,11 +47,23 @@ float tree(const uint o) {
     return total(sum);
 }
 
+// PROD's.
+float tree_of_product(const uint o) {
+    precise vec4 s[4];
+    [[unroll]] for (uint k = 0u; k < 4u; k++) {
+        s[k] = uintBitsToFloat(parts[o + k]) * uintBitsToFloat(parts[o + 4u + k]);
+    }
+    s[0] = (s[0] * s[2]) * (s[1] * s[3]);
+    precise vec2 pair = s[0].xy * s[0].zw;
+    precise float product = pair.x * pair.y;
+    return product;
+}
+
 #include "reduce.glsl"
 #include "rows.glsl"
 
 void main() {
-    if (FUNCTION <= ARGMAX) {
+    if (FUNCTION < SOFTMAX) {
         reduce();
     } else {
         normalise();

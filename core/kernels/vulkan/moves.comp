@@ -17,8 +17,8 @@ layout(constant_id = 13) const uint FROM = 0;
 layout(constant_id = 14) const uint TO = 0;
 layout(constant_id = 15) const uint VECTOR = 0;
 
-// Rows are found by strides, or by ids; ids are checked, and what workgroups found is collected.
-const uint COPY = 0u, GATHER = 1u, CHECK = 2u, COLLECT = 3u, TRANSPOSE = 4u, CAST = 5u;
+// Rows are found by strides, or by ids; ids are checked, and what workgroups found is collected. ALONG: elements by ids along an axis.
+const uint COPY = 0u, GATHER = 1u, CHECK = 2u, COLLECT = 3u, TRANSPOSE = 4u, CAST = 5u, ALONG = 6u;
 
 layout(local_size_x = 256) in;
 
@@ -34,7 +34,8 @@ layout(push_constant, scalar) uniform Push {
     // Where wrong ids are said: the complement of the first one's position, the id in two words, the table's rows.
     uvec2 fault;
     uint rank;
-    // transpose: i is below m and j below n. Else n units, ids or elements.
+    // transpose: i is below m and j below n. Else n units, ids or elements. along: m elements of the result have the axis's and all
+    // behind it, x_row those behind it.
     uint m;
     uint n;
     // transpose: squares along both.
@@ -45,7 +46,7 @@ layout(push_constant, scalar) uniform Push {
     uint y_row;
     // Units of a row. check: 1 where it is the last step.
     uint inner;
-    // Of the table.
+    // Of the table, or of the axis.
     uint rows;
 };
 
@@ -58,7 +59,7 @@ void main() {
         transpose();
     } else if (FUNCTION == CAST) {
         convert_all();
-    } else if (FUNCTION < CHECK) {
+    } else if (FUNCTION < CHECK || FUNCTION == ALONG) {
         copy();
     } else {
         check();

@@ -1,6 +1,12 @@
-// SUM, MAX and argmax of blocks of 1024 along lines. A longer line's results are reduced again.
+// SUM, PROD, MAX, MIN and their indices, of blocks of 1024 along lines. A longer line's results are reduced again. MIN(x) is
+// −MAX(−x).
 //
 // A workgroup takes 32 blocks, eight invocations each: one of them adds up four neighbouring lanes of SUM.
+
+const bool INDEX = (OF_INDEX >> FUNCTION & 1u) != 0u;
+const bool FOLD = FUNCTION == SUM || FUNCTION == PROD;
+// What sign bits are flipped by before and after elements are compared. (Of MAX and ARGMAX by nothing.)
+const uint FLIP = FUNCTION == MIN || FUNCTION == ARGMIN ? SIGN : 0u;
 
 void reduce() {
     uint t = gl_LocalInvocationIndex;
@@ -15,7 +21,7 @@ void reduce() {
         stat = load(p, outer_ * inner + column);
     }
 
-    precise vec4 sum = vec4(0.0);
+    precise vec4 sum = vec4(FUNCTION == PROD ? 1.0 : 0.0);
     int best = int(SIGN);
     uint found = 0u;
     for (uint from = 4u * place.y; from < size; from += 32u * VECTORS) {
@@ -29,7 +35,7 @@ void reduce() {
             [[unroll]] for (uint k = 0u; k < 4u; k++) {
                 uint i = from + 32u * j + k;
                 precise float u = v[j][k];
-                int key = max_key(u);
+                int key = max_key(uintBitsToFloat(floatBitsToUint(u) ^ FLIP));
                 if (MAP == 1u || MAP == 2u) {
                     u = u - stat;
                 }
@@ -39,7 +45,7 @@ void reduce() {
                     u = u * u;
                 }
                 if (i < size) {
-                    sum[k] = sum[k] + u;
+                    sum[k] = FUNCTION == PROD ? sum[k] * u : sum[k] + u;
                     if (key > best) {
                         best = key;
                         found = i;
@@ -48,11 +54,11 @@ void reduce() {
             }
         }
     }
-    if (FUNCTION == ARGMAX && size > 0u) {
+    if (INDEX && size > 0u) {
         found = MAP == 1u ? load_word(p, base + found * inner) : block + found;
     }
     // A ninth part for each block keeps banks apart.
-    parts[place.x * 9u + place.y] = FUNCTION == SUM ? floatBitsToUint(sum) : uvec4(uint(best), found, 0u, 0u);
+    parts[place.x * 9u + place.y] = FOLD ? floatBitsToUint(sum) : uvec4(uint(best), found, 0u, 0u);
     barrier();
 
     unit = first + t;
@@ -60,6 +66,10 @@ void reduce() {
         return;
     }
     uint o = t * 9u;
+    if (FUNCTION == PROD) {
+        store(y, unit, tree_of_product(o));
+        return;
+    }
     if (FUNCTION == SUM) {
         precise float result = tree(o);
         if (FINISH != 0u) {
@@ -81,10 +91,10 @@ void reduce() {
             found = index;
         }
     }
-    if (FUNCTION == MAX || FINISH == 0u) {
-        store(y, unit, max_of_key(best));
+    if (!INDEX || FINISH == 0u) {
+        store(y, unit, uintBitsToFloat(floatBitsToUint(max_of_key(best)) ^ FLIP));
     }
-    if (FUNCTION == ARGMAX) {
+    if (INDEX) {
         if (FINISH == 2u) {
             Word2(at(y, unit, 3u)).v = uvec2(found, 0u);
         } else {

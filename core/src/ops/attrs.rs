@@ -19,7 +19,8 @@ pub enum Axis {
     At(i32),
 }
 
-/// An order of axes; the default is reversed.
+/// Axes, at most eight: the order of a transposition, whose default is reversed, or those that a reduction is along, whose default
+/// are all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Permutation {
     axes: [i8; MAX_RANK],
@@ -27,13 +28,13 @@ pub struct Permutation {
 }
 
 impl Permutation {
-    /// The axes of the result, as axes of the operand; negative ones count from the end. At most eight; whether they are
-    /// a permutation of the operand's rank is checked when the operation is.
+    /// Axes of the operand; negative ones count from the end. For a transposition those of the result in order. Whether they fit the
+    /// operand is checked when the operation is.
     pub fn new(axes: &[i32]) -> Result<Permutation> {
         let mut permutation = Permutation { axes: [0; MAX_RANK], len: Some(axes.len() as u8) };
         let range = -(MAX_RANK as i32)..MAX_RANK as i32;
         if axes.len() > MAX_RANK || axes.iter().any(|axis| !range.contains(axis)) {
-            fail!(InvalidArgument, "{axes:?} is no permutation of at most {MAX_RANK} axes");
+            fail!(InvalidArgument, "{axes:?} are not at most {MAX_RANK} axes of a rank up to {MAX_RANK}");
         }
         for (to, &from) in permutation.axes.iter_mut().zip(axes) {
             *to = from as i8;
@@ -44,6 +45,37 @@ impl Permutation {
     /// The axes, unless it is the default.
     pub fn axes(&self) -> Option<&[i8]> {
         self.len.map(|len| &self.axes[..len as usize])
+    }
+}
+
+/// A number for each of the first axes, at most eight; the others have the operation's default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PerAxis {
+    numbers: [i32; MAX_RANK],
+    len: u8,
+}
+
+impl PerAxis {
+    const NONE: PerAxis = PerAxis { numbers: [0; MAX_RANK], len: 0 };
+
+    /// Numbers for the first axes. Whether they fit the operand is checked when the operation is.
+    pub fn new(numbers: &[i32]) -> Result<PerAxis> {
+        let mut list = PerAxis { len: numbers.len() as u8, ..PerAxis::NONE };
+        if numbers.len() > MAX_RANK {
+            fail!(InvalidArgument, "{} numbers for axes; a tensor has at most {MAX_RANK}", numbers.len());
+        }
+        list.numbers[..numbers.len()].copy_from_slice(numbers);
+        Ok(list)
+    }
+
+    /// Those that were given.
+    pub fn numbers(&self) -> &[i32] {
+        &self.numbers[..self.len as usize]
+    }
+
+    /// That of an axis; `default` behind the last that was given.
+    pub fn at(&self, axis: usize, default: i32) -> i32 {
+        self.numbers().get(axis).copied().unwrap_or(default)
     }
 }
 
@@ -64,10 +96,12 @@ pub struct Attrs {
     pub activation: Option<Activation>,
     /// matmul: how it is computed.
     pub precision: Precision,
-    /// cast, argmax: the result's dtype; `None` is the operation's default.
+    /// cast, argmax, argmin: the result's dtype; `None` is the operation's default.
     pub dtype: Option<DType>,
-    /// softmax, reductions, concat: along what.
+    /// softmax, reductions, concat, gather: along what.
     pub axis: Axis,
+    /// reductions that give no index: along several axes at once, in the place of `axis`.
+    pub axes: Permutation,
     /// matmul, scale: the factor.
     pub alpha: f32,
     /// matmul: the factor of c.
@@ -82,6 +116,12 @@ pub struct Attrs {
     pub scale: f32,
     /// transpose: the order of axes.
     pub perm: Permutation,
+    /// slice: the first index of each axis. pad, as `before`: elements put before it.
+    pub start: PerAxis,
+    /// slice: the index of each axis before which it ends. pad, as `after`: elements put behind it.
+    pub stop: PerAxis,
+    /// slice: indices from one to the next on each axis.
+    pub step: PerAxis,
 }
 
 impl Default for Attrs {
@@ -103,6 +143,7 @@ impl Attrs {
         precision: Precision::F32,
         dtype: None,
         axis: Axis::Default,
+        axes: Permutation { axes: [0; MAX_RANK], len: None },
         alpha: 1.0,
         beta: 0.0,
         eps: 1e-5,
@@ -110,6 +151,9 @@ impl Attrs {
         max: f32::INFINITY,
         scale: 0.0,
         perm: Permutation { axes: [0; MAX_RANK], len: None },
+        start: PerAxis::NONE,
+        stop: PerAxis::NONE,
+        step: PerAxis::NONE,
     };
 
     /// Sets an attribute by name from text, as conformance cases and program texts write it: integers in decimal,
@@ -157,10 +201,21 @@ impl Attrs {
                 self.activation = Some(Activation::ALL.into_iter().find(|a| a.name() == value).ok_or_else(bad)?)
             }
             "precision" => self.precision = Precision::ALL.into_iter().find(|p| p.name() == value).ok_or_else(bad)?,
-            "perm" => {
+            "perm" | "axes" => {
                 let axes: Result<Vec<i32>, _> =
                     value.split(',').filter(|axis| !axis.is_empty()).map(str::parse).collect();
-                self.perm = Permutation::new(&axes.map_err(|_| bad())?)?;
+                let axes = Permutation::new(&axes.map_err(|_| bad())?)?;
+                *(if name == "perm" { &mut self.perm } else { &mut self.axes }) = axes;
+            }
+            "start" | "stop" | "step" | "before" | "after" => {
+                let numbers: Result<Vec<i32>, _> =
+                    value.split(',').filter(|number| !number.is_empty()).map(str::parse).collect();
+                let numbers = PerAxis::new(&numbers.map_err(|_| bad())?)?;
+                *(match name {
+                    "start" | "before" => &mut self.start,
+                    "stop" | "after" => &mut self.stop,
+                    _ => &mut self.step,
+                }) = numbers;
             }
             _ => unreachable!("an attribute of the table has no setter: {name}"),
         }
@@ -177,7 +232,7 @@ fn allowed(name: &str) -> String {
         "form" => "erf or tanh".into(),
         "activation" => Activation::ALL.map(Activation::name).join(", "),
         "precision" => Precision::ALL.map(Precision::name).join(", "),
-        "perm" => "integers with commas between them".into(),
+        "perm" | "axes" | "start" | "stop" | "step" | "before" | "after" => "integers with commas between them".into(),
         _ => "a number".into(),
     }
 }

@@ -6,6 +6,7 @@
 mod attrs;
 mod bound;
 mod metas;
+mod reduction;
 mod rules;
 mod scalar;
 mod split;
@@ -14,15 +15,20 @@ mod table;
 pub(crate) use attention::AttentionPlan;
 #[cfg(any(feature = "settings", feature = "text"))]
 pub(crate) use attrs::parse_f32;
-pub use attrs::{Attrs, Axis, Permutation};
+pub use attrs::{Attrs, Axis, PerAxis, Permutation};
 pub(crate) use concat::axis as concat_axis;
 pub(crate) use embedding::{check_id, check_ids, id};
 pub(crate) use ffn::{FfnPlan, activation as ffn_activation};
+pub(crate) use gather::{axis as gather_axis, check_index};
 pub(crate) use matmul::MatmulPlan;
 pub(crate) use metas::MetaList;
 pub use metas::Metas;
+pub(crate) use pad::before as pad_before;
+pub use reduction::Gives;
+pub(crate) use reduction::Reduced;
 pub(crate) use rules::Lines;
 pub use scalar::Values;
+pub(crate) use slice::{SlicePlan, plan as slice_plan};
 pub(crate) use softmax::axis as softmax_axis;
 pub(crate) use split::{Cut, Part};
 pub(crate) use table::table;
@@ -94,7 +100,7 @@ pub enum OpKind {
     Unary,
     /// `y = f(a, b)`, element by element with broadcasting.
     Binary,
-    /// Along an axis or of everything.
+    /// Along one axis, several or all.
     Reduction,
     /// Like no other.
     Own,
@@ -107,11 +113,10 @@ macro_rules! operations {
         binary { $($(#[doc = $binary_doc:literal])+ $binary:ident = $binary_number:literal
             $binary_name:ident: $binary_family:ident $binary_flops:literal, $binary_functions:tt;)* }
         reduction { $($(#[doc = $reduction_doc:literal])+ $reduction:ident = $reduction_number:literal
-            $reduction_name:ident: $reduction_family:ident;)* }
+            $reduction_name:ident: $reduction_family:ident, $reduction_function:ident = $reduction_code:literal $gives:ident;)* }
         own { $($(#[doc = $own_doc:literal])+ $own:ident = $own_number:literal
             $own_name:ident: $own_family:ident, $room:ident::$kernel:ident;)* }
     ) => {
-        $(mod $reduction_name;)*
         $(mod $own_name;)*
 
         /// The operations of one operand, element by element.
@@ -154,11 +159,35 @@ macro_rules! operations {
                 shape: |_, inputs, output| rules::broadcasting(stringify!($binary_name), inputs, output),
                 flops: |_, _, output| f64::from($binary_flops) * output.shape.elements() as f64,
             }),)*
-            $((Op::$reduction, OpKind::Reduction, Family::$reduction_family, $reduction_name::INFO),)*
+            $((Op::$reduction, OpKind::Reduction, Family::$reduction_family, OpInfo {
+                name: stringify!($reduction_name),
+                operands: &["x"],
+                attrs: Gives::$gives.attrs(),
+                in_place: false,
+                shape: |attrs, inputs, output| reduction::rule(stringify!($reduction_name), Gives::$gives, attrs, inputs, output),
+                flops: |_, inputs, _| rules::required(inputs, 0).shape.elements() as f64,
+            }),)*
             $((Op::$own, OpKind::Own, Family::$own_family, $own_name::INFO),)*
         ];
 
+        impl Reduction {
+            /// What it gives.
+            pub fn gives(self) -> Gives {
+                match self {
+                    $(Reduction::$reduction => Gives::$gives,)*
+                }
+            }
+        }
+
         impl Op {
+            /// What a reduction gives; `None` of another operation.
+            pub fn gives(self) -> Option<Gives> {
+                match self {
+                    $(Op::$reduction => Some(Gives::$gives),)*
+                    _ => None,
+                }
+            }
+
             /// What it computes, in a sentence or two.
             pub fn about(self) -> &'static str {
                 match self {
@@ -178,7 +207,7 @@ macro_rules! operations {
             match op {
                 $(Op::$unary => scalar::map(inputs, output, |x| contract::$unary_name(x $(, attrs.$attr)*)),)*
                 $(Op::$binary => scalar::zip(inputs, output, contract::$binary_name),)*
-                $(Op::$reduction => $reduction_name::reference(attrs, inputs, output),)*
+                $(Op::$reduction => reduction::reference(attrs, inputs, output, contract::$reduction_name),)*
                 $(Op::$own => $own_name::reference(attrs, inputs, output),)*
             }
         }
@@ -186,10 +215,22 @@ macro_rules! operations {
 }
 table!(operations);
 
-/// The rows' places in the table by their operations' numbers. Does not compile where two operations have one number, or a number
-/// has none.
-const PLACES: [usize; ROWS.len()] = {
-    let mut places = [usize::MAX; ROWS.len()];
+/// One more than the largest number.
+const NUMBERS: usize = {
+    let (mut numbers, mut row) = (0, 0);
+    while row < ROWS.len() {
+        if ROWS[row].0 as usize >= numbers {
+            numbers = ROWS[row].0 as usize + 1;
+        }
+        row += 1;
+    }
+    numbers
+};
+
+/// The rows' places in the table by their operations' numbers; `usize::MAX` where no operation has a number. Does not compile where
+/// two operations have one.
+const PLACES: [usize; NUMBERS] = {
+    let mut places = [usize::MAX; NUMBERS];
     let mut row = 0;
     while row < ROWS.len() {
         let number = ROWS[row].0 as usize;
@@ -200,13 +241,15 @@ const PLACES: [usize; ROWS.len()] = {
     places
 };
 
-/// Something of every row, by the operations' numbers.
+/// Something of every row, by the operations' numbers; the first row's where no operation has a number.
 macro_rules! by_number {
     ($field:tt) => {{
-        let mut all = [ROWS[0].$field; ROWS.len()];
+        let mut all = [ROWS[0].$field; NUMBERS];
         let mut number = 0;
-        while number < ROWS.len() {
-            all[number] = ROWS[PLACES[number]].$field;
+        while number < NUMBERS {
+            if PLACES[number] < ROWS.len() {
+                all[number] = ROWS[PLACES[number]].$field;
+            }
             number += 1;
         }
         all
@@ -216,28 +259,39 @@ macro_rules! by_number {
 impl Op {
     /// Every operation, in the order of their numbers.
     pub const ALL: &'static [Op] = &{
-        const ALL: [Op; ROWS.len()] = by_number!(0);
-        ALL
+        let mut all = [ROWS[0].0; ROWS.len()];
+        let (mut number, mut count) = (0, 0);
+        while number < NUMBERS {
+            if PLACES[number] < ROWS.len() {
+                all[count] = ROWS[PLACES[number]].0;
+                count += 1;
+            }
+            number += 1;
+        }
+        all
     };
+
+    /// One more than the largest number of an operation. Not every number below it is one's.
+    pub const NUMBERS: usize = NUMBERS;
 
     /// The operation's row.
     #[inline]
     pub fn info(self) -> &'static OpInfo {
-        static TABLE: [OpInfo; ROWS.len()] = by_number!(3);
+        static TABLE: [OpInfo; NUMBERS] = by_number!(3);
         &TABLE[self as usize]
     }
 
     /// Which operations cost alike.
     #[inline]
     pub fn family(self) -> Family {
-        const FAMILIES: [Family; ROWS.len()] = by_number!(2);
+        const FAMILIES: [Family; NUMBERS] = by_number!(2);
         FAMILIES[self as usize]
     }
 
     /// How it is called and computed.
     #[inline]
     pub fn kind(self) -> OpKind {
-        const KINDS: [OpKind; ROWS.len()] = by_number!(1);
+        const KINDS: [OpKind; NUMBERS] = by_number!(1);
         KINDS[self as usize]
     }
 
@@ -245,6 +299,12 @@ impl Op {
     #[inline]
     pub(crate) fn is_move(self) -> bool {
         self.family() == Family::Move || self == Op::Cast
+    }
+
+    /// Whether it refuses some elements of its second operand, of an empty result too.
+    #[inline]
+    pub(crate) fn checks_ids(self) -> bool {
+        matches!(self, Op::Embedding | Op::Gather)
     }
 
     /// The name.
@@ -267,7 +327,7 @@ impl Op {
 
     /// The operation of that number.
     pub fn from_code(code: u32) -> Option<Op> {
-        Op::ALL.get(code as usize).copied()
+        PLACES.get(code as usize).and_then(|&place| ROWS.get(place)).map(|row| row.0)
     }
 }
 

@@ -1,10 +1,10 @@
 //! What the shape rules of several operations share.
 
-use super::{Attrs, Axis, Metas, OpInfo};
+use super::{Metas, OpInfo};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::operand::Meta;
-use crate::shape::{MAX_RANK, Shape};
+use crate::shape::Shape;
 
 /// Every required operand is there and none is surplus.
 #[inline]
@@ -121,42 +121,6 @@ impl Lines {
     pub fn flat(shape: &Shape) -> Lines {
         Lines { outer: 1, n: shape.elements(), inner: 1 }
     }
-
-    /// The lines that a reduction's attributes ask for; its rule accepted them.
-    pub fn of_reduction(shape: &Shape, axis: Axis) -> Lines {
-        match axis {
-            Axis::At(axis) => Lines::along(shape, if axis < 0 { axis + shape.rank() as i32 } else { axis } as usize),
-            Axis::All | Axis::Default => Lines::flat(shape),
-        }
-    }
-}
-
-/// The rule of reductions: the shape without the axis, or with 1 in its place.
-pub(super) fn reduced(op: &str, attrs: &Attrs, shape: &Shape) -> Result<Shape> {
-    let mut dims = [1; MAX_RANK];
-    let rank = shape.rank();
-    match attrs.axis {
-        Axis::All | Axis::Default => Shape::new(&dims[..if attrs.keepdim { rank } else { 0 }]),
-        Axis::At(axis) => {
-            let axis = axis_index(op, axis, shape)?;
-            dims[..rank].copy_from_slice(shape.dims());
-            dims[axis] = 1;
-            if attrs.keepdim {
-                return Shape::new(&dims[..rank]);
-            }
-            dims.copy_within(axis + 1..rank, axis);
-            Shape::new(&dims[..rank - 1])
-        }
-    }
-}
-
-/// The rule of reductions that need at least one element.
-pub(super) fn reduced_nonempty(op: &str, attrs: &Attrs, shape: &Shape) -> Result<Shape> {
-    let output = reduced(op, attrs, shape)?;
-    if Lines::of_reduction(shape, attrs.axis).n == 0 && output.elements() > 0 {
-        fail!(InvalidArgument, "{op}: {shape} has nothing to reduce, and {op} of nothing is not defined");
-    }
-    Ok(output)
 }
 
 /// An optional vector of length `n`, such as a bias.

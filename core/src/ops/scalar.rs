@@ -1,6 +1,6 @@
 //! What the scalar references share: reading operands as f32 and writing results in their storage dtype.
 
-use super::{Attrs, rules::Lines};
+use super::rules::Lines;
 use crate::contract::{bf16_from_f32, bf16_to_f32, canonical, f16_from_f32, f16_to_f32};
 use crate::dtype::DType;
 use crate::error::Result;
@@ -97,17 +97,4 @@ pub(super) fn along(x: &[f32], lines: Lines, f: impl Fn(&[f32]) -> Vec<f32>) -> 
         }
     }
     y
-}
-
-/// A reduction of every line to one value.
-pub(super) fn reduce(
-    attrs: &Attrs,
-    inputs: &[Option<View<'_>>],
-    output: &Meta,
-    f: impl Fn(&[f32]) -> f32,
-) -> Result<Values> {
-    let x = floats(inputs, 0)?;
-    let Some(view) = &inputs[0] else { return Ok(Vec::new()) };
-    let lines = Lines::of_reduction(view.shape(), attrs.axis);
-    Ok(stored(along(&x, lines, |line| vec![f(line)]), output.dtype))
 }

@@ -4,10 +4,11 @@
 //! depends on no other row, so parts have the bits of the whole wherever they are cut. An operand is cut with the result or
 //! shared by all parts; a part is a command of its own, whose shapes its operation's rule checks like any other's.
 
-use super::{Attrs, Axis, MatmulPlan, MetaList, Metas, Op, concat_axis, rules, softmax_axis};
+use super::{Attrs, Axis, MatmulPlan, MetaList, Metas, Op, OpKind, Permutation, concat_axis, rules, softmax_axis};
 use crate::error::{Result, fail};
 use crate::operand::{Inputs, Meta, Place, View, ViewMut};
 use crate::shape::{MAX_RANK, Shape};
+use smallvec::SmallVec;
 use std::ptr::NonNull;
 
 /// Which of an operand's axes are those of the result: all but its last `own` ones, which end where the result's axis `end`
@@ -55,10 +56,22 @@ fn axes(op: Op, attrs: &mut Attrs, inputs: Metas<'_>, output: &Shape) -> Option<
             attrs.axis = from_end(axis, rank);
             axis
         }
-        Op::Sum | Op::Mean | Op::Max | Op::Argmax => {
-            let (of, Axis::At(axis)) = (rank_of(0), attrs.axis) else { return None };
-            let axis = if axis < 0 { axis + of as i32 } else { axis } as usize;
-            attrs.axis = from_end(axis, of);
+        _ if op.kind() == OpKind::Reduction => {
+            let of = rank_of(0);
+            let index = |axis: i32| if axis < 0 { axis + of as i32 } else { axis } as usize;
+            let axis = match (attrs.axes.axes(), attrs.axis) {
+                (None, Axis::At(axis)) => {
+                    attrs.axis = from_end(index(axis), of);
+                    index(axis)
+                }
+                (Some(list), _) => {
+                    let list: SmallVec<[i32; MAX_RANK]> = list.iter().map(|&axis| index(axis.into()) as i32).collect();
+                    let from_end: SmallVec<[i32; MAX_RANK]> = list.iter().map(|axis| axis - of as i32).collect();
+                    attrs.axes = Permutation::new(&from_end).ok()?;
+                    list.iter().min().map_or(0, |&axis| axis as usize)
+                }
+                _ => return None,
+            };
             operands[0] = Axes { own: of - axis, end: axis };
             axis
         }
@@ -86,7 +99,7 @@ fn axes(op: Op, attrs: &mut Attrs, inputs: Metas<'_>, output: &Shape) -> Option<
             // Which keys causality hides depends on a query's number.
             if attrs.causal { rank - 2 } else { rank - 1 }
         }
-        Op::Dot | Op::Transpose => return None,
+        Op::Dot | Op::Transpose | Op::Slice | Op::Pad | Op::Gather => return None,
         // Element by element.
         _ => rank,
     };

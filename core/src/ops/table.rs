@@ -9,10 +9,12 @@
 ///   of `functions.glsl` that has the operation's name; without it each kernel names the function itself. The reference is the function of
 ///   [`crate::contract`] that has its name; a file of its own it has not.
 /// - `binary`, `y = f(a, b)` with broadcasting: the same, without attributes.
-/// - `reduction`, along an axis or of everything.
+/// - `reduction`, along one axis, several or all: behind the family the function of `lines.comp` and `lines.cu` by name and number,
+///   and what the operation gives (a [`Gives`](super::Gives)). The reference is the function of [`crate::contract`] that has its
+///   name; a file of its own it has not.
 /// - `own`: the function that computes it, of that path both in `hal/cpu/kernels` and in `hal/lowering`.
 ///
-/// An operation's number is in programs and in the C ABI: it never changes, and a new operation takes the next one. A GPU's
+/// An operation's number is in programs and in the C ABI: it never changes, and a new operation takes one above all others. A GPU's
 /// function has one of six bits; those of activations are the numbers of [`crate::contract::Activation`].
 macro_rules! table {
     ($use:ident) => {
@@ -76,14 +78,20 @@ macro_rules! table {
                 Pow = 41 pow: Function 90, [POW = 32 called];
             }
             reduction {
-                /// The sum along an axis or of all; of nothing +0.
-                Sum = 19 sum: Reduction;
-                /// The mean along an axis or of all; of nothing NaN.
-                Mean = 20 mean: Reduction;
-                /// The maximum along an axis or of all; NaN wins. `invalid_argument` of nothing.
-                Max = 21 max: Reduction;
+                /// The sum along axes or of all; of nothing +0.
+                Sum = 19 sum: Reduction, SUM = 0 Value;
+                /// The mean along axes or of all; of nothing NaN.
+                Mean = 20 mean: Reduction, SUM = 0 Mean;
+                /// The maximum along axes or of all; NaN wins. `invalid_argument` of nothing.
+                Max = 21 max: Reduction, MAX = 1 Element;
                 /// The lowest index of the maximum, i64. `invalid_argument` of nothing.
-                Argmax = 22 argmax: Reduction;
+                Argmax = 22 argmax: Reduction, ARGMAX = 2 Index;
+                /// The minimum along axes or of all; NaN wins. `invalid_argument` of nothing.
+                Min = 53 min: Reduction, MIN = 3 Element;
+                /// The lowest index of the minimum, i64. `invalid_argument` of nothing.
+                Argmin = 54 argmin: Reduction, ARGMIN = 4 Index;
+                /// The product along axes or of all; of nothing 1.
+                Prod = 55 prod: Reduction, PROD = 5 Value;
             }
             own {
                 /// `alpha·(a·b) + beta·c + bias`, then an activation.
@@ -106,6 +114,12 @@ macro_rules! table {
                 Transpose = 28 transpose: Move, moves::transpose;
                 /// Tensors joined along an axis.
                 Concat = 29 concat: Move, moves::concat;
+                /// Every axis from a start to a stop, by steps.
+                Slice = 56 slice: Move, parts::slice;
+                /// A value put before and behind every axis.
+                Pad = 57 pad: Move, parts::pad;
+                /// Elements along an axis by index.
+                Gather = 58 gather: Move, parts::gather;
                 /// Another element type.
                 Cast = 30 cast: Elementwise, cast::cast;
             }

@@ -11,7 +11,6 @@ use crate::error::{Error, Result, Status, fail};
 use crate::log::log;
 use crate::memory::host::HostBuffer;
 use crate::operand::{Inputs, View, ViewMut};
-use crate::ops::Op;
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -298,7 +297,7 @@ impl Run<'_> {
         let cost = op.info().cost(attrs, &views, &output.meta);
         let mut command = Command::new(*op, *attrs, &views, target)?;
         // No result, no work, however large the other dimensions are. Only ids are worth a look all the same.
-        if output.meta.bytes() > 0 || *op == Op::Embedding {
+        if output.meta.bytes() > 0 || op.checks_ids() {
             self.context.execute(&mut command)?;
         }
         Ok((cost.flops, cost.bytes))

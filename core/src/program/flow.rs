@@ -8,7 +8,6 @@ use super::code::{Code, Kind};
 use super::lower::{Do, Located, Lowered, Source, Step, Work};
 use super::opcodes::Action;
 use crate::operand::Meta;
-use crate::ops::Op;
 use crate::pipeline::{self, Graph, Node};
 
 /// More operations and operands than this run one by one: planning them would take time that grows with the square of their number.
@@ -157,7 +156,7 @@ impl Building<'_> {
     fn command(&mut self, step: usize, instruction: usize, work: &Work) -> Option<()> {
         let Work { op, attrs, inputs, output, .. } = work;
         // No result, no work, however large the other dimensions are. Only ids are worth a look all the same.
-        if output.meta.bytes() == 0 && *op != Op::Embedding {
+        if output.meta.bytes() == 0 && !op.checks_ids() {
             self.holds[output.cell] = Holds::Zeros;
             return Some(());
         }
@@ -192,7 +191,7 @@ impl Building<'_> {
         self.flow.graph.outputs.iter().for_each(|&node| needed[node as usize] = true);
         for (i, node) in self.flow.graph.nodes.iter().enumerate().rev() {
             let pipeline::Source::Op(op, _, operands) = &node.source else { continue };
-            if *op == Op::Embedding && !needed[i] {
+            if op.checks_ids() && !needed[i] {
                 self.flow.graph.outputs.push(i as u32);
                 needed[i] = true;
             }

@@ -1,7 +1,7 @@
 //! Random calls of every operation, with NaN, infinities, subnormals and −0 mixed in.
 
 use adead_core::contract::Precision;
-use adead_core::{Attrs, Axis, Context, ContextOptions, DType, Op, OpKind, Permutation, Tensor};
+use adead_core::{Attrs, Axis, Context, ContextOptions, DType, Gives, Op, OpKind, PerAxis, Permutation, Tensor};
 
 /// A small generator, so that a failure names its seed and nothing else is needed to repeat it.
 pub struct Random(pub u64);
@@ -117,13 +117,19 @@ pub fn draw(op: Op, dtype: DType, r: &mut Random) -> (Attrs, Vec<Option<Tensor>>
             };
             operands = vec![Some(r.float(dtype, &a)), Some(r.float(dtype, &b))];
         }
-        Op::Softmax | Op::Sum | Op::Mean | Op::Max | Op::Argmax => {
-            let rank = 1 + r.below(3);
+        _ if op == Op::Softmax || op.kind() == OpKind::Reduction => {
+            let rank = 1 + r.below(4);
             let mut dims = r.dims(rank, 70);
             if r.below(3) == 0 {
                 dims[r.below(rank)] = 1000 + r.below(1200);
             }
-            if matches!(op, Op::Max | Op::Argmax) {
+            // Where every axis is long there would be much to do.
+            let mut rest = 200_000;
+            for n in &mut dims {
+                *n = (*n).min(rest);
+                rest /= (*n).max(1);
+            }
+            if matches!(op.gives(), Some(Gives::Element | Gives::Index)) {
                 dims.iter_mut().for_each(|n| *n = (*n).max(1));
             }
             attrs.axis = r.axis(rank);
@@ -131,6 +137,12 @@ pub fn draw(op: Op, dtype: DType, r: &mut Random) -> (Attrs, Vec<Option<Tensor>>
                 attrs.keepdim = r.flag();
                 if r.below(4) == 0 {
                     attrs.axis = Axis::All;
+                } else if op.gives() != Some(Gives::Index) && r.below(3) == 0 {
+                    let mut axes: Vec<i32> = (0..rank as i32).collect();
+                    (1..rank).for_each(|i| axes.swap(i, r.below(i + 1)));
+                    axes.truncate(1 + r.below(rank));
+                    axes.iter_mut().for_each(|axis| *axis -= if r.flag() { rank as i32 } else { 0 });
+                    (attrs.axis, attrs.axes) = (Axis::Default, Permutation::new(&axes).unwrap());
                 }
             }
             operands = vec![Some(r.float(dtype, &dims))];
@@ -186,6 +198,34 @@ pub fn draw(op: Op, dtype: DType, r: &mut Random) -> (Attrs, Vec<Option<Tensor>>
             (1..rank).for_each(|i| perm.swap(i, r.below(i + 1)));
             attrs.perm = Permutation::new(&perm).unwrap();
             operands = vec![Some(r.float(dtype, &dims))];
+        }
+        Op::Slice => {
+            let rank = r.below(5);
+            let dims = r.dims(rank, 35);
+            let list = |r: &mut Random| -> Vec<i32> {
+                (0..r.below(rank + 1)).map(|axis| r.below(2 * dims[axis] + 3) as i32 - dims[axis] as i32 - 1).collect()
+            };
+            (attrs.start, attrs.stop) = (PerAxis::new(&list(r)).unwrap(), PerAxis::new(&list(r)).unwrap());
+            let steps: Vec<i32> = (0..r.below(rank + 1)).map(|_| [1, 1, 2, 5][r.below(4)]).collect();
+            attrs.step = PerAxis::new(&steps).unwrap();
+            operands = vec![Some(r.float(dtype, &dims))];
+        }
+        Op::Pad => {
+            let rank = r.below(4);
+            let dims = r.dims(rank, 35);
+            let list = |r: &mut Random| -> Vec<i32> { (0..r.below(rank + 1)).map(|_| r.below(5) as i32).collect() };
+            (attrs.start, attrs.stop) = (PerAxis::new(&list(r)).unwrap(), PerAxis::new(&list(r)).unwrap());
+            operands = vec![Some(r.float(dtype, &dims)), Some(r.float(dtype, &[]))];
+        }
+        Op::Gather => {
+            let rank = 1 + r.below(3);
+            let mut dims: Vec<usize> = r.dims(rank, 30).iter().map(|n| n + 1).collect();
+            let axis = r.below(rank);
+            attrs.axis = Axis::At(axis as i32 - if r.flag() { rank as i32 } else { 0 });
+            operands.push(Some(r.float(dtype, &dims)));
+            let n = std::mem::replace(&mut dims[axis], r.size(40));
+            let ids: Vec<i64> = (0..dims.iter().product()).map(|_| r.below(n) as i64).collect();
+            operands.push(Some(Tensor::new(&ids, &dims).unwrap()));
         }
         Op::Concat => {
             let rank = 1 + r.below(3);

@@ -114,7 +114,7 @@ fn adead_files() {
     let word = |at: usize, value: u32| with_checksum(patched(&bytes, at, value.to_le_bytes()));
     let long = |at: usize, value: u64| with_checksum(patched(&bytes, at, value.to_le_bytes()));
     let byte = |at: usize, value: u8| with_checksum(patched(&bytes, at, [value]));
-    let no_call = 0x40000 + Op::ALL.len() as u32;
+    let no_call = 0x40000 + Op::NUMBERS as u32;
     let no_opcode = format!("byte 0x184: no opcode {no_call:08X}");
     let cases = [
         (byte(8, 2), "byte 0x8: .adead version 2"),
@@ -354,6 +354,10 @@ fn every_operation_on_random_shapes_never_panics() {
             if random.below(2) == 0 {
                 let values: &[&str] = match *name {
                     "axis" => &["0", "1", "-1", "all", "2147483647", "-2147483648"],
+                    "axes" => &["", "0", "1,0", "0,0", "-1,0", "0,2", "7,7", "0,1,2,3,4,5,6,7"],
+                    "start" | "stop" => &["", "0", "1,0", "-1", "2147483647,-2147483648", "1,1,1", "0,0,0,0,0,0,0,0,0"],
+                    "step" => &["", "1", "2,1", "0", "-1", "2147483647,3"],
+                    "before" | "after" => &["", "0", "1,2", "0,0,1", "-1", "2147483647,2147483647,2147483647"],
                     "perm" => &["", "0", "1,0", "0,0", "1,0,2", "7,7", "0,1,2,3,4,5,6,7"],
                     "dtype" => &["f32", "i32", "i64", "bf16"],
                     "precision" => &["f32", "fixed24", "fixed16"],

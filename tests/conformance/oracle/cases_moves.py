@@ -1,4 +1,4 @@
-"""Cases of embedding, transpose, concat and cast."""
+"""Cases of embedding, transpose, concat, slice, pad, gather and cast."""
 
 from itertools import permutations
 
@@ -26,6 +26,9 @@ def build(suite):
     embedding(suite)
     transpose(suite)
     concat(suite)
+    slices(suite)
+    pad(suite)
+    gather(suite)
     cast(suite)
     errors(suite)
 
@@ -103,6 +106,78 @@ def concat(suite):
     case("rank_8", anything("f32", 1, 2, 1, 2, 1, 2, 1, 2), anything("f32", 1, 2, 1, 2, 3, 2, 1, 2), axis=4)
     case("large", anything("f32", 33, 65), anything("f32", 33, 130), anything("f32", 33, 1), axis=1)
     case("long", anything("bf16", 1000), anything("bf16", 77))
+
+
+LARGEST, SMALLEST = 2**31 - 1, -2**31
+
+
+def slices(suite):
+    def case(name, x, **attrs):
+        suite.case(f"slice/{name}", "slice", [x], **attrs)
+
+    for dtype in DTYPES:
+        case(f"{dtype}_rows", anything(dtype, 5, 3), start=(1,), stop=(4,))
+        case(f"{dtype}_columns", anything(dtype, 5, 7), start=(0, 2), stop=(5, -1))
+        case(f"{dtype}_steps", anything(dtype, 5, 7), step=(2, 3))
+        case(f"{dtype}_large", anything(dtype, 67, 131), start=(3, 1), stop=(LARGEST, -2), step=(1, 2))
+        case(f"{dtype}_inside", anything(dtype, 3, 4, 5, 6), start=(1, 1, 1, 1), stop=(-1, -1, -1, -1))
+    case("nothing_given", anything("f32", 3, 4))
+    case("rank_0", anything("f32"))
+    case("rank_8", anything("f32", 2, 3, 2, 3, 2, 3, 2, 3), start=(0, 1, 0, 1, 0, 1, 0, 1), step=(1, 1, 2, 1, 1, 2, 1, 2))
+    case("negative", anything("f32", 10), start=(-7,), stop=(-2,))
+    case("beyond", anything("f32", 10), start=(-100,), stop=(100,))
+    case("limits", anything("f32", 10), start=(SMALLEST,), stop=(LARGEST,), step=(LARGEST,))
+    case("empty", anything("f32", 10, 3), start=(5,), stop=(5,))
+    case("stop_before_start", anything("f32", 10, 3), start=(5,), stop=(2,))
+    case("start_beyond", anything("f32", 10, 3), start=(10,))
+    case("of_nothing", anything("f32", 0, 3), start=(1,), stop=(5,))
+    case("last", anything("f16", 9, 9), start=(-1, -1))
+    case("step_over_the_end", anything("f32", 2, 10), step=(1, 4))
+    case("middle_axis", anything("bf16", 4, 9, 5), start=(0, 2), stop=(4, 8), step=(1, 3))
+    case("heads", anything("f32", 2, 33, 4, 16), start=(0, 16), stop=(2, 33))
+
+
+def pad(suite):
+    def case(name, x, value, **attrs):
+        suite.case(f"pad/{name}", "pad", [x, value], **attrs)
+
+    for dtype in DTYPES:
+        case(f"{dtype}_both", anything(dtype, 3, 5), anything(dtype), before=(1, 2), after=(2, 1))
+        case(f"{dtype}_first_axis", anything(dtype, 3, 5), anything(dtype, 1), before=(2,))
+        case(f"{dtype}_last_axis", anything(dtype, 3, 5), anything(dtype, 1, 1), after=(0, 3))
+        case(f"{dtype}_large", anything(dtype, 63, 61), anything(dtype), before=(1, 3), after=(2, 1))
+    case("nothing_given", wild("f32", 3, 4), wild("f32"))
+    case("zeros", wild("f32", 3, 4), wild("f32"), before=(0, 0), after=(0, 0))
+    case("rank_0", wild("f32"), wild("f32"))
+    case("rank_8", anything("f32", 1, 2, 1, 2, 1, 2, 1, 2), anything("f32"), before=(1, 0, 1, 0, 0, 1, 0, 1), after=(0, 1, 0, 1))
+    case("of_nothing", anything("f32", 0, 3), anything("f32"), before=(2,), after=(0, 1))
+    case("to_nothing", anything("f32", 0, 3), anything("f32"), after=(0, 1))
+    case("nan_keeps_its_bits", wild("f32", 4), operand("f32", (), "fill:ffc12345"), after=(3,))
+    case("i64_value", numbers("i64", 1, 2), numbers("i64", -5, shape=()), before=(1,), after=(2,))
+    case("images", anything("f16", 2, 3, 7, 9), operand("f16", (), "fill:0000"), before=(0, 0, 1, 1), after=(0, 0, 1, 1))
+
+
+def gather(suite):
+    def case(name, x, index, **attrs):
+        suite.case(f"gather/{name}", "gather", [x, index], **attrs)
+
+    for dtype in DTYPES:
+        for index in INDEXES:
+            case(f"{dtype}_{index}", anything(dtype, 3, 7, 2), ids(index, 3, 4, 2, bound=7), axis=1)
+    for axis in (-3, -2, -1, 0, 1, 2):
+        shape = [4, 5, 6]
+        bound, shape[axis] = shape[axis], 3
+        case(f"axis{axis}", anything("f32", 4, 5, 6), ids("i64", *shape, bound=bound), axis=axis)
+    case("default_axis", anything("f32", 4, 5), ids("i32", 4, 9, bound=5))
+    case("rank_1", anything("f32", 9), ids("u32", 4, bound=9))
+    case("rank_8", anything("f32", 1, 2, 1, 2, 3, 2, 1, 2), ids("i32", 1, 2, 1, 2, 4, 2, 1, 2, bound=3), axis=4)
+    case("ends", anything("f32", 2, 7), numbers("i64", 0, 6, 6, 0, shape=(2, 2)))
+    case("no_ids", anything("f32", 3, 2), ids("i64", 3, 0, bound=2))
+    case("no_ids_of_nothing", anything("f32", 3, 0), ids("i64", 3, 0, bound=2))
+    case("nothing_elsewhere", anything("f32", 0, 5), ids("i64", 0, 3, bound=5))
+    case("repeated", anything("f32", 3, 2), numbers("i32", 1, 1, 1, 1, 1, 1, shape=(3, 2)))
+    case("large", rand("f32", 300, 65), ids("i64", 300, 80, bound=65))
+    case("large_first_axis", rand("bf16", 1000, 33), ids("i32", 600, 33, bound=1000), axis=0)
 
 
 SOURCES = {
@@ -204,6 +279,41 @@ def errors(suite):
     bad("concat", "axis_high", "invalid_argument", [x, x], axis=2)
     bad("concat", "axis_low", "invalid_argument", [x, x], axis=-3)
     bad("concat", "attribute", "invalid_argument", [x, x], keepdim=1)
+
+    bad("slice", "missing", "invalid_argument", [])
+    bad("slice", "surplus", "invalid_argument", [x, x])
+    bad("slice", "step_0", "invalid_argument", [x], step=(0,))
+    bad("slice", "step_negative", "invalid_argument", [x], step=(1, -1))
+    for name in ("start", "stop", "step"):
+        bad("slice", f"{name}_long", "invalid_argument", [x], **{name: (1, 1, 1)})
+    bad("slice", "rank_0", "invalid_argument", [rand("f32")], start=(0,))
+    bad("slice", "attribute", "invalid_argument", [x], axis=0)
+
+    bad("pad", "missing", "invalid_argument", [x])
+    bad("pad", "surplus", "invalid_argument", [x, rand("f32"), rand("f32")])
+    bad("pad", "mixed", "dtype_mismatch", [x, rand("f16")])
+    bad("pad", "value", "shape_mismatch", [x, rand("f32", 2)])
+    bad("pad", "value_of_nothing", "shape_mismatch", [x, rand("f32", 0)])
+    bad("pad", "negative", "invalid_argument", [x, rand("f32")], before=(-1,))
+    bad("pad", "negative_after", "invalid_argument", [x, rand("f32")], after=(0, -1))
+    bad("pad", "long", "invalid_argument", [x, rand("f32")], after=(0, 1, 0))
+    bad("pad", "attribute", "invalid_argument", [x, rand("f32")], axis=0)
+
+    places = numbers("i32", 0, 1, shape=(2, 1))
+    bad("gather", "missing", "invalid_argument", [x])
+    bad("gather", "surplus", "invalid_argument", [x, places, places])
+    bad("gather", "ids_f32", "dtype_mismatch", [x, x])
+    for index in INDEXES:
+        bad("gather", f"beyond_{index}", "invalid_argument", [x, numbers(index, 0, 3, shape=(2, 1))])
+    bad("gather", "negative_i32", "invalid_argument", [x, numbers("i32", 0, -1, shape=(2, 1))])
+    bad("gather", "negative_i64", "invalid_argument", [x, numbers("i64", -1, 0, shape=(2, 1))])
+    bad("gather", "i64_low_bits_fit", "invalid_argument", [x, numbers("i64", 2**32, 0, shape=(2, 1))])
+    bad("gather", "of_nothing", "invalid_argument", [rand("f32", 2, 0), places])
+    bad("gather", "ranks", "shape_mismatch", [x, numbers("i32", 0, 1)])
+    bad("gather", "dimensions", "shape_mismatch", [x, numbers("i32", 0, 0, 0, shape=(3, 1))])
+    bad("gather", "rank_0", "shape_mismatch", [rand("f32"), numbers("i32", 0, shape=())])
+    bad("gather", "axis_high", "invalid_argument", [x, places], axis=2)
+    bad("gather", "attribute", "invalid_argument", [x, places], keepdim=1)
 
     bad("cast", "missing", "invalid_argument", [])
     bad("cast", "surplus", "invalid_argument", [x, x])

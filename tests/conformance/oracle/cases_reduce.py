@@ -1,5 +1,6 @@
-"""Cases of softmax, of sum, mean, max and argmax (reduce.txt) and of layernorm and rmsnorm (norm.txt)."""
+"""Cases of softmax, of reductions (reduce.txt) and of layernorm and rmsnorm (norm.txt)."""
 
+import shapes
 from cases_matmul import rand, wild
 from suite import operand
 from tensors import FLOATS, INDEXES, bits, hexes
@@ -57,7 +58,7 @@ def reduce(suite):
     def case(name, op, *operands, **attrs):
         suite.case(f"reduce/{op}_{name}", op, operands, **attrs)
 
-    for op in ("sum", "mean", "max", "argmax"):
+    for op in shapes.VALUES + shapes.PLACES:
         for dtype in FLOATS:
             for axis in ("all", 0, 1, 2, -1, -3):
                 case(f"{dtype}_axis_{axis}", op, rand(dtype, 3, 4, 5), axis=axis)
@@ -85,7 +86,21 @@ def reduce(suite):
         case("zero_both", op, rand("f32", 0, 0), axis=1)
         for n in (1023, 1024, 1025, 1056, 2048, 2049, 10000, 1 << 20, (1 << 20) + 1, 2200000):
             case(f"n{n}", op, rand("f32", n))
-    for op in ("sum", "mean"):
+    for op in shapes.VALUES:
+        for axes in ((0, 1), (1, 2), (0, 2), (-1, 0), (2, 0, 1), (1,)):
+            case("axes_" + "_".join(map(str, axes)), op, rand("f32", 3, 4, 5), axes=axes)
+        for dtype in FLOATS:
+            case(f"{dtype}_axes", op, rand(dtype, 5, 3, 7, 2), axes=(0, 2))
+            case(f"{dtype}_axes_keepdim", op, wild(dtype, 4, 3, 5, 2), axes=(3, 1), keepdim=1)
+        case("axes_over_blocks", op, rand("f32", 40, 3, 60), axes=(0, 2))
+        case("axes_over_blocks_inner", op, rand("f32", 40, 3, 60, 2), axes=(0, 2))
+        case("axes_of_ones_between", op, rand("f32", 2, 6, 1, 7, 3), axes=(1, 3))
+        case("axes_of_one", op, wild("f32", 1, 5, 1), axes=(0, 2))
+        case("axes_every_other", op, rand("f32", 2, 3, 2, 3, 2, 3, 2, 3), axes=(0, 2, 4, 6))
+        case("axes_f32_adjacent_long", op, rand("f32", 3, 50, 50), axes=(1, 2))
+        case("axes_nothing_left", op, rand("f32", 2, 0, 3), axes=(0, 2))
+    for op in ("sum", "mean", "prod"):
+        case("axes_of_nothing", op, rand("f32", 0, 2, 3), axes=(0, 2))
         case("zero_axis", op, rand("f32", 2, 0), axis=1)
         case("zero_all", op, rand("f32", 0))
         case("zero_all_keepdim", op, rand("f32", 3, 0), keepdim=1)
@@ -100,7 +115,14 @@ def reduce(suite):
         case("f16_overflow", op, rand("f16", 3000, e=15))
         case("f16_fill", op, operand("f16", (70000,), "fill:3c00"))
         case("tens", op, operand("f32", (5000,), "fill:3dcccccd"))
-    for op in ("max", "argmax"):
+    for op in ("prod",):
+        case("ones_and_tens", op, row(*([1, 10, 0.5] * 30)))
+        case("negative", op, operand("f32", (1025,), "fill:bf800000"))
+        case("infinity_times_zero", op, row(INF, 0, 1))
+        case("zero_of_either_sign", op, row(-0.0, 3, 2))
+        case("near_one_n3000", op, operand("f32", (3000,), "fill:3f800347"))
+        case("near_one_columns", op, operand("f32", (3000, 5), "fill:3f7ffcb9"), axis=0)
+    for op in ("max", "min") + shapes.PLACES:
         case("ties", op, row(1, 7, 7, 3, 7))
         case("ties_long", op, operand("f32", (5000,), "fill:3f800000"))
         case("positive_zero_last", op, row(-0.0, -1, -0.0, 0.0, 0.0))
@@ -112,8 +134,9 @@ def reduce(suite):
         case("all_negative_infinite_rows", op, operand("f32", (2, 3), "fill:ff800000"), axis=1)
         case("zero_columns_axis_0", op, rand("f32", 3, 0), axis=0)
     for dtype in INDEXES:
-        case(f"as_{dtype}", "argmax", rand("f32", 5, 9), axis=1, dtype=dtype)
-        case(f"as_{dtype}_all", "argmax", rand("bf16", 20, 30), dtype=dtype, keepdim=1)
+        for op in shapes.PLACES:
+            case(f"as_{dtype}", op, rand("f32", 5, 9), axis=1, dtype=dtype)
+            case(f"as_{dtype}_all", op, rand("bf16", 20, 30), dtype=dtype, keepdim=1)
 
 
 def norm(suite):
@@ -161,7 +184,7 @@ def errors(suite):
         suite.case(f"{stem}/{label}", op, operands, expect=status, **attrs)
 
     x = rand("f32", 2, 3)
-    for op, stem in (("softmax", "softmax"), ("sum", "reduce"), ("mean", "reduce"), ("max", "reduce"), ("argmax", "reduce")):
+    for op, stem in (("softmax", "softmax"), *((op, "reduce") for op in shapes.VALUES + shapes.PLACES)):
         bad(stem, op, "missing", "invalid_argument", [])
         bad(stem, op, "surplus", "invalid_argument", [x, x])
         bad(stem, op, "integers", "dtype_mismatch", ["i32 2,3 ids:1:9"])
@@ -174,8 +197,16 @@ def errors(suite):
     bad("softmax", "softmax", "keepdim", "invalid_argument", [x], keepdim=1)
     bad("softmax", "softmax", "axis_all", "invalid_argument", [x], axis="all")
     bad("reduce", "sum", "dtype_attribute", "invalid_argument", [x], dtype="f32")
-    bad("reduce", "argmax", "dtype_float", "invalid_argument", [x], dtype="f32")
-    for op in ("max", "argmax"):
+    for op in shapes.VALUES:
+        bad("reduce", op, "axes_and_axis", "invalid_argument", [x], axis=0, axes=(1,))
+        bad("reduce", op, "axes_twice", "invalid_argument", [x], axes=(1, -1))
+        bad("reduce", op, "axes_high", "invalid_argument", [x], axes=(0, 2))
+    for op in shapes.PLACES:
+        bad("reduce", op, "dtype_float", "invalid_argument", [x], dtype="f32")
+        bad("reduce", op, "axes", "invalid_argument", [x], axes=(0, 1))
+    for op in ("max", "min"):
+        bad("reduce", op, "axes_of_nothing", "invalid_argument", [rand("f32", 0, 2, 3)], axes=(0, 2))
+    for op in ("max", "min") + shapes.PLACES:
         bad("reduce", op, "nothing", "invalid_argument", [rand("f32", 0)])
         bad("reduce", op, "nothing_all", "invalid_argument", [rand("f32", 3, 0)])
         bad("reduce", op, "nothing_axis", "invalid_argument", [rand("f32", 3, 0)], axis=1)

@@ -73,6 +73,20 @@ def sum_of(x):
     return plus_zero(lanes[0])
 
 
+def prod_of(x):
+    if len(x) > 1024:
+        return prod_of([prod_of(x[i:i + 1024]) for i in range(0, len(x), 1024)])
+    lanes = [ONE] * 32
+    for i, element in enumerate(x):
+        lanes[i % 32] = mul(lanes[i % 32], element)
+    s = 16
+    while s:
+        for lane in range(s):
+            lanes[lane] = mul(lanes[lane], lanes[lane + s])
+        s //= 2
+    return canonical(lanes[0])
+
+
 def mean_of(x):
     return div(sum_of(x), from_int(len(x)))
 
@@ -90,6 +104,21 @@ def max_of(x):
 def argmax_of(x):
     keys = [max_key(element) for element in x]
     assert all(key == signed32(canonical(e) ^ (0x7FFFFFFF if canonical(e) & SIGN else 0)) for key, e in zip(keys, x))
+    return keys.index(max(keys))
+
+
+def min_key(a):
+    """NaN above everything, then the numeric order backwards with +0 below -0: the largest key is the minimum's."""
+    a = canonical(a)
+    return max_key(a) if a == NAN else -1 - max_key(a)
+
+
+def min_of(x):
+    return canonical(max(x, key=min_key))
+
+
+def argmin_of(x):
+    keys = [min_key(element) for element in x]
     return keys.index(max(keys))
 
 
@@ -183,15 +212,13 @@ def op_softmax(attrs, shape, x):
 
 def op_reduce(function):
     def run(attrs, shape, x):
-        x = floats(x)
-        if attrs["axis"] == "all":
-            return [function(x.data)]
-        axis = attrs["axis"] % len(x.shape)
-        out = []
-        for index in indices(shape):
-            index = index[:axis] + (0,) + index[axis + (1 if attrs["keepdim"] else 0):]
-            out.append(function(row_at(x, axis, index)))
-        return out
+        x, rank = floats(x), len(x.shape)
+        axes = shapes.reduced_axes(attrs, rank)
+        kept = [axis for axis in range(rank) if axis not in axes]
+        lines = {index: [] for index in indices([x.shape[axis] for axis in kept])}
+        for index in indices(x.shape):
+            lines[tuple(index[axis] for axis in kept)].append(x[index])
+        return [function(line) for line in lines.values()]
     return run
 
 
@@ -313,15 +340,40 @@ def op_concat(attrs, shape, *parts):
     return out
 
 
+def op_slice(attrs, shape, x):
+    view, taken = View(x.shape, x.data), shapes.sliced(attrs, x.shape)
+    return [view[tuple(places[i] for places, i in zip(taken, index))] for index in indices(shape)]
+
+
+def op_pad(attrs, shape, x, value):
+    """Where x is not, the value is."""
+    view, before, out = View(x.shape, x.data), [around[0] for around in shapes.padding(attrs, x.shape)], []
+    for index in indices(shape):
+        source = tuple(position - skipped for position, skipped in zip(index, before))
+        inside = all(0 <= position < size for position, size in zip(source, x.shape))
+        out.append(view[source] if inside else value.data[0])
+    return out
+
+
+def op_gather(attrs, shape, x, ids):
+    axis, view, out = attrs["axis"] % len(shape), View(x.shape, x.data), []
+    for index, element in zip(indices(shape), ids.data):
+        out.append(view[index[:axis] + (element,) + index[axis + 1:]])
+    return out
+
+
 RUN = {
     "matmul": op_matmul, "dot": op_dot, "scale": op_scale, "gelu": op_gelu, "softmax": op_softmax,
     "sum": op_reduce(sum_of), "mean": op_reduce(mean_of), "max": op_reduce(max_of),
+    "min": op_reduce(min_of), "prod": op_reduce(prod_of),
     "layernorm": op_norm(True), "rmsnorm": op_norm(False), "attention": op_attention, "ffn": op_ffn,
     "clamp": op_clamp,
     **{name: op_unary(function) for name, function in UNARY.items()},
     **{name: op_binary(function) for name, function in BINARY.items()},
 }
-MOVES = {"embedding": op_embedding, "transpose": op_transpose, "concat": op_concat}
+INDEX = {"argmax": argmax_of, "argmin": argmin_of}
+MOVES = {"embedding": op_embedding, "transpose": op_transpose, "concat": op_concat, "slice": op_slice, "pad": op_pad,
+         "gather": op_gather}
 
 
 def run(op, operands, given):
@@ -330,14 +382,16 @@ def run(op, operands, given):
     attrs = shapes.attributes(op, given)
     if op == "embedding":
         check_ids(operands[1], operands[0].shape[0])
+    if op == "gather":
+        check_ids(operands[1], operands[0].shape[attrs["axis"] % len(shape)])
     if op == "cast":
         return [cast(operands[0].dtype, dtype, element) for element in operands[0].data]
     if op in ("matmul", "attention", "ffn"):
         operands = list(operands) + [None] * ({"matmul": 4, "attention": 4, "ffn": 5}[op] - len(operands))
     if op in MOVES:
         return MOVES[op](attrs, shape, *operands)
-    if op == "argmax":
-        return [bits_of_int(dtype, at) for at in op_reduce(argmax_of)(attrs, shape, *operands)]
+    if op in INDEX:
+        return [bits_of_int(dtype, at) for at in op_reduce(INDEX[op])(attrs, shape, *operands)]
     return [narrow(dtype, element) for element in RUN[op](attrs, shape, *operands)]
 
 

@@ -174,6 +174,15 @@ def around(shape, axis):
     return prod(shape[:axis]), shape[axis], prod(shape[axis + 1:])
 
 
+def reduced_lines(attrs, x):
+    """How many lines, their length, and them: the axes that are reduced behind all others."""
+    rank, axes = len(x.shape), shapes.reduced_axes(attrs, len(x.shape))
+    kept = [axis for axis in range(rank) if axis not in axes]
+    order = kept + axes
+    data = gather(widen(x), [x.shape[axis] for axis in order], [strides_of(x.shape)[axis] for axis in order])
+    return prod(x.shape[axis] for axis in kept), prod(x.shape[axis] for axis in axes), 1, data
+
+
 def floating(op, attrs, shape, operands):
     """A floating operation on binary32 buffers, before narrowing."""
     x = operands[0]
@@ -187,8 +196,8 @@ def floating(op, attrs, shape, operands):
         call("o_binary", OF_TWO[op], len(out), a, b, out)
     elif op == "softmax":
         call("o_softmax", *around(x.shape, attrs["axis"]), widen(x), out)
-    elif op in ("sum", "mean", "max"):
-        call("o_reduce", ("sum", "mean", "max").index(op), *around(x.shape, attrs["axis"]), widen(x), out)
+    elif op in shapes.VALUES:
+        call("o_reduce", shapes.VALUES.index(op), *reduced_lines(attrs, x), out)
     elif op in ("layernorm", "rmsnorm"):
         optional = [widen(operand) for operand in operands[1:]]
         optional += [None] * ((2 if op == "layernorm" else 1) - len(optional))
@@ -225,6 +234,30 @@ def embedding(table, ids):
     return out
 
 
+def padded(x, value, padding, shape):
+    """x between values, an axis at a time from the last one on."""
+    data, dims = x.data, list(x.shape)
+    for axis in reversed(range(len(dims))):
+        before, after = padding[axis]
+        inner = prod(shape[axis + 1:])
+        width, out = dims[axis] * inner, array(data.typecode)
+        for o in range(prod(dims[:axis])):
+            out += value * (before * inner) + cut(data, o, width) + value * (after * inner)
+        data, dims[axis] = out, shape[axis]
+    return data
+
+
+def along(x, ids, axis):
+    """Elements of x along an axis by id."""
+    inner, n, m = prod(x.shape[axis + 1:]), x.shape[axis], ids.shape[axis]
+    out = array(x.data.typecode)
+    for position, element in enumerate(ids.data):
+        if element >= n:  # negative ids are huge as bit patterns
+            shapes.invalid("id out of range")
+        out.append(x.data[(position // (m * inner) * n + element) * inner + position % inner])
+    return out
+
+
 def run(op, operands, given):
     """The result tensor; raises shapes.Rejected where the call is an error."""
     dtype, shape = shapes.result(op, [operand and (operand.dtype, operand.shape) for operand in operands], given)
@@ -239,14 +272,23 @@ def run(op, operands, given):
         data = gather(x.data, shape, [strides_of(x.shape)[axis] for axis in perm])
     elif op == "concat":
         data = concat(attrs, shape, operands)
+    elif op == "slice":
+        steps, starts = [taken.step for taken in shapes.sliced(attrs, x.shape)], [taken.start for taken in shapes.sliced(attrs, x.shape)]
+        strides = strides_of(x.shape)
+        first = sum(start * stride for start, stride in zip(starts, strides))
+        data = gather(x.data[first:], shape, [step * stride for step, stride in zip(steps, strides)])
+    elif op == "pad":
+        data = padded(x, operands[1].data, shapes.padding(attrs, x.shape), shape)
+    elif op == "gather":
+        data = along(x, operands[1], attrs["axis"] % len(shape))
     elif op == "cast":
         data = x.data[:]
         if dtype != x.dtype:
             data = empty(WIDTH[dtype], len(x.data))
             call("o_cast", CODES[x.dtype], CODES[dtype], len(data), x.data, data)
-    elif op == "argmax":
+    elif op in shapes.PLACES:
         at = array("q", bytes(8 * prod(shape)))
-        call("o_argmax", *around(x.shape, attrs["axis"]), widen(x), at)
+        call("o_place", int(op == "argmin"), *reduced_lines(attrs, x), at)
         data = array(TYPECODE[WIDTH[dtype]], at)
     else:
         data = floating(op, attrs, shape, operands)

@@ -578,6 +578,27 @@ static float sum_row(const float *x, i64 n, i64 stride)
     return total;
 }
 
+static float prod_row(const float *x, i64 n, i64 stride)
+{
+    if (n <= 1024) {
+        float lane[32];
+        for (int l = 0; l < 32; l++) lane[l] = 1;
+        for (i64 i = 0; i < n; i++) lane[i % 32] = lane[i % 32] * x[i * stride];
+        for (int s = 16; s >= 1; s /= 2)
+            for (int l = 0; l < s; l++) lane[l] = lane[l] * lane[l + s];
+        return canonical(lane[0]);
+    }
+    i64 blocks = (n + 1023) / 1024;
+    float *part = malloc((size_t)blocks * sizeof *part);
+    for (i64 b = 0; b < blocks; b++) {
+        i64 left = n - b * 1024;
+        part[b] = prod_row(x + b * 1024 * stride, left < 1024 ? left : 1024, stride);
+    }
+    float total = prod_row(part, blocks, 1);
+    free(part);
+    return total;
+}
+
 static i64 argmax_row(const float *x, i64 n, i64 stride)
 {
     i64 best = 0;
@@ -588,23 +609,50 @@ static i64 argmax_row(const float *x, i64 n, i64 stride)
 
 static float max_row(const float *x, i64 n, i64 stride) { return canonical(x[argmax_row(x, n, stride) * stride]); }
 
-enum { SUM, MEAN, MAX };
+/* a is before b as a minimum: NaN first, then numbers upwards with -0 before +0 */
+static int below(float a, float b)
+{
+    if (is_nan(a) || is_nan(b)) return is_nan(a) && !is_nan(b);
+    if (a == b) return as_bits(a) >> 31 && !(as_bits(b) >> 31);
+    return a < b;
+}
+
+static i64 argmin_row(const float *x, i64 n, i64 stride)
+{
+    i64 best = 0;
+    for (i64 i = 1; i < n; i++)
+        if (below(x[i * stride], x[best * stride])) best = i;
+    return best;
+}
+
+enum { SUM, MEAN, MAX, MIN, PROD };
+
+static float reduce_row(i64 kind, const float *x, i64 n, i64 stride)
+{
+    switch (kind) {
+    case MAX: return max_row(x, n, stride);
+    case MIN: return x[argmin_row(x, n, stride) * stride];
+    case PROD: return prod_row(x, n, stride);
+    case MEAN: return sum_row(x, n, stride) / (float)n;
+    default: return sum_row(x, n, stride);
+    }
+}
 
 void o_reduce(i64 kind, i64 outer, i64 n, i64 inner, const float *x, float *out)
 {
     for (i64 o = 0; o < outer; o++)
         for (i64 i = 0; i < inner; i++) {
-            const float *row = x + o * n * inner + i;
-            float r = kind == MAX ? max_row(row, n, inner) : sum_row(row, n, inner);
-            if (kind == MEAN) r = r / (float)n;
-            out[o * inner + i] = canonical(r);
+            out[o * inner + i] = canonical(reduce_row(kind, x + o * n * inner + i, n, inner));
         }
 }
 
-void o_argmax(i64 outer, i64 n, i64 inner, const float *x, i64 *out)
+void o_place(i64 least, i64 outer, i64 n, i64 inner, const float *x, i64 *out)
 {
     for (i64 o = 0; o < outer; o++)
-        for (i64 i = 0; i < inner; i++) out[o * inner + i] = argmax_row(x + o * n * inner + i, n, inner);
+        for (i64 i = 0; i < inner; i++) {
+            const float *row = x + o * n * inner + i;
+            out[o * inner + i] = least ? argmin_row(row, n, inner) : argmax_row(row, n, inner);
+        }
 }
 
 void o_softmax(i64 outer, i64 n, i64 inner, const float *x, float *out)

@@ -103,11 +103,15 @@ def ffn(r, dtype):
 
 def reduction(r, dtype, op):
     dims = shape(r, (0, 1, 2, 3)) if r.random() < 0.8 else (r.choice((1025, 1100, 40)),)
-    if op in ("max", "argmax"):
+    if op in ("max", "min") + shapes.PLACES:
         dims = tuple(max(1, dim) for dim in dims)
     attrs = {"keepdim": flag(r)}
-    attrs["axis"] = "all" if not dims or r.random() < 0.3 else str(r.randrange(-len(dims), len(dims)))
-    if op == "argmax":
+    if dims and op in shapes.VALUES and r.random() < 0.4:
+        axes = [axis - r.choice((0, len(dims))) for axis in r.sample(range(len(dims)), r.randrange(1, len(dims) + 1))]
+        attrs["axes"] = ",".join(map(str, axes))
+    else:
+        attrs["axis"] = "all" if not dims or r.random() < 0.3 else str(r.randrange(-len(dims), len(dims)))
+    if op in shapes.PLACES:
         attrs["dtype"] = r.choice(INDEXES)
     return [values(r, dtype, dims)], attrs
 
@@ -152,6 +156,26 @@ def concat(r):
     return parts, {"axis": str(axis - len(dims) if r.random() < 0.5 else axis)}
 
 
+def sliced(r):
+    dims = shape(r, (0, 1, 2, 3, 4), 5)
+    given = lambda low, high: ",".join(str(r.randrange(low, high)) for _ in range(r.randrange(len(dims) + 1)))
+    return [values(r, r.choice(DTYPES), dims)], {"start": given(-7, 7), "stop": given(-7, 7), "step": given(1, 4)}
+
+
+def padded(r):
+    dims, dtype = shape(r, (0, 1, 2, 3), 4), r.choice(DTYPES)
+    given = lambda: ",".join(str(r.randrange(3)) for _ in range(r.randrange(len(dims) + 1)))
+    return [values(r, dtype, dims), values(r, dtype, (1,) * r.randrange(3))], {"before": given(), "after": given()}
+
+
+def gathered(r):
+    dims = [1 + size for size in shape(r, (1, 2, 3), 4)]
+    axis = r.randrange(len(dims))
+    index = dims[:axis] + [r.randrange(5)] + dims[axis + 1:]
+    ids = [r.randrange(dims[axis]) for _ in range(prod(index))]
+    return [values(r, r.choice(DTYPES), tuple(dims)), Tensor(r.choice(INDEXES), tuple(index), ids)], {"axis": str(axis)}
+
+
 def operation_cases(r, rounds=90):
     for index in range(rounds):
         dtype = FLOATS[index % 3]
@@ -169,7 +193,7 @@ def operation_cases(r, rounds=90):
         yield "clamp", [values(r, dtype, shape(r, (0, 1, 2)))], {"min": number(r), "max": number(r)}
         yield "gelu", [values(r, dtype, shape(r, (0, 1, 2)))], {"form": r.choice(("erf", "tanh"))}
         yield "softmax", *softmax(r, dtype)
-        for op in ("sum", "mean", "max", "argmax"):
+        for op in shapes.VALUES + shapes.PLACES:
             yield op, *reduction(r, dtype, op)
         for op in ("layernorm", "rmsnorm"):
             yield op, *norm(r, dtype, op)
@@ -178,5 +202,8 @@ def operation_cases(r, rounds=90):
         yield "ffn", *ffn(r, dtype)
         yield "embedding", *embedding(r)
         yield "transpose", *transpose(r)
+        yield "slice", *sliced(r)
+        yield "pad", *padded(r)
+        yield "gather", *gathered(r)
         yield "concat", *concat(r)
         yield "cast", [values(r, r.choice(DTYPES), shape(r, (0, 1, 2)))], {"dtype": r.choice(DTYPES)}

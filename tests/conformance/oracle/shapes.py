@@ -31,6 +31,9 @@ PRECISIONS = ("f32", "fixed24", "fixed16")
 UNARY = tuple(exact_functions.UNARY)
 BINARY = tuple(exact_functions.BINARY)
 AXIS_ALL = {"axis": ("axis", "all"), "keepdim": ("flag", "0")}
+AXES_ALL = {"axis": ("axis", None), "axes": ("ints", None), "keepdim": ("flag", "0")}
+VALUES = ("sum", "mean", "max", "min", "prod")
+PLACES = ("argmax", "argmin")
 
 # op: (required operands, optional operands, attributes: kind or words, default)
 OPS = {
@@ -42,16 +45,17 @@ OPS = {
     "clamp": (1, 0, {"min": ("f32", "0xff800000"), "max": ("f32", "0x7f800000")}),
     "gelu": (1, 0, {"form": (("erf", "tanh"), "erf")}),
     "softmax": (1, 0, {"axis": ("int", "-1")}),
-    "sum": (1, 0, AXIS_ALL),
-    "mean": (1, 0, AXIS_ALL),
-    "max": (1, 0, AXIS_ALL),
-    "argmax": (1, 0, {**AXIS_ALL, "dtype": (INDEXES, "i64")}),
+    **{op: (1, 0, AXES_ALL) for op in VALUES},
+    **{op: (1, 0, {**AXIS_ALL, "dtype": (INDEXES, "i64")}) for op in PLACES},
     "layernorm": (1, 2, {"eps": ("f32", "0x3727c5ac")}),
     "rmsnorm": (1, 1, {"eps": ("f32", "0x3727c5ac")}),
     "attention": (3, 1, {"causal": ("flag", "0"), "scale": ("f32", "0x00000000")}),
     "embedding": (2, 0, {}),
     "transpose": (1, 0, {"perm": ("ints", None)}),
     "concat": (1, 1 << 30, {"axis": ("int", "0")}),
+    "slice": (1, 0, {"start": ("ints", ""), "stop": ("ints", ""), "step": ("ints", "")}),
+    "pad": (2, 0, {"before": ("ints", ""), "after": ("ints", "")}),
+    "gather": (2, 0, {"axis": ("int", "-1")}),
     "cast": (1, 0, {"dtype": (DTYPES, "f32")}),
     **{op: (1, 0, {}) for op in UNARY},
     **{op: (2, 0, {}) for op in BINARY},
@@ -73,8 +77,8 @@ def read_attribute(kind, text):
             assert text.startswith("0x") and len(text) == 10
             return int(text, 16)
         if kind == "ints":
-            return None if text is None else [int(word) for word in text.split(",")]
-        if kind == "axis" and text == "all":
+            return None if text is None else [int(word) for word in text.split(",") if word]
+        if kind == "axis" and text in (None, "all"):
             return text
         return int(text)
     except (KeyError, ValueError, AssertionError):
@@ -98,15 +102,15 @@ def check_operands(op, operands):
         if position >= len(operands) or operands[position] is None:
             invalid(f"operand {position} is missing")
     dtypes = [operand[0] for operand in operands if operand]
-    if op == "embedding":
+    if op in ("embedding", "gather"):
         if dtypes[1] not in INDEXES:
             bad_dtype("ids")
         return
-    if op in ("transpose", "cast"):
+    if op in ("transpose", "cast", "slice"):
         return
     if len(set(dtypes)) != 1:
         bad_dtype("operands differ")
-    if op != "concat" and dtypes[0] not in FLOATS:
+    if op not in ("concat", "pad") and dtypes[0] not in FLOATS:
         bad_dtype("not a floating dtype")
 
 
@@ -190,18 +194,27 @@ def ffn_shape(x, w1, b1, w2, b2):
     return x[:-1] + w2[1:]
 
 
+def reduced_axes(attrs, rank):
+    """The axes that are reduced, ascending."""
+    axis, axes = attrs["axis"], attrs.get("axes")
+    if axes is not None:
+        if axis is not None:
+            invalid("axis and axes")
+        axes = [axis_of(axis, rank) for axis in axes]
+        if not axes or len(set(axes)) != len(axes):
+            invalid("axes")
+        return sorted(axes)
+    return list(range(rank)) if axis in (None, "all") else [axis_of(axis, rank)]
+
+
 def reduced_shape(op, attrs, x):
-    axis, keep = attrs["axis"], attrs["keepdim"]
-    if axis == "all":
-        shape = (1,) * len(x) if keep else ()
-        n = 0 if 0 in x else 1
-    else:
-        axis = axis_of(axis, len(x))
-        shape = x[:axis] + ((1,) if keep else ()) + x[axis + 1:]
-        n = x[axis]
-    if op in ("max", "argmax") and n == 0 and 0 not in shape:
-        invalid("maximum of nothing")
-    return shape
+    axes = reduced_axes(attrs, len(x))
+    kept = [size for axis, size in enumerate(x) if axis not in axes]
+    if 0 in [x[axis] for axis in axes] and 0 not in kept and op not in ("sum", "mean", "prod"):
+        invalid("an extreme of nothing")
+    if attrs["keepdim"]:
+        return tuple(1 if axis in axes else size for axis, size in enumerate(x))
+    return tuple(kept)
 
 
 def transposed_shape(attrs, x):
@@ -222,6 +235,34 @@ def concat_shape(attrs, shapes):
     axis = axis_of(attrs["axis"], len(shapes[0]))
     same("other dimensions", *[shape[:axis] + shape[axis + 1:] for shape in shapes])
     return shapes[0][:axis] + (sum(shape[axis] for shape in shapes),) + shapes[0][axis + 1:]
+
+
+def sliced(attrs, x):
+    """The indices that are taken of each axis, as Python's own slices have them."""
+    lists = [attrs[name] for name in ("start", "stop", "step")]
+    if any(len(numbers) > len(x) for numbers in lists):
+        invalid("a list is longer than the rank")
+    start, stop, step = ([*numbers, *[None] * (len(x) - len(numbers))] for numbers in lists)
+    if any(number is not None and number < 1 for number in step):
+        invalid("a step below 1")
+    return [range(size)[slice(a, b, c)] for size, a, b, c in zip(x, start, stop, step)]
+
+
+def padding(attrs, x):
+    """Elements before and behind each axis."""
+    for numbers in (attrs["before"], attrs["after"]):
+        if len(numbers) > len(x) or any(number < 0 for number in numbers):
+            invalid("before or after")
+    full = [[*numbers, *[0] * (len(x) - len(numbers))] for numbers in (attrs["before"], attrs["after"])]
+    return list(zip(*full))
+
+
+def gather_shape(attrs, x, ids):
+    at_least(1, x, "x")
+    axis = axis_of(attrs["axis"], len(x))
+    same("ranks", len(x), len(ids))
+    same("other dimensions", x[:axis] + x[axis + 1:], ids[:axis] + ids[axis + 1:])
+    return ids
 
 
 def result(op, operands, given):
@@ -247,7 +288,7 @@ def result(op, operands, given):
         at_least(1, x, "x")
         axis_of(attrs["axis"], len(x))
         shape = x
-    elif op in ("sum", "mean", "max", "argmax"):
+    elif op in VALUES + PLACES:
         shape = reduced_shape(op, attrs, x)
         dtype = attrs.get("dtype", dtype)
     elif op in ("layernorm", "rmsnorm"):
@@ -267,6 +308,14 @@ def result(op, operands, given):
         shape = transposed_shape(attrs, x)
     elif op == "concat":
         shape = concat_shape(attrs, shapes)
+    elif op == "slice":
+        shape = tuple(len(taken) for taken in sliced(attrs, x))
+    elif op == "pad":
+        if shapes[1] and set(shapes[1]) != {1}:
+            bad_shape("value has not one element")
+        shape = tuple(size + sum(around) for size, around in zip(x, padding(attrs, x)))
+    elif op == "gather":
+        shape = gather_shape(attrs, *shapes)
     elif op == "cast":
         shape, dtype = x, attrs["dtype"]
     else:

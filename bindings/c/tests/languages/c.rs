@@ -1,6 +1,6 @@
-//! C: the functions of elementwise operations.
+//! C: the functions of elementwise operations and of reductions.
 
-use adead_core::{Op, OpKind};
+use adead_core::{Gives, Op, OpKind};
 use std::fmt::Write;
 
 /// bindings/c/src/elementwise.rs.
@@ -17,6 +17,55 @@ pub fn elementwise() -> String {
         function(&mut text, op);
     }
     text
+}
+
+/// bindings/c/src/reductions.rs.
+pub fn reductions() -> String {
+    let mut text = String::from(
+        "//! Reductions.\n\n// Generated from the table of operations by `ADEAD_BLESS=1 cargo test -p adead-c --test header`; don't edit.\n\nuse crate::context::adead_context;\n\
+         use crate::op::{run, run_guarded};\nuse crate::reduce::reduction;\nuse crate::status::{adead_status, guard};\n\
+         use crate::tensor::{adead_dtype, adead_tensor};\nuse adead_core::{Attrs, Op};\n",
+    );
+    for &op in Op::ALL {
+        if let Some(gives) = op.gives() {
+            reduction(&mut text, op, gives);
+        }
+    }
+    text
+}
+
+fn reduction(to: &mut String, op: Op, gives: Gives) {
+    let about = op.about().replace(", i64.", ".");
+    writeln!(to, "\n/// {about}").unwrap();
+    writeln!(to, "///\n/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps the axis as 1.").unwrap();
+    writeln!(
+        to,
+        "{}",
+        match gives {
+            Gives::Index => "/// The index is of type `dtype`: i64, i32 or u32.",
+            _ => "/// For several axes at once set the attribute `axes` and call `adead_op_run`.",
+        }
+    )
+    .unwrap();
+    writeln!(to, "#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn adead_tensor_{op}(").unwrap();
+    to.push_str("    context: *const adead_context,\n    x: *const adead_tensor,\n    axis: i32,\n    keepdim: i32,\n");
+    if gives == Gives::Index {
+        to.push_str("    dtype: adead_dtype,\n");
+    }
+    to.push_str("    out: *mut *mut adead_tensor,\n) -> adead_status {\n");
+    let safety = "// SAFETY: the caller vouches for the pointers.";
+    if gives == Gives::Index {
+        to.push_str("    guard(|| {\n");
+        to.push_str(
+            "        let attrs = Attrs { dtype: Some(crate::tensor::dtype(dtype)?), ..reduction(axis, keepdim) };\n",
+        );
+        writeln!(to, "        {safety}").unwrap();
+        writeln!(to, "        unsafe {{ run(context, Op::{op:?}, &attrs, &[x], out) }}\n    }})\n}}").unwrap();
+        return;
+    }
+    writeln!(to, "    {safety}").unwrap();
+    writeln!(to, "    unsafe {{ run_guarded(context, Op::{op:?}, &reduction(axis, keepdim), &[x], out) }}\n}}")
+        .unwrap();
 }
 
 /// The type of an attribute in C.

@@ -1,5 +1,6 @@
 # Made by stubs/generate.py of _adead.pyi.in and the module; edit those.
 
+import builtins
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, ClassVar, Final, Literal, Protocol, Self, SupportsIndex, final, overload
@@ -69,6 +70,7 @@ __all__ = [
     "add",
     "align",
     "argmax",
+    "argmin",
     "asarray",
     "attention",
     "cast",
@@ -86,6 +88,7 @@ __all__ = [
     "ffn",
     "floor",
     "from_dlpack",
+    "gather",
     "gelu",
     "hardware",
     "layernorm",
@@ -95,11 +98,14 @@ __all__ = [
     "max",
     "maximum",
     "mean",
+    "min",
     "minimum",
     "mul",
     "neg",
     "optimize_matrix",
+    "pad",
     "pow",
+    "prod",
     "relu",
     "restore_matrix",
     "rmsnorm",
@@ -111,6 +117,7 @@ __all__ = [
     "sigmoid",
     "silu",
     "sin",
+    "slice",
     "softmax",
     "sqrt",
     "sub",
@@ -245,7 +252,7 @@ class Tensor:
     def __copy__(self) -> Tensor: ...
     def __deepcopy__(self, _memo: Any) -> Tensor: ...
     def __len__(self) -> int: ...
-    def __getitem__(self, index: int | slice, /) -> Tensor: ...
+    def __getitem__(self, index: int | builtins.slice, /) -> Tensor: ...
     def __float__(self) -> float: ...
     def __int__(self) -> int: ...
     def __bool__(self) -> bool: ...
@@ -291,9 +298,24 @@ class Tensor:
     def gelu(self, form: Literal["erf", "tanh"] | None = None) -> Tensor: ...
     def silu(self) -> Tensor: ...
     def softmax(self, axis: _Axis | None = None) -> Tensor: ...
-    def sum(self, axis: _Axis | None = None, keepdim: bool | None = None) -> Tensor: ...
-    def mean(self, axis: _Axis | None = None, keepdim: bool | None = None) -> Tensor: ...
-    def max(self, axis: _Axis | None = None, keepdim: bool | None = None) -> Tensor: ...
+    def sum(
+        self,
+        axis: _Axis | None = None,
+        keepdim: bool | None = None,
+        axes: Sequence[int] | None = None,
+    ) -> Tensor: ...
+    def mean(
+        self,
+        axis: _Axis | None = None,
+        keepdim: bool | None = None,
+        axes: Sequence[int] | None = None,
+    ) -> Tensor: ...
+    def max(
+        self,
+        axis: _Axis | None = None,
+        keepdim: bool | None = None,
+        axes: Sequence[int] | None = None,
+    ) -> Tensor: ...
     def argmax(
         self,
         axis: _Axis | None = None,
@@ -337,6 +359,37 @@ class Tensor:
     def log1p(self) -> Tensor: ...
     def expm1(self) -> Tensor: ...
     def pow(self, b: _Operand) -> Tensor: ...
+    def min(
+        self,
+        axis: _Axis | None = None,
+        keepdim: bool | None = None,
+        axes: Sequence[int] | None = None,
+    ) -> Tensor: ...
+    def argmin(
+        self,
+        axis: _Axis | None = None,
+        keepdim: bool | None = None,
+        dtype: _AnyDType | None = None,
+    ) -> Tensor: ...
+    def prod(
+        self,
+        axis: _Axis | None = None,
+        keepdim: bool | None = None,
+        axes: Sequence[int] | None = None,
+    ) -> Tensor: ...
+    def slice(
+        self,
+        start: Sequence[int] | None = None,
+        stop: Sequence[int] | None = None,
+        step: Sequence[int] | None = None,
+    ) -> Tensor: ...
+    def pad(
+        self,
+        value: _Operand,
+        before: Sequence[int] | None = None,
+        after: Sequence[int] | None = None,
+    ) -> Tensor: ...
+    def gather(self, ids: _Operand, axis: _Axis | None = None) -> Tensor: ...
 
 # For adead.nn.
 
@@ -508,17 +561,50 @@ class Pipeline:
     @overload
     def softmax(self, x: _Recorded, axis: _Axis | None = None) -> Pipeline: ...
     @overload
-    def sum(self, axis: _Axis | None = None, keepdim: bool | None = None) -> Pipeline: ...
+    def sum(
+        self,
+        axis: _Axis | None = None,
+        keepdim: bool | None = None,
+        axes: Sequence[int] | None = None,
+    ) -> Pipeline: ...
     @overload
-    def sum(self, x: _Recorded, axis: _Axis | None = None, keepdim: bool | None = None) -> Pipeline: ...
+    def sum(
+        self,
+        x: _Recorded,
+        axis: _Axis | None = None,
+        keepdim: bool | None = None,
+        axes: Sequence[int] | None = None,
+    ) -> Pipeline: ...
     @overload
-    def mean(self, axis: _Axis | None = None, keepdim: bool | None = None) -> Pipeline: ...
+    def mean(
+        self,
+        axis: _Axis | None = None,
+        keepdim: bool | None = None,
+        axes: Sequence[int] | None = None,
+    ) -> Pipeline: ...
     @overload
-    def mean(self, x: _Recorded, axis: _Axis | None = None, keepdim: bool | None = None) -> Pipeline: ...
+    def mean(
+        self,
+        x: _Recorded,
+        axis: _Axis | None = None,
+        keepdim: bool | None = None,
+        axes: Sequence[int] | None = None,
+    ) -> Pipeline: ...
     @overload
-    def max(self, axis: _Axis | None = None, keepdim: bool | None = None) -> Pipeline: ...
+    def max(
+        self,
+        axis: _Axis | None = None,
+        keepdim: bool | None = None,
+        axes: Sequence[int] | None = None,
+    ) -> Pipeline: ...
     @overload
-    def max(self, x: _Recorded, axis: _Axis | None = None, keepdim: bool | None = None) -> Pipeline: ...
+    def max(
+        self,
+        x: _Recorded,
+        axis: _Axis | None = None,
+        keepdim: bool | None = None,
+        axes: Sequence[int] | None = None,
+    ) -> Pipeline: ...
     @overload
     def argmax(
         self,
@@ -648,6 +734,85 @@ class Pipeline:
     def pow(self, b: _Recorded) -> Pipeline: ...
     @overload
     def pow(self, a: _Recorded, b: _Recorded) -> Pipeline: ...
+    @overload
+    def min(
+        self,
+        axis: _Axis | None = None,
+        keepdim: bool | None = None,
+        axes: Sequence[int] | None = None,
+    ) -> Pipeline: ...
+    @overload
+    def min(
+        self,
+        x: _Recorded,
+        axis: _Axis | None = None,
+        keepdim: bool | None = None,
+        axes: Sequence[int] | None = None,
+    ) -> Pipeline: ...
+    @overload
+    def argmin(
+        self,
+        axis: _Axis | None = None,
+        keepdim: bool | None = None,
+        dtype: _AnyDType | None = None,
+    ) -> Pipeline: ...
+    @overload
+    def argmin(
+        self,
+        x: _Recorded,
+        axis: _Axis | None = None,
+        keepdim: bool | None = None,
+        dtype: _AnyDType | None = None,
+    ) -> Pipeline: ...
+    @overload
+    def prod(
+        self,
+        axis: _Axis | None = None,
+        keepdim: bool | None = None,
+        axes: Sequence[int] | None = None,
+    ) -> Pipeline: ...
+    @overload
+    def prod(
+        self,
+        x: _Recorded,
+        axis: _Axis | None = None,
+        keepdim: bool | None = None,
+        axes: Sequence[int] | None = None,
+    ) -> Pipeline: ...
+    @overload
+    def slice(
+        self,
+        start: Sequence[int] | None = None,
+        stop: Sequence[int] | None = None,
+        step: Sequence[int] | None = None,
+    ) -> Pipeline: ...
+    @overload
+    def slice(
+        self,
+        x: _Recorded,
+        start: Sequence[int] | None = None,
+        stop: Sequence[int] | None = None,
+        step: Sequence[int] | None = None,
+    ) -> Pipeline: ...
+    @overload
+    def pad(
+        self,
+        value: _Recorded,
+        before: Sequence[int] | None = None,
+        after: Sequence[int] | None = None,
+    ) -> Pipeline: ...
+    @overload
+    def pad(
+        self,
+        x: _Recorded,
+        value: _Recorded,
+        before: Sequence[int] | None = None,
+        after: Sequence[int] | None = None,
+    ) -> Pipeline: ...
+    @overload
+    def gather(self, ids: _Recorded, axis: _Axis | None = None) -> Pipeline: ...
+    @overload
+    def gather(self, x: _Recorded, ids: _Recorded, axis: _Axis | None = None) -> Pipeline: ...
     @overload
     def bias(self, b: _Recorded) -> Pipeline: ...
     @overload
@@ -785,9 +950,27 @@ class Context:
     def gelu(self, x: _Operand, form: Literal["erf", "tanh"] | None = None) -> Tensor: ...
     def silu(self, x: _Operand) -> Tensor: ...
     def softmax(self, x: _Operand, axis: _Axis | None = None) -> Tensor: ...
-    def sum(self, x: _Operand, axis: _Axis | None = None, keepdim: bool | None = None) -> Tensor: ...
-    def mean(self, x: _Operand, axis: _Axis | None = None, keepdim: bool | None = None) -> Tensor: ...
-    def max(self, x: _Operand, axis: _Axis | None = None, keepdim: bool | None = None) -> Tensor: ...
+    def sum(
+        self,
+        x: _Operand,
+        axis: _Axis | None = None,
+        keepdim: bool | None = None,
+        axes: Sequence[int] | None = None,
+    ) -> Tensor: ...
+    def mean(
+        self,
+        x: _Operand,
+        axis: _Axis | None = None,
+        keepdim: bool | None = None,
+        axes: Sequence[int] | None = None,
+    ) -> Tensor: ...
+    def max(
+        self,
+        x: _Operand,
+        axis: _Axis | None = None,
+        keepdim: bool | None = None,
+        axes: Sequence[int] | None = None,
+    ) -> Tensor: ...
     def argmax(
         self,
         x: _Operand,
@@ -836,6 +1019,42 @@ class Context:
     def log1p(self, x: _Operand) -> Tensor: ...
     def expm1(self, x: _Operand) -> Tensor: ...
     def pow(self, a: _Operand, b: _Operand) -> Tensor: ...
+    def min(
+        self,
+        x: _Operand,
+        axis: _Axis | None = None,
+        keepdim: bool | None = None,
+        axes: Sequence[int] | None = None,
+    ) -> Tensor: ...
+    def argmin(
+        self,
+        x: _Operand,
+        axis: _Axis | None = None,
+        keepdim: bool | None = None,
+        dtype: _AnyDType | None = None,
+    ) -> Tensor: ...
+    def prod(
+        self,
+        x: _Operand,
+        axis: _Axis | None = None,
+        keepdim: bool | None = None,
+        axes: Sequence[int] | None = None,
+    ) -> Tensor: ...
+    def slice(
+        self,
+        x: _Operand,
+        start: Sequence[int] | None = None,
+        stop: Sequence[int] | None = None,
+        step: Sequence[int] | None = None,
+    ) -> Tensor: ...
+    def pad(
+        self,
+        x: _Operand,
+        value: _Operand,
+        before: Sequence[int] | None = None,
+        after: Sequence[int] | None = None,
+    ) -> Tensor: ...
+    def gather(self, x: _Operand, ids: _Operand, axis: _Axis | None = None) -> Tensor: ...
 
 @final
 class GPU(Context):
@@ -1310,9 +1529,24 @@ def tanh(x: _Operand) -> Tensor: ...
 def gelu(x: _Operand, form: Literal["erf", "tanh"] | None = None) -> Tensor: ...
 def silu(x: _Operand) -> Tensor: ...
 def softmax(x: _Operand, axis: _Axis | None = None) -> Tensor: ...
-def sum(x: _Operand, axis: _Axis | None = None, keepdim: bool | None = None) -> Tensor: ...
-def mean(x: _Operand, axis: _Axis | None = None, keepdim: bool | None = None) -> Tensor: ...
-def max(x: _Operand, axis: _Axis | None = None, keepdim: bool | None = None) -> Tensor: ...
+def sum(
+    x: _Operand,
+    axis: _Axis | None = None,
+    keepdim: bool | None = None,
+    axes: Sequence[int] | None = None,
+) -> Tensor: ...
+def mean(
+    x: _Operand,
+    axis: _Axis | None = None,
+    keepdim: bool | None = None,
+    axes: Sequence[int] | None = None,
+) -> Tensor: ...
+def max(
+    x: _Operand,
+    axis: _Axis | None = None,
+    keepdim: bool | None = None,
+    axes: Sequence[int] | None = None,
+) -> Tensor: ...
 def argmax(
     x: _Operand,
     axis: _Axis | None = None,
@@ -1357,3 +1591,34 @@ def cos(x: _Operand) -> Tensor: ...
 def log1p(x: _Operand) -> Tensor: ...
 def expm1(x: _Operand) -> Tensor: ...
 def pow(a: _Operand, b: _Operand) -> Tensor: ...
+def min(
+    x: _Operand,
+    axis: _Axis | None = None,
+    keepdim: bool | None = None,
+    axes: Sequence[int] | None = None,
+) -> Tensor: ...
+def argmin(
+    x: _Operand,
+    axis: _Axis | None = None,
+    keepdim: bool | None = None,
+    dtype: _AnyDType | None = None,
+) -> Tensor: ...
+def prod(
+    x: _Operand,
+    axis: _Axis | None = None,
+    keepdim: bool | None = None,
+    axes: Sequence[int] | None = None,
+) -> Tensor: ...
+def slice(
+    x: _Operand,
+    start: Sequence[int] | None = None,
+    stop: Sequence[int] | None = None,
+    step: Sequence[int] | None = None,
+) -> Tensor: ...
+def pad(
+    x: _Operand,
+    value: _Operand,
+    before: Sequence[int] | None = None,
+    after: Sequence[int] | None = None,
+) -> Tensor: ...
+def gather(x: _Operand, ids: _Operand, axis: _Axis | None = None) -> Tensor: ...

@@ -7,7 +7,7 @@ use super::shared::Shared;
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::lowering::attention::Tile as AttentionTile;
 use crate::hal::lowering::tiles::{Cost, Sizes, Tile, tile};
-use crate::hal::lowering::{Kernels, Limits, RUN_WORDS};
+use crate::hal::lowering::{Kernels, Limits, ROWS, RUN_WORDS, SOFTMAX_ROWS};
 use crate::log::log;
 use std::ffi::CStr;
 use std::ptr;
@@ -110,7 +110,7 @@ impl Launch {
             }
             Kernels::Moves => {
                 launch.name = match constants[0] {
-                    0 | 1 => c"copy",
+                    0 | 1 | 6 => c"copy",
                     2 | 3 => c"check",
                     4 => c"transpose",
                     _ => c"cast",
@@ -126,17 +126,17 @@ impl Launch {
                 // In registers.
                 let held = *whole == 1 && *steps == 32;
                 (launch.name, launch.threads) = match (function, held) {
-                    (0..=2, _) if *across == 0 => (c"reduce_along", THREADS),
-                    (0..=2, _) => (c"reduce_across", THREADS),
-                    (3, true) => (c"softmax_whole", *size),
-                    (3, false) => (c"softmax_rows", *size),
+                    (0..ROWS, _) if *across == 0 => (c"reduce_along", THREADS),
+                    (0..ROWS, _) => (c"reduce_across", THREADS),
+                    (&SOFTMAX_ROWS, true) => (c"softmax_whole", *size),
+                    (&SOFTMAX_ROWS, false) => (c"softmax_rows", *size),
                     (_, true) => (c"norm_whole", *size),
                     (_, false) => (c"norm_rows", *size),
                 };
-                if *function <= 2 && *across == 0 {
+                if *function < ROWS && *across == 0 {
                     // A warp for each of the 32 blocks that a workgroup has elsewhere.
                     launch.groups[0] = groups[0].checked_mul(4).ok_or_else(too_many)?;
-                } else if *function > 2 && !held {
+                } else if *function >= ROWS && !held {
                     launch.shared_bytes = 4 * size * steps;
                 }
                 launch.take(constants);

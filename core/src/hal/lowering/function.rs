@@ -126,7 +126,8 @@ const _: () = {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::OpKind;
+    use crate::hal::lowering::{normalise, reduce};
+    use crate::ops::{Gives, OpKind};
     use std::fmt::Write;
     use std::path::Path;
 
@@ -173,21 +174,61 @@ mod tests {
         text
     }
 
+    /// core/kernels/vulkan/reductions.glsl, and the names that kernels have cases for.
+    fn reductions() -> (String, Vec<&'static str>) {
+        let mut text = String::from(
+            "// Generated from the table of operations by `ADEAD_BLESS=1 cargo test -p adead-core --lib function`; don't edit.\n\
+             // CUDA's kernels include it too.\n\n// The functions of lines, then those of contiguous rows.\n",
+        );
+        let rows =
+            [("SOFTMAX", normalise::SOFTMAX), ("LAYERNORM", normalise::LAYERNORM), ("RMSNORM", normalise::RMSNORM)];
+        let mut all: Vec<(&str, u32)> =
+            reduce::ALL.iter().map(|&(name, number, _)| (name, number)).chain(rows).collect();
+        all.sort_by_key(|&(_, number)| number);
+        all.dedup();
+        assert!(all.windows(2).all(|pair| pair[0].1 != pair[1].1), "two functions have one number: {all:?}");
+        for (name, number) in &all {
+            writeln!(text, "const uint {name} = {number}u;").unwrap();
+        }
+        let bits = |gives: Gives| {
+            let names =
+                reduce::ALL.iter().filter(|(.., op)| op.gives() == gives).map(|(name, ..)| format!("1u << {name}"));
+            names.collect::<Vec<_>>().join(" | ")
+        };
+        writeln!(
+            text,
+            "\n// Those of lines that give an index, as bits.\nconst uint OF_INDEX = {};",
+            bits(Gives::Index)
+        )
+        .unwrap();
+        (text, reduce::ALL.iter().map(|&(name, ..)| name).collect())
+    }
+
     #[test]
     fn kernels_have_the_tables_numbers() {
         let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
-        let path = kernels.join("vulkan/operations.glsl");
-        if std::env::var_os("ADEAD_BLESS").is_some() {
-            std::fs::write(&path, glsl()).unwrap();
+        let (of_lines, lines) = reductions();
+        for (file, expected) in [("vulkan/operations.glsl", glsl()), ("vulkan/reductions.glsl", of_lines)] {
+            let path = kernels.join(file);
+            if std::env::var_os("ADEAD_BLESS").is_some() {
+                std::fs::write(&path, &expected).unwrap();
+            }
+            let found = std::fs::read_to_string(&path).unwrap_or_default();
+            assert!(found == expected, "{}: ADEAD_BLESS=1 cargo test -p adead-core --lib function", path.display());
         }
-        let found = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(found == glsl(), "{}: ADEAD_BLESS=1 cargo test -p adead-core --lib function", path.display());
         // What a kernel does not name would fall through its cases.
-        for kernel in ["vulkan/elementwise.comp", "cuda/elementwise.cu"] {
-            let source = std::fs::read_to_string(kernels.join(kernel)).unwrap();
+        let elementwise: Vec<&str> = ALL.iter().filter(|(.., called)| !called).map(|(name, ..)| *name).collect();
+        for (sources, names) in [
+            (&["vulkan/elementwise.comp"][..], &elementwise),
+            (&["cuda/elementwise.cu"], &elementwise),
+            (&["vulkan/reduce.glsl"], &lines),
+            (&["cuda/lines.cu"], &lines),
+        ] {
+            let source: String =
+                sources.iter().map(|kernel| std::fs::read_to_string(kernels.join(kernel)).unwrap()).collect();
             let words: Vec<&str> = source.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
-            for (name, ..) in ALL.iter().filter(|(.., called)| !called) {
-                assert!(words.contains(name), "core/kernels/{kernel} has no case for {name}");
+            for name in names {
+                assert!(words.contains(name), "core/kernels/{sources:?} have no case for {name}");
             }
         }
     }

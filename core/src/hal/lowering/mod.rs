@@ -13,11 +13,16 @@ mod matmul;
 mod moves;
 mod normalise;
 mod operands;
+mod parts;
 mod reduce;
 mod runs;
 pub mod tiles;
 
 pub use encoder::{Encoder, Explain, Kernels, Limits, PUSH_BYTES, Push};
+#[cfg(feature = "cuda")]
+pub use normalise::SOFTMAX as SOFTMAX_ROWS;
+#[cfg(feature = "cuda")]
+pub use reduce::ROWS;
 #[cfg(feature = "cuda")]
 pub use runs::WORDS as RUN_WORDS;
 #[cfg(test)]
@@ -119,8 +124,8 @@ fn single(encoder: &mut dyn Encoder, command: &Command<'_>) -> Result<()> {
             fail!(Unsupported, "{op}: an operand has {n} elements; GPU kernels take up to {MOST}");
         }
     }
-    // Embedding still has ids to check.
-    if output.elements() == 0 && op != Op::Embedding {
+    // Ids are still to be checked.
+    if output.elements() == 0 && !op.checks_ids() {
         return Ok(());
     }
     let moves = op.is_move();
@@ -131,7 +136,7 @@ fn single(encoder: &mut dyn Encoder, command: &Command<'_>) -> Result<()> {
     for input in call.inputs.iter_mut().flatten() {
         *input = widened(encoder, *input)?;
     }
-    // argmax gives indices, which need no narrowing.
+    // Indices need no narrowing.
     if !output.dtype.is_float() {
         return run(encoder, op, &call);
     }
@@ -163,7 +168,7 @@ macro_rules! dispatch {
         binary { $($(#[$binary_doc:meta])* $binary:ident = $binary_number:literal $binary_name:ident:
             $binary_family:ident $binary_flops:literal, $of_both:tt;)* }
         reduction { $($(#[$reduction_doc:meta])* $reduction:ident = $reduction_number:literal
-            $reduction_name:ident: $reduction_family:ident;)* }
+            $reduction_name:ident: $reduction_family:ident, $function:ident = $function_number:literal $gives:ident;)* }
         own { $($(#[$own_doc:meta])* $own:ident = $own_number:literal
             $own_name:ident: $own_family:ident, $room:ident::$kernel:ident;)* }
     ) => {

@@ -1,8 +1,8 @@
 //! Moves, which keep bits: transpose, concat, embedding.
 
 use super::operands::packed;
-use super::{Call, MOST};
-use super::{Encoder, Kernels};
+use super::{Call, MOST, Operand};
+use super::{Encoder, Explain, Kernels};
 use crate::error::{Error, Result, Status, fail};
 use crate::ops::{Lines, check_id, concat_axis, transpose_axes};
 use crate::shape::{MAX_RANK, Shape};
@@ -15,6 +15,7 @@ const CHECK: u32 = 2;
 const COLLECT: u32 = 3;
 const TRANSPOSE: u32 = 4;
 pub const CAST: u32 = 5;
+pub const ALONG: u32 = 6;
 
 /// Ids that a workgroup checks.
 const CHECKED: u32 = 16384;
@@ -64,7 +65,7 @@ fn unit(everything: u64) -> u32 {
 }
 
 /// Units of a result, which kernels must be able to count.
-fn count(units: u64) -> Result<u32> {
+pub fn count(units: u64) -> Result<u32> {
     if units > MOST as u64 {
         fail!(Unsupported, "a move of {units} units; GPU kernels take up to {MOST}");
     }
@@ -126,9 +127,20 @@ pub fn concat(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
 /// `transpose` of the op table.
 pub fn transpose(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let x = call.operand(0);
-    let size = x.dtype.size() as u64;
-    let mut axes = permuted(x.shape, &transpose_axes(call.attrs, x.shape)?, size);
-    let (x, y) = (x.address, call.output.address);
+    let order = transpose_axes(call.attrs, x.shape)?;
+    permute(encoder, x.shape, &order, x.dtype.size() as u64, x.address, call.output.address)
+}
+
+/// Elements of `size` bytes from x to y in another order of axes.
+pub fn permute(
+    encoder: &mut dyn Encoder,
+    shape: &Shape,
+    order: &[u8; MAX_RANK],
+    size: u64,
+    x: u64,
+    y: u64,
+) -> Result<()> {
+    let mut axes = permuted(shape, order, size);
     match axes.last().copied() {
         None => return copy(encoder, x, y, size, &[]),
         Some((n, of_x, _)) if of_x == size => {
@@ -192,8 +204,20 @@ pub fn embedding(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let unit = unit(table.address | call.output.address | bytes);
     let inner = bytes / unit as u64;
     let units = count(inner * u64::from(n.max(rows)))?.min(inner as u32 * n);
+    let mut arguments = checked(encoder, ids, rows, explain)?;
+    if units == 0 {
+        return Ok(());
+    }
+    (arguments.x, arguments.y) = (table.address, call.output.address);
+    (arguments.n, arguments.inner) = (units, inner as u32);
+    dispatch(encoder, &[GATHER, unit, ids.dtype as u32], &arguments, units.div_ceil(1024))
+}
+
+/// Enqueues the check of ids, of which there is at least one, against the rows of what they are taken from: arguments of a kernel
+/// that takes them.
+pub fn checked(encoder: &mut dyn Encoder, ids: Operand<'_>, rows: u32, explain: Explain) -> Result<Arguments> {
+    let (n, kind) = (ids.elements(), ids.dtype as u32);
     let groups = n.div_ceil(CHECKED);
-    let kind = ids.dtype as u32;
     let fault = encoder.fault(explain)?;
     let flag = encoder.scratch(4)?;
     let mut arguments = Arguments { ids: ids.address, fault, flag, rows, n, ..Arguments::default() };
@@ -206,12 +230,7 @@ pub fn embedding(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
         (arguments.x, arguments.y, arguments.inner, arguments.n) = (arguments.y, flag, 1, groups);
         dispatch(encoder, &[COLLECT, 4, kind], &arguments, 1)?;
     }
-    if units == 0 {
-        return Ok(());
-    }
-    (arguments.x, arguments.y) = (table.address, call.output.address);
-    (arguments.n, arguments.inner) = (units, inner as u32);
-    dispatch(encoder, &[GATHER, unit, kind], &arguments, units.div_ceil(1024))
+    Ok(arguments)
 }
 
 /// What the kernel that checks ids found.

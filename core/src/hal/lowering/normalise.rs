@@ -7,16 +7,16 @@ use super::Call;
 use super::elementwise::{Grid, broadcast};
 use super::function;
 use super::operands::{Arguments, dispatch};
-use super::reduce::{Finish, MAX, Map, SUM, along};
+use super::reduce::{Finish, MAX, Map, ROWS, SUM, along};
 use super::{Encoder, Kernels};
 use crate::contract::SUM_BLOCK;
 use crate::error::Result;
 use crate::ops::{Lines, softmax_axis};
 
 // Values of lines.comp's first constant: the kernels that hold rows.
-const SOFTMAX: u32 = 3;
-const LAYERNORM: u32 = 4;
-const RMSNORM: u32 = 5;
+pub const SOFTMAX: u32 = ROWS;
+pub const LAYERNORM: u32 = ROWS + 1;
+pub const RMSNORM: u32 = ROWS + 2;
 
 /// Blocks of 1024 that a workgroup takes: of several short rows, and at most of a long one.
 const GROUP: u32 = 8;

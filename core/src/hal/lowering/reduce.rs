@@ -1,17 +1,44 @@
-//! sum, mean, max and argmax, along an axis or of everything.
+//! Reductions along one axis, several or all.
 
-use super::Call;
 use super::operands::{Arguments, aligned, dispatch};
+use super::{Call, moves};
 use super::{Encoder, Kernels};
 use crate::contract::SUM_BLOCK;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::ops::{Lines, Reduction};
+use crate::ops::{Gives, Lines, Reduced, Reduction, table};
 
-// Values of lines.comp's first constant.
-pub const SUM: u32 = 0;
-pub const MAX: u32 = 1;
-const ARGMAX: u32 = 2;
+macro_rules! functions {
+    (
+        unary $unary:tt
+        binary $binary:tt
+        reduction { $($(#[$doc:meta])* $op:ident = $number:literal
+            $name:ident: $family:ident, $function:ident = $code:literal $gives:ident;)* }
+        own $own:tt
+    ) => {
+        /// Every operation's function: its name in kernels, and its number.
+        #[cfg(test)]
+        pub const ALL: &[(&str, u32, Reduction)] = &[$((stringify!($function), $code, Reduction::$op),)*];
+
+        /// Does not compile where a number is one of the functions of rows.
+        const _: () = assert!(true $(&& $code < ROWS)*, "numbers from 16 on are those of rows");
+
+        /// The function of an operation: a value of the first constant of `lines.comp`.
+        const fn function(op: Reduction) -> u32 {
+            match op {
+                $(Reduction::$op => $code,)*
+            }
+        }
+    };
+}
+table!(functions);
+
+pub const SUM: u32 = function(Reduction::Sum);
+pub const MAX: u32 = function(Reduction::Max);
+const ARGMAX: u32 = function(Reduction::Argmax);
+const ARGMIN: u32 = function(Reduction::Argmin);
+/// From this on, numbers are of functions of contiguous rows.
+pub const ROWS: u32 = 16;
 
 /// Blocks that a workgroup takes.
 const GROUP: u32 = 32;
@@ -19,16 +46,20 @@ const GROUP: u32 = 32;
 /// Dispatches on the operation.
 pub fn reduce(encoder: &mut dyn Encoder, op: Reduction, call: &Call<'_>) -> Result<()> {
     let x = call.operand(0);
-    let lines = Lines::of_reduction(x.shape, call.attrs.axis);
-    let (function, finish) = match op {
-        Reduction::Sum => (SUM, Finish::Whole),
-        Reduction::Mean => (SUM, Finish::Mean),
-        Reduction::Max => (MAX, Finish::Whole),
-        Reduction::Argmax if call.output.dtype == DType::I64 => (ARGMAX, Finish::Long),
-        Reduction::Argmax => (ARGMAX, Finish::Short),
+    let Reduced { order, lines } = Reduced::new(x.shape, call.attrs);
+    let mut arguments = Arguments { x: x.address, y: call.output.address, ..Arguments::default() };
+    // The axes that are reduced are brought together first.
+    if let Some(order) = order {
+        arguments.x = encoder.scratch(4 * x.elements() as u64)?;
+        moves::permute(encoder, x.shape, &order, 4, x.address, arguments.x)?;
+    }
+    let finish = match op.gives() {
+        Gives::Value | Gives::Element => Finish::Whole,
+        Gives::Mean => Finish::Mean,
+        Gives::Index if call.output.dtype == DType::I64 => Finish::Long,
+        Gives::Index => Finish::Short,
     };
-    let arguments = Arguments { x: x.address, y: call.output.address, ..Arguments::default() };
-    along(encoder, function, lines, Map::Same, finish, arguments)
+    along(encoder, function(op), lines, Map::Same, finish, arguments)
 }
 
 /// What is added up, with a statistic p of each line.
@@ -53,7 +84,7 @@ pub enum Finish {
     Mean,
     /// Divided, plus eps, the reciprocal of the square root.
     Factor,
-    /// argmax: the index in one word.
+    /// The index in one word.
     Short,
     /// In two.
     Long,
@@ -70,6 +101,7 @@ pub fn along(
     mut arguments: Arguments,
 ) -> Result<()> {
     let Lines { outer, mut n, inner } = lines;
+    let index = function == ARGMAX || function == ARGMIN;
     let (count, y) = ((outer * inner) as u32, arguments.y);
     let mut map = map as u32;
     arguments.inner = inner as u32;
@@ -96,7 +128,7 @@ pub fn along(
             };
         } else {
             arguments.y = encoder.scratch(4 * units as u64)?;
-            if function == ARGMAX {
+            if index {
                 arguments.q = encoder.scratch(4 * units as u64)?;
             }
         }
@@ -107,7 +139,7 @@ pub fn along(
             return Ok(());
         }
         (arguments.x, arguments.p) = (arguments.y, arguments.q);
-        map = u32::from(function == ARGMAX);
+        map = u32::from(index);
         n = blocks as usize;
     }
 }

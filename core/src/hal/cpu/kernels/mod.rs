@@ -12,6 +12,7 @@ mod gemm;
 mod matmul;
 mod moves;
 mod normalise;
+mod parts;
 mod reduce;
 mod sum;
 
@@ -99,8 +100,8 @@ impl Call<'_, '_> {
 /// Executes a checked command whose operands the host can address.
 #[inline]
 pub fn execute(exec: &Exec<'_>, command: &mut Command<'_>) -> Result<()> {
-    // Embedding still has ids to check.
-    if command.output().shape().elements() == 0 && command.op() != Op::Embedding {
+    // Ids are still to be checked.
+    if command.output().shape().elements() == 0 && !command.op().checks_ids() {
         return Ok(());
     }
     let moves = command.op().is_move();
@@ -119,7 +120,7 @@ macro_rules! dispatch {
         binary { $($(#[$binary_doc:meta])* $binary:ident = $binary_number:literal $binary_name:ident:
             $binary_family:ident $binary_flops:literal, $of_both:tt;)* }
         reduction { $($(#[$reduction_doc:meta])* $reduction:ident = $reduction_number:literal
-            $reduction_name:ident: $reduction_family:ident;)* }
+            $reduction_name:ident: $reduction_family:ident, $function:ident = $function_number:literal $gives:ident;)* }
         own { $($(#[$own_doc:meta])* $own:ident = $own_number:literal
             $own_name:ident: $own_family:ident, $room:ident::$kernel:ident;)* }
     ) => {
@@ -159,7 +160,7 @@ fn widened(exec: &Exec<'_>, command: &mut Command<'_>, stored: DType) -> Result<
         inputs.push(Some(unsafe { View::from_raw(NonNull::new_unchecked(copy.pointer().cast()), meta) }));
         kept.push(copy);
     }
-    // argmax gives indices, which need no narrowing.
+    // Indices need no narrowing.
     if !command.output().dtype().is_float() {
         let (op, attrs, _, output) = command.parts();
         return run(exec, op, &mut Call { attrs, inputs: &inputs, output: &mut output.reborrow() });

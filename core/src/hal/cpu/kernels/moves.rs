@@ -10,13 +10,13 @@ use crate::shape::MAX_RANK;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Bytes that are worth handing to another thread.
-const GRAIN: usize = 512 * 1024;
+pub(super) const GRAIN: usize = 512 * 1024;
 
 /// Copies bytes from x to y, a piece at a time.
 ///
 /// # Safety
 /// Both cover so many bytes, and don't overlap.
-unsafe fn copy(x: *const u8, y: *mut u8, bytes: usize) {
+pub(super) unsafe fn copy(x: *const u8, y: *mut u8, bytes: usize) {
     // SAFETY: pieces lie inside both.
     pieces!(bytes, |at, count| unsafe { y.add(at).copy_from_nonoverlapping(x.add(at), count) });
 }
@@ -98,6 +98,17 @@ pub(super) fn transpose(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> 
         4 => grid.permute::<u32>(exec, from, to),
         _ => grid.permute::<u64>(exec, from, to),
     }
+}
+
+/// f32 in another order of axes.
+pub(super) fn permute(
+    exec: &Exec<'_>,
+    shape: &crate::shape::Shape,
+    axes: &[u8; MAX_RANK],
+    from: Shared<f32>,
+    to: Shared<f32>,
+) -> Result<()> {
+    Grid::new(shape, axes).permute::<u32>(exec, Shared(from.get().cast()), Shared(to.get().cast()))
 }
 
 /// A permutation with neighbours that stay neighbours merged and ones dropped.

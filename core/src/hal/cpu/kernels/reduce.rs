@@ -1,39 +1,91 @@
-//! sum, mean, max and argmax, along an axis or of everything.
+//! Reductions along one axis, several or all.
 
-use super::sum::{max_key, sum};
-use super::{Call, Exec, Shared, chunks};
+use super::sum::{max_key, product, sum};
+use super::{Call, Exec, Shared, chunks, moves};
 use crate::contract::{self, SUM_BLOCK, SUM_LANES};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch};
 use crate::interrupt::{Looks, pieces};
-use crate::ops::{Lines, Reduction};
+use crate::ops::{Gives, Lines, Reduced, Reduction};
 
-/// Values of lines that lie across, and of argmax, that are worth handing to another thread.
+/// Values of lines that lie across, and of those whose indices are sought, that are worth handing to another thread.
 const GRAIN: usize = 64 * 1024;
 
 /// The same of contiguous lines, which go as fast as memory does.
 const LINE_GRAIN: usize = 512 * 1024;
 
+/// What is computed of a line.
+#[derive(Clone, Copy, PartialEq)]
+enum Fold {
+    Sum,
+    Product,
+    /// The greatest element, with sign bits flipped by this: by the sign bit it is the least.
+    Greatest(i32),
+}
+
+impl Fold {
+    const LEAST: Fold = Fold::Greatest(i32::MIN);
+
+    fn of(op: Reduction) -> Fold {
+        match op {
+            Reduction::Sum | Reduction::Mean => Fold::Sum,
+            Reduction::Prod => Fold::Product,
+            Reduction::Max | Reduction::Argmax => Fold::Greatest(0),
+            Reduction::Min | Reduction::Argmin => Fold::LEAST,
+        }
+    }
+
+    /// Of what the blocks of a line gave.
+    fn again(self, blocks: &[f32]) -> f32 {
+        match self {
+            Fold::Sum => contract::sum(blocks),
+            Fold::Product => contract::prod(blocks),
+            Fold::LEAST => contract::min(blocks).unwrap_or(contract::NAN),
+            Fold::Greatest(_) => contract::max(blocks).unwrap_or(contract::NAN),
+        }
+    }
+}
+
+/// The key of an element.
+fn key(x: f32, flip: i32) -> i32 {
+    contract::max_key(f32::from_bits(x.to_bits() ^ flip as u32))
+}
+
+/// The element of a key.
+fn of_key(key: i32, flip: i32) -> f32 {
+    f32::from_bits(contract::max_of_keys(key).to_bits() ^ flip as u32)
+}
+
 /// Dispatches on the operation and the layout of its lines.
 pub(super) fn reduce(exec: &Exec<'_>, op: Reduction, call: &mut Call<'_, '_>) -> Result<()> {
-    let lines = Lines::of_reduction(&call.meta(0).shape, call.attrs.axis);
+    let shape = call.meta(0).shape;
+    let Reduced { order, lines } = Reduced::new(&shape, call.attrs);
     let x = Shared(call.f32(0)?.cast_mut());
-    let y = call.output.host()?;
+    let y = Sink { op, y: Shared(call.output.host()?), dtype: call.output.dtype(), n: lines.n };
+    let Some(order) = order else { return of_lines(exec, x, lines, &y) };
+    // The axes that are reduced are brought together first.
+    let ordered = exec.scratch.take(shape.elements())?;
+    moves::permute(exec, &shape, &order, x, Shared(ordered.pointer()))?;
+    of_lines(exec, Shared(ordered.pointer()), lines, &y)
+}
+
+/// Reduces lines.
+fn of_lines(exec: &Exec<'_>, x: Shared<f32>, lines: Lines, sink: &Sink) -> Result<()> {
     let Lines { outer, n, inner } = lines;
+    let (fold, index) = (Fold::of(sink.op), sink.op.gives() == Gives::Index);
     if outer * inner == 0 {
         return Ok(());
     }
-    if outer * inner == 1 && n > LINE_GRAIN && op != Reduction::Argmax {
-        return one_line(exec, op, x, n, y.cast());
+    if outer * inner == 1 && n > LINE_GRAIN && !index {
+        return one_line(exec, fold, x, n, sink);
     }
-    let sink = Sink { op, y: Shared(y), dtype: call.output.dtype(), n };
     if inner == 1 {
-        let grain = if op == Reduction::Argmax { GRAIN } else { LINE_GRAIN };
+        let grain = if index { GRAIN } else { LINE_GRAIN };
         chunks(exec, outer, grain.div_ceil(n.max(1)), |start, end| {
             for line in start..end {
                 // SAFETY: the view covers outer·n values.
-                let kernel = Line { op, x: unsafe { x.get().add(line * n) }, n };
+                let kernel = Line { fold, index, x: unsafe { x.get().add(line * n) }, n };
                 // SAFETY: as above, and `line` is below the number of results.
                 unsafe { sink.put(line, dispatch(exec.isa, kernel)) };
             }
@@ -47,9 +99,9 @@ pub(super) fn reduce(exec: &Exec<'_>, op: Reduction, call: &mut Call<'_, '_>) ->
             let (o, first) = (task / strips, task % strips * Columns::WIDTH);
             let width = Columns::WIDTH.min(inner - first);
             // SAFETY: the strip lies inside the view.
-            let kernel = Columns { op, x: unsafe { x.get().add(o * n * inner + first) }, n, stride: inner, width };
+            let x = unsafe { x.get().add(o * n * inner + first) };
             // SAFETY: as above.
-            let results = unsafe { dispatch(exec.isa, kernel) };
+            let results = unsafe { dispatch(exec.isa, Columns { fold, index, x, n, stride: inner, width }) };
             for (i, &result) in results[..width].iter().enumerate() {
                 // SAFETY: below outer·inner results.
                 unsafe { sink.put(o * inner + first + i, result) };
@@ -59,7 +111,7 @@ pub(super) fn reduce(exec: &Exec<'_>, op: Reduction, call: &mut Call<'_, '_>) ->
     Ok(())
 }
 
-/// What a line gives: a value, or for argmax an index.
+/// What a line gives: a value or an index.
 #[derive(Clone, Copy)]
 union Outcome {
     value: f32,
@@ -80,22 +132,22 @@ impl Sink {
     unsafe fn put(&self, i: usize, outcome: Outcome) {
         // SAFETY: the output has that many elements of this dtype; which field is set follows from the operation.
         unsafe {
-            match (self.op, self.dtype) {
-                (Reduction::Argmax, DType::I64) => self.y.get().cast::<i64>().add(i).write(outcome.index as i64),
-                (Reduction::Argmax, _) => self.y.get().cast::<u32>().add(i).write(outcome.index as u32),
-                (op, _) => self.y.get().cast::<f32>().add(i).write(finish(op, outcome.value, self.n)),
+            match (self.op.gives(), self.dtype) {
+                (Gives::Index, DType::I64) => self.y.get().cast::<i64>().add(i).write(outcome.index as i64),
+                (Gives::Index, _) => self.y.get().cast::<u32>().add(i).write(outcome.index as u32),
+                (gives, _) => self.y.get().cast::<f32>().add(i).write(finish(gives, outcome.value, self.n)),
             }
         }
     }
 }
 
 /// From SUM to mean.
-fn finish(op: Reduction, value: f32, n: usize) -> f32 {
-    contract::canonical(if op == Reduction::Mean { value / n as f32 } else { value })
+fn finish(gives: Gives, value: f32, n: usize) -> f32 {
+    contract::canonical(if gives == Gives::Mean { value / n as f32 } else { value })
 }
 
 /// One long line, its blocks of 1024 spread over the threads.
-fn one_line(exec: &Exec<'_>, op: Reduction, x: Shared<f32>, n: usize, y: *mut f32) -> Result<()> {
+fn one_line(exec: &Exec<'_>, fold: Fold, x: Shared<f32>, n: usize, sink: &Sink) -> Result<()> {
     let blocks = n.div_ceil(SUM_BLOCK);
     let scratch = exec.scratch.take(blocks)?;
     let partial = Shared(scratch.pointer());
@@ -104,26 +156,23 @@ fn one_line(exec: &Exec<'_>, op: Reduction, x: Shared<f32>, n: usize, y: *mut f3
             let (at, end) = (block * SUM_BLOCK, n.min((block + 1) * SUM_BLOCK));
             // SAFETY: the block lies inside the line, and the scratch has one place for each.
             unsafe {
-                let kernel = Line { op, x: x.get().add(at), n: end - at };
+                let kernel = Line { fold, index: false, x: x.get().add(at), n: end - at };
                 partial.get().add(block).write(dispatch(exec.isa, kernel).value);
             }
         }
     })?;
-    // SAFETY: every block has written its place; y is the one result.
+    // SAFETY: every block has written its place; there is one result.
     unsafe {
-        let partial = std::slice::from_raw_parts(partial.get(), blocks);
-        let total = match op {
-            Reduction::Max => contract::max(partial).unwrap_or(contract::NAN),
-            _ => contract::sum(partial),
-        };
-        y.write(finish(op, total, n));
+        let value = fold.again(std::slice::from_raw_parts(partial.get(), blocks));
+        sink.put(0, Outcome { value });
     }
     Ok(())
 }
 
 /// A contiguous line.
 struct Line {
-    op: Reduction,
+    fold: Fold,
+    index: bool,
     x: *const f32,
     n: usize,
 }
@@ -133,23 +182,24 @@ impl Kernel for Line {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) -> Outcome {
-        let Line { op, x, n } = self;
+        let Line { fold, index, x, n } = self;
         // SAFETY: the line covers n values.
         unsafe {
-            match op {
-                Reduction::Max | Reduction::Argmax => {
+            match fold {
+                Fold::Greatest(flip) => {
                     let mut best = i32::MIN;
-                    pieces!(n, |at, count| best = best.max(max_key::<S>(x.add(at), count)));
-                    if op == Reduction::Max {
-                        return Outcome { value: contract::max_of_keys(best) };
+                    pieces!(n, |at, count| best = best.max(max_key::<S>(x.add(at), count, flip)));
+                    if !index {
+                        return Outcome { value: of_key(best, flip) };
                     }
                     let mut index = None;
                     pieces!(n, |at, count| {
-                        index = index.or_else(|| (at..at + count).find(|&i| contract::max_key(*x.add(i)) == best));
+                        index = index.or_else(|| (at..at + count).find(|&i| key(*x.add(i), flip) == best));
                     });
                     Outcome { index: index.unwrap_or(0) }
                 }
-                _ => Outcome { value: sum::<S>(x, n) },
+                Fold::Product => Outcome { value: product::<S>(x, n) },
+                Fold::Sum => Outcome { value: sum::<S>(x, n) },
             }
         }
     }
@@ -157,7 +207,8 @@ impl Kernel for Line {
 
 /// Up to 16 neighbouring columns, reduced downwards.
 struct Columns {
-    op: Reduction,
+    fold: Fold,
+    index: bool,
     x: *const f32,
     n: usize,
     stride: usize,
@@ -171,13 +222,13 @@ impl Columns {
 /// A row of a strip.
 type Strip = [f32; Columns::WIDTH];
 
-/// The SUM of each column from those of its blocks, for every instruction set.
+/// The SUM or PROD of each column from those of its blocks, for every instruction set.
 #[inline(never)]
-fn total(blocks: &[Strip]) -> Strip {
+fn total(fold: Fold, blocks: &[Strip]) -> Strip {
     if let [one] = blocks {
         return *one;
     }
-    std::array::from_fn(|column| contract::sum(&blocks.iter().map(|strip| strip[column]).collect::<Vec<_>>()))
+    std::array::from_fn(|column| fold.again(&blocks.iter().map(|strip| strip[column]).collect::<Vec<_>>()))
 }
 
 impl Kernel for Columns {
@@ -187,23 +238,26 @@ impl Kernel for Columns {
     unsafe fn run<S: Simd>(self) -> [Outcome; Columns::WIDTH] {
         // SAFETY: rows of `width` values lie `stride` apart, n of them.
         unsafe {
-            match self.op {
-                Reduction::Max => self.max::<S>().map(|key| Outcome { value: contract::max_of_keys(key) }),
-                Reduction::Argmax => {
-                    let best = self.max::<S>();
+            match self.fold {
+                Fold::Greatest(flip) => {
+                    let best = self.greatest::<S>(flip);
+                    if !self.index {
+                        return best.map(|key| Outcome { value: of_key(key, flip) });
+                    }
                     let mut found = [Outcome { index: 0 }; Columns::WIDTH];
                     for (column, found) in found[..self.width].iter_mut().enumerate() {
                         let at = |i: usize| *self.x.add(i * self.stride + column);
                         let mut index = None;
                         pieces!(self.n, |first, count| {
                             let mut rows = first..first + count;
-                            index = index.or_else(|| rows.find(|&i| contract::max_key(at(i)) == best[column]));
+                            index = index.or_else(|| rows.find(|&i| key(at(i), flip) == best[column]));
                         });
                         found.index = index.unwrap_or(0);
                     }
                     found
                 }
-                _ => self.sum::<S>().map(|value| Outcome { value }),
+                Fold::Sum => self.blocks::<S, false>().map(|value| Outcome { value }),
+                Fold::Product => self.blocks::<S, true>().map(|value| Outcome { value }),
             }
         }
     }
@@ -221,7 +275,7 @@ impl Columns {
     }
 
     #[inline(always)]
-    unsafe fn max<S: Simd>(&self) -> [i32; Columns::WIDTH] {
+    unsafe fn greatest<S: Simd>(&self, flip: i32) -> [i32; Columns::WIDTH] {
         let mut best = [i32::MIN; Columns::WIDTH];
         let (mut looks, mut start) = (Looks::NEW, 0);
         while start < self.n && !looks.before(SUM_BLOCK * Columns::WIDTH) {
@@ -232,7 +286,8 @@ impl Columns {
                     // SAFETY: rows below n; WIDTH is a multiple of every vector's length.
                     unsafe {
                         let p = best.as_mut_ptr().add(at).cast::<f32>();
-                        let key = simd::max_key::<S>(self.load::<S>(i, at));
+                        let flipped = S::xor_i(S::bits(self.load::<S>(i, at)), S::splat_i(flip));
+                        let key = simd::max_key::<S>(S::from_bits(flipped));
                         S::store(p, S::from_bits(S::max_i(S::bits(S::load(p)), key)));
                     }
                     at += S::LANES;
@@ -244,27 +299,29 @@ impl Columns {
     }
 
     #[inline(always)]
-    unsafe fn sum<S: Simd>(&self) -> Strip {
+    unsafe fn blocks<S: Simd, const PRODUCT: bool>(&self) -> Strip {
         let mut blocks: Vec<Strip> = Vec::with_capacity(self.n.div_ceil(SUM_BLOCK));
         let (mut looks, mut start) = (Looks::NEW, 0);
         while blocks.is_empty() || (start < self.n && !looks.before(SUM_BLOCK * Columns::WIDTH)) {
             let end = self.n.min(start + SUM_BLOCK);
             // SAFETY: rows below n.
-            blocks.push(unsafe { self.sum_block::<S>(start, end) });
+            blocks.push(unsafe { self.block::<S, PRODUCT>(start, end) });
             start += SUM_BLOCK;
         }
-        total(&blocks)
+        total(self.fold, &blocks)
     }
 
     #[inline(always)]
-    unsafe fn sum_block<S: Simd>(&self, start: usize, end: usize) -> Strip {
-        let mut lanes = [[0.0f32; Columns::WIDTH]; SUM_LANES];
+    unsafe fn block<S: Simd, const PRODUCT: bool>(&self, start: usize, end: usize) -> Strip {
+        // SAFETY: called from a kernel.
+        let both = |a: S::F, b: S::F| unsafe { if PRODUCT { S::mul(a, b) } else { S::add(a, b) } };
+        let mut lanes = [[if PRODUCT { 1.0f32 } else { 0.0 }; Columns::WIDTH]; SUM_LANES];
         for i in start..end {
             let lane = lanes[(i - start) % SUM_LANES].as_mut_ptr();
             let mut at = 0;
             while at < self.width {
                 // SAFETY: the row is below n; WIDTH is a multiple of every vector's length.
-                unsafe { S::store(lane.add(at), S::add(S::load(lane.add(at)), self.load::<S>(i, at))) };
+                unsafe { S::store(lane.add(at), both(S::load(lane.add(at)), self.load::<S>(i, at))) };
                 at += S::LANES;
             }
         }
@@ -275,7 +332,7 @@ impl Columns {
                 let mut at = 0;
                 while at < Columns::WIDTH {
                     // SAFETY: both rows hold WIDTH values.
-                    unsafe { S::store(low.add(at), S::add(S::load(low.add(at)), S::load(high.add(at)))) };
+                    unsafe { S::store(low.add(at), both(S::load(low.add(at)), S::load(high.add(at)))) };
                     at += S::LANES;
                 }
             }

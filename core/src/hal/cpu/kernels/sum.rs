@@ -1,4 +1,4 @@
-//! SUM and MAX over contiguous values, as vectors: what reductions, softmax and norms are made of.
+//! SUM, PROD and MAX over contiguous values, as vectors: what reductions, softmax and norms are made of.
 
 use crate::contract::{self, SUM_BLOCK, SUM_LANES};
 use crate::hal::cpu::simd::{self, MAX_SUM_VECTORS, Simd, VectorFn, unroll};
@@ -191,6 +191,58 @@ impl VectorFn for Same {
     }
 }
 
+/// PROD of at most 1024 values.
+///
+/// # Safety
+/// Called from a kernel; `x` covers `n` values.
+#[inline(always)]
+unsafe fn product_of_block<S: Simd>(x: *const f32, n: usize) -> f32 {
+    let mut lanes = [1.0f32; SUM_LANES];
+    let (mut i, mut step) = (0, SUM_LANES / 2);
+    // SAFETY: offsets stay below n, and a vector from below `step` ends in the lanes.
+    unsafe {
+        while i < n {
+            let (lane, count) = (lanes.as_mut_ptr().add(i % SUM_LANES), S::LANES.min(n - i));
+            let mut values = [1.0; 16];
+            let from = if count == S::LANES {
+                x.add(i)
+            } else {
+                S::store_head(values.as_mut_ptr(), count, S::load_head(x.add(i), count));
+                values.as_ptr()
+            };
+            S::store(lane, S::mul(S::load(lane), S::load(from)));
+            i += S::LANES;
+        }
+        while step > 0 {
+            for l in 0..step {
+                lanes[l] *= lanes[l + step];
+            }
+            step /= 2;
+        }
+    }
+    contract::canonical(lanes[0])
+}
+
+/// PROD.
+///
+/// # Safety
+/// Called from a kernel; `x` covers `n` values.
+#[inline(always)]
+pub(super) unsafe fn product<S: Simd>(x: *const f32, n: usize) -> f32 {
+    let (mut partial, mut looks) = (Partial::new(), Looks::NEW);
+    let mut start = 0;
+    loop {
+        let length = SUM_BLOCK.min(n - start);
+        // SAFETY: the block lies inside the line.
+        keep(&mut partial, unsafe { product_of_block::<S>(x.add(start), length) });
+        start += length;
+        if start == n || looks.before(SUM_BLOCK) {
+            // PROD of one value is that value.
+            return contract::prod(&partial);
+        }
+    }
+}
+
 /// SUM.
 ///
 /// # Safety
@@ -201,26 +253,28 @@ pub(super) unsafe fn sum<S: Simd>(x: *const f32, n: usize) -> f32 {
     unsafe { sum_of::<S>(x, n, Same, 0.0) }
 }
 
-/// The key of MAX over `n` values; less than any of none.
+/// The key of MAX over `n` values whose sign bits are flipped by `flip`, which is 0 or the sign bit; less than any of none.
 ///
 /// # Safety
 /// Called from a kernel; `x` covers `n` values.
 #[inline(always)]
-pub(super) unsafe fn max_key<S: Simd>(x: *const f32, n: usize) -> i32 {
+pub(super) unsafe fn max_key<S: Simd>(x: *const f32, n: usize, flip: i32) -> i32 {
     // SAFETY: offsets stay below n.
     unsafe {
+        let flips = S::splat_i(flip);
+        let key = |at: usize| simd::max_key::<S>(S::from_bits(S::xor_i(S::bits(S::load(x.add(at))), flips)));
         let mut best = [S::splat_i(i32::MIN); 2];
         let mut i = 0;
         while i + 2 * S::LANES <= n {
-            best[0] = S::max_i(best[0], simd::max_key::<S>(S::load(x.add(i))));
-            best[1] = S::max_i(best[1], simd::max_key::<S>(S::load(x.add(i + S::LANES))));
+            best[0] = S::max_i(best[0], key(i));
+            best[1] = S::max_i(best[1], key(i + S::LANES));
             i += 2 * S::LANES;
         }
         let mut keys = [0.0f32; 16];
         S::store(keys.as_mut_ptr(), S::from_bits(S::max_i(best[0], best[1])));
         let mut most = keys[..S::LANES].iter().map(|key| key.to_bits() as i32).max().unwrap_or(i32::MIN);
         while i < n {
-            most = most.max(contract::max_key(*x.add(i)));
+            most = most.max(contract::max_key(f32::from_bits((*x.add(i)).to_bits() ^ flip as u32)));
             i += 1;
         }
         most

@@ -1,0 +1,218 @@
+//! Moves of parts, which keep bits: slice, pad, gather.
+
+use super::moves::{GRAIN, copy};
+use super::{Call, Exec, Shared, chunks};
+use crate::dtype::DType;
+use crate::error::{Result, fail};
+use crate::interrupt::{self, pieces};
+use crate::ops::{Lines, check_index, gather_axis, id, pad_before, slice_plan};
+use crate::shape::MAX_RANK;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Rows that lie along the last axis of a result y, and how far apart: dimensions, bytes between neighbours of x and y.
+struct Rows {
+    rank: usize,
+    dims: [usize; MAX_RANK],
+    of_x: [usize; MAX_RANK],
+    of_y: [usize; MAX_RANK],
+    /// Elements of a row, and bytes between them in x.
+    n: usize,
+    apart: usize,
+}
+
+impl Rows {
+    /// Of a result of these dimensions.
+    fn of(dims: &[usize], size: usize) -> Rows {
+        let rank = dims.len().saturating_sub(1);
+        let mut rows = Rows {
+            rank,
+            dims: [1; MAX_RANK],
+            of_x: [0; MAX_RANK],
+            of_y: [0; MAX_RANK],
+            n: dims.last().copied().unwrap_or(1),
+            apart: size,
+        };
+        rows.dims[..rank].copy_from_slice(&dims[..rank]);
+        let mut stride = rows.n * size;
+        for axis in (0..rank).rev() {
+            rows.of_y[axis] = stride;
+            stride *= dims[axis];
+        }
+        rows
+    }
+
+    /// Moves all of them: elements of `size` bytes, which lie together in y's rows.
+    ///
+    /// # Safety
+    /// Rows lie inside x and y; those of y are apart.
+    unsafe fn go(&self, exec: &Exec<'_>, size: usize, x: Shared<u8>, y: Shared<u8>) -> Result<()> {
+        let rows = self.dims[..self.rank].iter().product();
+        chunks(exec, rows, GRAIN.div_ceil((self.n * size).max(1)), |start, end| {
+            for row in start..end {
+                let (mut rest, mut from, mut to) = (row, 0, 0);
+                for axis in (0..self.rank).rev() {
+                    let digit = rest % self.dims[axis];
+                    rest /= self.dims[axis];
+                    from += digit * self.of_x[axis];
+                    to += digit * self.of_y[axis];
+                }
+                // SAFETY: as the caller says.
+                unsafe {
+                    let (x, y) = (x.get().add(from), y.get().add(to));
+                    match size {
+                        _ if self.apart == size => copy(x, y, self.n * size),
+                        2 => strided::<u16>(x, self.apart, y, self.n),
+                        4 => strided::<u32>(x, self.apart, y, self.n),
+                        _ => strided::<u64>(x, self.apart, y, self.n),
+                    }
+                }
+            }
+        })
+    }
+}
+
+/// Moves elements that lie `apart` bytes apart.
+///
+/// # Safety
+/// x has n elements so far apart, y has room for n.
+unsafe fn strided<T: Copy>(x: *const u8, apart: usize, y: *mut u8, n: usize) {
+    // SAFETY: pieces lie inside both.
+    pieces!(n, |at, count| (at..at + count).for_each(|i| unsafe {
+        y.cast::<T>().add(i).write(x.add(i * apart).cast::<T>().read());
+    }));
+}
+
+/// `slice` of the op table.
+pub(super) fn slice(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
+    let x = *call.meta(0);
+    let (plan, size, rank) = (slice_plan(call.attrs, &x.shape)?, x.dtype.size(), x.shape.rank());
+    let mut rows = Rows::of(&plan.dims[..rank], size);
+    let (mut stride, mut skipped) = (size, 0);
+    for axis in (0..rank).rev() {
+        skipped += plan.first[axis] * stride;
+        let apart = plan.step[axis] * stride;
+        *(if axis < rows.rank { &mut rows.of_x[axis] } else { &mut rows.apart }) = apart;
+        stride *= x.shape.dims()[axis];
+    }
+    let from = Shared(call.f32(0)?.cast_mut().cast::<u8>().wrapping_add(skipped));
+    // SAFETY: indices of the plan lie inside x; rows cover the output.
+    unsafe { rows.go(exec, size, from, Shared(call.output.host()?)) }
+}
+
+/// `pad` of the op table: the value everywhere, and then x in the midst of it.
+pub(super) fn pad(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
+    let (x, shape) = (*call.meta(0), *call.output.shape());
+    let (before, size, rank) = (pad_before(call.attrs, &x.shape)?, x.dtype.size(), x.shape.rank());
+    let (from, to) = (Shared(call.f32(0)?.cast_mut().cast::<u8>()), Shared(call.output.host()?));
+    let value = Shared(call.f32(1)?.cast_mut().cast::<u8>());
+    if shape != x.shape {
+        chunks(exec, shape.elements(), GRAIN / size, |start, end| {
+            // SAFETY: the value is one element, and the output has that many.
+            unsafe {
+                let y = to.get().add(start * size);
+                match size {
+                    2 => strided::<u16>(value.get(), 0, y, end - start),
+                    4 => strided::<u32>(value.get(), 0, y, end - start),
+                    _ => strided::<u64>(value.get(), 0, y, end - start),
+                }
+            }
+        })?;
+    }
+    if x.shape.elements() == 0 {
+        return Ok(());
+    }
+    let mut rows = Rows::of(x.shape.dims(), size);
+    // x lies as it is; where its rows come to follows from the result's dimensions.
+    rows.of_x = rows.of_y;
+    let (mut stride, mut skipped) = (size, 0);
+    for axis in (0..rank).rev() {
+        skipped += before[axis] * stride;
+        rows.of_y[axis] = stride;
+        stride *= shape.dims()[axis];
+    }
+    // SAFETY: x's rows lie where the rule has made room for them.
+    unsafe { rows.go(exec, size, from, Shared(to.get().wrapping_add(skipped))) }
+}
+
+/// Where elements along an axis come from.
+struct Along {
+    ids: Shared<u8>,
+    dtype: DType,
+    of_x: Lines,
+    of_y: Lines,
+}
+
+impl Along {
+    /// The element of x that comes to a position of the result, if the index there is one of the axis's.
+    ///
+    /// # Safety
+    /// The position is below the number of ids.
+    #[inline(always)]
+    unsafe fn source(&self, position: usize) -> Result<usize> {
+        let Along { ids, dtype, of_x, of_y } = *self;
+        // SAFETY: as the caller says.
+        let index = check_index(position, unsafe { id(ids.get(), dtype, position) }, of_x.n)?;
+        Ok((position / (of_y.n * of_y.inner) * of_x.n + index) * of_x.inner + position % of_x.inner)
+    }
+
+    /// Moves elements of x to positions of y; whether every index was one of the axis's.
+    ///
+    /// # Safety
+    /// Positions below the number of ids, which y has room for.
+    unsafe fn go<T: Copy>(&self, x: *const u8, y: *mut u8, start: usize, end: usize) -> bool {
+        let mut all = true;
+        pieces!(end - start, |first, count| for position in start + first..start + first + count {
+            // SAFETY: as the caller says; a checked index is inside x.
+            unsafe {
+                match self.source(position) {
+                    Ok(at) => y.cast::<T>().add(position).write(x.cast::<T>().add(at).read()),
+                    Err(_) => all = false,
+                }
+            }
+        });
+        all
+    }
+}
+
+/// `gather` of the op table. Every index is checked before an element is written.
+pub(super) fn gather(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
+    let (x, ids) = (*call.meta(0), *call.meta(1));
+    let axis = gather_axis(call.attrs, &x.shape)?;
+    let along = Along {
+        ids: Shared(call.f32(1)?.cast_mut().cast::<u8>()),
+        dtype: ids.dtype,
+        of_x: Lines::along(&x.shape, axis),
+        of_y: Lines::along(&ids.shape, axis),
+    };
+    let (from, to) = (Shared(call.f32(0)?.cast_mut().cast::<u8>()), Shared(call.output.host()?));
+    let (count, mut wrong) = (ids.shape.elements(), None);
+    interrupt::alone(&mut || {
+        pieces!(count, |at, count| {
+            // SAFETY: positions are below the number of ids.
+            wrong =
+                wrong.take().or_else(|| (at..at + count).find_map(|position| unsafe { along.source(position) }.err()));
+        })
+    })?;
+    if let Some(error) = wrong {
+        return Err(error);
+    }
+    // Other languages lend arrays that another thread of theirs may write meanwhile: that must not lead outside x.
+    let changed = AtomicBool::new(false);
+    chunks(exec, count, GRAIN / 8, |start, end| {
+        // SAFETY: the output has an element for each id.
+        let all = unsafe {
+            match x.dtype.size() {
+                2 => along.go::<u16>(from.get(), to.get(), start, end),
+                4 => along.go::<u32>(from.get(), to.get(), start, end),
+                _ => along.go::<u64>(from.get(), to.get(), start, end),
+            }
+        };
+        if !all {
+            changed.store(true, Relaxed);
+        }
+    })?;
+    if changed.into_inner() {
+        fail!(InvalidArgument, "gather: another thread changed the ids while they were read");
+    }
+    Ok(())
+}

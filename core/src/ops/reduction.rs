@@ -1,0 +1,188 @@
+//! Reductions: along one axis, several at once, or of everything.
+
+use super::rules::{Lines, axis_index};
+use super::{Attrs, Axis, Metas, Values, rules, scalar};
+use crate::dtype::DType;
+use crate::error::{Result, fail};
+use crate::operand::{Meta, View};
+use crate::shape::{MAX_RANK, Shape};
+
+/// What a reduction gives of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gives {
+    /// A number, of nothing too.
+    Value,
+    /// A number that is divided by the line's length.
+    Mean,
+    /// One of the line's elements, so the line may not be empty.
+    Element,
+    /// The index of one of the line's elements.
+    Index,
+}
+
+impl Gives {
+    /// The attributes of such a reduction. Which of several axes an index would be along is not said.
+    pub(super) const fn attrs(self) -> &'static [&'static str] {
+        match self {
+            Gives::Index => &["axis", "keepdim", "dtype"],
+            _ => &["axis", "keepdim", "axes"],
+        }
+    }
+}
+
+/// A reduction's operand as lines.
+pub(crate) struct Reduced {
+    /// The order that its axes must be brought to first, if what is reduced does not lie together: x's axes, `MAX_RANK` from the
+    /// rank on.
+    pub order: Option<[u8; MAX_RANK]>,
+    pub lines: Lines,
+}
+
+impl Reduced {
+    /// The lines that a reduction's attributes ask for; its rule accepted them.
+    pub fn new(shape: &Shape, attrs: &Attrs) -> Reduced {
+        let (rank, dims) = (shape.rank(), shape.dims());
+        let index = |axis: i32| if axis < 0 { axis + rank as i32 } else { axis } as usize;
+        let together = |lines| Reduced { order: None, lines };
+        let list = match (attrs.axes.axes(), attrs.axis) {
+            (Some(list), _) => list,
+            (None, Axis::At(axis)) => return together(Lines::along(shape, index(axis))),
+            (None, _) => return together(Lines::flat(shape)),
+        };
+        let mut reduced = [false; MAX_RANK];
+        list.iter().for_each(|&axis| reduced[index(axis.into())] = true);
+        // Axes of one element lie wherever one likes.
+        let counts = |axis: &usize| dims[*axis] != 1;
+        let n = (0..rank).filter(|&axis| reduced[axis]).map(|axis| dims[axis]).product();
+        let mut reduced_axes = (0..rank).filter(counts).filter(|&axis| reduced[axis]);
+        let Some(first) = reduced_axes.next() else {
+            return together(Lines { outer: shape.elements(), n, inner: 1 });
+        };
+        let last = reduced_axes.next_back().unwrap_or(first);
+        let kept = |from: usize, to: usize| (from..to).filter(|&axis| !reduced[axis]).map(|axis| dims[axis]).product();
+        let lines = Lines { outer: kept(0, last), n, inner: kept(last + 1, rank) };
+        if (first..last).filter(counts).all(|axis| reduced[axis]) || shape.elements() == 0 {
+            return together(lines);
+        }
+        // Those behind the last reduced one stay where they are.
+        let mut order = [MAX_RANK as u8; MAX_RANK];
+        let before = (0..=last).filter(|&axis| !reduced[axis]);
+        let all = before.chain((0..=last).filter(|&axis| reduced[axis])).chain(last + 1..rank);
+        order.iter_mut().zip(all).for_each(|(to, axis)| *to = axis as u8);
+        Reduced { order: Some(order), lines }
+    }
+}
+
+/// The shape without the axes, or with 1 in their places.
+fn shape_of(op: &str, attrs: &Attrs, shape: &Shape) -> Result<Shape> {
+    let (rank, mut reduced) = (shape.rank(), [false; MAX_RANK]);
+    match (attrs.axes.axes(), attrs.axis) {
+        (Some(_), Axis::At(_) | Axis::All) => {
+            fail!(InvalidArgument, "{op}: axis and axes are both given; give one of them")
+        }
+        (Some([]), _) => fail!(InvalidArgument, "{op}: axes names no axis; leave it out to reduce all of them"),
+        (Some(list), _) => {
+            for &axis in list {
+                let index = axis_index(op, axis.into(), shape)?;
+                if std::mem::replace(&mut reduced[index], true) {
+                    fail!(InvalidArgument, "{op}: axes {list:?} name axis {index} of {shape} twice");
+                }
+            }
+        }
+        (None, Axis::At(axis)) => reduced[axis_index(op, axis, shape)?] = true,
+        (None, _) => reduced = [true; MAX_RANK],
+    }
+    let (mut dims, mut kept) = ([1; MAX_RANK], 0);
+    for (axis, &n) in shape.dims().iter().enumerate() {
+        if !reduced[axis] || attrs.keepdim {
+            dims[kept] = if reduced[axis] { 1 } else { n };
+            kept += 1;
+        }
+    }
+    debug_assert!(kept <= rank);
+    Shape::new(&dims[..kept])
+}
+
+/// The rule of reductions.
+pub(super) fn rule(op: &str, gives: Gives, attrs: &Attrs, inputs: Metas<'_>, output: &mut Meta) -> Result<()> {
+    let mut dtype = rules::one_float(op, inputs)?;
+    if gives == Gives::Index {
+        dtype = attrs.dtype.unwrap_or(DType::I64);
+        if !dtype.is_index() {
+            fail!(InvalidArgument, "{op}: indices are i64, i32 or u32, not {dtype}");
+        }
+    }
+    let x = &rules::required(inputs, 0).shape;
+    let shape = shape_of(op, attrs, x)?;
+    let n = Reduced::new(x, attrs).lines.n;
+    if n == 0 && shape.elements() > 0 && matches!(gives, Gives::Element | Gives::Index) {
+        fail!(InvalidArgument, "{op}: {x} has nothing to reduce, and {op} of nothing is not defined");
+    }
+    if gives == Gives::Index && dtype != DType::I64 && n > 1 << 31 {
+        fail!(InvalidArgument, "{op}: {dtype} can't hold an index below {n}; use i64");
+    }
+    *output = Meta::new(dtype, shape);
+    Ok(())
+}
+
+/// What a function of the contract gives of a line, as bytes of the result's dtype.
+pub(super) trait Given {
+    fn stored(self, dtype: DType) -> Values;
+}
+
+impl Given for f32 {
+    fn stored(self, dtype: DType) -> Values {
+        scalar::stored([self], dtype)
+    }
+}
+
+impl Given for Option<f32> {
+    fn stored(self, dtype: DType) -> Values {
+        self.map_or_else(Values::new, |value| value.stored(dtype))
+    }
+}
+
+impl Given for Option<usize> {
+    fn stored(self, dtype: DType) -> Values {
+        let index = self.unwrap_or_default();
+        match dtype {
+            DType::I64 => (index as i64).to_ne_bytes().to_vec(),
+            _ => (index as i32).to_ne_bytes().to_vec(),
+        }
+    }
+}
+
+/// The result by a function of the contract.
+pub(super) fn reference<R: Given>(
+    attrs: &Attrs,
+    inputs: &[Option<View<'_>>],
+    output: &Meta,
+    f: impl Fn(&[f32]) -> R,
+) -> Result<Values> {
+    let (x, shape) = (scalar::floats(inputs, 0)?, rules::required(inputs, 0).shape);
+    let (rank, dims) = (shape.rank(), shape.dims());
+    let mut along = [false; MAX_RANK];
+    match (attrs.axes.axes(), attrs.axis) {
+        (Some(list), _) => {
+            for &axis in list {
+                along[axis_index("axes", axis.into(), &shape)?] = true;
+            }
+        }
+        (None, Axis::At(axis)) => along[axis_index("axis", axis, &shape)?] = true,
+        (None, _) => along = [true; MAX_RANK],
+    }
+    // Elements in the order of x belong to the result whose index they have on the axes that stay.
+    let mut lines = vec![Vec::new(); output.shape.elements()];
+    for (flat, &value) in x.iter().enumerate() {
+        let (mut rest, mut line, mut step) = (flat, 0, 1);
+        for axis in (0..rank).rev() {
+            if !along[axis] {
+                line += rest % dims[axis] * step;
+                step *= dims[axis];
+            }
+            rest /= dims[axis];
+        }
+        lines[line].push(value);
+    }
+    Ok(lines.iter().flat_map(|line| f(line).stored(output.dtype)).collect())
+}
