@@ -78,7 +78,7 @@ macro_rules! methods {
         /// Elementwise operations of one operand: any shape, f32, f16 or bf16. `dtype_mismatch` for integers.
         impl Context {
             $($(#[$unary_doc])* pub fn $unary_name(&self, x: &Tensor $(, $attr: $attr_type)*) -> Result<Tensor> {
-                self.run(Op::$unary, &Attrs { $($attr,)* ..Attrs::default() }, &[Some(x)])
+                self.run(Op::$unary, &Attrs { $($attr,)* ..Attrs::DEFAULT }, &[Some(x)])
             })*
         }
 
@@ -86,7 +86,7 @@ macro_rules! methods {
         /// `dtype_mismatch` where they differ or are integers.
         impl Context {
             $($(#[$binary_doc])* pub fn $binary_name(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
-                self.run(Op::$binary, &Attrs::default(), &[Some(a), Some(b)])
+                self.run(Op::$binary, &Attrs::DEFAULT, &[Some(a), Some(b)])
             })*
         }
 
@@ -125,7 +125,7 @@ impl Context {
 
     /// The inner product of two vectors, a scalar.
     pub fn dot(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
-        self.run(Op::Dot, &Attrs::default(), &[Some(a), Some(b)])
+        self.run(Op::Dot, &Attrs::DEFAULT, &[Some(a), Some(b)])
     }
 
     /// A reduction along several axes at once (negative ones count from the end): `sum`, `mean`, `max`, `min` or `prod`. Bits are
@@ -178,12 +178,12 @@ impl Context {
 
     /// Rows of a table by id (i32, i64 or u32). `invalid_argument` for an id outside the table.
     pub fn embedding(&self, table: &Tensor, ids: &Tensor) -> Result<Tensor> {
-        self.run(Op::Embedding, &Attrs::default(), &[Some(table), Some(ids)])
+        self.run(Op::Embedding, &Attrs::DEFAULT, &[Some(table), Some(ids)])
     }
 
     /// The axes reversed.
     pub fn transpose(&self, x: &Tensor) -> Result<Tensor> {
-        self.run(Op::Transpose, &Attrs::default(), &[Some(x)])
+        self.run(Op::Transpose, &Attrs::DEFAULT, &[Some(x)])
     }
 
     /// The axes in another order: axis i of the result is axis `axes[i]` of x, negative ones

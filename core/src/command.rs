@@ -10,9 +10,26 @@ use crate::ops::{Attrs, Op};
 /// is made by [`Command::new`] alone and never changes.
 pub struct Command<'a> {
     op: Op,
-    attrs: Attrs,
+    attrs: Held<'a>,
     inputs: &'a [Option<View<'a>>],
     output: ViewMut<'a>,
+}
+
+/// Attributes. Copying two hundred bytes of them costs a call of tens of nanoseconds some percent, so they are borrowed where they
+/// outlive the command.
+enum Held<'a> {
+    Own(Attrs),
+    Lent(&'a Attrs),
+}
+
+impl Held<'_> {
+    #[inline(always)]
+    fn get(&self) -> &Attrs {
+        match self {
+            Held::Own(attrs) => attrs,
+            Held::Lent(attrs) => attrs,
+        }
+    }
 }
 
 impl<'a> Command<'a> {
@@ -20,24 +37,15 @@ impl<'a> Command<'a> {
     /// that follow from them, and does not overlap an input (except exactly, for elementwise operations).
     #[inline]
     pub fn new(op: Op, attrs: Attrs, inputs: &'a [Option<View<'a>>], output: ViewMut<'a>) -> Result<Command<'a>> {
-        let info = op.info();
-        let mut expected = Meta::scalar();
-        info.describe(&attrs, inputs.into(), &mut expected)?;
-        if expected.dtype != output.dtype() {
-            fail!(DtypeMismatch, "{op}: the output is {}; it must be {}", output.dtype(), expected.dtype);
-        }
-        if expected.shape != *output.shape() {
-            fail!(ShapeMismatch, "{op}: the output is {}; it must be {}", output.shape(), expected.shape);
-        }
-        for (i, input) in inputs.iter().enumerate() {
-            let Some(input) = input else { continue };
-            if let Place::Packed(_) = input.place() {
-                may_be_packed(op, i)?;
-            } else if overlaps(input, &output) && !(info.in_place && same_place(input, &output)) {
-                fail!(InvalidArgument, "{op}: the output overlaps operand {i}");
-            }
-        }
-        Ok(Command { op, attrs, inputs, output })
+        check(op, &attrs, inputs, &output)?;
+        Ok(Command { op, attrs: Held::Own(attrs), inputs, output })
+    }
+
+    /// [`Command::new`] with attributes that outlive it: they are not copied.
+    #[inline]
+    pub fn lent(op: Op, attrs: &'a Attrs, inputs: &'a [Option<View<'a>>], output: ViewMut<'a>) -> Result<Command<'a>> {
+        check(op, attrs, inputs, &output)?;
+        Ok(Command { op, attrs: Held::Lent(attrs), inputs, output })
     }
 
     /// A command of which everything is known that [`Command::new`] would find out.
@@ -48,11 +56,11 @@ impl<'a> Command<'a> {
     #[inline(always)]
     pub(crate) unsafe fn unchecked(
         op: Op,
-        attrs: Attrs,
+        attrs: &'a Attrs,
         inputs: &'a [Option<View<'a>>],
         output: ViewMut<'a>,
     ) -> Command<'a> {
-        Command { op, attrs, inputs, output }
+        Command { op, attrs: Held::Lent(attrs), inputs, output }
     }
 
     /// The same command with another output.
@@ -61,7 +69,7 @@ impl<'a> Command<'a> {
     /// The output is described as this one's and has no memory of an input's.
     #[inline(always)]
     pub(crate) unsafe fn with_output<'b>(&'b self, output: ViewMut<'b>) -> Command<'b> {
-        Command { op: self.op, attrs: self.attrs, inputs: self.inputs, output }
+        Command { op: self.op, attrs: Held::Lent(self.attrs()), inputs: self.inputs, output }
     }
 
     /// What to do.
@@ -73,7 +81,7 @@ impl<'a> Command<'a> {
     /// How.
     #[inline(always)]
     pub fn attrs(&self) -> &Attrs {
-        &self.attrs
+        self.attrs.get()
     }
 
     /// With what, in the operation's order; `None` where an optional operand is absent.
@@ -97,8 +105,30 @@ impl<'a> Command<'a> {
     /// All of it, with the output to be written.
     #[inline(always)]
     pub(crate) fn parts(&mut self) -> (Op, &Attrs, &'a [Option<View<'a>>], &mut ViewMut<'a>) {
-        (self.op, &self.attrs, self.inputs, &mut self.output)
+        (self.op, self.attrs.get(), self.inputs, &mut self.output)
     }
+}
+
+/// Whether they fit: see [`Command::new`].
+fn check(op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>], output: &ViewMut<'_>) -> Result<()> {
+    let info = op.info();
+    let mut expected = Meta::scalar();
+    info.describe(attrs, inputs.into(), &mut expected)?;
+    if expected.dtype != output.dtype() {
+        fail!(DtypeMismatch, "{op}: the output is {}; it must be {}", output.dtype(), expected.dtype);
+    }
+    if expected.shape != *output.shape() {
+        fail!(ShapeMismatch, "{op}: the output is {}; it must be {}", output.shape(), expected.shape);
+    }
+    for (i, input) in inputs.iter().enumerate() {
+        let Some(input) = input else { continue };
+        if let Place::Packed(_) = input.place() {
+            may_be_packed(op, i)?;
+        } else if overlaps(input, output) && !(info.in_place && same_place(input, output)) {
+            fail!(InvalidArgument, "{op}: the output overlaps operand {i}");
+        }
+    }
+    Ok(())
 }
 
 /// Only one operand of one operation may be a packed matrix.

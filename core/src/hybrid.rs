@@ -79,7 +79,7 @@ fn execute_parts<'a>(
     send(cpu, cut, output, sent)?;
     if let Some(part) = own {
         let inputs = part.inputs(cut)?;
-        let mut command = Command::new(cut.op(), *cut.attrs(), &inputs, part.output(output)?)?;
+        let mut command = Command::lent(cut.op(), cut.attrs(), &inputs, part.output(output)?)?;
         // The GPUs' streams are taken meanwhile, and what is asked may want them.
         interrupt::unasked(|| profiler.execute(cpu, &mut command, Reason::Split))?;
     }
@@ -107,7 +107,7 @@ impl Way {
     /// Enqueues a part.
     fn new(opened: &Opened, stream: &mut dyn Stream, part: &Part, Whole(cut, output): &Whole<'_, '_>) -> Result<Way> {
         let inputs = part.inputs(cut)?;
-        let mut command = Command::new(cut.op(), *cut.attrs(), &inputs, part.output(output)?)?;
+        let mut command = Command::lent(cut.op(), cut.attrs(), &inputs, part.output(output)?)?;
         let mut watch = opened.begin_watch(0, stream);
         let result = opened.send(stream, &mut command, Reason::Split, &mut watch)?;
         let bytes = part.result().bytes();

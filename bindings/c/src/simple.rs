@@ -118,7 +118,7 @@ unsafe fn output<'a>(data: *mut f32, meta: &'a Meta, name: &str) -> Result<ViewM
 
 #[inline]
 fn execute(op: Op, inputs: &[Option<View<'_>>], output: ViewMut<'_>) -> Result<()> {
-    active()?.execute(&mut Command::new(op, Attrs::default(), inputs, output)?)
+    active()?.execute(&mut Command::lent(op, &Attrs::DEFAULT, inputs, output)?)
 }
 
 /// Starts the simple API on a backend: 0 CPU, 1 CUDA, 2 Vulkan, -1 the best at hand or what `ADEAD_DEVICE` names.

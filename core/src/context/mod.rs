@@ -245,7 +245,7 @@ impl Context {
         let inputs: Vec<_> = operands.iter().map(|tensor| tensor.map(Tensor::view)).collect();
         let output = op.info().infer(attrs, &inputs)?;
         // SAFETY: the rule gave this description, and there is no memory of it.
-        let command = unsafe { Command::unchecked(op, *attrs, &inputs, ViewMut::nowhere(&output)) };
+        let command = unsafe { Command::unchecked(op, attrs, &inputs, ViewMut::nowhere(&output)) };
         let cut = Cut::of(op, attrs, &inputs, &output);
         Ok(self.dispatcher.explain_parts(&self.dispatcher.task(&command), cut.as_ref()))
     }
@@ -382,14 +382,14 @@ impl Context {
         op.info().describe(attrs, inputs.into(), &mut meta)?;
         if !self.gpus.is_empty() || self.profiler.is_on() {
             // SAFETY: the rule gave this description, and there is no memory of it.
-            let command = unsafe { Command::unchecked(op, *attrs, inputs, ViewMut::nowhere(&meta)) };
+            let command = unsafe { Command::unchecked(op, attrs, inputs, ViewMut::nowhere(&meta)) };
             if let Some(tensor) = self.run_among(command)? {
                 return Ok(tensor);
             }
         }
         Tensor::filled(&meta, |output| {
             // SAFETY: the output is what the rule says and memory of its own.
-            self.cpu.execute(&mut unsafe { Command::unchecked(op, *attrs, inputs, output) })
+            self.cpu.execute(&mut unsafe { Command::unchecked(op, attrs, inputs, output) })
         })
     }
 

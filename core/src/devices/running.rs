@@ -115,7 +115,7 @@ impl Opened {
             None => output.reborrow(),
         };
         // SAFETY: the operation, attributes and descriptions are a checked command's; operands that moved have memory of their own.
-        stream.submit(&mut [unsafe { Command::unchecked(op, *attrs, &inputs, output) }])?;
+        stream.submit(&mut [unsafe { Command::unchecked(op, attrs, &inputs, output) }])?;
         watch.step(stream, &What::command(command, reason));
         Ok(result)
     }

@@ -167,7 +167,7 @@ impl Context {
         // Written before it can be read.
         let result = GpuArray::of(Buffer::new(self.working()?, meta.bytes(), false)?, meta.shape);
         let memory = result.buffer.memory()?;
-        self.execute(&mut Command::new(op, *attrs, &views, ViewMut::buffer(&*memory, 0, &meta)?)?)?;
+        self.execute(&mut Command::lent(op, attrs, &views, ViewMut::buffer(&*memory, 0, &meta)?)?)?;
         Ok(result)
     }
 }

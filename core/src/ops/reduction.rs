@@ -73,9 +73,9 @@ impl Reduced {
     }
 }
 
-/// The shape without the axes, or with 1 in their places.
-fn shape_of(op: &str, attrs: &Attrs, shape: &Shape) -> Result<Shape> {
-    let (rank, mut reduced) = (shape.rank(), [false; MAX_RANK]);
+/// Sets a shape to another without the axes, or with 1 in their places.
+fn set_shape(op: &str, attrs: &Attrs, shape: &Shape, to: &mut Shape) -> Result<()> {
+    let mut reduced = [false; MAX_RANK];
     match (attrs.axes.axes(), attrs.axis) {
         (Some(_), Axis::At(_) | Axis::All) => {
             fail!(InvalidArgument, "{op}: axis and axes are both given; give one of them")
@@ -99,8 +99,7 @@ fn shape_of(op: &str, attrs: &Attrs, shape: &Shape) -> Result<Shape> {
             kept += 1;
         }
     }
-    debug_assert!(kept <= rank);
-    Shape::new(&dims[..kept])
+    to.set(&dims[..kept])
 }
 
 /// The rule of reductions.
@@ -113,15 +112,17 @@ pub(super) fn rule(op: &str, gives: Gives, attrs: &Attrs, inputs: Metas<'_>, out
         }
     }
     let x = &rules::required(inputs, 0).shape;
-    let shape = shape_of(op, attrs, x)?;
-    let n = Reduced::new(x, attrs).lines.n;
-    if n == 0 && shape.elements() > 0 && matches!(gives, Gives::Element | Gives::Index) {
+    output.dtype = dtype;
+    set_shape(op, attrs, x, &mut output.shape)?;
+    if output.shape.elements() > 0 && x.elements() == 0 && matches!(gives, Gives::Element | Gives::Index) {
         fail!(InvalidArgument, "{op}: {x} has nothing to reduce, and {op} of nothing is not defined");
     }
-    if gives == Gives::Index && dtype != DType::I64 && n > 1 << 31 {
-        fail!(InvalidArgument, "{op}: {dtype} can't hold an index below {n}; use i64");
+    if gives == Gives::Index && dtype != DType::I64 {
+        let n = Reduced::new(x, attrs).lines.n;
+        if n > 1 << 31 {
+            fail!(InvalidArgument, "{op}: {dtype} can't hold an index below {n}; use i64");
+        }
     }
-    *output = Meta::new(dtype, shape);
     Ok(())
 }
 

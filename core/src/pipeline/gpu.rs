@@ -164,7 +164,7 @@ fn record(
             (of_link, rest) = rest.split_at(link.operands.len());
             let (buffer, at) = place(node)?;
             let output = ViewMut::buffer(buffer, at, plan.graph.meta(node))?;
-            commands.push(Command::new(link.op, link.attrs, of_link, output)?);
+            commands.push(Command::lent(link.op, &link.attrs, of_link, output)?);
         }
         submit(step, &mut commands)?;
     }

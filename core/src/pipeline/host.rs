@@ -153,7 +153,7 @@ impl Host {
         let (meta, offset) = described(node)?;
         // SAFETY: the value's memory, which the plan gives to nobody else before its last use.
         let output = unsafe { ViewMut::from_raw(values.pointer(node)?.add(offset), &meta) };
-        self.cpu.execute(&mut Command::new(link.op, link.attrs, &inputs, output)?)
+        self.cpu.execute(&mut Command::lent(link.op, &link.attrs, &inputs, output)?)
     }
 
     /// A run, part by part, by several threads where that pays.

@@ -295,7 +295,7 @@ impl Run<'_> {
         // before the run is over.
         let target = unsafe { ViewMut::from_raw(memory.pointer()?, &output.meta) };
         let cost = op.info().cost(attrs, &views, &output.meta);
-        let mut command = Command::new(*op, *attrs, &views, target)?;
+        let mut command = Command::lent(*op, attrs, &views, target)?;
         // No result, no work, however large the other dimensions are. Only ids are worth a look all the same.
         if output.meta.bytes() > 0 || op.checks_ids() {
             self.context.execute(&mut command)?;

@@ -235,7 +235,7 @@ fn multihead(to: &mut Lowering<'_>, name: &str, inputs: [u32; 3], out: u32, [seq
         to.command(Op::Transpose, swap, input, scratch)?;
         separate.push(Some(scratch));
     }
-    let meta = to.infer(Op::Attention, &Attrs::default(), &separate)?;
+    let meta = to.infer(Op::Attention, &Attrs::DEFAULT, &separate)?;
     let attended = Located { cell: to.allocate(meta.bytes(), false), meta };
     let scratch: Vec<usize> = separate.iter().flatten().map(|operand: &Located| operand.cell).collect();
     to.command(Op::Attention, Attrs::default(), separate, attended)?;

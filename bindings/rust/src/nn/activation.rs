@@ -10,7 +10,7 @@ pub struct Relu;
 
 impl Layer for Relu {
     fn forward(&self, x: &Array) -> Result<Array> {
-        x.device().run(Op::Relu, &Attrs::default(), &[Some(x)])
+        x.device().run(Op::Relu, &Attrs::DEFAULT, &[Some(x)])
     }
 }
 

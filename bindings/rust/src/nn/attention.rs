@@ -70,7 +70,7 @@ impl MultiHeadAttention {
             let part = |i| apart.rows(i, 1)?.reshape(&[count, heads, length, width / heads]);
             let (q, k, v) = (part(0)?, part(1)?, part(2)?);
             let operands = [Some(&q), Some(&k), Some(&v), group.mask()];
-            attended.push(self.device.run(Op::Attention, &Attrs::default(), &operands)?);
+            attended.push(self.device.run(Op::Attention, &Attrs::DEFAULT, &operands)?);
             first += group.rows();
         }
         let joined = self.device.stacked(rows, width, &[0, 2, 1, 3], &attended)?;

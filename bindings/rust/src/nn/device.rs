@@ -197,9 +197,9 @@ impl Device {
     }
 
     fn execute(&self, op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>], output: &mut Array) -> Result<()> {
-        // SAFETY: the output is from the pool and nobody else's yet; `Command::new` refuses one that overlaps an operand.
+        // SAFETY: the output is from the pool and nobody else's yet; `Command::lent` refuses one that overlaps an operand.
         let output = unsafe { output.view_mut() }?;
-        self.context().execute(&mut Command::new(op, *attrs, inputs, output)?)
+        self.context().execute(&mut Command::lent(op, attrs, inputs, output)?)
     }
 
     /// `activation(x·matrix + residual + bias)`.

@@ -39,6 +39,6 @@ impl Embedding {
 impl Layer for Embedding {
     /// The rows. `invalid_argument` for an id outside the table.
     fn forward(&self, ids: &Array) -> Result<Array> {
-        self.device.run(Op::Embedding, &Attrs::default(), &[Some(&self.table), Some(ids)])
+        self.device.run(Op::Embedding, &Attrs::DEFAULT, &[Some(&self.table), Some(ids)])
     }
 }

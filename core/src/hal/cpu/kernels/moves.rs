@@ -6,7 +6,7 @@ use crate::hal::cpu::simd::{Kernel, Simd, dispatch};
 use crate::interrupt::{self, Looks, pieces};
 use crate::operand::View;
 use crate::ops::{Lines, check_id, check_ids, concat_axis, id, transpose_axes};
-use crate::shape::MAX_RANK;
+use crate::shape::{MAX_RANK, Shape};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Bytes that are worth handing to another thread.
@@ -86,29 +86,30 @@ pub(super) fn concat(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
 
 /// `transpose` of the op table.
 pub(super) fn transpose(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
-    let x = *call.meta(0);
-    let axes = transpose_axes(call.attrs, &x.shape)?;
-    let grid = Grid::new(&x.shape, &axes);
-    let (from, to) = (Shared(call.f32(0)?.cast_mut().cast::<u8>()), Shared(call.output.host()?));
-    if x.shape.elements() == 0 {
+    let (shape, dtype) = (&call.meta(0).shape, call.meta(0).dtype);
+    let axes = transpose_axes(call.attrs, shape)?;
+    if shape.elements() == 0 {
         return Ok(());
     }
-    match x.dtype.size() {
+    let from = Shared(call.f32(0)?.cast_mut().cast());
+    permute(exec, shape, &axes, dtype.size(), from, Shared(call.output.host()?))
+}
+
+/// Elements of so many bytes in another order of axes; there is at least one.
+pub(super) fn permute(
+    exec: &Exec<'_>,
+    shape: &Shape,
+    axes: &[u8; MAX_RANK],
+    size: usize,
+    from: Shared<u8>,
+    to: Shared<u8>,
+) -> Result<()> {
+    let grid = Grid::new(shape, axes);
+    match size {
         2 => grid.permute::<u16>(exec, from, to),
         4 => grid.permute::<u32>(exec, from, to),
         _ => grid.permute::<u64>(exec, from, to),
     }
-}
-
-/// f32 in another order of axes.
-pub(super) fn permute(
-    exec: &Exec<'_>,
-    shape: &crate::shape::Shape,
-    axes: &[u8; MAX_RANK],
-    from: Shared<f32>,
-    to: Shared<f32>,
-) -> Result<()> {
-    Grid::new(shape, axes).permute::<u32>(exec, Shared(from.get().cast()), Shared(to.get().cast()))
 }
 
 /// A permutation with neighbours that stay neighbours merged and ones dropped.
@@ -124,7 +125,7 @@ impl Grid {
     /// Rows of the result that are moved together: a few cache lines of x.
     const BAND: usize = 64;
 
-    fn new(shape: &crate::shape::Shape, axes: &[u8; MAX_RANK]) -> Grid {
+    fn new(shape: &Shape, axes: &[u8; MAX_RANK]) -> Grid {
         let mut grid = Grid { rank: 0, dims: [1; MAX_RANK], strides: [0; MAX_RANK] };
         for &axis in &axes[..shape.rank()] {
             let axis = axis as usize;

@@ -59,21 +59,19 @@ fn of_key(key: i32, flip: i32) -> f32 {
 
 /// Dispatches on the operation and the layout of its lines.
 pub(super) fn reduce(exec: &Exec<'_>, op: Reduction, call: &mut Call<'_, '_>) -> Result<()> {
-    let shape = call.meta(0).shape;
-    let Reduced { order, lines } = Reduced::new(&shape, call.attrs);
-    let x = Shared(call.f32(0)?.cast_mut());
-    let y = Sink { op, y: Shared(call.output.host()?), dtype: call.output.dtype(), n: lines.n };
-    let Some(order) = order else { return of_lines(exec, x, lines, &y) };
-    // The axes that are reduced are brought together first.
-    let ordered = exec.scratch.take(shape.elements())?;
-    moves::permute(exec, &shape, &order, x, Shared(ordered.pointer()))?;
-    of_lines(exec, Shared(ordered.pointer()), lines, &y)
-}
-
-/// Reduces lines.
-fn of_lines(exec: &Exec<'_>, x: Shared<f32>, lines: Lines, sink: &Sink) -> Result<()> {
+    let shape = &call.meta(0).shape;
+    let Reduced { order, lines } = Reduced::new(shape, call.attrs);
+    let mut x = Shared(call.f32(0)?.cast_mut());
+    let sink = &Sink { op, y: Shared(call.output.host()?), dtype: call.output.dtype(), n: lines.n };
+    let ordered;
+    if let Some(order) = order {
+        // The axes that are reduced are brought together first.
+        ordered = exec.scratch.take(shape.elements())?;
+        moves::permute(exec, shape, &order, 4, Shared(x.get().cast()), Shared(ordered.pointer().cast()))?;
+        x = Shared(ordered.pointer());
+    }
     let Lines { outer, n, inner } = lines;
-    let (fold, index) = (Fold::of(sink.op), sink.op.gives() == Gives::Index);
+    let (fold, index) = (Fold::of(op), op.gives() == Gives::Index);
     if outer * inner == 0 {
         return Ok(());
     }
