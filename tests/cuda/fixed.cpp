@@ -4,7 +4,6 @@ namespace {
 #include "fixed.cu"
 
 const Unit unit{
-    ENTRY(fixed_largest_along), ENTRY(fixed_largest_across), ENTRY(fixed_scales), ENTRY(fixed_cut),
-    ENTRY(fixed_product_3), ENTRY(fixed_product_2), ENTRY(fixed_wide_3), ENTRY(fixed_wide_2),
+    ENTRY(fixed_cut), ENTRY(fixed_product_3), ENTRY(fixed_product_2), ENTRY(fixed_wide_3), ENTRY(fixed_wide_2),
 };
 }

@@ -23,90 +23,71 @@ struct Product {
     float alpha, beta;
 };
 
-// Of an operand.
+// Of both operands.
 struct Cut {
-    const uint *x;
-    // Of each part and line.
-    uint *largest;
-    uint4 *digits;
-    int *scales;
-    const void *unused[4], *table;
-    // Lines of a matrix, matrices, k, parts, and how much of k each has.
-    uint lines, matrices, k, parts, part;
-    // From one line to the next, along k, from one matrix to the next.
-    uint line_step, k_step, matrix_step, none[3];
+    const uint *a, *b;
+    uint4 *a_digits, *b_digits;
+    int *a_scales, *b_scales;
+    const void *unused[2], *table;
+    // Groups of eight lines that a has, and lines of a matrix.
+    uint k, a_groups, a_lines, b_lines, none;
+    // From one line to the next, along k.
+    uint a_line_step, a_k_step, b_line_step, b_k_step, nothing[2];
     float alpha, beta;
 };
 
-const uint HAS_C = 1, HAS_BIAS = 2, RELU = 4, FIRST = 8, LAST = 16, ALONG = 32, ALONE = 64;
+const uint HAS_C = 1, HAS_BIAS = 2, RELU = 4, FIRST = 8, LAST = 16, A_ALONG = 32, B_ALONG = 64;
 // 16-byte chunks of a plane in a block.
 const uint PLANE = 512;
 
-INLINE void keep(const Cut &s, const uint digits, const uint has, const uint part, const uint line, const uint most) {
-    s.largest[size_t(part) * s.lines * s.matrices + line] = has & ALONE ? uint(scale_of(most, digits)) : most;
-}
-
-// The largest element of a part of every line whose elements follow each other: a warp for each.
-extern "C" __global__ void __launch_bounds__(256) fixed_largest_along(const Cut s, const uint digits, const uint has, TABLE) {
-    uint lines = s.lines * s.matrices, groups = (lines + 7) / 8, part = blockIdx.x / groups;
-    uint line = blockIdx.x % groups * 8 + threadIdx.x / 32, own = min(line, lines - 1);
-    const uint *from = s.x + size_t(own / s.lines) * s.matrix_step + size_t(own % s.lines) * s.line_step;
-    uint begin = part * s.part, end = min(s.k, begin + s.part), most = 0;
+// Eight lines' scales and digits: the lines of a, then those of b, matrix by matrix, each padded to blocks of 128. A warp has a line
+// whose elements follow each other; where lines lie side by side, eight threads next to each other have one element of each.
+extern "C" __global__ void __launch_bounds__(256) fixed_cut(const Cut s, const uint digits, const uint has, TABLE) {
+#ifdef __CUDA_ARCH__
+    __shared__ uint found[256];
+    __shared__ int scales[8];
+#else
+    uint *found = reinterpret_cast<uint *>(pool);
+    int *scales = reinterpret_cast<int *>(pool + 1024);
+#endif
+    bool of_a = blockIdx.x < s.a_groups, along = has & (of_a ? A_ALONG : B_ALONG);
+    uint lines = of_a ? s.a_lines : s.b_lines, line_step = of_a ? s.a_line_step : s.b_line_step;
+    uint k_step = of_a ? s.a_k_step : s.b_k_step, group = of_a ? blockIdx.x : blockIdx.x - s.a_groups;
+    uint groups = (lines + 127) / 128 * 16, matrix = group / groups, first_line = group % groups * 8;
+    const uint *from = (of_a ? s.a : s.b) + size_t(matrix) * lines * s.k;
+    uint own = along ? threadIdx.x / 32 : threadIdx.x % 8, begin = along ? threadIdx.x % 32 : threadIdx.x / 8, most = 0;
+    if (first_line + own < lines) {
+        const uint *line = from + size_t(first_line + own) * line_step;
 #pragma unroll 8
-    for (uint p = begin + threadIdx.x % 32; p < end; p += 32) {
-        most = max(most, from[size_t(p) * s.k_step] & MAGNITUDE);
+        for (uint p = begin; p < s.k; p += 32) {
+            most = max(most, line[size_t(p) * k_step] & MAGNITUDE);
+        }
     }
+    found[own * 32 + begin] = most;
+    __syncthreads();
+    most = found[threadIdx.x];
 #pragma unroll
     for (uint step = 16; step > 0; step /= 2) {
         most = max(most, __shfl_xor_sync(0xffffffffu, most, step));
     }
-    if (threadIdx.x % 32 == 0 && line < lines) {
-        keep(s, digits, has, part, line, most);
+    if (threadIdx.x % 32 == 0) {
+        uint line = first_line + threadIdx.x / 32;
+        scales[threadIdx.x / 32] = scale_of(most, digits);
+        if (line < lines) {
+            (of_a ? s.a_scales : s.b_scales)[size_t(matrix) * lines + line] = scale_of(most, digits);
+        }
     }
-}
-
-// The same where lines lie side by side: a thread for each.
-extern "C" __global__ void __launch_bounds__(128) fixed_largest_across(const Cut s, const uint digits, const uint has, TABLE) {
-    uint lines = s.lines * s.matrices, groups = (lines + 127) / 128, part = blockIdx.x / groups;
-    uint line = blockIdx.x % groups * 128 + threadIdx.x;
-    if (line >= lines) {
-        return;
-    }
-    const uint *from = s.x + size_t(line / s.lines) * s.matrix_step + size_t(line % s.lines) * s.line_step;
-    uint begin = part * s.part, end = min(s.k, begin + s.part), most = 0;
-#pragma unroll 8
-    for (uint p = begin; p < end; p++) {
-        most = max(most, from[size_t(p) * s.k_step] & MAGNITUDE);
-    }
-    keep(s, digits, has, part, line, most);
-}
-
-// A line's scale from the largest elements of its parts.
-extern "C" __global__ void __launch_bounds__(128) fixed_scales(const Cut s, const uint digits, const uint, TABLE) {
-    uint lines = s.lines * s.matrices, line = blockIdx.x * 128 + threadIdx.x, most = 0;
-    if (line >= lines) {
-        return;
-    }
-    for (uint part = 0; part < s.parts; part++) {
-        most = max(most, s.largest[size_t(part) * lines + line]);
-    }
-    s.scales[line] = scale_of(most, digits);
-}
-
-// The digits of a block.
-extern "C" __global__ void __launch_bounds__(256) fixed_cut(const Cut s, const uint digits, const uint has, TABLE) {
-    uint blocks = (s.k + 63) / 64, tiles = (s.lines + 127) / 128, block = blockIdx.x;
-    uint at_k = block % blocks * 64, tile = block / blocks % tiles, matrix = block / blocks / tiles;
+    __syncthreads();
+    uint blocks = (s.k + 63) / 64;
+    uint4 *digits_of = (of_a ? s.a_digits : s.b_digits) + size_t(group / 16) * blocks * (digits * PLANE) + first_line % 128;
 #pragma unroll 1
-    for (uint task = threadIdx.x; task < 512; task += 256) {
-        uint chunk = has & ALONG ? task % 4 : task / 128, of_tile = has & ALONG ? task / 4 : task % 128;
-        uint line = tile * 128 + of_tile, k = at_k + chunk * 16, there = line < s.lines && k < s.k ? min(s.k - k, 16u) : 0;
-        int scale = line < s.lines ? s.scales[size_t(matrix) * s.lines + line] : 0;
-        const uint *from = s.x + size_t(matrix) * s.matrix_step + size_t(line) * s.line_step;
-        uint x[16], words[3][4];
+    for (uint task = threadIdx.x; task < 32 * blocks; task += 256) {
+        uint own = task % 8, chunk = task / 8, line = first_line + own, k = chunk * 16;
+        uint there = line < lines && k < s.k ? min(s.k - k, 16u) : 0, x[16], words[3][4];
+        const uint *element = from + size_t(line) * line_step + size_t(k) * k_step;
 #pragma unroll
         for (uint i = 0; i < 16; i++) {
-            x[i] = i < there ? from[size_t(k + i) * s.k_step] : 0;
+            x[i] = i < there ? element[size_t(i) * k_step] : 0;
         }
 #pragma unroll
         for (uint w = 0; w < 4; w++) {
@@ -114,7 +95,7 @@ extern "C" __global__ void __launch_bounds__(256) fixed_cut(const Cut s, const u
 #pragma unroll
             for (uint e = 0; e < 4; e++) {
                 // Half a digit more, so that bytes are digits and 128.
-                uint q = uint(cut(x[4 * w + e], scale)) + (digits == 3 ? 0x8080u : 0x80u);
+                uint q = uint(cut(x[4 * w + e], scales[own])) + (digits == 3 ? 0x8080u : 0x80u);
                 words[0][w] |= (q & 0xff) << (8 * e);
                 words[1][w] |= ((q >> 8) & 0xff) << (8 * e);
                 words[2][w] |= ((q >> 16) & 0xff) << (8 * e);
@@ -122,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(256) fixed_cut(const Cut s, const u
             words[0][w] ^= 0x80808080u;
             words[1][w] ^= digits == 3 ? 0x80808080u : 0;
         }
-        uint4 *to = s.digits + size_t(block) * (digits * PLANE) + chunk * 128 + of_tile;
+        uint4 *to = digits_of + size_t(chunk / 4) * (digits * PLANE) + chunk % 4 * 128 + own;
         if (digits == 3) {
             to[0] = make_uint4(words[2][0], words[2][1], words[2][2], words[2][3]);
             to += PLANE;

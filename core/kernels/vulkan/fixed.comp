@@ -1,10 +1,9 @@
 #version 450
 // Matrix products of fixed-point numbers, y = alpha·(a·b) + beta·c + bias, a batch of them at once.
 //
-// First each operand: the largest element of every line along k (STAGE 0 where a line's elements follow each other, 1 where lines
-// lie side by side), its scale (2), and the line's digits of eight bits (3), in blocks of 128 lines and 64 of k: [plane, highest digit
-// first][16 bytes of k][line]. Then products of blocks (4), in tiles of 64 × 32: numbers are made of their digits again and halved, so
-// that sums of products of halves fit in 32 bits over 256 of k; totals have 96.
+// First the operands' lines along k (STAGE 0): the largest element of each, its scale, and its digits of eight bits, in blocks of 128
+// lines and 64 of k: [plane, highest digit first][16 bytes of k][line]. Then products of blocks (1), in tiles of 64 × 32: numbers are
+// made of their digits again and halved, so that sums of products of halves fit in 32 bits over 256 of k; totals have 96.
 
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -14,10 +13,10 @@
 
 const uint THREADS = 128;
 layout(local_size_x = 128) in;
-layout(constant_id = 10) const uint STAGE = 4;
+layout(constant_id = 10) const uint STAGE = 1;
 layout(constant_id = 11) const uint DIGITS = 3;
-// Bits: there is a C, there is a bias; relu comes last; products begin at the first of k, end at the last. Cutting: a line's
-// elements follow each other. The largest: there is one part.
+// Bits: there is a C, there is a bias; relu comes last; products begin at the first of k, end at the last. Cutting: the elements of
+// a's lines follow each other, of b's.
 layout(constant_id = 12) const uint HAS = 0;
 
 const bool HAS_C = (HAS & 1u) != 0u;
@@ -25,23 +24,25 @@ const bool HAS_BIAS = (HAS & 2u) != 0u;
 const bool RELU = (HAS & 4u) != 0u;
 const bool FIRST = (HAS & 8u) != 0u;
 const bool LAST = (HAS & 16u) != 0u;
-const bool ALONG = (HAS & 32u) != 0u;
-const bool ALONE = (HAS & 64u) != 0u;
+const bool A_ALONG = (HAS & 32u) != 0u;
+const bool B_ALONG = (HAS & 64u) != 0u;
 
 const uint BM = 64, BN = 32, BK = 32;
 // 16-byte chunks of a plane in a block.
 const uint PLANE = 512;
 
 layout(push_constant) uniform Push {
-    // Products: digits and scales of both operands. Else an operand, where its largest elements are, its digits, its scales.
+    // Products: digits and scales of both operands. Else both operands and their digits.
     uvec2 p0, p1, p2, p3;
-    uvec2 c, bias, y, totals;
+    // Else both operands' scales.
+    uvec2 c, bias;
+    uvec2 y, totals;
     // For each batch axis but the first, the last one first: its length, and the steps of a, b (in matrices) and c along it.
     uvec2 table;
-    // Products: m, n, blocks of k in all, the first and behind the last one here. Else lines of a matrix, matrices, k, parts, and
-    // how much of k each has.
+    // Products: m, n, blocks of k in all, the first and behind the last one here. Else k, groups of eight lines of a, lines of a
+    // matrix of a, and of b.
     uint w0, w1, w2, w3, w4;
-    // Products: of batches. Else, steps from one line to the next, along k, from one matrix to the next.
+    // Products: of batches. Else, a's steps from one line to the next and along k, and b's.
     uint axes, a_step, b_step, c_step, c_row, c_column;
     float alpha, beta;
 };
@@ -49,66 +50,50 @@ layout(push_constant) uniform Push {
 // Numbers of a step, k by k.
 shared int pool[BK * (BM + BN)];
 
-// Steps 0 and 1: the largest of a part of a line.
-void largest() {
-    uint lines = w0 * w1, lane = gl_LocalInvocationIndex % 32u;
-    uint of_group = STAGE == 0u ? 4u : THREADS, groups = (lines + of_group - 1u) / of_group;
-    uint part = gl_WorkGroupID.x / groups, begin = part * w4, end = min(w2, begin + w4);
-    uint line = gl_WorkGroupID.x % groups * of_group + (STAGE == 0u ? gl_LocalInvocationIndex / 32u : gl_LocalInvocationIndex);
-    uint own = min(line, lines - 1u), first = own / w0 * b_step + own % w0 * axes;
+// Eight lines' scales and digits: the lines of a, then those of b, matrix by matrix, each padded to blocks of 128. Sixteen threads have
+// a line whose elements follow each other; where lines lie side by side, eight threads next to each other have one element of each.
+void cut_lines() {
+    bool of_a = gl_WorkGroupID.x < w1, along = of_a ? A_ALONG : B_ALONG;
+    uint lines = of_a ? w2 : w3, line_step = of_a ? axes : b_step, k_step = of_a ? a_step : c_step;
+    uint group = of_a ? gl_WorkGroupID.x : gl_WorkGroupID.x - w1, groups = (lines + 127u) / 128u * 16u;
+    uint matrix = group / groups, first_line = group % groups * 8u, origin = matrix * lines * w0;
+    uvec2 from = of_a ? p0 : p1, to = of_a ? p2 : p3;
+    uint thread = gl_LocalInvocationIndex, own = along ? thread / 16u : thread % 8u, begin = along ? thread % 16u : thread / 8u;
     uint most = 0u;
-    [[dont_unroll]] for (uint p = begin + (STAGE == 0u ? lane : 0u); p < end; p += STAGE == 0u ? 32u : 1u) {
-        most = max(most, load_word(p0, first + p * a_step) & MAGNITUDE);
-    }
-    if (STAGE == 0u) {
-        pool[gl_LocalInvocationIndex] = int(most);
-        barrier();
-        if (lane > 0u) {
-            return;
-        }
-        [[dont_unroll]] for (uint i = 1u; i < 32u; i++) {
-            most = max(most, uint(pool[gl_LocalInvocationIndex + i]));
+    if (first_line + own < lines) {
+        [[dont_unroll]] for (uint p = begin; p < w0; p += 16u) {
+            most = max(most, load_word(from, origin + (first_line + own) * line_step + p * k_step) & MAGNITUDE);
         }
     }
-    if (line < lines) {
-        store_word(p1, part * lines + line, ALONE ? uint(scale_of(most, DIGITS)) : most);
+    pool[own * 16u + begin] = int(most);
+    barrier();
+    if (thread < 8u) {
+        [[dont_unroll]] for (uint i = 0u; i < 16u; i++) {
+            most = max(i == 0u ? 0u : most, uint(pool[thread * 16u + i]));
+        }
+        int scale = scale_of(most, DIGITS);
+        pool[THREADS + thread] = scale;
+        if (first_line + thread < lines) {
+            store_word(of_a ? c : bias, matrix * lines + first_line + thread, uint(scale));
+        }
     }
-}
-
-// Step 2: a line's scale from the largest of its parts.
-void scales() {
-    uint lines = w0 * w1, line = gl_WorkGroupID.x * THREADS + gl_LocalInvocationIndex;
-    if (line >= lines) {
-        return;
-    }
-    uint most = 0u;
-    [[dont_unroll]] for (uint part = 0u; part < w3; part++) {
-        most = max(most, load_word(p1, part * lines + line));
-    }
-    store_word(p3, line, uint(scale_of(most, DIGITS)));
-}
-
-// Step 3: a block's digits.
-void digits() {
-    uint blocks = (w2 + 63u) / 64u, tiles = (w0 + 127u) / 128u;
-    uint block = gl_WorkGroupID.x, at_k = block % blocks * 64u, tile = block / blocks % tiles, matrix = block / blocks / tiles;
-    [[dont_unroll]] for (uint task = gl_LocalInvocationIndex; task < 512u; task += THREADS) {
-        uint chunk = ALONG ? task % 4u : task / 128u, of_tile = ALONG ? task / 4u : task % 128u;
-        uint line = tile * 128u + of_tile, k = at_k + chunk * 16u, first = matrix * b_step + line * axes;
-        int scale = line < w0 ? int(load_word(p3, matrix * w0 + line)) : 0;
+    barrier();
+    uint blocks = (w0 + 63u) / 64u;
+    [[dont_unroll]] for (uint task = thread; task < 32u * blocks; task += THREADS) {
+        uint chunk = task / 8u, line = first_line + task % 8u, k = chunk * 16u;
         uvec4 planes[3] = uvec4[](uvec4(0u), uvec4(0u), uvec4(0u));
         [[dont_unroll]] for (uint i = 0u; i < 16u; i++) {
             // Half a digit more, so that bytes are digits and 128.
-            uint x = line < w0 && k + i < w2 ? load_word(p0, first + (k + i) * a_step) : 0u;
-            uint q = uint(cut(x, scale)) + (DIGITS == 3u ? 0x8080u : 0x80u);
+            uint x = line < lines && k + i < w0 ? load_word(from, origin + line * line_step + (k + i) * k_step) : 0u;
+            uint q = uint(cut(x, pool[THREADS + task % 8u])) + (DIGITS == 3u ? 0x8080u : 0x80u);
             uint shift = i % 4u * 8u;
             planes[0][i / 4u] |= (q & 0xffu ^ 0x80u) << shift;
             planes[1][i / 4u] |= (q >> 8 & 0xffu ^ (DIGITS == 3u ? 0x80u : 0u)) << shift;
             planes[2][i / 4u] |= (q >> 16 & 0xffu) << shift;
         }
-        uint to = block * (DIGITS * PLANE) + chunk * 128u + of_tile;
+        uint place = (group / 16u * blocks + chunk / 4u) * (DIGITS * PLANE) + chunk % 4u * 128u + line % 128u;
         for (uint i = 0u; i < DIGITS; i++) {
-            Word4(at(p2, to + (DIGITS - 1u - i) * PLANE, 4u)).v = planes[i];
+            Word4(at(to, place + (DIGITS - 1u - i) * PLANE, 4u)).v = planes[i];
         }
     }
 }
@@ -192,7 +177,7 @@ void finish(const Total t, const uint batch, const uint row, const uint column, 
     store(y, (batch * w0 + row) * w1 + column, x);
 }
 
-// Step 4: a tile of a product, over some blocks of k.
+// A tile of a product, over some blocks of k.
 void product() {
     uint tiles_m = (w0 + BM - 1u) / BM, tiles_n = (w1 + BN - 1u) / BN;
     uint tile = gl_WorkGroupID.x % (tiles_m * tiles_n), batch = gl_WorkGroupID.x / (tiles_m * tiles_n);
@@ -244,12 +229,8 @@ void product() {
 }
 
 void main() {
-    if (STAGE <= 1u) {
-        largest();
-    } else if (STAGE == 2u) {
-        scales();
-    } else if (STAGE == 3u) {
-        digits();
+    if (STAGE == 0u) {
+        cut_lines();
     } else {
         product();
     }

@@ -47,7 +47,7 @@ const WHOLE: u32 = 0;
 const SPLIT: u32 = 1;
 const MERGE: u32 = 2;
 /// Of products of fixed-point numbers: the kernel for tensor cores.
-const FIXED_WIDE: u32 = 5;
+const FIXED_WIDE: u32 = 2;
 /// Threads of the kernels that have no choice.
 const THREADS: u32 = 256;
 
@@ -173,14 +173,11 @@ impl Launch {
                     fail!(Internal, "a fixed-point product has {} constants", constants.len());
                 };
                 (launch.name, launch.threads) = match (stage, digits) {
-                    (0, _) => (c"fixed_largest_along", THREADS),
-                    (1, _) => (c"fixed_largest_across", 128),
-                    (2, _) => (c"fixed_scales", 128),
-                    (3, _) => (c"fixed_cut", THREADS),
+                    (0, _) => (c"fixed_cut", THREADS),
                     (_, 3) => (c"fixed_product_3", THREADS),
                     _ => (c"fixed_product_2", THREADS),
                 };
-                if stage > 3 {
+                if stage > 0 {
                     // Two steps of both operands' planes, of 64 lines and 64 of K.
                     launch.shared_bytes = 4 * digits * 64 * 64;
                 }
@@ -279,7 +276,6 @@ impl Limits {
             narrow,
             fixed_tile: [64, 64],
             fixed_wide: (physical.capability == 90).then_some(fixed_wide),
-            fixed_lines: 8,
             attention,
         }
     }

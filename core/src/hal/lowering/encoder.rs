@@ -47,9 +47,8 @@ pub struct Limits {
     pub tiles: &'static [Cost],
     /// The tile for a product of few rows or columns, where it is not one of the others.
     pub narrow: fn(&Sizes) -> Option<Tile>,
-    /// Rows and columns of a tile of products of fixed-point numbers, and lines whose largest element a workgroup finds.
+    /// Rows and columns of a tile of products of fixed-point numbers.
     pub fixed_tile: [u32; 2],
-    pub fixed_lines: u32,
     /// Rows and columns of the tiles that tensor cores compute, for so many digits, where the device has such a kernel.
     pub fixed_wide: Option<fn(u32) -> [u32; 2]>,
     /// The tile of attention for so many heads, each with so many queries, their width and the values'.

@@ -1,7 +1,7 @@
 //! Matrix products of fixed-point numbers: operands are cut into digits, whose products are added up.
 //!
-//! [`Operand::cut`] encodes one operand's way: the largest elements of its lines along K, their scales, its digits. [`encode`] encodes
-//! both, and the products behind them.
+//! [`cut`] encodes both operands' way: the largest elements of their lines along K, the lines' scales and digits. [`encode`] encodes
+//! that, and the products behind it.
 
 use super::{Encoder, Kernels, Push};
 use super::{elementwise, matmul::Axis};
@@ -10,12 +10,9 @@ use crate::error::{Result, fail};
 use smallvec::SmallVec;
 
 // What a kernel does: values of fixed.comp's STAGE.
-const LARGEST_ALONG: u32 = 0;
-const LARGEST_ACROSS: u32 = 1;
-const SCALES: u32 = 2;
-const CUT: u32 = 3;
-const PRODUCT: u32 = 4;
-const WIDE: u32 = 5;
+const CUT: u32 = 0;
+const PRODUCT: u32 = 1;
+const WIDE: u32 = 2;
 
 // Bits of its HAS.
 const HAS_C: u32 = 1;
@@ -23,18 +20,18 @@ const HAS_BIAS: u32 = 2;
 const RELU: u32 = 4;
 const FIRST: u32 = 8;
 const LAST: u32 = 16;
-const ALONG: u32 = 32;
-const ALONE: u32 = 64;
+const A_ALONG: u32 = 32;
+const B_ALONG: u32 = 64;
 
 /// Digits lie in blocks of so many lines and so much of K, and lines are padded to whole blocks with zeros.
-pub const LINES: u32 = 128;
-pub const DEPTH: u32 = 64;
+const LINES: u32 = 128;
+const DEPTH: u32 = 64;
+
+/// Lines that a workgroup cuts.
+const GROUP: u32 = 8;
 
 /// The most of K that one kernel adds up: 32-bit sums of digits' products hold it.
 const MOST: u32 = 1 << 15;
-
-/// How much of K a thread, or 32, looks through for the largest element.
-const PART: u32 = 1 << 14;
 
 /// A batch of products. Addresses are 0 where there is nothing.
 pub struct Products {
@@ -76,63 +73,58 @@ pub struct Digits {
 }
 
 impl Operand {
-    /// Encodes its digits: `[matrix][tile of LINES lines][block of DEPTH of K][plane, highest digit first][16 bytes of K][line][byte]`,
+    /// Blocks of LINES lines, of all matrices.
+    fn tiles(&self) -> u64 {
+        self.matrices as u64 * self.lines.div_ceil(LINES) as u64
+    }
+
+    /// Room for its digits, `[matrix][tile of LINES lines][block of DEPTH of K][plane, highest digit first][16 bytes of K][line][byte]`,
     /// and its scales, `[matrix][line]`, words.
-    pub fn cut(&self, encoder: &mut dyn Encoder, precision: Precision, k: u32) -> Result<Digits> {
-        let Operand { address, lines, matrices, line_step, k_step } = *self;
-        let all = lines as u64 * matrices as u64;
-        let along = k_step == 1;
-        let blocks = matrices as u64 * lines.div_ceil(LINES) as u64 * k.div_ceil(DEPTH) as u64;
-        let chunks = blocks * precision.digits() as u64 * (LINES * DEPTH / 16) as u64;
-        // Few lines are looked through in parts.
-        let part = if along { PART } else { PART.min(k.div_ceil(64).max(64)) };
-        let parts = k.div_ceil(part);
-        let of_group = if along { encoder.limits().fixed_lines } else { LINES };
-        let groups = all.div_ceil(of_group as u64) * parts as u64;
-        if chunks > u32::MAX as u64
-            || blocks > i32::MAX as u64
-            || groups > i32::MAX as u64
-            || all * parts as u64 > u32::MAX as u64
-        {
+    fn room(&self, encoder: &mut dyn Encoder, precision: Precision, k: u32) -> Result<Digits> {
+        let Operand { lines, matrices, .. } = *self;
+        let chunks = self.tiles() * k.div_ceil(DEPTH) as u64 * precision.digits() as u64 * (LINES * DEPTH / 16) as u64;
+        if chunks > u32::MAX as u64 {
             fail!(
                 Unsupported,
                 "matmul: {matrices} matrices of {lines} lines of {k} are too many digits for one kernel"
             );
         }
-        if parts > encoder.limits().iterations / 8 {
-            fail!(
-                Unsupported,
-                "products of {k} terms are longer than this device's driver lets a kernel run its loops"
-            );
-        }
-        let planes = encoder.scratch(16 * chunks)?;
-        let scales = encoder.scratch(4 * all)?;
-        let largest = if parts == 1 { scales } else { encoder.scratch(4 * all * parts as u64)? };
-        let mut push = Push::new();
-        for address in [address, largest, planes, scales, 0, 0, 0, 0, 0] {
-            push = push.address(address);
-        }
-        for word in [lines, matrices, k, parts, part, line_step, k_step, lines * k, 0, 0, 0, 0, 0] {
-            push = push.word(word);
-        }
-        let mut step = |stage, has, groups: u64| {
-            encoder.dispatch(Kernels::Fixed, &[stage, precision.digits(), has], &push, [groups as u32, 1, 1])
-        };
-        let alone = if parts == 1 { ALONE } else { 0 };
-        step(if along { LARGEST_ALONG } else { LARGEST_ACROSS }, alone, groups)?;
-        if parts > 1 {
-            step(SCALES, 0, all.div_ceil(LINES as u64))?;
-        }
-        step(CUT, if along { ALONG } else { 0 }, blocks)?;
-        Ok(Digits { planes, scales })
+        Ok(Digits {
+            planes: encoder.scratch(16 * chunks)?,
+            scales: encoder.scratch(4 * lines as u64 * matrices as u64)?,
+        })
     }
+}
+
+/// Encodes the digits of two operands, in one dispatch.
+fn cut(encoder: &mut dyn Encoder, precision: Precision, k: u32, [a, b]: [&Operand; 2]) -> Result<[Digits; 2]> {
+    // For 64 of K a thread goes through some 9 iterations.
+    if k.div_ceil(DEPTH) > encoder.limits().iterations / 12 {
+        fail!(Unsupported, "products of {k} terms are longer than this device's driver lets a kernel run its loops");
+    }
+    let digits = [a.room(encoder, precision, k)?, b.room(encoder, precision, k)?];
+    let [of_a, of_b] = [a, b].map(|operand| operand.tiles() * (LINES / GROUP) as u64);
+    if of_a + of_b > i32::MAX as u64 {
+        fail!(Unsupported, "matmul: operands of {of_a} and {of_b} groups of {GROUP} lines are too many for one kernel");
+    }
+    let mut push = Push::new();
+    let [[a_to, b_to], [a_scales, b_scales]] = [digits.map(|to| to.planes), digits.map(|to| to.scales)];
+    for address in [a.address, b.address, a_to, b_to, a_scales, b_scales, 0, 0, 0] {
+        push = push.address(address);
+    }
+    for word in [k, of_a as u32, a.lines, b.lines, 0, a.line_step, a.k_step, b.line_step, b.k_step, 0, 0, 0, 0] {
+        push = push.word(word);
+    }
+    let along = if a.k_step == 1 { A_ALONG } else { 0 } | if b.k_step == 1 { B_ALONG } else { 0 };
+    let groups = (of_a + of_b) as u32;
+    encoder.dispatch(Kernels::Fixed, &[CUT, precision.digits(), along], &push, [groups, 1, 1])?;
+    Ok(digits)
 }
 
 /// Enqueues products. The result has elements, and K is not 0.
 pub fn encode(encoder: &mut dyn Encoder, products: &Products) -> Result<()> {
     let Products { precision, m, n, k, batches, activation, .. } = *products;
-    let a = products.a.cut(encoder, precision, k)?;
-    let b = products.b.cut(encoder, precision, k)?;
+    let [a, b] = cut(encoder, precision, k, [&products.a, &products.b])?;
     multiply(encoder, products, a, b)?;
     match activation {
         Activation::None | Activation::Relu => Ok(()),

@@ -159,7 +159,6 @@ mod tests {
             tiles: &COSTS,
             narrow,
             fixed_tile: [64, 64],
-            fixed_lines: 8,
             fixed_wide: None,
             attention,
         }
@@ -191,7 +190,6 @@ mod tests {
             tiles: &COSTS,
             narrow,
             fixed_tile: [64, 64],
-            fixed_lines: 8,
             fixed_wide: None,
             attention,
         };

@@ -73,7 +73,6 @@ impl Limits {
             tiles: &TILES,
             narrow,
             fixed_tile: [64, 32],
-            fixed_lines: 4,
             fixed_wide: None,
             attention,
         }
