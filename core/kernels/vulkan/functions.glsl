@@ -285,8 +285,8 @@ float function_log1p(const float x) {
 }
 
 float function_expm1(const float x) {
-    float low = x < -18.0f ? -18.0f : x;
-    precise float v = low > 89.0f ? 89.0f : low;
+    // From −18 to 89, by bits: drivers make comparisons of floats a minimum and a maximum, which flush subnormals.
+    precise float v = floatBitsToUint(x) > 0xc1900000u ? -18.0f : floatBitsToInt(x) > 0x42b20000 ? 89.0f : x;
     precise float t = v * 1.442695f + 1.2582912e+07f;
     int n = floatBitsToInt(t) - 0x4b400000;
     precise float nf = t - 1.2582912e+07f;

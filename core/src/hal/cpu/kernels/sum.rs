@@ -262,12 +262,14 @@ pub(super) unsafe fn max_key<S: Simd>(x: *const f32, n: usize, flip: i32) -> i32
     // SAFETY: offsets stay below n.
     unsafe {
         let flips = S::splat_i(flip);
-        let key = |from: *const f32| simd::max_key::<S>(S::from_bits(S::xor_i(S::bits(S::load(from)), flips)));
         let mut best = [S::splat_i(i32::MIN); 2];
         let mut i = 0;
         while i + 2 * S::LANES <= n {
-            best[0] = S::max_i(best[0], key(x.add(i)));
-            best[1] = S::max_i(best[1], key(x.add(i + S::LANES)));
+            // No closure: it would not have the kernel's instruction set.
+            unroll!(v < 2 => {
+                let flipped = S::xor_i(S::bits(S::load(x.add(i + v * S::LANES))), flips);
+                best[v] = S::max_i(best[v], simd::max_key::<S>(S::from_bits(flipped)));
+            });
             i += 2 * S::LANES;
         }
         let mut keys = [0.0f32; 16];
