@@ -6,6 +6,7 @@
 mod attention;
 mod binary;
 mod cast;
+mod cumsum;
 mod elementwise;
 mod fixed;
 mod gemm;
@@ -14,6 +15,7 @@ mod moves;
 mod normalise;
 mod parts;
 mod reduce;
+mod rope;
 mod sum;
 
 pub use gemm::Panels;
