@@ -218,18 +218,6 @@ impl Context {
         self.run(Op::Gather, &Attrs { axis: Axis::At(axis), ..Attrs::default() }, &[Some(x), Some(ids)])
     }
 
-    /// Pairs of elements of x's last axis, of even length, turned by angles: `(a·cos − b·sin, b·cos + a·sin)`. A pair (a, b) is
-    /// element i of each half or, `interleaved`, elements 2i and 2i + 1. `cos` and `sin` broadcast to x's shape with the last
-    /// dimension halved, such as `[S, D/2]` for x `[B, H, S, D]`.
-    pub fn rope(&self, x: &Tensor, cos: &Tensor, sin: &Tensor, interleaved: bool) -> Result<Tensor> {
-        self.run(Op::Rope, &Attrs { interleaved, ..Attrs::default() }, &[Some(x), Some(cos), Some(sin)])
-    }
-
-    /// The sums of an axis's elements up to each; negative axes count from the end.
-    pub fn cumsum(&self, x: &Tensor, axis: i32) -> Result<Tensor> {
-        self.run(Op::Cumsum, &Attrs { axis: Axis::At(axis), ..Attrs::default() }, &[Some(x)])
-    }
-
     /// Another element type.
     pub fn cast(&self, x: &Tensor, dtype: DType) -> Result<Tensor> {
         self.run(Op::Cast, &Attrs { dtype: Some(dtype), ..Attrs::default() }, &[Some(x)])

@@ -254,38 +254,6 @@ extern "C" __global__ void __launch_bounds__(256) reduce_across(const Arguments 
     store_best(s, c, unit, seen, block, base + size_t(seen.found) * s.inner);
 }
 
-// A thread takes a block of 256 of a line. finish 0: its total. 1: the sum up to each element, with the one before the block from p.
-extern "C" __global__ void __launch_bounds__(256) cumulate(const Arguments s, const Choice c, TABLE) {
-    uint unit = blockIdx.x * 256 + threadIdx.x;
-    if (unit >= s.units) {
-        return;
-    }
-    uint rest = unit / s.inner, outer = rest / s.blocks, block = rest - outer * s.blocks, size = min(s.n - block * 256, 256u);
-    size_t base = (size_t(outer) * s.n + block * 256) * s.inner + (unit - rest * s.inner);
-    bool later = c.finish == 1 && block > 0;
-    float before = later ? s.p[unit - s.inner] : 0.0f, sum = 0.0f;
-#pragma unroll 1
-    for (uint i = 0; i < size; i += WIDE) {
-        float v[WIDE];
-#pragma unroll
-        for (uint k = 0; k < WIDE; k++) {
-            v[k] = s.x[base + size_t(min(i + k, size - 1)) * s.inner];
-        }
-#pragma unroll
-        for (uint k = 0; k < WIDE; k++) {
-            if (i + k < size) {
-                sum = sum + v[k];
-                if (c.finish == 1) {
-                    s.y[base + size_t(i + k) * s.inner] = canonical(later ? before + sum : sum);
-                }
-            }
-        }
-    }
-    if (c.finish == 0) {
-        s.y[unit] = canonical(sum);
-    }
-}
-
 // SUM of the row's lanes, for every one of its threads.
 INLINE float row_sum(const float v, const uint blocks, float *of_blocks) {
     float sum = tree(v);

@@ -11,7 +11,6 @@ const uint PROD = 5u;
 const uint SOFTMAX = 16u;
 const uint LAYERNORM = 17u;
 const uint RMSNORM = 18u;
-const uint CUMSUM = 19u;
 
 // Those of lines that give an index, as bits.
 const uint OF_INDEX = 1u << ARGMAX | 1u << ARGMIN;

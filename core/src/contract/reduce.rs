@@ -1,4 +1,4 @@
-//! SUM, PROD, CUMSUM, MAX and MIN.
+//! SUM, PROD, MAX and MIN.
 
 use super::{NAN, canonical, positive_zero};
 
@@ -31,31 +31,6 @@ pub fn sum(x: &[f32]) -> f32 {
     }
     let blocks: Vec<f32> = x.chunks(SUM_BLOCK).map(sum_block).collect();
     sum(&blocks)
-}
-
-/// CUMSUM has chains of this many.
-pub const CUMSUM_BLOCK: usize = 256;
-
-/// CUMSUM: each block's chain from +0, onto which the CUMSUM of the totals of the blocks before it is added.
-pub fn cumsum(x: &[f32]) -> Vec<f32> {
-    let mut y = Vec::with_capacity(x.len());
-    let mut totals = Vec::new();
-    for block in x.chunks(CUMSUM_BLOCK) {
-        let mut chain = 0.0f32;
-        for &x in block {
-            chain += x;
-            y.push(chain);
-        }
-        totals.push(chain);
-    }
-    if totals.len() > 1 {
-        let before = cumsum(&totals);
-        for (block, before) in y.chunks_mut(CUMSUM_BLOCK).skip(1).zip(before) {
-            block.iter_mut().for_each(|y| *y = before + *y);
-        }
-    }
-    y.iter_mut().for_each(|y| *y = canonical(*y));
-    y
 }
 
 /// PROD of at most [`SUM_BLOCK`] values.

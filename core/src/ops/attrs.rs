@@ -90,8 +90,6 @@ pub struct Attrs {
     pub keepdim: bool,
     /// attention: query i sees key j when j ≤ i + (Sk − Sq).
     pub causal: bool,
-    /// rope: a pair is two neighbours, not an element of each half.
-    pub interleaved: bool,
     /// gelu: which form.
     pub form: GeluForm,
     /// matmul, ffn: what follows; `None` is the operation's default.
@@ -100,7 +98,7 @@ pub struct Attrs {
     pub precision: Precision,
     /// cast, argmax, argmin: the result's dtype; `None` is the operation's default.
     pub dtype: Option<DType>,
-    /// softmax, reductions, concat, gather, cumsum: along what.
+    /// softmax, reductions, concat, gather: along what.
     pub axis: Axis,
     /// reductions that give no index: along several axes at once, in the place of `axis`.
     pub axes: Permutation,
@@ -140,7 +138,6 @@ impl Attrs {
         trans_b: false,
         keepdim: false,
         causal: false,
-        interleaved: false,
         form: GeluForm::Erf,
         activation: None,
         precision: Precision::F32,
@@ -184,7 +181,6 @@ impl Attrs {
             "trans_b" => self.trans_b = flag()?,
             "keepdim" => self.keepdim = flag()?,
             "causal" => self.causal = flag()?,
-            "interleaved" => self.interleaved = flag()?,
             "alpha" => self.alpha = number()?,
             "beta" => self.beta = number()?,
             "eps" => self.eps = number()?,
@@ -231,7 +227,7 @@ impl Attrs {
 #[cold]
 fn allowed(name: &str) -> String {
     match name {
-        "trans_a" | "trans_b" | "keepdim" | "causal" | "interleaved" => "0 or 1".into(),
+        "trans_a" | "trans_b" | "keepdim" | "causal" => "0 or 1".into(),
         "axis" => "one integer (negative ones count from the end) or 'all'".into(),
         "form" => "erf or tanh".into(),
         "activation" => Activation::ALL.map(Activation::name).join(", "),

@@ -4,9 +4,7 @@
 //! depends on no other row, so parts have the bits of the whole wherever they are cut. An operand is cut with the result or
 //! shared by all parts; a part is a command of its own, whose shapes its operation's rule checks like any other's.
 
-use super::{
-    Attrs, Axis, MatmulPlan, MetaList, Metas, Op, OpKind, Permutation, concat_axis, cumsum_axis, rules, softmax_axis,
-};
+use super::{Attrs, Axis, MatmulPlan, MetaList, Metas, Op, OpKind, Permutation, concat_axis, rules, softmax_axis};
 use crate::error::{Result, fail};
 use crate::operand::{Inputs, Meta, Place, View, ViewMut};
 use crate::shape::{MAX_RANK, Shape};
@@ -53,11 +51,6 @@ fn axes(op: Op, attrs: &mut Attrs, inputs: Metas<'_>, output: &Shape) -> Option<
             attrs.axis = from_end(axis, rank);
             axis
         }
-        Op::Cumsum => {
-            let axis = cumsum_axis(attrs, output).ok()?;
-            attrs.axis = from_end(axis, rank);
-            axis
-        }
         Op::Concat => {
             let axis = concat_axis(attrs, output).ok()?;
             attrs.axis = from_end(axis, rank);
@@ -84,11 +77,6 @@ fn axes(op: Op, attrs: &mut Attrs, inputs: Metas<'_>, output: &Shape) -> Option<
         }
         Op::Layernorm | Op::Rmsnorm | Op::Ffn => {
             operands[1..].fill(Axes::NONE);
-            rank - 1
-        }
-        // The last axis of an operand is half as long or as long as the result's.
-        Op::Rope => {
-            operands[1..].fill(Axes { own: 1, end: rank - 1 });
             rank - 1
         }
         Op::Embedding => {

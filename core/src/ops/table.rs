@@ -120,10 +120,6 @@ macro_rules! table {
                 Pad = 57 pad: Move, parts::pad;
                 /// Elements along an axis by index.
                 Gather = 58 gather: Move, parts::gather;
-                /// Pairs of elements of the last axis turned by angles.
-                Rope = 59 rope: Elementwise, rope::rope;
-                /// The sums of an axis's elements up to each.
-                Cumsum = 60 cumsum: Reduction, cumsum::cumsum;
                 /// Another element type.
                 Cast = 30 cast: Elementwise, cast::cast;
             }

@@ -5,7 +5,6 @@
 
 pub mod attention;
 mod cast;
-mod cumsum;
 mod elementwise;
 mod encoder;
 mod fixed;
@@ -16,13 +15,10 @@ mod normalise;
 mod operands;
 mod parts;
 mod reduce;
-mod rope;
 mod runs;
 pub mod tiles;
 
 pub use encoder::{Encoder, Explain, Kernels, Limits, PUSH_BYTES, Push};
-#[cfg(feature = "cuda")]
-pub use cumsum::CUMSUM;
 #[cfg(feature = "cuda")]
 pub use normalise::SOFTMAX as SOFTMAX_ROWS;
 #[cfg(feature = "cuda")]

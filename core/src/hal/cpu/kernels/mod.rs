@@ -6,7 +6,6 @@
 mod attention;
 mod binary;
 mod cast;
-mod cumsum;
 mod elementwise;
 mod fixed;
 mod gemm;
@@ -15,7 +14,6 @@ mod moves;
 mod normalise;
 mod parts;
 mod reduce;
-mod rope;
 mod sum;
 
 pub use gemm::Panels;
