@@ -1,6 +1,6 @@
 //! What machine this is.
 
-use crate::pointers::{fixed, growing, report};
+use crate::pointers::{Growing, fixed, report};
 use crate::status::{adead_status, guard};
 use adead_core::hardware::{Cache, detect};
 use std::ffi::c_char;
@@ -59,7 +59,10 @@ pub struct adead_hardware {
 }
 
 // SAFETY: as asked.
-growing!(unsafe adead_hardware, 848);
+unsafe impl Growing for adead_hardware {
+    const NAME: &'static str = "adead_hardware";
+    const FIRST_SIZE: usize = 848;
+}
 
 /// Looks at the machine: processor, memory, GPUs and the mode that suits it. The caller sets `out->struct_size`.
 #[unsafe(no_mangle)]
