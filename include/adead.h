@@ -95,7 +95,9 @@ enum {
   /// 64-bit signed integer.
   ADEAD_DTYPE_I64 = 4,
   /// 32-bit unsigned integer.
-  ADEAD_DTYPE_U32 = 5
+  ADEAD_DTYPE_U32 = 5,
+  /// True or false, a byte each: results are 0 or 1, and any other byte than 0 is read as true.
+  ADEAD_DTYPE_BOOL = 6
 };
 
 // adead_op: the operations. The numbers never change; new ones come behind.
@@ -195,7 +197,21 @@ enum {
   /// A value put before and behind every axis.
   ADEAD_OP_PAD = 57,
   /// Elements along an axis by index.
-  ADEAD_OP_GATHER = 58
+  ADEAD_OP_GATHER = 58,
+  /// Whether a equals b; NaN equals nothing, and -0 equals +0.
+  ADEAD_OP_EQUAL = 70,
+  /// Whether a does not equal b; true of NaN.
+  ADEAD_OP_NOT_EQUAL = 71,
+  /// Whether a is below b; false of NaN.
+  ADEAD_OP_LESS = 72,
+  /// Whether a is below b or equals it; false of NaN.
+  ADEAD_OP_LESS_EQUAL = 73,
+  /// Whether a is above b; false of NaN.
+  ADEAD_OP_GREATER = 74,
+  /// Whether a is above b or equals it; false of NaN.
+  ADEAD_OP_GREATER_EQUAL = 75,
+  /// Elements of a where the condition is true, and of b elsewhere.
+  ADEAD_OP_WHERE = 76
 };
 
 // adead_activation: what follows a matrix product.
@@ -1805,6 +1821,48 @@ adead_status adead_tensor_pow(const adead_context *context,
                               const adead_tensor *b,
                               adead_tensor **out);
 
+/// Whether a equals b, element by element with NumPy's broadcasting; NaN equals nothing, and -0 equals +0. Operands of one dtype, any; the result is bool.
+ADEAD_API
+adead_status adead_tensor_equal(const adead_context *context,
+                                const adead_tensor *a,
+                                const adead_tensor *b,
+                                adead_tensor **out);
+
+/// Whether a does not equal b, element by element with NumPy's broadcasting; true of NaN. Operands of one dtype, any; the result is bool.
+ADEAD_API
+adead_status adead_tensor_not_equal(const adead_context *context,
+                                    const adead_tensor *a,
+                                    const adead_tensor *b,
+                                    adead_tensor **out);
+
+/// Whether a is below b, element by element with NumPy's broadcasting; false of NaN. Operands of one dtype, any; the result is bool.
+ADEAD_API
+adead_status adead_tensor_less(const adead_context *context,
+                               const adead_tensor *a,
+                               const adead_tensor *b,
+                               adead_tensor **out);
+
+/// Whether a is below b or equals it, element by element with NumPy's broadcasting; false of NaN. Operands of one dtype, any; the result is bool.
+ADEAD_API
+adead_status adead_tensor_less_equal(const adead_context *context,
+                                     const adead_tensor *a,
+                                     const adead_tensor *b,
+                                     adead_tensor **out);
+
+/// Whether a is above b, element by element with NumPy's broadcasting; false of NaN. Operands of one dtype, any; the result is bool.
+ADEAD_API
+adead_status adead_tensor_greater(const adead_context *context,
+                                  const adead_tensor *a,
+                                  const adead_tensor *b,
+                                  adead_tensor **out);
+
+/// Whether a is above b or equals it, element by element with NumPy's broadcasting; false of NaN. Operands of one dtype, any; the result is bool.
+ADEAD_API
+adead_status adead_tensor_greater_equal(const adead_context *context,
+                                        const adead_tensor *a,
+                                        const adead_tensor *b,
+                                        adead_tensor **out);
+
 /// `x*alpha`, element by element.
 ADEAD_API
 adead_status adead_tensor_scale(const adead_context *context,
@@ -2238,8 +2296,17 @@ adead_status adead_tensor_gather(const adead_context *context,
                                  int32_t axis,
                                  adead_tensor **out);
 
+/// Elements of a where the condition is true, and of b elsewhere, with NumPy's broadcasting. The condition is bool, a and b are of
+/// one dtype, which may be any.
+ADEAD_API
+adead_status adead_tensor_where(const adead_context *context,
+                                const adead_tensor *condition,
+                                const adead_tensor *a,
+                                const adead_tensor *b,
+                                adead_tensor **out);
+
 /// Another dtype. Floats widen exactly and narrow to nearest even; floats become integers towards zero, saturated, NaN
-/// as 0; integers keep their low bits.
+/// as 0; integers keep their low bits; what is not 0, NaN among it, is true as a bool.
 ADEAD_API
 adead_status adead_tensor_cast(const adead_context *context,
                                const adead_tensor *x,

@@ -52,6 +52,13 @@ export type OpName =
   | 'slice'
   | 'pad'
   | 'gather'
+  | 'equal'
+  | 'not_equal'
+  | 'less'
+  | 'less_equal'
+  | 'greater'
+  | 'greater_equal'
+  | 'where'
 
 /** The type of a tensor's elements. */
 export type DType =
@@ -61,6 +68,7 @@ export type DType =
   | 'i32'
   | 'i64'
   | 'u32'
+  | 'bool'
 
 /** Operations that cost alike. */
 export type Family =
@@ -754,6 +762,76 @@ export interface ContextOperations {
   gather(x: Tensor, ids: Tensor, options?: GatherOptions): Tensor
   /** `gather` on another thread. */
   gatherAsync(x: Tensor, ids: Tensor, options?: GatherOptions & Abortable): Promise<Tensor>
+  /**
+   * Whether a equals b; NaN equals nothing, and −0 equals +0.
+   *
+   * Operands: a any, b any, of one dtype.
+   * Attributes: none.
+   * Result: bool, NumPy broadcasting.
+   */
+  equal(a: Tensor, b: Tensor): Tensor
+  /** `equal` on another thread. */
+  equalAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * Whether a does not equal b; true of NaN.
+   *
+   * Operands: a any, b any, of one dtype.
+   * Attributes: none.
+   * Result: bool, NumPy broadcasting.
+   */
+  notEqual(a: Tensor, b: Tensor): Tensor
+  /** `notEqual` on another thread. */
+  notEqualAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * Whether a is below b; false of NaN.
+   *
+   * Operands: a any, b any, of one dtype.
+   * Attributes: none.
+   * Result: bool, NumPy broadcasting.
+   */
+  less(a: Tensor, b: Tensor): Tensor
+  /** `less` on another thread. */
+  lessAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * Whether a is below b or equals it; false of NaN.
+   *
+   * Operands: a any, b any, of one dtype.
+   * Attributes: none.
+   * Result: bool, NumPy broadcasting.
+   */
+  lessEqual(a: Tensor, b: Tensor): Tensor
+  /** `lessEqual` on another thread. */
+  lessEqualAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * Whether a is above b; false of NaN.
+   *
+   * Operands: a any, b any, of one dtype.
+   * Attributes: none.
+   * Result: bool, NumPy broadcasting.
+   */
+  greater(a: Tensor, b: Tensor): Tensor
+  /** `greater` on another thread. */
+  greaterAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * Whether a is above b or equals it; false of NaN.
+   *
+   * Operands: a any, b any, of one dtype.
+   * Attributes: none.
+   * Result: bool, NumPy broadcasting.
+   */
+  greaterEqual(a: Tensor, b: Tensor): Tensor
+  /** `greaterEqual` on another thread. */
+  greaterEqualAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * Elements of a where the condition is true, and of b elsewhere.
+   *
+   * Operands: condition bool, a any, b any, of one dtype.
+   * Attributes: none.
+   * Result: any, NumPy broadcasting.
+   */
+  where(condition: Tensor, a: Tensor, b: Tensor): Tensor
+  /** `where` on another thread. */
+  whereAsync(condition: Tensor, a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
 }
 
 /** The operations of a `Tensor`, on the default context. */
@@ -1238,6 +1316,76 @@ export interface TensorOperations {
   gather(ids: Tensor, options?: GatherOptions): Tensor
   /** `gather` on another thread. */
   gatherAsync(ids: Tensor, options?: GatherOptions & Abortable): Promise<Tensor>
+  /**
+   * Whether a equals b; NaN equals nothing, and −0 equals +0.
+   *
+   * Operands: a any, b any, of one dtype.
+   * Attributes: none.
+   * Result: bool, NumPy broadcasting.
+   */
+  equal(b: Tensor): Tensor
+  /** `equal` on another thread. */
+  equalAsync(b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * Whether a does not equal b; true of NaN.
+   *
+   * Operands: a any, b any, of one dtype.
+   * Attributes: none.
+   * Result: bool, NumPy broadcasting.
+   */
+  notEqual(b: Tensor): Tensor
+  /** `notEqual` on another thread. */
+  notEqualAsync(b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * Whether a is below b; false of NaN.
+   *
+   * Operands: a any, b any, of one dtype.
+   * Attributes: none.
+   * Result: bool, NumPy broadcasting.
+   */
+  less(b: Tensor): Tensor
+  /** `less` on another thread. */
+  lessAsync(b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * Whether a is below b or equals it; false of NaN.
+   *
+   * Operands: a any, b any, of one dtype.
+   * Attributes: none.
+   * Result: bool, NumPy broadcasting.
+   */
+  lessEqual(b: Tensor): Tensor
+  /** `lessEqual` on another thread. */
+  lessEqualAsync(b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * Whether a is above b; false of NaN.
+   *
+   * Operands: a any, b any, of one dtype.
+   * Attributes: none.
+   * Result: bool, NumPy broadcasting.
+   */
+  greater(b: Tensor): Tensor
+  /** `greater` on another thread. */
+  greaterAsync(b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * Whether a is above b or equals it; false of NaN.
+   *
+   * Operands: a any, b any, of one dtype.
+   * Attributes: none.
+   * Result: bool, NumPy broadcasting.
+   */
+  greaterEqual(b: Tensor): Tensor
+  /** `greaterEqual` on another thread. */
+  greaterEqualAsync(b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * Elements of a where the condition is true, and of b elsewhere.
+   *
+   * Operands: condition bool, a any, b any, of one dtype.
+   * Attributes: none.
+   * Result: any, NumPy broadcasting.
+   */
+  where(a: Tensor, b: Tensor): Tensor
+  /** `where` on another thread. */
+  whereAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
 }
 
 /** The operations of a `Pipeline`: each takes the pipeline's value first, and its result is the value then. */
@@ -1436,4 +1584,32 @@ export interface PipelineOperations {
   gather(ids: Operand, options?: GatherOptions): this
   /** The same of `x`, where there is no value yet. */
   gather(x: Operand, ids: Operand, options?: GatherOptions): this
+  /** `equal` of the value. */
+  equal(b: Operand): this
+  /** The same of `a`, where there is no value yet. */
+  equal(a: Operand, b: Operand): this
+  /** `notEqual` of the value. */
+  notEqual(b: Operand): this
+  /** The same of `a`, where there is no value yet. */
+  notEqual(a: Operand, b: Operand): this
+  /** `less` of the value. */
+  less(b: Operand): this
+  /** The same of `a`, where there is no value yet. */
+  less(a: Operand, b: Operand): this
+  /** `lessEqual` of the value. */
+  lessEqual(b: Operand): this
+  /** The same of `a`, where there is no value yet. */
+  lessEqual(a: Operand, b: Operand): this
+  /** `greater` of the value. */
+  greater(b: Operand): this
+  /** The same of `a`, where there is no value yet. */
+  greater(a: Operand, b: Operand): this
+  /** `greaterEqual` of the value. */
+  greaterEqual(b: Operand): this
+  /** The same of `a`, where there is no value yet. */
+  greaterEqual(a: Operand, b: Operand): this
+  /** `where` of the value. */
+  where(a: Operand, b: Operand): this
+  /** The same of `condition`, where there is no value yet. */
+  where(condition: Operand, a: Operand, b: Operand): this
 }

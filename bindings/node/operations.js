@@ -293,6 +293,48 @@ module.exports = ({ run, runAsync, pipelineRecord }) => ({
     async gatherAsync(x, ids, options) {
       return runAsync(this, 58, options, [x, ids])
     },
+    equal(a, b, options) {
+      return run(this, 70, options, a, b)
+    },
+    async equalAsync(a, b, options) {
+      return runAsync(this, 70, options, [a, b])
+    },
+    notEqual(a, b, options) {
+      return run(this, 71, options, a, b)
+    },
+    async notEqualAsync(a, b, options) {
+      return runAsync(this, 71, options, [a, b])
+    },
+    less(a, b, options) {
+      return run(this, 72, options, a, b)
+    },
+    async lessAsync(a, b, options) {
+      return runAsync(this, 72, options, [a, b])
+    },
+    lessEqual(a, b, options) {
+      return run(this, 73, options, a, b)
+    },
+    async lessEqualAsync(a, b, options) {
+      return runAsync(this, 73, options, [a, b])
+    },
+    greater(a, b, options) {
+      return run(this, 74, options, a, b)
+    },
+    async greaterAsync(a, b, options) {
+      return runAsync(this, 74, options, [a, b])
+    },
+    greaterEqual(a, b, options) {
+      return run(this, 75, options, a, b)
+    },
+    async greaterEqualAsync(a, b, options) {
+      return runAsync(this, 75, options, [a, b])
+    },
+    where(condition, a, b, options) {
+      return run(this, 76, options, condition, a, b)
+    },
+    async whereAsync(condition, a, b, options) {
+      return runAsync(this, 76, options, [condition, a, b])
+    },
   },
   tensor: {
     matmul(b, options) {
@@ -583,6 +625,48 @@ module.exports = ({ run, runAsync, pipelineRecord }) => ({
     async gatherAsync(ids, options) {
       return runAsync(null, 58, options, [this, ids])
     },
+    equal(b, options) {
+      return run(null, 70, options, this, b)
+    },
+    async equalAsync(b, options) {
+      return runAsync(null, 70, options, [this, b])
+    },
+    notEqual(b, options) {
+      return run(null, 71, options, this, b)
+    },
+    async notEqualAsync(b, options) {
+      return runAsync(null, 71, options, [this, b])
+    },
+    less(b, options) {
+      return run(null, 72, options, this, b)
+    },
+    async lessAsync(b, options) {
+      return runAsync(null, 72, options, [this, b])
+    },
+    lessEqual(b, options) {
+      return run(null, 73, options, this, b)
+    },
+    async lessEqualAsync(b, options) {
+      return runAsync(null, 73, options, [this, b])
+    },
+    greater(b, options) {
+      return run(null, 74, options, this, b)
+    },
+    async greaterAsync(b, options) {
+      return runAsync(null, 74, options, [this, b])
+    },
+    greaterEqual(b, options) {
+      return run(null, 75, options, this, b)
+    },
+    async greaterEqualAsync(b, options) {
+      return runAsync(null, 75, options, [this, b])
+    },
+    where(a, b, options) {
+      return run(null, 76, options, this, a, b)
+    },
+    async whereAsync(a, b, options) {
+      return runAsync(null, 76, options, [this, a, b])
+    },
   },
   pipeline: {
     matmul(...args) {
@@ -779,6 +863,34 @@ module.exports = ({ run, runAsync, pipelineRecord }) => ({
     },
     gather(...args) {
       pipelineRecord(this, 58, args)
+      return this
+    },
+    equal(...args) {
+      pipelineRecord(this, 70, args)
+      return this
+    },
+    notEqual(...args) {
+      pipelineRecord(this, 71, args)
+      return this
+    },
+    less(...args) {
+      pipelineRecord(this, 72, args)
+      return this
+    },
+    lessEqual(...args) {
+      pipelineRecord(this, 73, args)
+      return this
+    },
+    greater(...args) {
+      pipelineRecord(this, 74, args)
+      return this
+    },
+    greaterEqual(...args) {
+      pipelineRecord(this, 75, args)
+      return this
+    },
+    where(...args) {
+      pipelineRecord(this, 76, args)
       return this
     },
   },

@@ -11,6 +11,7 @@ module.exports = (native, AdeadError) => {
     i32: Int32Array,
     i64: BigInt64Array,
     u32: Uint32Array,
+    bool: Uint8Array,
   }
   const DTYPES = new Map([
     [Float32Array, 'f32'],

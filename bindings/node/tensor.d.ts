@@ -1,7 +1,7 @@
 import type { Abortable, DType, StatusName, TensorOperations } from './operations'
 import { Context, type DeviceBuffer, type Trace, type TypedArray } from './native'
 
-/** The array that holds elements of a dtype: f16 and bf16 by their bits. */
+/** The array that holds elements of a dtype: f16 and bf16 by their bits, bools as bytes, of which 0 is false. */
 export type ArrayOf<D extends DType = DType> = D extends 'f32'
   ? Float32Array
   : D extends 'f16' | 'bf16'
@@ -10,17 +10,22 @@ export type ArrayOf<D extends DType = DType> = D extends 'f32'
       ? Int32Array
       : D extends 'i64'
         ? BigInt64Array
-        : Uint32Array
+        : D extends 'bool'
+          ? Uint8Array
+          : Uint32Array
 
 /** A shaped value, in host memory or on devices. Its contents never change. */
 export interface Tensor extends TensorOperations {}
 export class Tensor {
   /**
-   * A tensor with a copy of an array's elements. A Uint16Array holds f16 or bf16: say which. `shape_mismatch` if dims don't
+   * A tensor with a copy of an array's elements. A Uint16Array holds f16 or bf16: say which. Of bools an array
+   * or, with `'bool'`, a Uint8Array. `shape_mismatch` if dims don't
    * multiply to the array's length.
    */
   constructor(data: Float32Array | Int32Array | BigInt64Array | Uint32Array, dims: readonly number[], dtype?: DType)
   constructor(data: Uint16Array, dims: readonly number[], dtype: 'f16' | 'bf16')
+  constructor(data: Uint8Array | readonly boolean[], dims: readonly number[], dtype: 'bool')
+  constructor(data: readonly boolean[], dims: readonly number[])
   /** A tensor of zeros. */
   static zeros(dtype: DType, dims: readonly number[]): Tensor
   /** A tensor with a copy of elements that are given as bytes, little endian on a little endian machine. */

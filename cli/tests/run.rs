@@ -189,6 +189,27 @@ fn bindings_are_checked_before_anything_runs() {
 }
 
 #[test]
+fn bools_go_in_and_out() {
+    let folder = folder("run_bools");
+    let program = ".adead 1\ninput m bool[3]\ninput a f32[3]\nconst c bool[3] = 01 00 01\ntemp b f32[3]\noutput y f32[3]\n\
+                   output l bool[3]\nb = neg a\ny = where m a b\nl = equal m c\nhalt\n";
+    let program = file(&folder, "p.asm", program.as_bytes());
+    let m = file(&folder, "m.npy", &npy(1, "|b1", false, "(3,)", &[0, 1, 1]));
+    let a = file(&folder, "a.npy", &npy(1, "<f4", false, "(3,)", &floats(&[1.0, 2.0, f32::NAN])));
+    let (y, l) = (folder.join("y.npy"), folder.join("l.npy"));
+    let (inputs, outputs) =
+        ([format!("m={m}"), format!("a={a}")], [format!("y={}", text(&y)), format!("l={}", text(&l))]);
+    good(&["run", &program, "--in", &inputs[0], "--in", &inputs[1], "--out", &outputs[0], "--out", &outputs[1]]);
+    assert!(std::fs::read(&y).unwrap().ends_with(&floats(&[-1.0, 2.0, f32::NAN])));
+    let written = std::fs::read(&l).unwrap();
+    assert!(
+        written.ends_with(&[0, 0, 1]) && String::from_utf8_lossy(&written).contains("'descr': '|b1'"),
+        "{written:?}"
+    );
+    good(&["run", &program, "--in", "m=ids:1:2", "--in", "a=rand:1"]);
+}
+
+#[test]
 fn a_failed_run_leaves_files_as_they_were() {
     let folder = folder("run_failed");
     let program = file(&folder, "p.asm", EMBED.as_bytes());

@@ -71,6 +71,8 @@ macro_rules! methods {
             ($($attr:ident: $attr_type:ty),*): $unary_family:ident $unary_flops:literal, $of_x:tt;)* }
         binary { $($(#[$binary_doc:meta])* $binary:ident = $binary_number:literal $binary_name:ident:
             $binary_family:ident $binary_flops:literal, $of_both:tt;)* }
+        comparison { $($(#[$comparison_doc:meta])* $comparison:ident = $comparison_number:literal $comparison_name:ident:
+            $comparison_family:ident $comparison_flops:literal, $truths:literal;)* }
         reduction { $($(#[$reduction_doc:meta])* $reduction:ident = $reduction_number:literal
             $reduction_name:ident: $reduction_family:ident, $function:ident = $function_number:literal $gives:ident;)* }
         own $own:tt
@@ -87,6 +89,14 @@ macro_rules! methods {
         impl Context {
             $($(#[$binary_doc])* pub fn $binary_name(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
                 self.run(Op::$binary, &Attrs::DEFAULT, &[Some(a), Some(b)])
+            })*
+        }
+
+        /// Comparisons of two operands of one dtype with NumPy's broadcasting: bool tensors. `shape_mismatch` where they don't
+        /// broadcast, `dtype_mismatch` where they differ.
+        impl Context {
+            $($(#[$comparison_doc])* pub fn $comparison_name(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+                self.run(Op::$comparison, &Attrs::default(), &[Some(a), Some(b)])
             })*
         }
 
@@ -216,6 +226,12 @@ impl Context {
     /// `invalid_argument` for an index outside the axis.
     pub fn gather(&self, x: &Tensor, ids: &Tensor, axis: i32) -> Result<Tensor> {
         self.run(Op::Gather, &Attrs { axis: Axis::At(axis), ..Attrs::default() }, &[Some(x), Some(ids)])
+    }
+
+    /// Elements of a where the condition, a bool tensor, is true, and of b elsewhere, with NumPy's broadcasting: a and b are of one
+    /// dtype, which may be any, and keep their bits.
+    pub fn where_(&self, condition: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+        self.run(Op::Where, &Attrs::default(), &[Some(condition), Some(a), Some(b)])
     }
 
     /// Another element type.

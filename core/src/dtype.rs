@@ -6,7 +6,7 @@ use std::fmt;
 /// The type of a tensor's elements.
 ///
 /// `f32` is computed in; `f16` and `bf16` are storage (widened exactly, computed in f32, narrowed to nearest even);
-/// `i32`, `i64` and `u32` hold ids and indices. Where a language may leave it out, it is f32.
+/// `i32`, `i64` and `u32` hold ids and indices; `bool` holds what comparisons give. Where a language may leave it out, it is f32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum DType {
@@ -23,11 +23,13 @@ pub enum DType {
     I64 = 4,
     /// 32-bit unsigned integer.
     U32 = 5,
+    /// True or false, a byte each: results are 0 or 1, and any other byte than 0 is read as true.
+    Bool = 6,
 }
 
 impl DType {
     /// Every dtype, in numeric order.
-    pub const ALL: [DType; 6] = [DType::F32, DType::F16, DType::BF16, DType::I32, DType::I64, DType::U32];
+    pub const ALL: [DType; 7] = [DType::F32, DType::F16, DType::BF16, DType::I32, DType::I64, DType::U32, DType::Bool];
 
     /// Bytes of one element.
     pub const fn size(self) -> usize {
@@ -35,6 +37,7 @@ impl DType {
             DType::F32 | DType::I32 | DType::U32 => 4,
             DType::F16 | DType::BF16 => 2,
             DType::I64 => 8,
+            DType::Bool => 1,
         }
     }
 
@@ -47,6 +50,7 @@ impl DType {
             DType::I32 => "i32",
             DType::I64 => "i64",
             DType::U32 => "u32",
+            DType::Bool => "bool",
         }
     }
 
@@ -60,9 +64,14 @@ impl DType {
         matches!(self, DType::F32 | DType::F16 | DType::BF16)
     }
 
+    /// Whether it is widened to f32 before arithmetic: f16, bf16.
+    pub(crate) const fn is_half(self) -> bool {
+        matches!(self, DType::F16 | DType::BF16)
+    }
+
     /// Whether it can hold ids and indices: i32, i64, u32.
     pub const fn is_index(self) -> bool {
-        !self.is_float()
+        matches!(self, DType::I32 | DType::I64 | DType::U32)
     }
 }
 
@@ -71,7 +80,7 @@ impl std::str::FromStr for DType {
 
     fn from_str(name: &str) -> Result<DType> {
         Self::ALL.into_iter().find(|dtype| dtype.name() == name).ok_or_else(|| {
-            Error::new(Status::InvalidArgument, format!("no dtype '{name}': f32, f16, bf16, i32, i64 or u32"))
+            Error::new(Status::InvalidArgument, format!("no dtype '{name}': f32, f16, bf16, i32, i64, u32 or bool"))
         })
     }
 }

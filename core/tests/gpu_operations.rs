@@ -261,7 +261,7 @@ fn casts_between_all_dtypes() {
 fn moves_of_every_element_size() {
     let Some(mut gpu) = Gpu::open() else { return };
     let mut r = Random(7);
-    for dtype in [DType::F16, DType::U32, DType::I64] {
+    for dtype in [DType::Bool, DType::F16, DType::U32, DType::I64] {
         for dims in [&[70, 90][..], &[33, 64], &[64, 34, 2], &[3, 40, 50], &[5, 1, 7, 9], &[2, 3, 4, 5, 6], &[100, 3]] {
             for _ in 0..6 {
                 let mut perm: Vec<i32> = (0..dims.len() as i32).collect();

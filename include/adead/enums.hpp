@@ -57,6 +57,8 @@ enum class DType : adead_dtype {
   i64 = ADEAD_DTYPE_I64,
   /// 32-bit unsigned integer.
   u32 = ADEAD_DTYPE_U32,
+  /// True or false, a byte each: results are 0 or 1, and any other byte than 0 is read as true.
+  bool_ = ADEAD_DTYPE_BOOL,
 };
 
 /// Its name; NULL for a number that is none.
@@ -162,6 +164,20 @@ enum class Op : adead_op {
   pad = ADEAD_OP_PAD,
   /// Elements along an axis by index.
   gather = ADEAD_OP_GATHER,
+  /// Whether a equals b; NaN equals nothing, and -0 equals +0.
+  equal = ADEAD_OP_EQUAL,
+  /// Whether a does not equal b; true of NaN.
+  not_equal = ADEAD_OP_NOT_EQUAL,
+  /// Whether a is below b; false of NaN.
+  less = ADEAD_OP_LESS,
+  /// Whether a is below b or equals it; false of NaN.
+  less_equal = ADEAD_OP_LESS_EQUAL,
+  /// Whether a is above b; false of NaN.
+  greater = ADEAD_OP_GREATER,
+  /// Whether a is above b or equals it; false of NaN.
+  greater_equal = ADEAD_OP_GREATER_EQUAL,
+  /// Elements of a where the condition is true, and of b elsewhere.
+  where = ADEAD_OP_WHERE,
 };
 
 /// Its name; NULL for a number that is none.

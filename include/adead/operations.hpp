@@ -249,6 +249,20 @@ class Operations {
   Returned<Tensor> pad(const Tensor &x, const Tensor &value, const PadOptions &options = {}) const;
   /// Elements along an axis by index.
   Returned<Tensor> gather(const Tensor &x, const Tensor &ids, const GatherOptions &options = {}) const;
+  /// Whether a equals b; NaN equals nothing, and -0 equals +0.
+  Returned<Tensor> equal(const Tensor &a, const Tensor &b) const;
+  /// Whether a does not equal b; true of NaN.
+  Returned<Tensor> not_equal(const Tensor &a, const Tensor &b) const;
+  /// Whether a is below b; false of NaN.
+  Returned<Tensor> less(const Tensor &a, const Tensor &b) const;
+  /// Whether a is below b or equals it; false of NaN.
+  Returned<Tensor> less_equal(const Tensor &a, const Tensor &b) const;
+  /// Whether a is above b; false of NaN.
+  Returned<Tensor> greater(const Tensor &a, const Tensor &b) const;
+  /// Whether a is above b or equals it; false of NaN.
+  Returned<Tensor> greater_equal(const Tensor &a, const Tensor &b) const;
+  /// Elements of a where the condition is true, and of b elsewhere.
+  Returned<Tensor> where(const Tensor &condition, const Tensor &a, const Tensor &b) const;
 
   /// Any operation: NULL where an optional operand is absent.
   Returned<Tensor> run(Op op, Array<const Tensor *> operands, const Attrs &attrs = {}) const {
@@ -597,6 +611,41 @@ inline Returned<Tensor> Operations::gather(const Tensor &x, const Tensor &ids, c
   adead_status status = ADEAD_OK;
   attrs.give(status, Op::gather, "axis", options.axis);
   return run(status, Op::gather, attrs, operands, 2);
+}
+
+inline Returned<Tensor> Operations::equal(const Tensor &a, const Tensor &b) const {
+  const adead_tensor *operands[] = {detail::raw(&a), detail::raw(&b)};
+  return run(ADEAD_OK, Op::equal, {}, operands, 2);
+}
+
+inline Returned<Tensor> Operations::not_equal(const Tensor &a, const Tensor &b) const {
+  const adead_tensor *operands[] = {detail::raw(&a), detail::raw(&b)};
+  return run(ADEAD_OK, Op::not_equal, {}, operands, 2);
+}
+
+inline Returned<Tensor> Operations::less(const Tensor &a, const Tensor &b) const {
+  const adead_tensor *operands[] = {detail::raw(&a), detail::raw(&b)};
+  return run(ADEAD_OK, Op::less, {}, operands, 2);
+}
+
+inline Returned<Tensor> Operations::less_equal(const Tensor &a, const Tensor &b) const {
+  const adead_tensor *operands[] = {detail::raw(&a), detail::raw(&b)};
+  return run(ADEAD_OK, Op::less_equal, {}, operands, 2);
+}
+
+inline Returned<Tensor> Operations::greater(const Tensor &a, const Tensor &b) const {
+  const adead_tensor *operands[] = {detail::raw(&a), detail::raw(&b)};
+  return run(ADEAD_OK, Op::greater, {}, operands, 2);
+}
+
+inline Returned<Tensor> Operations::greater_equal(const Tensor &a, const Tensor &b) const {
+  const adead_tensor *operands[] = {detail::raw(&a), detail::raw(&b)};
+  return run(ADEAD_OK, Op::greater_equal, {}, operands, 2);
+}
+
+inline Returned<Tensor> Operations::where(const Tensor &condition, const Tensor &a, const Tensor &b) const {
+  const adead_tensor *operands[] = {detail::raw(&condition), detail::raw(&a), detail::raw(&b)};
+  return run(ADEAD_OK, Op::where, {}, operands, 3);
 }
 
 }  // namespace ADEAD_HPP_MODE

@@ -503,6 +503,62 @@ class Pipeline : public Recorder {
   Pipeline &gather(const PipelineOperand &x, const PipelineOperand &ids, const GatherOptions &options = {}) {
     return begin(x).gather(ids, options);
   }
+
+  /// Whether a equals b; NaN equals nothing, and -0 equals +0.
+  Pipeline &equal(const PipelineOperand &b) {
+    return then(ADEAD_OK, Op::equal, {}, {of(b)}), *this;
+  }
+  Pipeline &equal(const PipelineOperand &a, const PipelineOperand &b) {
+    return begin(a).equal(b);
+  }
+
+  /// Whether a does not equal b; true of NaN.
+  Pipeline &not_equal(const PipelineOperand &b) {
+    return then(ADEAD_OK, Op::not_equal, {}, {of(b)}), *this;
+  }
+  Pipeline &not_equal(const PipelineOperand &a, const PipelineOperand &b) {
+    return begin(a).not_equal(b);
+  }
+
+  /// Whether a is below b; false of NaN.
+  Pipeline &less(const PipelineOperand &b) {
+    return then(ADEAD_OK, Op::less, {}, {of(b)}), *this;
+  }
+  Pipeline &less(const PipelineOperand &a, const PipelineOperand &b) {
+    return begin(a).less(b);
+  }
+
+  /// Whether a is below b or equals it; false of NaN.
+  Pipeline &less_equal(const PipelineOperand &b) {
+    return then(ADEAD_OK, Op::less_equal, {}, {of(b)}), *this;
+  }
+  Pipeline &less_equal(const PipelineOperand &a, const PipelineOperand &b) {
+    return begin(a).less_equal(b);
+  }
+
+  /// Whether a is above b; false of NaN.
+  Pipeline &greater(const PipelineOperand &b) {
+    return then(ADEAD_OK, Op::greater, {}, {of(b)}), *this;
+  }
+  Pipeline &greater(const PipelineOperand &a, const PipelineOperand &b) {
+    return begin(a).greater(b);
+  }
+
+  /// Whether a is above b or equals it; false of NaN.
+  Pipeline &greater_equal(const PipelineOperand &b) {
+    return then(ADEAD_OK, Op::greater_equal, {}, {of(b)}), *this;
+  }
+  Pipeline &greater_equal(const PipelineOperand &a, const PipelineOperand &b) {
+    return begin(a).greater_equal(b);
+  }
+
+  /// Elements of a where the condition is true, and of b elsewhere.
+  Pipeline &where(const PipelineOperand &a, const PipelineOperand &b) {
+    return then(ADEAD_OK, Op::where, {}, {of(a), of(b)}), *this;
+  }
+  Pipeline &where(const PipelineOperand &condition, const PipelineOperand &a, const PipelineOperand &b) {
+    return begin(condition).where(a, b);
+  }
 };
 
 }  // namespace ADEAD_HPP_MODE

@@ -7,10 +7,10 @@
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
 
-/// The dtypes that a C++ type is the elements of. f16 and bf16 are their bits.
+/// The dtypes that a C++ type is the elements of. f16 and bf16 are their bits, bools bytes that are true where they are not 0.
 template <class T>
 struct Element {
-  static_assert(sizeof(T) == 0, "elements are float, std::int32_t, std::int64_t, std::uint32_t or, of f16 and bf16, std::uint16_t");
+  static_assert(sizeof(T) == 0, "elements are float, std::int32_t, std::int64_t, std::uint32_t or, of f16 and bf16, std::uint16_t, of bool std::uint8_t");
 };
 template <>
 struct Element<float> {
@@ -30,6 +30,11 @@ struct Element<std::int64_t> {
 template <>
 struct Element<std::uint32_t> {
   static constexpr DType dtype = DType::u32;
+  static constexpr bool is(DType one) noexcept { return one == dtype; }
+};
+template <>
+struct Element<std::uint8_t> {
+  static constexpr DType dtype = DType::bool_;
   static constexpr bool is(DType one) noexcept { return one == dtype; }
 };
 template <>

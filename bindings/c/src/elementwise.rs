@@ -97,6 +97,78 @@ pub unsafe extern "C" fn adead_tensor_pow(
     unsafe { run_guarded(context, Op::Pow, &Attrs::DEFAULT, &[a, b], out) }
 }
 
+/// Whether a equals b, element by element with NumPy's broadcasting; NaN equals nothing, and −0 equals +0. Operands of one dtype, any; the result is bool.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_equal(
+    context: *const adead_context,
+    a: *const adead_tensor,
+    b: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { run_guarded(context, Op::Equal, &Attrs::DEFAULT, &[a, b], out) }
+}
+
+/// Whether a does not equal b, element by element with NumPy's broadcasting; true of NaN. Operands of one dtype, any; the result is bool.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_not_equal(
+    context: *const adead_context,
+    a: *const adead_tensor,
+    b: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { run_guarded(context, Op::NotEqual, &Attrs::DEFAULT, &[a, b], out) }
+}
+
+/// Whether a is below b, element by element with NumPy's broadcasting; false of NaN. Operands of one dtype, any; the result is bool.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_less(
+    context: *const adead_context,
+    a: *const adead_tensor,
+    b: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { run_guarded(context, Op::Less, &Attrs::DEFAULT, &[a, b], out) }
+}
+
+/// Whether a is below b or equals it, element by element with NumPy's broadcasting; false of NaN. Operands of one dtype, any; the result is bool.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_less_equal(
+    context: *const adead_context,
+    a: *const adead_tensor,
+    b: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { run_guarded(context, Op::LessEqual, &Attrs::DEFAULT, &[a, b], out) }
+}
+
+/// Whether a is above b, element by element with NumPy's broadcasting; false of NaN. Operands of one dtype, any; the result is bool.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_greater(
+    context: *const adead_context,
+    a: *const adead_tensor,
+    b: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { run_guarded(context, Op::Greater, &Attrs::DEFAULT, &[a, b], out) }
+}
+
+/// Whether a is above b or equals it, element by element with NumPy's broadcasting; false of NaN. Operands of one dtype, any; the result is bool.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_greater_equal(
+    context: *const adead_context,
+    a: *const adead_tensor,
+    b: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { run_guarded(context, Op::GreaterEqual, &Attrs::DEFAULT, &[a, b], out) }
+}
+
 /// `x·alpha`, element by element.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_scale(

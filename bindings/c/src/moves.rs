@@ -134,8 +134,22 @@ pub unsafe extern "C" fn adead_tensor_gather(
     unsafe { run_guarded(context, Op::Gather, &Attrs { axis: Axis::At(axis), ..Attrs::default() }, &[x, ids], out) }
 }
 
+/// Elements of a where the condition is true, and of b elsewhere, with NumPy's broadcasting. The condition is bool, a and b are of
+/// one dtype, which may be any.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_where(
+    context: *const adead_context,
+    condition: *const adead_tensor,
+    a: *const adead_tensor,
+    b: *const adead_tensor,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { run_guarded(context, Op::Where, &Attrs::DEFAULT, &[condition, a, b], out) }
+}
+
 /// Another dtype. Floats widen exactly and narrow to nearest even; floats become integers towards zero, saturated, NaN
-/// as 0; integers keep their low bits.
+/// as 0; integers keep their low bits; what is not 0, NaN among it, is true as a bool.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_cast(
     context: *const adead_context,

@@ -67,6 +67,12 @@ static void elementwise(const adead_tensor *x, const adead_tensor *row) {
   SAME("clamp", "min=-0.5 max=0.75", adead_tensor_clamp(context, x, -0.5f, 0.75f, &y), x);
   SAME("maximum", "", adead_tensor_maximum(context, x, row, &y), x, row);
   SAME("minimum", "", adead_tensor_minimum(context, x, row, &y), x, row);
+  SAME("equal", "", adead_tensor_equal(context, x, row, &y), x, row);
+  SAME("not_equal", "", adead_tensor_not_equal(context, x, row, &y), x, row);
+  SAME("less", "", adead_tensor_less(context, x, row, &y), x, row);
+  SAME("less_equal", "", adead_tensor_less_equal(context, x, row, &y), x, row);
+  SAME("greater", "", adead_tensor_greater(context, x, row, &y), x, row);
+  SAME("greater_equal", "", adead_tensor_greater_equal(context, x, row, &y), x, row);
   SAME("gelu", "", adead_tensor_gelu(context, x, ADEAD_GELU_ERF, &y), x);
   SAME("gelu", "form=tanh", adead_tensor_gelu(context, x, ADEAD_GELU_TANH, &y), x);
 }
@@ -124,7 +130,7 @@ static void moves(const adead_tensor *x) {
   const int32_t numbers[4] = {4, 0, 0, 2}, perm[2] = {1, 0};
   const int32_t start[2] = {1, 0}, stop[2] = {-1, 6}, step[2] = {1, 2};
   const adead_tensor *nine[9];
-  adead_tensor *y, *ids = NULL, *one, *line, *places = NULL;
+  adead_tensor *y, *ids = NULL, *one, *line, *places = NULL, *less = NULL;
   float values[4] = {0.5f, -1, 2, 3};
   size_t i;
   OK(adead_tensor_create(ADEAD_DTYPE_I32, (const size_t[]){2, 2}, 2, numbers, sizeof numbers, &ids));
@@ -138,6 +144,9 @@ static void moves(const adead_tensor *x) {
   SAME("slice", "start=1", adead_tensor_slice(context, x, start, NULL, NULL, 1, &y), x);
   SAME("pad", "before=1,0 after=1,2", adead_tensor_pad(context, x, one, start, step, 2, &y), x, one);
   SAME("gather", "axis=0", adead_tensor_gather(context, line, places, 0, &y), line, places);
+  OK(adead_tensor_less(context, x, one, &less));
+  SAME("where", "", adead_tensor_where(context, less, x, one, &y), less, x, one);
+  adead_tensor_destroy(less);
   adead_tensor_destroy(one);
   adead_tensor_destroy(line);
   adead_tensor_destroy(places);
@@ -169,6 +178,7 @@ static void errors(adead_tensor *x, const adead_tensor *row) {
   FAILS(adead_tensor_slice(context, x, (const int32_t[]){0}, NULL, NULL, 9, &out), ADEAD_INVALID_ARGUMENT, "rank is 9");
   FAILS(adead_tensor_pad(context, x, row, NULL, NULL, 0, &out), ADEAD_SHAPE_MISMATCH, "one element");
   FAILS(adead_tensor_gather(context, x, x, 0, &out), ADEAD_DTYPE_MISMATCH, "ids are");
+  FAILS(adead_tensor_where(context, x, x, x, &out), ADEAD_DTYPE_MISMATCH, "condition is bool, not f32");
   FAILS(adead_tensor_concat(context, NULL, 0, 0, &out), ADEAD_INVALID_ARGUMENT, "missing");
   FAILS(adead_tensor_concat(context, NULL, 3, 0, &out), ADEAD_INVALID_ARGUMENT, "tensors is NULL");
   options.struct_size = 8;

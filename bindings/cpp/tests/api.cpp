@@ -79,6 +79,19 @@ void operators(const Context &ctx) {
   FAILS(InvalidArgument, invalid_argument, "context is NULL", Tensor() + a);
 }
 
+void bools(const Context &ctx) {
+  Tensor a = OK(ctx.tensor({3}, {1.f, std::nanf(""), -0.f})), b = OK(ctx.tensor({3}, {2.f, std::nanf(""), 0.f}));
+  Tensor less = OK(ctx.less(a, b));
+  CHECK(OK(less.dtype()) == DType::bool_ && size_of(DType::bool_) == 1);
+  CHECK(OK(less.to_vector<std::uint8_t>()) == std::vector<std::uint8_t>{1, 0, 0});
+  CHECK(OK(OK(ctx.not_equal(a, b)).to_vector<std::uint8_t>()) == std::vector<std::uint8_t>{1, 1, 0});
+  const std::uint8_t mask[] = {0, 1, 0};
+  Tensor given = OK(ctx.tensor({3}, mask)), value = OK(ctx.tensor({1}, {7.f}));
+  CHECK(OK(given.dtype()) == DType::bool_ && OK(OK(ctx.where(given, value, b)).to_vector<float>()) == std::vector<float>{2, 7, 0});
+  FAILS(DtypeMismatch, dtype_mismatch, "not bool", ctx.relu(less));
+  FAILS(DtypeMismatch, dtype_mismatch, "", less.data<float>());
+}
+
 void operations(const Context &ctx) {
   // Attributes that are left out have the core's defaults: as what sets them says.
   Tensor x = OK(ctx.tensor({4, 6}, some_values(24, 1))), w = OK(ctx.tensor({5, 6}, some_values(30, 2)));
@@ -419,6 +432,7 @@ int main() {
   Context ctx = OK(Context::open("cpu"));
   tensors(ctx);
   operators(ctx);
+  bools(ctx);
   operations(ctx);
   contexts();
   choices(ctx);

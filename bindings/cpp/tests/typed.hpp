@@ -233,6 +233,27 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
       attr("axis", options.axis);
       return context.gather(*in(0), *in(1), options);
     }
+    case adead::Op::equal: {
+      return context.equal(*in(0), *in(1));
+    }
+    case adead::Op::not_equal: {
+      return context.not_equal(*in(0), *in(1));
+    }
+    case adead::Op::less: {
+      return context.less(*in(0), *in(1));
+    }
+    case adead::Op::less_equal: {
+      return context.less_equal(*in(0), *in(1));
+    }
+    case adead::Op::greater: {
+      return context.greater(*in(0), *in(1));
+    }
+    case adead::Op::greater_equal: {
+      return context.greater_equal(*in(0), *in(1));
+    }
+    case adead::Op::where: {
+      return context.where(*in(0), *in(1), *in(2));
+    }
   }
   return context.run(op, {});
 }
@@ -474,6 +495,27 @@ bool recorded(adead::Pipeline &pipeline, adead::Op op, std::size_t count, In in,
       attr("axis", options.axis);
       return said() && (void(pipeline.gather(*in(0), *in(1), options)), true);
     }
+    case adead::Op::equal: {
+      return said() && (void(pipeline.equal(*in(0), *in(1))), true);
+    }
+    case adead::Op::not_equal: {
+      return said() && (void(pipeline.not_equal(*in(0), *in(1))), true);
+    }
+    case adead::Op::less: {
+      return said() && (void(pipeline.less(*in(0), *in(1))), true);
+    }
+    case adead::Op::less_equal: {
+      return said() && (void(pipeline.less_equal(*in(0), *in(1))), true);
+    }
+    case adead::Op::greater: {
+      return said() && (void(pipeline.greater(*in(0), *in(1))), true);
+    }
+    case adead::Op::greater_equal: {
+      return said() && (void(pipeline.greater_equal(*in(0), *in(1))), true);
+    }
+    case adead::Op::where: {
+      return said() && (void(pipeline.where(*in(0), *in(1), *in(2))), true);
+    }
   }
   return false;
 }
@@ -534,6 +576,13 @@ bool fits(adead::Op op, std::size_t count, In in) {
     case adead::Op::slice: return count <= 1 && in(0);
     case adead::Op::pad: return count <= 2 && in(0) && in(1);
     case adead::Op::gather: return count <= 2 && in(0) && in(1);
+    case adead::Op::equal: return count <= 2 && in(0) && in(1);
+    case adead::Op::not_equal: return count <= 2 && in(0) && in(1);
+    case adead::Op::less: return count <= 2 && in(0) && in(1);
+    case adead::Op::less_equal: return count <= 2 && in(0) && in(1);
+    case adead::Op::greater: return count <= 2 && in(0) && in(1);
+    case adead::Op::greater_equal: return count <= 2 && in(0) && in(1);
+    case adead::Op::where: return count <= 3 && in(0) && in(1) && in(2);
   }
   return false;
 }

@@ -120,13 +120,34 @@ fn from_arguments(
         if target.is_null() {
             return Err(refused(env, "Tensor is a class: write new Tensor(data, dims)"));
         }
-        (
-            Array::from_napi_value(env, data)?,
-            Dims::from_napi_value(env, dims)?,
-            Option::<Text>::from_napi_value(env, dtype)?,
-        )
+        let mut is_list = false;
+        check_status!(sys::napi_is_array(env, data, &mut is_list))?;
+        let (dims, dtype) = (Dims::from_napi_value(env, dims)?, Option::<Text>::from_napi_value(env, dtype)?);
+        if is_list && dtype.as_deref().is_none_or(|name| name == "bool") {
+            let values = bools(env, data)?;
+            return guard(Env::from_raw(env), || Tensor::from_bools(&values, &dims));
+        }
+        (Array::from_napi_value(env, data)?, dims, dtype)
     };
     guard(Env::from_raw(env), || Tensor::from_bytes(data.bytes(), data.dtype(dtype.as_deref())?, &dims))
+}
+
+/// An array of booleans.
+///
+/// # Safety
+/// The environment of this call and an array of it.
+unsafe fn bools(env: sys::napi_env, array: sys::napi_value) -> napi::Result<Vec<bool>> {
+    let mut values = Vec::new();
+    crate::args::each(env, array, |element| {
+        let mut value = false;
+        // SAFETY: as the caller says; what is no boolean is a status.
+        if unsafe { sys::napi_get_value_bool(env, element, &mut value) } != sys::Status::napi_ok {
+            return Err(refused(env, "a typed array is wanted, or an array of booleans"));
+        }
+        values.push(value);
+        Ok(())
+    })?;
+    Ok(values)
 }
 
 /// Puts a tensor into an object of the class.

@@ -4,7 +4,7 @@
 import { endianness } from 'node:os'
 
 /** Bytes of an element. */
-export const sizes = { f32: 4, f16: 2, bf16: 2, i32: 4, i64: 8, u32: 4 }
+export const sizes = { f32: 4, f16: 2, bf16: 2, i32: 4, i64: 8, u32: 4, bool: 1 }
 
 const little = endianness() === 'LE'
 
@@ -113,6 +113,7 @@ export function data(dtype, count, spec) {
   const bytes = new Uint8Array(count * size)
   const view = new DataView(bytes.buffer)
   const put = {
+    1: (at, bits) => view.setUint8(at, Number(bits)),
     2: (at, bits) => view.setUint16(at, Number(bits), little),
     4: (at, bits) => view.setUint32(at, Number(bits), little),
     8: (at, bits) => view.setBigUint64(at, BigInt(bits), little),

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Context, Tensor, defaultContext } from '../index.mjs'
+import { camel } from './expected.mjs'
 import { f32, operations, rejects, same, throws } from './helpers.mjs'
 
 const context = new Context('cpu')
@@ -15,6 +16,7 @@ const ramp = (dims) => {
 }
 const [a, b, c] = [ramp([4, 6]), ramp([6, 5]), ramp([4, 6])]
 const ids = new Tensor(Int32Array.of(3, 0), [2])
+const comparisons = ['equal', 'notEqual', 'less', 'lessEqual', 'greater', 'greaterEqual']
 const options = {
   matmul: { c: ramp([4, 5]), bias: ramp([5]), alpha: 0.3, beta: -1.25, activation: 'gelu_tanh' },
   scale: { alpha: 0.1 },
@@ -54,6 +56,8 @@ const operandsOf = {
   concat: [a, c, a],
   pad: [a, ramp([1])],
   gather: [a, new Tensor(Int32Array.of(3, 0, 1, 2), [4, 1])],
+  ...Object.fromEntries(comparisons.map((name) => [name, [a, c]])),
+  where: [a.less(ramp([6])), a, c],
 }
 /** By operation, all of its operands in their order. */
 const ordered = {
@@ -69,17 +73,18 @@ const attributes = (name, all) =>
 const names = Object.getOwnPropertyNames(Context.prototype).filter((name) => `${name}Async` in Tensor.prototype)
 
 test('there is a method for each operation', () => {
-  assert.deepEqual(names, operations)
+  assert.deepEqual(names, operations.map(camel))
   for (const name of names) assert.ok(name in Tensor.prototype, name)
   for (const name of Object.keys({ ...options, ...operandsOf })) assert.ok(names.includes(name), name)
 })
 
 for (const name of names) {
   test(`${name}, in every form`, async () => {
+    const op = operations[names.indexOf(name)]
     const given = operandsOf[name] ?? [a]
     for (const option of [{}, options[name] ?? {}]) {
       const all = ordered[name]?.(given, option) ?? given
-      const expected = context.run(name, all, attributes(name, option))
+      const expected = context.run(op, all, attributes(name, option))
       const list = name === 'concat' ? [given] : given
       const [first, ...others] = given
       const rest = name === 'concat' ? [others] : others
@@ -87,7 +92,7 @@ for (const name of names) {
       same(await context[`${name}Async`](...list, option), expected)
       same(first[name](...rest, option), expected)
       same(await first[`${name}Async`](...rest, option), expected)
-      same(await context.runAsync(name, all, attributes(name, option)), expected)
+      same(await context.runAsync(op, all, attributes(name, option)), expected)
     }
   })
 }

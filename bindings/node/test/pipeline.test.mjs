@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Compiled, Context, Pipeline, Tensor, Value } from '../index.mjs'
+import { camel } from './expected.mjs'
 import { f32, operations, rejects, same, throws } from './helpers.mjs'
 
 const context = new Context('cpu', { threads: 2 })
@@ -51,6 +52,10 @@ test('every operation is a method', () => {
     matmul: [[b], { transB: true, alpha: 0.5, bias: row, activation: 'relu' }],
     dot: [[row], {}],
     ...Object.fromEntries(['add', 'sub', 'mul', 'div', 'maximum', 'minimum', 'pow'].map((name) => [name, [[b], {}]])),
+    ...Object.fromEntries(
+      ['equal', 'notEqual', 'less', 'lessEqual', 'greater', 'greaterEqual'].map((name) => [name, [[b], {}]]),
+    ),
+    where: [[a, b], {}],
     scale: [[], { alpha: 3 }],
     clamp: [[], { min: -0.5, max: 0.75 }],
     gelu: [[], { form: 'tanh' }],
@@ -70,10 +75,10 @@ test('every operation is a method', () => {
     cast: [[], { dtype: 'bf16' }],
   }
   const names = Object.getOwnPropertyNames(Context.prototype).filter((name) => `${name}Async` in Tensor.prototype)
-  assert.deepEqual(names, operations)
+  assert.deepEqual(names, operations.map(camel))
   for (const name of names) {
     const [operands, options] = cases[name] ?? [[], {}]
-    const x = name === 'dot' ? row : a
+    const x = { dot: row, where: a.less(b) }[name] ?? a
     const expected = x[name](...operands, options)
     same(context.pipeline().constant(x)[name](...operands, options).execute(), expected)
     const all = name === 'concat' ? [[x, ...operands[0]]] : [x, ...operands]

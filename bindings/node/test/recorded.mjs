@@ -61,7 +61,7 @@ export class Recorded {
           else if (!optional[place] && place > 0) others.push(values[number])
         })
         // The pipeline's value is the first operand; concat's others are an array.
-        pipeline.switch(values[operands[0]])[op](...(op === 'concat' ? [others] : others), given)
+        pipeline.switch(values[operands[0]])[camel(op)](...(op === 'concat' ? [others] : others), given)
       }
       values.push(pipeline.value)
     }

@@ -13,6 +13,7 @@ const elements = {
   i32: Int32Array.of(-1, 0, 2147483647, -2147483648),
   i64: BigInt64Array.of(-1n, 0n, 2n ** 63n - 1n, -(2n ** 63n)),
   u32: Uint32Array.of(0, 1, 4294967295, 7),
+  bool: Uint8Array.of(0, 1, 1, 0),
 }
 
 for (const [dtype, data] of Object.entries(elements)) {
@@ -28,9 +29,22 @@ for (const [dtype, data] of Object.entries(elements)) {
     assert.deepEqual(tensor.toBytes(), bytes)
     assert.deepEqual(Tensor.fromBytes(bytes, dtype, [4]).toArray(), data)
     assert.ok(Tensor.zeros(dtype, [3]).toBytes().every((byte) => byte === 0))
-    if (data.constructor !== Uint16Array) assert.equal(new Tensor(data, [4]).dtype, dtype)
+    if (![Uint8Array, Uint16Array].includes(data.constructor)) assert.equal(new Tensor(data, [4]).dtype, dtype)
   })
 }
+
+test('bools are made of booleans', () => {
+  for (const tensor of [new Tensor([true, false, true], [3]), new Tensor([true, false, true], [3], 'bool')]) {
+    assert.equal(tensor.dtype, 'bool')
+    assert.deepEqual(tensor.toArray(), Uint8Array.of(1, 0, 1))
+  }
+  const [a, b] = [f32([1, NaN, -0], [3]), f32([2, NaN, 0], [3])]
+  assert.deepEqual(a.less(b).toArray(), Uint8Array.of(1, 0, 0))
+  assert.deepEqual(a.equal(b).toArray(), Uint8Array.of(0, 0, 1))
+  assert.deepEqual(a.notEqual(b).toArray(), Uint8Array.of(1, 1, 0))
+  assert.deepEqual(a.less(b).where(a, f32([7], [])).toArray(), Float32Array.of(1, 7, 7))
+  throws('dtype_mismatch', /computes on f32, f16 and bf16, not bool/, () => a.less(b).relu())
+})
 
 test('data is copied in and out', () => {
   const data = Float32Array.of(1, 2)
@@ -127,6 +141,8 @@ test('what is wrong with arguments', () => {
   throws('invalid_argument', /a typed array is wanted/, () => new Tensor([1, 2], [2]))
   throws('invalid_argument', /an array is wanted, not a number/, () => new Tensor(new Float32Array(2), 2))
   throws('invalid_argument', /f16 or bf16: say which/, () => new Tensor(new Uint16Array(2), [2]))
+  throws('invalid_argument', /say 'bool'/, () => new Tensor(new Uint8Array(2), [2]))
+  throws('invalid_argument', /an array of booleans/, () => new Tensor([true, 1], [2]))
   throws('dtype_mismatch', /elements of i32 are not in such an array/, () => new Tensor(new Float32Array(2), [2], 'i32'))
   throws('dtype_mismatch', /no dtype has such elements/, () => new Tensor(new Float64Array(2), [2]))
   throws('invalid_argument', /no dtype 'f64'/, () => Tensor.zeros('f64', [2]))

@@ -84,8 +84,8 @@ fn operands(op: Op) -> Operands {
 }
 
 /// The methods of a pipeline that an operation is: `bias` is the sum that a product does itself, as the core's chains call it.
-fn recorded(op: Op) -> impl Iterator<Item = &'static str> {
-    std::iter::once(op.name()).chain((op == Op::Add).then_some("bias"))
+fn recorded(op: Op) -> impl Iterator<Item = String> {
+    std::iter::once(camel(op.name())).chain((op == Op::Add).then(|| "bias".to_string()))
 }
 
 /// What the op table says of each operation, and the row of docs/operations.md: operands, attributes, result.
@@ -123,7 +123,7 @@ const GENERATED: &str = "// Generated from the op table (ADEAD_BLESS=1 cargo tes
 fn methods_of_operations() {
     let (mut of_context, mut of_tensor, mut of_pipeline) = (String::new(), String::new(), String::new());
     for &op in Op::ALL {
-        let (name, code) = (op.name(), op as usize);
+        let (name, code) = (camel(op.name()), op as usize);
         let Operands { required, repeats, .. } = operands(op);
         let all = required.join(", ");
         // An operand that repeats is an array.
@@ -188,12 +188,12 @@ fn types_of_operations() {
 
     let (mut of_context, mut of_tensor, mut of_pipeline) = (String::new(), String::new(), String::new());
     for &op in Op::ALL {
-        let name = op.name();
+        let (table, name) = (op.name(), camel(op.name()));
         let Operands { required, optional, repeats } = operands(op);
         let options = if optional.is_empty() && op.info().attrs.is_empty() {
             String::new()
         } else {
-            let options = title(name) + "Options";
+            let options = title(&name) + "Options";
             let of = if optional.is_empty() { "" } else { "<T = Tensor>" };
             write!(text, "\n/** Options of `{name}`. */\nexport interface {options}{of} {{\n").unwrap();
             for operand in &optional {
@@ -218,7 +218,7 @@ fn types_of_operations() {
                 to,
                 "  /**\n{}   */\n  {name}({}): Tensor\n  /** `{name}` on another thread. */\n  {name}Async({}): \
                  Promise<Tensor>\n",
-                documentation[name],
+                documentation[table],
                 list(&options),
                 list(&stoppable)
             )

@@ -85,7 +85,7 @@ impl<'py> Exported<'py> {
             None if self.is_double() => Ok(DType::F32),
             None => fail!(
                 DtypeMismatch,
-                "an array of '{}' elements of {} bytes: there are f32, f16, i32, i64 and u32 (and bf16, which arrays don't \
+                "an array of '{}' elements of {} bytes: there are f32, f16, i32, i64, u32 and bool (and bf16, which arrays don't \
                  know), and f64, which becomes f32; convert it first, as array.astype(numpy.float32) does",
                 format.to_string_lossy(),
                 self.view.itemsize
@@ -190,6 +190,7 @@ pub fn format_of(dtype: DType) -> Option<&'static CStr> {
         DType::I32 => Some(c"i"),
         DType::I64 => Some(c"q"),
         DType::U32 => Some(c"I"),
+        DType::Bool => Some(c"?"),
     }
 }
 
@@ -216,6 +217,7 @@ fn dtype_of(format: &CStr, size: usize) -> Option<DType> {
         (b'i' | b'l' | b'q', 4) => Some(DType::I32),
         (b'i' | b'l' | b'q', 8) => Some(DType::I64),
         (b'I' | b'L', 4) => Some(DType::U32),
+        (b'?', 1) => Some(DType::Bool),
         _ => None,
     }
 }

@@ -44,7 +44,7 @@ pub fn dtype_of(object: &Bound<'_, PyAny>) -> Result<DType> {
             "dtype=float64: adead computes in f32, and a float64 array narrows to it: pass dtype=\"f32\"".into(),
         )),
         _ => Err(wrong_type(format!(
-            "dtype={}: pass a name (\"f32\", \"f16\", \"bf16\", \"i32\", \"i64\", \"u32\") or a NumPy dtype of such elements; got type '{}'",
+            "dtype={}: pass a name (\"f32\", \"f16\", \"bf16\", \"i32\", \"i64\", \"u32\", \"bool\") or a NumPy dtype of such elements; got type '{}'",
             object.repr()?,
             object.get_type().name()?
         ))),
@@ -60,6 +60,7 @@ fn usual(name: &str) -> Option<DType> {
         "int32" => DType::I32,
         "int64" | "int" => DType::I64,
         "uint32" => DType::U32,
+        "bool" | "bool_" => DType::Bool,
         _ => return None,
     })
 }

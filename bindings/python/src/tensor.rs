@@ -10,12 +10,12 @@ use crate::errors::{Result, detached, fail, wrong_type};
 use crate::operations;
 use crate::sharing::Bytes;
 use crate::values::{Operand, is_number, scalar, tensor_of};
-use adead::{Attrs, DType, Meta, Op, Tensor};
+use adead::{Attrs, DType, Meta, Op, OpKind, Tensor};
 use pyo3::IntoPyObjectExt;
 use pyo3::basic::CompareOp;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PySlice, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyList, PySlice, PyTuple, PyType};
 use std::ffi::c_int;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// A shaped value. Its contents never change, so that threads may share one.
 ///
 /// `Tensor(data, dtype=None, shape=None)` copies: an array (buffer protocol or DLPack), a number, or nested sequences of
-/// numbers, of which floats become f32 and ints i64. `adead.asarray` shares an array's memory instead.
+/// numbers, of which floats become f32, ints i64 and bools bool. `adead.asarray` shares an array's memory instead.
 #[pyclass(frozen, module = "adead", name = "Tensor", weakref)]
 pub struct PyTensor(pub Tensor);
 
@@ -55,6 +55,12 @@ impl PyTensor {
         on_host(py, &self.0)
     }
 
+    /// An integer that integers or bools are compared with.
+    fn compared_with(&self, op: Op, other: &Bound<'_, PyAny>) -> Option<i64> {
+        let compares = op.kind() == OpKind::Comparison && !self.0.dtype().is_float() && is_number(other);
+        if compares { other.extract().ok() } else { None }
+    }
+
     /// `self ∘ other` or `other ∘ self`; None where the other is nothing that has an operator with tensors.
     fn operator(&self, py: Python<'_>, op: Op, other: &Bound<'_, PyAny>, turned: bool) -> Result<Option<PyTensor>> {
         let ctx = default_context(py)?;
@@ -62,6 +68,11 @@ impl PyTensor {
         let mut wide = None;
         let other = if let Ok(tensor) = other.cast::<PyTensor>() {
             Operand::Tensor(tensor.clone())
+        } else if let Some(whole) = self.compared_with(op, other) {
+            // Exact, as i64 holds what i32, u32 and bool do.
+            let attrs = Attrs { dtype: Some(DType::I64), ..Attrs::DEFAULT };
+            wide = Some(operations::run(py, ctx, Op::Cast, &attrs, &[Some(self.0.view())])?);
+            Operand::Own(Tensor::new(&[whole], &[])?)
         } else if is_number(other) && op != Op::Matmul {
             // Arithmetic is f32's: of integers and a number, too.
             if !self.0.dtype().is_float() {
@@ -173,7 +184,7 @@ impl PyTensor {
         self.0.byte_len()
     }
 
-    /// The element type's name: f32, f16, bf16, i32, i64 or u32.
+    /// The element type's name: f32, f16, bf16, i32, i64, u32 or bool.
     #[getter]
     fn dtype(&self) -> &'static str {
         self.0.dtype().name()
@@ -349,16 +360,24 @@ impl PyTensor {
         rows_text(py, self)
     }
 
-    /// Tensors have no comparisons yet, and identity would be taken for one.
+    /// A bool tensor: each element compared, with broadcasting.
     fn __richcmp__(&self, py: Python<'_>, other: &Bound<'_, PyAny>, compare: CompareOp) -> Result<Py<PyAny>> {
-        // Which no tensor is.
-        if other.is_none() && matches!(compare, CompareOp::Eq | CompareOp::Ne) {
-            return Ok(py.NotImplemented());
+        let op = match compare {
+            CompareOp::Eq => Op::Equal,
+            CompareOp::Ne => Op::NotEqual,
+            CompareOp::Lt => Op::Less,
+            CompareOp::Le => Op::LessEqual,
+            CompareOp::Gt => Op::Greater,
+            CompareOp::Ge => Op::GreaterEqual,
+        };
+        if other.is_instance_of::<PyList>() || other.is_instance_of::<PyTuple>() {
+            // Python would compare identities.
+            let kind = other.get_type().name()?;
+            return Err(wrong_type(format!(
+                "a tensor is compared with tensors, arrays and numbers: make a Tensor of the {kind}"
+            )));
         }
-        fail!(
-            Unsupported,
-            "tensors can't be compared yet: numpy.array_equal(a, b) or a.tolist() == b.tolist() compares values, `a is b` identity"
-        )
+        or_not(py, self.operator(py, op, other, false))
     }
 
     /// By identity, so that tensors may be keys.
@@ -401,6 +420,13 @@ impl PyTensor {
     }
 
     fn __bool__(&self, py: Python<'_>) -> Result<bool> {
+        if self.0.len() != 1 {
+            let (shape, n) = (self.0.shape(), self.0.len());
+            fail!(
+                ShapeMismatch,
+                "a tensor of shape {shape} has {n} elements, so it is neither true nor false: use numpy.all(x) or numpy.any(x)"
+            );
+        }
         Ok(self.item(py)?.is_truthy()?)
     }
 

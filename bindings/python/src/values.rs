@@ -147,7 +147,7 @@ pub fn zeroed(count: usize) -> Result<Vec<u64>> {
 }
 
 /// A tensor of anything: an array, what has DLPack, a number, nested sequences of numbers; cast where a dtype is given.
-/// Floats become f32, ints i64; float64 arrays become f32.
+/// Floats become f32, ints i64, bools bool; float64 arrays become f32.
 pub fn tensor_of(ctx: &Context, object: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Tensor> {
     if !is_number(object) && !object.is_instance_of::<PyList>() && !object.is_instance_of::<PyTuple>() {
         if let Some(to) = dtype.filter(|dtype| !dtype.is_float())
@@ -159,10 +159,19 @@ pub fn tensor_of(ctx: &Context, object: &Bound<'_, PyAny>, dtype: Option<DType>)
         let tensor = Operand::new(object)?.tensor()?;
         return cast(ctx, tensor, dtype);
     }
-    let mut numbers = Numbers { dims: Vec::new(), values: Vec::new(), integers: true };
+    let mut numbers = Numbers { dims: Vec::new(), values: Vec::new(), integers: true, bools: true };
     numbers.read(object, 0)?;
-    let Numbers { dims, values, integers } = numbers;
-    let exact = dtype.unwrap_or(if integers && !values.is_empty() { DType::I64 } else { DType::default() });
+    let Numbers { dims, values, integers, bools } = numbers;
+    let own = match values.is_empty() {
+        false if bools => DType::Bool,
+        false if integers => DType::I64,
+        _ => DType::default(),
+    };
+    let exact = dtype.unwrap_or(own);
+    if exact == DType::Bool {
+        let values: Vec<bool> = values.iter().map(|value| value.float() != 0.0).collect();
+        return Ok(Tensor::from_bools(&values, &dims)?);
+    }
     if exact.is_float() {
         // Of a large int the f64 nearest to it, and of that the f32: as NumPy does.
         let values: Vec<f32> = values.iter().map(|value| value.float() as f32).collect();
@@ -241,13 +250,11 @@ struct Numbers {
     dims: Vec<usize>,
     values: Vec<Number>,
     integers: bool,
+    bools: bool,
 }
 
 impl Numbers {
     fn read(&mut self, object: &Bound<'_, PyAny>, depth: usize) -> Result<()> {
-        if object.is_instance_of::<PyBool>() {
-            return Err(wrong_type("a tensor has no dtype for bools".into()));
-        }
         let number = match () {
             () if object.is_instance_of::<PyInt>() => Some(Number::Integer(object.extract()?)),
             () if object.is_instance_of::<PyFloat>() => Some(Number::Float(object.extract()?)),
@@ -259,6 +266,7 @@ impl Numbers {
             if depth != self.dims.len() {
                 fail!(ShapeMismatch, "a number stands where a sequence of {} should", self.dims[depth]);
             }
+            self.bools &= object.is_instance_of::<PyBool>();
             self.integers &= matches!(number, Number::Integer(_));
             self.values.push(number);
             return Ok(());

@@ -48,6 +48,8 @@ def test_every_operation_is_a_method(ctx):
         "matmul": ((x,), {"trans_b": True, "alpha": 0.5, "bias": row, "activation": "relu"}),
         "dot": ((row,), {}),
         **{name: ((x,), {}) for name in ("add", "sub", "mul", "div", "maximum", "minimum", "pow")},
+        **{name: ((x,), {}) for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")},
+        "where": ((x, x), {}),
         "scale": ((3.0,), {}),
         "clamp": ((-1.0,), {"max": 2.5}),
         "gelu": ((), {"form": "erf"}),
@@ -67,7 +69,7 @@ def test_every_operation_is_a_method(ctx):
     }
     for name in adead.OPERATIONS:
         operands, attributes = cases.get(name, ((), {}))
-        x = row if name == "dot" else matrix
+        x = {"dot": row, "where": matrix < 2}.get(name, matrix)
         if name == "concat":
             expected = ctx.concat([x, x, x], axis=1)
             both = [ctx.pipeline().concat([x, x, x], axis=1), ctx.pipeline().constant(x).concat([x, x], axis=1)]

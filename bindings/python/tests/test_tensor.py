@@ -34,7 +34,6 @@ def test_numbers_and_lists():
         ([[1.0], [2.0, 3.0]], adead.ShapeMismatchError),
         ([[1.0], 2.0], adead.ShapeMismatchError),
         ([1.0, [2.0]], adead.ShapeMismatchError),
-        ([True], TypeError),
         (["x"], TypeError),
         (object(), TypeError),
         (None, TypeError),
@@ -268,23 +267,65 @@ def test_integers_with_a_number_are_computed_in_f32():
         x + x
 
 
-def test_comparisons_are_not_there_yet():
-    a, b = adead.Tensor([1.0]), adead.Tensor([1.0])
-    comparisons = (
-        lambda: a == b,
-        lambda: a != b,
-        lambda: a < b,
-        lambda: a >= 1,
-        lambda: a == 1,
-        lambda: a == [1.0],
-        lambda: numpy.float32([1]) == a,
-        lambda: a in [b],
-    )
-    for compare in comparisons:
-        with pytest.raises(adead.UnsupportedError, match="array_equal"):
-            compare()
-    assert a is a and a != None and not a == None  # noqa: E711
+def test_comparisons():
+    a, b = adead.Tensor([1.0, numpy.nan, -0.0]), adead.Tensor([2.0, numpy.nan, 0.0])
+    for got, expected in (
+        (a == b, [False, False, True]),
+        (a != b, [True, True, False]),
+        (a < b, [True, False, False]),
+        (a <= b, [True, False, True]),
+        (a > b, [False, False, False]),
+        (a >= 1, [True, False, False]),
+        (0 < a, [True, False, False]),
+        (a == 1, [True, False, False]),
+        (numpy.float32([2, 0, 0]) > a, [True, False, False]),
+        (a == b.numpy(), [False, False, True]),
+        (adead.less(a, b), [True, False, False]),
+    ):
+        assert (got.dtype, got.shape, got.tolist()) == ("bool", (3,), expected)
+    assert adead.where(a < b, a, b).tolist()[0] == 1.0
+    assert (adead.Tensor([[1], [2]]) == adead.Tensor([1, 2])).tolist() == [[True, False], [False, True]]
+    # Integers are compared exactly.
+    ids = adead.Tensor([2**62 + 1, -1])
+    assert (ids == 2**62 + 1).tolist() == [True, False] and (ids > -1).tolist() == [True, False]
+    assert (adead.Tensor([1, 2], "u32") > -1).tolist() == [True, True]
+    assert (adead.Tensor([True, False]) == True).tolist() == [True, False]  # noqa: E712
+    with pytest.raises(adead.DtypeMismatchError, match="cast one of them"):
+        a == ids[:1]
+    with pytest.raises(TypeError, match="make a Tensor of the list"):
+        a == [1.0]
+    with pytest.raises(TypeError):
+        a < "x"
+    assert a is a and (a != None) and not (a == None) and a != "x"  # noqa: E711
     assert a in [a] and {a: 1}[a] == 1 and len({a, b, a}) == 2
+
+
+def test_truth():
+    with pytest.raises(adead.ShapeMismatchError, match="neither true nor false"):
+        bool(adead.Tensor([1.0, 2.0]))
+    with pytest.raises(adead.ShapeMismatchError, match="0 elements"):
+        bool(adead.Tensor.zeros(0))
+    assert adead.Tensor(1) == 1 and not adead.Tensor([1.0]) == 2
+
+
+def test_bools():
+    x = adead.Tensor([[True, False, True]])
+    assert (x.dtype, x.shape, x.nbytes, x.tolist()) == ("bool", (1, 3), 3, [[True, False, True]])
+    assert repr(x) == "Tensor(bool[1, 3], [[True, False, True]])" and x[0][1].item() is False
+    array = numpy.array([True, False, False])
+    y = adead.Tensor(array)
+    assert y.dtype == "bool" and y.numpy().dtype == numpy.bool_ and numpy.array_equal(numpy.asarray(y), array)
+    assert adead.Tensor([0, 2], dtype=bool).tolist() == [False, True]
+    assert adead.Tensor([0.5, 0.0], dtype="bool").tolist() == adead.Tensor([0.5, 0.0]).cast("bool").tolist() == [True, False]
+    assert adead.Tensor([True, 2]).tolist() == [1, 2] and x.cast("f32").tolist() == [[1.0, 0.0, 1.0]]
+    assert adead.concat([x[0], y]).tolist() == [True, False, True, True, False, False]
+    assert x.T.tolist() == [[True], [False], [True]] and x.cast("i32").dtype == "i32"
+    mask = adead.where(x, adead.Tensor(1.0), adead.Tensor([[0.0], [5.0]]))
+    assert mask.tolist() == [[1.0, 0.0, 1.0], [1.0, 5.0, 1.0]]
+    with pytest.raises(adead.DtypeMismatchError, match="computes on f32, f16 and bf16, not bool"):
+        x.sum()
+    with pytest.raises(adead.DtypeMismatchError, match="condition is bool"):
+        adead.where(adead.Tensor([1.0]), x, x)
 
 
 def test_numbers_of_numpy():

@@ -135,6 +135,13 @@ pub const Context = struct {
     pub const slice = operations.slice;
     pub const pad = operations.pad;
     pub const gather = operations.gather;
+    pub const equal = operations.equal;
+    pub const not_equal = operations.not_equal;
+    pub const less = operations.less;
+    pub const less_equal = operations.less_equal;
+    pub const greater = operations.greater;
+    pub const greater_equal = operations.greater_equal;
+    pub const where = operations.where;
     // Until here.
 
     /// Begins to record what the context and its streams do: docs/profile.md. Up to so many records, null for 65,536; what is beyond

@@ -48,6 +48,8 @@ pub const DType = enum(c.adead_dtype) {
     i64 = c.ADEAD_DTYPE_I64,
     /// 32-bit unsigned integer.
     u32 = c.ADEAD_DTYPE_U32,
+    /// True or false, a byte each: results are 0 or 1, and any other byte than 0 is read as true.
+    bool = c.ADEAD_DTYPE_BOOL,
     _,
 };
 
@@ -149,6 +151,20 @@ pub const Op = enum(c.adead_op) {
     pad = c.ADEAD_OP_PAD,
     /// Elements along an axis by index.
     gather = c.ADEAD_OP_GATHER,
+    /// Whether a equals b; NaN equals nothing, and -0 equals +0.
+    equal = c.ADEAD_OP_EQUAL,
+    /// Whether a does not equal b; true of NaN.
+    not_equal = c.ADEAD_OP_NOT_EQUAL,
+    /// Whether a is below b; false of NaN.
+    less = c.ADEAD_OP_LESS,
+    /// Whether a is below b or equals it; false of NaN.
+    less_equal = c.ADEAD_OP_LESS_EQUAL,
+    /// Whether a is above b; false of NaN.
+    greater = c.ADEAD_OP_GREATER,
+    /// Whether a is above b or equals it; false of NaN.
+    greater_equal = c.ADEAD_OP_GREATER_EQUAL,
+    /// Elements of a where the condition is true, and of b elsewhere.
+    where = c.ADEAD_OP_WHERE,
     _,
 };
 

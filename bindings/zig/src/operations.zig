@@ -480,3 +480,38 @@ pub fn gather(ctx: Context, x: Tensor, ids: Tensor, options: GatherOptions) Erro
     try attrs.give(.gather, "axis", options.axis);
     return ctx.run(.gather, &.{ x, ids }, attrs);
 }
+
+/// Whether a equals b; NaN equals nothing, and -0 equals +0.
+pub fn equal(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
+    return ctx.run(.equal, &.{ a, b }, .{});
+}
+
+/// Whether a does not equal b; true of NaN.
+pub fn not_equal(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
+    return ctx.run(.not_equal, &.{ a, b }, .{});
+}
+
+/// Whether a is below b; false of NaN.
+pub fn less(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
+    return ctx.run(.less, &.{ a, b }, .{});
+}
+
+/// Whether a is below b or equals it; false of NaN.
+pub fn less_equal(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
+    return ctx.run(.less_equal, &.{ a, b }, .{});
+}
+
+/// Whether a is above b; false of NaN.
+pub fn greater(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
+    return ctx.run(.greater, &.{ a, b }, .{});
+}
+
+/// Whether a is above b or equals it; false of NaN.
+pub fn greater_equal(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
+    return ctx.run(.greater_equal, &.{ a, b }, .{});
+}
+
+/// Elements of a where the condition is true, and of b elsewhere.
+pub fn where(ctx: Context, condition: Tensor, a: Tensor, b: Tensor) Error!Tensor {
+    return ctx.run(.where, &.{ condition, a, b }, .{});
+}

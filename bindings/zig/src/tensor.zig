@@ -8,7 +8,7 @@ const call = @import("call.zig");
 const check = enums.check;
 const DType = enums.DType;
 
-/// Whether `T` is what elements of a dtype are. f16 is Zig's; bf16 is its bits, as u16.
+/// Whether `T` is what elements of a dtype are. f16 is Zig's; bf16 is its bits, as u16; a bool is a byte, true where it is not 0.
 fn isElement(comptime T: type, dtype: DType) bool {
     return switch (T) {
         f32 => dtype == .f32,
@@ -17,7 +17,8 @@ fn isElement(comptime T: type, dtype: DType) bool {
         i32 => dtype == .i32,
         i64 => dtype == .i64,
         u32 => dtype == .u32,
-        else => @compileError("elements are f32, f16, i32, i64, u32 or, of bf16, u16; not " ++ @typeName(T)),
+        u8 => dtype == .bool,
+        else => @compileError("elements are f32, f16, i32, i64, u32 or, of bf16, u16, of bool, u8; not " ++ @typeName(T)),
     };
 }
 
@@ -28,7 +29,8 @@ fn dtypeOf(comptime T: type) DType {
         i32 => .i32,
         i64 => .i64,
         u32 => .u32,
-        else => @compileError("elements are f32, f16, i32, i64 or u32; initBytes takes the others; not " ++ @typeName(T)),
+        bool => .bool,
+        else => @compileError("elements are f32, f16, i32, i64, u32 or bool; initBytes takes the others; not " ++ @typeName(T)),
     };
 }
 

@@ -82,6 +82,25 @@ test "tensors" {
     try fails(error.ShapeMismatch, "", x.reshape(&.{5}));
 }
 
+test "bools" {
+    const ctx = try cpu();
+    defer ctx.deinit();
+    const a = try Tensor.init(f32, &.{3}, &.{ 1, std.math.nan(f32), -0.0 });
+    defer a.deinit();
+    const b = try Tensor.init(f32, &.{3}, &.{ 2, std.math.nan(f32), 0 });
+    defer b.deinit();
+    const less = try ctx.less(a, b);
+    defer less.deinit();
+    try std.testing.expectEqualSlices(u8, &.{ 1, 0, 0 }, try less.data(u8));
+    const mask = try Tensor.init(bool, &.{3}, &.{ false, true, false });
+    defer mask.deinit();
+    try std.testing.expectEqualSlices(u8, &.{ 0, 1, 0 }, try mask.data(u8));
+    const chosen = try ctx.where(mask, a, b);
+    defer chosen.deinit();
+    try expectEqual(2, (try chosen.data(f32))[0]);
+    try fails(error.DtypeMismatch, "not bool", ctx.relu(mask));
+}
+
 test "operations: what is left out has the core's default" {
     const ctx = try cpu();
     defer ctx.deinit();

@@ -226,6 +226,27 @@ pub fn typed(ctx: adead.Context, op: adead.Op, operands: []const Tensor, attrs: 
             attrs.take("axis", &options.axis);
             return ctx.gather(operands[0], operands[1], options);
         },
+        .equal => {
+            return ctx.equal(operands[0], operands[1]);
+        },
+        .not_equal => {
+            return ctx.not_equal(operands[0], operands[1]);
+        },
+        .less => {
+            return ctx.less(operands[0], operands[1]);
+        },
+        .less_equal => {
+            return ctx.less_equal(operands[0], operands[1]);
+        },
+        .greater => {
+            return ctx.greater(operands[0], operands[1]);
+        },
+        .greater_equal => {
+            return ctx.greater_equal(operands[0], operands[1]);
+        },
+        .where => {
+            return ctx.where(operands[0], operands[1], operands[2]);
+        },
         _ => return error.Internal,
     }
 }
@@ -288,6 +309,13 @@ pub fn fits(op: adead.Op, operands: []const Tensor) bool {
         .slice => operands.len <= 1 and there(operands, 0),
         .pad => operands.len <= 2 and there(operands, 0) and there(operands, 1),
         .gather => operands.len <= 2 and there(operands, 0) and there(operands, 1),
+        .equal => operands.len <= 2 and there(operands, 0) and there(operands, 1),
+        .not_equal => operands.len <= 2 and there(operands, 0) and there(operands, 1),
+        .less => operands.len <= 2 and there(operands, 0) and there(operands, 1),
+        .less_equal => operands.len <= 2 and there(operands, 0) and there(operands, 1),
+        .greater => operands.len <= 2 and there(operands, 0) and there(operands, 1),
+        .greater_equal => operands.len <= 2 and there(operands, 0) and there(operands, 1),
+        .where => operands.len <= 3 and there(operands, 0) and there(operands, 1) and there(operands, 2),
         _ => false,
     };
 }

@@ -1,4 +1,4 @@
-// Operations without arithmetic: transpose, concat, embedding, cast.
+// Operations without arithmetic: transpose, concat, embedding, cast, comparisons, where.
 #include "glsl.cuh"
 #include "../vulkan/half.glsl"
 
@@ -8,7 +8,7 @@ struct Arguments {
     const void *x;
     void *y;
     // The table, for each of the axes that are not spoken of below, from the last to the first: its size, the units of x and of y between
-    // neighbours.
+    // neighbours. compare, select: the same of x, ids and flag.
     const void *outer;
     const void *ids;
     // Not 0 where an id is wrong.
@@ -17,7 +17,8 @@ struct Arguments {
     uint *fault;
     uint rank;
     // transpose: i is below m and j below n. Else n units, ids or elements; copy: of a row, m units are x's, and then the last again;
-    // along: m elements of the result have the axis's and all behind it, x_row those behind it.
+    // along: m elements of the result have the axis's and all behind it, x_row those behind it. compare: the outcomes of which it is true, as bits: 1 less, 2 equal,
+    // 4 greater, 8 unordered.
     uint m, n;
     // transpose: squares along both; elements between neighbours along j of x and along i of y.
     uint m_squares, n_squares, x_row, y_row;
@@ -27,14 +28,14 @@ struct Arguments {
     uint rows;
 };
 
-// As specialization constants elsewhere. `function`: 0 copy, 1 gather, 2 check, 3 collect, 4 transpose, 5 cast, 6 gather along an axis. `bytes` of a unit:
-// 2, 4 or 16, of an element in a transposition: 2, 4 or 8. `kind`: dtype::DType's number of ids. `from`, `to`: those of a cast.
+// As specialization constants elsewhere. `function`: 0 copy, 1 gather, 2 check, 3 collect, 4 transpose, 5 cast, 6 gather along an axis, 7 compare, 8 select. `bytes` of a
+// unit: 1, 2, 4 or 16, of an element in a transposition: 2, 4 or 8. `kind`: dtype::DType's number of ids, or of what is compared. `from`, `to`: those of a cast.
 struct Choice {
     uint function, bytes, kind, from, to, vector;
 };
 
 const uint GATHER = 1, COLLECT = 3, ALONG = 6;
-const uint F32 = 0, F16 = 1, BF16 = 2, I32 = 3, I64 = 4, U32 = 5;
+const uint F32 = 0, F16 = 1, BF16 = 2, I32 = 3, I64 = 4, U32 = 5, BOOL = 6;
 // Ids that a block of threads checks.
 const uint CHECKED = 16384;
 
@@ -136,7 +137,9 @@ extern "C" __global__ void __launch_bounds__(256) copy(const Arguments s, const 
         shift(from, of_x);
         shift(to, of_y);
     }
-    if (c.bytes == 2) {
+    if (c.bytes == 1) {
+        copy_units<unsigned char>(s, first, from, to);
+    } else if (c.bytes == 2) {
         copy_units<unsigned short>(s, first, from, to);
     } else if (c.bytes == 4) {
         copy_units<uint>(s, first, from, to);
@@ -201,7 +204,10 @@ extern "C" __global__ void __launch_bounds__(256) transpose(const Arguments s, c
 INLINE ulong64 convert(const uint from, const uint to, const ulong64 v) {
     uint u = uint(v);
     if (from >= I32) {
-        long long wide = from == I64 ? (long long)(v) : from == I32 ? (long long)(int(u)) : (long long)(u);
+        long long wide = from == I64 ? (long long)(v) : from == I32 ? (long long)(int(u)) : (long long)(from == BOOL ? min(u, 1u) : u);
+        if (to == BOOL) {
+            return wide != 0;
+        }
         if (to >= I32) {
             return ulong64(wide);
         }
@@ -218,6 +224,7 @@ INLINE ulong64 convert(const uint from, const uint to, const ulong64 v) {
     case BF16: return narrow_bf16(u);
     case I32: return uint(__float2int_rz(x));
     case U32: return __float2uint_rz(x);
+    case BOOL: return (u & MAGNITUDE) != 0;
     default: return is_nan(x) ? 0 : ulong64(__float2ll_rz(x));
     }
 }
@@ -234,6 +241,8 @@ extern "C" __global__ void __launch_bounds__(256) cast(const Arguments s, const 
         uint i = min(first + 256 * k, s.n - 1);
         if (short_from) {
             v[k] = static_cast<const unsigned short *>(s.x)[i];
+        } else if (c.from == BOOL) {
+            v[k] = static_cast<const unsigned char *>(s.x)[i];
         } else if (c.from == I64) {
             v[k] = static_cast<const ulong64 *>(s.x)[i];
         } else {
@@ -253,10 +262,82 @@ extern "C" __global__ void __launch_bounds__(256) cast(const Arguments s, const 
         }
         if (short_to) {
             static_cast<unsigned short *>(s.y)[i] = (unsigned short)(v[k]);
+        } else if (c.to == BOOL) {
+            static_cast<unsigned char *>(s.y)[i] = (unsigned char)(v[k]);
         } else if (c.to == I64) {
             static_cast<ulong64 *>(s.y)[i] = v[k];
         } else {
             static_cast<uint *>(s.y)[i] = uint(v[k]);
+        }
+    }
+}
+
+// Which elements of x, ids and flag make element i.
+INLINE void sources(const Arguments &s, const Table &t, uint i, size_t (&from)[3]) {
+    from[0] = from[1] = from[2] = 0;
+#pragma unroll 1
+    for (uint d = 0; d < s.rank; d++) {
+        uint size = t.words[4 * d], rest = i / size;
+#pragma unroll
+        for (uint k = 0; k < 3; k++) {
+            from[k] += size_t(i - rest * size) * t.words[4 * d + 1 + k];
+        }
+        i = rest;
+    }
+}
+
+// An element as a number whose order is that of values. A float that is no NaN: -0 is +0.
+INLINE long long key(const uint kind, const void *of, const size_t i, bool &unordered) {
+    if (kind == BOOL) {
+        return static_cast<const unsigned char *>(of)[i] != 0;
+    }
+    if (kind == I64) {
+        return static_cast<const long long *>(of)[i];
+    }
+    uint u = static_cast<const uint *>(of)[i];
+    if (kind == U32) {
+        return u;
+    }
+    if (kind == F32) {
+        unordered |= (u & MAGNITUDE) > INFINITY;
+        return u >= SIGN ? -(long long)(u & MAGNITUDE) : (long long)(u);
+    }
+    return int(u);
+}
+
+extern "C" __global__ void __launch_bounds__(256) compare(const Arguments s, const Choice c, TABLE t) {
+    uint first = blockIdx.x * 1024 + threadIdx.x;
+#pragma unroll 1
+    for (uint i = first; i < s.n && i < first + 1024; i += 256) {
+        size_t from[3];
+        sources(s, t, i, from);
+        bool unordered = false;
+        long long a = key(c.kind, s.x, from[0], unordered), b = key(c.kind, s.ids, from[1], unordered);
+        uint outcome = unordered ? 8 : a < b ? 1 : a == b ? 2 : 4;
+        static_cast<unsigned char *>(s.y)[i] = (outcome & s.m) != 0;
+    }
+}
+
+template <class UNIT>
+INLINE void select_unit(const Arguments &s, const bool is_x, const size_t from, const uint to) {
+    static_cast<UNIT *>(s.y)[to] = static_cast<const UNIT *>(is_x ? s.x : s.ids)[from];
+}
+
+extern "C" __global__ void __launch_bounds__(256) select_units(const Arguments s, const Choice c, TABLE t) {
+    uint first = blockIdx.x * 1024 + threadIdx.x;
+#pragma unroll 1
+    for (uint i = first; i < s.n && i < first + 1024; i += 256) {
+        uint element = i / s.inner;
+        size_t from[3];
+        sources(s, t, element, from);
+        bool is_x = reinterpret_cast<const unsigned char *>(s.flag)[from[2]] != 0;
+        size_t at = (is_x ? from[0] : from[1]) * s.inner + (i - element * s.inner);
+        if (c.bytes == 1) {
+            select_unit<unsigned char>(s, is_x, at, i);
+        } else if (c.bytes == 2) {
+            select_unit<unsigned short>(s, is_x, at, i);
+        } else {
+            select_unit<uint>(s, is_x, at, i);
         }
     }
 }

@@ -1,7 +1,7 @@
 // Conversions between element types: what cast does, and the widening and narrowing around every other kernel.
 
 // dtype::DType's numbers.
-const uint F32 = 0u, F16 = 1u, BF16 = 2u, I32 = 3u, I64 = 4u, U32 = 5u;
+const uint F32 = 0u, F16 = 1u, BF16 = 2u, I32 = 3u, I64 = 4u, U32 = 5u, BOOL = 6u;
 
 // The bits of a binary32 to an integer: truncated, saturated, NaN to 0.
 uvec2 to_integer(const uint u) {
@@ -49,11 +49,17 @@ uvec2 convert(const uvec2 v) {
     } else if (FROM == BF16) {
         u = widen_bf16(u);
     } else if (FROM >= I32) {
-        uvec2 wide = FROM == I64 ? v : uvec2(u, FROM == I32 ? uint(int(u) >> 31) : 0u);
+        uvec2 wide = FROM == I64 ? v : uvec2(FROM == BOOL ? min(u, 1u) : u, FROM == I32 ? uint(int(u) >> 31) : 0u);
+        if (TO == BOOL) {
+            return uvec2(min(wide.x | wide.y, 1u), 0u);
+        }
         if (TO >= I32) {
             return wide;
         }
         u = from_integer(wide);
+    }
+    if (TO == BOOL) {
+        return uvec2(min(u & MAGNITUDE, 1u), 0u);
     }
     if (TO >= I32) {
         return to_integer(u);
@@ -74,7 +80,7 @@ bool is_half(const uint dtype) {
 
 void convert_all() {
     uint first = gl_WorkGroupID.x * 1024u + gl_LocalInvocationIndex * (VECTOR == 1u ? 4u : 1u);
-    // Where four elements may be read and written at once, none of them has two words.
+    // Where four elements may be read and written at once, none of them has two words, or a byte.
     if (VECTOR == 1u && first + 4u <= n) {
         uvec4 v;
         if (is_half(FROM)) {
@@ -99,6 +105,8 @@ void convert_all() {
             uvec2 u = uvec2(0u);
             if (is_half(FROM)) {
                 u.x = load_half(x, i);
+            } else if (FROM == BOOL) {
+                u.x = load_byte(x, i);
             } else if (FROM == I64) {
                 u = Word2(at(x, i, 3u)).v;
             } else {
@@ -107,6 +115,8 @@ void convert_all() {
             u = convert(u);
             if (is_half(TO)) {
                 store_half(y, i, u.x);
+            } else if (TO == BOOL) {
+                store_byte(y, i, u.x);
             } else if (TO == I64) {
                 Word2(at(y, i, 3u)).v = u;
             } else {

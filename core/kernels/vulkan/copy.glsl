@@ -47,6 +47,21 @@ void check() {
     }
 }
 
+// A unit of at most four bytes.
+uint load_unit(const uvec2 address, const uint index) {
+    return BYTES == 4u ? load_word(address, index) : BYTES == 1u ? load_byte(address, index) : load_half(address, index);
+}
+
+void store_unit(const uint index, const uint value) {
+    if (BYTES == 4u) {
+        store_word(y, index, value);
+    } else if (BYTES == 1u) {
+        store_byte(y, index, value);
+    } else {
+        store_half(y, index, value);
+    }
+}
+
 void copy() {
     uint first = gl_WorkGroupID.x * (256u * UNITS) + gl_LocalInvocationIndex;
     if ((FUNCTION == GATHER || FUNCTION == ALONG) && load_word(flag, 0u) != 0u) {
@@ -75,20 +90,16 @@ void copy() {
         }
         if (BYTES == 16u) {
             v[k] = Word4(at(x, from[k], 4u)).v;
-        } else if (BYTES == 4u) {
-            v[k].x = load_word(x, from[k]);
         } else {
-            v[k].x = load_half(x, from[k]);
+            v[k].x = load_unit(x, from[k]);
         }
     }
     for (uint k = 0u; k < UNITS; k++) {
         if (first + 256u * k < n) {
             if (BYTES == 16u) {
                 Word4(at(y, to[k], 4u)).v = v[k];
-            } else if (BYTES == 4u) {
-                store_word(y, to[k], v[k].x);
             } else {
-                store_half(y, to[k], v[k].x);
+                store_unit(to[k], v[k].x);
             }
         }
     }

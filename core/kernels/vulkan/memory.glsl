@@ -56,6 +56,28 @@ vec4 fetch(const uvec2 address, const uvec4 index, const bool whole, const uint 
     return v;
 }
 
+// The address of a byte.
+uvec2 at_byte(const uvec2 address, const uint index) {
+    uint carry;
+    uint low = uaddCarry(address.x, index, carry);
+    return uvec2(low, address.y + carry);
+}
+
+// A byte, wherever it lies in its word.
+uint load_byte(const uvec2 address, const uint index) {
+    uvec2 a = at_byte(address, index);
+    return (Word(uvec2(a.x & ~3u, a.y)).v >> ((a.x & 3u) << 3)) & 0xffu;
+}
+
+// Writes one byte of a word and leaves the others to whoever has them.
+void store_byte(const uvec2 address, const uint index, const uint value) {
+    uvec2 a = at_byte(address, index);
+    uint shift = (a.x & 3u) << 3;
+    Word word = Word(uvec2(a.x & ~3u, a.y));
+    atomicAnd(word.v, ~(0xffu << shift));
+    atomicOr(word.v, value << shift);
+}
+
 // A 16-bit element, wherever it lies in its word.
 uint load_half(const uvec2 address, const uint index) {
     uvec2 a = at(address, index, 1u);

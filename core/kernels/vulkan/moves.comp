@@ -1,4 +1,4 @@
-// Operations without arithmetic: transpose, concat, embedding, cast.
+// Operations without arithmetic: transpose, concat, embedding, cast, comparisons, where.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "contract.glsl"
@@ -7,9 +7,10 @@
 
 // What is done.
 layout(constant_id = 10) const uint FUNCTION = 0;
-// Bytes that are moved at a time, a unit: 2, 4 or 16, or an element in a transposition: 2, 4 or 8.
+// Bytes that are moved at a time, a unit: 1, 2, 4 or 16, or an element in a transposition: 2, 4 or 8.
 layout(constant_id = 11) const uint BYTES = 4;
-// transpose, 1: pairs of 16-bit elements along j are whole words of y. Of ids, dtype::DType's number: 3 i32, 4 i64, 5 u32.
+// transpose, 1: pairs of 16-bit elements along j are whole words of y. Of ids, dtype::DType's number: 3 i32, 4 i64, 5 u32; of
+// compare's operands, any but f16's and bf16's.
 layout(constant_id = 12) const uint KIND = 0;
 // cast: dtype::DType's numbers, and 1 where four elements may be read and written at once: 32-bit ones at a multiple of 16 bytes,
 // 16-bit ones at one of 8.
@@ -17,8 +18,9 @@ layout(constant_id = 13) const uint FROM = 0;
 layout(constant_id = 14) const uint TO = 0;
 layout(constant_id = 15) const uint VECTOR = 0;
 
-// Rows are found by strides, or by ids; ids are checked, and what workgroups found is collected. ALONG: elements by ids along an axis.
-const uint COPY = 0u, GATHER = 1u, CHECK = 2u, COLLECT = 3u, TRANSPOSE = 4u, CAST = 5u, ALONG = 6u;
+// Rows are found by strides, or by ids; ids are checked, and what workgroups found is collected. ALONG: elements by ids along an axis. COMPARE: whether
+// elements of x and ids are to each other as m says. SELECT: elements of x where flag's bools are true, and of ids elsewhere.
+const uint COPY = 0u, GATHER = 1u, CHECK = 2u, COLLECT = 3u, TRANSPOSE = 4u, CAST = 5u, ALONG = 6u, COMPARE = 7u, SELECT = 8u;
 
 layout(local_size_x = 256) in;
 
@@ -26,7 +28,7 @@ layout(push_constant, scalar) uniform Push {
     uvec2 x;
     uvec2 y;
     // For each of the axes that are not spoken of below, from the last to the first: its size, the units of x and of y between
-    // neighbours.
+    // neighbours. compare, select: the same of x, ids and flag.
     uvec2 outer;
     uvec2 ids;
     // Not 0 where an id is wrong.
@@ -35,7 +37,8 @@ layout(push_constant, scalar) uniform Push {
     uvec2 fault;
     uint rank;
     // transpose: i is below m and j below n. Else n units, ids or elements. along: m elements of the result have the axis's and all
-    // behind it, x_row those behind it.
+    // behind it, x_row those behind it. compare: the outcomes of which it is true, as bits: 1 less, 2 equal,
+    // 4 greater, 8 unordered.
     uint m;
     uint n;
     // transpose: squares along both.
@@ -52,6 +55,7 @@ layout(push_constant, scalar) uniform Push {
 
 #include "cast.glsl"
 #include "copy.glsl"
+#include "compare.glsl"
 #include "transpose.glsl"
 
 void main() {
@@ -59,6 +63,10 @@ void main() {
         transpose();
     } else if (FUNCTION == CAST) {
         convert_all();
+    } else if (FUNCTION == COMPARE) {
+        compare();
+    } else if (FUNCTION == SELECT) {
+        select_units();
     } else if (FUNCTION < CHECK || FUNCTION == ALONG) {
         copy();
     } else {

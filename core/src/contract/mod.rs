@@ -4,6 +4,7 @@
 //! `f32` (IEEE-754, never contracted or reassociated); `M` arithmetic is [`fmaz`].
 
 mod angle;
+mod compare;
 mod elementwise;
 mod fixed;
 mod functions;
@@ -13,6 +14,7 @@ mod power;
 mod reduce;
 
 pub use angle::{LARGE_ANGLE, cos, sin};
+pub use compare::outcome;
 pub use elementwise::*;
 pub use fixed::{Precision, fixed_cut, fixed_dot, fixed_round, fixed_scale};
 pub use functions::{Activation, GeluForm, erf, exp, gelu_erf, gelu_tanh, log, relu, rsqrt, sigmoid, silu, tanh};

@@ -369,9 +369,9 @@ fn every_operation_has_a_work_that_fits_its_family() {
         let shapes: &[&[usize]] = match op {
             Op::Dot => &[&[64], &[64]],
             Op::Matmul | Op::Concat => &[&[8, 8], &[8, 8]],
-            _ if op.kind() == OpKind::Binary => &[&[8, 8], &[8, 8]],
+            _ if matches!(op.kind(), OpKind::Binary | OpKind::Comparison) => &[&[8, 8], &[8, 8]],
             Op::Attention => &[&[2, 8, 8], &[2, 8, 8], &[2, 8, 8]],
-            Op::Ffn | Op::Embedding | Op::Gather => continue,
+            Op::Ffn | Op::Embedding | Op::Gather | Op::Where => continue,
             Op::Pad => &[&[8, 8], &[1]],
             _ => &[&[8, 8]],
         };

@@ -31,17 +31,15 @@ pub(super) fn reference(_: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -
             DType::I32 => x.flat_map(|x| (x as i32).to_ne_bytes()).collect(),
             DType::U32 => x.flat_map(|x| (x as u32).to_ne_bytes()).collect(),
             DType::I64 => x.flat_map(|x| (x as i64).to_ne_bytes()).collect(),
+            DType::Bool => x.map(|x| u8::from(x != 0.0)).collect(),
             _ => scalar::stored(x, to),
         });
     }
-    let x = bytes.chunks_exact(from.size()).map(|x| match from {
-        DType::I64 => i64::from_ne_bytes(x.try_into().unwrap_or_default()),
-        DType::U32 => u32::from_ne_bytes(x.try_into().unwrap_or_default()) as i64,
-        _ => i32::from_ne_bytes(x.try_into().unwrap_or_default()) as i64,
-    });
+    let x = scalar::integers(inputs, 0)?.into_iter();
     Ok(match to {
         DType::I64 => x.flat_map(i64::to_ne_bytes).collect(),
         DType::I32 | DType::U32 => x.flat_map(|x| (x as i32).to_ne_bytes()).collect(),
+        DType::Bool => x.map(|x| u8::from(x != 0)).collect(),
         _ => scalar::stored(x.map(|x| x as f32), to),
     })
 }

@@ -5,6 +5,7 @@
 
 mod attrs;
 mod bound;
+mod compare;
 mod metas;
 mod reduction;
 mod rules;
@@ -100,6 +101,8 @@ pub enum OpKind {
     Unary,
     /// `y = f(a, b)`, element by element with broadcasting.
     Binary,
+    /// Whether a is to b as it says, element by element with broadcasting: a bool.
+    Comparison,
     /// Along one axis, several or all.
     Reduction,
     /// Like no other.
@@ -112,6 +115,8 @@ macro_rules! operations {
             $unary_name:ident ($($attr:ident: $attr_type:ty),*): $unary_family:ident $unary_flops:literal, $unary_functions:tt;)* }
         binary { $($(#[doc = $binary_doc:literal])+ $binary:ident = $binary_number:literal
             $binary_name:ident: $binary_family:ident $binary_flops:literal, $binary_functions:tt;)* }
+        comparison { $($(#[doc = $comparison_doc:literal])+ $comparison:ident = $comparison_number:literal
+            $comparison_name:ident: $comparison_family:ident $comparison_flops:literal, $truths:literal;)* }
         reduction { $($(#[doc = $reduction_doc:literal])+ $reduction:ident = $reduction_number:literal
             $reduction_name:ident: $reduction_family:ident, $reduction_function:ident = $reduction_code:literal $gives:ident;)* }
         own { $($(#[doc = $own_doc:literal])+ $own:ident = $own_number:literal
@@ -137,6 +142,7 @@ macro_rules! operations {
         pub enum Op {
             $($(#[doc = $unary_doc])+ $unary = $unary_number,)*
             $($(#[doc = $binary_doc])+ $binary = $binary_number,)*
+            $($(#[doc = $comparison_doc])+ $comparison = $comparison_number,)*
             $($(#[doc = $reduction_doc])+ $reduction = $reduction_number,)*
             $($(#[doc = $own_doc])+ $own = $own_number,)*
         }
@@ -158,6 +164,14 @@ macro_rules! operations {
                 in_place: true,
                 shape: |_, inputs, output| rules::broadcasting(stringify!($binary_name), inputs, output),
                 flops: |_, _, output| f64::from($binary_flops) * output.shape.elements() as f64,
+            }),)*
+            $((Op::$comparison, OpKind::Comparison, Family::$comparison_family, OpInfo {
+                name: stringify!($comparison_name),
+                operands: &["a", "b"],
+                attrs: &[],
+                in_place: false,
+                shape: |_, inputs, output| compare::rule(stringify!($comparison_name), inputs, output),
+                flops: |_, _, output| f64::from($comparison_flops) * output.shape.elements() as f64,
             }),)*
             $((Op::$reduction, OpKind::Reduction, Family::$reduction_family, OpInfo {
                 name: stringify!($reduction_name),
@@ -193,6 +207,7 @@ macro_rules! operations {
                 match self {
                     $(Op::$unary => concat!($($unary_doc),+),)*
                     $(Op::$binary => concat!($($binary_doc),+),)*
+                    $(Op::$comparison => concat!($($comparison_doc),+),)*
                     $(Op::$reduction => concat!($($reduction_doc),+),)*
                     $(Op::$own => concat!($($own_doc),+),)*
                 }
@@ -207,6 +222,7 @@ macro_rules! operations {
             match op {
                 $(Op::$unary => scalar::map(inputs, output, |x| contract::$unary_name(x $(, attrs.$attr)*)),)*
                 $(Op::$binary => scalar::zip(inputs, output, contract::$binary_name),)*
+                $(Op::$comparison => compare::reference(inputs, output, $truths),)*
                 $(Op::$reduction => reduction::reference(attrs, inputs, output, contract::$reduction_name),)*
                 $(Op::$own => $own_name::reference(attrs, inputs, output),)*
             }

@@ -93,6 +93,30 @@ pub(super) fn broadcasting(op: &str, inputs: Metas<'_>, output: &mut Meta) -> Re
     Ok(())
 }
 
+/// Two operands are of one dtype.
+pub(super) fn same_dtype(op: &str, a: &Meta, b: &Meta) -> Result<()> {
+    if a.dtype != b.dtype {
+        fail!(DtypeMismatch, "{op}: operands are {} and {}; cast one of them", a.dtype, b.dtype);
+    }
+    Ok(())
+}
+
+/// The shape that several operands broadcast to.
+pub(super) fn broadcast(op: &str, operands: &[&Meta], output: &mut Meta) -> Result<()> {
+    output.assign(operands[0]);
+    for operand in &operands[1..] {
+        let (a, b) = (output.shape, &operand.shape);
+        match a.broadcast(b) {
+            Some(shape) => output.shape = shape,
+            None => fail!(
+                ShapeMismatch,
+                "{op}: {a} and {b} don't broadcast: counted from the end, dimensions must be equal or 1"
+            ),
+        }
+    }
+    Ok(())
+}
+
 /// An axis of a shape as an index.
 pub(super) fn axis_index(op: &str, axis: i32, shape: &Shape) -> Result<usize> {
     let rank = shape.rank() as i32;

@@ -31,6 +31,18 @@ pub(super) fn floats(inputs: &[Option<View<'_>>], i: usize) -> Result<Vec<f32>> 
     })
 }
 
+/// The operand's integers, or its bools as 0 and 1.
+pub(super) fn integers(inputs: &[Option<View<'_>>], i: usize) -> Result<Vec<i64>> {
+    let dtype = inputs[i].as_ref().map_or(DType::I64, |view| view.dtype());
+    let integer = |x: &[u8]| match dtype {
+        DType::Bool => i64::from(x[0] != 0),
+        DType::I64 => i64::from_ne_bytes(x.try_into().unwrap_or_default()),
+        DType::U32 => u32::from_ne_bytes(x.try_into().unwrap_or_default()).into(),
+        _ => i32::from_ne_bytes(x.try_into().unwrap_or_default()).into(),
+    };
+    Ok(bytes(inputs, i)?.chunks_exact(dtype.size()).map(integer).collect())
+}
+
 /// The operand widened to f32, if it is there.
 pub(super) fn optional_floats(inputs: &[Option<View<'_>>], i: usize) -> Result<Option<Vec<f32>>> {
     match inputs.get(i) {

@@ -9,6 +9,8 @@
 ///   of `functions.glsl` that has the operation's name; without it each kernel names the function itself. The reference is the function of
 ///   [`crate::contract`] that has its name; a file of its own it has not.
 /// - `binary`, `y = f(a, b)` with broadcasting: the same, without attributes.
+/// - `comparison`, of two operands of one dtype with broadcasting: behind the family the floating-point operations of an element,
+///   and the outcomes of which it is true, as bits of [`crate::contract::outcome`]. Its result is bool.
 /// - `reduction`, along one axis, several or all: behind the family the function of `lines.comp` and `lines.cu` by name and number,
 ///   and what the operation gives (a [`Gives`](super::Gives)). The reference is the function of [`crate::contract`] that has its
 ///   name; a file of its own it has not.
@@ -77,6 +79,20 @@ macro_rules! table {
                 /// `a^b`; NaN of a negative a unless b is an integer.
                 Pow = 41 pow: Function 90, [POW = 32 called];
             }
+            comparison {
+                /// Whether a equals b; NaN equals nothing, and −0 equals +0.
+                Equal = 70 equal: Elementwise 1, 0b0010;
+                /// Whether a does not equal b; true of NaN.
+                NotEqual = 71 not_equal: Elementwise 1, 0b1101;
+                /// Whether a is below b; false of NaN.
+                Less = 72 less: Elementwise 1, 0b0001;
+                /// Whether a is below b or equals it; false of NaN.
+                LessEqual = 73 less_equal: Elementwise 1, 0b0011;
+                /// Whether a is above b; false of NaN.
+                Greater = 74 greater: Elementwise 1, 0b0100;
+                /// Whether a is above b or equals it; false of NaN.
+                GreaterEqual = 75 greater_equal: Elementwise 1, 0b0110;
+            }
             reduction {
                 /// The sum along axes or of all; of nothing +0.
                 Sum = 19 sum: Reduction, SUM = 0 Value;
@@ -120,6 +136,8 @@ macro_rules! table {
                 Pad = 57 pad: Move, parts::pad;
                 /// Elements along an axis by index.
                 Gather = 58 gather: Move, parts::gather;
+                /// Elements of a where the condition is true, and of b elsewhere.
+                Where = 76 r#where: Move, compare::select;
                 /// Another element type.
                 Cast = 30 cast: Elementwise, cast::cast;
             }

@@ -86,6 +86,8 @@ macro_rules! methods {
             ($($attr:ident: $attr_type:ty),*): $unary_family:ident $unary_flops:literal, $of_x:tt;)* }
         binary { $($(#[$binary_doc:meta])* $binary:ident = $binary_number:literal $binary_name:ident:
             $binary_family:ident $binary_flops:literal, $of_both:tt;)* }
+        comparison { $($(#[$comparison_doc:meta])* $comparison:ident = $comparison_number:literal $comparison_name:ident:
+            $comparison_family:ident $comparison_flops:literal, $truths:literal;)* }
         reduction $reductions:tt
         own $own:tt
     ) => {
@@ -98,6 +100,10 @@ macro_rules! methods {
 
             $($(#[$binary_doc])* pub fn $binary_name<'a>(self, b: impl Into<ChainOperand<'a>>) -> Chain {
                 self.then(Op::$binary, &Attrs::DEFAULT, &[Some(b.into())])
+            })*
+
+            $($(#[$comparison_doc])* pub fn $comparison_name<'a>(self, b: impl Into<ChainOperand<'a>>) -> Chain {
+                self.then(Op::$comparison, &Attrs::DEFAULT, &[Some(b.into())])
             })*
         }
     };

@@ -349,7 +349,7 @@ fn scratch(op: Op, inputs: &[Option<Located>], output: &Located) -> usize {
     let values = |elements: usize| elements.saturating_mul(DType::F32.size());
     let moves = op.is_move();
     let operands = inputs.iter().flatten().chain([output]).map(|operand| operand.meta);
-    let widened = operands.filter(|meta| !moves && meta.dtype.size() < DType::F32.size());
+    let widened = operands.filter(|meta| !moves && meta.dtype.is_half());
     let widened = widened.fold(0usize, |sum, meta| sum.saturating_add(values(meta.shape.elements())));
     let metas: MetaList<'_> = inputs.iter().map(|input| input.as_ref().map(|it| &it.meta)).collect();
     let hidden = match op {

@@ -155,6 +155,7 @@ impl<'a> Assembler<'a> {
             };
             // Native order, the low bytes of the pattern.
             match tensor.meta.dtype.size() {
+                1 => bytes.push(bits as u8),
                 2 => bytes.extend((bits as u16).to_ne_bytes()),
                 4 => bytes.extend((bits as u32).to_ne_bytes()),
                 _ => bytes.extend(bits.to_ne_bytes()),

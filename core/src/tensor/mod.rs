@@ -119,6 +119,20 @@ impl Tensor {
         Ok(Tensor::own(&meta, data))
     }
 
+    /// A tensor of bools.
+    pub fn from_bools(values: &[bool], dims: &[usize]) -> Result<Tensor> {
+        let bytes: Vec<u8> = values.iter().map(|&value| value.into()).collect();
+        Tensor::from_bytes(&bytes, DType::Bool, dims)
+    }
+
+    /// The elements of a bool tensor; brought to host memory if they are on devices only. `dtype_mismatch` of another dtype.
+    pub fn to_bools(&self) -> Result<Vec<bool>> {
+        if self.dtype() != DType::Bool {
+            fail!(DtypeMismatch, "the tensor is {}, not bool", self.dtype());
+        }
+        Ok(self.host_bytes()?.iter().map(|&byte| byte != 0).collect())
+    }
+
     /// A tensor of zeros.
     pub fn zeros(dtype: DType, dims: &[usize]) -> Result<Tensor> {
         let meta = Meta::new(dtype, Shape::new(dims)?);
@@ -470,6 +484,16 @@ impl fmt::Debug for Tensor {
 mod tests {
     use super::*;
     use crate::error::Status;
+
+    #[test]
+    fn bools_are_bytes_of_which_0_is_false() {
+        let tensor = Tensor::from_bools(&[true, false, true], &[3]).unwrap();
+        assert_eq!((tensor.dtype(), tensor.bytes(), tensor.byte_len()), (DType::Bool, &[1, 0, 1][..], 3));
+        let other = Tensor::from_bytes(&[0, 2, 255], DType::Bool, &[3]).unwrap();
+        assert_eq!(other.to_bools().unwrap(), [false, true, true]);
+        assert_eq!(Tensor::zeros(DType::F32, &[1]).unwrap().to_bools().unwrap_err().status(), Status::DtypeMismatch);
+        assert_eq!(Tensor::from_bools(&[true], &[2]).unwrap_err().status(), Status::ShapeMismatch);
+    }
 
     #[test]
     fn rows_share_the_storage() {

@@ -54,6 +54,13 @@ impl Random {
         if dtype == DType::F32 { tensor } else { plain().cast(&tensor, dtype).unwrap() }
     }
 
+    /// Elements that are often equal, of any dtype; NaN, infinities and −0 among floats.
+    pub fn few(&mut self, dtype: DType, dims: &[usize]) -> Tensor {
+        let values = [0.0, 1.0, -1.0, 2.0, -0.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
+        let values: Vec<f32> = (0..dims.iter().product()).map(|_| values[self.below(8)]).collect();
+        plain().cast(&Tensor::new(&values, dims).unwrap(), dtype).unwrap()
+    }
+
     pub fn axis(&mut self, rank: usize) -> Axis {
         Axis::At(self.below(rank) as i32 - if self.flag() { rank as i32 } else { 0 })
     }
@@ -103,7 +110,7 @@ pub fn draw(op: Op, dtype: DType, r: &mut Random) -> (Attrs, Vec<Option<Tensor>>
             let n = r.size(1025) * [1, 5, 9][r.below(3)];
             operands = vec![Some(r.float(dtype, &[n])), Some(r.float(dtype, &[n]))];
         }
-        _ if op.kind() == OpKind::Binary => {
+        _ if op == Op::Where || matches!(op.kind(), OpKind::Binary | OpKind::Comparison) => {
             let rank = r.below(4);
             let dims = r.dims(rank, 40);
             let narrow = |r: &mut Random, dims: &[usize]| -> Vec<usize> {
@@ -115,7 +122,16 @@ pub fn draw(op: Op, dtype: DType, r: &mut Random) -> (Attrs, Vec<Option<Tensor>>
                 1 => (dims.clone(), narrow(r, &dims)),
                 _ => (narrow(r, &dims), dims),
             };
-            operands = vec![Some(r.float(dtype, &a)), Some(r.float(dtype, &b))];
+            if op.kind() == OpKind::Binary {
+                operands = vec![Some(r.float(dtype, &a)), Some(r.float(dtype, &b))];
+            } else {
+                let of = DType::ALL[r.below(DType::ALL.len())];
+                operands = vec![Some(r.few(of, &a)), Some(r.few(of, &b))];
+                if op == Op::Where {
+                    let dims = narrow(r, if a.len() > b.len() { &a } else { &b });
+                    operands.insert(0, Some(r.few(DType::Bool, &dims)));
+                }
+            }
         }
         _ if op == Op::Softmax || op.kind() == OpKind::Reduction => {
             let rank = 1 + r.below(4);
@@ -242,7 +258,7 @@ pub fn draw(op: Op, dtype: DType, r: &mut Random) -> (Attrs, Vec<Option<Tensor>>
             let rank = r.below(3);
             let dims = r.dims(rank, 1100);
             if op == Op::Cast {
-                attrs.dtype = Some(DType::ALL[r.below(6)]);
+                attrs.dtype = Some(DType::ALL[r.below(DType::ALL.len())]);
             }
             if op == Op::Gelu && r.flag() {
                 attrs.set(op, "form", "tanh").unwrap();

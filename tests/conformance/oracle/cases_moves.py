@@ -13,8 +13,8 @@ def ids(dtype, *shape, bound):
 
 
 def anything(dtype, *shape):
-    """Any bits where the generators have them, any index otherwise."""
-    return operand(dtype, shape, "wild:?" if dtype in FLOATS else f"ids:?:{1 << 31}")
+    """Any bits where the generators have them, any index or bool otherwise."""
+    return operand(dtype, shape, "wild:?" if dtype in FLOATS else f"ids:?:{2 if dtype == 'bool' else 1 << 31}")
 
 
 def numbers(dtype, *values, shape=None):
@@ -181,6 +181,7 @@ def gather(suite):
 
 
 SOURCES = {
+    "bool": [0, 1, 1, 0],
     "i32": [0, 1, -1, 2, -2, 255, 256, 257, 2047, 2048, 2049, 2050, 4097, 65503, 65504, 65519, 65520, 65521, -65520, 16777215, 16777216,
             16777217, 16777218, 16777219, -16777217, 33554433, 33554434, 33554435, 2**30 + 1, 2**31 - 64, 2**31 - 65, 2**31 - 63,
             2**31 - 1, -2**31, -2**31 + 1, -2**31 + 65],
@@ -220,7 +221,7 @@ def cast(suite):
                     case("_rounding", operand(source, (64,), hexes(source, [b | s for s in (0, sign) for b in ROUNDING])))
             else:
                 case("", numbers(source, *SOURCES[source]))
-                case("_ids", ids(source, 1003, bound=1 << 31))
+                case("_ids", anything(source, 1003))
     # long enough to meet nearly every 16-bit pattern
     suite.case("cast/f16_f32_wild_long", "cast", [wild("f16", 400000)])
     suite.case("cast/bf16_f16_wild_long", "cast", [wild("bf16", 400000)], dtype="f16")

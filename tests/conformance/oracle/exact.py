@@ -290,6 +290,11 @@ def bits_of_int(dtype, whole):
 def cast(source, target, bits):
     if source == target:
         return bits
+    if source == "bool":
+        whole = int(bits != 0)
+        return narrow(target, from_int(whole)) if target in FLOAT_FORMATS else whole
+    if target == "bool":
+        return int(not is_zero(widen(source, bits))) if source in FLOAT_FORMATS else int(bits != 0)
     if source in FLOAT_FORMATS:
         a = widen(source, bits)
         return narrow(target, a) if target in FLOAT_FORMATS else bits_of_int(target, to_int(target, a))

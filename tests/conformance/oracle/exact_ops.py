@@ -10,7 +10,7 @@ import exact_fixed
 import shapes
 from exact import (
     INF, NAN, NEG_INF, NEG_ZERO, ONE, SIGN, ZERO,
-    add, bits_of_int, canonical, cast, div, fmaz, from_int, is_zero, mul, narrow, plus_zero, sqrt, sub, widen,
+    FLOAT_FORMATS, add, bits_of_int, canonical, cast, div, fmaz, from_int, int_of_bits, is_zero, mul, narrow, plus_zero, sqrt, sub, widen,
 )
 from exact_functions import ACTIVATIONS, BINARY, GELU, UNARY, clamp, exp, rsqrt, signed32
 
@@ -362,6 +362,42 @@ def op_gather(attrs, shape, x, ids):
     return out
 
 
+def value(dtype, element):
+    """A number whose order is that of values; None of NaN."""
+    if dtype == "bool":
+        return int(element != 0)
+    if dtype not in FLOAT_FORMATS:
+        return int_of_bits(dtype, element)
+    element = widen(dtype, element)
+    if canonical(element) == NAN:
+        return None
+    return -(element & ~SIGN) if element & SIGN else element
+
+
+def op_compare(holds):
+    def run(attrs, shape, a, b):
+        a, b = (View(x.shape, [value(x.dtype, element) for element in x.data]) for x in (a, b))
+        return [int(holds(a[index], b[index])) for index in indices(shape)]
+    return run
+
+
+def ordered(holds):
+    return op_compare(lambda a, b: a is not None and b is not None and holds(a, b))
+
+
+def op_where(attrs, shape, condition, a, b):
+    condition, a, b = (View(x.shape, x.data) for x in (condition, a, b))
+    return [a[index] if condition[index] else b[index] for index in indices(shape)]
+
+
+COMPARED = {
+    "equal": ordered(lambda a, b: a == b),
+    "not_equal": op_compare(lambda a, b: a is None or b is None or a != b),
+    "less": ordered(lambda a, b: a < b),
+    "less_equal": ordered(lambda a, b: a <= b),
+    "greater": ordered(lambda a, b: b < a),
+    "greater_equal": ordered(lambda a, b: b <= a),
+}
 RUN = {
     "matmul": op_matmul, "dot": op_dot, "scale": op_scale, "gelu": op_gelu, "softmax": op_softmax,
     "sum": op_reduce(sum_of), "mean": op_reduce(mean_of), "max": op_reduce(max_of),
@@ -373,7 +409,7 @@ RUN = {
 }
 INDEX = {"argmax": argmax_of, "argmin": argmin_of}
 MOVES = {"embedding": op_embedding, "transpose": op_transpose, "concat": op_concat, "slice": op_slice, "pad": op_pad,
-         "gather": op_gather}
+         "gather": op_gather, "where": op_where, **COMPARED}
 
 
 def run(op, operands, given):

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import shapes
 from exact_fixed import LIMIT as FIXED
-from tensors import DTYPES, TYPECODE, WIDTH, Tensor, parse_data
+from tensors import DTYPES, FLOATS, INDEXES, TYPECODE, WIDTH, Tensor, parse_data
 
 SOURCE = Path(__file__).with_name("oracle.c")
-CODES = {dtype: code for code, dtype in enumerate(("f32", "f16", "bf16", "i32", "i64", "u32"))}
+CODES = {dtype: code for code, dtype in enumerate(("f32", "f16", "bf16", "i32", "i64", "u32", "bool"))}
 
 
 def kinds(first):
@@ -29,6 +29,7 @@ def kinds(first):
 LIMIT = {"f32": 0, **FIXED}
 KIND = kinds("NONE")
 OF_TWO = kinds("ADD")
+COMPARED = kinds("EQUAL")
 
 
 def build():
@@ -281,6 +282,15 @@ def run(op, operands, given):
         data = padded(x, operands[1].data, shapes.padding(attrs, x.shape), shape)
     elif op == "gather":
         data = along(x, operands[1], attrs["axis"] % len(shape))
+    elif op in shapes.COMPARISONS:
+        a, b = (spread(operand.data if operand.dtype in INDEXES + ("bool",) else widen(operand), operand.shape, shape)
+                for operand in operands)
+        data = empty(1, prod(shape))
+        call("o_compare", COMPARED[op], CODES["f32" if x.dtype in FLOATS else x.dtype], len(data), a, b, data)
+    elif op == "where":
+        condition, a, b = (spread(operand.data, operand.shape, shape) for operand in operands)
+        data = empty(WIDTH[dtype], prod(shape))
+        call("o_where", WIDTH[dtype], len(data), condition, a, b, data)
     elif op == "cast":
         data = x.data[:]
         if dtype != x.dtype:

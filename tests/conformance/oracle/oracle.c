@@ -15,7 +15,7 @@ typedef int64_t i64;
 typedef __int128 i128;
 typedef unsigned __int128 u128;
 
-enum { F32, F16, BF16, I32, I64, U32 };
+enum { F32, F16, BF16, I32, I64, U32, BOOL };
 enum { NONE, RELU, SIGMOID, TANH, GELU_TANH, GELU_ERF, SILU, NEG, ABS, EXP, LOG, SQRT, RSQRT, SCALE, ERF,
        FLOOR, ROUND, CLAMP, SIN, COS, LOG1P, EXPM1 };
 
@@ -938,17 +938,44 @@ void o_cast(i64 from, i64 to, i64 n, const void *src, void *dst)
             size_t size = from == F32 ? 4 : 2;
             o_widen(from, 1, (const char *)src + (size_t)i * size, &real);
         } else
-            whole = from == I32 ? ((const int32_t *)src)[i] : from == U32 ? (i64)((const u32 *)src)[i] : ((const i64 *)src)[i];
+            whole = from == BOOL ? ((const unsigned char *)src)[i] != 0 : from == I32 ? ((const int32_t *)src)[i] : from == U32 ? (i64)((const u32 *)src)[i] : ((const i64 *)src)[i];
         if (to == F32 || to == F16 || to == BF16) {
             size_t size = to == F32 ? 4 : 2;
             if (!from_float) real = (float)whole;
             o_narrow(to, 1, &real, (char *)dst + (size_t)i * size);
         } else {
-            if (from_float) whole = float_to_int(real, to);
+            if (from_float) whole = to == BOOL ? real != 0 : float_to_int(real, to);
             if (to == I64) ((i64 *)dst)[i] = whole;
+            else if (to == BOOL) ((unsigned char *)dst)[i] = whole != 0;
             else ((u32 *)dst)[i] = (u32)(u64)whole;
         }
     }
+}
+
+/* ---------------------------------------------------------------- comparisons */
+
+enum { EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL };
+
+#define COMPARE(a, b) \
+    (kind == EQUAL ? (a) == (b) : kind == NOT_EQUAL ? (a) != (b) : kind == LESS ? (a) < (b) \
+     : kind == LESS_EQUAL ? (a) <= (b) : kind == GREATER ? (a) > (b) : (a) >= (b))
+
+/* Halves come widened. */
+void o_compare(i64 kind, i64 dtype, i64 n, const void *a, const void *b, unsigned char *out)
+{
+    for (i64 i = 0; i < n; i++) {
+        if (dtype == F32) out[i] = COMPARE(((const float *)a)[i], ((const float *)b)[i]);
+        else if (dtype == I32) out[i] = COMPARE(((const int32_t *)a)[i], ((const int32_t *)b)[i]);
+        else if (dtype == U32) out[i] = COMPARE(((const u32 *)a)[i], ((const u32 *)b)[i]);
+        else if (dtype == I64) out[i] = COMPARE(((const i64 *)a)[i], ((const i64 *)b)[i]);
+        else out[i] = COMPARE(((const unsigned char *)a)[i] != 0, ((const unsigned char *)b)[i] != 0);
+    }
+}
+
+void o_where(i64 size, i64 n, const unsigned char *condition, const char *a, const char *b, char *out)
+{
+    for (i64 i = 0; i < n; i++)
+        memcpy(out + i * size, (condition[i] ? a : b) + i * size, (size_t)size);
 }
 
 /* ---------------------------------------------------------------- moves */
@@ -1010,6 +1037,7 @@ void o_ids(i64 dtype, i64 n, u64 seed, u64 N, void *out)
     for (i64 i = 0; i < n; i++) {
         u64 id = ((splitmix(seed, (u64)i) >> 32) * N) >> 32;
         if (dtype == I64) ((u64 *)out)[i] = id;
+        else if (dtype == BOOL) ((unsigned char *)out)[i] = (unsigned char)id;
         else ((u32 *)out)[i] = (u32)id;
     }
 }

@@ -10,6 +10,8 @@ MIXES = ("rand", "rand", "small", "wild")
 
 def values(r, dtype, shape):
     """A tensor with ordinary values, values of many magnitudes, or anything at all."""
+    if dtype == "bool":
+        return Tensor(dtype, shape, [r.getrandbits(1) for _ in range(prod(shape))])
     if dtype in INDEXES:
         return Tensor(dtype, shape, [r.getrandbits(8 * WIDTH[dtype]) for _ in range(prod(shape))])
     mix = r.choice(MIXES)
@@ -187,6 +189,14 @@ def operation_cases(r, rounds=90):
             full = shape(r, (0, 1, 2, 3, 4))
             pair = [values(r, dtype, full), values(r, dtype, faded(r, full))]
             yield op, pair[::-1] if r.random() < 0.5 else pair, {}
+        for op in shapes.COMPARISONS:
+            full, kind = shape(r, (0, 1, 2, 3, 4)), r.choice(DTYPES)
+            pair = [values(r, kind, full), values(r, kind, faded(r, full))]
+            if r.random() < 0.5 and pair[0].shape == pair[1].shape:
+                pair[1] = Tensor(kind, full, [r.choice(both) for both in zip(*(x.data for x in pair))])
+            yield op, pair[::-1] if r.random() < 0.5 else pair, {}
+        full, kind = shape(r, (0, 1, 2, 3, 4)), r.choice(DTYPES)
+        yield "where", [values(r, "bool", faded(r, full)), values(r, kind, full), values(r, kind, faded(r, full))], {}
         for op in shapes.UNARY:
             yield op, [values(r, dtype, shape(r, (0, 1, 2)))], {}
         yield "scale", [values(r, dtype, shape(r, (0, 1, 2)))], {"alpha": number(r)}

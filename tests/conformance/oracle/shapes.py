@@ -34,6 +34,7 @@ AXIS_ALL = {"axis": ("axis", "all"), "keepdim": ("flag", "0")}
 AXES_ALL = {"axis": ("axis", None), "axes": ("ints", None), "keepdim": ("flag", "0")}
 VALUES = ("sum", "mean", "max", "min", "prod")
 PLACES = ("argmax", "argmin")
+COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 
 # op: (required operands, optional operands, attributes: kind or words, default)
 OPS = {
@@ -59,6 +60,8 @@ OPS = {
     "cast": (1, 0, {"dtype": (DTYPES, "f32")}),
     **{op: (1, 0, {}) for op in UNARY},
     **{op: (2, 0, {}) for op in BINARY},
+    **{op: (2, 0, {}) for op in COMPARISONS},
+    "where": (3, 0, {}),
 }
 # ffn has an optional operand between required ones: x, w1, b1?, w2, b2?
 REQUIRED_AT = {"ffn": (0, 1, 3)}
@@ -108,9 +111,13 @@ def check_operands(op, operands):
         return
     if op in ("transpose", "cast", "slice"):
         return
+    if op == "where":
+        if dtypes[0] != "bool":
+            bad_dtype("condition")
+        dtypes = dtypes[1:]
     if len(set(dtypes)) != 1:
         bad_dtype("operands differ")
-    if op not in ("concat", "pad") and dtypes[0] not in FLOATS:
+    if op not in ("concat", "pad", "where") + COMPARISONS and dtypes[0] not in FLOATS:
         bad_dtype("not a floating dtype")
 
 
@@ -284,6 +291,10 @@ def result(op, operands, given):
         shape = ()
     elif op in BINARY:
         shape = broadcast(*shapes)
+    elif op in COMPARISONS:
+        shape, dtype = broadcast(*shapes), "bool"
+    elif op == "where":
+        shape, dtype = broadcast(*shapes), padded[1][0]
     elif op == "softmax":
         at_least(1, x, "x")
         axis_of(attrs["axis"], len(x))

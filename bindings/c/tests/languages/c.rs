@@ -13,7 +13,7 @@ pub fn elementwise() -> String {
          /// Which form of gelu, one of `ADEAD_GELU_…`.\npub type adead_gelu_form = i32;\n",
     );
     let of = |kind: OpKind| Op::ALL.iter().filter(move |op| op.kind() == kind);
-    for &op in of(OpKind::Binary).chain(of(OpKind::Unary)) {
+    for &op in of(OpKind::Binary).chain(of(OpKind::Comparison)).chain(of(OpKind::Unary)) {
         function(&mut text, op);
     }
     text
@@ -86,6 +86,10 @@ fn function(to: &mut String, op: Op) {
         OpKind::Binary => writeln!(
             to,
             "\n/// {what}, element by element with NumPy's broadcasting{more}. Operands f32, f16 or bf16, both the same."
+        ),
+        OpKind::Comparison => writeln!(
+            to,
+            "\n/// {what}, element by element with NumPy's broadcasting{more}. Operands of one dtype, any; the result is bool."
         ),
         _ => writeln!(to, "\n/// {what}, element by element{more}."),
     }

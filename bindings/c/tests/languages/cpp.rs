@@ -4,7 +4,7 @@ use super::{Enum, Kind, NOTE, Operation, Write, capital};
 
 /// A name that C++ has a use for itself gets an underscore.
 fn safe(name: &str) -> String {
-    if name == "virtual" { format!("{name}_") } else { name.to_string() }
+    if name == "virtual" || name == "bool" { format!("{name}_") } else { name.to_string() }
 }
 
 /// include/adead/enums.hpp.

@@ -135,7 +135,7 @@ class DataLoader(_Ahead[_T]):
 
 # Formats of the buffer protocol by what core calls them; longs have 8 bytes on some machines.
 _DTYPES = {"f": "f32", "e": "f16", "i": "i32", "I": "u32", "q": "i64"}
-_SIZES = {"f32": 4, "f16": 2, "bf16": 2, "i32": 4, "u32": 4, "i64": 8}
+_SIZES = {"f32": 4, "f16": 2, "bf16": 2, "i32": 4, "u32": 4, "i64": 8, "bool": 1}
 
 
 def _described(batch: object) -> "tuple[Tensor | memoryview | bytes, str, tuple[int, ...]]":

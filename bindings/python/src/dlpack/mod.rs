@@ -95,6 +95,7 @@ fn type_of(dtype: DType) -> DataType {
         DType::U32 => 1,
         DType::F32 | DType::F16 => 2,
         DType::BF16 => 4,
+        DType::Bool => 6,
     };
     DataType { code, bits: dtype.size() as u8 * 8, lanes: 1 }
 }

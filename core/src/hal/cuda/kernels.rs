@@ -113,6 +113,8 @@ impl Launch {
                     0 | 1 | 6 => c"copy",
                     2 | 3 => c"check",
                     4 => c"transpose",
+                    7 => c"compare",
+                    8 => c"select_units",
                     _ => c"cast",
                 };
                 launch.take(constants);

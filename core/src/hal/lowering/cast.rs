@@ -19,7 +19,8 @@ pub fn cast(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
 /// Converts to another dtype; there is at least one element.
 pub fn convert(encoder: &mut dyn Encoder, from: Operand<'_>, to: Operand<'_>) -> Result<()> {
     let by_fours = |operand: &Operand<'_>| {
-        operand.dtype != DType::I64 && operand.address.is_multiple_of(4 * operand.dtype.size() as u64)
+        !matches!(operand.dtype, DType::I64 | DType::Bool)
+            && operand.address.is_multiple_of(4 * operand.dtype.size() as u64)
     };
     let vector = u32::from(by_fours(&from) && by_fours(&to));
     let constants = [CAST, 4, 0, from.dtype as u32, to.dtype as u32, vector];

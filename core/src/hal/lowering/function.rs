@@ -43,6 +43,7 @@ macro_rules! functions {
             ($($attr:ident: $attr_type:ty),*): $unary_family:ident $unary_flops:literal, [$($of_x:ident = $of_x_number:literal $($of_x_called:ident)?),+];)* }
         binary { $($(#[$binary_doc:meta])* $binary:ident = $binary_number:literal $binary_name:ident:
             $binary_family:ident $binary_flops:literal, [$of_both:ident = $of_both_number:literal $($of_both_called:ident)?];)* }
+        comparison $comparisons:tt
         reduction $reductions:tt
         own $own:tt
     ) => {

@@ -5,6 +5,7 @@
 
 pub mod attention;
 mod cast;
+mod compare;
 mod elementwise;
 mod encoder;
 mod fixed;
@@ -130,13 +131,13 @@ fn single(encoder: &mut dyn Encoder, command: &Command<'_>) -> Result<()> {
     }
     let moves = op.is_move();
     let stored = call.operand(0).dtype;
-    if moves || stored == DType::F32 {
+    if moves || !stored.is_half() {
         return run(encoder, op, &call);
     }
     for input in call.inputs.iter_mut().flatten() {
         *input = widened(encoder, *input)?;
     }
-    // Indices need no narrowing.
+    // Indices and bools need no narrowing.
     if !output.dtype.is_float() {
         return run(encoder, op, &call);
     }
@@ -167,6 +168,8 @@ macro_rules! dispatch {
             $unary_family:ident $unary_flops:literal, $of_x:tt;)* }
         binary { $($(#[$binary_doc:meta])* $binary:ident = $binary_number:literal $binary_name:ident:
             $binary_family:ident $binary_flops:literal, $of_both:tt;)* }
+        comparison { $($(#[$comparison_doc:meta])* $comparison:ident = $comparison_number:literal $comparison_name:ident:
+            $comparison_family:ident $comparison_flops:literal, $truths:literal;)* }
         reduction { $($(#[$reduction_doc:meta])* $reduction:ident = $reduction_number:literal
             $reduction_name:ident: $reduction_family:ident, $function:ident = $function_number:literal $gives:ident;)* }
         own { $($(#[$own_doc:meta])* $own:ident = $own_number:literal
@@ -179,6 +182,7 @@ macro_rules! dispatch {
                     elementwise::unary(encoder, function::of_unary(Unary::$unary, call.attrs), values, call)
                 })*
                 $(Op::$binary => elementwise::binary(encoder, function::of_binary(Binary::$binary), call),)*
+                $(Op::$comparison => compare::compare(encoder, $truths, call),)*
                 $(Op::$reduction => reduce::reduce(encoder, Reduction::$reduction, call),)*
                 $(Op::$own => $room::$kernel(encoder, call),)*
             }

@@ -16,6 +16,8 @@ const COLLECT: u32 = 3;
 const TRANSPOSE: u32 = 4;
 pub const CAST: u32 = 5;
 pub const ALONG: u32 = 6;
+pub const COMPARE: u32 = 7;
+pub const SELECT: u32 = 8;
 
 /// Ids that a workgroup checks.
 const CHECKED: u32 = 16384;
@@ -58,7 +60,8 @@ pub type Axis = (u64, u64, u64);
 /// The largest unit that everything is a multiple of.
 fn unit(everything: u64) -> u32 {
     match everything.trailing_zeros() {
-        0..2 => 2,
+        0 => 1,
+        1 => 2,
         2..4 => 4,
         _ => 16,
     }
@@ -154,8 +157,8 @@ pub fn permute(
     // The axis along which x is contiguous; it exists, as x's last axis is somewhere.
     let contiguous = axes.iter().position(|axis| axis.1 == size).unwrap_or(0);
     let ((m, _, y_row), (n, x_row, _)) = (axes[contiguous], axes[0]);
-    if m.min(n) < 8 {
-        // Squares would be empty for the most part.
+    if m.min(n) < 8 || size == 1 {
+        // Squares would be empty for the most part, and no kernel has squares of bytes.
         return copy(encoder, x, y, size, &axes);
     }
     axes.remove(contiguous);

@@ -12,6 +12,7 @@ macro_rules! functions {
     (
         unary $unary:tt
         binary $binary:tt
+        comparison $comparisons:tt
         reduction { $($(#[$doc:meta])* $op:ident = $number:literal
             $name:ident: $family:ident, $function:ident = $code:literal $gives:ident;)* }
         own $own:tt

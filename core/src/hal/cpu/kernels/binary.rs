@@ -1,12 +1,12 @@
 //! Elementwise operations of two operands with broadcasting.
 
 use super::elementwise::{CHAIN_GRAIN, GRAIN};
+use super::grid::Grid;
 use super::{Call, Exec, Shared, chunks};
 use crate::error::Result;
 use crate::hal::cpu::simd::{self, Kernel, Simd, VectorFn2, dispatch};
 use crate::interrupt::pieces;
 use crate::ops::Binary;
-use crate::shape::MAX_RANK;
 
 impl VectorFn2 for Binary {
     #[inline(always)]
@@ -110,13 +110,13 @@ pub(super) fn binary(exec: &Exec<'_>, f: Binary, call: &mut Call<'_, '_>) -> Res
     };
     let (mut a_step, mut b_step) = (1, 1);
     if call.meta(0).shape != call.meta(1).shape {
-        let grid = Grid::new(call);
+        let grid = Grid::<2>::new(call);
         if grid.outer_rank > 0 {
             let inner = grid.dims[grid.outer_rank];
             chunks(exec, n / inner, grain.div_ceil(inner), |start, end| {
                 for line in start..end {
-                    let (a_at, b_at) = grid.offsets(line);
-                    let (a_step, b_step) = (grid.a[grid.outer_rank], grid.b[grid.outer_rank]);
+                    let [a_at, b_at] = grid.offsets(line);
+                    let [a_step, b_step] = grid.steps();
                     pieces!(inner, |at, count| {
                         row(a_at + at * a_step, a_step, b_at + at * b_step, b_step, line * inner + at, count)
                     });
@@ -124,56 +124,8 @@ pub(super) fn binary(exec: &Exec<'_>, f: Binary, call: &mut Call<'_, '_>) -> Res
             })?;
             return Ok(());
         }
-        (a_step, b_step) = (grid.a[0], grid.b[0]);
+        [a_step, b_step] = grid.steps();
     }
     chunks(exec, n, grain, |start, end| row(start * a_step, a_step, start * b_step, b_step, start, end - start))?;
     Ok(())
-}
-
-/// Two broadcast operands with neighbouring dimensions merged wherever both step through them alike.
-struct Grid {
-    dims: [usize; MAX_RANK],
-    a: [usize; MAX_RANK],
-    b: [usize; MAX_RANK],
-    /// The dimensions before the innermost.
-    outer_rank: usize,
-}
-
-impl Grid {
-    fn new(call: &Call<'_, '_>) -> Grid {
-        let shape = call.output.shape();
-        let mut grid = Grid { dims: [1; MAX_RANK], a: [0; MAX_RANK], b: [0; MAX_RANK], outer_rank: 0 };
-        let (a, b) = (&call.meta(0).shape, &call.meta(1).shape);
-        let (a, b) = (a.broadcast_strides(shape), b.broadcast_strides(shape));
-        let mut rank = 0;
-        for axis in (0..shape.rank()).filter(|&axis| shape.dims()[axis] != 1) {
-            let n = shape.dims()[axis];
-            let merges = |strides: &[usize; MAX_RANK], kept: &[usize; MAX_RANK]| kept[rank - 1] == strides[axis] * n;
-            if rank > 0 && merges(&a, &grid.a) && merges(&b, &grid.b) {
-                grid.dims[rank - 1] *= n;
-                (grid.a[rank - 1], grid.b[rank - 1]) = (a[axis], b[axis]);
-            } else {
-                (grid.dims[rank], grid.a[rank], grid.b[rank]) = (n, a[axis], b[axis]);
-                rank += 1;
-            }
-        }
-        grid.outer_rank = rank.max(1) - 1;
-        if rank == 0 {
-            // One element: both operands are read where they are.
-            (grid.a[0], grid.b[0]) = (1, 1);
-        }
-        grid
-    }
-
-    /// Where a line of the innermost dimension begins in the operands.
-    fn offsets(&self, mut line: usize) -> (usize, usize) {
-        let (mut a, mut b) = (0, 0);
-        for axis in (0..self.outer_rank).rev() {
-            let index = line % self.dims[axis];
-            line /= self.dims[axis];
-            a += index * self.a[axis];
-            b += index * self.b[axis];
-        }
-        (a, b)
-    }
 }

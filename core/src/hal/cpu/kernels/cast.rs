@@ -25,11 +25,13 @@ unsafe fn read_floats(from: DType, x: *const u8, y: *mut f32, n: usize) {
             DType::I32 => (0..n).for_each(|i| *y.add(i) = *x.cast::<i32>().add(i) as f32),
             DType::U32 => (0..n).for_each(|i| *y.add(i) = *x.cast::<u32>().add(i) as f32),
             DType::I64 => (0..n).for_each(|i| *y.add(i) = *x.cast::<i64>().add(i) as f32),
+            DType::Bool => (0..n).for_each(|i| *y.add(i) = u8::from(*x.add(i) != 0) as f32),
         }
     }
 }
 
-/// Narrows `n` values to a dtype: floats to nearest even, NaN canonical; integers truncated and saturated, NaN to 0.
+/// Narrows `n` values to a dtype: floats to nearest even, NaN canonical; integers truncated and saturated, NaN to 0; bools of
+/// what is not 0, NaN among it.
 ///
 /// # Safety
 /// x covers n values, y n elements of the dtype.
@@ -43,11 +45,12 @@ unsafe fn write_floats(to: DType, x: *const f32, y: *mut u8, n: usize) {
             DType::I32 => (0..n).for_each(|i| *y.cast::<i32>().add(i) = *x.add(i) as i32),
             DType::U32 => (0..n).for_each(|i| *y.cast::<u32>().add(i) = *x.add(i) as u32),
             DType::I64 => (0..n).for_each(|i| *y.cast::<i64>().add(i) = *x.add(i) as i64),
+            DType::Bool => (0..n).for_each(|i| *y.add(i) = u8::from(*x.add(i) != 0.0)),
         }
     }
 }
 
-/// Converts integers: low bits kept, sign extended from signed ones.
+/// Converts integers and bools: low bits kept, sign extended from signed ones; bools are 0 and 1, and of what is not 0.
 ///
 /// # Safety
 /// x and y cover n elements of their dtypes.
@@ -58,10 +61,12 @@ unsafe fn convert_integers(from: DType, x: *const u8, to: DType, y: *mut u8, n: 
             let value = match from {
                 DType::I64 => *x.cast::<i64>().add(i),
                 DType::U32 => *x.cast::<u32>().add(i) as i64,
+                DType::Bool => i64::from(*x.add(i) != 0),
                 _ => *x.cast::<i32>().add(i) as i64,
             };
             match to {
                 DType::I64 => *y.cast::<i64>().add(i) = value,
+                DType::Bool => *y.add(i) = u8::from(value != 0),
                 _ => *y.cast::<u32>().add(i) = value as u32,
             }
         }
@@ -96,7 +101,7 @@ fn convert(exec: &Exec<'_>, from: DType, x: *const u8, to: DType, y: *mut u8, n:
                 let (x, y) = (x.get().add(at * from.size()), y.get().add(at * to.size()));
                 if from == to {
                     y.copy_from_nonoverlapping(x, count * from.size());
-                } else if from.is_index() && to.is_index() {
+                } else if !from.is_float() && !to.is_float() {
                     convert_integers(from, x, to, y, count);
                 } else {
                     read_floats(from, x, floats.as_mut_ptr(), count);

@@ -6,9 +6,11 @@
 mod attention;
 mod binary;
 mod cast;
+mod compare;
 mod elementwise;
 mod fixed;
 mod gemm;
+mod grid;
 mod matmul;
 mod moves;
 mod normalise;
@@ -106,7 +108,7 @@ pub fn execute(exec: &Exec<'_>, command: &mut Command<'_>) -> Result<()> {
     }
     let moves = command.op().is_move();
     let stored = command.inputs().first().and_then(|view| view.as_ref()).map_or(DType::F32, |view| view.dtype());
-    if !moves && stored != DType::F32 {
+    if !moves && stored.is_half() {
         return widened(exec, command, stored);
     }
     let (op, attrs, inputs, output) = command.parts();
@@ -119,6 +121,8 @@ macro_rules! dispatch {
             $unary_family:ident $unary_flops:literal, $of_x:tt;)* }
         binary { $($(#[$binary_doc:meta])* $binary:ident = $binary_number:literal $binary_name:ident:
             $binary_family:ident $binary_flops:literal, $of_both:tt;)* }
+        comparison { $($(#[$comparison_doc:meta])* $comparison:ident = $comparison_number:literal $comparison_name:ident:
+            $comparison_family:ident $comparison_flops:literal, $truths:literal;)* }
         reduction { $($(#[$reduction_doc:meta])* $reduction:ident = $reduction_number:literal
             $reduction_name:ident: $reduction_family:ident, $function:ident = $function_number:literal $gives:ident;)* }
         own { $($(#[$own_doc:meta])* $own:ident = $own_number:literal
@@ -128,6 +132,7 @@ macro_rules! dispatch {
             match op {
                 $(Op::$unary => elementwise::unary(exec, Unary::$unary, call),)*
                 $(Op::$binary => binary::binary(exec, Binary::$binary, call),)*
+                $(Op::$comparison => compare::compare(exec, $truths, call),)*
                 $(Op::$reduction => reduce::reduce(exec, Reduction::$reduction, call),)*
                 $(Op::$own => $room::$kernel(exec, call),)*
             }
@@ -160,7 +165,7 @@ fn widened(exec: &Exec<'_>, command: &mut Command<'_>, stored: DType) -> Result<
         inputs.push(Some(unsafe { View::from_raw(NonNull::new_unchecked(copy.pointer().cast()), meta) }));
         kept.push(copy);
     }
-    // Indices need no narrowing.
+    // Indices and bools need no narrowing.
     if !command.output().dtype().is_float() {
         let (op, attrs, _, output) = command.parts();
         return run(exec, op, &mut Call { attrs, inputs: &inputs, output: &mut output.reborrow() });

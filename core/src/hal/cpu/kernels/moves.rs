@@ -106,6 +106,7 @@ pub(super) fn permute(
 ) -> Result<()> {
     let grid = Grid::new(shape, axes);
     match size {
+        1 => grid.permute::<u8>(exec, from, to),
         2 => grid.permute::<u16>(exec, from, to),
         4 => grid.permute::<u32>(exec, from, to),
         _ => grid.permute::<u64>(exec, from, to),

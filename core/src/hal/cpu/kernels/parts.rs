@@ -61,6 +61,7 @@ impl Rows {
                     let (x, y) = (x.get().add(from), y.get().add(to));
                     match size {
                         _ if self.apart == size => copy(x, y, self.n * size),
+                        1 => strided::<u8>(x, self.apart, y, self.n),
                         2 => strided::<u16>(x, self.apart, y, self.n),
                         4 => strided::<u32>(x, self.apart, y, self.n),
                         _ => strided::<u64>(x, self.apart, y, self.n),
@@ -111,6 +112,7 @@ pub(super) fn pad(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
             unsafe {
                 let y = to.get().add(start * size);
                 match size {
+                    1 => strided::<u8>(value.get(), 0, y, end - start),
                     2 => strided::<u16>(value.get(), 0, y, end - start),
                     4 => strided::<u32>(value.get(), 0, y, end - start),
                     _ => strided::<u64>(value.get(), 0, y, end - start),
@@ -202,6 +204,7 @@ pub(super) fn gather(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
         // SAFETY: the output has an element for each id.
         let all = unsafe {
             match x.dtype.size() {
+                1 => along.go::<u8>(from.get(), to.get(), start, end),
                 2 => along.go::<u16>(from.get(), to.get(), start, end),
                 4 => along.go::<u32>(from.get(), to.get(), start, end),
                 _ => along.go::<u64>(from.get(), to.get(), start, end),

@@ -1,0 +1,50 @@
+//! Comparisons, which give bools, and `where`, which takes one.
+
+use super::moves::{Arguments, COMPARE, SELECT, count, dispatch};
+use super::{Call, Encoder, Operand};
+use crate::error::Result;
+use crate::shape::MAX_RANK;
+use smallvec::SmallVec;
+
+/// A comparison, from the outcomes of which it is true.
+pub fn compare(encoder: &mut dyn Encoder, truths: u8, call: &Call<'_>) -> Result<()> {
+    let (a, b, n) = (call.operand(0), call.operand(1), call.output.elements());
+    let mut arguments = broadcast(encoder, call, [a, b, b])?;
+    (arguments.n, arguments.m) = (n, truths.into());
+    // A thread has four elements, which are one word of the result.
+    dispatch(encoder, &[COMPARE, 4, a.dtype as u32], &arguments, n.div_ceil(1024))
+}
+
+/// `where` of the op table.
+pub fn select(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
+    let [condition, a, b] = [0, 1, 2].map(|i| call.operand(i));
+    // An element is one unit or, of eight bytes, two.
+    let unit = a.dtype.size().min(4) as u32;
+    let inner = a.dtype.size() as u32 / unit;
+    let mut arguments = broadcast(encoder, call, [a, b, condition])?;
+    (arguments.n, arguments.inner) = (count(call.output.elements() as u64 * u64::from(inner))?, inner);
+    dispatch(encoder, &[SELECT, unit, 0], &arguments, arguments.n.div_ceil(1024))
+}
+
+/// Where operands are, and the result's axes from the last to the first: sizes, and elements between neighbours of each operand.
+fn broadcast(encoder: &mut dyn Encoder, call: &Call<'_>, operands: [Operand<'_>; 3]) -> Result<Arguments> {
+    let shape = call.output.shape;
+    let strides = operands.map(|operand| operand.shape.broadcast_strides(shape));
+    let mut words: SmallVec<[u32; 4 * MAX_RANK]> = SmallVec::new();
+    for axis in (0..shape.rank()).rev().filter(|&axis| shape.dims()[axis] != 1) {
+        let (n, next) = (shape.dims()[axis] as u32, strides.map(|strides| strides[axis] as u32));
+        // Neighbours that all operands go through as one are one.
+        if let Some(at) = words.len().checked_sub(4)
+            && (0..3).all(|i| next[i] == words[at + 1 + i].wrapping_mul(words[at]))
+        {
+            words[at] *= n;
+            continue;
+        }
+        words.push(n);
+        words.extend(next);
+    }
+    let outer = if words.is_empty() { 0 } else { encoder.parameters(&words)? };
+    let [x, ids, flag] = operands.map(|operand| operand.address);
+    let rank = words.len() as u32 / 4;
+    Ok(Arguments { x, ids, flag, y: call.output.address, outer, rank, ..Arguments::default() })
+}

@@ -1,0 +1,33 @@
+//! What comparisons share.
+
+use super::{Metas, Values, rules, scalar};
+use crate::contract::outcome;
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::operand::{Meta, View};
+
+/// The rule of a comparison: two operands of one dtype, which may be any, broadcast to a bool.
+pub(super) fn rule(op: &str, inputs: Metas<'_>, output: &mut Meta) -> Result<()> {
+    let (a, b) = (rules::required(inputs, 0), rules::required(inputs, 1));
+    rules::same_dtype(op, a, b)?;
+    rules::broadcast(op, &[a, b], output)?;
+    output.dtype = DType::Bool;
+    Ok(())
+}
+
+/// The result, from the outcomes of which the comparison is true.
+pub(super) fn reference(inputs: &[Option<View<'_>>], output: &Meta, truths: u8) -> Result<Values> {
+    let dtype = rules::required(inputs, 0).dtype;
+    if dtype.is_float() {
+        let (a, b) = (scalar::floats(inputs, 0)?, scalar::floats(inputs, 1)?);
+        return Ok(compared(&a, &b, inputs, output, truths));
+    }
+    let (a, b) = (scalar::integers(inputs, 0)?, scalar::integers(inputs, 1)?);
+    Ok(compared(&a, &b, inputs, output, truths))
+}
+
+fn compared<T: PartialOrd + Copy>(a: &[T], b: &[T], inputs: &[Option<View<'_>>], output: &Meta, truths: u8) -> Values {
+    let index = |i: usize| scalar::broadcast_index(inputs[i].as_ref().map(|view| *view.meta()), output);
+    let (of_a, of_b) = (index(0), index(1));
+    (0..output.shape.elements()).map(|i| u8::from(outcome(a[of_a(i)], b[of_b(i)]) & truths != 0)).collect()
+}
