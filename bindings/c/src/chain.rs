@@ -3,7 +3,7 @@
 use crate::call::made;
 use crate::context::adead_context;
 use crate::op::{adead_attrs, adead_op, operation};
-use crate::pointers::{Growing, Out, array, dimensions, exclusive, fail, fixed, reference, report};
+use crate::pointers::{Out, array, dimensions, exclusive, fail, fixed, growing, reference, report};
 use crate::status::{adead_status, guard, guard_destroy, texts};
 use crate::tensor::{adead_dtype, adead_tensor, dtype};
 use adead_core::pipeline::{CacheUse, Compiled, Pipeline, Value};
@@ -48,10 +48,7 @@ pub struct adead_compiled_info {
 }
 
 // SAFETY: as asked.
-unsafe impl Growing for adead_compiled_info {
-    const NAME: &'static str = "adead_compiled_info";
-    const FIRST_SIZE: usize = 48 + 32;
-}
+growing!(unsafe adead_compiled_info, 48 + 32);
 
 /// How the cache of executed chains was used. The caller sets `struct_size`.
 #[repr(C)]
@@ -70,10 +67,7 @@ pub struct adead_cache_use {
 }
 
 // SAFETY: as asked.
-unsafe impl Growing for adead_cache_use {
-    const NAME: &'static str = "adead_cache_use";
-    const FIRST_SIZE: usize = 40;
-}
+growing!(unsafe adead_cache_use, 40);
 
 /// An empty chain on a context.
 #[unsafe(no_mangle)]

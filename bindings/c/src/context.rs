@@ -3,7 +3,7 @@
 use crate::call::asked;
 use crate::gpu::adead_device_kind;
 use crate::hardware::adead_contract_level;
-use crate::pointers::{Growing, Out, fail, fixed, reference, report, text};
+use crate::pointers::{Out, fail, fixed, growing, reference, report, text};
 use crate::status::{adead_status, guard, guard_destroy};
 use adead_c_support::context::{adead_context_options, open};
 use adead_core::hal::DeviceInfo;
@@ -47,10 +47,7 @@ pub struct adead_device_info {
 }
 
 // SAFETY: as asked.
-unsafe impl Growing for adead_device_info {
-    const NAME: &'static str = "adead_device_info";
-    const FIRST_SIZE: usize = 216;
-}
+growing!(unsafe adead_device_info, 216);
 
 pub(crate) fn device_info(struct_size: usize, info: &DeviceInfo) -> adead_device_info {
     adead_device_info {
@@ -115,10 +112,7 @@ pub struct adead_tensor_cache_use {
 }
 
 // SAFETY: as asked.
-unsafe impl Growing for adead_tensor_cache_use {
-    const NAME: &'static str = "adead_tensor_cache_use";
-    const FIRST_SIZE: usize = 56;
-}
+growing!(unsafe adead_tensor_cache_use, 56);
 
 /// What tensors keep on one of the context's devices, by its name; nothing on the CPU and on a GPU that was not used yet. The
 /// caller sets `out->struct_size`. `invalid_argument` for a device that the context has not.

@@ -3,7 +3,7 @@
 use crate::call::asked;
 use crate::context::adead_context;
 use crate::op::{adead_attrs, adead_op, operation};
-use crate::pointers::{Growing, array, fail, fixed, optional_text, reference, report};
+use crate::pointers::{array, fail, fixed, growing, optional_text, reference, report};
 use crate::status::{Names, adead_status, guard, texts};
 use crate::tensor::adead_tensor;
 use adead_core::dispatch::Estimate;
@@ -69,10 +69,7 @@ pub struct adead_explanation {
 }
 
 // SAFETY: as asked.
-unsafe impl Growing for adead_explanation {
-    const NAME: &'static str = "adead_explanation";
-    const FIRST_SIZE: usize = 48 + 40 * ADEAD_MAX_ESTIMATES + 32 + 256;
-}
+growing!(unsafe adead_explanation, 48 + 40 * ADEAD_MAX_ESTIMATES + 32 + 256);
 
 fn family(code: adead_family) -> Result<Family> {
     match u32::try_from(code).ok().and_then(Family::from_code) {

@@ -3,7 +3,7 @@
 use crate::buffer::adead_buffer;
 use crate::context::{adead_context, adead_device_info, device_info};
 use crate::kernel::{Call, adead_kernel};
-use crate::pointers::{Growing, Out, fail, reference, report};
+use crate::pointers::{Out, fail, growing, reference, report};
 use crate::status::{adead_status, guard};
 use adead_core::config::Config;
 use adead_core::hal::MemoryUse;
@@ -34,10 +34,7 @@ pub struct adead_memory_use {
 }
 
 // SAFETY: as asked.
-unsafe impl Growing for adead_memory_use {
-    const NAME: &'static str = "adead_memory_use";
-    const FIRST_SIZE: usize = 48;
-}
+growing!(unsafe adead_memory_use, 48);
 
 /// Every GPU that may be used.
 #[inline(never)]

@@ -1,6 +1,6 @@
 //! What machine this is.
 
-use crate::pointers::{Growing, fixed, report};
+use crate::pointers::{fixed, growing, report};
 use crate::status::{adead_status, guard};
 use adead_core::hardware::{Cache, detect};
 use std::ffi::c_char;
@@ -59,10 +59,7 @@ pub struct adead_hardware {
 }
 
 // SAFETY: as asked.
-unsafe impl Growing for adead_hardware {
-    const NAME: &'static str = "adead_hardware";
-    const FIRST_SIZE: usize = 848;
-}
+growing!(unsafe adead_hardware, 848);
 
 /// Looks at the machine: processor, memory, GPUs and the mode that suits it. The caller sets `out->struct_size`.
 #[unsafe(no_mangle)]

@@ -2,7 +2,7 @@
 
 use crate::buffer::adead_buffer;
 use crate::context::adead_context;
-use crate::pointers::{Growing, Out, array, fail, optional_text, reference, report, text};
+use crate::pointers::{Out, array, fail, growing, optional_text, reference, report, text};
 use crate::status::{adead_status, guard, guard_destroy};
 use adead_core::Result;
 use adead_core::gpu::{Buffer, Kernel, PipelineOptions};
@@ -33,10 +33,7 @@ pub struct adead_kernel_details {
 }
 
 // SAFETY: as asked; it is only written.
-unsafe impl Growing for adead_kernel_details {
-    const NAME: &'static str = "adead_kernel_details";
-    const FIRST_SIZE: usize = 48;
-}
+growing!(unsafe adead_kernel_details, 48);
 
 /// A buffer of a kernel. The caller sets `struct_size`.
 #[repr(C)]
@@ -60,10 +57,7 @@ pub struct adead_parameter {
 }
 
 // SAFETY: as asked.
-unsafe impl Growing for adead_parameter {
-    const NAME: &'static str = "adead_parameter";
-    const FIRST_SIZE: usize = 40;
-}
+growing!(unsafe adead_parameter, 40);
 
 /// A specialization constant of a kernel.
 #[repr(C)]

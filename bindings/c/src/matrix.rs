@@ -2,7 +2,7 @@
 
 use crate::context::adead_context;
 use crate::op::{run, run_guarded};
-use crate::pointers::{self, Growing, fail};
+use crate::pointers::{self, fail, growing};
 use crate::status::{adead_status, guard};
 use crate::tensor::adead_tensor;
 use adead_core::contract::{Activation, Precision};
@@ -55,10 +55,7 @@ pub struct adead_matmul_options {
 }
 
 // SAFETY: as asked; the caller vouches for the pointers where they are used.
-unsafe impl Growing for adead_matmul_options {
-    const NAME: &'static str = "adead_matmul_options";
-    const FIRST_SIZE: usize = 48;
-}
+growing!(unsafe adead_matmul_options, 48);
 
 /// `activation(alpha·(a·b) + beta·c + bias)`: a `[…, M, K]`, b `[…, K, N]`, result `[…, M, N]`, leading dimensions
 /// broadcast. f32, f16 or bf16, all the same. `options` may be NULL: `a·b`. `shape_mismatch` names the dimensions that
@@ -138,10 +135,7 @@ pub struct adead_attention_options {
 }
 
 // SAFETY: as asked; the caller vouches for the pointers where they are used.
-unsafe impl Growing for adead_attention_options {
-    const NAME: &'static str = "adead_attention_options";
-    const FIRST_SIZE: usize = 24;
-}
+growing!(unsafe adead_attention_options, 24);
 
 /// Scaled dot-product attention: q `[…, Hq, Sq, D]`, k `[…, Hkv, Sk, D]`, v `[…, Hkv, Sk, Dv]`, result
 /// `[…, Hq, Sq, Dv]`. Rank 2 is one head. Hq is a multiple of Hkv, and query head h reads key and value head

@@ -1,7 +1,7 @@
 //! The allocators: deterministic blocks and arenas.
 
 use crate::call::{asked, asked_of};
-use crate::pointers::{Growing, Out, exclusive, fail, reference, report};
+use crate::pointers::{Out, exclusive, fail, growing, reference, report};
 use crate::status::{adead_status, guard, guard_destroy};
 use adead_core::memory::{ArenaAllocator, DEFAULT_BLOCK_SIZE, DEFAULT_BLOCKS, DeterministicAllocator};
 use std::ffi::c_void;
@@ -32,10 +32,7 @@ pub struct adead_allocator_stats {
 }
 
 // SAFETY: as asked.
-unsafe impl Growing for adead_allocator_stats {
-    const NAME: &'static str = "adead_allocator_stats";
-    const FIRST_SIZE: usize = 64;
-}
+growing!(unsafe adead_allocator_stats, 64);
 
 /// An allocator of `blocks` blocks (0: 65536) of `block_size` bytes (0: 4096), a power of two from 64 bytes to 1 GiB.
 /// Memory is used when it is first written. `out_of_memory` if the system refuses.

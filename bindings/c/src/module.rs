@@ -3,7 +3,7 @@
 use crate::context::adead_context;
 use crate::elementwise::adead_gelu_form;
 use crate::matrix::{activation, adead_activation};
-use crate::pointers::{self, Error, Growing, Out, array, fail, null, optional_text, reference, report, text};
+use crate::pointers::{self, Error, Out, array, fail, growing, null, optional_text, reference, report, text};
 use crate::safetensors::adead_safetensors;
 use crate::status::{adead_status, guard, guard_destroy};
 use crate::tensor::adead_tensor;
@@ -85,10 +85,7 @@ pub struct adead_module_options {
 }
 
 // SAFETY: as asked; the caller vouches for the pointers where they are used.
-unsafe impl Growing for adead_module_options {
-    const NAME: &'static str = "adead_module_options";
-    const FIRST_SIZE: usize = 80;
-}
+growing!(unsafe adead_module_options, 80);
 
 /// What a call gives a module besides its tensor. Start from `ADEAD_FORWARD_OPTIONS_INIT`.
 #[repr(C)]
@@ -110,10 +107,7 @@ pub struct adead_forward_options {
 }
 
 // SAFETY: as asked; the caller vouches for the pointers where they are used.
-unsafe impl Growing for adead_forward_options {
-    const NAME: &'static str = "adead_forward_options";
-    const FIRST_SIZE: usize = 40;
-}
+growing!(unsafe adead_forward_options, 40);
 
 /// What a module is. The caller sets `struct_size`.
 #[repr(C)]
@@ -132,10 +126,7 @@ pub struct adead_module_info {
 }
 
 // SAFETY: as asked.
-unsafe impl Growing for adead_module_info {
-    const NAME: &'static str = "adead_module_info";
-    const FIRST_SIZE: usize = 32;
-}
+growing!(unsafe adead_module_info, 32);
 
 /// Makes a module of what `make` gives.
 ///

@@ -1,7 +1,7 @@
 //! What a program's run gave.
 
 use crate::call::asked;
-use crate::pointers::{Growing, Out, fail, fixed, reference, report, text};
+use crate::pointers::{Out, fail, fixed, growing, reference, report, text};
 use crate::status::{adead_status, guard, guard_destroy};
 use crate::tensor::adead_tensor;
 use adead_core::program::Outcome;
@@ -30,10 +30,7 @@ pub struct adead_outcome_stats {
 }
 
 // SAFETY: as asked.
-unsafe impl Growing for adead_outcome_stats {
-    const NAME: &'static str = "adead_outcome_stats";
-    const FIRST_SIZE: usize = 40;
-}
+growing!(unsafe adead_outcome_stats, 40);
 
 /// What one instruction did in a run. The caller sets `struct_size`.
 #[repr(C)]
@@ -56,10 +53,7 @@ pub struct adead_trace {
 }
 
 // SAFETY: as asked.
-unsafe impl Growing for adead_trace {
-    const NAME: &'static str = "adead_trace";
-    const FIRST_SIZE: usize = 104;
-}
+growing!(unsafe adead_trace, 104);
 
 pub(crate) fn outcome(outcome: Outcome) -> adead_outcome {
     let names = outcome.outputs.iter().map(|(name, _)| CString::new(name.as_str()).unwrap_or_default()).collect();

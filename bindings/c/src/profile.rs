@@ -2,7 +2,7 @@
 
 use crate::call::asked;
 use crate::context::adead_context;
-use crate::pointers::{Error, Growing, Out, Status, exclusive, fail, reference, report};
+use crate::pointers::{Error, Out, Status, exclusive, fail, growing, reference, report};
 use crate::status::{adead_status, guard, guard_destroy};
 use adead_c_support::c_text;
 use adead_core::Result;
@@ -51,10 +51,7 @@ pub struct adead_profile_summary {
 }
 
 // SAFETY: as asked.
-unsafe impl Growing for adead_profile_summary {
-    const NAME: &'static str = "adead_profile_summary";
-    const FIRST_SIZE: usize = 72;
-}
+growing!(unsafe adead_profile_summary, 72);
 
 /// A piece of work: an operation, a user's kernel, a transfer. The caller sets `struct_size`; texts belong to the
 /// profile and go with it. Times are nanoseconds since the profile's beginning.
@@ -106,10 +103,7 @@ pub struct adead_profile_record {
 }
 
 // SAFETY: as asked.
-unsafe impl Growing for adead_profile_record {
-    const NAME: &'static str = "adead_profile_record";
-    const FIRST_SIZE: usize = 144;
-}
+growing!(unsafe adead_profile_record, 144);
 
 /// What was recorded of one kind and name, on one device, for one reason. The caller sets `struct_size`; texts belong to the
 /// profile and go with it.
@@ -159,10 +153,7 @@ pub struct adead_profile_total {
 }
 
 // SAFETY: as asked.
-unsafe impl Growing for adead_profile_total {
-    const NAME: &'static str = "adead_profile_total";
-    const FIRST_SIZE: usize = 144;
-}
+growing!(unsafe adead_profile_total, 144);
 
 /// A device that worked. The caller sets `struct_size`; texts belong to the profile and go with
 /// it.
@@ -192,10 +183,7 @@ pub struct adead_profile_device {
 }
 
 // SAFETY: as asked.
-unsafe impl Growing for adead_profile_device {
-    const NAME: &'static str = "adead_profile_device";
-    const FIRST_SIZE: usize = 72;
-}
+growing!(unsafe adead_profile_device, 72);
 
 /// What it recorded.
 fn finished(profile: &adead_profile) -> Result<&Report> {

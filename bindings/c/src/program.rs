@@ -3,7 +3,7 @@
 use crate::call::asked;
 use crate::context::adead_context;
 use crate::outcome::{adead_outcome, outcome};
-use crate::pointers::{self, Growing, Out, array, fail, null, reference, report, text};
+use crate::pointers::{self, Out, array, fail, growing, null, reference, report, text};
 #[cfg(not(feature = "text"))]
 use crate::status::without_texts;
 use crate::status::{adead_status, guard, guard_destroy};
@@ -56,10 +56,7 @@ pub struct adead_slot {
 }
 
 // SAFETY: as asked; it is only written.
-unsafe impl Growing for adead_slot {
-    const NAME: &'static str = "adead_slot";
-    const FIRST_SIZE: usize = 112;
-}
+growing!(unsafe adead_slot, 112);
 
 /// How to run a program. Start from `ADEAD_RUN_OPTIONS_INIT`.
 #[repr(C)]
@@ -76,10 +73,7 @@ pub struct adead_run_options {
 }
 
 // SAFETY: as asked.
-unsafe impl Growing for adead_run_options {
-    const NAME: &'static str = "adead_run_options";
-    const FIRST_SIZE: usize = 24;
-}
+growing!(unsafe adead_run_options, 24);
 
 fn handle(program: Program) -> adead_program {
     adead_program {

@@ -1,7 +1,7 @@
 //! How sentences are batched.
 
 use adead_c_support::fail;
-use adead_c_support::pointers::{Growing, options};
+use adead_c_support::pointers::{growing, options};
 use adead_core::Result;
 use adead_sentences::EncodeOptions;
 
@@ -18,10 +18,7 @@ pub struct adead_encode_options {
 }
 
 // SAFETY: as asked.
-unsafe impl Growing for adead_encode_options {
-    const NAME: &'static str = "adead_encode_options";
-    const FIRST_SIZE: usize = 24;
-}
+growing!(unsafe adead_encode_options, 24);
 
 /// `ADEAD_BATCH_AUTO` of the header.
 const AUTO: usize = usize::MAX;

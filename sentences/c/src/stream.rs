@@ -3,7 +3,7 @@
 use crate::encoder::adead_sentence_encoder;
 use crate::options::{adead_encode_options, encode_options};
 use crate::sentences::text_of;
-use adead_c_support::pointers::{Growing, Out, options, reference};
+use adead_c_support::pointers::{Out, growing, options, reference};
 use adead_c_support::{fail, guard};
 use adead_core::{Error, Result, Status};
 use adead_sentences::{Embeddings, Part};
@@ -44,10 +44,7 @@ pub struct adead_sentence_stream {
 }
 
 // SAFETY: as asked; the functions are the caller's word.
-unsafe impl Growing for adead_sentence_stream {
-    const NAME: &'static str = "adead_sentence_stream";
-    const FIRST_SIZE: usize = 40;
-}
+growing!(unsafe adead_sentence_stream, 40);
 
 /// The length of a text that ends with NUL.
 const UP_TO_NUL: usize = usize::MAX;

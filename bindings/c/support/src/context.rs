@@ -1,6 +1,6 @@
 //! How contexts are opened.
 
-use crate::pointers::{Growing, optional_text, options};
+use crate::pointers::{growing, optional_text, options};
 use adead_core::config::Config;
 use adead_core::{Context, ContextOptions, Result};
 use std::ffi::c_char;
@@ -20,10 +20,7 @@ pub struct adead_context_options {
 }
 
 // SAFETY: as asked; a pointer may have any bits, it is checked when it is used.
-unsafe impl Growing for adead_context_options {
-    const NAME: &'static str = "adead_context_options";
-    const FIRST_SIZE: usize = 24;
-}
+growing!(unsafe adead_context_options, 24);
 
 /// The context of a device's name, or of NULL, with options or NULL, as `adead_context_open` takes them.
 ///

@@ -157,6 +157,22 @@ pub unsafe trait Growing: Copy {
     const FIRST_SIZE: usize;
 }
 
+/// `growing!(unsafe adead_cache_use, 40)`: a struct is [`Growing`], and had so many bytes when it first appeared. Who writes it
+/// vouches for what the trait asks.
+#[macro_export]
+macro_rules! growing {
+    (unsafe $struct:ident, $first_size:expr) => {
+        const _: () = assert!(std::mem::offset_of!($struct, struct_size) == 0 && $first_size <= size_of::<$struct>());
+
+        // SAFETY: whoever writes the macro's `unsafe` vouches for it.
+        unsafe impl $crate::pointers::Growing for $struct {
+            const NAME: &'static str = stringify!($struct);
+            const FIRST_SIZE: usize = $first_size;
+        }
+    };
+}
+pub use crate::growing;
+
 /// No struct grows beyond this; a larger `struct_size` was never set.
 const LARGEST: usize = 1 << 16;
 
