@@ -1,4 +1,4 @@
-//! Bump allocation with nested scopes.
+//! Bump allocation with nested scopes: [`ArenaAllocator`] and its [`Scope`]. It uses host memory only.
 
 use super::Region;
 use crate::error::{Error, Result, Status, fail};
@@ -6,25 +6,25 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ptr::NonNull;
 
-/// The largest alignment an arena gives; its chunks start at multiples of it.
+/// The largest alignment that [`ArenaAllocator::alloc`] accepts. Chunks start at multiples of it.
 pub const MAX_ALIGN: usize = 4096;
 
 /// The first chunk of [`ArenaAllocator::new`], in bytes.
 const FIRST_CHUNK: usize = 64 << 10;
-/// Chunks stop growing here, unless one allocation needs more.
+/// A new chunk is at most this large, unless one allocation needs more.
 const LARGEST_STEP: usize = 64 << 20;
-/// The most an arena may hold: what fits in the address space, with room for rounding.
+/// The highest limit an arena can have: the address space, less room for rounding up.
 const LIMIT: usize = isize::MAX as usize - 2 * MAX_ALIGN;
 
-/// Scratch memory: an allocation advances a pointer, and everything is released together.
+/// Hands out scratch memory by advancing a pointer, and releases all of it together.
 ///
-/// Memory comes in chunks. When the last one is full, the arena takes another, as large as all before it together (at
-/// most 64 MiB, or the allocation if that is larger), up to the limit it was made with. Released chunks are kept and
-/// used again in the same order; dropping the arena gives them back. Padding depends on sizes and alignments only, so
-/// equal calls since the start or the last [`reset`](Self::reset) give equal [`used`](Self::used), except that chunks
-/// grown earlier are there already.
+/// Memory comes in chunks. When the last chunk is full, the arena adds one as large as all previous chunks together. A
+/// chunk has at most 64 MiB, unless one allocation needs more, and all chunks stay within the arena's limit. Released
+/// chunks are kept and reused in the same order; dropping the arena frees them. Padding depends only on sizes and
+/// alignments. So the same calls since the start or the last [`reset`](Self::reset) give the same [`used`](Self::used),
+/// as long as the chunks are the same: chunks that grew earlier stay.
 ///
-/// Allocations borrow the arena, so none can outlive a reset:
+/// Allocations borrow the arena, so no allocation outlives a reset:
 ///
 /// ```
 /// # use adead_core::memory::ArenaAllocator;
@@ -45,14 +45,14 @@ const LIMIT: usize = isize::MAX as usize - 2 * MAX_ALIGN;
 /// row.fill(1);
 /// ```
 ///
-/// Memory used again keeps the bytes it had; fresh memory is zero. An error changes nothing.
+/// Reused memory keeps its previous bytes; fresh memory is zero. A failing call changes nothing.
 pub struct ArenaAllocator {
     chunks: RefCell<Vec<Region<u8>>>,
-    /// The chunk that allocations come from, its memory and its length; 0 while there is none.
+    /// The index of the current chunk, its start and its length. The length is 0 before the first chunk.
     chunk: Cell<usize>,
     base: Cell<NonNull<u8>>,
     end: Cell<usize>,
-    /// Bytes taken from it, and from the chunks before it.
+    /// Bytes taken from the current chunk, and from the chunks before it.
     taken: Cell<usize>,
     before: Cell<usize>,
     capacity: Cell<usize>,
@@ -60,10 +60,11 @@ pub struct ArenaAllocator {
     limit: usize,
 }
 
-// SAFETY: `base` points into `chunks`, which the arena owns; what it lends out borrows the arena.
+// SAFETY: `base` points into `chunks`, which the arena owns. Everything that `alloc` lends out borrows the arena,
+// so no other thread uses a chunk when the arena is sent away.
 unsafe impl Send for ArenaAllocator {}
 
-/// A place to return to.
+/// A position to release back to.
 #[derive(Clone, Copy)]
 struct Mark {
     chunk: usize,
@@ -72,7 +73,7 @@ struct Mark {
 }
 
 impl ArenaAllocator {
-    /// An arena that takes 64 KiB when it is first used, and grows without limit.
+    /// Makes an arena that allocates 64 KiB at first use and grows without a limit.
     pub fn new() -> ArenaAllocator {
         ArenaAllocator {
             chunks: RefCell::default(),
@@ -87,21 +88,22 @@ impl ArenaAllocator {
         }
     }
 
-    /// An arena of `bytes` bytes that grows when they are taken.
+    /// Makes an arena with a first chunk of `bytes` bytes that grows when the chunk is full. Errors: see
+    /// [`with_limit`](Self::with_limit).
     pub fn with_capacity(bytes: usize) -> Result<ArenaAllocator> {
         ArenaAllocator::with_limit(bytes, LIMIT.max(bytes))
     }
 
-    /// An arena of `bytes` bytes that never grows.
+    /// Makes an arena of `bytes` bytes that never grows.
     pub fn fixed(bytes: usize) -> Result<ArenaAllocator> {
         ArenaAllocator::with_limit(bytes, bytes)
     }
 
-    /// An arena of `bytes` bytes that grows to `limit` bytes at most. `invalid_argument` if `bytes` is 0 or above
-    /// `limit`; `out_of_memory` if the system refuses `bytes`.
+    /// Makes an arena with a first chunk of `bytes` bytes that grows to at most `limit` bytes. `invalid_argument` if
+    /// `bytes` is 0 or above `limit`; `out_of_memory` if the system refuses `bytes`.
     pub fn with_limit(bytes: usize, limit: usize) -> Result<ArenaAllocator> {
         if bytes == 0 || bytes > limit {
-            fail!(InvalidArgument, "an arena starts with 1 byte to its limit of {limit}, not with {bytes}");
+            fail!(InvalidArgument, "an arena starts with 1 to {limit} bytes, its limit; got {bytes}");
         }
         let arena = ArenaAllocator { first: bytes, limit, ..ArenaAllocator::new() };
         arena.grow(bytes)?;
@@ -109,18 +111,20 @@ impl ArenaAllocator {
         Ok(arena)
     }
 
-    /// `bytes` bytes at a multiple of `align`, a power of two up to 4096; 0 bytes take nothing. `invalid_argument` for
-    /// another alignment, `out_of_memory` at the limit or when the system has no more.
+    /// Returns `bytes` bytes at a multiple of `align`, which is a power of two up to 4096. A request of 0 bytes takes
+    /// nothing. `invalid_argument` for another alignment; `out_of_memory` at the limit, or when the system has no
+    /// memory left.
     #[inline]
     #[allow(clippy::mut_from_ref, reason = "every call returns bytes that no other call does")]
     pub fn alloc(&self, bytes: usize, align: usize) -> Result<&mut [u8]> {
         let start = self.bump(bytes, align)?;
-        // SAFETY: `bump` gave `bytes` initialised bytes to this call alone; they stay until `reset`, a drop or the end
-        // of a scope of the arena, which all need an exclusive borrow, as does every scope begun after this call.
+        // SAFETY: `bump` gave these `bytes` initialised bytes to this call alone. They stay valid until `reset`, a drop
+        // or the end of the scope. Each of these needs an exclusive borrow of the arena, and so does every scope begun
+        // after this call.
         Ok(unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), bytes) })
     }
 
-    /// Runs `body` and releases what it allocated, also when it panics. What is allocated through the [`Scope`] can't
+    /// Runs `body` and releases what it allocated, even if it panics. Allocations made through the [`Scope`] can't
     /// leave it:
     ///
     /// ```
@@ -146,22 +150,22 @@ impl ArenaAllocator {
         Scope { arena: self }.scope(body)
     }
 
-    /// Releases everything. The memory stays with the arena.
+    /// Releases all allocations and keeps the chunks.
     pub fn reset(&mut self) {
         self.release(Mark { chunk: 0, taken: 0, before: 0 });
     }
 
-    /// The bytes taken, padding between allocations included.
+    /// Returns the bytes taken, including the padding between allocations.
     pub fn used(&self) -> usize {
         self.before.get() + self.taken.get()
     }
 
-    /// The bytes of all chunks.
+    /// Returns the bytes of all chunks.
     pub fn capacity(&self) -> usize {
         self.capacity.get()
     }
 
-    /// Where `bytes` bytes at a multiple of `align` are, that were never given since they were last released.
+    /// Returns the start of `bytes` free bytes at a multiple of `align`, and marks them as taken.
     #[inline]
     fn bump(&self, bytes: usize, align: usize) -> Result<NonNull<u8>> {
         if !align.is_power_of_two() || align > MAX_ALIGN {
@@ -170,17 +174,18 @@ impl ArenaAllocator {
         if bytes == 0 {
             return Ok(dangling(align));
         }
-        // Chunks are far below `usize::MAX` and start at multiples of `MAX_ALIGN`.
+        // This addition can't overflow: a chunk is far shorter than `usize::MAX`. Its start is a multiple of
+        // `MAX_ALIGN`.
         let start = (self.taken.get() + align - 1) & !(align - 1);
         if start > self.end.get() || bytes > self.end.get() - start {
             return self.bump_elsewhere(bytes);
         }
         self.taken.set(start + bytes);
-        // SAFETY: `start` is below the length of the chunk at `base`.
+        // SAFETY: `start` is within the chunk at `base`, as it is at most the chunk's length.
         Ok(unsafe { self.base.get().add(start) })
     }
 
-    /// As `bump`, from another chunk.
+    /// Takes `bytes` from a later chunk, or from a new one.
     #[cold]
     fn bump_elsewhere(&self, bytes: usize) -> Result<NonNull<u8>> {
         let (used, after) = (self.used(), self.chunk.get() + 1);
@@ -195,7 +200,7 @@ impl ArenaAllocator {
         Ok(self.base.get())
     }
 
-    /// Adds a chunk of at least `bytes` bytes, and says which it is.
+    /// Adds a chunk of at least `bytes` bytes and returns its index.
     fn grow(&self, bytes: usize) -> Result<usize> {
         let capacity = self.capacity.get();
         let room = self.limit - capacity;
@@ -203,8 +208,8 @@ impl ArenaAllocator {
             let (used, limit) = (self.used(), self.limit);
             fail!(
                 OutOfMemory,
-                "{bytes} bytes asked for, more than is left in one piece: of the arena's {capacity} bytes \
-                 {used} are taken, and it may hold {limit}; release some, or make it with a higher limit"
+                "the arena has no room for {bytes} bytes in one piece: {used} of its {capacity} bytes are taken, and its \
+                 limit is {limit}; release some memory, or make the arena with a higher limit"
             );
         }
         let size = bytes.max(capacity.clamp(self.first, LARGEST_STEP.max(self.first))).min(room);
@@ -222,7 +227,7 @@ impl ArenaAllocator {
         Mark { chunk: self.chunk.get(), taken: self.taken.get(), before: self.before.get() }
     }
 
-    /// Releases what was taken after `mark`.
+    /// Releases everything taken after `mark`.
     #[inline]
     fn release(&self, mark: Mark) {
         if mark.chunk != self.chunk.get() {
@@ -232,7 +237,7 @@ impl ArenaAllocator {
         self.before.set(mark.before);
     }
 
-    /// Makes `chunk` the one that allocations come from.
+    /// Makes `chunk` the current chunk.
     fn enter(&self, chunk: usize) {
         if let Some(memory) = self.chunks.borrow().get(chunk) {
             self.chunk.set(chunk);
@@ -255,24 +260,24 @@ impl fmt::Debug for ArenaAllocator {
     }
 }
 
-/// A part of an arena's life, from [`ArenaAllocator::scope`]. What it allocates lives for `'a`, until it ends.
+/// A part of an arena's life, made by [`ArenaAllocator::scope`]. Its allocations live for `'a`, until the scope ends.
 pub struct Scope<'a> {
-    // Invariant: while a `Scope` can be used, no other one of the same arena can, and the arena itself can't.
+    // Invariant: while one `Scope` is usable, no other scope of the same arena is, nor the arena itself.
     arena: &'a ArenaAllocator,
 }
 
 impl<'a> Scope<'a> {
-    /// As [`ArenaAllocator::alloc`], for the life of the scope.
+    /// Allocates as [`ArenaAllocator::alloc`] does. The bytes live as long as the scope.
     #[inline]
     #[allow(clippy::mut_from_ref, reason = "every call returns bytes that no other call does")]
     pub fn alloc(&self, bytes: usize, align: usize) -> Result<&'a mut [u8]> {
         let start = self.arena.bump(bytes, align)?;
-        // SAFETY: as in `ArenaAllocator::alloc`. They stay until this scope ends: scopes within it release only what
-        // was taken later, and their bodies can't reach this one, which `scope` borrows exclusively.
+        // SAFETY: as in `ArenaAllocator::alloc`. The bytes stay valid until this scope ends: inner scopes release only
+        // later allocations. The bodies of inner scopes can't use this scope, because `scope` borrows it exclusively.
         Ok(unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), bytes) })
     }
 
-    /// As [`ArenaAllocator::scope`]; this scope's own allocations stay usable within it.
+    /// Runs `body` as [`ArenaAllocator::scope`] does. This scope's own allocations stay usable inside.
     pub fn scope<R>(&mut self, body: impl FnOnce(&mut Scope<'_>) -> R) -> R {
         struct Release<'a>(&'a ArenaAllocator, Mark);
         impl Drop for Release<'_> {
@@ -284,7 +289,7 @@ impl<'a> Scope<'a> {
         body(&mut Scope { arena: release.0 })
     }
 
-    /// As [`ArenaAllocator::used`].
+    /// Returns the bytes taken in the whole arena, as [`ArenaAllocator::used`] does.
     pub fn used(&self) -> usize {
         self.arena.used()
     }
@@ -297,6 +302,6 @@ fn dangling(align: usize) -> NonNull<u8> {
 
 #[cold]
 fn misaligned(align: usize) -> Error {
-    let text = format!("an arena aligns to powers of two up to {MAX_ALIGN}, not to {align}");
+    let text = format!("an arena aligns to powers of two up to {MAX_ALIGN}; got {align}");
     Error::new(Status::InvalidArgument, text)
 }

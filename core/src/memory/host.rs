@@ -1,27 +1,28 @@
-//! Host memory for tensors and scratch: aligned to a cache line, allocated without ever aborting.
+//! Host memory for tensors and scratch: [`HostBuffer`] and [`ScratchPool`]. Buffers start at a cache line, and running
+//! out of memory is an error, never an abort.
 
 use crate::error::{Error, Result, Status, fail};
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-/// Every allocation begins on a multiple of this.
+/// Every buffer starts at a multiple of this many bytes: a cache line.
 pub const ALIGNMENT: usize = 64;
 
-/// The alignment that allocators give without being asked.
+/// The alignment that allocators give without a request for more.
 const OWN: usize = 16;
 
-/// What is asked of the allocator for `size` bytes.
+/// Returns the layout to allocate for `size` bytes: enough to move the start up to a multiple of `ALIGNMENT`.
 #[inline]
 fn layout(size: usize) -> Option<Layout> {
     Layout::from_size_align(size.checked_add(ALIGNMENT - OWN)?, OWN).ok()
 }
 
-/// Bytes from which memory is asked for in large pages: columns of a matrix that large touch more pages than a processor
-/// remembers.
+/// Buffers of at least this many bytes ask for large pages. A column of so large a matrix touches more pages than a TLB
+/// holds.
 const LARGE: usize = 4 << 20;
 
-/// Asks the system for large pages where it gives them only when asked, as most Linux systems are set up.
+/// Asks the system for large pages. Most Linux systems give them only on request.
 #[cold]
 #[inline(never)]
 fn ask_for_large_pages(start: NonNull<u8>, size: usize) {
@@ -31,11 +32,11 @@ fn ask_for_large_pages(start: NonNull<u8>, size: usize) {
             fn madvise(address: *mut u8, length: usize, advice: i32) -> i32;
         }
         const MADV_HUGEPAGE: i32 = 14;
-        /// No page of Linux is larger, unless it is a large page.
+        /// Linux's largest ordinary page, over all processors.
         const PAGE: usize = 64 << 10;
         let skipped = start.as_ptr().addr().wrapping_neg() % PAGE;
-        // SAFETY: whole pages inside the allocation, which is larger than a page; advice changes no contents, and where it
-        // is refused nothing is lost.
+        // SAFETY: the range is whole pages inside the allocation, which is larger than a page. The advice changes no
+        // contents, and a refusal changes nothing.
         unsafe { madvise(start.as_ptr().add(skipped), (size - skipped) / PAGE * PAGE, MADV_HUGEPAGE) };
     }
     #[cfg(not(target_os = "linux"))]
@@ -46,31 +47,31 @@ fn ask_for_large_pages(start: NonNull<u8>, size: usize) {
 #[inline(never)]
 fn refused(size: usize) -> Error {
     let why = if layout(size).is_none() { "more than any process can address" } else { "refused by the system" };
-    Error::new(Status::OutOfMemory, format!("{size} bytes of host memory were asked for: {why}"))
+    Error::new(Status::OutOfMemory, format!("can't allocate {size} bytes of host memory: {why}"))
 }
 
-/// Owned host memory.
+/// Owned host memory, aligned to [`ALIGNMENT`].
 pub struct HostBuffer {
     data: NonNull<u8>,
-    /// Where the allocation begins, a little before `data`: an allocator is several times as fast where it is not asked
-    /// for an alignment beyond its own, and gets zeros from the system only then.
+    /// The start of the allocation, a little before `data`. Allocators are several times slower when asked for more
+    /// than their own alignment, and then they can't use the system's zeros either.
     start: NonNull<u8>,
     size: usize,
 }
 
-// SAFETY: it owns its memory, as a Box<[u8]> would.
+// SAFETY: the buffer owns its memory, as a `Box<[u8]>` does.
 unsafe impl Send for HostBuffer {}
-// SAFETY: as above; writing goes through raw pointers whose users vouch for exclusivity.
+// SAFETY: as above. Writes go through raw pointers, and their users vouch for exclusive access.
 unsafe impl Sync for HostBuffer {}
 
 impl HostBuffer {
-    /// Memory whose contents are zero.
+    /// Allocates `size` bytes of zeros. `out_of_memory` if the system refuses.
     pub fn zeroed(size: usize) -> Result<HostBuffer> {
         // SAFETY: `allocate` passes a layout whose size is not zero.
         Self::allocate(size, |layout| unsafe { alloc_zeroed(layout) })
     }
 
-    /// Memory that the caller writes before reading it.
+    /// Allocates `size` bytes that the caller must write before reading. `out_of_memory` if the system refuses.
     #[inline]
     pub fn uninitialised(size: usize) -> Result<HostBuffer> {
         // SAFETY: `allocate` passes a layout whose size is not zero.
@@ -86,23 +87,24 @@ impl HostBuffer {
             ask_for_large_pages(start, size);
         }
         let skipped = start.as_ptr().addr().wrapping_neg() % ALIGNMENT;
-        // SAFETY: the start is aligned to OWN, so that at most ALIGNMENT - OWN bytes are skipped, which are there.
+        // SAFETY: the start is aligned to `OWN`, so at most `ALIGNMENT - OWN` bytes are skipped. The layout has that
+        // many more.
         Ok(HostBuffer { data: unsafe { start.add(skipped) }, start, size })
     }
 
-    /// The first byte.
+    /// Returns the address of the first byte.
     #[inline]
     pub fn pointer(&self) -> NonNull<u8> {
         self.data
     }
 
-    /// Bytes.
+    /// Returns the size in bytes.
     #[inline]
     pub fn len(&self) -> usize {
         self.size
     }
 
-    /// Whether it has no bytes.
+    /// Returns whether the buffer has 0 bytes.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.size == 0
@@ -112,34 +114,34 @@ impl HostBuffer {
 impl Drop for HostBuffer {
     fn drop(&mut self) {
         if let Some(layout) = layout(self.size) {
-            // SAFETY: what `allocate` got for this layout.
+            // SAFETY: `allocate` got `start` from the global allocator with this layout.
             unsafe { dealloc(self.start.as_ptr(), layout) }
         }
     }
 }
 
-/// Scratch memory that kernels borrow before they write anything, so that running out changes nothing. Buffers are kept
-/// and reused, the largest first.
+/// Scratch memory that kernels borrow before they write any result, so running out of memory leaves results untouched.
+/// Returned buffers are kept for reuse.
 #[derive(Default)]
 pub struct ScratchPool(Mutex<Vec<HostBuffer>>);
 
-/// Borrowed scratch; it goes back when dropped.
+/// Borrowed scratch memory. Dropping it returns it to its pool.
 pub struct Scratch<'a> {
     pool: &'a ScratchPool,
     buffer: Option<HostBuffer>,
 }
 
 impl ScratchPool {
-    /// More kept than this is given back to the system.
+    /// The pool keeps at most this many buffers, and frees any others.
     const KEPT: usize = 64;
 
-    /// Gives what is kept back to the system.
+    /// Frees the buffers that are kept for reuse.
     pub fn trim(&self) {
         drop(self.lock().map(|mut kept| std::mem::take(&mut *kept)));
     }
 
-    /// The buffers, unless somebody has had them for long: in a forked child that may be a thread of its parent's, which
-    /// will never give them back.
+    /// Returns the buffers, or `None` if another thread holds the lock for long. In a forked child, the lock may belong
+    /// to a thread of the parent, which never releases it there.
     fn lock(&self) -> Option<MutexGuard<'_, Vec<HostBuffer>>> {
         for _ in 0..1000 {
             match self.0.try_lock() {
@@ -151,7 +153,7 @@ impl ScratchPool {
         None
     }
 
-    /// At least `floats` f32 of uninitialised scratch.
+    /// Borrows uninitialised scratch for at least `floats` f32 values. `out_of_memory` if the system refuses.
     pub fn take(&self, floats: usize) -> Result<Scratch<'_>> {
         let Some(size) = floats.checked_mul(4) else {
             fail!(OutOfMemory, "scratch for {floats} values is more than any process can address");
@@ -163,7 +165,7 @@ impl ScratchPool {
         let buffer = match fit.map(|(i, _)| i) {
             Some(i) => kept.swap_remove(i),
             None => {
-                // One that was too small makes room for the larger one.
+                // Dropping a buffer that is too small makes room for the larger one.
                 kept.pop();
                 drop(kept);
                 HostBuffer::uninitialised(size.next_multiple_of(4096))?
@@ -174,7 +176,7 @@ impl ScratchPool {
 }
 
 impl Scratch<'_> {
-    /// The first value.
+    /// Returns the address of the first value.
     #[inline]
     pub fn pointer(&self) -> *mut f32 {
         match &self.buffer {

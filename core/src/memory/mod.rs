@@ -1,10 +1,11 @@
-//! Host memory: [`DeterministicAllocator`] for what lives long, [`ArenaAllocator`] for scratch.
+//! Host memory: [`DeterministicAllocator`] for long-lived allocations, [`ArenaAllocator`] for scratch.
 //!
-//! Neither looks at addresses, time or threads, so the same calls give the same places on every machine. Both take
-//! memory from the system in large zeroed regions that cost address space only until they are written, and neither
-//! aborts when the system has none: that is `out_of_memory`. Algorithms, bounds and proofs are in `docs/memory.md`.
+//! Neither depends on addresses, time or threads, so the same calls give the same positions on every machine. Both get
+//! zeroed memory from the system in large regions, which use only address space until they are written. When the system
+//! has no memory left, both return `out_of_memory` and never abort. `docs/memory.md` has the algorithms, bounds and
+//! proofs.
 //!
-//! This file has what they are made of: a `Region` of lazily mapped memory and the `Runs` of free blocks.
+//! This file has what both are built on: a `Region` of lazily mapped memory, and the `Runs` of free blocks.
 
 mod arena;
 mod deterministic;
@@ -19,19 +20,19 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-/// Types for which all-zero bytes are a value, without padding and without drop.
+/// Types without padding or drop, for which all-zero bytes are a valid value.
 ///
 /// # Safety
-/// Both must hold for the implementing type.
+/// All three must hold for the implementing type.
 pub(crate) unsafe trait Plain: Copy {}
-// SAFETY: integers have no padding, no drop, and zero is one of them.
+// SAFETY: integers have no padding and no drop, and all-zero bytes are the integer 0.
 unsafe impl Plain for u8 {}
 // SAFETY: as above.
 unsafe impl Plain for u32 {}
 // SAFETY: as above.
 unsafe impl Plain for u64 {}
 
-/// Zeroed memory of a fixed length, as mapped lazily by the system, at an address aligned as asked.
+/// Zeroed memory of a fixed length that the system maps lazily, at the requested alignment.
 pub(crate) struct Region<T: Plain> {
     start: NonNull<T>,
     len: usize,
@@ -40,25 +41,30 @@ pub(crate) struct Region<T: Plain> {
     owns: PhantomData<T>,
 }
 
-// SAFETY: a region owns its memory, and shares it only through the borrow rules or raw pointers.
+// SAFETY: a region owns its memory. It shares the memory only under the borrow rules or through raw pointers.
 unsafe impl<T: Plain + Send> Send for Region<T> {}
 // SAFETY: as above; `&Region` only reads or hands out raw pointers.
 unsafe impl<T: Plain + Sync> Sync for Region<T> {}
 
 impl<T: Plain> Region<T> {
-    /// `len` zeros, at least one, at a multiple of `align`, a power of two.
+    /// Allocates `len` zeros, at least one, at a multiple of `align`, a power of two. `out_of_memory` if the system
+    /// refuses.
     pub(crate) fn new(len: usize, align: usize) -> Result<Region<T>> {
-        // What malloc aligns to everywhere. A stricter layout would make `alloc_zeroed` write the zeros, and so touch
-        // every page; asking for `align` more and rounding the address up doesn't.
+        // What malloc aligns to everywhere. With a stricter layout, `alloc_zeroed` would write the zeros itself and so
+        // touch every page. Allocating `align` bytes more and rounding the address up avoids that.
         const NATURAL: usize = 16;
         let slack = if align > NATURAL { align } else { 0 };
         let bytes = len.max(1).checked_mul(size_of::<T>()).and_then(|bytes| bytes.checked_add(slack));
         let Some(layout) = bytes.and_then(|bytes| Layout::from_size_align(bytes, NATURAL).ok()) else {
-            fail!(OutOfMemory, "{len} elements of {} bytes don't fit in the address space", size_of::<T>());
+            fail!(
+                OutOfMemory,
+                "can't allocate {len} elements of {} bytes: the address space is too small",
+                size_of::<T>()
+            );
         };
         // SAFETY: the layout's size is not zero.
         let Some(raw) = NonNull::new(unsafe { alloc_zeroed(layout) }) else {
-            fail!(OutOfMemory, "the system has no {} bytes of memory left", layout.size());
+            fail!(OutOfMemory, "can't allocate {} bytes of host memory: refused by the system", layout.size());
         };
         let shift = if slack > 0 { raw.addr().get().wrapping_neg() & (align - 1) } else { 0 };
         // SAFETY: `shift` is below `align` and is 0 unless the allocation is `align` bytes longer than `len` elements.
@@ -66,26 +72,26 @@ impl<T: Plain> Region<T> {
         Ok(Region { start, len: len.max(1), raw, layout, owns: PhantomData })
     }
 
-    /// The first element, valid for reads and writes of [`Region::len`] elements.
+    /// Returns the address of the first element, valid for reads and writes of [`Region::len`] elements.
     #[inline]
     pub(crate) fn start(&self) -> NonNull<T> {
         self.start
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// All elements. Not for a region whose parts were lent out through [`Region::start`].
+    /// Returns all elements. Not for a region whose parts were lent out through [`Region::start`].
     #[inline]
     pub(crate) fn all(&self) -> &[T] {
         // SAFETY: `start` is valid for `len` initialised elements, aligned, and borrowed with `self`.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 
-    /// All elements. Not for a region whose parts were lent out through [`Region::start`].
+    /// Returns all elements, to write. Not for a region whose parts were lent out through [`Region::start`].
     #[inline]
     pub(crate) fn all_mut(&mut self) -> &mut [T] {
         // SAFETY: as in `all`, and borrowed exclusively with `self`.
@@ -100,38 +106,39 @@ impl<T: Plain> Drop for Region<T> {
     }
 }
 
-/// Classes of one octave, as a power of two: run lengths 4, 5, 6, 7, then 8, 10, 12, 14 and so on start a class.
+/// Classes per octave, as a power of two: a class starts at the run lengths 4, 5, 6, 7, then 8, 10, 12, 14, and so on.
 const FINE: u32 = 2;
 const PER_OCTAVE: usize = 1 << FINE;
-/// Octaves told apart. The last class takes every longer run.
+/// The number of octaves with their own classes. The last class takes all longer runs.
 const OCTAVES: usize = 16;
 const CLASSES: usize = OCTAVES * PER_OCTAVE;
-/// No run: larger than any block's number.
+/// Stands for "no run": larger than any block's number.
 const NONE: u32 = u32::MAX;
 
-/// The free runs of a [`DeterministicAllocator`], by class of length. A run is named by its last block, which stays the
-/// same while blocks are taken from its front or given back there.
+/// The free runs of a [`DeterministicAllocator`], by class of length. A run is named by its last block, because that
+/// block stays the same while blocks are taken from the front of the run or returned there.
 ///
-/// Each class has a bitmap with a bit per block, and bitmaps above it where a bit says that 64 bits aren't all 0. The
-/// classes' words for the same blocks lie side by side. The lowest run of each class and octave is kept apart.
+/// Each class has a bitmap with one bit per block. In the levels above, a bit says that 64 bits below are not all 0.
+/// The words of all classes for the same blocks lie side by side. The lowest run of each class and octave is stored
+/// apart.
 struct Runs {
     words: Region<u64>,
-    /// Where each level starts in `words`, lowest first.
+    /// Where each level starts in `words`; the lowest level is first.
     levels: [usize; 5],
     height: usize,
     lowest: [u32; CLASSES + PER_OCTAVE],
-    // Both arrays go on with NONE, so that looking beyond the last class needs no test.
+    // Both arrays end with NONE, so reading beyond the last class needs no test.
     lowest_of_octave: [u32; 2 * OCTAVES + 1],
 }
 
 impl Runs {
-    /// No runs, among up to [`MAX_BLOCKS`] blocks.
+    /// Makes an empty set of runs for `blocks` blocks, at most [`MAX_BLOCKS`].
     fn new(blocks: usize) -> Result<Runs> {
         let (mut levels, mut height, mut words, mut bits) = ([0; 5], 0, 0, blocks);
         loop {
             levels[height] = words;
             height += 1;
-            // One more than there are bits, for `next` to look at.
+            // One group more than the bits need, so that `next` can read beyond the last.
             let groups = bits / 64 + 1;
             words += groups * CLASSES;
             if groups == 1 {
@@ -143,7 +150,7 @@ impl Runs {
         Ok(Runs { words: Region::new(words, 1)?, levels, height, lowest, lowest_of_octave })
     }
 
-    /// The class of runs of this length, at least 1.
+    /// Returns the class of runs of `blocks` blocks, at least 1.
     #[inline]
     fn class_of(blocks: usize) -> usize {
         let octave = blocks.ilog2();
@@ -151,12 +158,12 @@ impl Runs {
         (((octave as usize) << FINE) + within).min(CLASSES - 1)
     }
 
-    /// The lowest run of this class, at most [`CLASSES`], or any above, or [`NONE`].
+    /// Returns the lowest run in `class` (at most [`CLASSES`]) or any class above, or [`NONE`].
     #[inline]
     fn lowest_from(&self, class: usize) -> u32 {
         let (octave, within) = (class / PER_OCTAVE, class % PER_OCTAVE);
         let mut lowest = NONE;
-        // Fixed lengths, so that these loops have no branches.
+        // The loops have fixed lengths, so they compile without branches.
         for (at, &run) in self.lowest[octave * PER_OCTAVE..][..PER_OCTAVE].iter().enumerate() {
             lowest = lowest.min(if at >= within { run } else { NONE });
         }
@@ -166,18 +173,18 @@ impl Runs {
         lowest
     }
 
-    /// The lowest run of this class, or [`NONE`].
+    /// Returns the lowest run in `class`, or [`NONE`].
     #[inline]
     fn lowest_in(&self, class: usize) -> u32 {
         self.lowest[class]
     }
 
-    /// All runs of this class, lowest first.
+    /// Iterates over all runs in `class`, the lowest first.
     fn all_in(&self, class: usize) -> impl Iterator<Item = usize> {
         std::iter::successors(self.next(class, 0), move |&run| self.next(class, run + 1))
     }
 
-    /// The lowest run of this class that ends at block `from` or above.
+    /// Returns the lowest run in `class` that ends at block `from` or later.
     #[inline]
     fn next(&self, class: usize, from: usize) -> Option<usize> {
         let words = self.words.all();

@@ -1,25 +1,25 @@
-//! Suballocation of memory that this process can't address: blocks from a driver, cut into parts.
+//! Suballocation of memory that the CPU can't address: a [`Pool`] cuts a driver's blocks into parts.
 //!
-//! Drivers take long to hand out memory and limit how often it may be asked for. A [`Pool`] asks for a block that is larger
-//! than what is needed, at first [`FIRST_BLOCK`], then twice as much each time up to [`LARGEST_BLOCK`], and cuts it with the
-//! deterministic allocator: the same calls give the same offsets. A request that is too large for that gets a block of its own.
-//! Empty blocks are kept for reuse until [`Pool::trim`]. Each part has the name of what it is for, so that a pool can say what is
+//! Drivers take long to allocate memory and limit the number of allocations. So a [`Pool`] asks for more than is
+//! needed: first [`FIRST_BLOCK`], then twice as much each time up to [`LARGEST_BLOCK`]. The deterministic allocator
+//! cuts the blocks, so the same calls give the same offsets. A larger request gets its own block. Empty blocks are kept
+//! for reuse until [`Pool::trim`]. Each part has a name for its purpose, so that a pool can list what is in use.
 //! still in use of it.
 
 use super::deterministic::DeterministicAllocator;
 use crate::error::Result;
 use std::fmt;
 
-/// Bytes of a pool's first block.
+/// Bytes of the first block that a pool asks for.
 pub(crate) const FIRST_BLOCK: usize = 8 << 20;
-/// Bytes that blocks grow to.
+/// Bytes at which blocks stop growing.
 pub(crate) const LARGEST_BLOCK: usize = 256 << 20;
-/// Parts begin on multiples of this many bytes and are multiples of it: no GPU asks for more.
+/// Offsets and sizes of parts are multiples of this many bytes: no GPU requires more.
 pub(crate) const GRAIN: usize = 256;
 
-/// Blocks of `B`, a driver's handle of memory, with what is in use of them.
+/// Blocks and the parts in use. `B` is the driver's handle of a block.
 pub(crate) struct Pool<B> {
-    /// A block keeps its place: parts name it by its index.
+    /// A block keeps its index, because parts refer to it.
     blocks: Vec<Option<Block<B>>>,
     room: Room,
     uses: Vec<Use>,
@@ -34,18 +34,18 @@ struct Block<B> {
     parts: DeterministicAllocator,
 }
 
-/// Part of a block.
+/// A part of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub block: usize,
     pub offset: usize,
-    /// What it occupies, at least what was asked for.
+    /// The bytes it occupies: the request, rounded up to [`GRAIN`].
     pub bytes: usize,
-    /// Its name's place among those of the pool.
+    /// The index of its name among the pool's names.
     name: usize,
 }
 
-/// What parts of one name have.
+/// The parts in use with one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Use {
     pub name: &'static str,
@@ -53,16 +53,15 @@ pub(crate) struct Use {
     pub bytes: usize,
 }
 
-/// The longest free run of each block, in a tree of the larger of two, so that the first block with room is found in logarithmic
-/// time.
+/// The longest free run of each block, as a tree of maxima. It finds the first block with room in logarithmic time.
 struct Room {
-    /// The root is 1, the nodes below `i` are `2i` and `2i + 1`; the last `leaves` nodes are the blocks.
+    /// The root is node 1; node `i` has the children `2i` and `2i + 1`. The last `leaves` nodes are the blocks.
     tree: Vec<usize>,
     leaves: usize,
 }
 
 impl Room {
-    /// Says what a block has, 0 where there is none.
+    /// Stores the longest free run of a block; 0 if the block is gone.
     fn set(&mut self, block: usize, free: usize) {
         if block >= self.leaves {
             let leaves = (block + 1).next_power_of_two();
@@ -83,7 +82,7 @@ impl Room {
         self.tree[node] = self.tree[2 * node].max(self.tree[2 * node + 1]);
     }
 
-    /// The first block with so many bytes in a row.
+    /// Returns the first block with a free run of `bytes` bytes.
     fn first(&self, bytes: usize) -> Option<usize> {
         if *self.tree.get(1)? < bytes {
             return None;
@@ -97,20 +96,21 @@ impl Room {
 }
 
 impl<B> Pool<B> {
-    /// A pool without blocks.
+    /// Makes a pool without blocks.
     pub fn new() -> Pool<B> {
         let room = Room { tree: vec![0; 2], leaves: 1 };
         Pool { blocks: Vec::new(), room, uses: Vec::new(), next: FIRST_BLOCK, held: 0, used: 0, live: 0 }
     }
 
-    /// A part of at least so many bytes of the first block that has room, if one has; `name` says what it is for.
+    /// Takes at least `bytes` bytes from the first block that has room; `None` if no block has. `name` says what they
+    /// are for.
     pub fn find(&mut self, bytes: usize, name: &'static str) -> Option<Part> {
         let bytes = bytes.max(1).checked_next_multiple_of(GRAIN)?;
         let index = self.room.first(bytes)?;
         let block = self.blocks.get_mut(index)?.as_mut()?;
         let offset = block.parts.alloc(bytes).ok()?;
         self.room.set(index, block.parts.largest_free());
-        // There are as many as places in the code that take memory.
+        // A linear search is enough: there are only as many names as places in the code that allocate.
         let name = self.uses.iter().position(|own| own.name == name).unwrap_or_else(|| {
             self.uses.push(Use { name, parts: 0, bytes: 0 });
             self.uses.len() - 1
@@ -122,14 +122,14 @@ impl<B> Pool<B> {
         Some(Part { block: index, offset, bytes, name })
     }
 
-    /// The bytes of the block to ask the driver for when nothing has room for so many: what pays first, then what just
-    /// suffices, for when the driver has no more.
+    /// Returns the sizes of the block to ask the driver for when no block has room for `bytes`. The first is the
+    /// preferred size. The second is the least that suffices, for a driver that has no more.
     pub fn block_sizes(&self, bytes: usize) -> [usize; 2] {
         let least = bytes.max(1).saturating_add(GRAIN - 1) / GRAIN * GRAIN;
         if least > self.next / 2 { [least, least] } else { [self.next, least] }
     }
 
-    /// Takes a block of so many bytes, a multiple of [`GRAIN`].
+    /// Adds a block of `bytes` bytes, a multiple of [`GRAIN`].
     pub fn add(&mut self, memory: B, bytes: usize) -> Result<()> {
         let block = Block { memory, parts: DeterministicAllocator::offsets(GRAIN, bytes / GRAIN)? };
         let place = self.blocks.iter().position(Option::is_none).unwrap_or(self.blocks.len());
@@ -145,12 +145,12 @@ impl<B> Pool<B> {
         Ok(())
     }
 
-    /// A block by its index.
+    /// Returns a block by its index.
     pub fn block(&self, index: usize) -> Option<&B> {
         Some(&self.blocks.get(index)?.as_ref()?.memory)
     }
 
-    /// Gives a part back.
+    /// Frees a part.
     pub fn free(&mut self, part: Part) {
         if let Some(Some(block)) = self.blocks.get_mut(part.block)
             && block.parts.free(part.offset).is_ok()
@@ -163,10 +163,10 @@ impl<B> Pool<B> {
         }
     }
 
-    /// What is in use, by name, most bytes first.
+    /// Lists what is in use by name; the name with the most bytes comes first.
     pub fn uses(&self) -> Vec<Use> {
         let mut uses: Vec<Use> = Vec::new();
-        // In their order as they come: there are few names, and this is a tenth of a sort's code.
+        // Inserted in order: there are few names, and a sort would take ten times the code.
         for own in self.uses.iter().filter(|own| own.parts > 0) {
             let place = uses.partition_point(|other| (other.bytes, other.name) > (own.bytes, own.name));
             uses.insert(place, *own);
@@ -174,8 +174,8 @@ impl<B> Pool<B> {
         uses
     }
 
-    /// Takes the blocks out of which nothing is in use, until no more than `keep` bytes are held idle; the caller returns them
-    /// to the driver.
+    /// Removes empty blocks until at most `keep` bytes of empty blocks are left. The caller returns the removed ones to
+    /// the driver.
     pub fn trim(&mut self, keep: usize) -> Vec<B> {
         let mut idle: usize = self.blocks.iter().flatten().filter(|block| block.parts.live() == 0).map(size).sum();
         let mut taken = Vec::new();
@@ -196,24 +196,24 @@ impl<B> Pool<B> {
         taken
     }
 
-    /// Bytes taken from the driver.
+    /// Returns the bytes of all blocks.
     pub fn held(&self) -> usize {
         self.held
     }
 
-    /// Bytes in use.
+    /// Returns the bytes of the parts in use.
     pub fn used(&self) -> usize {
         self.used
     }
 
-    /// Parts in use.
+    /// Returns the number of parts in use.
     #[cfg(any(test, feature = "cuda"))]
     pub fn live(&self) -> usize {
         self.live
     }
 }
 
-/// Uses as a text: `buffers 3 (4096 bytes), staging 1 (256 bytes)`; nothing where there are none.
+/// Formats uses as `buffers 3 (4096 bytes), staging 1 (256 bytes)`; an empty text if there are none.
 pub(crate) struct Listed<'a>(pub &'a [Use]);
 
 impl fmt::Display for Listed<'_> {
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(pool.uses(), [Use { name: "buffers", parts: 1, bytes: 5 << 20 }]);
     }
 
-    /// The block that a walk through all of them finds.
+    /// A linear search over all blocks gives the expected block.
     #[test]
     fn the_first_block_with_room_is_found() {
         let (mut pool, mut parts, mut state) = (Pool::new(), Vec::new(), 1u64);
