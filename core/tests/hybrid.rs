@@ -20,11 +20,19 @@ fn refused(device: &str) -> (Status, String) {
 #[test]
 fn a_list_names_each_device_once() {
     for (list, status, text) in [
-        ("cpu,", Status::InvalidArgument, "'cpu,': there is no name before or behind a comma"),
-        (",", Status::InvalidArgument, "',': there is no name before or behind a comma"),
-        ("cpu,cpu", Status::InvalidArgument, "'cpu,cpu': 'cpu' is there twice"),
-        ("cpu, auto", Status::InvalidArgument, "'cpu, auto': 'auto' chooses devices; a list names them"),
-        ("hybrid,cpu", Status::InvalidArgument, "'hybrid,cpu': 'hybrid' chooses devices; a list names them"),
+        ("cpu,", Status::InvalidArgument, "'cpu,': a name is missing before or after a comma"),
+        (",", Status::InvalidArgument, "',': a name is missing before or after a comma"),
+        ("cpu,cpu", Status::InvalidArgument, "'cpu,cpu': 'cpu' is listed twice"),
+        (
+            "cpu, auto",
+            Status::InvalidArgument,
+            "'cpu, auto': 'auto' can't be part of a list, because it chooses devices itself",
+        ),
+        (
+            "hybrid,cpu",
+            Status::InvalidArgument,
+            "'hybrid,cpu': 'hybrid' can't be part of a list, because it chooses devices itself",
+        ),
     ] {
         assert_eq!(refused(list), (status, text.into()));
     }

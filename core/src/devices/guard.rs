@@ -1,8 +1,9 @@
-//! `ADEAD_CHECK_BUFFERS=1`: users' buffers lie between guards, memory with a known pattern that nobody may write. Behind each of the
-//! user's kernels the host waits and looks at every guard of the device, so that a kernel which writes past its buffers is named, with
-//! the place. For finding a fault: every dispatch waits, and no two kernels run at once.
+//! Guards around users' buffers, for `ADEAD_CHECK_BUFFERS=1`. A guard is memory with a known pattern that no kernel may
+//! write. After each user kernel the host waits and checks every guard of the device. A kernel that writes past its
+//! buffers gets an error with its name and the place. Guards find faults at the cost of speed: every dispatch waits, so
+//! no two kernels overlap.
 //!
-//! Behind every buffer is a guard; before it too where the device has addresses to share, as CUDA has.
+//! Every buffer has a guard behind it. On a device with shareable addresses, as CUDA's, it has one in front too.
 
 use super::Opened;
 use crate::config::checks_buffers;
@@ -10,10 +11,10 @@ use crate::error::{Error, Result, Status, fail};
 use crate::hal::{self, DeviceKind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// Bytes of a guard. What is written further away is not noticed.
+/// Bytes of a guard. Writes further away go unnoticed.
 pub(crate) const GUARD: usize = 64 << 10;
 
-/// A guard's words: no number in any float type, so that what reads past its buffers shows, too.
+/// The word that fills a guard. It is a NaN in every float type, so reads past a buffer show up in results.
 const PATTERN: [u8; 4] = 0xffad_ffad_u32.to_ne_bytes();
 
 /// The guarded buffers of a device.
@@ -25,23 +26,24 @@ pub(crate) struct Guards {
 /// A buffer between its guards.
 struct Guarded {
     memory: Weak<dyn hal::Buffer>,
-    /// Bytes before the buffer, and its own.
+    /// Bytes of the guard in front of the buffer, and bytes of the buffer.
     before: usize,
     bytes: usize,
     number: usize,
 }
 
-/// What was written of a guard.
+/// A guard that a kernel changed.
 struct Broken {
     number: usize,
     bytes: usize,
-    /// The first byte and how many from it to the last, counted from the buffer's beginning.
+    /// The first changed byte, counted from the start of the buffer, and the number of bytes from it to the last
+    /// changed one.
     first: isize,
     span: usize,
 }
 
 impl Guards {
-    /// Those of a device, if the environment wants them and it runs users' kernels.
+    /// Makes the guards of a device, if `ADEAD_CHECK_BUFFERS` asks for them and the device runs user kernels.
     pub fn wanted(kind: DeviceKind) -> Result<Option<Guards>> {
         Ok((kind != DeviceKind::Cpu && checks_buffers()?).then(Guards::default))
     }
@@ -50,16 +52,16 @@ impl Guards {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many buffers are kept.
+    /// Returns the number of buffers in the list.
     #[cfg(all(test, feature = "cuda"))]
     pub fn listed(&self) -> usize {
         self.lock().len()
     }
 
-    /// Memory for a buffer between guards, and the buffer's number.
+    /// Allocates a buffer between guards, and returns it with its number.
     pub fn allocate(&self, opened: &Opened, bytes: usize, zeroed: bool) -> Result<(Arc<dyn hal::Buffer>, usize)> {
         let Some(all) = bytes.checked_add(2 * GUARD) else {
-            fail!(OutOfMemory, "a buffer of {bytes} bytes and its guards of {GUARD} are more than there are addresses");
+            fail!(OutOfMemory, "a buffer of {bytes} bytes with guards of {GUARD} bytes exceeds the address space");
         };
         let memory = opened.allocate(all, zeroed)?;
         let own = memory.device_address();
@@ -71,7 +73,8 @@ impl Guards {
             stream.synchronize()
         })?;
         let shown = match own {
-            // SAFETY: so many bytes behind the front guard are of that memory, which goes with the buffer over it.
+            // SAFETY: the range of `bytes` bytes behind the front guard lies in `memory`, which the new buffer owns a
+            // reference to.
             Some(address) => unsafe { opened.device.over(address + GUARD as u64, bytes, Box::new(memory.clone())) }?,
             None => memory.clone(),
         };
@@ -81,8 +84,9 @@ impl Guards {
         Ok((shown, number))
     }
 
-    /// Runs a kernel's dispatch, or what else runs kernels, and looks at the guards. `invalid_kernel` names it where one was broken,
-    /// with the place; the guard is whole again then. `place_of` gives a guarded buffer's place among those of the work, by its number.
+    /// Runs work with kernels and then checks the guards. `invalid_kernel` says which kernel changed a guard and where;
+    /// the guard is restored. `place_of` maps the number of a guarded buffer to its place among the buffers of the
+    /// work.
     pub fn watch(
         &self,
         stream: &mut dyn hal::Stream,
@@ -90,25 +94,25 @@ impl Guards {
         place_of: &dyn Fn(usize) -> Option<usize>,
         work: &mut dyn FnMut(&mut dyn hal::Stream) -> Result<()>,
     ) -> Result<()> {
-        // One at a time, so that what is broken is this one's doing.
+        // The lock keeps other kernels out, so a changed guard is this kernel's fault.
         let mut list = self.lock();
         work(stream)?;
         let looked = stream.synchronize().and_then(|()| look(&mut list, stream));
         match looked {
             Ok(None) => Ok(()),
             Ok(Some(broken)) => Err(broken.error(name, place_of)),
-            // A device that is lost was lost by this.
+            // This kernel is also the cause if the device was lost.
             Err(error) => Err(Error::new(error.status(), format!("{name}: {}", error.message()))),
         }
     }
 }
 
-/// Where the guards of a buffer begin.
+/// Returns the offsets of a buffer's guards.
 fn places(before: usize, bytes: usize) -> impl Iterator<Item = usize> {
     (before > 0).then_some(0).into_iter().chain([before + bytes])
 }
 
-/// The first guard that was broken. All are whole after it.
+/// Returns the first changed guard, and restores all.
 fn look(list: &mut Vec<Guarded>, stream: &mut dyn hal::Stream) -> Result<Option<Broken>> {
     let (whole, mut seen, mut found) = (pattern(), vec![0; GUARD], None);
     list.retain(|guarded| guarded.memory.strong_count() > 0);

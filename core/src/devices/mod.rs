@@ -1,5 +1,6 @@
-//! Devices: which there are and which of them a name means (`names.rs`), what a context keeps of one that it opened (`opened.rs`), how
-//! one runs a command (`running.rs`), and which values stay on it (`residency.rs`).
+//! Devices: their names (`names.rs`), what a context keeps of an opened device (`opened.rs`), how a device runs a
+//! command (`running.rs`), which values stay in its memory (`residency.rs`), and guards around users' buffers
+//! (`guard.rs`).
 
 pub(crate) mod guard;
 mod names;

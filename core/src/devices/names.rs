@@ -1,4 +1,4 @@
-//! Which GPUs there are, and which of them a name means.
+//! The list of this machine's GPUs, and which GPU a name means.
 
 use crate::config::Config;
 use crate::error::{Error, Result, Status, fail};
@@ -9,10 +9,10 @@ use crate::log::log;
 use crate::machine::Mode;
 use std::fmt;
 
-/// Every GPU that `ADEAD_VISIBLE_DEVICES` leaves, by each of the backends that have it, in the registry's order, and of a backend the
-/// preferred one first. `backend_unavailable` where no backend has a driver.
+/// Lists the GPUs that `ADEAD_VISIBLE_DEVICES` allows, once for each backend that has them. Backends come in the
+/// registry's order; each backend lists its preferred GPU first. `backend_unavailable` if no backend has a driver.
 pub fn gpus(config: &Config) -> Result<Vec<DeviceInfo>> {
-    // No driver is loaded for it.
+    // Returns before any driver is loaded.
     if config.visible_devices.as_deref() == Some("none") {
         return Ok(Vec::new());
     }
@@ -35,12 +35,13 @@ pub fn gpus(config: &Config) -> Result<Vec<DeviceInfo>> {
     Ok(all)
 }
 
-/// The names of a list.
+/// Splits a list at its commas.
 fn names_of(list: &str) -> impl Iterator<Item = &str> {
     list.split(',').map(str::trim_ascii)
 }
 
-/// The names in `ADEAD_VISIBLE_DEVICES` that mean no GPU of this machine, `none` aside: they are likely mistyped.
+/// Returns the names in `ADEAD_VISIBLE_DEVICES` that match no GPU of this machine, except `none`: probably typing
+/// errors.
 pub fn unknown_visible(config: &Config) -> Vec<String> {
     let Some(visible) = config.visible_devices.as_deref().filter(|&visible| visible != "none") else {
         return Vec::new();
@@ -50,7 +51,7 @@ pub fn unknown_visible(config: &Config) -> Vec<String> {
     unknown.map(String::from).collect()
 }
 
-/// A device as a message describes it.
+/// Formats a device for a message.
 pub(crate) struct Described<'a>(pub &'a DeviceInfo);
 
 impl fmt::Display for Described<'_> {
@@ -61,16 +62,16 @@ impl fmt::Display for Described<'_> {
     }
 }
 
-/// The same GPU through another backend, by its UUID: `vulkan:0` of a device that is also `cuda:0`.
+/// Returns the id of the same GPU in another backend, by its UUID: `vulkan:0` for a device that is also `cuda:0`.
 pub(crate) fn same_through(backend: &Backend, info: &DeviceInfo) -> Option<String> {
     let all = gpus(&Config::load().ok()?).ok()?;
     let uuid = Some(info.uuid?);
     all.into_iter().find(|other| other.uuid == uuid && backend.has(&other.id)).map(|other| other.id)
 }
 
-/// What a context takes for a device's name.
+/// The devices that a context opens for a device name.
 pub(crate) struct Choice {
-    /// Whether the CPU is among its devices.
+    /// Whether the CPU is one of them.
     pub cpu: bool,
     pub gpus: Vec<DeviceInfo>,
     /// Whether large operations are divided among them.
@@ -78,24 +79,24 @@ pub(crate) struct Choice {
     pub named: Named,
 }
 
-/// How the devices of a choice are meant.
+/// How a device name selects devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Named {
-    /// As many as can be used, when they are first needed.
+    /// All usable devices, each opened when first needed.
     Chosen,
-    /// As many as can be used, which is known at once.
+    /// All usable devices, opened at once.
     Usable,
-    /// Each of them.
+    /// Exactly these devices: each of them must open.
     Each,
 }
 
-/// The devices for `auto`, `hybrid`, a device's name, or names with commas between them.
+/// Returns the devices for `auto`, `hybrid`, a device's name, or a list of names separated by commas.
 pub(crate) fn choose(device: &str, config: &Config) -> Result<Choice> {
     match device {
         "cpu" => return Ok(Choice { cpu: true, gpus: Vec::new(), hybrid: false, named: Named::Each }),
         "auto" => {
             let gpus = usual(config);
-            // As the hardware report recommends.
+            // The hardware report recommends the same mode.
             let mode = Mode::for_gpu_memory(gpus.iter().map(|info| info.memory).max());
             let gpus = if mode == Mode::Cpu { Vec::new() } else { gpus };
             return Ok(Choice { cpu: true, gpus, hybrid: mode == Mode::Hybrid, named: Named::Chosen });
@@ -104,21 +105,21 @@ pub(crate) fn choose(device: &str, config: &Config) -> Result<Choice> {
         _ => {}
     }
     let all = gpus(config).unwrap_or_default();
-    // A GPU's own name may have a comma.
+    // A GPU's own name can contain a comma.
     if device.contains(',') && !all.iter().any(|info| means(device, info)) {
         return several(device, config, &all);
     }
     Ok(Choice { cpu: true, gpus: vec![find(device, config, &all)?], hybrid: false, named: Named::Each })
 }
 
-/// The GPUs that are taken unasked: all but programs, each once.
+/// Returns the GPUs that are used without being named: all hardware GPUs, each once.
 fn usual(config: &Config) -> Vec<DeviceInfo> {
     if config.use_gpu == Some(false) {
         return Vec::new();
     }
     let mut all = gpus(config).unwrap_or_default();
     all.retain(|info| info.kind != DeviceKind::Software);
-    // A GPU of several backends is taken through the first of them.
+    // If several backends have a GPU, the first of them is used.
     let mut taken: Vec<DeviceInfo> = Vec::new();
     for info in all {
         let same = |other: &DeviceInfo| other.uuid.is_some() && other.uuid == info.uuid;
@@ -130,14 +131,16 @@ fn usual(config: &Config) -> Vec<DeviceInfo> {
     taken
 }
 
-/// The devices of a list.
+/// Returns the devices of a list of names.
 fn several(list: &str, config: &Config, all: &[DeviceInfo]) -> Result<Choice> {
     let mut choice = Choice { cpu: false, gpus: Vec::new(), hybrid: true, named: Named::Each };
     for name in list.split(',').map(str::trim_ascii) {
         match name {
-            "" => fail!(InvalidArgument, "'{list}': there is no name before or behind a comma"),
-            "auto" | "hybrid" => fail!(InvalidArgument, "'{list}': '{name}' chooses devices; a list names them"),
-            "cpu" if choice.cpu => fail!(InvalidArgument, "'{list}': 'cpu' is there twice"),
+            "" => fail!(InvalidArgument, "'{list}': a name is missing before or after a comma"),
+            "auto" | "hybrid" => {
+                fail!(InvalidArgument, "'{list}': '{name}' can't be part of a list, because it chooses devices itself")
+            }
+            "cpu" if choice.cpu => fail!(InvalidArgument, "'{list}': 'cpu' is listed twice"),
             "cpu" => choice.cpu = true,
             _ => {
                 let info = find(name, config, all)?;
@@ -153,7 +156,7 @@ fn several(list: &str, config: &Config, all: &[DeviceInfo]) -> Result<Choice> {
     Ok(choice)
 }
 
-/// The GPU of a name, or why there is none.
+/// Returns the GPU with this name, or an error with the reason and the names that exist.
 fn find(device: &str, config: &Config, all: &[DeviceInfo]) -> Result<DeviceInfo> {
     let backend = device.split(':').next().unwrap_or_default();
     let ids = || match all.iter().map(|info| format!("{} ({})", info.id, info.name)).collect::<Vec<_>>() {
@@ -164,7 +167,7 @@ fn find(device: &str, config: &Config, all: &[DeviceInfo]) -> Result<DeviceInfo>
         some => some.join(", "),
     };
     let found = match device {
-        // The hardware report's word for the best one: a program that plays a GPU only where there is no other.
+        // `gpu` means the first hardware GPU, or a software GPU if there is no other.
         "gpu" => all.iter().find(|info| info.kind != DeviceKind::Software).or(all.first()),
         _ => all.iter().find(|info| means(device, info)),
     };
@@ -176,7 +179,8 @@ fn find(device: &str, config: &Config, all: &[DeviceInfo]) -> Result<DeviceInfo>
             fail!(BackendUnavailable, "there is no 'gpu' on this machine{why}; it has {}", ids())
         }
         (None, Some(backend)) => {
-            // Nothing is loaded to say why where it was left out.
+            // With a filter the driver isn't asked for a reason: the filter is the likely one, and `none` must load no
+            // driver.
             let listed = if config.visible_devices.is_some() { Ok(Vec::new()) } else { (backend.enumerate)() };
             let why = listed.err().map(|error| format!(": {}", error.message())).unwrap_or_default();
             fail!(BackendUnavailable, "there is no '{device}' on this machine{why}; it has {}", ids())
@@ -190,14 +194,14 @@ fn find(device: &str, config: &Config, all: &[DeviceInfo]) -> Result<DeviceInfo>
     }
 }
 
-/// Whether a name means a GPU: by backend, number, UUID or a part of its own name, in any case.
+/// Returns whether a name means this GPU: its backend, number, id, UUID or a part of its own name, in any case.
 #[inline(never)]
 pub(crate) fn means(name: &str, info: &DeviceInfo) -> bool {
     let (backend, number) = info.id.split_once(':').unwrap_or((&info.id, ""));
     if name == backend || name == number || name == info.id {
         return true;
     }
-    // A comma, which is in a software GPU's name, means none.
+    // A software GPU's name contains a comma, but a lone comma must match no GPU.
     let any = |is: fn(&u8) -> bool| name.as_bytes().iter().any(is);
     if name.contains(':') || !any(u8::is_ascii_alphanumeric) || !any(|byte| !byte.is_ascii_digit()) {
         return false;
@@ -208,7 +212,7 @@ pub(crate) fn means(name: &str, info: &DeviceInfo) -> bool {
     hex == uuid || info.name.to_ascii_lowercase().contains(&plain)
 }
 
-/// An error that says why no GPU can be used.
+/// Makes the error that says why no GPU can be used.
 pub(crate) fn no_gpu(why: &str) -> Error {
     Error::new(Status::BackendUnavailable, format!("there is no GPU to use: {why}"))
 }
@@ -260,7 +264,7 @@ mod tests {
         let config = Config::default();
         assert_eq!(find("gpu", &config, &all).unwrap().id, "vulkan:1");
         assert_eq!(find("gpu", &config, &all[..1]).unwrap().id, "vulkan:0");
-        // Every mode that the hardware report recommends is a device's name.
+        // Every mode that the hardware report recommends is a valid device name.
         let known =
             |mode: Mode| choose(mode.name(), &config).err().is_none_or(|e| e.status() != Status::InvalidArgument);
         assert!([Mode::Cpu, Mode::Gpu, Mode::Hybrid].into_iter().all(known));

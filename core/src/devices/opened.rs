@@ -1,4 +1,4 @@
-//! An opened device with its stream, and the places of those that are opened when they are needed.
+//! Opened devices with their streams, and slots for the GPUs that a context opens when first needed.
 
 use super::Described;
 use super::guard::Guards;
@@ -13,13 +13,13 @@ use crate::profile::{ProfilerHandle, Watch, What};
 use crate::tensor::Cache;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-/// An opened device with the stream that a context's own calls go to.
+/// An opened device, with the stream for the context's own calls.
 pub(crate) struct Opened {
     pub device: Arc<dyn Device>,
     pub profiler: ProfilerHandle,
-    /// The tensors that have a copy on it.
+    /// The tensors that have a copy on the device.
     pub cache: Cache,
-    /// Where users' buffers lie between guards.
+    /// The guards around users' buffers, if `ADEAD_CHECK_BUFFERS` is set.
     pub guards: Option<Guards>,
     stream: Mutex<Box<dyn Stream>>,
     pub(super) me: Weak<Opened>,
@@ -31,7 +31,7 @@ impl Opened {
         Opened::with_guards(device, profiler, guards)
     }
 
-    /// The same, with or without guards around users' buffers.
+    /// Opens the stream, with or without guards around users' buffers.
     pub fn with_guards(
         device: Arc<dyn Device>,
         profiler: ProfilerHandle,
@@ -42,18 +42,19 @@ impl Opened {
         Ok(Arc::new_cyclic(|me| Opened { device, profiler, cache, guards, stream, me: me.clone() }))
     }
 
-    /// The stream, which is one thread's at a time.
+    /// Locks the stream: one thread uses it at a time.
     pub fn lock(&self) -> MutexGuard<'_, Box<dyn Stream>> {
         self.stream.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Something with the stream. Drivers compute: they must not meet the host's floating-point modes and traps.
+    /// Runs `work` with the stream locked, in the default floating-point environment. Drivers compute on the host too,
+    /// and the caller's rounding modes and traps must not reach them.
     pub fn with<R>(&self, work: impl FnOnce(&mut dyn Stream) -> Result<R>) -> Result<R> {
         let _environment = DefaultEnvironment::enter();
         work(&mut **self.lock())
     }
 
-    /// Waits for what the stream was given, where somebody may end that, and while nobody has it.
+    /// If the caller's wait can be interrupted, waits for the stream's work without holding the lock.
     pub fn catch_up(&self) -> Result<()> {
         if interrupt::is_possible() {
             let event = self.with(|stream| stream.event())?;
@@ -62,18 +63,18 @@ impl Opened {
         Ok(())
     }
 
-    /// One piece of work for the stream, on a device that its operands chose, recorded where a profile is under way.
+    /// Runs `work` on the context's stream, and records it if a profile is running.
     pub fn watched(&self, what: &What<'_>, mut work: impl FnMut(&mut dyn Stream) -> Result<()>) -> Result<()> {
         self.watch(Some(0), &mut **self.lock(), what, &mut work)
     }
 
-    /// A watch over a stream of that number, from here on.
+    /// Starts a watch over the stream with this number.
     #[inline]
     pub fn begin_watch(&self, number: usize, stream: &mut dyn Stream) -> Watch<'_> {
         Watch::begin(&self.profiler, &self.device, number, stream)
     }
 
-    /// One piece of work for a stream: recorded where a profile is under way and the stream has a number.
+    /// Runs `work` on a stream. Records it if a profile is running and the stream has a number.
     #[inline(never)]
     pub fn watch(
         &self,
@@ -90,7 +91,7 @@ impl Opened {
     }
 }
 
-/// A GPU of a context, opened when it is first needed.
+/// A GPU of a context, which is opened when first needed.
 pub(crate) struct Slot {
     info: DeviceInfo,
     opened: OnceLock<Result<Arc<Opened>>>,
@@ -100,12 +101,12 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// One whose copies from and to the host `workers` help with.
+    /// Makes a slot for a GPU. `workers` help with its copies from and to the host.
     pub fn new(info: DeviceInfo, config: &Config, workers: Arc<dyn Workers>, profiler: ProfilerHandle) -> Slot {
         Slot { info, opened: OnceLock::new(), cache: config.cache_folder(), workers, profiler }
     }
 
-    /// What it is: with its contract level once it was opened.
+    /// Describes the GPU. The contract level is known once the GPU has been opened.
     pub fn info(&self) -> &DeviceInfo {
         match self.opened.get() {
             Some(Ok(opened)) => opened.device.info(),
@@ -113,7 +114,7 @@ impl Slot {
         }
     }
 
-    /// It, opened; the same error every time if it can't be.
+    /// Opens the GPU on the first call and returns it. If opening fails, every call returns the same error.
     pub fn opened(&self) -> Result<&Arc<Opened>> {
         let open = || {
             let opened = self.open();
@@ -129,7 +130,7 @@ impl Slot {
         }
     }
 
-    /// It, if it was opened.
+    /// Returns the GPU if it has been opened.
     pub fn if_opened(&self) -> Option<&Arc<Opened>> {
         self.opened.get()?.as_ref().ok()
     }
@@ -137,7 +138,7 @@ impl Slot {
     fn open(&self) -> Result<Arc<Opened>> {
         let _environment = DefaultEnvironment::enter();
         let id = &self.info.id;
-        let Some((backend, number)) = Backend::of(id) else { fail!(Internal, "'{id}' is of no backend") };
+        let Some((backend, number)) = Backend::of(id) else { fail!(Internal, "'{id}' belongs to no backend") };
         let opening = Opening { cache: self.cache.clone(), workers: Some(self.workers.clone()) };
         Opened::new((backend.open)(number, opening)?, self.profiler.clone())
     }

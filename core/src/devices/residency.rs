@@ -1,4 +1,4 @@
-//! Which values stay on a device, what leaves it where its memory ends, and where the operands of a command are.
+//! Which values stay on a device, what is evicted when its memory is full, and where the operands of a command are.
 
 use super::Opened;
 use crate::command::Command;
@@ -11,21 +11,23 @@ use crate::profile::{Activity, Reason, What};
 use crate::tensor::{Cache, Keeper, Tensor};
 use std::sync::Arc;
 
-/// The memory that a result is in, if it stays on a device.
+/// The device memory of a result, if the result stays on a device.
 pub(super) type Kept = Option<Arc<dyn Buffer>>;
 
 impl Opened {
-    /// Memory of the device, of any contents or zeroed; see [`Opened::with_room`].
+    /// Allocates device memory, zeroed or with unspecified contents. Frees room if needed, as [`Opened::with_room`]
+    /// does.
     pub fn allocate(&self, bytes: usize, zeroed: bool) -> Result<Arc<dyn Buffer>> {
         let device = &self.device;
         let memory = self.with_room(u64::MAX, &mut || {
             if zeroed { device.allocate(bytes) } else { device.allocate_unset(bytes) }.map(Some)
         })?;
-        memory.ok_or_else(|| Error::new(Status::Internal, "memory that was allocated is nowhere"))
+        memory.ok_or_else(|| Error::new(Status::Internal, "allocated memory was not returned"))
     }
 
-    /// What takes memory of the device, while nobody has the stream. Where there is none left it is tried again: when work under
-    /// way is done, which keeps the memory of what is gone, and when all tensors have left that were not used after `since`.
+    /// Calls `take`, which allocates device memory, and retries while the device has none left. Before the first retry,
+    /// the stream's work finishes, because that work keeps the memory of dropped buffers. Before the second, all
+    /// tensors not used after `since` are evicted. The caller must not hold the stream's lock.
     pub(super) fn with_room(&self, since: u64, take: &mut dyn FnMut() -> Result<Kept>) -> Result<Kept> {
         let mut tried = 0;
         loop {
@@ -36,14 +38,14 @@ impl Opened {
         }
     }
 
-    /// Whether there may be more room than before; what was tried says what is next.
+    /// Frees device memory in the way that `tried` selects. Returns whether a retry may succeed.
     #[cold]
     #[inline(never)]
     fn find_room(&self, tried: usize, since: u64) -> Result<bool> {
         if tried > 1 || tried == 1 && !self.cache.shrink(self, 0, since)? {
             return Ok(false);
         }
-        // What was wrong with that work is for whoever synchronises.
+        // An error of this work is returned to the caller who synchronises.
         self.with(|stream| {
             stream.event()?.wait(u64::MAX)?;
             stream.is_idle()
@@ -51,8 +53,9 @@ impl Opened {
         Ok(true)
     }
 
-    /// Makes room for what a command's result and operands need here that is not here yet; operands that are on another device
-    /// come to the host, before this one's stream is locked. The time from which on uses are the command's.
+    /// Makes room for a command's result and for its operands that are not on this device. First brings operands from
+    /// other devices to the host, because this device's stream must not be locked then. Returns the tick from which
+    /// uses are the command's own.
     pub(super) fn make_room(&self, command: &Command<'_>) -> Result<u64> {
         let since = self.cache.use_one();
         let mut bytes = command.output().meta().bytes();
@@ -71,7 +74,7 @@ impl Opened {
         Ok(since)
     }
 
-    /// Makes a copy of a tensor's values here, unless there is one.
+    /// Copies a tensor's values to this device, unless a copy is there.
     pub fn bring(&self, tensor: &Tensor) -> Result<()> {
         let (root, _) = tensor.root();
         if root.copy_on(self).is_some() {
@@ -125,7 +128,7 @@ fn is_full(error: &Error) -> bool {
     error.status() == Status::OutOfMemory
 }
 
-/// The device whose memory an operand of a command is in, by its id, if it is not the host's.
+/// Returns the id of the device that holds an operand or the output of a command; `None` if all are in host memory.
 pub(crate) fn place_of<'a>(command: &Command<'a>) -> Option<&'a str> {
     let far = |place| match place {
         Place::Buffer(buffer, _) if buffer.host_pointer().is_none() => Some(buffer.device_name()),
@@ -134,7 +137,7 @@ pub(crate) fn place_of<'a>(command: &Command<'a>) -> Option<&'a str> {
     far(command.output().place()).or_else(|| command.inputs().iter().flatten().find_map(|view| far(view.place())))
 }
 
-/// Whether every operand of a command is in host memory, or in memory that the host can address.
+/// Returns whether all operands of a command are in memory that the host can address.
 pub(crate) fn are_on_host(command: &Command<'_>) -> bool {
     let far = |place| match place {
         Place::Buffer(buffer, _) => buffer.host_pointer().is_none(),
@@ -144,7 +147,7 @@ pub(crate) fn are_on_host(command: &Command<'_>) -> bool {
     !far(command.output().place()) && !command.inputs().iter().flatten().any(|view| far(view.place()))
 }
 
-/// Brings operands to host memory that are tensors on devices.
+/// Downloads operands that are tensors on devices.
 pub(crate) fn bring_to_host(inputs: &[Option<View<'_>>]) -> Result<()> {
     let tensors = inputs.iter().flatten().filter(|view| matches!(view.place(), Place::Tensor(..)));
     tensors.map(View::host).try_for_each(|first| first.map(|_| ()))

@@ -1,4 +1,4 @@
-//! How an opened device runs a command: operands travel to it, and the result stays or comes back.
+//! How an opened device runs a command: it uploads the operands, and leaves the result on the device or downloads it.
 
 use super::Opened;
 use super::residency::Kept;
@@ -12,24 +12,24 @@ use std::slice;
 use std::sync::Arc;
 
 impl Opened {
-    /// Executes a command, which is here for that reason. Operands in host memory travel: then it returns when they are the
-    /// caller's again, and with the output in host memory, when that is written.
+    /// Executes a command; `reason` says why it runs here. Uploads operands in host memory, and returns when the caller
+    /// may reuse them. If the output is in host memory, returns when it has been written.
     pub fn execute(&self, command: &mut Command<'_>, reason: Reason) -> Result<()> {
         self.perform(command, reason, true).map(|_| ())
     }
 
-    /// Executes a command whose output is a description only: the result as a tensor that is on this device. It returns when the
-    /// operation is enqueued, or, where its operands may be wrong, when it is done.
+    /// Executes a command whose output is only a description, and returns the result as a tensor on this device.
+    /// Returns when the operation is enqueued; if its operands can be invalid (ids), when it is done.
     pub fn compute(&self, command: &mut Command<'_>, reason: Reason) -> Result<Tensor> {
         let computed = self.perform(command, reason, false)?;
         let (Some(memory), Some(opened)) = (computed, self.me.upgrade()) else {
-            fail!(Internal, "{}: a result is nowhere", command.op())
+            fail!(Internal, "{}: the result has no memory", command.op())
         };
         Ok(Tensor::computed(command.output().meta(), opened, memory))
     }
 
-    /// Where there is room for what a command brings, it is executed: other tensors leave, within the budget before it, and all
-    /// of them where the device has no more memory. A result that is to `come` is read.
+    /// Makes room for a command's operands and result, then executes it. Other tensors are evicted to stay within the
+    /// budget. If the device still has no memory, all other tensors are evicted. `come`: download the result.
     fn perform(&self, command: &mut Command<'_>, reason: Reason, come: bool) -> Result<Kept> {
         let since = self.make_room(command)?;
         self.with_room(since, &mut || {
@@ -39,7 +39,7 @@ impl Opened {
                 match &result {
                     Some(result) if come => {
                         let bytes = command.output().meta().bytes();
-                        // SAFETY: the view's maker vouched for that many bytes that nobody else touches.
+                        // SAFETY: the maker of the view vouched for `bytes` bytes there that nobody else uses.
                         let into = unsafe { slice::from_raw_parts_mut(command.output().host()?, bytes) };
                         stream.read(&**result, 0, into)?;
                         watch.step(stream, &What::bytes(Activity::Download, bytes, command.op().name(), reason));
@@ -52,8 +52,8 @@ impl Opened {
         })
     }
 
-    /// Enqueues a command, which is here for that reason, under a watch over the stream. Operands in host memory travel, and are
-    /// the caller's again when it returns; with the output in host memory, it returns the buffer that the result will be in.
+    /// Enqueues a command under a watch; `reason` says why it runs here. Uploads operands in host memory, which the
+    /// caller may reuse when it returns. If the output is in host memory, returns the buffer that will hold the result.
     pub fn send(
         &self,
         stream: &mut dyn Stream,
@@ -88,10 +88,10 @@ impl Opened {
             }
             let bytes = view.meta().bytes();
             let buffer = self.device.allocate_unset(bytes)?;
-            // SAFETY: the view's maker vouched for that many initialised bytes while it is borrowed.
+            // SAFETY: the maker of the view vouched for that many initialised bytes while the view is borrowed.
             stream.write(&*buffer, 0, unsafe { slice::from_raw_parts(view.host()?, bytes) })?;
             watch.step(stream, &What::bytes(Activity::Upload, bytes, command.op().name(), reason));
-            // A part of a tensor does not bring all of it, and is not kept.
+            // A part of a tensor is not kept as the tensor's copy.
             if let (Some((tensor, 0)), Some(opened)) = (tensor, self.me.upgrade())
                 && tensor.byte_len() == bytes
             {
@@ -114,14 +114,15 @@ impl Opened {
             Some(result) => ViewMut::buffer(&**result, 0, meta)?,
             None => output.reborrow(),
         };
-        // SAFETY: the operation, attributes and descriptions are a checked command's; operands that moved have memory of their own.
+        // SAFETY: operation, attributes and descriptions come from a checked command. Uploaded operands have their own
+        // memory, so the command's check for overlap still holds.
         stream.submit(&mut [unsafe { Command::unchecked(op, attrs, &inputs, output) }])?;
         watch.step(stream, &What::command(command, reason));
         Ok(result)
     }
 }
 
-/// Whether an operand is on a device that has memory of its own.
+/// Returns whether an operand is in the memory of a device, which the host can't address.
 fn is_here(place: Place<'_>) -> bool {
     matches!(place, Place::Buffer(buffer, _) if buffer.host_pointer().is_none())
 }

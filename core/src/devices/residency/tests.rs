@@ -1,4 +1,4 @@
-//! Values that a device has not written yet: whoever reads them may be told to wait no longer.
+//! Reads of values that a device has not written yet: a caller can interrupt the wait.
 
 use super::*;
 use crate::gpu::Download as UserDownload;
@@ -25,9 +25,9 @@ fn reading_ends_early_and_what_is_read_later_is_whole() {
     let ended = Interrupt::new();
     ended.set(true);
 
-    // The device reaches nothing, as while it has long work.
+    // The device makes no progress, as during long work.
     fake.fail("event_query", 0, usize::MAX, NOT_READY);
-    // Values that nobody asked for before, and values that are on their way.
+    // A tensor whose download was not requested before, and one whose download is under way.
     let (tensor, coming) = (made(), made());
     coming.to_cpu().unwrap();
     for tensor in [&tensor, &coming] {
