@@ -1,21 +1,21 @@
-//! Unpacks what `core/build.rs` packs the operations' kernels into: LZMA without end mark. Before it stand a byte with the three
-//! parameters and the size of what comes out, four bytes.
+//! Unpacks the operations' kernels, which `core/build.rs` compresses. A packed file has one byte with LZMA's three
+//! parameters, four bytes with the unpacked size, and an LZMA stream without an end mark.
 
 use lzma_rust2::LzmaReader;
 use std::io::Read;
 
-/// The bytes; none where they are damaged or there is no memory for them.
+/// Returns the unpacked bytes; `None` if the data is damaged or there is no memory for them.
 pub fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
     let (&[parameters, a, b, c, d], packed) = packed.split_first_chunk()?;
     let size = u32::from_le_bytes([a, b, c, d]);
     let mut out = Vec::new();
     out.try_reserve_exact(size as usize).ok()?;
     out.resize(size as usize, 0);
-    // As large as the packer's, which is at most what comes out.
+    // The packer's window is at most the unpacked size.
     let window = size.checked_next_power_of_two()?.max(1 << 16);
     let mut reader = LzmaReader::new_with_props(packed, size.into(), parameters, window, None).ok()?;
     reader.read_exact(&mut out).ok()?;
-    // The end is only looked at by a reader that goes on.
+    // The reader checks the end of the stream only when it reads further.
     (reader.read(&mut [0]).ok()? == 0).then_some(out)
 }
 

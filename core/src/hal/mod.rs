@@ -1,8 +1,9 @@
-//! The device layer: what a device is to the rest of the runtime. Nothing here knows a particular one.
+//! The device layer: the traits through which the rest of the runtime uses a device. The traits know no particular
+//! device.
 //!
-//! A [`Stream`] of a [`Device`] executes [`Command`]s, and users' [`Kernel`]s, in order; a [`Buffer`] is memory on it; an
-//! [`Event`] is a point that a stream reaches. Shapes and dtypes were checked when a command was made: a device never checks
-//! them again.
+//! A [`Stream`] of a [`Device`] runs [`Command`]s and users' [`Kernel`]s in order. A [`Buffer`] is memory on the
+//! device; an [`Event`] is a point that a stream reaches. A command's shapes and dtypes were checked when it was made,
+//! and a device never checks them again.
 
 pub mod cpu;
 #[cfg(any(test, feature = "cts"))]
@@ -30,14 +31,14 @@ use std::sync::Arc;
 /// How a device keeps the arithmetic contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContractLevel {
-    /// Its own instructions have the contract's bits.
+    /// The device's own instructions give the contract's bits.
     Native,
-    /// Some primitive is put together from others, exactly but more slowly.
+    /// Some primitive is composed of others: exact, but slower.
     Emulated,
 }
 
 impl ContractLevel {
-    /// `native` or `emulated`.
+    /// Returns `native` or `emulated`.
     pub const fn name(self) -> &'static str {
         match self {
             ContractLevel::Native => "native",
@@ -46,23 +47,23 @@ impl ContractLevel {
     }
 }
 
-/// What kind of device.
+/// The kind of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceKind {
-    /// The processor: its memory is the host's.
+    /// The processor, with the host's memory.
     Cpu,
-    /// A GPU with memory of its own behind a bus.
+    /// A GPU with its own memory, behind a bus.
     Discrete,
-    /// A GPU in the processor, on the same memory chips.
+    /// A GPU in the processor, which shares the host's memory.
     Integrated,
-    /// A GPU, or a part of one, that a hypervisor lends.
+    /// A GPU, or a part of one, that a hypervisor provides.
     Virtual,
-    /// A GPU that is a program on the processor.
+    /// A GPU that a program on the processor emulates.
     Software,
 }
 
 impl DeviceKind {
-    /// `cpu`, `discrete`, `integrated`, `virtual` or `software`.
+    /// Returns `cpu`, `discrete`, `integrated`, `virtual` or `software`.
     pub const fn name(self) -> &'static str {
         match self {
             DeviceKind::Cpu => "cpu",
@@ -74,283 +75,289 @@ impl DeviceKind {
     }
 }
 
-/// What a device says about itself.
+/// Describes a device.
 #[derive(Clone, Debug)]
 pub struct DeviceInfo {
-    /// How to open it: `cpu`, `cuda:0`, `vulkan:1`.
+    /// The id that opens it: `cpu`, `cuda:0`, `vulkan:1`.
     pub id: String,
-    /// What its maker calls it.
+    /// The maker's name for it.
     pub name: String,
-    /// How it keeps the contract.
+    /// How the device keeps the arithmetic contract.
     pub contract: ContractLevel,
-    /// What its kernels are built for: an instruction set, a compute capability, a version of Vulkan.
+    /// The target of its kernels: an instruction set, a compute capability, a version of Vulkan.
     pub arch: String,
-    /// Execution units that work at once: threads, multiprocessors; 0 where the driver does not tell.
+    /// The number of execution units: threads, multiprocessors. 0 if the driver doesn't report it.
     pub units: usize,
-    /// Bytes of memory, 0 where unknown.
+    /// Bytes of memory, or 0 if unknown.
     pub memory: u64,
-    /// What kind it is.
+    /// Its kind.
     pub kind: DeviceKind,
     /// Its maker.
     pub vendor: String,
     /// Its driver, with the version; empty for a processor.
     pub driver: String,
-    /// What names this very device among all, as the driver has it; `None` for a processor.
+    /// The driver's unique id of this physical device; `None` for a processor.
     pub uuid: Option<[u8; 16]>,
-    /// Where it is on the PCI bus: domain, bus, device and function, as `0000:65:00.0`; `None` for a processor, and where the
-    /// driver does not tell.
+    /// The PCI address: domain, bus, device and function, as `0000:65:00.0`. `None` for a processor, and if the driver
+    /// doesn't report it.
     pub bus: Option<String>,
 }
 
-/// A device's memory, in bytes.
+/// The use of a device's memory, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// What it has.
+    /// The device's memory.
     pub total: u64,
-    /// What the driver says is left for this process; `total - held` where it does not say.
+    /// What the driver reports as free for this process; `total - held` if it doesn't report it.
     pub free: u64,
-    /// Taken from the driver by this process through adead.
+    /// What this process holds from the driver through adead.
     pub held: u64,
-    /// Of that, in use through this opening of the device.
+    /// The part of `held` that this opened device uses.
     pub used: u64,
-    /// Allocations in use through it.
+    /// The number of allocations that this opened device uses.
     pub allocations: u64,
 }
 
-/// A kernel of the user's: what to build it from.
+/// What a user's kernel is built from.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelSource<'a> {
-    /// The module: SPIR-V words as bytes for Vulkan; PTX text, a cubin or a fatbin for CUDA.
+    /// The module: SPIR-V for Vulkan; PTX text, a cubin or a fatbin for CUDA.
     pub code: &'a [u8],
-    /// Which of its entry points; `None` takes `main`, else the first.
+    /// The entry point; `None` selects `main`, or the first if there is no `main`.
     pub entry: Option<&'a str>,
-    /// Values of specialization constants by id, as 32-bit words.
+    /// Values of specialization constants: each an id and a 32-bit word.
     pub constants: &'a [(u32, u32)],
-    /// Threads of a workgroup in x, y, z, for a CUDA kernel whose module does not fix them.
+    /// Threads of a workgroup in x, y, z, for a CUDA kernel whose module doesn't fix them.
     pub workgroup: Option<[u32; 3]>,
 }
 
-/// A buffer of a kernel, by its number in the call.
+/// A buffer parameter of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
     /// Descriptor set and binding.
     pub slot: (u32, u32),
-    /// The least bytes that the kernel's declaration covers.
+    /// The fewest bytes that the buffer must have.
     pub least: u64,
-    /// Bytes of an element of its runtime array, 0 without one: what is beyond `least` must be a multiple of it.
+    /// Bytes of an element of the runtime array; 0 without such an array. The bytes beyond `least` must be a multiple
+    /// of it.
     pub stride: u64,
-    /// Whether the kernel declares that it never writes it.
+    /// Whether the kernel declares the buffer as never written.
     pub readonly: bool,
 }
 
 /// Part of a buffer.
 #[derive(Clone, Copy)]
 pub struct Slice<'a> {
-    /// Of which.
+    /// The buffer.
     pub buffer: &'a dyn Buffer,
     /// The first byte.
     pub offset: usize,
-    /// Bytes.
+    /// The number of bytes.
     pub bytes: usize,
 }
 
-/// Whose work begins first where a device has work of several streams to begin.
+/// The order in which streams begin work when several have work to begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Priority {
-    /// As most streams.
+    /// The default.
     #[default]
     Normal,
-    /// Before the others: short work whose result is waited for, beside work that takes long.
+    /// Begins before other streams: for short work that somebody waits for, beside long work.
     High,
 }
 
-/// A device. Shareable between threads.
+/// A device. Threads may share it.
 ///
 /// # Safety
-/// Its buffers, streams and kernels keep what their traits say.
+/// Its buffers, streams and kernels must satisfy the safety sections of their traits.
 pub unsafe trait Device: Send + Sync {
-    /// What it is.
+    /// Describes the device.
     fn info(&self) -> &DeviceInfo;
 
-    /// Its memory now.
+    /// Returns the present use of its memory.
     fn memory(&self) -> MemoryUse;
 
-    /// Memory on it, zeroed. `out_of_memory` with bytes asked and free, after what is kept for reuse was given back.
+    /// Allocates `bytes` zeroed bytes. Before it returns `out_of_memory`, with the bytes asked for and free, it returns
+    /// memory kept for reuse to the driver.
     fn allocate(&self, bytes: usize) -> Result<Arc<dyn Buffer>>;
 
-    /// Memory on it with whatever was there before: for what is written before it is read.
+    /// Allocates `bytes` bytes of unspecified contents, for memory that is written before it is read.
     fn allocate_unset(&self, bytes: usize) -> Result<Arc<dyn Buffer>>;
 
-    /// Memory of this device that somebody else has, as a buffer: CUDA's by its address, which is a multiple of 16. `owner` is
-    /// dropped when neither the buffer nor work uses it any more. What CUDA's default stream was given before is done when it
-    /// returns. `unsupported` where the device has no addresses to share.
+    /// Makes a buffer over memory of this device that other code owns: CUDA memory, by its address, a multiple of 16.
+    /// `owner` is dropped when neither the buffer nor work uses the memory any more. Returns once all earlier work on
+    /// CUDA's default stream is done. `unsupported` on a device without shareable addresses.
     ///
     /// # Safety
-    /// So many bytes are there on this device until `owner` is dropped.
+    /// `bytes` bytes at `address` must stay valid on this device until `owner` is dropped.
     unsafe fn over(&self, _address: u64, _bytes: usize, _owner: Box<dyn Send + Sync>) -> Result<Arc<dyn Buffer>> {
-        fail!(Unsupported, "{} has no buffers over others' memory", self.info().id)
+        fail!(Unsupported, "{} can't make a buffer over memory of another library", self.info().id)
     }
 
-    /// Waits for what others gave the device's default stream, CUDA's: before memory that they used is used again.
+    /// Waits for the work that other code gave CUDA's default stream, so that memory it used can be reused.
     fn wait_for_others(&self) -> Result<()> {
         Ok(())
     }
 
-    /// A queue of work. Belongs to one thread at a time.
+    /// Opens a queue of work. One thread at a time may use it.
     fn stream(self: Arc<Self>) -> Result<Box<dyn Stream>> {
         self.stream_with(Priority::Normal)
     }
 
-    /// A queue of work whose kernels begin before those of others where both wait. A device without priorities takes it for an
-    /// ordinary one: only when work is done may differ.
+    /// Opens a queue whose kernels begin before those of queues with a lower priority. A device without priorities
+    /// ignores `priority`. It affects only when work runs, never a result.
     fn stream_with(self: Arc<Self>, priority: Priority) -> Result<Box<dyn Stream>>;
 
-    /// Builds a user's kernel. `invalid_kernel` for a module that is malformed or refused by the driver, `unsupported` where it
-    /// asks for what the device has not.
+    /// Builds a user's kernel. `invalid_kernel` if the module is malformed or the driver refuses it; `unsupported` if
+    /// it needs a feature that the device lacks.
     fn kernel(&self, source: &KernelSource<'_>) -> Result<Arc<dyn Kernel>>;
 
-    /// Gives back to the driver what is kept for reuse.
+    /// Returns memory kept for reuse to the driver.
     fn trim(&self);
 }
 
 /// A user's kernel, built for a device.
 ///
 /// # Safety
-/// `as_any` is itself.
+/// `as_any` must return `self`.
 pub unsafe trait Kernel: Send + Sync {
-    /// Its entry point.
+    /// Returns the name of its entry point.
     fn name(&self) -> &str;
 
-    /// Its buffers, in the order in which a dispatch gives them: by set and binding.
+    /// Returns its buffer parameters, in the order in which a dispatch passes them: by set and binding.
     fn parameters(&self) -> &[Parameter];
 
-    /// Bytes of push constants, 0 without any.
+    /// Returns the bytes of its push constants, 0 if it has none.
     fn push_bytes(&self) -> usize;
 
-    /// The numbers that these bytes are; none where the module does not tell.
+    /// Lists the numbers in the push constants; empty if the module doesn't describe them.
     fn push_numbers(&self) -> &[PushNumber];
 
-    /// Threads of a workgroup in x, y, z.
+    /// Returns the threads of a workgroup in x, y, z.
     fn workgroup(&self) -> [u32; 3];
 
-    /// Itself, for its own backend.
+    /// Returns itself, for its own backend.
     fn as_any(&self) -> &dyn Any;
 }
 
-/// A queue of work on a device; what is submitted to it runs in order, and begins without being asked for.
+/// A queue of work on a device. Work runs in the order of submission and starts by itself.
 ///
 /// # Safety
-/// What it is given touches no memory but that of the operands, slices and bytes named, keeps the buffers that it uses, and is done
-/// with the host's bytes when a call returns.
+/// Work must touch only the memory of the operands, slices and bytes that it names. A stream must keep the buffers that
+/// its work uses, and must not use the host's bytes after a call has returned.
 pub unsafe trait Stream: Send {
-    /// Enqueues commands in order. Where one works in place on the result of the one before, a device may do both at once, with the
-    /// same bits. When it returns an error, no output of a refused command has been written. What only a device
-    /// can find (an id outside a table) is returned by [`Stream::synchronize`], and then that command has written nothing.
+    /// Enqueues commands in order. If a command works in place on the previous result, a device may fuse the two, with
+    /// the same bits. If it returns an error, the refused command has written nothing. An error that only the device
+    /// can find, such as an id outside a table, is returned by [`Stream::synchronize`]; that command has written
+    /// nothing either.
     fn submit(&mut self, commands: &mut [Command<'_>]) -> Result<()>;
 
-    /// Enqueues a user's kernel over workgroups in x, y, z. Buffers are in the order of its parameters; `push` has its
-    /// push constants' bytes. `invalid_argument` if count, sizes, alignments or groups don't fit.
+    /// Enqueues a user's kernel over workgroups in x, y, z. `buffers` follow the order of the kernel's parameters;
+    /// `push` has the bytes of its push constants. `invalid_argument` if the number, sizes or alignments of buffers or
+    /// the groups are wrong.
     fn dispatch(&mut self, kernel: &dyn Kernel, buffers: &[Slice<'_>], push: &[u8], groups: [u32; 3]) -> Result<()>;
 
-    /// Enqueues a copy of host bytes to a buffer; the bytes are the caller's again when it returns.
+    /// Enqueues a copy of host bytes to a buffer. When it returns, the caller may reuse the bytes.
     fn write(&mut self, to: &dyn Buffer, offset: usize, bytes: &[u8]) -> Result<()>;
 
-    /// Copies from a buffer to the host, behind everything submitted, and waits for it.
+    /// Copies from a buffer to the host after all submitted work, and waits for the copy.
     fn read(&mut self, from: &dyn Buffer, offset: usize, into: &mut [u8]) -> Result<()>;
 
-    /// Enqueues a copy from a buffer to memory that the host can read when it has arrived.
+    /// Enqueues a copy from a buffer to memory that the host can read once the copy is done.
     fn download(&mut self, from: Slice<'_>) -> Result<Box<dyn Download>>;
 
-    /// Enqueues a copy between buffers, of as many bytes each; of one buffer, the parts must not overlap.
+    /// Enqueues a copy between two slices of the same length. Slices of one buffer must not overlap.
     fn copy(&mut self, from: Slice<'_>, to: Slice<'_>) -> Result<()>;
 
-    /// Enqueues the filling of a buffer with zeros.
+    /// Enqueues a fill with zeros.
     fn clear(&mut self, to: Slice<'_>) -> Result<()>;
 
-    /// The point that the stream will have reached when everything submitted so far is done.
+    /// Returns an event that the stream reaches when all work submitted so far is done.
     fn event(&mut self) -> Result<Arc<dyn Event>>;
 
-    /// Everything enqueued from now on waits for an event, of this stream or another one of the device.
+    /// Makes all later work wait for an event of this or another stream of the device.
     fn wait(&mut self, event: &dyn Event) -> Result<()>;
 
-    /// Enqueues the taking of a time.
+    /// Enqueues a timestamp.
     fn timestamp(&mut self) -> Result<Arc<dyn Timestamp>>;
 
-    /// From here to [`Stream::finish_recording`], what is enqueued is recorded instead of run. `invalid_argument` while
-    /// recording already.
+    /// Starts recording: work is recorded instead of run, until [`Stream::finish_recording`]. `invalid_argument` if the
+    /// stream is already recording.
     fn start_recording(&mut self) -> Result<()>;
 
-    /// What was recorded, to be run any number of times.
+    /// Ends the recording and returns it. It can be replayed any number of times.
     fn finish_recording(&mut self) -> Result<Arc<dyn Recording>>;
 
-    /// Enqueues a recording.
+    /// Enqueues the work of a recording.
     fn replay(&mut self, recording: &dyn Recording) -> Result<()>;
 
-    /// Hands what was enqueued to the device now, without waiting.
+    /// Hands the enqueued work to the device now, without waiting for it.
     fn flush(&mut self) -> Result<()>;
 
-    /// Waits until everything enqueued has finished; the first error that the device found in it.
+    /// Waits until all enqueued work has finished. Returns the first error that the device found in it.
     fn synchronize(&mut self) -> Result<()>;
 
-    /// Whether everything enqueued has finished.
+    /// Returns whether all enqueued work has finished.
     fn is_idle(&mut self) -> Result<bool>;
 }
 
 /// A point that a stream reaches.
 ///
 /// # Safety
-/// `as_any` is itself.
+/// `as_any` must return `self`.
 pub unsafe trait Event: Send + Sync {
-    /// Whether it has.
+    /// Returns whether the stream has reached it.
     fn is_done(&self) -> Result<bool>;
 
-    /// Waits for it, at most so many nanoseconds. `not_ready` if they did not suffice.
+    /// Waits for at most `nanoseconds`. `not_ready` if the stream has not reached it by then.
     fn wait(&self, nanoseconds: u64) -> Result<()>;
 
-    /// Itself, for its own backend.
+    /// Returns itself, for its own backend.
     fn as_any(&self) -> &dyn Any;
 }
 
-/// Bytes on their way to the host.
+/// A copy to the host that may still be under way.
 ///
 /// # Safety
-/// `bytes` and `take` give bytes that have arrived, which nobody writes any more, and which stay where they are until it is dropped.
+/// `bytes` and `take` must return bytes that have arrived, that nothing writes any more, and that stay valid until the
+/// drop.
 pub unsafe trait Download: Send + Sync {
-    /// Bytes.
+    /// Returns the number of bytes.
     fn size(&self) -> usize;
 
-    /// Whether they have arrived.
+    /// Returns whether the bytes have arrived.
     fn is_done(&self) -> Result<bool>;
 
-    /// What says that they have arrived, and can be waited for; `None` where they have.
+    /// Returns the event of the bytes' arrival, to wait for; `None` if they have arrived.
     fn event(&self) -> Option<&dyn Event>;
 
-    /// Waits for them, where they lie.
+    /// Waits for the bytes and returns them in place.
     fn bytes(&self) -> Result<&[u8]>;
 
-    /// Waits for them and copies them; `into` has as many bytes.
+    /// Waits for the bytes and copies them to `into`, which must have the same length.
     fn take(self: Box<Self>, into: &mut [u8]) -> Result<()>;
 }
 
-/// A time that the device took.
+/// A point in time, measured on the device.
 ///
 /// # Safety
-/// It keeps what it reads.
+/// It must keep the memory that it reads.
 pub unsafe trait Timestamp: Send + Sync {
-    /// Nanoseconds since a point that all timestamps of the device share. `not_ready` before it was taken.
+    /// Returns nanoseconds since a point that all timestamps of the device share. `not_ready` if the device has not
+    /// taken it yet.
     fn nanoseconds(&self) -> Result<u64>;
 }
 
-/// Work that was recorded.
+/// Recorded work.
 ///
 /// # Safety
-/// `as_any` is itself.
+/// `as_any` must return `self`.
 pub unsafe trait Recording: Send + Sync {
-    /// Itself, for its own backend.
+    /// Returns itself, for its own backend.
     fn as_any(&self) -> &dyn Any;
 }
 
-/// Checks a part of a buffer.
+/// Checks that a slice lies within a buffer.
 pub(crate) fn check_slice(what: &str, size: usize, offset: usize, bytes: usize) -> Result<()> {
     if offset > size || bytes > size - offset {
         fail!(InvalidArgument, "{what}: {bytes} bytes at offset {offset} don't fit in a buffer of {size} bytes");

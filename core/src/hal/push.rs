@@ -1,35 +1,35 @@
-//! Push constants made of numbers, by what a kernel's module says of their types.
+//! Push constants from numbers: packs the callers' numbers as the types that a kernel's module declares.
 
 use crate::contract::f16_from_f32;
 use crate::error::{Result, fail};
 use std::fmt;
 
-/// A number that a kernel takes as a push constant. A vector, a matrix, an array or a structure is several of them.
+/// A number among a kernel's push constants. A vector, matrix, array or structure is several numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PushNumber {
-    /// Its name in the module, such as `n`, `origin.x`, `flags[2]`; empty if the module has no names.
+    /// Its name in the module, as `n`, `origin.x`, `flags[2]`; empty if the module has no names.
     pub name: String,
-    /// Where it begins, in bytes.
+    /// Its offset in bytes.
     pub offset: u32,
     /// Its type.
     pub kind: NumberKind,
 }
 
-/// The type of a number.
+/// The type of a number. Each variant holds the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberKind {
-    /// A signed integer of so many bytes: 1, 2, 4 or 8.
+    /// A signed integer of 1, 2, 4 or 8 bytes.
     Int(u8),
-    /// An unsigned integer of so many bytes: 1, 2, 4 or 8.
+    /// An unsigned integer of 1, 2, 4 or 8 bytes.
     Uint(u8),
-    /// An integer of so many bytes whose sign the module does not tell.
+    /// An integer whose sign the module doesn't declare.
     Word(u8),
-    /// A float of so many bytes: 2, 4 or 8.
+    /// A float of 2, 4 or 8 bytes.
     Float(u8),
 }
 
 impl NumberKind {
-    /// Bytes.
+    /// Returns the bytes of a number.
     pub const fn bytes(self) -> usize {
         match self {
             NumberKind::Int(bytes) | NumberKind::Uint(bytes) | NumberKind::Word(bytes) | NumberKind::Float(bytes) => {
@@ -38,7 +38,7 @@ impl NumberKind {
         }
     }
 
-    /// The least and the greatest integer.
+    /// Returns the least and the greatest integer of the type.
     const fn range(self) -> (i128, i128) {
         let half = 1 << (8 * self.bytes() - 1);
         match self {
@@ -61,12 +61,12 @@ impl fmt::Display for NumberKind {
     }
 }
 
-/// A number that a caller gives.
+/// A number from the caller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
-    /// A whole number.
+    /// An integer.
     Integer(i128),
-    /// Any number. A whole one is taken for an integer too.
+    /// Any number. An integral value also fits an integer type.
     Float(f64),
 }
 
@@ -79,7 +79,7 @@ impl fmt::Display for Number {
     }
 }
 
-/// How a push constant is called in errors: `1, 'scale'`.
+/// Formats a push constant for an error: `1 ('scale')`, or `1` without a name.
 struct Called<'a>(usize, &'a PushNumber);
 
 impl fmt::Display for Called<'_> {
@@ -89,7 +89,7 @@ impl fmt::Display for Called<'_> {
     }
 }
 
-/// All of them, for an error: `n u32, scale f32`.
+/// Formats all push constants for an error: `n u32, scale f32`.
 struct Listed<'a>(&'a [PushNumber]);
 
 impl fmt::Display for Listed<'_> {
@@ -103,9 +103,9 @@ impl fmt::Display for Listed<'_> {
     }
 }
 
-/// The bytes of a block of push constants from one number for each, in the module's order. What lies between them is zero.
-/// `invalid_argument` names the number that is one too many or too few, has a fraction where the kernel takes an integer, or does
-/// not fit its type.
+/// Packs one number for each push constant, in the module's order, and returns the block of bytes. Gaps are zero.
+/// `invalid_argument` names the number that has a fraction but an integer type or does not fit its type, or gives both
+/// counts if there are too few or too many numbers.
 pub fn pack(takes: &[PushNumber], bytes: usize, given: &[Number]) -> Result<Vec<u8>> {
     check_typed(takes, bytes)?;
     if given.len() != takes.len() {
@@ -119,7 +119,7 @@ pub fn pack(takes: &[PushNumber], bytes: usize, given: &[Number]) -> Result<Vec<
     Ok(block)
 }
 
-/// [`pack`] with the numbers by their names. `invalid_argument` for a name that is missing, unknown or given twice.
+/// Packs push constants by name, as [`pack`] does. `invalid_argument` if a name is missing, unknown or given twice.
 pub fn pack_named(takes: &[PushNumber], bytes: usize, given: &[(&str, Number)]) -> Result<Vec<u8>> {
     check_typed(takes, bytes)?;
     for (i, (name, _)) in given.iter().enumerate() {
@@ -152,7 +152,7 @@ fn check_typed(takes: &[PushNumber], bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// Writes a number to its place.
+/// Writes a number to its place in the block.
 fn put(block: &mut [u8], index: usize, takes: &PushNumber, given: Number) -> Result<()> {
     let (kind, (least, most)) = (takes.kind, takes.kind.range());
     let bytes = if let NumberKind::Float(bytes) = kind {
@@ -174,7 +174,7 @@ fn put(block: &mut [u8], index: usize, takes: &PushNumber, given: Number) -> Res
         }
         bits
     } else {
-        // Every integer of these types is below 2^64, so a float that is not is out of range as an i128 too.
+        // The integer types end below 2^64, so a float beyond i128's range saturates and stays out of range.
         let whole = match given {
             Number::Integer(number) => Some(number),
             Number::Float(number) if number.fract() == 0.0 => Some(number as i128),
@@ -191,7 +191,7 @@ fn put(block: &mut [u8], index: usize, takes: &PushNumber, given: Number) -> Res
     };
     let (at, size) = (takes.offset as usize, kind.bytes());
     match block.get_mut(at..at + size) {
-        // The low bytes are what a narrower number has, in this machine's order.
+        // The low bytes hold a narrower number. Their place depends on this machine's byte order.
         Some(to) if cfg!(target_endian = "little") => to.copy_from_slice(&bytes.to_ne_bytes()[..size]),
         Some(to) => to.copy_from_slice(&bytes.to_ne_bytes()[8 - size..]),
         None => fail!(Internal, "push constant {} lies outside of {} bytes", Called(index, takes), block.len()),

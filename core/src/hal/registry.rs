@@ -1,7 +1,7 @@
-//! The registry of backends: a row for each API that GPUs are used through.
+//! The registry of backends: one row for each GPU API.
 //!
-//! The order is the preference: a GPU that several backends have is taken through the first of them. A row names its backend once; what
-//! is said of a backend elsewhere comes from here.
+//! The order is the preference: a GPU that several backends see is opened through the first of them. Other modules take
+//! a backend's name and functions from its row.
 
 #[cfg(feature = "cuda")]
 use super::cuda;
@@ -10,15 +10,15 @@ use crate::error::Result;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// How a device is opened, whatever its backend.
+/// The options for opening a device of any backend.
 pub(crate) struct Opening {
-    /// The folder for files that outlive a process; `None` keeps none.
+    /// The folder for files that outlive the process; `None` keeps no files.
     pub cache: Option<PathBuf>,
     /// Threads that help with copies from and to the host.
     pub workers: Option<Arc<dyn Workers>>,
 }
 
-/// What a user's module is written in.
+/// The language of a user's module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Language {
     /// SPIR-V.
@@ -29,45 +29,45 @@ pub(crate) enum Language {
 
 /// A backend.
 pub(crate) struct Backend {
-    /// Its name, and what an id of its devices begins with, before the colon and the number.
+    /// Its name, which is also the part of its device ids before the colon.
     pub name: &'static str,
-    /// What its driver lists; `backend_unavailable` without one. Opens nothing.
+    /// Lists the driver's devices without opening any. `backend_unavailable` without a driver.
     pub enumerate: fn() -> Result<Vec<DeviceInfo>>,
-    /// Opens the device of that number.
+    /// Opens the device with this number.
     pub open: fn(usize, Opening) -> Result<Arc<dyn Device>>,
-    /// What its users' kernels are written in.
+    /// The language of its user kernels.
     pub takes: Language,
 }
 
-/// Every backend, the preferred one first.
+/// All backends, the preferred one first.
 pub(crate) static BACKENDS: &[Backend] = &[
     Backend { name: "cuda", enumerate: enumerate_cuda, open: open_cuda, takes: Language::Cuda },
     Backend { name: "vulkan", enumerate: vulkan::enumerate, open: open_vulkan, takes: Language::Spirv },
 ];
 
 impl Backend {
-    /// The backend of that name.
+    /// Returns the backend with this name.
     pub fn named(name: &str) -> Option<&'static Backend> {
         BACKENDS.iter().find(|backend| backend.name == name)
     }
 
-    /// The backend and the number of a device's id; `None` for the processor's.
+    /// Returns the backend and the number in a device's id; `None` for the processor.
     pub fn of(id: &str) -> Option<(&'static Backend, usize)> {
         let (name, number) = id.split_once(':')?;
         Some((Backend::named(name)?, number.parse().ok()?))
     }
 
-    /// Its place in the order of preference, by a device's id; devices of no backend are behind all.
+    /// Returns a device's rank in the order of preference, by its id. Devices without a backend come last.
     pub fn place(id: &str) -> usize {
         BACKENDS.iter().position(|backend| backend.has(id)).unwrap_or(BACKENDS.len())
     }
 
-    /// Whether an id is that of one of its devices.
+    /// Returns whether an id belongs to this backend.
     pub fn has(&self, id: &str) -> bool {
         id.split_once(':').is_some_and(|(name, _)| name == self.name)
     }
 
-    /// The backend whose users' kernels are written in that.
+    /// Returns the backend whose user kernels are in this language.
     pub fn taking(language: Language) -> Option<&'static Backend> {
         BACKENDS.iter().find(|backend| backend.takes == language)
     }
@@ -98,7 +98,7 @@ fn enumerate_cuda() -> Result<Vec<DeviceInfo>> {
 #[cfg(not(feature = "cuda"))]
 fn open_cuda(_: usize, _: Opening) -> Result<Arc<dyn Device>> {
     enumerate_cuda()?;
-    crate::error::fail!(Internal, "a device of a backend that is not in this build")
+    crate::error::fail!(Internal, "this build of adead has no CUDA")
 }
 
 #[cfg(test)]

@@ -1,22 +1,22 @@
-//! Host bytes copied by several threads: one alone moves less than the bus of a GPU does.
+//! Copies of host bytes by several threads: a single thread can't fill a GPU's bus.
 
-/// Threads that help with the host's side of a device's work.
+/// Threads that help with host work for a device.
 ///
 /// # Safety
-/// `run` does every task exactly once and returns when all are done: memory is taken for written then.
+/// `run` must call every task exactly once and return after all have finished: callers then rely on the written memory.
 pub unsafe trait Workers: Send + Sync {
-    /// Calls `task` with every number below `tasks`, on several threads where there are, and returns when all are done. The
-    /// caller's thread works too and waits for no other work.
+    /// Calls `task` with every number below `tasks`, on several threads if there are any. Returns when all calls have
+    /// finished. The calling thread works too, and waits for no other work.
     fn run(&self, tasks: usize, task: &(dyn Fn(usize) + Sync));
 }
 
-/// Bytes that a thread copies at a time.
+/// The bytes of one task.
 const SLICE: usize = 128 << 10;
 
-/// A place that threads write different parts of.
+/// The destination: threads write disjoint parts of it.
 struct Target(*mut u8);
 
-// SAFETY: an address; who writes what is decided in `copy`.
+// SAFETY: it holds only an address. `copy` decides which thread writes where.
 unsafe impl Sync for Target {}
 
 impl Target {
@@ -25,21 +25,23 @@ impl Target {
     }
 }
 
-/// Copies bytes, on the caller's thread alone where others would come too late to help.
+/// Copies bytes, with several threads if there are at least two slices. For less, other threads would start too late to
+/// help.
 ///
 /// # Safety
-/// As of `copy_from_nonoverlapping`: `to` has room for as many bytes, which nobody else touches meanwhile.
+/// As for `copy_from_nonoverlapping`: `to` must have room for all of `from`, and nothing else may use that memory
+/// meanwhile.
 pub(crate) unsafe fn copy(workers: Option<&dyn Workers>, from: &[u8], to: *mut u8) {
     let to = Target(to);
     let slice = |task: usize| {
         let at = task * SLICE;
         let part = &from[at..from.len().min(at + SLICE)];
-        // SAFETY: inside both, and nobody else's part.
+        // SAFETY: the part lies within both `from` and `to`, and no other task has it.
         unsafe { to.at(at).copy_from_nonoverlapping(part.as_ptr(), part.len()) };
     };
     match workers {
         Some(workers) if from.len() >= 2 * SLICE => workers.run(from.len().div_ceil(SLICE), &slice),
-        // SAFETY: as the caller says.
+        // SAFETY: the caller vouches for `to`.
         _ => unsafe { to.at(0).copy_from_nonoverlapping(from.as_ptr(), from.len()) },
     }
 }
@@ -50,10 +52,10 @@ mod tests {
     use crate::hal::cpu::CpuDevice;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-    /// Counts what others are asked to do.
+    /// Counts the tasks that workers run.
     struct Counted(CpuDevice, AtomicUsize);
 
-    // SAFETY: a device's do.
+    // SAFETY: it forwards to `CpuDevice::run`, which keeps the promise.
     unsafe impl Workers for Counted {
         fn run(&self, tasks: usize, task: &(dyn Fn(usize) + Sync)) {
             self.1.fetch_add(tasks, Relaxed);
@@ -71,7 +73,7 @@ mod tests {
                 for given in [None, Some(&workers as &dyn Workers)] {
                     let before = workers.1.load(Relaxed);
                     let mut to = vec![0xee; bytes + 64];
-                    // SAFETY: 32 bytes more on both sides, of a vector that nobody else has.
+                    // SAFETY: the vector is 64 bytes longer, 32 of them in front, and nothing else uses it.
                     unsafe { copy(given, &from, to.as_mut_ptr().add(32)) };
                     assert!(to[32..32 + bytes] == from, "{bytes} bytes");
                     assert!(to[..32].iter().chain(&to[32 + bytes..]).all(|&byte| byte == 0xee), "{bytes} bytes");

@@ -1,6 +1,6 @@
-//! The conformance test suite of the device layer: what every [`Device`] must do, whatever it is.
+//! The conformance test suite of the device layer: it checks what every [`Device`] must do.
 //!
-//! A backend's tests open the device and call [`run`]. A new trait method gets its check here, once for all devices.
+//! A backend's tests open a device and call [`run`]. A new trait method gets its check here, once for all devices.
 
 use super::{Buffer, Device, DeviceKind, Priority, Slice, Stream};
 use crate::command::Command;
@@ -11,7 +11,7 @@ use crate::ops::{Attrs, Op, reference};
 use crate::shape::Shape;
 use std::sync::Arc;
 
-/// Runs every check on a device; panics with the check's name where one fails.
+/// Runs every check on a device. Panics with the name of the check that fails.
 pub fn run(device: Arc<dyn Device>) {
     run_without_operations(&device);
     let checks: [(&str, Check); 4] = [
@@ -24,7 +24,7 @@ pub fn run(device: Arc<dyn Device>) {
     from_threads(device);
 }
 
-/// Runs the checks that need no operation: for a backend that is tested without kernels.
+/// Runs the checks that need no operation, for a backend that is tested without kernels.
 pub fn run_without_operations(device: &Arc<dyn Device>) {
     let checks: [(&str, Check); 10] = [
         ("info", info),
@@ -88,13 +88,14 @@ fn views(device: &Arc<dyn Device>) -> Result<()> {
     Ok(())
 }
 
-/// Memory that the host can address is one memory, whether an operand names it as a buffer or by its address.
+/// Memory that the host can address counts as the same memory, whether an operand names it as a buffer or by its
+/// address.
 fn overlap(device: &Arc<dyn Device>) -> Result<()> {
     let buffer = device.allocate(64)?;
     let Some(pointer) = buffer.host_pointer() else { return Ok(()) };
     let four = vector(4)?;
     let input = |at: usize| -> Result<[Option<View<'_>>; 1]> {
-        // SAFETY: the four values lie inside the buffer, which outlives the view; nothing is executed.
+        // SAFETY: the four values lie inside the buffer, which outlives the view, and no command reads the view.
         Ok([Some(unsafe { View::from_raw(pointer.add(at), &four) })])
     };
     let scaled = |input: &[Option<View<'_>>]| {
@@ -108,7 +109,7 @@ fn overlap(device: &Arc<dyn Device>) -> Result<()> {
     Ok(())
 }
 
-/// Runs one operation from host values on buffers of the device and compares it with its reference.
+/// Runs one operation on buffers of the device, from host values, and compares the result with the reference.
 fn one(device: &Arc<dyn Device>, stream: &mut dyn Stream, op: Op, operands: &[(&[f32], &[usize])]) -> Result<()> {
     let attrs = Attrs::default();
     let metas: Vec<Meta> =
@@ -148,14 +149,14 @@ fn download(device: &Arc<dyn Device>, buffer: &dyn Buffer) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Bytes that differ from their neighbours.
+/// Returns bytes in which neighbours differ.
 fn pattern(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|i| (i * 31 + i / 255) as u8).collect()
 }
 
 fn transfers(device: &Arc<dyn Device>) -> Result<()> {
     let mut stream = device.clone().stream()?;
-    // Below, at and above what is copied in one piece.
+    // Sizes below, at and above a single transfer piece.
     for bytes in [1, 5, 4096, (1 << 20) + 3, 40_000_001] {
         let (buffer, data) = (device.allocate(bytes)?, pattern(bytes));
         stream.write(&*buffer, 0, &data)?;
@@ -195,7 +196,7 @@ fn copies(device: &Arc<dyn Device>) -> Result<()> {
     expected.copy_within(0..8, 8);
     assert_eq!(of_a, expected);
     let part = |buffer, offset, bytes| Slice { buffer, offset, bytes };
-    // Large ones, at multiples of 16 and elsewhere.
+    // Large copies, at multiples of 16 and at other offsets.
     let (c, d) = (device.allocate(300_000)?, device.allocate(300_000)?);
     let numbers = pattern(300_000);
     stream.write(&*c, 0, &numbers)?;
@@ -229,7 +230,7 @@ fn downloads(device: &Arc<dyn Device>) -> Result<()> {
         stream.download(Slice { buffer: &*buffer, offset: 0, bytes: 1000 })?,
         stream.download(Slice { buffer: &*buffer, offset: 1000, bytes: 2_999_000 })?,
     );
-    // What comes behind must not change what was asked for before.
+    // Later work must not change the values of an earlier download.
     stream.clear(Slice { buffer: &*buffer, offset: 0, bytes: 3_000_000 })?;
     let mut bytes = vec![0; 3_000_000];
     let (head, tail) = bytes.split_at_mut(1000);
@@ -248,7 +249,7 @@ fn downloads(device: &Arc<dyn Device>) -> Result<()> {
     Ok(())
 }
 
-/// One stream writes, another reads behind its event.
+/// One stream writes; another waits for its event and reads.
 fn events(device: &Arc<dyn Device>) -> Result<()> {
     let (mut writer, mut reader) = (device.clone().stream()?, device.clone().stream()?);
     let buffer = device.allocate(5_000_000)?;
@@ -279,11 +280,11 @@ fn timestamps(device: &Arc<dyn Device>) -> Result<()> {
     Ok(())
 }
 
-/// Work that is recorded runs when it is replayed, as often as it is.
+/// A recording runs only when it is replayed, and as often.
 fn recordings(device: &Arc<dyn Device>) -> Result<()> {
     let mut stream = device.clone().stream()?;
     match stream.start_recording() {
-        // A device may have no recordings.
+        // A device may lack recordings.
         Err(error) if error.status() == Status::Unsupported => return Ok(()),
         started => started?,
     }
@@ -329,7 +330,7 @@ fn commands(device: &Arc<dyn Device>) -> Result<()> {
 }
 
 fn order(device: &Arc<dyn Device>) -> Result<()> {
-    // x ← x + x, ten times in one submission: 2¹⁰ if they run one after the other.
+    // x ← x + x, ten times in one submission, gives 2¹⁰ only if the commands run in order.
     let buffer = upload(device, &[1.0, -3.0])?;
     let meta = vector(2)?;
     let view = View::buffer(&*buffer, 0, &meta)?;
