@@ -1,5 +1,5 @@
-//! Vulkan's functions, found at run time. `ash` gives the types; of the functions only those that are used are loaded:
-//! ash's own tables of all of them take 52 KB of the library.
+//! Vulkan's functions, found at run time. `ash` provides the types. The tables below load only the functions that adead
+//! calls, because ash's tables of all functions add 52 KB to the library.
 
 use crate::error::{Result, fail};
 use ash::vk;
@@ -15,16 +15,16 @@ macro_rules! table {
         pub struct $name { $(pub $field: vk::$pfn,)* }
 
         impl $name {
-            /// Loads every function; `backend_unavailable` names one that is missing.
+            /// Loads every function of the table. `backend_unavailable` names a function that is missing.
             ///
             /// # Safety
-            /// `get` gives functions of those names and types, or none.
+            /// `get` must return only functions with the requested names and their types, or `None`.
             pub unsafe fn load(get: &dyn Fn(&CStr) -> Option<unsafe extern "system" fn()>) -> Result<$name> {
                 const NAMES: &[&CStr] = &[$($symbol),*];
                 let mut found = [None::<unsafe extern "system" fn()>; NAMES.len()];
                 load(NAMES, &mut found, get)?;
-                // SAFETY: a struct of as many function pointers as there are names, in their order; `load` found them all,
-                // and a function behind an Option is as large as one without.
+                // SAFETY: the struct is `repr(C)` and has one function pointer per name, in the same order. `load`
+                // found all of them, and an `Option` of a function pointer has the size of the pointer.
                 Ok(unsafe { std::mem::transmute::<[Option<unsafe extern "system" fn()>; NAMES.len()], $name>(found) })
             }
         }
@@ -46,7 +46,7 @@ fn load(
 }
 
 table! {
-    /// What an instance has.
+    /// The functions of an instance.
     InstanceApi {
         enumerate_physical_devices: PFN_vkEnumeratePhysicalDevices = c"vkEnumeratePhysicalDevices",
         properties: PFN_vkGetPhysicalDeviceProperties2 = c"vkGetPhysicalDeviceProperties2",
@@ -60,7 +60,7 @@ table! {
 }
 
 table! {
-    /// What a device has.
+    /// The functions of a device.
     DeviceApi {
         destroy_device: PFN_vkDestroyDevice = c"vkDestroyDevice",
         get_device_queue: PFN_vkGetDeviceQueue = c"vkGetDeviceQueue",
@@ -121,19 +121,19 @@ table! {
     }
 }
 
-/// An instance that lives as long as the process.
+/// The process's instance. It lives as long as the process.
 pub struct Instance {
     pub handle: vk::Instance,
     pub api: InstanceApi,
     process: u32,
 }
 
-// SAFETY: a handle and functions; Vulkan lets several threads use an instance.
+// SAFETY: it holds a handle and function pointers, and Vulkan allows several threads to use an instance.
 unsafe impl Send for Instance {}
-// SAFETY: the same.
+// SAFETY: as above.
 unsafe impl Sync for Instance {}
 
-/// The names that the loader goes by.
+/// The file names of the Vulkan loader.
 const LOADERS: &[&str] = if cfg!(windows) {
     &["vulkan-1.dll"]
 } else if cfg!(target_vendor = "apple") {
@@ -142,42 +142,45 @@ const LOADERS: &[&str] = if cfg!(windows) {
     &["libvulkan.so.1", "libvulkan.so"]
 };
 
-/// The process's instance, made when first asked for. `backend_unavailable` where there is no loader or no driver, and in a
-/// child that was forked with one: drivers keep threads, which a child does not have.
+/// Returns the process's instance, made on the first call. `backend_unavailable` without a loader or driver, and in a
+/// child forked after the first call: drivers rely on threads, and a forked child has none of them.
 pub fn instance() -> Result<&'static Instance> {
     static INSTANCE: OnceLock<Result<Instance>> = OnceLock::new();
     match INSTANCE.get_or_init(|| open(LOADERS)) {
         Ok(instance) if instance.process == crate::process::id() => Ok(instance),
         Ok(_) => {
-            fail!(BackendUnavailable, "this process was forked from one that uses Vulkan, so it has none: fork first")
+            fail!(
+                BackendUnavailable,
+                "this process was forked from one that already used Vulkan, so it can't use Vulkan: fork first"
+            )
         }
         Err(error) => Err(error.clone()),
     }
 }
 
-/// Opens the first loader of those names.
+/// Opens the first of these loaders that exists, and makes an instance.
 pub(super) fn open(names: &[&str]) -> Result<Instance> {
     // SAFETY: the Vulkan loader's initialisers have no preconditions.
     let Some(library) = names.iter().find_map(|name| unsafe { libloading::Library::new(*name) }.ok()) else {
         fail!(BackendUnavailable, "there is no Vulkan loader ({}) on this machine", names.join(", "));
     };
-    // SAFETY: the type that the specification gives it.
+    // SAFETY: the type is that of the specification for this name.
     let get = match unsafe { library.get::<vk::PFN_vkGetInstanceProcAddr>(b"vkGetInstanceProcAddr\0") } {
         Ok(get) => *get,
         Err(_) => fail!(BackendUnavailable, "the Vulkan loader has no vkGetInstanceProcAddr"),
     };
-    // Drivers leave threads and exit handlers behind: what was opened stays.
+    // The library is never unloaded, because drivers leave threads and exit handlers behind.
     std::mem::forget(library);
     let global = |name: &CStr| {
-        // SAFETY: without an instance the loader answers for the global functions.
+        // SAFETY: with a null instance, the loader returns the global functions.
         unsafe { get(vk::Instance::null(), name.as_ptr()) }
     };
-    // SAFETY: the type that the specification gives to the function of that name.
+    // SAFETY: the type is that of the specification for this name.
     let version = global(c"vkEnumerateInstanceVersion")
         .map(|f| unsafe { std::mem::transmute::<unsafe extern "system" fn(), vk::PFN_vkEnumerateInstanceVersion>(f) });
     let mut supported = vk::API_VERSION_1_0;
     if let Some(version) = version {
-        // SAFETY: it writes a u32.
+        // SAFETY: the call writes one u32, to `supported`.
         let _ = unsafe { version(&mut supported) };
     }
     if supported < vk::API_VERSION_1_2 {
@@ -194,17 +197,17 @@ pub(super) fn open(names: &[&str]) -> Result<Instance> {
         .api_version(supported.min(vk::API_VERSION_1_3));
     let info = vk::InstanceCreateInfo::default().application_info(&application);
     let mut handle = vk::Instance::null();
-    // SAFETY: the structures live until it returns.
+    // SAFETY: the structures live until the call returns.
     let result = unsafe { create(&info, std::ptr::null(), &mut handle) };
     if result != vk::Result::SUCCESS {
         fail!(BackendUnavailable, "no Vulkan driver answers (vkCreateInstance: {})", result.as_raw());
     }
-    // SAFETY: functions of this instance, typed as the specification has them.
+    // SAFETY: `get` returns functions of this instance, and the table has the specification's types.
     let api = unsafe { InstanceApi::load(&|name| get(handle, name.as_ptr())) }?;
     Ok(Instance { handle, api, process: crate::process::id() })
 }
 
-/// Text in a fixed array, up to its zero.
+/// Converts text in a fixed array, up to its NUL.
 pub fn text(bytes: &[c_char]) -> String {
     let bytes: Vec<u8> = bytes.iter().take_while(|&&byte| byte != 0).map(|byte| byte.to_ne_bytes()[0]).collect();
     String::from_utf8_lossy(&bytes).into_owned()

@@ -1,12 +1,12 @@
-//! Which commands may run beside each other: those of which none writes what another one reads or writes. A kernel behind a
-//! barrier starts 1.5 µs after the one before it, on an H200; beside it, 0.3 µs.
+//! Which commands can run beside each other: commands that write nothing another one reads or writes. On an H200, a
+//! kernel behind a barrier starts 1.5 µs after the previous one, and 0.3 µs without a barrier.
 
 use smallvec::SmallVec;
 
-/// Operands that are compared with every new command's. More end the stretch with a barrier.
+/// Each new command is compared with at most this many operands. With more, a barrier ends the stretch.
 const MOST: usize = 32;
 
-/// A part of device memory that a command reads or writes.
+/// A range of device memory that a command reads or writes.
 #[derive(Clone, Copy, Debug)]
 pub struct Use {
     pub address: u64,
@@ -21,18 +21,18 @@ impl Use {
     }
 }
 
-/// What one command uses.
+/// The ranges that one command uses.
 pub type Uses = SmallVec<[Use; 5]>;
 
-/// What the kernels since the last barrier use.
+/// The ranges that all kernels since the last barrier use.
 #[derive(Default)]
 pub struct Stretch {
-    /// None where something is among them whose memory is not known.
+    /// `None` if the memory of some work is unknown.
     uses: Option<SmallVec<[Use; MOST]>>,
 }
 
 impl Stretch {
-    /// Whether a command with these uses may run beside all of them.
+    /// Returns whether a command with these uses can run beside all kernels of the stretch.
     pub fn admits(&self, command: &Uses) -> bool {
         self.uses.as_ref().is_some_and(|before| {
             !command.is_empty()
@@ -41,19 +41,19 @@ impl Stretch {
         })
     }
 
-    /// A command begins a new stretch, behind a barrier. Without uses nothing may run beside it.
+    /// Starts a new stretch with a command that follows a barrier. Without known uses, nothing can run beside it.
     pub fn begin(&mut self, command: &Uses) {
         self.uses = if command.is_empty() { None } else { Some(command.as_slice().into()) };
     }
 
-    /// A command that was admitted runs beside the others.
+    /// Adds a command that was admitted.
     pub fn join(&mut self, command: &Uses) {
         if let Some(uses) = &mut self.uses {
             uses.extend_from_slice(command);
         }
     }
 
-    /// Something came whose memory is not known.
+    /// Ends the stretch, because work with unknown memory was recorded.
     pub fn end(&mut self) {
         self.uses = None;
     }
@@ -74,13 +74,13 @@ mod tests {
         let first = command(&[(0, 64)], (100, 64));
         assert!(!stretch.admits(&first), "what came before is not known");
         stretch.begin(&first);
-        // They read the same.
+        // Both commands read the same range.
         assert!(stretch.admits(&command(&[(0, 64)], (200, 64))));
-        // Reads what is written, writes what is read, writes what is written: the first and the last byte.
+        // These read a written range, write a read one, and write a written one, at its first or last byte.
         for refused in [command(&[(163, 1)], (200, 8)), command(&[], (63, 8)), command(&[(64, 8)], (92, 9))] {
             assert!(!stretch.admits(&refused), "{refused:?}");
         }
-        // Parts of one buffer that touch and don't overlap.
+        // Ranges of one buffer that are adjacent but don't overlap.
         assert!(stretch.admits(&command(&[(164, 36)], (64, 36))));
         stretch.join(&command(&[(0, 64)], (200, 64)));
         assert!(!stretch.admits(&command(&[(263, 1)], (300, 8))));

@@ -1,4 +1,4 @@
-//! How an operation puts its kernels into a command buffer.
+//! How an operation's kernels get into a command buffer, and the tiles of products and attention for Vulkan.
 
 use super::beside::{Use, Uses};
 use super::recorder::{Recorder, Step, Steps};
@@ -12,7 +12,7 @@ use crate::hal::lowering::{Encoder, Explain, Kernels, Limits, PUSH_BYTES, Push};
 use crate::operand::{Meta, Place};
 use std::sync::Arc;
 
-/// Measured on an NVIDIA H200.
+/// The tiles of products, with costs measured on an NVIDIA H200.
 const TILES: [Cost; 5] = [
     Cost { tile: tile(256, [128, 128], [8, 8], 32, 1), alone: 92.0, shared: 92.0, slots: 1 },
     Cost { tile: tile(128, [64, 128], [8, 8], 16, 2), alone: 58.0, shared: 48.6, slots: 2 },
@@ -21,21 +21,21 @@ const TILES: [Cost; 5] = [
     Cost { tile: tile(64, [32, 32], [4, 4], 32, 1), alone: 25.0, shared: 9.3, slots: 6 },
 ];
 
-/// Of products with few rows or columns.
+/// Returns the tile for a product with at most 32 rows or columns.
 fn narrow(sizes: &Sizes) -> Option<Tile> {
     let &Sizes { m, n, trans_a, trans_b, .. } = sizes;
     match (m.min(n), m <= n) {
         (33.., _) => None,
-        // B is what takes time, or A.
+        // With few rows, reading B takes the time; with few columns, reading A does.
         (_, true) => Some(along(m, n, trans_b)),
         (_, false) => Some(mirrored(along(n, m, !trans_a))),
     }
 }
 
-/// The tile for few rows, and whether the other operand's elements follow each other along k.
+/// Returns the tile for `short` rows. `along_k`: the elements of the long operand are contiguous along k.
 fn along(short: u32, long: u32, along_k: bool) -> Tile {
     let (threads, [own, other], [t_own, t_other], buffers) = match short {
-        // Threads read their own columns, or rows; four of them suffice for a workgroup that shares.
+        // Each thread computes all rows, and reads 4 columns (or rows) of the long operand that no other thread reads.
         0..=4 if along_k || long <= 128 => (32, [4, 128], [4, 4], 1),
         0..=4 => (64, [4, 256], [4, 4], 2),
         5..=8 => (64, [8, 128], [4, 4], 1),
@@ -45,7 +45,7 @@ fn along(short: u32, long: u32, along_k: bool) -> Tile {
     tile(threads, [own, other], [t_own, t_other], 16, buffers)
 }
 
-/// Of attention: two threads for a query, and values in so many columns at a time.
+/// Returns the tile for attention: two threads for each query, and `columns` columns of the values at a time.
 fn attention(limits: &Limits, _heads: u64, queries: u32, _width: u32, value_width: u32) -> AttentionTile {
     let threads = match (queries, limits.shared_memory) {
         (0..=16, _) | (_, ..24576) => 32,
@@ -61,7 +61,7 @@ fn attention(limits: &Limits, _heads: u64, queries: u32, _width: u32, value_widt
 }
 
 impl Limits {
-    /// Those of a device.
+    /// Returns the limits of a device.
     pub fn of(shared: &Shared) -> Limits {
         let physical = &shared.physical;
         Limits {
@@ -79,7 +79,7 @@ impl Limits {
     }
 }
 
-/// Puts the kernels of one command behind what a recorder has: all of them, or none if one can't be had.
+/// Collects the kernels of one command and appends them to a recorder: all of them, or none if one can't be made.
 pub struct VulkanEncoder<'a> {
     recorder: &'a mut Recorder,
     steps: Steps,
@@ -87,12 +87,12 @@ pub struct VulkanEncoder<'a> {
 }
 
 impl VulkanEncoder<'_> {
-    /// One that writes to a recorder.
+    /// Makes an encoder that appends to `recorder`.
     pub fn new(recorder: &mut Recorder) -> VulkanEncoder<'_> {
         VulkanEncoder { recorder, steps: Steps::new(), uses: Uses::new() }
     }
 
-    /// Tells what the encoded commands use, so that others may run beside them.
+    /// Declares what the encoded commands read and write, so that other commands can run beside them.
     pub fn uses(&mut self, commands: &[Command<'_>]) -> Result<()> {
         for command in commands {
             for view in command.inputs().iter().flatten() {
@@ -112,7 +112,7 @@ impl VulkanEncoder<'_> {
         Ok(())
     }
 
-    /// Records what was encoded.
+    /// Records the collected kernels.
     pub fn commit(self) -> Result<()> {
         self.recorder.record(self.steps, &self.uses)
     }
@@ -121,7 +121,7 @@ impl VulkanEncoder<'_> {
 impl Encoder for VulkanEncoder<'_> {
     fn address(&mut self, place: Place<'_>) -> Result<u64> {
         let Place::Buffer(buffer, offset) = place else {
-            fail!(InvalidArgument, "an operand of work on {} is not on it", self.recorder.shared.info.id);
+            fail!(InvalidArgument, "an operand is not in the memory of {}", self.recorder.shared.info.id);
         };
         let memory = of_device(buffer, &self.recorder.shared)?;
         let address = memory.address + offset as u64;
@@ -149,7 +149,7 @@ impl Encoder for VulkanEncoder<'_> {
     fn fault(&mut self, explain: Explain) -> Result<u64> {
         let memory = self.recorder.fault_words(explain)?;
         let address = memory.address;
-        // Each time that the work runs.
+        // A step, because it must run each time that the work runs.
         self.steps.push(Step::Clear(memory));
         Ok(address)
     }

@@ -1,9 +1,10 @@
-//! The logical device of a GPU: one for the process, whoever opened it, as CUDA's primary context is. It goes with its last user.
+//! The logical device of a GPU. All openings in a process share it, as CUDA's primary context. Its last user destroys
+//! it.
 //!
-//! But not with NVIDIA's driver: there it stays, without memory, for whoever opens it next. `vkDestroyDevice` of 580.159 holds the
-//! driver's lock and waits for a thread of the driver's to end. A thread that ends spins until no other thread ends, and any thread
-//! that used the driver takes the driver's lock when it ends. Where the three meet, all wait for ever, and with them whoever calls
-//! the driver.
+//! NVIDIA's driver is the exception: there the logical device stays without memory, for the next opening. In driver
+//! 580.159 `vkDestroyDevice` holds the driver's lock and waits for a driver thread to end. A thread that ends spins
+//! until no other thread is ending, and every thread that used the driver takes the driver's lock as it ends. If the
+//! three meet, they deadlock, and so does every later caller of the driver.
 
 use super::Opening;
 use super::api::{DeviceApi, Instance, instance};
@@ -20,22 +21,22 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-/// Which of the device's queues.
+/// A queue of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// Kernels, and small copies between them.
+    /// Runs kernels, and small copies between them.
     Compute = 0,
-    /// Large copies from and to the host.
+    /// Runs large copies from and to the host.
     Transfer = 1,
 }
 
-/// A queue and the family that it is of.
+/// A queue and its family.
 struct Queue {
     family: u32,
     handle: Mutex<vk::Queue>,
 }
 
-/// A device of the driver's, and what all who opened it share.
+/// A Vulkan device, shared by everything that opened it.
 pub struct Logical {
     id: String,
     pub physical: Physical,
@@ -44,16 +45,16 @@ pub struct Logical {
     pub push_descriptors: Option<vk::PFN_vkCmdPushDescriptorSetKHR>,
     pub memory: Memory,
     pub pipelines: Pipelines,
-    /// Decided before anybody has it.
+    /// Set by the probe, before any caller gets the device.
     modes: OnceLock<Modes>,
-    /// The second one only where the device has a family for it.
+    /// The compute queue, and the transfer queue if the device has a family for it.
     queues: Vec<Queue>,
     lost: AtomicBool,
-    /// Openings that use it.
+    /// The number of openings that use it.
     users: AtomicUsize,
-    /// Whether marks tell how far a stream is: `timeline.rs`.
+    /// Whether marks report a stream's progress; see `timeline.rs`.
     pub marks: bool,
-    /// The process that made it: a child of it has the handles and not the driver's threads.
+    /// The process that made it. A forked child has the handles but not the driver's threads.
     process: u32,
 }
 
@@ -66,7 +67,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Devices that somebody has, and those that stay.
+/// The devices in use, and those that stay.
 struct Devices(Mutex<Known>);
 
 #[derive(Default)]
@@ -76,7 +77,7 @@ struct Known {
 }
 
 impl Devices {
-    /// The one of that GPU, made where nobody has one. A lost one is left to those who have it.
+    /// Returns the device of this GPU, or makes it. A lost device is left to its users, and a new one is made.
     fn get(&self, physical: &Physical, id: &str, opening: &Opening) -> Result<Arc<Logical>> {
         let mut known = lock(&self.0);
         known.open.retain(|device| device.strong_count() > 0);
@@ -95,9 +96,9 @@ impl Devices {
 }
 
 impl Logical {
-    /// The process's device of that GPU, made and probed if nobody has it.
+    /// Returns the process's device of this GPU. Makes and probes it if there is none.
     pub fn get(physical: &Physical, id: &str, opening: &Opening) -> Result<Arc<Logical>> {
-        // A child that was forked stops here: a thread that it does not have may hold the locks.
+        // A forked child gets its error here: a thread that exists only in its parent may hold the locks.
         instance()?;
         if opening.shares() { DEVICES.get(physical, id, opening) } else { Logical::probed(physical, id, opening) }
     }
@@ -116,7 +117,7 @@ impl Logical {
         }
     }
 
-    /// One of its own, not yet probed. `unsupported` says what it lacks.
+    /// Makes a device that is not shared and not probed. `unsupported` names a feature that it lacks.
     pub fn new(physical: &Physical, id: &str, opening: &Opening) -> Result<Logical> {
         #[cfg(not(any(test, feature = "cts")))]
         let _ = opening;
@@ -136,7 +137,7 @@ impl Logical {
             families.truncate(1);
             push = false;
         }
-        // Who looks at marks keeps the processor that a program needs for them.
+        // Polling marks would take processor time from a software device, which computes on the processor.
         #[allow(unused_mut)]
         let mut marks = physical.kind != DeviceKind::Software;
         #[cfg(any(test, feature = "cts"))]
@@ -145,10 +146,10 @@ impl Logical {
         }
         let device = create(instance, physical, &families, push, !opening.unchecked)?;
         let get = |name: &std::ffi::CStr| {
-            // SAFETY: a device of this instance.
+            // SAFETY: the device belongs to this instance.
             unsafe { (instance.api.get_device_proc_addr)(device, name.as_ptr()) }
         };
-        // SAFETY: functions of this device, typed as the specification has them.
+        // SAFETY: `get` returns functions of this device, and the table has the specification's types.
         #[allow(unused_mut)]
         let mut api = unsafe { DeviceApi::load(&get) }?;
         #[cfg(any(test, feature = "cts"))]
@@ -156,7 +157,7 @@ impl Logical {
             faults(&mut api);
         }
         let push_descriptors = if push { get(c"vkCmdPushDescriptorSetKHR") } else { None };
-        // SAFETY: the type of that function.
+        // SAFETY: the type is that of the specification for this function.
         let push_descriptors = push_descriptors.map(|f| unsafe {
             std::mem::transmute::<unsafe extern "system" fn(), vk::PFN_vkCmdPushDescriptorSetKHR>(f)
         });
@@ -173,7 +174,7 @@ impl Logical {
             (Ok(memory), Ok(pipelines)) => (memory, pipelines),
             (Err(error), _) | (_, Err(error)) => {
                 let _changing = lock(&CHANGING);
-                // SAFETY: nothing was made of it that is still there.
+                // SAFETY: everything made from the device is gone.
                 unsafe { (api.destroy_device)(device, ptr::null()) };
                 return Err(error);
             }
@@ -195,12 +196,12 @@ impl Logical {
         })
     }
 
-    /// One more opening uses it.
+    /// Counts one more opening.
     pub fn enter(&self) {
         self.users.fetch_add(1, Relaxed);
     }
 
-    /// One less. With the last one, idle memory goes, though the device may stay.
+    /// Counts one opening less. After the last one, idle memory is freed, even if the device stays.
     pub fn leave(&self) {
         self.pipelines.save(&self.api, self.device, &self.physical);
         if self.users.fetch_sub(1, Relaxed) == 1 {
@@ -208,42 +209,42 @@ impl Logical {
         }
     }
 
-    /// What the probe decided.
+    /// Returns the modes that the probe found.
     pub fn modes(&self) -> Modes {
         self.modes.get().copied().unwrap_or_default()
     }
 
-    /// The queue for a lane: copies go with the kernels where there is only one.
+    /// Returns the queue to use for a lane: without a transfer queue, copies use the compute queue.
     pub fn lane(&self, wanted: Lane) -> Lane {
         if self.queues.len() > 1 { wanted } else { Lane::Compute }
     }
 
-    /// The family of a lane's queue.
+    /// Returns the family of a lane's queue.
     pub fn family(&self, lane: Lane) -> u32 {
         self.queues[lane as usize].family
     }
 
-    /// Hands work to a queue.
+    /// Submits work to a queue.
     pub fn submit(&self, lane: Lane, info: &vk::SubmitInfo<'_>) -> Result<()> {
         self.usable()?;
         let queue = lock(&self.queues[lane as usize].handle);
-        // SAFETY: the queue is held, and what the structure names lives until the work is done: its stream keeps it.
+        // SAFETY: the queue is locked. The stream keeps everything that `info` names until the work is done.
         let result = unsafe { (self.api.queue_submit)(*queue, 1, info, vk::Fence::null()) };
         drop(queue);
         self.check(result, "submitting work")
     }
 
-    /// Waits until the device does nothing, whatever state it is in. In a forked child there is no driver to ask.
+    /// Waits until the device is idle, even if it is lost. Does nothing in a forked child, which has no driver.
     pub fn quiet(&self) {
         if self.is_here() {
             let held: Vec<_> = self.queues.iter().map(|queue| lock(&queue.handle)).collect();
-            // SAFETY: no thread hands work to a queue meanwhile.
+            // SAFETY: all queues are locked, so no thread submits work meanwhile.
             let _ = unsafe { (self.api.device_wait_idle)(self.device) };
             drop(held);
         }
     }
 
-    /// Whether it is a program on the processor.
+    /// Returns whether the device is a program on the processor.
     pub fn is_software(&self) -> bool {
         self.physical.kind == DeviceKind::Software
     }
@@ -252,7 +253,7 @@ impl Logical {
         self.lost.load(Relaxed)
     }
 
-    /// An error unless the device can be used here and now.
+    /// Returns an error if the device is lost, or if this is a forked child.
     #[inline]
     pub fn usable(&self) -> Result<()> {
         if self.is_lost() {
@@ -268,13 +269,13 @@ impl Logical {
         Ok(())
     }
 
-    /// Whether this is the process that made it. A child that was forked has the handles and not the driver behind them: there
-    /// nothing is destroyed.
+    /// Returns whether this process made the device. A forked child has the handles without a driver behind them, so it
+    /// must not destroy anything.
     pub fn is_here(&self) -> bool {
         self.process == crate::process::id()
     }
 
-    /// A result of the driver's as ours; a lost device stays lost.
+    /// Converts the driver's result into an error. After ERROR_DEVICE_LOST the device counts as lost for good.
     #[inline]
     pub fn check(&self, result: vk::Result, doing: &str) -> Result<()> {
         if result.as_raw() >= 0 { Ok(()) } else { Err(self.failure(result, doing)) }
@@ -295,7 +296,7 @@ impl Logical {
         Error::new(status, format!("{}: {doing} failed (Vulkan: {})", self.id, result.as_raw()))
     }
 
-    /// What using a lost device gives.
+    /// Makes the error of every use of a lost device.
     #[cold]
     pub fn lost(&self) -> Error {
         let text = format!("{} ({}) was lost: its driver stopped answering; open it anew", self.id, self.physical.name);
@@ -310,7 +311,8 @@ impl Drop for Logical {
             return;
         }
         let _changing = lock(&CHANGING);
-        // SAFETY: whatever used the device held it, so nothing does any more; what is left of its own is destroyed first.
+        // SAFETY: every user of the device held a reference, so none is left. What the device itself owns is destroyed
+        // first.
         unsafe {
             let _ = (self.api.device_wait_idle)(self.device);
             self.pipelines.destroy(&self.api, self.device, &self.physical);
@@ -320,8 +322,8 @@ impl Drop for Logical {
     }
 }
 
-/// Makes a device with a queue of each family and the features that are needed and there. `robust` keeps users' kernels in their
-/// buffers.
+/// Makes a device with one queue of each family and with the supported features. `robust` keeps users' kernels inside
+/// their buffers.
 fn create(instance: &Instance, physical: &Physical, families: &[u32], push: bool, robust: bool) -> Result<vk::Device> {
     let priority = [1.0];
     let queues: Vec<_> = families
@@ -335,7 +337,7 @@ fn create(instance: &Instance, physical: &Physical, families: &[u32], push: bool
     if physical.has.memory_budget {
         extensions.push(vk::EXT_MEMORY_BUDGET_NAME.as_ptr());
     }
-    // Only users' kernels have descriptors, and only accesses through those are checked.
+    // Only users' kernels use descriptors, and the driver checks only accesses through descriptors.
     let mut robustness2 = vk::PhysicalDeviceRobustness2FeaturesEXT::default().robust_buffer_access2(true);
     let robust2 = robust && physical.has.robustness2;
     if robust2 {
@@ -358,7 +360,7 @@ fn create(instance: &Instance, physical: &Physical, families: &[u32], push: bool
     }
     let mut device = vk::Device::null();
     let _changing = lock(&CHANGING);
-    // SAFETY: the structures live until it returns.
+    // SAFETY: the structures live until the call returns.
     let result = unsafe { (instance.api.create_device)(physical.handle, &info, ptr::null(), &mut device) };
     match result {
         vk::Result::SUCCESS => Ok(device),

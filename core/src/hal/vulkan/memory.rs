@@ -1,4 +1,4 @@
-//! Device memory: one Vulkan buffer over each block of a pool, so that taking a part of it makes nothing new.
+//! Device memory: one Vulkan buffer covers each block of a pool, so an allocation creates no Vulkan object.
 
 use super::logical::Logical;
 use super::shared::Shared;
@@ -10,16 +10,16 @@ use ash::vk;
 use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Which memory.
+/// The kind of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
-    /// The device's own.
+    /// The device's own memory.
     Local,
-    /// The host's, pinned, seen by both.
+    /// Pinned host memory, which both host and device can access.
     Host,
 }
 
-/// A block: memory and the buffer that covers it.
+/// A block: device memory, and the buffer that covers it.
 pub struct Block {
     memory: vk::DeviceMemory,
     buffer: vk::Buffer,
@@ -27,34 +27,34 @@ pub struct Block {
     mapped: *mut u8,
 }
 
-// SAFETY: handles, and an address that is only used through allocations.
+// SAFETY: it holds handles, and an address that is only used through allocations.
 unsafe impl Send for Block {}
 
-/// The pools of a device.
+/// The memory pools of a device.
 pub struct Memory {
     pools: [Mutex<Pool<Block>>; 2],
     types: [u32; 2],
     families: Vec<u32>,
 }
 
-/// A part of a block, given back when dropped.
+/// A part of a block. Dropping it frees the part.
 pub struct Allocation {
     pub shared: Arc<Shared>,
     space: Space,
     part: Part,
     pub buffer: vk::Buffer,
-    /// What the host's pointer is, null in local memory.
+    /// The host's pointer; null for local memory.
     pub mapped: *mut u8,
-    /// What a kernel's pointer is.
+    /// The address that kernels use.
     pub address: u64,
 }
 
-// SAFETY: the mapped memory is pinned for as long as the allocation is there; who writes it when is decided by streams.
+// SAFETY: the memory stays mapped while the allocation exists. Streams decide who writes it and when.
 unsafe impl Send for Allocation {}
-// SAFETY: the same.
+// SAFETY: as above.
 unsafe impl Sync for Allocation {}
 
-/// What buffers may be used for.
+/// The permitted uses of a buffer.
 const USAGE: vk::BufferUsageFlags = vk::BufferUsageFlags::from_raw(
     vk::BufferUsageFlags::STORAGE_BUFFER.as_raw()
         | vk::BufferUsageFlags::UNIFORM_BUFFER.as_raw()
@@ -64,14 +64,14 @@ const USAGE: vk::BufferUsageFlags = vk::BufferUsageFlags::from_raw(
 );
 
 impl Memory {
-    /// Pools in the best memory types; `families` will use them.
+    /// Makes empty pools in the best memory types. Queues of all `families` will use the memory.
     pub fn new(types: &vk::PhysicalDeviceMemoryProperties, families: Vec<u32>) -> Result<Memory> {
         type Flags = vk::MemoryPropertyFlags;
         let list = &types.memory_types[..types.memory_type_count as usize];
         let first = |flags: Flags| list.iter().position(|kind| kind.property_flags.contains(flags));
         let visible = Flags::HOST_VISIBLE | Flags::HOST_COHERENT;
         let local = first(Flags::DEVICE_LOCAL).unwrap_or(0);
-        // The host reads downloads from it: cached, or each byte comes over the bus alone.
+        // The host reads downloads from this memory. Uncached memory would send each byte over the bus alone.
         let host = first(visible | Flags::HOST_CACHED).or_else(|| first(visible));
         let Some(host) = host else {
             return Err(Error::new(Status::BackendUnavailable, "the device has no memory that the host can see"));
@@ -87,19 +87,19 @@ impl Memory {
         self.pools[space as usize].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes held and bytes in use of local memory, through all openings.
+    /// Returns the bytes held and the bytes in use of local memory, over all openings.
     pub fn local(&self) -> (usize, usize) {
         let pool = self.pool(Space::Local);
         (pool.held(), pool.used())
     }
 
-    /// What is in use of the device's own memory, as a text behind its number of bytes.
+    /// Describes the local memory in use by purpose, as the end of a message.
     fn uses(&self) -> String {
         let uses = self.pool(Space::Local).uses();
         if uses.is_empty() { String::new() } else { format!(": {}", Listed(&uses)) }
     }
 
-    /// Returns idle blocks to the driver.
+    /// Returns idle blocks to the driver, until at most `keep` bytes are idle.
     pub fn trim(&self, logical: &Logical, keep: usize) {
         for pool in &self.pools {
             let blocks = pool.lock().unwrap_or_else(PoisonError::into_inner).trim(keep);
@@ -109,7 +109,8 @@ impl Memory {
 }
 
 impl Allocation {
-    /// At least so many bytes, for what `name` says. When the driver has none left, what is kept idle is given back and the driver asked again.
+    /// Allocates at least `bytes` bytes; `name` says what for. If the driver has no memory left, idle blocks are
+    /// returned to it and it is asked again. `out_of_memory` after that.
     pub fn new(shared: &Arc<Shared>, bytes: usize, space: Space, name: &'static str) -> Result<Arc<Allocation>> {
         shared.usable()?;
         let mut pool = shared.memory.pool(space);
@@ -119,7 +120,12 @@ impl Allocation {
                 let [good, least] = pool.block_sizes(bytes);
                 let mut block = shared.new_block(&shared.memory, good, space);
                 if block.is_err() {
-                    log!(Warn, "memory", "{} has no {good} bytes left: idle memory is given back", shared.info.id);
+                    log!(
+                        Warn,
+                        "memory",
+                        "{} has no {good} bytes left: returning idle memory to the driver",
+                        shared.info.id
+                    );
                     pool.trim(0).into_iter().for_each(|block| shared.free_block(block));
                     block = shared.new_block(&shared.memory, least, space);
                 }
@@ -138,7 +144,7 @@ impl Allocation {
             }
         };
         let Some(&Block { buffer, address, mapped, .. }) = pool.block(part.block) else {
-            return Err(Error::new(Status::Internal, "a part of no block"));
+            return Err(Error::new(Status::Internal, "an allocation belongs to no block"));
         };
         let mapped = if mapped.is_null() { mapped } else { mapped.wrapping_add(part.offset) };
         let address = address + part.offset as u64;
@@ -146,17 +152,17 @@ impl Allocation {
         Ok(Arc::new(Allocation { shared: shared.clone(), space, part, buffer, mapped, address }))
     }
 
-    /// Where it begins in its buffer.
+    /// Returns its offset in its Vulkan buffer.
     pub fn offset(&self) -> u64 {
         self.part.offset as u64
     }
 
-    /// Whether it is of that device.
+    /// Returns whether it belongs to this opening of a device.
     pub fn is_of(&self, shared: &Arc<Shared>) -> bool {
         Arc::ptr_eq(&self.shared, shared)
     }
 
-    /// The bytes that it occupies.
+    /// Returns the bytes that it occupies.
     pub fn bytes(&self) -> usize {
         self.part.bytes
     }
@@ -168,7 +174,7 @@ impl Drop for Allocation {
         self.shared.uses.remove(self.space, self.part.bytes);
         let mut pool = self.shared.memory.pool(self.space);
         pool.free(self.part);
-        // What grew for a moment goes back; the rest is kept for the next request.
+        // Blocks from a short peak are returned to the driver. The rest is kept for later requests.
         let keep = (pool.used() / 2).max(KEEP_IDLE);
         let blocks = if pool.held() > pool.used() + 2 * keep { pool.trim(keep) } else { Vec::new() };
         drop(pool);
@@ -176,11 +182,11 @@ impl Drop for Allocation {
     }
 }
 
-/// Idle bytes that are always kept.
+/// At least this many idle bytes are kept.
 const KEEP_IDLE: usize = 512 << 20;
 
 impl Logical {
-    /// A block and its bytes.
+    /// Allocates a block from the driver, and returns it with its size.
     fn new_block(&self, memory: &Memory, bytes: usize, space: Space) -> Result<(Block, usize), vk::Result> {
         let api = &self.api;
         if bytes as u64 > self.physical.max_allocation.max(1 << 30) {
@@ -192,7 +198,8 @@ impl Logical {
         }
         let mut block =
             Block { memory: vk::DeviceMemory::null(), buffer: vk::Buffer::null(), address: 0, mapped: ptr::null_mut() };
-        // SAFETY: the device is there; structures live until each call returns; a block that fails half-way is destroyed.
+        // SAFETY: the device is alive, the structures live until each call returns, and a block that fails half-way is
+        // destroyed.
         let made = unsafe {
             (api.create_buffer)(self.device, &info, ptr::null(), &mut block.buffer).result().and_then(|()| {
                 let mut requirements = vk::MemoryRequirements::default();
@@ -228,12 +235,12 @@ impl Logical {
         }
     }
 
-    /// Returns a block to the driver; nothing of it is in use.
+    /// Returns a block to the driver. No part of it may be in use.
     pub fn free_block(&self, block: Block) {
         if !self.is_here() {
             return;
         }
-        // SAFETY: both are of this device or null, and no part of the block is in use, so no work either.
+        // SAFETY: both handles are null or of this device. No part of the block is in use, so no work uses it either.
         unsafe {
             (self.api.destroy_buffer)(self.device, block.buffer, ptr::null());
             (self.api.free_memory)(self.device, block.memory, ptr::null());
@@ -242,7 +249,7 @@ impl Logical {
 }
 
 impl Shared {
-    /// Why there is no memory.
+    /// Makes the error for memory that the driver refused, with the numbers.
     #[cold]
     fn exhausted(&self, bytes: usize, result: vk::Result) -> Error {
         if result == vk::Result::ERROR_DEVICE_LOST {

@@ -1,7 +1,8 @@
-//! GPUs through Vulkan 1.2. The loader is found at run time; nothing of it is needed to build or to run on the CPU.
+//! GPUs through Vulkan 1.2. The loader is found at run time: neither the build nor the CPU needs it.
 //!
-//! What a device must have: timeline semaphores, buffer device addresses, scalar block layouts, 128 bytes of push constants.
-//! Operations' kernels take addresses as push constants and no descriptors; users' kernels have descriptors.
+//! A device must have timeline semaphores, buffer device addresses, scalar block layouts and 128 bytes of push
+//! constants. Operations' kernels take addresses as push constants and use no descriptors; users' kernels use
+//! descriptors.
 
 mod api;
 mod beside;
@@ -34,33 +35,33 @@ use std::sync::Arc;
 use stream::VulkanStream;
 use user::UserKernel;
 
-/// How to open a device.
+/// Options for opening a device.
 #[derive(Default)]
 pub struct Opening {
-    /// Where the pipeline cache is kept; `None` keeps none.
+    /// The folder of the pipeline cache file; `None` keeps no file.
     pub cache: Option<PathBuf>,
-    /// Help with copies from and to the host.
+    /// Threads that help with copies from and to the host.
     pub workers: Option<Arc<dyn Workers>>,
-    /// Leaves users' kernels unchecked (`robustBufferAccess` off), to measure what the checks cost.
+    /// Turns `robustBufferAccess` off, so users' kernels run unchecked: for measuring the cost of the checks.
     pub unchecked: bool,
-    /// Changes functions before they are used: a test's faults.
+    /// Replaces driver functions before they are used: a test's faults.
     #[cfg(any(test, feature = "cts"))]
     pub faults: Option<fn(&mut api::DeviceApi)>,
-    /// Uses no transfer queue and no push descriptors though they are there: the other ways want testing too.
+    /// Ignores the transfer queue and push descriptors, so that tests cover the code without them.
     #[cfg(any(test, feature = "cts"))]
     pub plain: bool,
-    /// Marks tell how far streams are, though the device is a program.
+    /// Uses marks for progress (see `timeline.rs`) on a software device too.
     #[cfg(any(test, feature = "cts"))]
     pub marks: bool,
 }
 
 impl Opening {
-    /// With a folder for the pipeline cache, and threads that help.
+    /// Makes options with a folder for the pipeline cache, and threads that help with copies.
     pub fn with(cache: Option<PathBuf>, workers: Option<Arc<dyn Workers>>) -> Opening {
         Opening { cache, workers, ..Opening::default() }
     }
 
-    /// Whether the process's logical device will do.
+    /// Returns whether this opening can use the logical device that the process shares.
     fn shares(&self) -> bool {
         #[cfg(any(test, feature = "cts"))]
         if self.faults.is_some() || self.plain || self.marks {
@@ -70,13 +71,13 @@ impl Opening {
     }
 }
 
-/// A GPU, opened.
+/// An opened GPU.
 pub struct VulkanDevice {
     shared: Arc<Shared>,
 }
 
-/// What the GPUs of this machine are, the preferred one first: their position is their number. `backend_unavailable` where there
-/// is no Vulkan. A device that lacks what is needed is among them, and opening it says what.
+/// Lists this machine's GPUs, the preferred one first; a GPU's position is its number. `backend_unavailable` without
+/// Vulkan. A GPU that lacks a needed feature is listed too; opening it returns an error that names the feature.
 pub fn enumerate() -> Result<Vec<DeviceInfo>> {
     Ok(physical::enumerate()?.iter().enumerate().map(|(i, physical)| Shared::describe(physical, id(i))).collect())
 }
@@ -86,11 +87,11 @@ fn id(index: usize) -> String {
 }
 
 impl VulkanDevice {
-    /// Opens the GPU of that number.
+    /// Opens the GPU with this number.
     pub fn open(index: usize, opening: &Opening) -> Result<VulkanDevice> {
         let all = physical::enumerate()?;
         let Some(physical) = all.get(index) else {
-            fail!(BackendUnavailable, "there is no vulkan:{index}: this machine has {} of them", all.len());
+            fail!(BackendUnavailable, "there is no vulkan:{index}: this machine has {} Vulkan devices", all.len());
         };
         VulkanDevice::of(physical, id(index), opening)
     }
@@ -99,12 +100,12 @@ impl VulkanDevice {
         Ok(VulkanDevice { shared: Arc::new(Shared::open(physical, id, opening)?) })
     }
 
-    /// Whether it is a program on the processor, which is only used when asked for.
+    /// Returns whether the GPU is a program on the processor. Contexts use such a device only when it is named.
     pub fn is_software(&self) -> bool {
         self.shared.is_software()
     }
 
-    /// Allocations of every kind that are in use through this opening: none when nothing of it is.
+    /// Returns the number of allocations in use through this opening. 0 once everything made from it is dropped.
     #[cfg(any(test, feature = "cts"))]
     pub fn live(&self) -> usize {
         self.shared.uses.of(Space::Local).1 + self.shared.uses.of(Space::Host).1
@@ -119,7 +120,7 @@ impl VulkanDevice {
     }
 }
 
-// SAFETY: what it makes is its own, and does what the traits say.
+// SAFETY: buffers, streams and kernels are types of this backend, which keep the promises of their traits.
 unsafe impl Device for VulkanDevice {
     fn info(&self) -> &DeviceInfo {
         &self.shared.info
@@ -129,7 +130,7 @@ unsafe impl Device for VulkanDevice {
         let (total, free) = self.shared.physical.memory_now();
         let (held, taken) = self.shared.memory.local();
         let (used, live) = self.shared.uses.of(Space::Local);
-        // What is held and idle is free for this process.
+        // Memory that is held but not in use is free for this process.
         let free = free.map_or(total.saturating_sub(taken as u64), |free| free + (held - taken) as u64);
         MemoryUse { total, free, held: held as u64, used: used as u64, allocations: live as u64 }
     }
@@ -163,14 +164,14 @@ unsafe impl Device for VulkanDevice {
     }
 }
 
-/// Memory on a GPU.
+/// Memory on the GPU.
 struct VulkanBuffer {
     memory: Arc<Allocation>,
     shared: Arc<Shared>,
     bytes: usize,
 }
 
-// SAFETY: the host can't address it; its allocation, which has as many bytes, stays with it.
+// SAFETY: the host can't address the memory. The buffer owns its allocation, which has at least `bytes` bytes.
 unsafe impl Buffer for VulkanBuffer {
     fn size(&self) -> usize {
         self.bytes
@@ -189,10 +190,10 @@ unsafe impl Buffer for VulkanBuffer {
     }
 }
 
-/// A command buffer to submit again.
+/// A command buffer that can be submitted any number of times.
 struct VulkanRecording(Arc<Recorder>);
 
-// SAFETY: `as_any` is itself.
+// SAFETY: `as_any` returns `self`.
 unsafe impl Recording for VulkanRecording {
     fn as_any(&self) -> &dyn Any {
         self

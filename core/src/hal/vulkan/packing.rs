@@ -1,6 +1,6 @@
-//! What `core/build.rs`, which packs the operations' kernels, and `shaders.rs`, which unpacks them, have in common.
+//! The format of the packed kernels: `core/build.rs` packs them, and `shaders.rs` unpacks them.
 
-// Streams.
+// The streams that words are sorted into.
 pub const CLASS: usize = 0;
 pub const OPCODE: usize = 1;
 pub const LENGTH: usize = 2;
@@ -11,9 +11,9 @@ pub const NUMBER: usize = 6;
 pub const LITERAL: usize = 7;
 pub const STREAMS: usize = 8;
 
-// Bits of an opcode's class.
+// The bits of an opcode's class.
 pub const HAS_TYPE: u32 = 1;
 pub const HAS_RESULT: u32 = 2;
-/// What operands are.
+/// How to read the operands: as numbers, or as literals; without either bit as ids.
 pub const NUMBERS: u32 = 4;
 pub const LITERALS: u32 = 8;

@@ -1,4 +1,4 @@
-//! The physical devices of this machine and what they can do.
+//! The physical devices of this machine, with their features and limits.
 
 use super::api::{Instance, instance, text};
 use crate::error::Result;
@@ -16,69 +16,70 @@ pub struct Physical {
     pub driver: String,
     pub kind: DeviceKind,
     pub uuid: [u8; 16],
-    /// As PCI's tools write it, where the driver tells.
+    /// The address in the form of PCI tools, if the driver reports it.
     pub bus: Option<String>,
-    /// As Vulkan packs it.
+    /// The version in Vulkan's packed form.
     pub api_version: u32,
-    /// Bytes of the largest heap that is the device's own.
+    /// Bytes of the largest device-local heap.
     pub memory: u64,
-    /// Multiprocessors, 0 where the driver does not tell.
+    /// Multiprocessors; 0 if the driver doesn't report their number.
     pub units: usize,
-    /// Whether it can be used at all, and if not, why.
+    /// A needed feature that the device lacks; `None` if adead can use it.
     pub lacks: Option<&'static str>,
     pub has: Has,
-    /// What it can do, as it is turned on when it is opened.
+    /// The supported features. Opening the device enables them.
     pub features: vk::PhysicalDeviceFeatures,
     pub features11: vk::PhysicalDeviceVulkan11Features<'static>,
     pub features12: vk::PhysicalDeviceVulkan12Features<'static>,
     pub limits: vk::PhysicalDeviceLimits,
     pub max_allocation: u64,
     pub subgroup: u32,
-    /// Bits of `VkSubgroupFeatureFlags`, for compute kernels.
+    /// Bits of `VkSubgroupFeatureFlags` that compute kernels can use.
     pub subgroup_operations: u32,
-    /// Names the driver's very build: a pipeline cache belongs to one.
+    /// Identifies this build of the driver: a pipeline cache is valid for one build only.
     pub cache_uuid: [u8; 16],
-    /// Loop iterations that a thread may run, all its loops together: `u32::MAX` where there is no end to them.
+    /// The most loop iterations that a thread can run, summed over its loops; `u32::MAX` without a limit.
     pub iterations: u32,
-    /// Whether a logical device stays until the process ends: `logical.rs`.
+    /// Whether a logical device is kept until the process ends; see `logical.rs`.
     pub stays: bool,
     pub vendor_id: u32,
     pub device_id: u32,
     pub driver_version: u32,
 }
 
-/// llvmpipe, which is lavapipe's compiler, counts the iterations of all of a thread's loops and ends loops silently once there were
-/// so many (a product with K = 1024 came out wrong).
+/// llvmpipe, the compiler in lavapipe, counts the iterations of all loops of a thread together. At this number it
+/// silently ends the loops: a product with K = 1024 was wrong.
 const LLVMPIPE_ITERATIONS: u32 = 0xffff;
 
-/// What is there beyond what is needed.
+/// Optional features that the device has.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Has {
     pub memory_budget: bool,
     pub push_descriptor: bool,
     pub shuffle: bool,
-    /// Whether writes out of a descriptor's range can be dropped; else they may end elsewhere in the same block of memory.
+    /// Whether writes outside a descriptor's range are dropped. Otherwise they may land elsewhere in the same memory
+    /// block.
     pub robustness2: bool,
 }
 
-// SAFETY: a handle that any thread may use, and plain values: the structures' chains are empty.
+// SAFETY: a handle that any thread may use, and plain values: the `p_next` pointers of the structures are null.
 unsafe impl Send for Physical {}
-// SAFETY: the same.
+// SAFETY: as above.
 unsafe impl Sync for Physical {}
 
-/// Every physical device, the preferred ones first: discrete, integrated, virtual, software; else in the driver's order.
-/// `backend_unavailable` without a loader or a driver.
+/// Lists the physical devices: discrete, then integrated, virtual and software ones, each kind in the driver's order.
+/// `backend_unavailable` without a loader or driver.
 pub fn enumerate() -> Result<Vec<Physical>> {
-    // A child that was forked stops here.
+    // A forked child gets its error here.
     let instance = instance()?;
-    // Drivers are asked once: they answer from many threads, but behind locks of theirs.
+    // Drivers are asked only once: they can answer many threads, but take locks for it.
     static FOUND: OnceLock<Vec<Physical>> = OnceLock::new();
     if let Some(found) = FOUND.get() {
         return Ok(found.clone());
     }
     let mut handles = [vk::PhysicalDevice::null(); 16];
     let mut count = handles.len() as u32;
-    // SAFETY: the array has room for `count` handles; INCOMPLETE leaves those beyond out.
+    // SAFETY: the array has room for `count` handles. With more devices the call returns INCOMPLETE and drops the rest.
     let result =
         unsafe { (instance.api.enumerate_physical_devices)(instance.handle, &mut count, handles.as_mut_ptr()) };
     if result.as_raw() < 0 {
@@ -90,7 +91,7 @@ pub fn enumerate() -> Result<Vec<Physical>> {
     for kind in [DeviceKind::Discrete, DeviceKind::Integrated, DeviceKind::Virtual, DeviceKind::Software] {
         devices.extend(looked.iter().filter(|device| device.kind == kind).cloned());
     }
-    // A driver that has none now may have one when it is asked again.
+    // An empty list isn't kept, because a device may appear later.
     if !devices.is_empty() {
         let _ = FOUND.set(devices.clone());
     }
@@ -123,7 +124,7 @@ impl Physical {
         if has_bus {
             properties = properties.push_next(&mut pci);
         }
-        // SAFETY: a chain of structures that the device knows; they live until it returns.
+        // SAFETY: the device knows every structure of the chain, and they live until the call returns.
         unsafe { (api.properties)(handle, &mut properties) };
         let properties = properties.properties;
 
@@ -141,7 +142,8 @@ impl Physical {
         // SAFETY: as above.
         unsafe { (api.features)(handle, &mut features) };
         let features = features.features;
-        // What debuggers, several devices and protected content need: all cost, none is used.
+        // Features for debuggers, several devices and protected content stay off: adead doesn't use them, and they cost
+        // time.
         vulkan12.buffer_device_address_capture_replay = 0;
         vulkan12.buffer_device_address_multi_device = 0;
         vulkan11.protected_memory = 0;
@@ -200,7 +202,7 @@ impl Physical {
         }
     }
 
-    /// Bytes of its memory, and what the driver says is left for this process: nothing where it does not say.
+    /// Returns the bytes of its memory, and the bytes still free for this process if the driver reports them.
     pub fn memory_now(&self) -> (u64, Option<u64>) {
         match instance() {
             Ok(instance) => heaps(instance, self.handle, self.has.memory_budget),
@@ -209,11 +211,12 @@ impl Physical {
     }
 }
 
-/// The extensions of a device.
+/// Lists the extensions of a device.
 fn extensions(instance: &Instance, handle: vk::PhysicalDevice) -> Vec<vk::ExtensionProperties> {
     let mut count = 0;
     let mut list = Vec::new();
-    // SAFETY: first it writes only the count, then at most as many as the list has.
+    // SAFETY: the first call writes only the count; the second writes at most `count` entries, and the list has that
+    // many.
     unsafe {
         let _ = (instance.api.extensions)(handle, ptr::null(), &mut count, ptr::null_mut());
         list.resize(count as usize, vk::ExtensionProperties::default());
@@ -223,11 +226,12 @@ fn extensions(instance: &Instance, handle: vk::PhysicalDevice) -> Vec<vk::Extens
     list
 }
 
-/// The queue families of a device.
+/// Lists the queue families of a device.
 fn families(instance: &Instance, handle: vk::PhysicalDevice) -> Vec<vk::QueueFamilyProperties> {
     let mut count = 0;
     let mut list = Vec::new();
-    // SAFETY: first it writes only the count, then at most as many as the list has.
+    // SAFETY: the first call writes only the count; the second writes at most `count` entries, and the list has that
+    // many.
     unsafe {
         (instance.api.queue_families)(handle, &mut count, ptr::null_mut());
         list.resize(count as usize, vk::QueueFamilyProperties::default());
@@ -236,7 +240,7 @@ fn families(instance: &Instance, handle: vk::PhysicalDevice) -> Vec<vk::QueueFam
     list
 }
 
-/// The family to compute on: one without graphics where there is one, as its queue is shared with nobody's frames.
+/// Returns the queue family for computing. It prefers a family without graphics, whose queue no frames share.
 pub fn compute_family(instance: &Instance, handle: vk::PhysicalDevice) -> Option<u32> {
     let families = families(instance, handle);
     let computes = |family: &&vk::QueueFamilyProperties| family.queue_flags.contains(vk::QueueFlags::COMPUTE);
@@ -245,7 +249,7 @@ pub fn compute_family(instance: &Instance, handle: vk::PhysicalDevice) -> Option
     index.or_else(|| families.iter().position(|family| computes(&family))).map(|index| index as u32)
 }
 
-/// The family that only copies, where there is one: its engine works beside the kernels.
+/// Returns a family that only copies, if there is one: its engine copies while kernels run.
 pub fn transfer_family(instance: &Instance, handle: vk::PhysicalDevice) -> Option<u32> {
     let other = vk::QueueFlags::COMPUTE | vk::QueueFlags::GRAPHICS;
     let copies = |family: &vk::QueueFamilyProperties| {
@@ -254,22 +258,22 @@ pub fn transfer_family(instance: &Instance, handle: vk::PhysicalDevice) -> Optio
     families(instance, handle).iter().position(copies).map(|index| index as u32)
 }
 
-/// What memory there is, type by type.
+/// Lists the memory types of a device.
 pub fn memory_types(instance: &Instance, handle: vk::PhysicalDevice) -> vk::PhysicalDeviceMemoryProperties {
     let mut memory = vk::PhysicalDeviceMemoryProperties2::default();
-    // SAFETY: a structure that lives until it returns.
+    // SAFETY: the structure lives until the call returns.
     unsafe { (instance.api.memory_properties)(handle, &mut memory) };
     memory.memory_properties
 }
 
-/// The largest device-local heap: its bytes, and with `budget` what is left of it for this process.
+/// Returns the bytes of the largest device-local heap and, with `budget`, the bytes still free for this process.
 fn heaps(instance: &Instance, handle: vk::PhysicalDevice, budget: bool) -> (u64, Option<u64>) {
     let mut budgets = vk::PhysicalDeviceMemoryBudgetPropertiesEXT::default();
     let mut memory = vk::PhysicalDeviceMemoryProperties2::default();
     if budget {
         memory = memory.push_next(&mut budgets);
     }
-    // SAFETY: a chain of structures that the device knows; they live until it returns.
+    // SAFETY: the device knows every structure of the chain, and they live until the call returns.
     unsafe { (instance.api.memory_properties)(handle, &mut memory) };
     let memory = memory.memory_properties;
     let heaps = &memory.memory_heaps[..memory.memory_heap_count as usize];
@@ -280,7 +284,7 @@ fn heaps(instance: &Instance, handle: vk::PhysicalDevice, budget: bool) -> (u64,
     (heaps[largest].size, if budget { Some(left) } else { None })
 }
 
-/// A maker by its PCI number, or by the number that Khronos gave to those who make no hardware.
+/// Returns a vendor's name by its PCI number, or by the number that Khronos assigns to vendors without one.
 fn vendor(id: u32) -> String {
     let name = match id {
         0x10de => "NVIDIA",

@@ -1,4 +1,4 @@
-//! The pipelines of the operations' kernels, made when first used, and the cache of compiled ones on disk.
+//! The pipelines of the operations' kernels, compiled at first use, and the cache file of compiled pipelines.
 
 use super::api::DeviceApi;
 use super::logical::Logical;
@@ -14,53 +14,53 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
-/// Specialization constants 0 to 9 are the device's; a kernel's own begin here.
+/// Specialization constants 0 to 9 hold the device's modes; a kernel's own constants start here.
 pub const FIRST_OWN: u32 = 10;
 
-/// What is compiled for a device.
+/// The compiled pipelines of a device.
 pub struct Pipelines {
-    /// Of every operation's kernel: push constants and nothing else.
+    /// The layout of every operation's kernel: push constants and no descriptors.
     pub layout: vk::PipelineLayout,
     made: [RwLock<Vec<Made>>; Kernels::COUNT],
     cache: Mutex<Cache>,
 }
 
-/// A kernel's own constants, and the pipeline that has them.
+/// A kernel's own constants, and the pipeline that was compiled with them.
 type Made = (Box<[u32]>, vk::Pipeline);
 
 struct Cache {
     handle: vk::PipelineCache,
-    /// Where it is kept, for each folder that an opening named; whether pipelines were made that are not in the file.
+    /// The cache files of all openings, each with whether it lacks new pipelines.
     files: Vec<(PathBuf, bool)>,
-    /// Whether any were.
+    /// Whether any pipeline was compiled.
     made: bool,
 }
 
-// SAFETY: handles; Vulkan asks for a lock around none of their uses here but the cache's, which has one.
+// SAFETY: it holds handles. Vulkan requires a lock only for the cache, which has one.
 unsafe impl Send for Pipelines {}
-// SAFETY: the same.
+// SAFETY: as above.
 unsafe impl Sync for Pipelines {}
 
 impl Pipelines {
-    /// None yet.
+    /// Makes a set without pipelines.
     pub fn new(api: &DeviceApi, device: vk::Device, physical: &Physical) -> Result<Pipelines> {
         let range =
             vk::PushConstantRange { stage_flags: vk::ShaderStageFlags::COMPUTE, offset: 0, size: PUSH_BYTES as u32 };
         let info = vk::PipelineLayoutCreateInfo::default().push_constant_ranges(std::slice::from_ref(&range));
         let mut layout = vk::PipelineLayout::null();
-        // SAFETY: structures live until it returns.
+        // SAFETY: the structures live until the call returns.
         let result = unsafe { (api.create_pipeline_layout)(device, &info, ptr::null(), &mut layout) };
         if result != vk::Result::SUCCESS {
             let text = format!("{}: no pipeline layout (Vulkan: {})", physical.name, result.as_raw());
             return Err(Error::new(Status::OutOfMemory, text));
         }
-        // Without a cache it works too.
+        // Without a cache, pipelines are compiled all the same.
         let handle = new_cache(api, device, &[]).unwrap_or_default();
         let made = std::array::from_fn(|_| RwLock::new(Vec::new()));
         Ok(Pipelines { layout, made, cache: Mutex::new(Cache { handle, files: Vec::new(), made: false }) })
     }
 
-    /// Keeps the cache in a file in that folder as well. What is in the file already is read, if it is of this very driver.
+    /// Also keeps the cache in a file in `folder`. Reads the file if it exists and is of this driver build.
     pub fn keep_in(&self, logical: &Logical, folder: &Path) {
         let Logical { api, device, physical, .. } = logical;
         let file = folder.join(file_name(physical));
@@ -72,17 +72,17 @@ impl Pipelines {
         let found = saved.is_some();
         let saved = saved.filter(|bytes| is_of(bytes, physical)).unwrap_or_default();
         let outcome = match (found, saved.len()) {
-            (false, _) => "is not there or can't be read",
-            (true, 0) => "is ignored: it is damaged or of another driver",
+            (false, _) => "does not exist or can't be read",
+            (true, 0) => "is ignored: it is damaged or from another driver",
             _ => "is read",
         };
         log!(Debug, "cache", "{} {outcome}", file.to_string_lossy());
-        // A driver may refuse what it does not like.
+        // The driver may refuse the data; then the file is ignored.
         if !saved.is_empty()
             && cache.handle != vk::PipelineCache::null()
             && let Some(more) = new_cache(api, *device, header_off(&saved))
         {
-            // SAFETY: two caches of this device; the one that is added to is held, and nobody else has the other.
+            // SAFETY: both caches are of this device. The destination is locked, and nothing else has the other one.
             unsafe {
                 let _ = (api.merge_pipeline_caches)(*device, cache.handle, 1, &more);
                 (api.destroy_pipeline_cache)(*device, more, ptr::null());
@@ -92,14 +92,14 @@ impl Pipelines {
         cache.files.push((file, made));
     }
 
-    /// The pipeline of a kernel with these constants of its own.
+    /// Returns the pipeline of a kernel with these constants, and compiles it at first use.
     pub fn get(&self, shared: &Shared, kernels: Kernels, constants: &[u32]) -> Result<vk::Pipeline> {
         let slot = &self.made[kernels as usize];
         let find = |made: &[Made]| made.iter().find(|(own, _)| **own == *constants).map(|&(_, pipeline)| pipeline);
         if let Some(pipeline) = find(&slot.read().unwrap_or_else(PoisonError::into_inner)) {
             return Ok(pipeline);
         }
-        // Held while compiling: two threads that want the same wait for one.
+        // The lock is held while compiling, so two threads that need the same pipeline compile it once.
         let mut made = slot.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(pipeline) = find(&made) {
             return Ok(pipeline);
@@ -124,7 +124,7 @@ impl Pipelines {
         let (api, device) = (&shared.api, shared.device);
         let info = vk::ShaderModuleCreateInfo::default().code(code);
         let mut module = vk::ShaderModule::null();
-        // SAFETY: the code was checked or is ours, and lives until it returns.
+        // SAFETY: the code was checked or is adead's own, and it lives until the call returns.
         let result = unsafe { (api.create_shader_module)(device, &info, ptr::null(), &mut module) };
         let mut pipeline = vk::Pipeline::null();
         let result = result.result().and_then(|()| {
@@ -146,12 +146,12 @@ impl Pipelines {
             let mut cache = self.cache();
             cache.made = true;
             cache.files.iter_mut().for_each(|(_, behind)| *behind = true);
-            // SAFETY: structures live until it returns; the cache is held.
+            // SAFETY: the structures live until the call returns, and the cache is locked.
             let result =
                 unsafe { (api.create_compute_pipelines)(device, cache.handle, 1, &info, ptr::null(), &mut pipeline) };
             result.result()
         });
-        // SAFETY: a pipeline doesn't need its module any more.
+        // SAFETY: a compiled pipeline doesn't need its module.
         unsafe { (api.destroy_shader_module)(device, module, ptr::null()) };
         match result {
             Ok(()) => Ok(pipeline),
@@ -169,7 +169,8 @@ impl Pipelines {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the cache to its files if there is something new in it. What can't be written is compiled again next time.
+    /// Writes the cache to the files that lack new pipelines. A failed write only means that they are compiled again
+    /// later.
     pub fn save(&self, api: &DeviceApi, device: vk::Device, physical: &Physical) {
         let mut cache = self.cache();
         if cache.files.iter().all(|(_, behind)| !behind) {
@@ -178,7 +179,8 @@ impl Pipelines {
         let mut bytes = header(physical);
         let start = bytes.len();
         let mut size = 0;
-        // SAFETY: first it writes only the size, then at most as many bytes.
+        // SAFETY: the first call writes only the size; the second writes at most `size` bytes, and the buffer has room
+        // for them.
         let result = unsafe {
             let result = (api.pipeline_cache_data)(device, cache.handle, &mut size, ptr::null_mut());
             bytes.resize(start + size, 0);
@@ -198,10 +200,10 @@ impl Pipelines {
         }
     }
 
-    /// Destroys everything; nothing is in use. The cache is saved first.
+    /// Saves the cache and destroys everything. Nothing may be in use.
     pub fn destroy(&self, api: &DeviceApi, device: vk::Device, physical: &Physical) {
         self.save(api, device, physical);
-        // SAFETY: all of this device, and nothing is in use.
+        // SAFETY: everything is of this device, and nothing is in use.
         unsafe {
             for made in &self.made {
                 for (_, pipeline) in made.write().unwrap_or_else(PoisonError::into_inner).drain(..) {
@@ -214,16 +216,16 @@ impl Pipelines {
     }
 }
 
-/// A cache with what a file had; nothing where the driver makes none of it.
+/// Makes a cache from the contents of a file; `None` if the driver refuses.
 fn new_cache(api: &DeviceApi, device: vk::Device, data: &[u8]) -> Option<vk::PipelineCache> {
     let info = vk::PipelineCacheCreateInfo::default().initial_data(data);
     let mut handle = vk::PipelineCache::null();
-    // SAFETY: structures and data live until it returns.
+    // SAFETY: the structures and the data live until the call returns.
     let result = unsafe { (api.create_pipeline_cache)(device, &info, ptr::null(), &mut handle) };
     (result == vk::Result::SUCCESS).then_some(handle)
 }
 
-/// Writes a file whole: another process may read or write it now, and sees the old one or the new one.
+/// Replaces a file atomically: another process that reads or writes it sees either the old or the new contents.
 fn write(file: &Path, bytes: &[u8]) {
     let draft = file.with_extension(format!("{}.new", std::process::id()));
     let _ = file.parent().map(fs::create_dir_all);
@@ -237,14 +239,14 @@ fn write(file: &Path, bytes: &[u8]) {
     }
 }
 
-/// What a cache file begins with; the last character is the format's version.
+/// The first bytes of a cache file; the last character is the format's version.
 const MAGIC: &[u8; 8] = b"adeadpc1";
-/// Where the header says which driver, and where its checksum is.
+/// Offsets in the header: the driver, the checksum, and the header's end.
 const DRIVER: usize = 8;
 const CHECKSUM: usize = DRIVER + 28;
 const HEADER: usize = CHECKSUM + 8;
 
-/// A cache file's header, its checksum still zero.
+/// Makes the header of a cache file, with a checksum of zero.
 fn header(physical: &Physical) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     for number in [physical.vendor_id, physical.device_id, physical.driver_version] {
@@ -255,7 +257,7 @@ fn header(physical: &Physical) -> Vec<u8> {
     bytes
 }
 
-/// Whether a file is a cache of this device and driver, whole.
+/// Returns whether a file is an undamaged cache of this device and driver build.
 fn is_of(bytes: &[u8], physical: &Physical) -> bool {
     let expected = header(physical);
     bytes.len() > HEADER
@@ -263,17 +265,17 @@ fn is_of(bytes: &[u8], physical: &Physical) -> bool {
         && bytes[CHECKSUM..HEADER] == checksum(&bytes[HEADER..]).to_le_bytes()
 }
 
-/// A cache file without its header.
+/// Returns a cache file without its header.
 fn header_off(bytes: &[u8]) -> &[u8] {
     bytes.get(HEADER..).unwrap_or_default()
 }
 
-/// FNV-1a: damage, not malice, is what it finds.
+/// FNV-1a: it detects damage, not forgery.
 fn checksum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// One file for each device and driver.
+/// Returns the name of the cache file of a device and driver build.
 fn file_name(physical: &Physical) -> String {
     let uuid: String = physical.cache_uuid.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("vulkan-{:x}-{:x}-{:x}-{uuid}.cache", physical.vendor_id, physical.device_id, physical.driver_version)

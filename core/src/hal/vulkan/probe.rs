@@ -1,4 +1,4 @@
-//! Known answers: what a device's own arithmetic is, and which emulations it needs.
+//! Known-answer tests: how a device's own arithmetic behaves, and which emulations it needs.
 
 use super::VulkanBuffer;
 use super::encoder::VulkanEncoder;
@@ -13,19 +13,19 @@ use crate::hal::Stream;
 use crate::hal::lowering::{Encoder, Kernels, Push};
 use std::sync::Arc;
 
-/// The device's specialization constants, by id.
+/// The device's modes: specialization constants, by id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Modes {
-    /// How `fmaz` is computed: 0 by the device's `fma`, 1 by it and with subnormals flushed, 2 in integers.
+    /// How kernels compute `fmaz`: 0 with the device's `fma`, 1 with it and flushed subnormals, 2 with integers.
     pub fma: u32,
-    /// Whether the device's divisions and square roots are rounded correctly.
+    /// Whether the device rounds divisions and square roots correctly.
     pub exact_divide: u32,
-    /// Threads of a subgroup; 1 where values can't be shuffled in it.
+    /// Threads of a subgroup; 1 if the device can't shuffle values in one.
     pub subgroup: u32,
 }
 
 impl Modes {
-    /// As specialization constants from id 0 on.
+    /// Returns the modes as specialization constants from id 0.
     pub fn constants(self) -> [u32; 3] {
         [self.fma, self.exact_divide, self.subgroup]
     }
@@ -40,10 +40,10 @@ const SQRT: u32 = 4;
 const FMAZ: u32 = 5;
 const NAMES: [&str; 6] = ["add", "sub", "mul", "div", "sqrt", "fmaz"];
 
-/// How many cases: a division that is off by a unit now and then fails hundreds of them.
+/// The number of cases. A division that is sometimes wrong in the last bit fails hundreds of them.
 const CASES: usize = 6144;
 
-/// Looks how a device computes: the modes in which it keeps the contract; `unsupported` for one that can't.
+/// Finds the modes in which the device keeps the contract. `unsupported` if no modes do.
 pub fn decide(logical: &Arc<Logical>) -> Result<Modes> {
     let cases = cases();
     let expected = default_environment(|| cases.iter().map(expected).collect::<Vec<u32>>());
@@ -57,7 +57,7 @@ pub fn decide(logical: &Arc<Logical>) -> Result<Modes> {
         };
         let (plain, divide, fma) = (wrong(ADD..=2), wrong(DIV..=SQRT), wrong(FMAZ..=FMAZ));
         let before = modes;
-        // A correction of divisions is only judged beside a multiply-add that is right.
+        // Emulated divisions use the multiply-add, so they count only once the multiply-add is right.
         modes.fma += u32::from(fma.is_some() && modes.fma < 2);
         modes.exact_divide &= u32::from(divide.is_none());
         if modes != before && plain.is_none() {
@@ -67,7 +67,7 @@ pub fn decide(logical: &Arc<Logical>) -> Result<Modes> {
             let ([op, a, b, c], name) = (cases[i], &physical.name);
             fail!(
                 Unsupported,
-                "{name} can't keep {}: {} of {a:08x} {b:08x} {c:08x} is {:08x} there and must be {:08x}",
+                "{name} can't keep {}: {} of {a:08x} {b:08x} {c:08x} gives {:08x} instead of {:08x}",
                 contract::VERSION,
                 NAMES[op as usize],
                 found[i],
@@ -79,7 +79,7 @@ pub fn decide(logical: &Arc<Logical>) -> Result<Modes> {
     Ok(modes)
 }
 
-/// The device's answers under its modes of the moment. Rounds have pipelines of their own.
+/// Computes the cases on the device in its current modes. Each round has its own pipeline.
 fn run(shared: &Arc<Shared>, cases: &[Case], round: u32) -> Result<Vec<u32>> {
     let bytes = 4 * cases.len();
     let memory = Allocation::new(shared, bytes, Space::Local, "probe")?;
@@ -97,7 +97,7 @@ fn run(shared: &Arc<Shared>, cases: &[Case], round: u32) -> Result<Vec<u32>> {
     Ok(answers.chunks_exact(4).map(|word| u32::from_ne_bytes([word[0], word[1], word[2], word[3]])).collect())
 }
 
-/// What the contract says.
+/// Returns the contract's result of a case.
 fn expected(&[op, a, b, c]: &Case) -> u32 {
     let [a, b, c] = [a, b, c].map(f32::from_bits);
     let result = match op {
@@ -111,7 +111,7 @@ fn expected(&[op, a, b, c]: &Case) -> u32 {
     contract::canonical(result).to_bits()
 }
 
-/// Every primitive on what drivers get wrong, then on numbers drawn the same way every time.
+/// Makes cases for every primitive: first values that drivers get wrong, then pseudo-random numbers from a fixed seed.
 fn cases() -> Vec<Case> {
     const SPECIAL: [u32; 16] = [
         0,
@@ -120,22 +120,23 @@ fn cases() -> Vec<Case> {
         0xbf80_0000,
         0x7f80_0000,
         0xff80_0000,
-        // NaN with a payload.
+        // A NaN with a payload.
         0xffc1_2345,
-        // The least and the largest subnormal, the least normal number, the largest finite one.
+        // The least and the largest subnormal, the least normal number, one just above it, and the largest finite
+        // number.
         1,
         0x807f_ffff,
         0x0080_0000,
         0x8080_0001,
         0x7f7f_ffff,
-        // All bits of the significand are ones.
+        // All bits of the significand are 1.
         0x3fff_ffff,
-        // 2⁻⁶³ and neighbours: products at the edge of the normal numbers.
+        // 2⁻⁶³ and its neighbours: their products lie at the edge of the normal numbers.
         0x2000_0000,
         0x9fff_ffff,
         0x2000_0001,
     ];
-    // 1 + 2⁻¹² squared less 1 + 2⁻¹¹ is 2⁻²⁴ if it is rounded once. Then sums that round at 2⁻¹²⁶, up to it and below.
+    // (1 + 2⁻¹²)² - (1 + 2⁻¹¹) is 2⁻²⁴ if it is rounded once. The next sums round at 2⁻¹²⁶, up to it and below it.
     let mut cases: Vec<Case> = vec![
         [FMAZ, 0x3f80_0800, 0x3f80_0800, 0xbf80_1000],
         [FMAZ, 0x8080_0000, 0x3380_0000, 0x0080_0000],
@@ -146,7 +147,7 @@ fn cases() -> Vec<Case> {
         [FMAZ, 0x0080_0000, 0xbf00_0000, 0x8000_0000],
         [FMAZ, 0x3f80_0000, 1, 0x8000_0000],
     ];
-    // Any full-period generator of 64 bits.
+    // Any full-period 64-bit generator would do.
     let mut state = 1u64;
     let mut next = || {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -157,7 +158,7 @@ fn cases() -> Vec<Case> {
             let (bits, sign) = (next(), next() & 0x8000_0000);
             match next() >> 28 {
                 0..4 => SPECIAL[(bits >> 28) as usize],
-                // Around one, and with the same last bits near the smallest numbers.
+                // Numbers around one, and numbers near the smallest with the same last bits.
                 4..8 => sign | (0x3f00_0000 + (bits >> 8)),
                 8..10 => sign | (bits >> 8),
                 10..12 => sign | (0x1fff_fffc + (bits >> 29)),
@@ -181,7 +182,7 @@ mod tests {
     use super::super::{Opening, physical};
     use super::*;
 
-    /// Corrected divisions and the multiply-add in integers give the contract's bits on any device.
+    /// Emulated divisions and the integer multiply-add give the contract's bits on every device.
     #[test]
     fn emulations_are_exact() {
         let Ok(all) = physical::enumerate() else { return };
@@ -195,7 +196,7 @@ mod tests {
         }
     }
 
-    /// A device that flushes, fuses or rounds otherwise is told from one that doesn't, by many cases each.
+    /// Many cases detect a device that flushes, fuses or rounds differently.
     #[test]
     fn cases_tell_wrong_arithmetic() {
         let cases = cases();

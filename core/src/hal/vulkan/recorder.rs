@@ -1,4 +1,4 @@
-//! A command buffer under construction, and what must live until its work is done.
+//! A command buffer under construction, and everything that must live until its work is done.
 
 use super::beside::{Stretch, Uses};
 use super::logical::Lane;
@@ -13,10 +13,10 @@ use std::any::Any;
 use std::ptr;
 use std::sync::Arc;
 
-/// Something that work uses.
+/// Something that work uses, kept alive until the work is done.
 pub type Kept = Arc<dyn Any + Send + Sync>;
 
-/// A command buffer with a pool of its own.
+/// A command buffer with its own command pool.
 pub struct Recorder {
     pub shared: Arc<Shared>,
     pub lane: Lane,
@@ -24,46 +24,46 @@ pub struct Recorder {
     pub commands: vk::CommandBuffer,
     kept: Vec<Kept>,
     faults: Vec<(Arc<Allocation>, Explain)>,
-    /// Memory for parameters, and how much of it is taken.
+    /// Memory for kernels' parameters, and the bytes taken of it.
     parameters: Option<(Arc<Allocation>, usize)>,
     bound: vk::Pipeline,
-    /// The last command, if there is one.
+    /// The kind of the last command.
     last: Option<Kind>,
     /// What the kernels since the last barrier use.
     stretch: Stretch,
-    /// Commands in it.
+    /// The number of commands in the buffer.
     pub count: u32,
     state: State,
-    /// What is recorded, where that is the steps of one command: then the command may be submitted again as it is.
+    /// The recorded steps, if they are one command's: then an equal command can submit the buffer again unchanged.
     recipe: Option<Steps>,
-    /// Whether the host reads what is written.
+    /// Whether the host will read memory that the work writes.
     to_host: bool,
 }
 
-/// What the command buffer is.
+/// The state of the command buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Empty.
+    /// It is empty.
     Initial,
-    /// Being recorded.
+    /// It is being recorded.
     Begun,
-    /// Whole: as it was recorded for work that is done.
+    /// It is complete, and its work is done.
     Old,
-    /// Whole, and wanted again as it is.
+    /// It is complete, and will be submitted again unchanged.
     Again,
 }
 
-/// What a command does, in order.
+/// The steps of a command, in order.
 pub type Steps = SmallVec<[Step; 4]>;
 
-/// A part of a command.
+/// A step of a command.
 pub enum Step {
     Kernel { pipeline: vk::Pipeline, push: Push, groups: [u32; 3] },
     Clear(Arc<Allocation>),
 }
 
 impl Step {
-    /// Whether it is the same and can be had again. A step that holds memory is not kept.
+    /// Returns whether both are the same kernel call, which can be submitted again. A step that holds memory never is.
     fn repeats(&self, other: &Step) -> bool {
         match (self, other) {
             (Step::Kernel { pipeline, push, groups }, Step::Kernel { pipeline: p, push: other, groups: g }) => {
@@ -74,19 +74,19 @@ impl Step {
     }
 }
 
-// SAFETY: the mapped parameters are written by the thread that has the recorder only.
+// SAFETY: only the thread that owns the recorder writes the mapped parameters.
 unsafe impl Send for Recorder {}
-// SAFETY: a shared recorder is only submitted and read.
+// SAFETY: through a shared reference, a recorder is only submitted and read.
 unsafe impl Sync for Recorder {}
 
-/// What a command is, for those that must see what it wrote.
+/// The kind of a command, which decides the barrier that makes its writes visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A dispatch.
     Kernel,
     /// A copy or a fill.
     Copy,
-    /// The taking of a time, which sees nothing and is seen by nobody, and comes behind everything.
+    /// A timestamp. It reads and writes no memory, but waits for all earlier work.
     Time,
 }
 
@@ -113,17 +113,17 @@ impl Kind {
         match self {
             Kind::Kernel => vk::AccessFlags::SHADER_WRITE,
             Kind::Copy => vk::AccessFlags::TRANSFER_WRITE,
-            // Behind it, everything before it.
+            // A timestamp orders everything behind it after everything before it.
             Kind::Time => vk::AccessFlags::MEMORY_WRITE,
         }
     }
 }
 
-/// Bytes of a piece of memory for parameters.
+/// Bytes of one allocation for parameters.
 const PARAMETERS: usize = 16 << 10;
 
 impl Recorder {
-    /// An empty one for a lane, not begun.
+    /// Makes an empty recorder for a lane. Its command buffer is not begun.
     pub fn new(shared: &Arc<Shared>, lane: Lane) -> Result<Recorder> {
         shared.usable()?;
         let (api, device) = (&shared.api, shared.device);
@@ -146,7 +146,7 @@ impl Recorder {
             recipe: None,
             to_host: false,
         };
-        // SAFETY: structures live until each call returns; the pool is destroyed with the recorder.
+        // SAFETY: the structures live until each call returns. Dropping the recorder destroys the pool.
         unsafe {
             let result = (api.create_command_pool)(device, &info, ptr::null(), &mut recorder.pool);
             shared.check(result, "making a command pool")?;
@@ -160,7 +160,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Begins it for a recording, which may be under way several times at once.
+    /// Begins a recording, whose command buffer can be in flight several times at once.
     pub fn begin_recording(&mut self) -> Result<()> {
         self.begin(vk::CommandBufferUsageFlags::SIMULTANEOUS_USE)
     }
@@ -174,7 +174,8 @@ impl Recorder {
         Ok(())
     }
 
-    /// Makes it ready for commands: what is in it from before goes, unless it is wanted again.
+    /// Makes the buffer ready for commands. Drops its old commands, unless they are to run again; then it records them
+    /// anew.
     pub fn start(&mut self) -> Result<()> {
         if self.state == State::Begun {
             return Ok(());
@@ -183,7 +184,7 @@ impl Recorder {
         if self.state != State::Initial {
             self.state = State::Initial;
             let flags = vk::CommandPoolResetFlags::empty();
-            // SAFETY: none of its buffers is in use.
+            // SAFETY: no buffer of the pool is in use.
             let result = unsafe { (self.shared.api.reset_command_pool)(self.shared.device, self.pool, flags) };
             self.shared.check(result, "resetting a command pool")?;
         }
@@ -195,8 +196,8 @@ impl Recorder {
         Ok(())
     }
 
-    /// Records a command that uses that memory, none where it is not known. If the command is all that the buffer had the last
-    /// time, nothing needs to be recorded.
+    /// Records a command that uses the memory in `uses`; empty uses mean that its memory is unknown. If the buffer's
+    /// only command last time was the same, it is submitted again unchanged.
     pub fn record(&mut self, steps: Steps, uses: &Uses) -> Result<()> {
         let same = |old: &Steps| old.len() == steps.len() && old.iter().zip(&steps).all(|(old, new)| old.repeats(new));
         if self.state == State::Old && self.recipe.as_ref().is_some_and(same) {
@@ -237,7 +238,7 @@ impl Recorder {
         }
     }
 
-    /// Ends it, with what the host reads visible to it.
+    /// Ends the buffer, and makes visible to the host what it will read.
     pub fn end(&mut self) -> Result<()> {
         if self.state == State::Again {
             return Ok(());
@@ -249,7 +250,7 @@ impl Recorder {
                 .dst_access_mask(vk::AccessFlags::HOST_READ | vk::AccessFlags::MEMORY_READ);
             self.memory_barrier(&barrier, ALL, vk::PipelineStageFlags::HOST | ALL);
         }
-        // More may have come behind the command.
+        // Other commands may have followed the recipe's command.
         if self.recipe.as_ref().is_some_and(|steps| steps.len() != self.count as usize) {
             self.recipe = None;
         }
@@ -259,7 +260,7 @@ impl Recorder {
         self.shared.check(result, "ending a command buffer")
     }
 
-    /// Lets go of what its work used, which is done. The first error that its kernels found.
+    /// Releases what the work used; the work must be done. Returns the first error that its kernels found.
     pub fn release(&mut self) -> Result<()> {
         let found = self.fault();
         self.kept.clear();
@@ -274,10 +275,10 @@ impl Recorder {
         found
     }
 
-    /// The first error that its kernels found, once they have run.
+    /// Returns the first error that the kernels found. The work must be done.
     pub fn fault(&self) -> Result<()> {
         for (words, explain) in &self.faults {
-            // SAFETY: four mapped words that the device has finished writing; it wrote or cleared them.
+            // SAFETY: four mapped words that the device has cleared or written, and finished writing.
             let words = unsafe { words.mapped.cast::<[u32; 4]>().read_volatile() };
             if words[0] != 0 {
                 return Err(explain(words));
@@ -286,16 +287,18 @@ impl Recorder {
         Ok(())
     }
 
-    /// Keeps something until the work is done.
+    /// Keeps something alive until the work is done.
     pub fn keep(&mut self, what: Kept) {
         self.kept.push(what);
     }
 
-    /// What comes now, of that kind, sees what was written before, in this buffer and in those before it on the queue.
+    /// Adds a barrier: a command of kind `next` sees all earlier writes, of this buffer and of earlier ones on the
+    /// queue.
     pub fn barrier(&mut self, next: Kind) {
         let before = self.last.replace(next);
         self.stretch.end();
-        // Nobody knows what ended the buffers before. Between kernels a barrier that says so is several times as fast.
+        // At the buffer's start the earlier kind is unknown. Naming it makes a barrier between kernels several times as
+        // fast.
         let (from, written) = before.map_or((ALL, vk::AccessFlags::MEMORY_WRITE), |kind| (kind.stage(), kind.writes()));
         let barrier =
             vk::MemoryBarrier::default().src_access_mask(written).dst_access_mask(next.reads() | next.writes());
@@ -310,7 +313,7 @@ impl Recorder {
         until: vk::PipelineStageFlags,
     ) {
         let flags = vk::DependencyFlags::empty();
-        // SAFETY: the buffer is being recorded; the barrier lives until it returns.
+        // SAFETY: the buffer is being recorded, and the barrier lives until the call returns.
         unsafe {
             (self.shared.api.cmd_pipeline_barrier)(
                 self.commands,
@@ -327,11 +330,11 @@ impl Recorder {
         }
     }
 
-    /// Binds a pipeline unless it is bound.
+    /// Binds a pipeline unless it is bound already.
     pub fn bind(&mut self, pipeline: vk::Pipeline) {
         if self.bound != pipeline {
             self.bound = pipeline;
-            // SAFETY: a compute pipeline of this device, which lives as long as the device or is kept.
+            // SAFETY: a compute pipeline of this device. It lives as long as the device, or the recorder keeps it.
             unsafe {
                 (self.shared.api.cmd_bind_pipeline)(self.commands, vk::PipelineBindPoint::COMPUTE, pipeline);
             }
@@ -341,7 +344,7 @@ impl Recorder {
     /// Sets push constants.
     pub fn push(&mut self, layout: vk::PipelineLayout, bytes: &[u8]) {
         let stage = vk::ShaderStageFlags::COMPUTE;
-        // SAFETY: as many bytes as the slice has; the callers know that the layout has room for them.
+        // SAFETY: the call reads `bytes.len()` bytes from the slice. The callers ensure that the layout has that many.
         unsafe {
             (self.shared.api.cmd_push_constants)(
                 self.commands,
@@ -354,13 +357,13 @@ impl Recorder {
         }
     }
 
-    /// Runs the bound pipeline over so many workgroups; more in x than a device takes at once go in several pieces.
+    /// Runs the bound pipeline over the workgroups, in several dispatches if x exceeds the device's limit.
     pub fn groups(&mut self, groups: [u32; 3]) {
         let most = self.shared.physical.limits.max_compute_work_group_count[0].max(1);
         let mut first = 0;
         while first < groups[0] {
             let count = (groups[0] - first).min(most);
-            // SAFETY: a pipeline with its layout's constants and descriptors is bound.
+            // SAFETY: the bound pipeline has the push constants and descriptors that its layout needs.
             unsafe {
                 (self.shared.api.cmd_dispatch_base)(self.commands, first, 0, 0, count, groups[1], groups[2]);
             }
@@ -368,7 +371,7 @@ impl Recorder {
         }
     }
 
-    /// Copies between parts of two allocations, which are kept.
+    /// Copies between ranges of two allocations, and keeps both.
     pub fn copy(&mut self, from: &Arc<Allocation>, at: usize, to: &Arc<Allocation>, to_at: usize, bytes: usize) {
         if bytes == 0 {
             return;
@@ -379,26 +382,26 @@ impl Recorder {
             dst_offset: to.offset() + to_at as u64,
             size: bytes as u64,
         };
-        // SAFETY: both parts are inside their buffers, which are kept.
+        // SAFETY: both ranges lie inside their buffers, which are kept.
         unsafe { (self.shared.api.cmd_copy_buffer)(self.commands, from.buffer, to.buffer, 1, &region) };
         self.to_host |= !to.mapped.is_null();
         self.keep(from.clone());
         self.keep(to.clone());
     }
 
-    /// Fills whole words with zeros: `bytes` is rounded up to four, which an allocation always has.
+    /// Fills a range with zeros. `bytes` is rounded up to whole 4-byte words, which every allocation has.
     pub fn clear(&mut self, to: &Arc<Allocation>, at: usize, bytes: usize) {
         if bytes == 0 {
             return;
         }
         self.barrier(Kind::Copy);
         let (offset, bytes) = (to.offset() + at as u64, bytes.next_multiple_of(4) as u64);
-        // SAFETY: the part is inside its buffer, which is kept; its offset and size are multiples of four.
+        // SAFETY: the range lies inside its buffer, which is kept. Its offset and size are multiples of four.
         unsafe { (self.shared.api.cmd_fill_buffer)(self.commands, to.buffer, offset, bytes, 0) };
         self.keep(to.clone());
     }
 
-    /// Device memory until the work is done: its address.
+    /// Allocates device memory that lives until the work is done, and returns its address.
     pub fn scratch(&mut self, bytes: u64) -> Result<u64> {
         let memory = Allocation::new(&self.shared, bytes as usize, Space::Local, "scratch")?;
         let address = memory.address;
@@ -406,7 +409,7 @@ impl Recorder {
         Ok(address)
     }
 
-    /// A copy of these words that kernels can read: its address.
+    /// Copies words to memory that kernels can read, and returns the address.
     pub fn parameters(&mut self, words: &[u32]) -> Result<u64> {
         let bytes = size_of_val(words);
         let at = match &self.parameters {
@@ -420,15 +423,16 @@ impl Recorder {
         };
         let Some((memory, used)) = &mut self.parameters else { return Ok(0) };
         *used = (at + bytes).next_multiple_of(16);
-        // SAFETY: the words fit behind `at`, and the device reads no part that was not handed out before it is submitted.
+        // SAFETY: the words fit behind `at`. The device reads the memory only after the submission, and no part is
+        // handed out twice.
         unsafe { memory.mapped.add(at).cast::<u32>().copy_from_nonoverlapping(words.as_ptr(), words.len()) };
         Ok(memory.address + at as u64)
     }
 
-    /// Memory for four words that kernels write where data is wrong.
+    /// Allocates four words that kernels write if they find invalid data.
     pub fn fault_words(&mut self, explain: Explain) -> Result<Arc<Allocation>> {
         let memory = Allocation::new(&self.shared, 16, Space::Host, "faults")?;
-        // SAFETY: mapped memory of at least 16 bytes that no work has been given.
+        // SAFETY: mapped memory of at least 16 bytes that no submitted work uses.
         unsafe { memory.mapped.write_bytes(0, 16) };
         self.faults.push((memory.clone(), explain));
         Ok(memory)
@@ -439,7 +443,7 @@ impl Drop for Recorder {
     fn drop(&mut self) {
         let _environment = DefaultEnvironment::enter();
         if self.shared.is_here() {
-            // SAFETY: whoever drops it has waited for its work; the pool takes its buffer along.
+            // SAFETY: the owner has waited for the work before the drop. Destroying the pool frees its command buffer.
             unsafe { (self.shared.api.destroy_command_pool)(self.shared.device, self.pool, ptr::null()) };
         }
     }

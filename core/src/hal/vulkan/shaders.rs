@@ -1,4 +1,4 @@
-//! The operations' kernels in SPIR-V, as `ci/kernels` compiles them from `core/kernels/vulkan`.
+//! The operations' kernels in SPIR-V, unpacked at first use. `ci/kernels` compiles them from `core/kernels/vulkan`.
 
 use super::packing::*;
 use crate::error::{Error, Result, Status};
@@ -6,10 +6,10 @@ use crate::hal::lowering::Kernels;
 use crate::hal::lzma::unpack;
 use std::sync::OnceLock;
 
-/// All modules, as `core/build.rs` packs them.
+/// All modules, packed by `core/build.rs`.
 const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/vulkan.packed"));
 
-/// The words of a family's module.
+/// Returns the words of a family's module.
 pub fn code(kernels: Kernels) -> Result<&'static [u32]> {
     static UNPACKED: OnceLock<Option<[Vec<u32>; Kernels::COUNT]>> = OnceLock::new();
     match UNPACKED.get_or_init(|| Unpacker::new(PACKED)?.modules()) {
@@ -18,10 +18,10 @@ pub fn code(kernels: Kernels) -> Result<&'static [u32]> {
     }
 }
 
-/// More than there are opcodes in use.
+/// Above every opcode in use.
 const OPCODES: usize = 1 << 13;
 
-/// The streams' parts behind each other, and where each is to be read on.
+/// The unpacked bytes of all streams, and the position in each half of each stream.
 struct Unpacker(Vec<u8>, [usize; 2 * STREAMS]);
 
 impl Unpacker {
@@ -41,7 +41,7 @@ impl Unpacker {
         self.0.get(*at - 1).copied()
     }
 
-    /// A number: seven bits from the stream's first part, and while there are more, from the second.
+    /// Reads a number: its low seven bits from the stream's first half, further groups of seven from the second.
     fn number(&mut self, stream: usize) -> Option<u32> {
         let (mut value, mut shift, mut part) = (0, 0, 2 * stream);
         loop {
@@ -54,7 +54,7 @@ impl Unpacker {
         }
     }
 
-    /// A difference.
+    /// Reads a signed difference, in zigzag encoding.
     fn difference(&mut self, stream: usize) -> Option<u32> {
         let value = self.number(stream)?;
         Some(value >> 1 ^ (value & 1).wrapping_neg())

@@ -1,4 +1,4 @@
-//! What everything of one opening of a device shares: the process's logical device, and what is this opening's alone.
+//! One opening of a device: a reference to the process's logical device, and what belongs to this opening alone.
 
 use super::Opening;
 use super::logical::Logical;
@@ -13,34 +13,34 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// An opened device.
+/// An opening of a device, shared by everything that is made from it.
 pub struct Shared {
     pub info: DeviceInfo,
     pub modes: Modes,
-    /// What of the device's memory is in use through this opening.
+    /// The device's memory in use through this opening.
     pub uses: Uses,
     workers: Option<Arc<dyn Workers>>,
     logical: Arc<Logical>,
 }
 
-/// Bytes and allocations in use, by space.
+/// Bytes and allocations in use, for each space.
 #[derive(Default)]
 pub struct Uses([(AtomicUsize, AtomicUsize); 2]);
 
 impl Uses {
-    /// One more allocation.
+    /// Counts one more allocation.
     pub fn add(&self, space: Space, bytes: usize) {
         self.0[space as usize].0.fetch_add(bytes, Relaxed);
         self.0[space as usize].1.fetch_add(1, Relaxed);
     }
 
-    /// One less.
+    /// Counts one allocation less.
     pub fn remove(&self, space: Space, bytes: usize) {
         self.0[space as usize].0.fetch_sub(bytes, Relaxed);
         self.0[space as usize].1.fetch_sub(1, Relaxed);
     }
 
-    /// Bytes and allocations.
+    /// Returns the bytes and allocations in use.
     pub fn of(&self, space: Space) -> (usize, usize) {
         let (bytes, live) = &self.0[space as usize];
         (bytes.load(Relaxed), live.load(Relaxed))
@@ -56,7 +56,7 @@ impl Deref for Shared {
 }
 
 impl Shared {
-    /// Opens a device. `unsupported` says what it lacks.
+    /// Opens a device. `unsupported` names a feature that it lacks.
     pub fn open(physical: &Physical, id: String, opening: &Opening) -> Result<Shared> {
         let logical = Logical::get(physical, &id, opening)?;
         let modes = logical.modes();
@@ -65,7 +65,7 @@ impl Shared {
         Ok(Shared::new(info, modes, opening.workers.clone(), logical))
     }
 
-    /// To look how a device computes under modes that are not decided yet.
+    /// Makes an opening for the probe, which tries modes before they are decided.
     pub fn trial(logical: &Arc<Logical>, modes: Modes) -> Shared {
         let info = Shared::describe(&logical.physical, String::new());
         Shared::new(info, modes, None, logical.clone())
@@ -76,16 +76,16 @@ impl Shared {
         Shared { info, modes, uses: Uses::default(), workers, logical }
     }
 
-    /// Copies between host memory and memory that the device sees, with all threads.
+    /// Copies host bytes to or from memory that the device can access, with the help of the workers.
     ///
     /// # Safety
-    /// As [`copy`].
+    /// As for [`copy`].
     pub unsafe fn copy(&self, from: &[u8], to: *mut u8) {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller vouches for `to`.
         unsafe { copy(self.workers.as_deref(), from, to) };
     }
 
-    /// What a device is, its contract level still to be found.
+    /// Describes a device. The contract level is still unknown: `Emulated` is a placeholder.
     pub fn describe(physical: &Physical, id: String) -> DeviceInfo {
         let (major, minor) = (vk::api_version_major(physical.api_version), vk::api_version_minor(physical.api_version));
         DeviceInfo {

@@ -1,7 +1,8 @@
-//! A stream: command buffers submitted in order, and one timeline semaphore that counts them.
+//! A stream: command buffers submitted in order, and a timeline that counts them.
 //!
-//! Work begins at once when the device has nothing of this stream to do. While it is busy, more is collected in an open command
-//! buffer, which goes off when the device runs dry, when it is full, or when somebody waits.
+//! If the device has no work of this stream, new work is submitted at once. While the device is busy, commands collect
+//! in an open command buffer. It is submitted when the device runs out of work, when it is full, or when a caller
+//! waits.
 
 use super::encoder::VulkanEncoder;
 use super::logical::Lane;
@@ -22,34 +23,34 @@ use std::collections::VecDeque;
 use std::slice;
 use std::sync::Arc;
 
-/// Commands after which a busy device gets the next command buffer.
+/// An open command buffer is full at this many commands.
 const FULL: u32 = 64;
-/// Submissions under way; the next one waits for the oldest.
+/// The most submissions in flight. One more waits for the oldest.
 const IN_FLIGHT: usize = 32;
-/// Bytes of staging memory that one copy takes at a time.
+/// The most bytes that one piece of a copy stages.
 const PIECE: usize = 8 << 20;
-/// Pieces of a long copy that are under way.
+/// The most pieces of a long copy in flight.
 const PIECES: usize = 3;
-/// Bytes from which a copy from or to the host goes by the transfer queue.
+/// Copies from and to the host of at least this many bytes use the transfer queue.
 const LARGE: usize = 1 << 20;
-/// Bytes from which a copy on the device is a kernel's.
+/// Copies on the device of at least this many bytes use a kernel.
 const BY_KERNEL: usize = 64 << 10;
 
-/// Work that the device has.
+/// Work in flight.
 struct Submission {
     number: u64,
     work: Work,
-    /// A semaphore that is waited for must outlive the wait.
+    /// Keeps the semaphores that the work waits for alive.
     _waits: Vec<Point>,
 }
 
-/// Whose command buffer.
+/// The owner of a submitted command buffer.
 enum Work {
-    /// The stream's.
+    /// The stream.
     Own(Box<Recorder>),
-    /// A recording's.
+    /// A recording.
     Replay(Arc<Recorder>),
-    /// Nobody's: only waiting.
+    /// There is no command buffer: the submission only waits.
     Nothing,
 }
 
@@ -57,12 +58,12 @@ enum Work {
 pub struct VulkanStream {
     shared: Arc<Shared>,
     timeline: Arc<Timeline>,
-    /// Submissions so far: the last one's number.
+    /// The number of the last submission.
     last: u64,
-    /// Where it went.
+    /// The lane of the last submission.
     lane: Lane,
     open: Option<Box<Recorder>>,
-    /// Set while recording: what is recorded so far.
+    /// The recording under construction, if the stream is recording.
     recording: Option<Recorder>,
     waits: Vec<Point>,
     in_flight: VecDeque<Submission>,
@@ -72,7 +73,7 @@ pub struct VulkanStream {
 }
 
 impl VulkanStream {
-    /// A stream without work.
+    /// Makes a stream without work.
     pub fn new(shared: &Arc<Shared>) -> Result<VulkanStream> {
         Ok(VulkanStream {
             timeline: Timeline::new(shared)?,
@@ -88,7 +89,7 @@ impl VulkanStream {
         })
     }
 
-    /// The recorder for what comes next, which goes to that lane, not started.
+    /// Returns the recorder for the next command on this lane, which may not be started.
     fn recorder(&mut self, lane: Lane) -> Result<&mut Recorder> {
         if self.recording.is_none() {
             let lane = self.shared.lane(lane);
@@ -109,7 +110,7 @@ impl VulkanStream {
         }
     }
 
-    /// Records with `record`, which records nothing if it fails.
+    /// Records commands with `record`, which must record nothing if it fails.
     fn enqueue(&mut self, lane: Lane, record: impl FnOnce(&mut Recorder) -> Result<()>) -> Result<()> {
         let recorder = self.recorder(lane)?;
         recorder.start()?;
@@ -117,7 +118,7 @@ impl VulkanStream {
         self.send_if_useful()
     }
 
-    /// Enqueues what `encode` encodes, outside the table of operations.
+    /// Enqueues kernels that `encode` encodes without a command of the op table.
     pub fn encode(&mut self, encode: impl FnOnce(&mut VulkanEncoder<'_>) -> Result<()>) -> Result<()> {
         let mut encoder = VulkanEncoder::new(self.recorder(Lane::Compute)?);
         encode(&mut encoder)?;
@@ -125,7 +126,7 @@ impl VulkanStream {
         self.send_if_useful()
     }
 
-    /// Submits what is open if the device has nothing else of this stream to do, or if it is enough.
+    /// Submits the open buffer if it is full, or if the device has no other work of this stream.
     fn send_if_useful(&mut self) -> Result<()> {
         if self.recording.is_some() {
             return Ok(());
@@ -134,7 +135,7 @@ impl VulkanStream {
         if full || self.timeline.reached(self.last)? { self.submit_open() } else { Ok(()) }
     }
 
-    /// Submits what is open.
+    /// Submits the open buffer, if there is one.
     fn submit_open(&mut self) -> Result<()> {
         let Some(mut open) = self.open.take() else { return Ok(()) };
         open.end()?;
@@ -142,13 +143,13 @@ impl VulkanStream {
         self.send(lane, Some(commands), Work::Own(open))
     }
 
-    /// Submits a command buffer as the next number.
+    /// Submits a command buffer with the next number.
     fn send(&mut self, lane: Lane, commands: Option<vk::CommandBuffer>, work: Work) -> Result<()> {
         self.last = self.timeline.submit(lane, commands, &self.waits)?;
         self.lane = lane;
         let waits = std::mem::take(&mut self.waits);
         self.in_flight.push_back(Submission { number: self.last, work, _waits: waits });
-        // Asking the driver takes a moment too.
+        // Checking for finished work asks the driver, which takes time, so it happens only when much is in flight.
         if self.in_flight.len() > IN_FLIGHT / 2 {
             self.reap()?;
         }
@@ -160,7 +161,7 @@ impl VulkanStream {
         Ok(())
     }
 
-    /// Takes back the command buffers whose work is done.
+    /// Takes back the command buffers whose work is done, and keeps the first error that it found.
     fn reap(&mut self) -> Result<()> {
         if self.in_flight.is_empty() {
             return Ok(());
@@ -184,14 +185,14 @@ impl VulkanStream {
         Ok(())
     }
 
-    /// The point after everything enqueued.
+    /// Returns the point that the stream reaches when all enqueued work is done.
     fn point(&mut self) -> Result<Point> {
         if self.recording.is_some() {
-            fail!(InvalidArgument, "a stream that records has nothing to wait for: finish the recording first");
+            fail!(InvalidArgument, "a stream can't be waited for while it records: finish the recording first");
         }
         self.submit_open()?;
         if !self.waits.is_empty() {
-            // Nothing came behind what is waited for: the point does.
+            // No work follows the waits yet, so an empty submission carries them.
             self.send(self.lane, None, Work::Nothing)?;
         }
         Ok(Point { timeline: self.timeline.clone(), value: self.last })
@@ -204,7 +205,7 @@ impl VulkanStream {
         Ok(())
     }
 
-    /// Begins to bring part of a buffer to the host.
+    /// Enqueues a copy of part of a buffer to staging memory, and returns the pending download.
     fn fetch(&mut self, from: Slice<'_>, lane: Lane) -> Result<Pending> {
         let memory = of_device(from.buffer, &self.shared)?.clone();
         let staging = Allocation::new(&self.shared, from.bytes, Space::Host, "downloads")?;
@@ -216,7 +217,8 @@ impl VulkanStream {
     }
 }
 
-// SAFETY: recorders keep what work uses until it is done; host bytes are copied before a call returns.
+// SAFETY: recorders keep what their work uses until it is done. Host bytes are copied to staging memory before a call
+// returns.
 unsafe impl Stream for VulkanStream {
     fn submit(&mut self, commands: &mut [Command<'_>]) -> Result<()> {
         let mut rest = &*commands;
@@ -233,7 +235,7 @@ unsafe impl Stream for VulkanStream {
 
     fn dispatch(&mut self, kernel: &dyn Kernel, buffers: &[Slice<'_>], push: &[u8], groups: [u32; 3]) -> Result<()> {
         let Some(kernel) = kernel.as_any().downcast_ref::<UserKernel>() else {
-            fail!(InvalidArgument, "the kernel '{}' is not one of {}", kernel.name(), self.shared.info.id);
+            fail!(InvalidArgument, "the kernel '{}' was not built for {}", kernel.name(), self.shared.info.id);
         };
         let call = kernel.check(&self.shared, buffers, push, groups)?;
         self.enqueue(Lane::Compute, |recorder| kernel.encode(recorder, &call, push, groups))
@@ -253,7 +255,7 @@ unsafe impl Stream for VulkanStream {
                 self.reap()?;
             }
             let staging = Allocation::new(&self.shared, piece.len(), Space::Host, "copies")?;
-            // SAFETY: new mapped memory of at least as many bytes.
+            // SAFETY: new mapped memory of at least `piece.len()` bytes.
             unsafe { self.shared.copy(piece, staging.mapped) };
             self.enqueue(lane, |recorder| {
                 recorder.copy(&staging, 0, &memory, offset + i * PIECE, piece.len());
@@ -285,7 +287,7 @@ unsafe impl Stream for VulkanStream {
             let bytes = PIECE.min(into.len() - start);
             under_way.push_back(self.fetch(Slice { buffer: from, offset: offset + start, bytes }, lane)?);
             if start == 0 {
-                // What is read may be the result of wrong data: then that is the answer, and nothing is copied.
+                // The bytes may result from invalid data. Then the error is the answer, and nothing is copied.
                 self.synchronize()?;
             }
             if under_way.len() == PIECES
@@ -347,11 +349,15 @@ unsafe impl Stream for VulkanStream {
     fn wait(&mut self, event: &dyn Event) -> Result<()> {
         self.not_while_recording("waiting for an event")?;
         let Some(point) = event.as_any().downcast_ref::<Point>().filter(|point| point.is_of(&self.shared)) else {
-            fail!(InvalidArgument, "the event is not one of {}", self.shared.info.id);
+            fail!(
+                InvalidArgument,
+                "the event is not from this opening of {}: wait for it on the host",
+                self.shared.info.id
+            );
         };
         if !Arc::ptr_eq(&point.timeline, &self.timeline) && !point.is_done()? {
             self.submit_open()?;
-            // Now, or it would wait for what comes behind the event too.
+            // Signalled now: a later signal would also wait for work submitted after the event.
             point.timeline.signal(point.value)?;
             self.waits.push(point.clone());
         }
@@ -360,7 +366,7 @@ unsafe impl Stream for VulkanStream {
 
     fn timestamp(&mut self) -> Result<Arc<dyn Timestamp>> {
         self.not_while_recording("a timestamp")?;
-        // Opens the command buffer that the time is taken in: its number is the next.
+        // Opens the command buffer that takes the timestamp. It will be submitted with the next number.
         self.recorder(Lane::Compute)?.start()?;
         let point = Point { timeline: self.timeline.clone(), value: self.last + 1 };
         let taken = Taken::new(self.recorder(Lane::Compute)?, point)?;
@@ -389,7 +395,7 @@ unsafe impl Stream for VulkanStream {
         self.not_while_recording("a replay")?;
         let recording = recording.as_any().downcast_ref::<VulkanRecording>();
         let Some(recording) = recording.filter(|recording| Arc::ptr_eq(&recording.0.shared, &self.shared)) else {
-            fail!(InvalidArgument, "the recording is not one of {}", self.shared.info.id);
+            fail!(InvalidArgument, "the recording was not made on this opening of {}", self.shared.info.id);
         };
         self.submit_open()?;
         self.send(Lane::Compute, Some(recording.0.commands), Work::Replay(recording.0.clone()))
@@ -415,16 +421,17 @@ unsafe impl Stream for VulkanStream {
 impl Drop for VulkanStream {
     fn drop(&mut self) {
         let _environment = DefaultEnvironment::enter();
-        // Its command buffers and what they use must stay until the device is done with them.
+        // The device must be done with the stream's command buffers before they are destroyed.
         let done = self.submit_open().and_then(|()| self.timeline.settle());
         if done.is_err() {
-            // Lost, or forked. The driver is asked once more, and for everything: it may still be at work.
+            // The device is lost, or this is a forked child. On a lost device, work may still run: wait for the whole
+            // device.
             self.shared.quiet();
         }
     }
 }
 
-/// The memory of a buffer that must be of this device.
+/// Returns the memory of a buffer. `invalid_argument` if the buffer is not of this opening of the device.
 pub fn of_device<'a>(buffer: &'a dyn Buffer, shared: &Arc<Shared>) -> Result<&'a Arc<Allocation>> {
     match buffer.as_any().downcast_ref::<VulkanBuffer>() {
         Some(buffer) if buffer.memory.is_of(shared) => Ok(&buffer.memory),
@@ -432,7 +439,7 @@ pub fn of_device<'a>(buffer: &'a dyn Buffer, shared: &Arc<Shared>) -> Result<&'a
     }
 }
 
-/// Bytes on their way to the host.
+/// A download that may be in flight.
 struct Pending {
     staging: Arc<Allocation>,
     point: Point,
@@ -442,13 +449,13 @@ struct Pending {
 impl Pending {
     fn finish(self, into: &mut [u8]) -> Result<()> {
         self.point.wait(u64::MAX)?;
-        // SAFETY: the device has written that many bytes of the mapped memory, and nobody else has it.
+        // SAFETY: the device has finished writing these bytes of mapped memory, and nothing else uses them.
         unsafe { self.staging.shared.copy(slice::from_raw_parts(self.staging.mapped, self.bytes), into.as_mut_ptr()) };
         Ok(())
     }
 }
 
-// SAFETY: its memory is its own, and is written before the point that it waits for.
+// SAFETY: it owns its memory, which the device finishes writing before the point that `bytes` and `take` wait for.
 unsafe impl Download for Pending {
     fn size(&self) -> usize {
         self.bytes
@@ -464,13 +471,13 @@ unsafe impl Download for Pending {
 
     fn bytes(&self) -> Result<&[u8]> {
         self.point.wait(u64::MAX)?;
-        // SAFETY: the device has written that many bytes of the mapped memory, and nobody writes it again.
+        // SAFETY: the device has finished writing these bytes of mapped memory, and nothing writes them again.
         Ok(unsafe { slice::from_raw_parts(self.staging.mapped, self.bytes) })
     }
 
     fn take(self: Box<Self>, into: &mut [u8]) -> Result<()> {
         if into.len() != self.bytes {
-            fail!(InvalidArgument, "the download has {} bytes and the place for it {}", self.bytes, into.len());
+            fail!(InvalidArgument, "the download has {} bytes, but its destination has {}", self.bytes, into.len());
         }
         self.finish(into)
     }

@@ -1,4 +1,4 @@
-//! The device layer on this machine's GPU, software or not, and on one whose driver fails: functions of its table are replaced.
+//! Tests of the device layer on this machine's GPU, software or not. Some replace driver functions, to test failures.
 
 use super::api::DeviceApi;
 use super::*;
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::SeqCst};
 
-/// The first GPU, or nothing and why.
+/// Opens the first GPU. Without one, returns `None` and prints the reason.
 fn device(opening: &Opening) -> Option<Arc<VulkanDevice>> {
     match VulkanDevice::open(0, opening) {
         Ok(device) => Some(Arc::new(device)),
@@ -33,7 +33,7 @@ fn status<T>(result: Result<T>) -> Option<Status> {
 
 #[test]
 fn conformance() {
-    // The validation layer takes an event for no sign that work is done.
+    // The validation layer doesn't accept an event as a sign that work is done.
     let validated = std::env::var_os("VK_INSTANCE_LAYERS").is_some();
     for (plain, marks) in [(false, false), (true, false), (false, !validated)] {
         let Some(device) = device(&Opening { plain, marks, ..Opening::default() }) else { return };
@@ -51,10 +51,10 @@ fn openings_share_the_driver_s_device_and_not_what_they_use() {
     let (used, none) = (one.memory(), other.memory());
     assert!(used.allocations == 1 && used.used >= 5000 && used.held >= used.used, "{used:?}");
     assert_eq!((none.allocations, none.used), (0, 0));
-    // What one opening made, the other one refuses.
+    // One opening refuses what another one made.
     let mut stream = other.clone().stream().unwrap();
     assert_eq!(status(stream.read(&*buffer, 0, &mut [0; 4])), Some(Status::InvalidArgument));
-    // The end of one is nothing to the other.
+    // Closing one opening does not affect the other.
     drop(one);
     let kept = other.allocate(64).unwrap();
     stream.write(&*kept, 0, &[7; 64]).unwrap();
@@ -70,12 +70,12 @@ fn no_loader() {
     assert!(error.message().contains("libadead-has-no-such-loader.so.7"), "{error}");
 }
 
-/// A function that fails while its counter is above 0 and else is the driver's.
+/// A driver function that fails while its counter is above 0.
 macro_rules! failing {
     ($test:ident, $field:ident: $pfn:ident, $result:ident, ($($name:ident: $type:ty),*)) => {
         mod $test {
             use super::*;
-            /// How often it still fails.
+            /// How many more calls fail.
             pub static LEFT: AtomicI64 = AtomicI64::new(0);
             static REAL: OnceLock<vk::$pfn> = OnceLock::new();
 
@@ -84,11 +84,11 @@ macro_rules! failing {
                     return vk::Result::$result;
                 }
                 LEFT.store(0, SeqCst);
-                // SAFETY: passed on as it came.
+                // SAFETY: the arguments are passed on unchanged.
                 unsafe { REAL.get().unwrap()($($name),*) }
             }
 
-            /// Puts it into a table.
+            /// Replaces the function in a table.
             pub fn inject(api: &mut DeviceApi) {
                 let _ = REAL.set(api.$field);
                 api.$field = replaced;
@@ -106,11 +106,11 @@ fn out_of_memory() {
     let opening = Opening { faults: Some(memory_fails::inject), ..Opening::default() };
     let Some(device) = device(&opening) else { return };
     device.trim();
-    // Once: what is idle is given back and the driver asked again.
+    // One failure: idle memory is returned, and the driver is asked again.
     memory_fails::LEFT.store(1, SeqCst);
     let kept = device.allocate_unset(3 << 20).unwrap();
     assert_eq!(device.memory().held, 3 << 20, "no more than needed when there is little");
-    // Always: an error with the numbers, and what is there stays.
+    // Every call fails: the error has the numbers, and existing memory stays usable.
     memory_fails::LEFT.store(1000, SeqCst);
     let error = device.allocate_unset(100 << 20).err().unwrap();
     memory_fails::LEFT.store(0, SeqCst);
@@ -138,14 +138,14 @@ fn a_lost_device_stays_lost() {
         stream.write(&*buffer, 0, &[1; 1000]).unwrap();
         stream.synchronize().unwrap();
         left.store(1, SeqCst);
-        // More and more work, until it takes so long that the driver is asked to wait.
+        // Submits more and more work, until it takes so long that the host waits in the driver.
         let whole = |buffer| Slice { buffer, offset: 0, bytes: 1 << 25 };
         let lost = (0..14).find_map(|more| {
             let copied = (0..1 << more).try_for_each(|_| stream.copy(whole(&*buffer), whole(&*other)));
             copied.and_then(|()| stream.synchronize()).err()
         });
         assert_eq!(lost.map(|error| error.status()), Some(Status::DeviceLost));
-        // From here on everything says so, though the driver would answer.
+        // From now on every call reports the loss, although the driver would answer.
         left.store(0, SeqCst);
         let mut byte = [0];
         assert_eq!(status(stream.read(&*buffer, 0, &mut byte)), Some(Status::DeviceLost));
@@ -153,7 +153,7 @@ fn a_lost_device_stays_lost() {
         assert_eq!(status(device.clone().stream()), Some(Status::DeviceLost));
         drop((buffer, other, stream));
         assert_eq!(device.live(), 0);
-        // Another opening of it is another device, and the processor works on.
+        // A new opening gets a new device, and the CPU still works.
         let again = self::device(&Opening::default()).unwrap();
         assert_eq!(again.allocate(16).unwrap().size(), 16);
         let ctx = crate::Context::open("cpu").unwrap();
@@ -188,11 +188,11 @@ fn a_kernel_that_writes_out_of_its_buffer_changes_no_other() {
     let Some(device) = device(&Opening::default()) else { return };
     let kernel = device.kernel(&KernelSource { code: STRAY, entry: None, constants: &[], workgroup: None }).unwrap();
     let mut stream = device.clone().stream().unwrap();
-    // One behind the other in a block; the kernel has the one in the middle.
+    // Nine adjacent buffers of one block; the kernel gets the middle one.
     let all: Vec<_> = (0..9).map(|_| device.allocate_unset(4096).unwrap()).collect();
     all.iter().for_each(|buffer| stream.write(&**buffer, 0, &[0x11; 4096]).unwrap());
     let mine = Slice { buffer: &*all[4], offset: 0, bytes: 4096 };
-    // Word by word from its begin to 64 KiB behind it; then far and further out, up to 16 GiB.
+    // Writes each word from its start to 64 KiB behind it, then farther and farther out, up to 16 GiB.
     for (first, stride, groups) in
         [(0, 1, 256), (1024, 1 << 10, 1024), (1 << 20, 0xffff, 1024), (u32::MAX - 65_535, 1, 1024)]
     {
@@ -236,7 +236,7 @@ unsafe extern "system" fn counted_allocate(
     out: *mut vk::DeviceMemory,
 ) -> vk::Result {
     BLOCKS.fetch_add(1, SeqCst);
-    // SAFETY: passed on as it came.
+    // SAFETY: the arguments are passed on unchanged.
     unsafe { REAL_BLOCKS.get().unwrap().0(device, info, callbacks, out) }
 }
 
@@ -246,7 +246,7 @@ unsafe extern "system" fn counted_free(
     callbacks: *const vk::AllocationCallbacks<'_>,
 ) {
     BLOCKS.fetch_sub(1, SeqCst);
-    // SAFETY: passed on as it came.
+    // SAFETY: the arguments are passed on unchanged.
     unsafe { REAL_BLOCKS.get().unwrap().1(device, memory, callbacks) }
 }
 
@@ -286,7 +286,7 @@ unsafe extern "system" fn counted_barrier(
 ) {
     BARRIERS.fetch_add(1, SeqCst);
     let real = REAL_BARRIER.get().unwrap();
-    // SAFETY: passed on as it came.
+    // SAFETY: the arguments are passed on unchanged.
     unsafe { real(commands, from, until, flags, memory_count, memory, buffer_count, buffers, image_count, images) }
 }
 
@@ -303,19 +303,20 @@ fn only_commands_that_depend_on_one_another_have_a_barrier_between_them() {
     let mut stream = device.clone().stream().unwrap();
     let begin: Vec<u8> = (0..N).flat_map(|i| (i as f32 - 150.0).to_ne_bytes()).collect();
     stream.write(&*buffer, 0, &begin).unwrap();
-    // Operations between eighths of the buffer: which, from where, to where, and how many barriers it takes.
+    // Operations between eighths of the buffer: the operation, its source, its destination, and the barriers that it
+    // takes.
     let work: [(Op, &[usize], usize, usize); 8] = [
         (Op::Relu, &[0], 1, 1),
         (Op::Abs, &[0], 2, 0),
         (Op::Neg, &[0], 3, 0),
-        // Of results.
+        // They read results.
         (Op::Add, &[1, 2], 4, 1),
         (Op::Sub, &[0, 3], 5, 0),
-        // Over what was read.
+        // It overwrites what was read.
         (Op::Abs, &[0], 3, 1),
-        // Over a result.
+        // It overwrites a result.
         (Op::Neg, &[0], 3, 1),
-        // Of one that the last barrier has ordered.
+        // It reads a result that the last barrier has ordered.
         (Op::Mul, &[4, 5], 6, 0),
     ];
     stream.start_recording().unwrap();
@@ -342,7 +343,7 @@ fn only_commands_that_depend_on_one_another_have_a_barrier_between_them() {
     }
 }
 
-/// A folder of its own that goes when the test ends.
+/// A temporary folder that is removed when the test ends.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -381,7 +382,7 @@ fn pipelines_are_kept_on_disk() {
     let file = folder.file().expect("the cache was written");
     let good = fs::read(&file).unwrap();
     assert!(good.starts_with(b"adeadpc1"));
-    // Cut off, damaged, of another driver, of another version, no cache at all: ignored and written anew.
+    // Files that are cut off, damaged, of another driver, of another version, or no cache are ignored and replaced.
     let damaged = |at: usize| {
         let mut bytes = good.clone();
         bytes[at] ^= 0x40;
@@ -403,7 +404,7 @@ fn pipelines_are_kept_on_disk() {
         let written = fs::read(&file).unwrap();
         assert!(written != bad && written.starts_with(b"adeadpc1"), "case {i}");
     }
-    // A folder that can't be written is no error.
+    // A folder that can't be written causes no error.
     fs::remove_file(&file).unwrap();
     let blocked = folder.0.join("file");
     fs::write(&blocked, b"").unwrap();

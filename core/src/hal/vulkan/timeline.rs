@@ -1,9 +1,9 @@
-//! How far a stream is: the one thing that streams, events and fences wait for. And timestamps.
+//! How far a stream is: everything that waits for work, waits for a [`Timeline`]. Also timestamps.
 //!
-//! A timeline semaphore counts submissions. But NVIDIA's driver has an interrupt raised for each signal, and a thread on the
-//! processor that takes them pays some 30 µs a call. So behind each submission for the compute queue comes a mark, a
-//! command buffer that sets an event, at which the host looks. The semaphore is signalled only where somebody must sleep, or
-//! where another queue or stream waits.
+//! A timeline semaphore counts submissions. But NVIDIA's driver raises an interrupt for each signal and handles it in a
+//! thread on the CPU, which costs some 30 µs per call. So each submission to the compute queue is followed by a mark: a
+//! command buffer that sets an event, which the host polls. The semaphore is signalled only if a thread must sleep, or
+//! if another queue or stream waits.
 
 use super::logical::Lane;
 use super::recorder::{Kind, Recorder};
@@ -21,46 +21,46 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What counts a stream's submissions.
+/// Counts a stream's submissions.
 pub struct Timeline {
     shared: Arc<Shared>,
     semaphore: vk::Semaphore,
-    /// The highest number seen, which saves asking.
+    /// The highest number that was seen to be reached, which saves calls of the driver.
     seen: AtomicU64,
     sent: Mutex<Sent>,
 }
 
-/// What was handed to the driver.
+/// What was submitted to the driver.
 struct Sent {
-    /// The last submission's number, and where it went.
+    /// The last submission's number, and its lane.
     last: u64,
     lane: Lane,
-    /// The highest number that the semaphore will have.
+    /// The highest number that a submitted signal gives the semaphore.
     signalled: u64,
-    /// Marks of submissions that were not seen to be done, and the numbers of these.
+    /// The marks in flight, each with the number of its submission.
     flying: VecDeque<(u64, Mark)>,
     idle: Vec<Mark>,
-    /// What the marks are made of, once there is one.
+    /// The command pool of the marks; null before the first mark.
     pool: vk::CommandPool,
 }
 
-/// A command buffer that sets an event. It is recorded once.
+/// A command buffer that sets an event. It is recorded once and submitted many times.
 struct Mark {
     commands: vk::CommandBuffer,
     event: vk::Event,
 }
 
-/// Submissions that signal before marks begin: streams that end soon make none.
+/// The first submissions signal the semaphore instead: short-lived streams then need no marks.
 const UNMARKED: u64 = 8;
 
 impl Timeline {
-    /// One at 0.
+    /// Makes a timeline that starts at 0.
     pub fn new(shared: &Arc<Shared>) -> Result<Arc<Timeline>> {
         shared.usable()?;
         let mut kind = vk::SemaphoreTypeCreateInfo::default().semaphore_type(vk::SemaphoreType::TIMELINE);
         let info = vk::SemaphoreCreateInfo::default().push_next(&mut kind);
         let mut semaphore = vk::Semaphore::null();
-        // SAFETY: structures live until it returns.
+        // SAFETY: the structures live until the call returns.
         let result = unsafe { (shared.api.create_semaphore)(shared.device, &info, ptr::null(), &mut semaphore) };
         shared.check(result, "making a semaphore")?;
         let sent = Sent {
@@ -78,7 +78,7 @@ impl Timeline {
         self.sent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Submits a command buffer, or nothing, behind other streams' points: its number.
+    /// Submits a command buffer, or nothing, that waits for points of other streams. Returns the submission's number.
     pub fn submit(&self, lane: Lane, commands: Option<vk::CommandBuffer>, waits: &[Point]) -> Result<u64> {
         for wait in waits {
             wait.timeline.signal(wait.value)?;
@@ -86,7 +86,7 @@ impl Timeline {
         let mut sent = self.sent();
         let mut semaphores: SmallVec<[vk::Semaphore; 4]> = waits.iter().map(|wait| wait.timeline.semaphore).collect();
         let mut values: SmallVec<[u64; 4]> = waits.iter().map(|wait| wait.value).collect();
-        // On one queue, barriers order; between queues, the semaphore does.
+        // Barriers order work on one queue. Between queues the semaphore does.
         if lane != sent.lane && sent.last > 0 {
             self.signal_last(&mut sent)?;
             semaphores.push(self.semaphore);
@@ -123,15 +123,17 @@ impl Timeline {
         Ok(next[0])
     }
 
-    /// A mark that nothing has, its event not set.
+    /// Returns a mark that is not in flight and whose event is not set.
     fn mark(&self, sent: &mut Sent) -> Result<Mark> {
         let (shared, api, device) = (&self.shared, &self.shared.api, self.shared.device);
         if let Some(mark) = sent.idle.pop() {
-            // SAFETY: the event was set, and its command buffer is in no submission that has not set it.
+            // SAFETY: the event was set. Every submission with this command buffer has set it, so none uses it any
+            // more.
             shared.check(unsafe { (api.reset_event)(device, mark.event) }, "resetting an event")?;
             return Ok(mark);
         }
-        // SAFETY: structures live until each call returns; the pool is held, and what is made goes with the timeline.
+        // SAFETY: the structures live until each call returns, the pool is locked, and the timeline destroys what is
+        // made here.
         unsafe {
             if sent.pool == vk::CommandPool::null() {
                 let info = vk::CommandPoolCreateInfo::default().queue_family_index(shared.family(Lane::Compute));
@@ -145,7 +147,8 @@ impl Timeline {
             let info = vk::EventCreateInfo::default();
             let result = (api.create_event)(device, &info, ptr::null(), &mut mark.event);
             shared.check(result, "making an event")?;
-            // It may still be at its end when it is submitted again.
+            // The event is set before the command buffer ends, so the buffer may still be running when it is submitted
+            // again.
             let flags = vk::CommandBufferUsageFlags::SIMULTANEOUS_USE;
             let info = vk::CommandBufferBeginInfo::default().flags(flags);
             let recorded = (api.begin_command_buffer)(mark.commands, &info).result().and_then(|()| {
@@ -160,13 +163,13 @@ impl Timeline {
         }
     }
 
-    /// Has the semaphore come to that number, which was submitted.
+    /// Makes the semaphore reach `value`, a submitted number.
     pub fn signal(&self, value: u64) -> Result<()> {
         let mut sent = self.sent();
         if sent.signalled >= value { Ok(()) } else { self.signal_last(&mut sent) }
     }
 
-    /// Has the semaphore come to the last number.
+    /// Makes the semaphore reach the last submitted number.
     fn signal_last(&self, sent: &mut Sent) -> Result<()> {
         if sent.signalled >= sent.last {
             return Ok(());
@@ -180,13 +183,13 @@ impl Timeline {
         Ok(())
     }
 
-    /// How far the device is, as marks tell, and the semaphore where there are none.
+    /// Returns the number that the device has reached. Marks show it, and the semaphore where there are no marks.
     pub fn value(&self) -> Result<u64> {
         self.shared.usable()?;
         let mut sent = self.sent();
         let mut value = self.seen.load(Relaxed);
         while let Some(&(number, Mark { event, .. })) = sent.flying.front() {
-            // SAFETY: the event is there.
+            // SAFETY: the mark's event exists until the timeline is dropped.
             let status = unsafe { (self.shared.api.event_status)(self.shared.device, event) };
             self.shared.check(status, "asking how far the device is")?;
             if status != vk::Result::EVENT_SET {
@@ -205,18 +208,18 @@ impl Timeline {
 
     fn semaphore_value(&self) -> Result<u64> {
         let mut value = 0;
-        // SAFETY: the semaphore is there.
+        // SAFETY: the semaphore exists until the timeline is dropped.
         let result = unsafe { (self.shared.api.semaphore_value)(self.shared.device, self.semaphore, &mut value) };
         self.shared.check(result, "asking how far the device is")?;
         Ok(value)
     }
 
-    /// Whether the device was seen to be that far, now or before.
+    /// Returns whether the device has reached `value`.
     pub fn reached(&self, value: u64) -> Result<bool> {
         Ok(self.seen.load(Relaxed) >= value || self.value()? >= value)
     }
 
-    /// Waits until the device is that far, at most so many nanoseconds; whether it is.
+    /// Waits until the device reaches `value`, for at most `nanoseconds`. Returns whether it has.
     pub fn wait(&self, value: u64, nanoseconds: u64) -> Result<bool> {
         if self.seen.load(Relaxed) >= value {
             return Ok(true);
@@ -233,7 +236,7 @@ impl Timeline {
         let info = vk::SemaphoreWaitInfo::default()
             .semaphores(slice::from_ref(&self.semaphore))
             .values(slice::from_ref(&value));
-        // SAFETY: structures live until it returns.
+        // SAFETY: the structures live until the call returns.
         let result = unsafe { (self.shared.api.wait_semaphores)(self.shared.device, &info, nanoseconds) };
         self.shared.check(result, "waiting for the device")?;
         let reached = result != vk::Result::TIMEOUT;
@@ -243,8 +246,8 @@ impl Timeline {
         Ok(reached)
     }
 
-    /// Waits for everything as the specification has it, before what was submitted is destroyed: an event is set while its command
-    /// buffer has yet to end.
+    /// Waits for all submissions through the semaphore, before what they use is destroyed. A set event isn't enough:
+    /// its command buffer hasn't ended yet.
     pub fn settle(&self) -> Result<()> {
         let last = self.sent().last;
         if last == 0 {
@@ -254,10 +257,10 @@ impl Timeline {
         self.sleep(last, u64::MAX).map(|_| ())
     }
 
-    /// Looks again and again for a while: being woken takes longer than most small kernels.
+    /// Polls for a while before sleeping, because waking a thread takes longer than most small kernels.
     fn look_out(&self, value: u64, nanoseconds: u64) -> Result<bool> {
         if self.shared.is_software() {
-            // It needs the processor itself.
+            // A software device needs the processor for the work itself.
             return Ok(false);
         }
         let (start, most) = (Instant::now(), LOOK_OUT.min(Duration::from_nanos(nanoseconds)));
@@ -275,7 +278,7 @@ impl Timeline {
     }
 }
 
-/// How long a wait looks out before it sleeps. With 200 µs, calls of 150 µs on an H200 took up to 450 µs more at times.
+/// How long a wait polls before it sleeps. With 200 µs, calls of 150 µs on an H200 sometimes took up to 450 µs more.
 const LOOK_OUT: Duration = Duration::from_millis(2);
 
 impl Drop for Timeline {
@@ -286,13 +289,14 @@ impl Drop for Timeline {
             return;
         }
         if self.shared.is_software() {
-            // Mesa's thread lets go of what a submission waited for only after its end can be seen, and would wait for ever
-            // for the lock of a semaphore that is gone.
+            // Mesa's submission thread releases the semaphores that a submission waited for only after the submission's
+            // end is visible. If the semaphore were gone then, that thread would wait forever for its lock.
             self.shared.quiet();
         }
         let sent = self.sent.get_mut().unwrap_or_else(PoisonError::into_inner);
         let marks = sent.idle.drain(..).chain(sent.flying.drain(..).map(|(_, mark)| mark));
-        // SAFETY: submissions that signal or wait for it hold it, and the stream waited for its own, so none is under way.
+        // SAFETY: submissions of other streams that use the semaphore hold the timeline, and the stream has waited for
+        // its own submissions. So nothing uses it.
         unsafe {
             marks.for_each(|mark| (api.destroy_event)(device, mark.event, ptr::null()));
             (api.destroy_command_pool)(device, sent.pool, ptr::null());
@@ -301,7 +305,7 @@ impl Drop for Timeline {
     }
 }
 
-/// A value that a timeline reaches.
+/// A number that a timeline reaches.
 #[derive(Clone)]
 pub struct Point {
     pub timeline: Arc<Timeline>,
@@ -309,19 +313,19 @@ pub struct Point {
 }
 
 impl Point {
-    /// Whether it is of that device.
+    /// Returns whether it belongs to this opening of a device.
     pub fn is_of(&self, shared: &Arc<Shared>) -> bool {
         Arc::ptr_eq(&self.timeline.shared, shared)
     }
 }
 
-// SAFETY: `as_any` is itself.
+// SAFETY: `as_any` returns `self`.
 unsafe impl Event for Point {
     fn is_done(&self) -> Result<bool> {
         if self.timeline.reached(self.value)? {
             return Ok(true);
         }
-        // A mark that is never set does not say that the device is lost.
+        // On a lost device a mark is never set, and its event reports no error. The semaphore's call does.
         self.timeline.semaphore_value().map(|_| false)
     }
 
@@ -337,34 +341,34 @@ unsafe impl Event for Point {
     }
 }
 
-/// A time that was taken. It keeps what it was taken with.
+/// A timestamp. It keeps the query that it reads.
 pub struct Taken {
     shared: Arc<Shared>,
     query: Arc<Query>,
     point: Point,
 }
 
-/// A pool of one query.
+/// A pool with one query.
 struct Query {
     shared: Arc<Shared>,
     pool: vk::QueryPool,
 }
 
 impl Taken {
-    /// Records the taking of a time, which is there when `point` is reached.
+    /// Records a timestamp. It is valid once `point` is reached.
     pub fn new(recorder: &mut Recorder, point: Point) -> Result<Arc<Taken>> {
         let shared = recorder.shared.clone();
         if shared.physical.limits.timestamp_compute_and_graphics == 0 || recorder.lane != Lane::Compute {
-            fail!(Unsupported, "{} takes no times", shared.info.id);
+            fail!(Unsupported, "{} has no timestamps", shared.info.id);
         }
         let info = vk::QueryPoolCreateInfo::default().query_type(vk::QueryType::TIMESTAMP).query_count(1);
         let mut pool = vk::QueryPool::null();
-        // SAFETY: structures live until it returns.
+        // SAFETY: the structures live until the call returns.
         let result = unsafe { (shared.api.create_query_pool)(shared.device, &info, ptr::null(), &mut pool) };
         shared.check(result, "making a query pool")?;
         let query = Arc::new(Query { shared: shared.clone(), pool });
         recorder.barrier(Kind::Time);
-        // SAFETY: the command buffer is being recorded; the pool is kept by it.
+        // SAFETY: the command buffer is being recorded and keeps the pool.
         unsafe {
             (shared.api.cmd_reset_query_pool)(recorder.commands, pool, 0, 1);
             let stage = vk::PipelineStageFlags::BOTTOM_OF_PIPE;
@@ -379,17 +383,17 @@ impl Taken {
 unsafe impl Timestamp for Taken {
     fn nanoseconds(&self) -> Result<u64> {
         if !self.point.is_done()? {
-            fail!(NotReady, "the device has not come to this timestamp yet: wait for an event or the stream");
+            fail!(NotReady, "the device has not reached this timestamp yet: wait for an event or the stream");
         }
         let mut ticks = 0u64;
         let flags = vk::QueryResultFlags::TYPE_64;
-        // SAFETY: it writes one u64.
+        // SAFETY: the call writes one u64, to `ticks`.
         let result = unsafe {
             let to = (&raw mut ticks).cast();
             (self.shared.api.query_results)(self.shared.device, self.query.pool, 0, 1, 8, to, 8, flags)
         };
         self.shared.check(result, "reading a timestamp")?;
-        // Exactly, as a double has too few digits for nanoseconds since 1970, which is what some drivers count.
+        // In integers: some drivers count from 1970, and a double has too few digits for that many nanoseconds.
         let period = f64::from(self.shared.physical.limits.timestamp_period) * 2f64.powi(32);
         Ok(((u128::from(ticks) * period as u128) >> 32) as u64)
     }
@@ -399,7 +403,7 @@ impl Drop for Query {
     fn drop(&mut self) {
         let _environment = DefaultEnvironment::enter();
         if self.shared.is_here() {
-            // SAFETY: command buffers that use it hold it, so none does any more.
+            // SAFETY: command buffers that use the pool hold the query, so none uses it any more.
             unsafe { (self.shared.api.destroy_query_pool)(self.shared.device, self.pool, ptr::null()) };
         }
     }

@@ -1,4 +1,4 @@
-//! Users' kernels: a checked module, the descriptors that it wants, its pipeline.
+//! Users' kernels: a checked module, its descriptors and its pipeline.
 
 use super::memory::Allocation;
 use super::recorder::{Kind, Recorder};
@@ -15,7 +15,7 @@ use std::ffi::CString;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A kernel of the user's. Clones share it.
+/// A user's kernel. Clones share it.
 #[derive(Clone)]
 pub struct UserKernel(Arc<Inner>);
 
@@ -27,41 +27,41 @@ struct Inner {
     set_layouts: Vec<vk::DescriptorSetLayout>,
     layout: vk::PipelineLayout,
     pipeline: vk::Pipeline,
-    /// Whether descriptors are pushed into the command buffer; else they are sets.
+    /// Whether descriptors are pushed into the command buffer. Otherwise they are written to descriptor sets.
     pushes: bool,
-    /// Sets that no work uses.
+    /// Descriptor sets that no work uses.
     idle: Mutex<Vec<Sets>>,
 }
 
-// SAFETY: handles; what is changed is behind a lock.
+// SAFETY: it holds handles, and a lock guards what changes.
 unsafe impl Send for Inner {}
-// SAFETY: the same.
+// SAFETY: as above.
 unsafe impl Sync for Inner {}
 
-/// One descriptor set for each layout, in a pool of their own.
+/// A pool with one descriptor set for each layout.
 struct Sets {
     pool: vk::DescriptorPool,
     sets: Vec<vk::DescriptorSet>,
 }
 
-/// Sets that work uses; they are idle again when it is dropped.
+/// Descriptor sets in use by work. Dropping it makes them idle again.
 struct Lent {
     of: Arc<Inner>,
     sets: Option<Sets>,
 }
 
-/// A checked call: buffers in the order of the parameters.
+/// A checked call: allocation, offset and bytes of each buffer, in the order of the parameters.
 pub struct Bound(SmallVec<[(Arc<Allocation>, u64, u64); 8]>);
 
 impl UserKernel {
-    /// Checks a module and builds it.
+    /// Checks a module and compiles it. Errors: see [`crate::hal::Device::kernel`].
     pub fn new(shared: &Arc<Shared>, source: &KernelSource<'_>) -> Result<UserKernel> {
         let constants: Vec<(u32, u64)> = source.constants.iter().map(|&(id, word)| (id, word.into())).collect();
         let mut module = Module::parse(source.code)?;
         if let Some(size) = source.workgroup {
             fail!(
                 InvalidArgument,
-                "a workgroup of {size:?} was asked: a SPIR-V module has its own, or constants for it"
+                "workgroup={size:?}: a SPIR-V module fixes its own workgroup, or takes it as specialization constants"
             );
         }
         if !constants.is_empty() {
@@ -84,12 +84,12 @@ impl UserKernel {
         inner.take_bindings()?;
         inner.make_layouts()?;
         let name = CString::new(inner.entry.name.as_str());
-        let name = name.map_err(|_| Error::new(Status::InvalidKernel, "an entry point's name has a zero in it"))?;
+        let name = name.map_err(|_| Error::new(Status::InvalidKernel, "an entry point's name contains a NUL byte"))?;
         inner.pipeline = shared.pipelines.compile(shared, module.words(), &name, source.constants, inner.layout)?;
         Ok(UserKernel(Arc::new(inner)))
     }
 
-    /// Checks a call.
+    /// Checks the buffers, push constants and workgroups of a call.
     pub fn check(&self, shared: &Arc<Shared>, buffers: &[Slice<'_>], push: &[u8], groups: [u32; 3]) -> Result<Bound> {
         let Inner { entry, parameters, kinds, .. } = &*self.0;
         let name = &entry.name;
@@ -184,8 +184,8 @@ impl UserKernel {
             .collect();
         let (api, point) = (&recorder.shared.api, vk::PipelineBindPoint::COMPUTE);
         let (commands, count) = (recorder.commands, writes.len() as u32);
-        // SAFETY: the command buffer is being recorded; structures live until each call returns; the sets are in no work, and what
-        // they name is kept until this work is done.
+        // SAFETY: the command buffer is being recorded, and the structures live until each call returns. No work uses
+        // the sets, and the recorder keeps the buffers that they name until this work is done.
         unsafe {
             match (inner.shared.push_descriptors, lent.is_some()) {
                 (_, true) => {
@@ -214,19 +214,19 @@ impl UserKernel {
     }
 }
 
-/// A device has what a module asks for.
+/// Checks that a device supports what a module requires.
 fn supported(shared: &Shared, module: &Module) -> Result<()> {
     let physical = &shared.physical;
     let (core, f11, f12) = (&physical.features, &physical.features11, &physical.features12);
-    // SPIR-V 1.5 came with Vulkan 1.2, 1.6 with 1.3.
+    // Vulkan 1.2 brought SPIR-V 1.5, and Vulkan 1.3 brought 1.6.
     let most = if physical.api_version >= vk::API_VERSION_1_3 { 0x0001_0600 } else { 0x0001_0500 };
     if module.words()[1] > most {
         let (asked, most) = (module.words()[1] >> 8 & 0xff, most >> 8 & 0xff);
-        fail!(Unsupported, "the module is SPIR-V 1.{asked} and {} takes up to 1.{most}", shared.info.id);
+        fail!(Unsupported, "the module is SPIR-V 1.{asked}; {} takes up to 1.{most}", shared.info.id);
     }
     for &capability in module.capabilities() {
         let there = match capability {
-            // Matrix, Shader; float controls are properties that modules ask for and drivers check.
+            // Matrix, Shader. Float controls are properties, which modules request and drivers check.
             0 | 1 | 4464..=4468 => 1,
             9 => f12.shader_float16,
             10 => core.shader_float64,
@@ -250,13 +250,13 @@ fn supported(shared: &Shared, module: &Module) -> Result<()> {
             _ => 0,
         };
         if there == 0 {
-            fail!(Unsupported, "the module needs capability {capability} of SPIR-V, which {} has not", shared.info.id);
+            fail!(Unsupported, "the module needs SPIR-V capability {capability}, which {} lacks", shared.info.id);
         }
     }
     Ok(())
 }
 
-/// An entry point is within a device's limits.
+/// Checks that an entry point is within a device's limits.
 fn fits(shared: &Shared, entry: &EntryPoint) -> Result<()> {
     let (limits, name) = (&shared.physical.limits, &entry.name);
     let size = entry.workgroup_size;
@@ -265,7 +265,7 @@ fn fits(shared: &Shared, entry: &EntryPoint) -> Result<()> {
     if threads > limits.max_compute_work_group_invocations.into() || size.iter().zip(most).any(|(&n, most)| n > most) {
         fail!(
             Unsupported,
-            "kernel '{name}' has workgroups of {size:?}; {} takes up to {most:?} and {} in all",
+            "kernel '{name}' has workgroups of {size:?} threads; {} takes up to {most:?} per axis and {} in total",
             shared.info.id,
             limits.max_compute_work_group_invocations
         );
@@ -284,10 +284,10 @@ fn fits(shared: &Shared, entry: &EntryPoint) -> Result<()> {
 }
 
 impl Inner {
-    /// Parameters from bindings, by set and binding.
+    /// Makes the parameters from the bindings.
     fn take_bindings(&mut self) -> Result<()> {
         let sets = self.shared.physical.limits.max_bound_descriptor_sets;
-        // They come by set and binding.
+        // The bindings are sorted by set and binding.
         for binding in &self.entry.bindings {
             let (set, number) = (binding.set, binding.binding);
             let kind = match binding.kind {
@@ -335,7 +335,7 @@ impl Inner {
                 info = info.flags(vk::DescriptorSetLayoutCreateFlags::PUSH_DESCRIPTOR_KHR);
             }
             let mut layout = vk::DescriptorSetLayout::null();
-            // SAFETY: structures live until it returns.
+            // SAFETY: the structures live until the call returns.
             let result = unsafe { (api.create_descriptor_set_layout)(device, &info, ptr::null(), &mut layout) };
             self.shared.check(result, "making a descriptor layout")?;
             self.set_layouts.push(layout);
@@ -349,7 +349,7 @@ impl Inner {
         self.shared.check(result, "making a pipeline layout")
     }
 
-    /// Sets for a call: some that are idle, or new ones.
+    /// Returns descriptor sets for a call: idle ones, or new ones.
     fn lend(self: &Arc<Self>) -> Result<Lent> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let sets = match idle {
@@ -366,7 +366,7 @@ impl Inner {
         let count = self.set_layouts.len();
         let info = vk::DescriptorPoolCreateInfo::default().max_sets(count as u32).pool_sizes(&sizes);
         let mut sets = Sets { pool: vk::DescriptorPool::null(), sets: vec![vk::DescriptorSet::null(); count] };
-        // SAFETY: structures live until each call returns; a pool whose sets can't be had is destroyed.
+        // SAFETY: the structures live until each call returns. If the sets can't be allocated, the pool is destroyed.
         unsafe {
             let result = (api.create_descriptor_pool)(device, &info, ptr::null(), &mut sets.pool);
             self.shared.check(result, "making a descriptor pool")?;
@@ -382,7 +382,7 @@ impl Inner {
     }
 }
 
-/// Descriptors that every device with push descriptors takes.
+/// Every device with push descriptors supports at least this many in a set.
 const MOST_PUSHED: usize = 32;
 
 impl Lent {
@@ -405,7 +405,7 @@ impl Drop for Inner {
         if !self.shared.is_here() {
             return;
         }
-        // SAFETY: work that uses them holds this, so none does any more.
+        // SAFETY: work that uses the kernel holds it, so no work does any more.
         unsafe {
             for sets in self.idle.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
                 (api.destroy_descriptor_pool)(device, sets.pool, ptr::null());
@@ -419,7 +419,7 @@ impl Drop for Inner {
     }
 }
 
-// SAFETY: `as_any` is itself.
+// SAFETY: `as_any` returns `self`.
 unsafe impl Kernel for UserKernel {
     fn name(&self) -> &str {
         &self.0.entry.name
