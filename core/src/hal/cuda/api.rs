@@ -1,6 +1,6 @@
-//! The CUDA driver API's functions, found at run time: nothing of CUDA is needed to build or to run elsewhere.
+//! The CUDA driver API's functions, found at run time: neither the build nor another machine needs anything of CUDA.
 //!
-//! Types and symbols are those of cuda.h, with the versions (`_v2`) that it maps its names to.
+//! Types and symbols are those of cuda.h, with the versions (`_v2`) that cuda.h maps its names to.
 
 use crate::error::{Error, Result, Status, fail};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 /// A context, stream, event, module, function or graph.
 pub type Handle = *mut c_void;
 
-/// A function of unknown type.
+/// A function of a type that is not known yet.
 type Symbol = unsafe extern "system" fn();
 
 #[cfg(test)]
@@ -19,7 +19,7 @@ use super::tests::signatures::{any, same};
 macro_rules! table {
     (required { $($field:ident = $symbol:ident($($argument:ty),*);)* }
      optional { $($extra:ident = $extra_symbol:ident($($extra_argument:ty),*);)* }) => {
-        /// The functions.
+        /// The driver's functions.
         #[derive(Clone, Copy)]
         #[repr(C)]
         pub struct Api {
@@ -32,7 +32,8 @@ macro_rules! table {
 
         #[cfg(test)]
         impl Api {
-            /// How many of the functions have the types that the crate cudarc gives them; it compiles only where all have.
+            /// Compares the functions' types with the crate cudarc's. Returns the number that match; with a mismatch it
+            /// does not compile.
             pub fn compare(&self) -> usize {
                 use cudarc::driver::sys;
                 let functions = [
@@ -44,27 +45,27 @@ macro_rules! table {
         }
 
         impl Api {
-            /// Loads every function; `backend_unavailable` names one that is missing and needed.
+            /// Loads every function. `backend_unavailable` names a required function that is missing.
             ///
             /// # Safety
-            /// `get` gives functions of those names and types, or none.
+            /// `get` must return only functions with the requested names and their types, or `None`.
             pub unsafe fn load(get: &dyn Fn(&CStr) -> Option<Symbol>) -> Result<Api> {
                 const COUNT: usize = REQUIRED.len() + OPTIONAL.len();
                 let mut found = [None::<Symbol>; COUNT];
                 load(&mut found, get)?;
-                // SAFETY: a struct of as many function pointers as there are names, in their order. `load` found those that are
-                // needed, and a function behind an Option is as large as one without.
+                // SAFETY: the struct is `repr(C)` and has one function pointer per name, in the same order. `load`
+                // found the required ones, and an `Option` of a function pointer has the size of the pointer.
                 Ok(unsafe { transmute::<[Option<Symbol>; COUNT], Api>(found) })
             }
         }
     };
 }
 
-/// A symbol's name, which ends with zero.
+/// Makes a symbol's name from a text that ends with NUL.
 const fn name(text: &'static str) -> &'static CStr {
     match CStr::from_bytes_with_nul(text.as_bytes()) {
         Ok(name) => name,
-        Err(_) => panic!("a symbol's name has no zero but its last byte"),
+        Err(_) => panic!("a symbol's name has one NUL, its last byte"),
     }
 }
 
@@ -141,7 +142,7 @@ table! {
     }
 }
 
-/// Results that mean something here; the rest is only named.
+/// Results that adead handles. It only names all others in errors.
 pub mod code {
     pub const SUCCESS: i32 = 0;
     pub const INVALID_VALUE: i32 = 1;
@@ -156,7 +157,7 @@ pub mod code {
     pub const NOT_READY: i32 = 600;
 }
 
-/// Attributes of devices.
+/// Numbers of device attributes.
 pub mod attribute {
     pub const MAX_THREADS: i32 = 1;
     pub const MAX_BLOCK: [i32; 3] = [2, 3, 4];
@@ -170,23 +171,23 @@ pub mod attribute {
     pub const SHARED_MEMORY_OPTIN: i32 = 97;
 }
 
-/// A driver that answers.
+/// A driver that has started.
 pub struct Driver {
     pub api: Api,
-    /// 1000 times the major version of CUDA that it has and 10 times the minor.
+    /// The CUDA version: 1000 times the major number plus 10 times the minor number.
     pub version: i32,
-    /// Whether it collects work until it is asked about it: Windows' does, which WSL has too.
+    /// Whether the driver collects work until it is polled. Windows' driver does, which WSL uses too.
     pub collects: bool,
-    /// Whether NVIDIA's variable CUDA_FORCE_PTX_JIT wants PTX compiled where there is machine code, too.
+    /// Whether the variable CUDA_FORCE_PTX_JIT makes adead compile PTX even for GPUs with machine code.
     pub forces_ptx: bool,
     process: u32,
 }
 
 impl Driver {
-    /// Starts a driver with these functions. `backend_unavailable` if it does not.
+    /// Starts a driver with these functions. `backend_unavailable` if it fails to start.
     pub fn start(api: Api) -> Result<Driver> {
         let mut version = 0;
-        // SAFETY: functions typed as cuda.h has them; the version is written before it returns.
+        // SAFETY: the functions have cuda.h's types. The call writes the version before it returns.
         let result = unsafe {
             match (api.init)(0) {
                 code::SUCCESS => (api.driver_version)(&mut version),
@@ -202,25 +203,25 @@ impl Driver {
         }
     }
 
-    /// The driver's name for a result.
+    /// Returns the driver's name for a result.
     pub fn name(&self, result: i32) -> String {
         let mut name = std::ptr::null();
-        // SAFETY: it writes the address of a constant text, or null for a number that it does not know.
+        // SAFETY: the call writes the address of a constant text, or null for an unknown result.
         let known = unsafe { (self.api.error_name)(result, &mut name) } == code::SUCCESS && !name.is_null();
         match known {
-            // SAFETY: a text that ends with zero.
+            // SAFETY: the driver's text is constant and ends with NUL.
             true => unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned(),
             false => format!("CUDA error {result}"),
         }
     }
 
-    /// Whether this is the process that started it. A child that was forked has none of the driver's threads and mappings: there
-    /// it is never called.
+    /// Returns whether this process started the driver. A forked child has none of the driver's threads and mappings,
+    /// so it must never call the driver.
     pub fn is_here(&self) -> bool {
         self.process == crate::process::id()
     }
 
-    /// A result as ours. What can be said only of a device is said by it.
+    /// Converts a result into an error, for calls where a lost device plays no part.
     pub fn check(&self, result: i32, id: &str, doing: &str) -> Result<()> {
         if result == code::SUCCESS { Ok(()) } else { Err(self.failure(result, id, doing)) }
     }
@@ -229,7 +230,7 @@ impl Driver {
     pub(super) fn failure(&self, result: i32, id: &str, doing: &str) -> Error {
         let status = match result {
             code::OUT_OF_MEMORY => Status::OutOfMemory,
-            // Not initialised, no device, invalid device, unknown: when a device is looked at or opened.
+            // Not initialised, no device, invalid device, unknown: while a device is listed or opened.
             3 | 100 | 101 | 999 => Status::BackendUnavailable,
             _ => Status::Internal,
         };
@@ -237,32 +238,35 @@ impl Driver {
     }
 }
 
-/// The names that the driver goes by.
+/// The file names of the driver's library.
 const LIBRARIES: &[&str] = if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so.1", "libcuda.so"] };
 
-/// The process's driver, loaded when first asked for. `backend_unavailable` where there is none or it has no device, and in a child
-/// that was forked with it.
+/// Returns the process's driver, loaded on the first call. `backend_unavailable` without a driver or a device, and in a
+/// child forked after the first call.
 pub fn driver() -> Result<&'static Driver> {
     static DRIVER: OnceLock<Result<Driver>> = OnceLock::new();
     match DRIVER.get_or_init(|| open(LIBRARIES)) {
         Ok(driver) if driver.is_here() => Ok(driver),
         Ok(_) => {
-            fail!(BackendUnavailable, "this process was forked from one that uses CUDA, so it has none: fork first")
+            fail!(
+                BackendUnavailable,
+                "this process was forked from one that already used CUDA, so it can't use CUDA: fork first"
+            )
         }
         Err(error) => Err(error.clone()),
     }
 }
 
-/// Opens the first library of those names.
+/// Opens the first of these libraries that exists, and starts its driver.
 pub(super) fn open(names: &[&str]) -> Result<Driver> {
     // SAFETY: the driver's initialisers have no preconditions.
     let Some(library) = names.iter().find_map(|name| unsafe { libloading::Library::new(*name) }.ok()) else {
         fail!(BackendUnavailable, "there is no NVIDIA driver ({}) on this machine", names.join(", "));
     };
-    // The driver leaves threads and exit handlers behind: it stays.
+    // The driver is never unloaded, because it leaves threads and exit handlers behind.
     let library = std::mem::ManuallyDrop::new(library);
     let get = |name: &CStr| {
-        // SAFETY: a function of that name has the type that cuda.h gives it.
+        // SAFETY: the driver's function of this name has the type in cuda.h.
         unsafe { library.get::<Symbol>(name.to_bytes_with_nul()) }.ok().map(|symbol| *symbol)
     };
     // SAFETY: as above.

@@ -1,9 +1,10 @@
-//! What `ci/cuda-kernels` compiles the operations' kernels for. `core/build.rs` packs it, `images.rs` chooses of it.
+//! The targets of the operations' kernels. `ci/cuda-kernels` compiles for them, `core/build.rs` packs them, `images.rs`
+//! chooses.
 
-/// Compute capabilities with machine code: a 9.0 is 90. Later ones of the same major version run it, too. More would take the C
-/// library's archive above its limit (docs/performance.md): the drivers of other GPUs compile PTX.
+/// Compute capabilities with machine code: 90 is 9.0. Later GPUs of the same major version run it too. More machine
+/// code would take the C library's archive above its limit (docs/performance.md), so drivers of other GPUs compile PTX.
 pub const MACHINE_CODE: [u32; 1] = [90];
 
-/// Compute capabilities that there is PTX for, which drivers compile for all later ones. From 8.0 on it copies to shared memory
+/// Compute capabilities with PTX, which drivers compile for all later GPUs. The PTX for 8.0 copies to shared memory
 /// while it computes.
 pub const PTX: [u32; 2] = [70, 80];

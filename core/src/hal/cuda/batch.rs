@@ -1,4 +1,4 @@
-//! What enqueued work uses and must live until it is done.
+//! Batches: what enqueued work uses, which must live until the work is done.
 
 use super::memory::{Allocation, Space};
 use super::shared::Shared;
@@ -7,48 +7,48 @@ use crate::hal::lowering::Explain;
 use std::any::Any;
 use std::sync::Arc;
 
-/// Something that work uses.
+/// Something that work uses, kept alive until the work is done.
 pub type Kept = Arc<dyn Any + Send + Sync>;
 
-/// Four words of the device that kernels write where data is wrong.
+/// Four words of device memory that kernels write if they find invalid data.
 #[derive(Clone)]
 pub struct Fault {
     pub words: Arc<Allocation>,
     pub explain: Explain,
 }
 
-/// Work between two points of a stream, or of a recording.
+/// The work between two points of a stream, or in a recording.
 #[derive(Default)]
 pub struct Batch {
     kept: Vec<Kept>,
     pub faults: Vec<Fault>,
-    /// Where faults come to the host, and what they mean.
+    /// Host memory for the faults' words, and what the words mean.
     answers: Vec<(Arc<Allocation>, Explain)>,
-    /// Commands.
+    /// The number of commands.
     pub count: u32,
-    /// Bytes of the device's memory that it keeps.
+    /// Bytes of device memory that the batch keeps.
     pub bytes: usize,
 }
 
 impl Batch {
-    /// Keeps something until the work is done.
+    /// Keeps something alive until the work is done.
     pub fn keep(&mut self, what: Kept) {
         self.kept.push(what);
     }
 
-    /// Keeps memory until the work is done.
+    /// Keeps memory alive until the work is done.
     pub fn keep_memory(&mut self, memory: Arc<Allocation>) {
         self.bytes += memory.bytes();
         self.kept.push(memory);
     }
 
-    /// Enqueues the bringing of a fault's words to the host, behind the work that writes them.
+    /// Enqueues a copy of a fault's words to the host, after the work that writes them.
     pub fn fetch(&mut self, shared: &Arc<Shared>, stream: super::api::Handle, fault: Fault) -> Result<()> {
         let _entered = shared.enter()?;
         let answer = Allocation::new(shared, 16, Space::Host, "faults")?;
-        // SAFETY: pinned memory of at least 16 bytes that no work has been given.
+        // SAFETY: pinned memory of at least 16 bytes that no work uses yet.
         unsafe { answer.host().write_bytes(0, 16) };
-        // SAFETY: sixteen bytes of the device to sixteen of the host; both are kept until the work is done.
+        // SAFETY: 16 bytes of device memory go to 16 bytes of pinned memory, and the batch keeps both.
         let result = unsafe { (shared.api().copy_to_host)(answer.host().cast(), fault.words.address, 16, stream) };
         shared.check(result, "fetching a fault")?;
         self.keep(fault.words);
@@ -56,12 +56,13 @@ impl Batch {
         Ok(())
     }
 
-    /// Whether there is no work in it and nothing that it keeps: operands of an operation without results are kept without work.
+    /// Returns whether the batch has no work and keeps nothing. An operation without results keeps operands without any
+    /// work.
     pub fn is_empty(&self) -> bool {
         self.count == 0 && self.kept.is_empty()
     }
 
-    /// Makes it empty for reuse; its work is done. The first error that its kernels found.
+    /// Empties the batch for reuse; its work must be done. Returns the first error that its kernels found.
     pub fn finish(&mut self) -> Result<()> {
         let mut found = Ok(());
         for (answer, explain) in self.answers.drain(..) {

@@ -1,4 +1,4 @@
-//! How an operation puts its kernels into a stream.
+//! How an operation's kernels get into a stream.
 
 use super::kernels::{CONSTANTS, Launch};
 use super::shared::Entered;
@@ -9,16 +9,16 @@ use crate::operand::Place;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// Puts the kernels of one command behind what a stream has: all of them, or none if one can't be had.
+/// Collects the kernels of one command and launches them on a stream: all of them, or none if one can't be made.
 pub struct CudaEncoder<'a> {
     stream: &'a mut CudaStream,
     steps: SmallVec<[Step; 4]>,
-    /// Words for the next kernel.
+    /// A table of words for the next kernel.
     table: SmallVec<[u32; TABLE]>,
 }
 
-/// A kernel with its parameters: push constants, to a multiple of eight bytes, as structures of addresses are; its own constants;
-/// the table.
+/// A kernel with its parameters: push constants, padded to a multiple of eight bytes as structures with addresses are,
+/// then its own constants, then the table.
 struct Step {
     function: super::api::Handle,
     launch: Launch,
@@ -26,24 +26,25 @@ struct Step {
     count: usize,
 }
 
-/// Words of the table that every kernel has among its parameters.
+/// The words of the table, which is a parameter of every kernel.
 const TABLE: usize = 32;
-/// Words of parameters that a kernel has at most.
+/// The most words of parameters of a kernel.
 const MOST: usize = PUSH_BYTES / 4 + CONSTANTS + TABLE;
 
 impl CudaEncoder<'_> {
-    /// One that writes to a stream.
+    /// Makes an encoder for `stream`.
     pub fn new(stream: &mut CudaStream) -> CudaEncoder<'_> {
         CudaEncoder { stream, steps: SmallVec::new(), table: SmallVec::new() }
     }
 
-    /// Launches what was encoded.
+    /// Launches the collected kernels.
     pub fn commit(&mut self, entered: &Entered) -> Result<()> {
         for Step { function, launch, words, count } in &self.steps {
-            // SAFETY: words are readable as their bytes.
+            // SAFETY: the words are initialised, and any memory can be read as bytes.
             let bytes = unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), 4 * count) };
             let block = [launch.threads, 1, 1];
-            // SAFETY: a function of ours with these parameters; what they name is kept by the stream.
+            // SAFETY: the function is one of adead's with these parameters, and the stream keeps the memory that they
+            // name.
             unsafe { self.stream.launch(*function, launch.groups, block, launch.shared_bytes, bytes, entered) }?;
         }
         Ok(())
@@ -53,7 +54,7 @@ impl CudaEncoder<'_> {
 impl Encoder for CudaEncoder<'_> {
     fn address(&mut self, place: Place<'_>) -> Result<u64> {
         let Place::Buffer(buffer, offset) = place else {
-            fail!(InvalidArgument, "an operand of work on {} is not on it", self.stream.shared.id());
+            fail!(InvalidArgument, "an operand is not in the memory of {}", self.stream.shared.id());
         };
         let memory = Arc::clone(of_device(buffer, &self.stream.shared)?);
         Ok(self.stream.keep_memory(&memory) + offset as u64)
@@ -64,7 +65,7 @@ impl Encoder for CudaEncoder<'_> {
         let launch = Launch::plan(kernels, constants, push, groups)?;
         let (needed, most) = (launch.shared_bytes, self.limits().shared_memory);
         if needed > most {
-            fail!(Unsupported, "operands so wide need {needed} bytes of shared memory; the device has {most}");
+            fail!(Unsupported, "operands of this width need {needed} bytes of shared memory; the device has {most}");
         }
         let function = self.stream.function(kernels, launch.name)?;
         let own = &launch.words.0[..launch.words.1];
@@ -83,10 +84,10 @@ impl Encoder for CudaEncoder<'_> {
         self.stream.scratch(bytes)
     }
 
-    /// They go among the next kernel's parameters; the address is not used.
+    /// Puts the words among the next kernel's parameters. No kernel uses the returned address.
     fn parameters(&mut self, words: &[u32]) -> Result<u64> {
         if words.len() > TABLE {
-            fail!(Internal, "a table of {} words", words.len());
+            fail!(Internal, "a table has {} words; kernels take {TABLE}", words.len());
         }
         self.table = SmallVec::from_slice(words);
         Ok(1)

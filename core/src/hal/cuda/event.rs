@@ -1,4 +1,4 @@
-//! Events: points that streams reach, and times that the device takes.
+//! Events: points that streams reach, and timestamps.
 
 use super::api::Handle;
 use super::shared::{Entered, Shared};
@@ -11,57 +11,58 @@ use std::sync::{Arc, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// A point of a stream. Its event goes back for reuse when the last who looks at it is gone.
+/// A point of a stream. Dropping the last reference returns its event for reuse.
 pub struct Mark {
     shared: Arc<Shared>,
-    /// Null for a point that was always reached.
+    /// Null if the point was always reached.
     event: Handle,
-    /// Seen to be reached, which saves asking.
+    /// Set once the point was seen to be reached, which saves calls of the driver.
     done: AtomicBool,
 }
 
-// SAFETY: a handle that any thread may use.
+// SAFETY: any thread may use the handle.
 unsafe impl Send for Mark {}
-// SAFETY: the same.
+// SAFETY: as above.
 unsafe impl Sync for Mark {}
 
-/// How long a wait looks out before it sleeps: being woken takes longer than most small kernels, in a virtual machine up to half a
-/// millisecond.
+/// How long a wait polls before it sleeps. Waking a thread takes longer than most small kernels, in a virtual machine
+/// up to half a millisecond.
 pub const LOOK_OUT: Duration = Duration::from_millis(2);
-/// How often a wait with a limit, which CUDA does not have, asks after that.
+/// How often a wait with a time limit polls after that. CUDA has no wait with a limit.
 const AGAIN: Duration = Duration::from_micros(100);
 
 impl Mark {
-    /// Who waits sleeps; no time is taken.
+    /// Waiting threads sleep, and the event takes no time.
     pub const FLAGS: u32 = 1 | 2;
 
-    /// The point of a stream that had no work.
+    /// Makes the point of a stream without work.
     pub fn reached(shared: &Arc<Shared>) -> Arc<Mark> {
         Arc::new(Mark { shared: shared.clone(), event: ptr::null_mut(), done: AtomicBool::new(true) })
     }
 
-    /// The point behind everything that a stream has.
+    /// Records an event behind everything enqueued on a stream.
     pub fn record(shared: &Arc<Shared>, stream: Handle, _: &Entered) -> Result<Arc<Mark>> {
         let mark = Mark { shared: shared.clone(), event: shared.take_event()?, done: AtomicBool::new(false) };
-        // SAFETY: an event and a stream of this device.
+        // SAFETY: the event and the stream are of this device.
         shared.check(unsafe { (shared.api().event_record)(mark.event, stream) }, "recording an event")?;
         Ok(Arc::new(mark))
     }
 
-    /// Makes a stream of the same device wait for it.
+    /// Makes a stream of the same device wait for this point.
     pub fn hold_back(&self, stream: Handle) -> Result<()> {
         let _entered = self.shared.enter()?;
-        // SAFETY: an event and a stream of this device. The driver takes the point as it is now: the event may be used again.
+        // SAFETY: the event and the stream are of this device. The driver reads the event now, so it may be reused
+        // afterwards.
         let result = unsafe { (self.shared.api().stream_wait)(stream, self.event, 0) };
         self.shared.check(result, "waiting for an event")
     }
 
-    /// Whether it is of that device.
+    /// Returns whether it belongs to this opening of a device.
     pub fn is_of(&self, shared: &Arc<Shared>) -> bool {
         Arc::ptr_eq(&self.shared, shared)
     }
 
-    /// Asks the driver, whose context is current.
+    /// Asks the driver whether the point is reached. The context must be current.
     fn query(&self) -> Result<bool> {
         // SAFETY: an event of this device.
         let done = self.shared.is_done(unsafe { (self.shared.api().event_query)(self.event) })?;
@@ -71,7 +72,7 @@ impl Mark {
         Ok(done)
     }
 
-    /// Whether it was.
+    /// Returns whether the point is reached.
     pub fn is_reached(&self) -> Result<bool> {
         if self.done.load(Relaxed) {
             return Ok(true);
@@ -80,12 +81,12 @@ impl Mark {
         self.query()
     }
 
-    /// What came behind it is done.
+    /// Marks the point as reached, because later work is done.
     pub fn was_reached(&self) {
         self.done.store(true, Relaxed);
     }
 
-    /// Waits for it asleep.
+    /// Waits for the point asleep.
     pub fn sleep(&self) -> Result<()> {
         if self.done.load(Relaxed) {
             return Ok(());
@@ -98,7 +99,7 @@ impl Mark {
         Ok(())
     }
 
-    /// Waits for it, at most so many nanoseconds; whether it was reached.
+    /// Waits for the point, for at most `nanoseconds`. Returns whether it is reached.
     pub fn wait_for(&self, nanoseconds: u64) -> Result<bool> {
         if self.done.load(Relaxed) {
             return Ok(true);
@@ -127,7 +128,7 @@ impl Mark {
     }
 }
 
-// SAFETY: `as_any` is itself.
+// SAFETY: `as_any` returns `self`.
 unsafe impl Event for Mark {
     fn is_done(&self) -> Result<bool> {
         self.is_reached()
@@ -153,8 +154,8 @@ impl Drop for Mark {
     }
 }
 
-/// A point that times are counted from. The driver tells times as single-precision milliseconds between two events: a base that is
-/// near keeps them exact.
+/// The event that timestamps count from. The driver returns the milliseconds between two events in single precision, so
+/// only a recent base gives exact times.
 pub struct Base {
     pub event: Handle,
     /// Since the device's first base.
@@ -162,16 +163,16 @@ pub struct Base {
     taken: Instant,
 }
 
-// SAFETY: a handle that any thread may use.
+// SAFETY: any thread may use the handle.
 unsafe impl Send for Base {}
-// SAFETY: the same.
+// SAFETY: as above.
 unsafe impl Sync for Base {}
 
-/// How old a base gets: up to here, times are told to a quarter of a microsecond.
+/// The greatest age of a base. Up to here, times are exact to a quarter of a microsecond.
 const OLD: Duration = Duration::from_secs(4);
 
 impl Shared {
-    /// A base that is near.
+    /// Returns a recent base, or makes one.
     fn near_base(&self) -> Result<Arc<Base>> {
         let mut base = self.base.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(base) = base.as_ref().filter(|base| base.taken.elapsed() < OLD) {
@@ -179,7 +180,7 @@ impl Shared {
         }
         let event = self.new_event(0)?;
         let made = self
-            // SAFETY: an event and a stream of this device.
+            // SAFETY: the event and the stream are of this device.
             .at_once("taking a time", &|stream| unsafe { (self.api().event_record)(event, stream) })
             .and_then(|()| base.as_ref().map_or(Ok(0), |base| self.since(base, event)));
         let nanoseconds = match made {
@@ -194,17 +195,17 @@ impl Shared {
         Ok(near)
     }
 
-    /// The time that an event took.
+    /// Returns the time of an event.
     fn since(&self, base: &Base, event: Handle) -> Result<u64> {
         let _entered = self.enter()?;
         let mut milliseconds = 0f32;
-        // SAFETY: two events of this device with timers; it writes a number.
+        // SAFETY: both events are of this device and have timers. The call writes one number.
         let result = unsafe { (self.api().event_elapsed)(&mut milliseconds, base.event, event) };
         self.check(result, "reading a time")?;
         Ok(base.nanoseconds.saturating_add((f64::from(milliseconds) * 1e6) as u64))
     }
 
-    /// Lets go of a base; its event goes with the last who has it.
+    /// Drops a reference to a base. The last reference destroys its event.
     pub fn drop_base(&self, base: Option<Arc<Base>>) {
         if let Some(base) = base.and_then(Arc::into_inner) {
             self.destroy_event(base.event);
@@ -212,25 +213,25 @@ impl Shared {
     }
 }
 
-/// A time that was taken.
+/// A timestamp.
 pub struct Taken {
     shared: Arc<Shared>,
     base: Option<Arc<Base>>,
     event: Handle,
 }
 
-// SAFETY: handles that any thread may use.
+// SAFETY: any thread may use the handles.
 unsafe impl Send for Taken {}
-// SAFETY: the same.
+// SAFETY: as above.
 unsafe impl Sync for Taken {}
 
 impl Taken {
-    /// Enqueues the taking of a time.
+    /// Enqueues a timestamp.
     pub fn new(shared: &Arc<Shared>, stream: Handle) -> Result<Arc<Taken>> {
         let _entered = shared.enter()?;
         let base = Some(shared.near_base()?);
         let taken = Taken { shared: shared.clone(), base, event: shared.new_event(0)? };
-        // SAFETY: an event and a stream of this device.
+        // SAFETY: the event and the stream are of this device.
         shared.check(unsafe { (shared.api().event_record)(taken.event, stream) }, "taking a time")?;
         Ok(Arc::new(taken))
     }
@@ -244,7 +245,7 @@ unsafe impl Timestamp for Taken {
         let done = self.shared.is_done(unsafe { (self.shared.api().event_query)(self.event) })?;
         match &self.base {
             Some(base) if done => self.shared.since(base, self.event),
-            _ => fail!(NotReady, "the device has not come to this timestamp yet: wait for an event or the stream"),
+            _ => fail!(NotReady, "the device has not reached this timestamp yet: wait for an event or the stream"),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! A stream's batches: when they end, and waiting for them.
+//! A stream's batches: when they end, and how the stream waits for them.
 //!
-//! An event is recorded only where somebody may ask for a point of the stream, or where much is under way. Who waits for all of
-//! it asks the driver for the stream.
+//! An event is recorded only when a caller may need a point of the stream, or when much is in flight. A wait for the
+//! whole stream polls the driver for the stream.
 
 use super::batch::Batch;
 use super::event::{LOOK_OUT, Mark};
@@ -10,27 +10,27 @@ use crate::error::{Result, fail};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Commands after which a batch ends.
+/// A batch ends after this many commands.
 const FULL: u32 = 64;
-/// The part of the device's memory after whose use it does too, that what is dropped may be used again soon.
+/// A batch also ends when it keeps more than this part of the device's memory, so that dropped memory is soon reused.
 const FULL_PART: u64 = 16;
-/// Batches under way; the next one waits for the oldest.
+/// The most batches in flight. One more waits for the oldest.
 const IN_FLIGHT: usize = 32;
 
 impl CudaStream {
-    /// What the next command is part of.
+    /// Returns the batch of the next command.
     pub(super) fn batch(&mut self) -> &mut Batch {
         self.recording.as_mut().unwrap_or(&mut self.open)
     }
 
-    /// Ends the batch if it is enough: behind each command.
+    /// Ends the batch if it is full. Called after each command.
     #[inline]
     pub fn close_if_full(&mut self) -> Result<()> {
         let full = self.open.count >= FULL || self.open.bytes as u64 > self.shared.physical.info.memory / FULL_PART;
         if full && self.recording.is_none() { self.close() } else { Ok(()) }
     }
 
-    /// Enqueues the bringing of what the open batch's kernels found to the host.
+    /// Enqueues copies to the host of what the open batch's kernels found.
     fn fetch_faults(&mut self) -> Result<()> {
         while let Some(fault) = self.open.faults.first().cloned() {
             self.open.fetch(&self.shared, self.stream, fault)?;
@@ -39,7 +39,7 @@ impl CudaStream {
         Ok(())
     }
 
-    /// Puts an event behind what is enqueued.
+    /// Ends the batch with an event behind all enqueued work.
     fn close(&mut self) -> Result<()> {
         if self.open.count == 0 {
             return Ok(());
@@ -58,7 +58,7 @@ impl CudaStream {
         Ok(())
     }
 
-    /// Lets go of what is done.
+    /// Releases the batches that are done.
     pub(super) fn reap(&mut self) -> Result<()> {
         while let Some((mark, _)) = self.in_flight.front()
             && mark.is_reached()?
@@ -68,7 +68,7 @@ impl CudaStream {
         Ok(())
     }
 
-    /// Takes back the oldest batch under way, which is done.
+    /// Takes back the oldest batch in flight; its work must be done.
     fn let_go(&mut self) {
         if let Some((_, mut batch)) = self.in_flight.pop_front() {
             self.found(batch.finish());
@@ -83,12 +83,12 @@ impl CudaStream {
         }
     }
 
-    /// The first error that the device found in what is done.
+    /// Returns the first error that the device found in finished work.
     pub(super) fn take_failure(&mut self) -> Result<()> {
         std::mem::replace(&mut self.failure, Ok(()))
     }
 
-    /// The point after everything enqueued.
+    /// Returns the point that the stream reaches when all enqueued work is done.
     pub(super) fn point(&mut self) -> Result<Arc<Mark>> {
         self.has_a_point()?;
         self.shared.usable()?;
@@ -96,7 +96,8 @@ impl CudaStream {
         Ok(self.last.get_or_insert_with(|| Mark::reached(&self.shared)).clone())
     }
 
-    /// Whether nothing was enqueued since all of it was seen to be done. An error where that can't be said.
+    /// Returns whether nothing was enqueued since all work was last seen to be done. An error if the stream can't be
+    /// asked.
     fn is_empty(&self) -> Result<bool> {
         self.has_a_point()?;
         self.shared.usable()?;
@@ -105,12 +106,12 @@ impl CudaStream {
 
     fn has_a_point(&self) -> Result<()> {
         if self.recording.is_some() {
-            fail!(InvalidArgument, "a stream that records has nothing to wait for: finish the recording first");
+            fail!(InvalidArgument, "a stream can't be waited for while it records: finish the recording first");
         }
         Ok(())
     }
 
-    /// Whether everything enqueued is done. What is, is let go of.
+    /// Returns whether all enqueued work is done. Releases what is done.
     pub(super) fn is_through(&mut self) -> Result<bool> {
         if self.is_empty()? {
             return Ok(true);
@@ -119,16 +120,16 @@ impl CudaStream {
         self.ask()
     }
 
-    /// The same where something was, while the context is current.
+    /// Asks the driver whether a stream with work is done. The context must be current.
     fn ask(&mut self) -> Result<bool> {
-        // SAFETY: a stream of this device that does not capture.
+        // SAFETY: a stream of this device that is not capturing.
         let done = self.shared.is_done(unsafe { (self.shared.api().stream_query)(self.stream) })?;
         if done {
             while let Some((mark, _)) = self.in_flight.front() {
                 mark.was_reached();
                 self.let_go();
             }
-            // What kernels found must come to the host first.
+            // Faults must be copied to the host before the batch is finished.
             if self.open.faults.is_empty() {
                 let found = self.open.finish();
                 self.found(found);
@@ -137,7 +138,7 @@ impl CudaStream {
         Ok(done)
     }
 
-    /// Waits until everything enqueued is done: without an event where that is soon.
+    /// Waits until all enqueued work is done. A short wait needs no event.
     pub(super) fn finish(&mut self) -> Result<()> {
         if self.is_empty()? {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What the operations' kernels are for a GPU: machine code for its architecture, or PTX, which its driver compiles.
+//! The operations' kernels for a GPU: machine code for its architecture, or PTX for its driver to compile.
 
 use super::architectures::{MACHINE_CODE, PTX};
 use super::physical::Physical;
@@ -9,13 +9,13 @@ use crate::hal::lowering::Kernels;
 use crate::hal::lzma::unpack;
 use std::sync::OnceLock;
 
-/// Files as `core/build.rs` packs them, and where each ends.
+/// Files, packed together by `core/build.rs`, and where each file ends.
 struct Packed {
     bytes: &'static [u8],
     ends: &'static [usize],
 }
 
-/// A family's files.
+/// The files of a kernel family.
 struct Family {
     machine: Packed,
     ptx: Packed,
@@ -23,17 +23,18 @@ struct Family {
 
 const FAMILIES: [Family; Kernels::COUNT - 1] = include!(concat!(env!("OUT_DIR"), "/cuda.rs"));
 
-/// Which file of a family, by its place in the lists of architectures.
+/// A file of a family, by its index in the lists of architectures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Image {
     MachineCode(usize),
     Ptx(usize),
 }
 
-/// What a GPU takes, the best first. What is first may be refused by a driver that is older than the compiler.
+/// Returns the files that a GPU can run, the best first. A driver older than the compiler may refuse the first.
 pub fn images(physical: &Physical) -> impl Iterator<Item = Image> {
     let capability = physical.capability;
-    // GPUs in processors run no cards' machine code, whatever their numbers. NVIDIA's own variable asks for PTX everywhere.
+    // GPUs in processors don't run the machine code of cards, whatever their number. CUDA_FORCE_PTX_JIT asks for PTX
+    // everywhere.
     let ptx_alone = physical.info.kind == DeviceKind::Integrated || physical.driver.forces_ptx;
     let latest = |list: &[u32], least: u32| list.iter().rposition(|&of| least <= of && of <= capability);
     let machine = latest(&MACHINE_CODE, capability / 10 * 10).filter(|_| !ptx_alone).map(Image::MachineCode);
@@ -41,7 +42,7 @@ pub fn images(physical: &Physical) -> impl Iterator<Item = Image> {
 }
 
 impl Image {
-    /// As a message and a file's name have it: `sm_90.cubin`, `compute_70.ptx`.
+    /// Returns its name for messages and files: `sm_90.cubin`, `compute_70.ptx`.
     pub fn name(self) -> String {
         match self {
             Image::MachineCode(place) => format!("sm_{}.cubin", MACHINE_CODE[place]),
@@ -49,7 +50,7 @@ impl Image {
         }
     }
 
-    /// Its bytes for a family, unpacked once.
+    /// Returns its bytes for a family, unpacked once per process.
     pub fn bytes(self, kernels: Kernels) -> Result<&'static [u8]> {
         type Unpacked = OnceLock<Option<Vec<u8>>>;
         static UNPACKED: [[Unpacked; MACHINE_CODE.len() + PTX.len()]; Kernels::COUNT - 1] =
@@ -100,7 +101,7 @@ mod tests {
             for image in machine.chain((0..PTX.len()).map(Image::Ptx)) {
                 let name = image.name();
                 let path = format!("{}/kernels/cuda/generated/{family}.{name}", env!("CARGO_MANIFEST_DIR"));
-                // And zeros.
+                // The file, followed by zeros.
                 let rest = image.bytes(kernels).unwrap().strip_prefix(std::fs::read(path).unwrap().as_slice()).unwrap();
                 assert!((1..=16).contains(&rest.len()) && rest.iter().all(|&byte| byte == 0), "{family}.{name}");
             }
@@ -131,7 +132,7 @@ mod tests {
         ] {
             assert_eq!(of(Card { capability, ..Card::default() }), expected, "{capability}");
         }
-        // Jetson's is no card's, though its number is one of theirs.
+        // Jetson's GPUs are not cards, although their numbers lie between those of cards.
         assert_eq!(of(Card { capability: 87, integrated: true, ..Card::default() }), ["compute_80.ptx"]);
         assert_eq!(of(Card { capability: 72, integrated: true, ..Card::default() }), ["compute_70.ptx"]);
     }

@@ -1,4 +1,5 @@
-//! The operations' kernels: which function a dispatch of a family is, with how many threads and how much shared memory.
+//! The operations' kernels: the function, threads and shared memory of each dispatch, and the tiles of products and
+//! attention.
 
 use super::api::{Handle, code};
 use super::images::{Image, images};
@@ -13,7 +14,7 @@ use std::ffi::CStr;
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
-/// The families' modules for one device, loaded when first used, and the functions that were asked for.
+/// The modules of a device, one for each family, loaded at first use, and the functions taken from them.
 pub struct Modules {
     loaded: Mutex<Loaded>,
 }
@@ -24,34 +25,34 @@ struct Loaded {
     functions: Vec<(&'static CStr, Handle)>,
 }
 
-// SAFETY: handles that any thread may use.
+// SAFETY: any thread may use the handles.
 unsafe impl Send for Loaded {}
 
-/// Constants that a kernel has at most.
+/// The most constants of a kernel.
 pub const CONSTANTS: usize = 12;
 
-/// How a kernel is launched.
+/// The parameters of a kernel's launch.
 pub struct Launch {
     pub name: &'static CStr,
-    /// Words that the push constants have at least.
+    /// The fewest words of push constants that the kernel has.
     pub pushed: usize,
     pub threads: u32,
     pub shared_bytes: u32,
     pub groups: [u32; 3],
-    /// What follows the push constants.
+    /// The words behind the push constants.
     pub words: ([u32; CONSTANTS], usize),
 }
 
-// Values of the kernels' constants: what lowering gives as a family's first constants.
+// The first constants that lowering passes to a family, and the kernels that they select.
 const WHOLE: u32 = 0;
 const SPLIT: u32 = 1;
 const MERGE: u32 = 2;
-/// Of products of fixed-point numbers: the kernel for tensor cores.
+/// For fixed-point products: selects the kernel for tensor cores.
 const FIXED_WIDE: u32 = 2;
-/// Threads of the kernels that have no choice.
+/// Threads of a block, in kernels with a fixed number.
 const THREADS: u32 = 256;
 
-/// Tiles of products, as fast as they were beside each other on an H200, in the words of `lowering::tiles`.
+/// The tiles of products, with costs measured side by side on an H200. `lowering::tiles` defines the terms.
 const TILES: [Cost; 4] = [
     Cost { tile: held(256, [128, 128], [8, 8], 16), alone: 110.0, shared: 95.0, slots: 2 },
     Cost { tile: held(128, [64, 64], [8, 4], 32), alone: 38.0, shared: 33.0, slots: 4 },
@@ -59,21 +60,22 @@ const TILES: [Cost; 4] = [
     Cost { tile: held(64, [16, 32], [2, 4], 64), alone: 17.0, shared: 8.8, slots: 4 },
 ];
 
-/// The same where a multiprocessor has less shared memory than an H200's 228 KiB, so that fewer of them share one: compute
-/// capability 7.5 has 64 KiB, 7.0 has 96, 8.6, 8.9 and 12.0 have 100, 8.0 and 8.7 have 164.
+/// The same tiles for GPUs with less shared memory per multiprocessor than an H200's 228 KiB, where fewer blocks share
+/// one. Compute capability 7.5 has 64 KiB, 7.0 has 96, 8.6, 8.9 and 12.0 have 100, 8.0 and 8.7 have 164.
 static BY_SHARED_MEMORY: [(u32, [Cost; 4]); 5] =
     [(228, TILES), (164, within(164)), (100, within(100)), (96, within(96)), (64, within(64))];
 
-/// The tiles with as many slots as so many KiB have room for. What the time of each is then lies between `alone` and `shared`.
+/// Returns the tiles with as many slots as the shared memory holds. `shared` then lies between `alone` and the full
+/// value.
 const fn within(kibibytes: u32) -> [Cost; 4] {
     let mut tiles = TILES;
     let mut i = 0;
     while i < tiles.len() {
         let Cost { tile, alone, shared, slots } = tiles[i];
-        // The driver keeps 1 KiB for each block.
+        // The driver reserves 1 KiB for each block.
         let room = (kibibytes << 10) / (shared_of(tile.bm, tile.bn, tile.bk) + 1024);
         if room > 0 && (room as u64) < slots {
-            // All of a multiprocessor's, for each k: from one block alone to as many as there are slots.
+            // The time of all slots together, for each k: interpolated between one block and a full multiprocessor.
             let full = slots as f64 * shared;
             let some = alone + (full - alone) * (room - 1) as f64 / (slots - 1) as f64;
             tiles[i] = Cost { tile, alone, shared: some / room as f64, slots: room as u64 };
@@ -88,18 +90,18 @@ const fn held(threads: u32, [bm, bn]: [u32; 2], own: [u32; 2], bk: u32) -> Tile 
     Tile { held: shared_of(bm, bn, bk) - steps, ..tile(threads, [bm, bn], own, bk, 2) }
 }
 
-/// Of products with at most four rows, where B is read as it lies.
+/// Returns the tile for products with at most four rows, which reads B in place.
 fn narrow(sizes: &Sizes) -> Option<Tile> {
     (sizes.m <= 4 && !sizes.trans_b).then(|| tile(128, [4, 128], [4, 1], 1, 2))
 }
 
-/// Rows and columns of that kernel's tiles, for so many digits.
+/// Returns the rows and columns of a tile of the tensor-core kernel, by the number of digits.
 fn fixed_wide(digits: u32) -> [u32; 2] {
     if digits == 3 { [128, 64] } else { [128, 128] }
 }
 
 impl Launch {
-    /// The function for a dispatch of a family with these constants.
+    /// Plans the launch of a family's kernel with these constants.
     pub fn plan(kernels: Kernels, constants: &[u32], push: &[u32], groups: [u32; 3]) -> Result<Launch> {
         let words = ([0; CONSTANTS], 0);
         let mut launch = Launch { name: c"", pushed: 0, threads: THREADS, shared_bytes: 0, groups, words };
@@ -118,14 +120,14 @@ impl Launch {
                     _ => c"cast",
                 };
                 launch.take(constants);
-                // Most moves give only the first.
+                // Most moves pass only the first constants, so all take six.
                 launch.words.1 = 6;
             }
             Kernels::Lines => {
                 let [function, size, _, _, whole, across, _, _, _, _, steps, ..] = constants else {
                     fail!(Internal, "a reduction has {} constants", constants.len());
                 };
-                // In registers.
+                // The row is held in registers.
                 let held = *whole == 1 && *steps == 32;
                 (launch.name, launch.threads) = match (function, held) {
                     (0..ROWS, _) if *across == 0 => (c"reduce_along", THREADS),
@@ -136,7 +138,7 @@ impl Launch {
                     (_, false) => (c"norm_rows", *size),
                 };
                 if *function < ROWS && *across == 0 {
-                    // A warp for each of the 32 blocks that a workgroup has elsewhere.
+                    // One warp for each block of a workgroup. Vulkan's workgroups have 32 blocks, these have 8.
                     launch.groups[0] = groups[0].checked_mul(4).ok_or_else(too_many)?;
                 } else if *function >= ROWS && !held {
                     launch.shared_bytes = 4 * size * steps;
@@ -165,7 +167,7 @@ impl Launch {
                 };
                 launch.name = if digits == 3 { c"fixed_wide_3" } else { c"fixed_wide_2" };
                 launch.threads = 384;
-                // Six steps of both operands' planes, 64 of K.
+                // Six steps in flight of both operands' planes, each 64 long in k.
                 let [rows, columns] = fixed_wide(digits);
                 launch.shared_bytes = 6 * digits * (rows + columns) * 64;
                 launch.take(&[tiles, has]);
@@ -180,7 +182,7 @@ impl Launch {
                     _ => (c"fixed_product_2", THREADS),
                 };
                 if stage > 0 {
-                    // Two steps of both operands' planes, of 64 lines and 64 of K.
+                    // Two steps in flight of both operands' planes: 64 lines, 64 long in k.
                     launch.shared_bytes = 4 * digits * 64 * 64;
                 }
                 launch.take(&[digits, has]);
@@ -201,7 +203,7 @@ impl Launch {
                 }
                 launch.take(&[has | stage << 5]);
             }
-            Kernels::Probe => fail!(Internal, "CUDA needs no probe"),
+            Kernels::Probe => fail!(Internal, "CUDA has no probe kernel"),
         }
         Ok(launch)
     }
@@ -214,7 +216,7 @@ impl Launch {
 
 #[cold]
 fn too_many() -> Error {
-    Error::new(Status::Unsupported, "a reduction of more lines than a kernel can count")
+    Error::new(Status::Unsupported, "the reduction has more lines than a kernel can count")
 }
 
 fn product(bm: u32, bn: u32) -> Result<&'static CStr> {
@@ -228,23 +230,24 @@ fn product(bm: u32, bn: u32) -> Result<&'static CStr> {
     })
 }
 
-/// Which word of attention's push constants is the width.
+/// The index of the width among attention's push constants.
 const WIDTH: usize = 17;
 
-/// Bytes of shared memory of attention's block: a chunk of keys, values, weights, queries; rows are apart by four more.
+/// Returns the bytes of shared memory of attention's block: keys, values, weights and queries of a chunk. Rows are
+/// padded by four.
 fn attention_bytes(columns: u32, threads: u32, of_thread: u32, width: u32) -> u32 {
     let warps = threads / 32;
     let weights = warps * 64 * (4 * of_thread + 4);
     4 * (64 * 68 + 64 * columns + weights + width.next_multiple_of(64) * (4 * of_thread * warps + 4))
 }
 
-/// Of attention.
+/// Returns the tile for attention.
 fn attention(limits: &Limits, heads: u64, queries: u32, width: u32, value_width: u32) -> AttentionTile {
     if queries <= 16 || width > 256 {
         return FEW;
     }
     let narrow = value_width <= 64;
-    // Twice as many of half the rows are faster where multiprocessors would not have two blocks each.
+    // Blocks of half the rows are faster unless each multiprocessor gets two blocks of full size.
     let many = narrow && heads * queries.div_ceil(128) as u64 > 2 * limits.units as u64;
     let tile = |columns, of_thread| AttentionTile { threads: 128, queries: 16 * of_thread, columns, of_thread };
     let fits = |tile: &AttentionTile| {
@@ -256,16 +259,17 @@ fn attention(limits: &Limits, heads: u64, queries: u32, width: u32, value_width:
 
 const FEW: AttentionTile = AttentionTile { threads: 32, queries: 16, columns: 64, of_thread: 4 };
 
-/// Bytes of shared memory of a product's block: two steps of both operands, whose rows are apart by four more, and the totals.
+/// Returns the bytes of shared memory of a product's block: two steps of both operands, rows padded by four, and the
+/// totals.
 const fn shared_of(bm: u32, bn: u32, bk: u32) -> u32 {
     4 * (2 * bk * (bm + 4 + bn + 4) + bm * bn)
 }
 
 impl Limits {
-    /// Those of a GPU.
+    /// Returns the limits of a GPU.
     pub(super) fn of_cuda(shared: &Shared) -> Limits {
         let physical = &shared.physical;
-        // Of a driver that does not tell, the least.
+        // A driver that doesn't report its shared memory gets the tiles for the least.
         let has = |&&(kibibytes, _): &&(u32, _)| kibibytes << 10 <= physical.shared_memory_of_unit;
         let (_, tiles) = BY_SHARED_MEMORY.iter().find(has).unwrap_or(&BY_SHARED_MEMORY[4]);
         Limits {
@@ -284,12 +288,12 @@ impl Limits {
 }
 
 impl Modules {
-    /// None loaded.
+    /// Makes a set without modules.
     pub fn new() -> Modules {
         Modules { loaded: Mutex::default() }
     }
 
-    /// A function of a family, ready for so many bytes of shared memory.
+    /// Returns a function of a family, and lets it use all shared memory of a block.
     pub fn function(&self, shared: &Shared, kernels: Kernels, name: &'static CStr) -> Result<Handle> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(&(_, function)) = loaded.functions.iter().find(|(known, _)| ptr::eq(*known, name)) {
@@ -302,7 +306,7 @@ impl Modules {
             None => *loaded.modules[kernels as usize].insert(load(shared, kernels)?),
         };
         let mut function = ptr::null_mut();
-        // SAFETY: a module of this device; it writes a handle.
+        // SAFETY: a module of this device, and the call writes one handle.
         shared.check(unsafe { (api.module_function)(&mut function, module, name.as_ptr()) }, "finding a kernel")?;
         let [usual, most] = shared.physical.shared_memory;
         if most > usual {
@@ -320,18 +324,18 @@ impl Modules {
         Ok(function)
     }
 
-    /// Unloads them; nothing of them is under way.
+    /// Unloads all modules. No work may use them.
     pub fn unload(&self, shared: &Shared) {
         let loaded = std::mem::take(&mut *self.loaded.lock().unwrap_or_else(PoisonError::into_inner));
         let Some(_entered) = shared.enter_to_destroy() else { return };
         for module in loaded.modules.into_iter().flatten() {
-            // SAFETY: a module that nobody uses any more.
+            // SAFETY: no work uses the module any more.
             let _ = unsafe { (shared.api().module_unload)(module) };
         }
     }
 }
 
-/// Loads a family's module: the best that the driver takes.
+/// Loads a family's module: the best image that the driver accepts.
 fn load(shared: &Shared, kernels: Kernels) -> Result<Handle> {
     let mut images = images(&shared.physical).peekable();
     while let Some(image) = images.next() {
@@ -341,12 +345,12 @@ fn load(shared: &Shared, kernels: Kernels) -> Result<Handle> {
             log!(Info, "devices", "{} compiles {kernels:?} for {} ({})", info.id, info.arch, image.name());
         }
         let mut module = ptr::null_mut();
-        // SAFETY: an image of ours, which lives until it returns.
+        // SAFETY: the image is one of adead's, and lives until the call returns.
         let result = unsafe {
             (shared.api().module_load)(&mut module, bytes.as_ptr().cast(), 0, ptr::null_mut(), ptr::null_mut())
         };
         match result {
-            // Machine code is for drivers as new as its compiler.
+            // A driver older than the compiler refuses the machine code.
             code::INVALID_IMAGE | code::NO_BINARY_FOR_GPU if images.peek().is_some() => {}
             result => return shared.check(result, "loading the operations' kernels").map(|()| module),
         }
@@ -381,7 +385,7 @@ mod tests {
             assert_eq!(slots(capability), [1, 1, 2, 3], "{capability}");
         }
         assert_eq!(slots(75), [2, 1, 1, 2], "the first does not fit at all");
-        // What is alone takes the time of one alone; else it is between both.
+        // One block alone takes the time `alone`; more blocks take a time between both.
         for (here, whole) in limits(86).tiles.iter().zip(&TILES) {
             assert_eq!((here.tile, here.alone), (whole.tile, whole.alone));
             assert!(if here.slots == 1 { here.shared == here.alone } else { here.shared < here.alone });
@@ -399,7 +403,7 @@ mod tests {
                 assert!(bytes <= limits.shared_memory, "{capability}: {n}: {tile:?} takes {bytes} bytes");
             }
         }
-        // The largest is for large ones wherever it fits.
+        // Large products use the largest tile that fits.
         for (capability, bm) in [(75, 64), (80, 128), (86, 128), (90, 128), (120, 128)] {
             let sizes = Sizes { m: 4096, n: 4096, k: 4096, batches: 1, trans_a: false, trans_b: false };
             assert_eq!(choose(sizes, &limits(capability)).0.bm, bm, "{capability}");

@@ -1,4 +1,4 @@
-//! Device memory, and pinned host memory for what goes there and comes back: blocks from the driver, cut into parts.
+//! Device memory, and pinned host memory for copies: blocks from the driver, cut into parts.
 
 use super::api::code;
 use super::shared::Shared;
@@ -8,38 +8,38 @@ use crate::memory::pool::{Listed, Part, Pool};
 use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Which memory.
+/// The kind of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
-    /// The device's own.
+    /// The device's own memory.
     Local,
-    /// The host's, pinned, at the same address for both.
+    /// Pinned host memory, at the same address for host and device.
     Host,
 }
 
-/// The pools of a device: of blocks by their addresses.
+/// The memory pools of a device. Blocks are named by their addresses.
 pub struct Memory {
     pools: [Mutex<Pool<u64>>; 2],
 }
 
-/// A part of a block, given back when dropped; or somebody else's memory.
+/// A part of a block, freed when dropped; or memory of another library.
 pub struct Allocation {
     shared: Arc<Shared>,
     space: Space,
     whose: Whose,
-    /// What a kernel's pointer is.
+    /// The address that kernels use.
     pub address: u64,
 }
 
-/// Who has the memory.
+/// The owner of the memory.
 enum Whose {
     Pool(Part),
-    /// Its owner, which is dropped with the allocation, and its bytes.
+    /// The bytes, and the owner, which is dropped with the allocation.
     Other(usize, #[allow(dead_code, reason = "it is only dropped")] Box<dyn Send + Sync>),
 }
 
 impl Memory {
-    /// Pools without blocks.
+    /// Makes pools without blocks.
     pub fn new() -> Memory {
         Memory { pools: [Mutex::new(Pool::new()), Mutex::new(Pool::new())] }
     }
@@ -48,25 +48,25 @@ impl Memory {
         self.pools[space as usize].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes held, bytes in use and allocations in use, of the device's own memory.
+    /// Returns the bytes held, the bytes in use and the allocations in use of local memory.
     pub fn local(&self) -> (usize, usize, usize) {
         let pool = self.pool(Space::Local);
         (pool.held(), pool.used(), pool.live())
     }
 
-    /// What is in use of the device's own memory, as a text behind its number of bytes.
+    /// Describes the local memory in use by purpose, as the end of a message.
     fn uses(&self) -> String {
         let uses = self.pool(Space::Local).uses();
         if uses.is_empty() { String::new() } else { format!(": {}", Listed(&uses)) }
     }
 
-    /// Allocations in use in both spaces.
+    /// Returns the number of allocations in use in both spaces.
     #[cfg(any(test, feature = "cts"))]
     pub fn live(&self) -> usize {
         self.pool(Space::Local).live() + self.pool(Space::Host).live()
     }
 
-    /// Returns idle blocks to the driver.
+    /// Returns idle blocks to the driver, until at most `keep` bytes are idle.
     pub fn trim(&self, shared: &Shared, keep: usize) {
         for space in [Space::Local, Space::Host] {
             let blocks = self.pool(space).trim(keep);
@@ -76,7 +76,8 @@ impl Memory {
 }
 
 impl Allocation {
-    /// At least so many bytes, for what `name` says. When the driver has none left, what is kept idle is given back and the driver asked again.
+    /// Allocates at least `bytes` bytes; `name` says what for. If the driver has no memory left, idle blocks are
+    /// returned to it and it is asked again. `out_of_memory` after that.
     pub fn new(shared: &Arc<Shared>, bytes: usize, space: Space, name: &'static str) -> Result<Arc<Allocation>> {
         shared.usable()?;
         let mut pool = shared.memory.pool(space);
@@ -87,7 +88,12 @@ impl Allocation {
                 let mut size = good;
                 let mut block = shared.new_block(good, space)?;
                 if block.is_none() {
-                    log!(Warn, "memory", "{} has no {good} bytes left: idle memory is given back", shared.id());
+                    log!(
+                        Warn,
+                        "memory",
+                        "{} has no {good} bytes left: returning idle memory to the driver",
+                        shared.id()
+                    );
                     shared.free_blocks(pool.trim(0), space);
                     size = least;
                     block = shared.new_block(least, space)?;
@@ -107,13 +113,13 @@ impl Allocation {
             }
         };
         let Some(&block) = pool.block(part.block) else {
-            return Err(Error::new(Status::Internal, "a part of no block"));
+            return Err(Error::new(Status::Internal, "an allocation belongs to no block"));
         };
         let address = block + part.offset as u64;
         Ok(Arc::new(Allocation { shared: shared.clone(), space, whose: Whose::Pool(part), address }))
     }
 
-    /// Memory of the device that somebody else has. `invalid_argument` unless it is as aligned as kernels expect.
+    /// Wraps device memory that another library owns. `invalid_argument` if the address is not aligned as kernels need.
     pub fn over(
         shared: &Arc<Shared>,
         address: u64,
@@ -123,7 +129,7 @@ impl Allocation {
         if !address.is_multiple_of(16) {
             fail!(
                 InvalidArgument,
-                "memory at {address:#x} can't be a buffer: they begin at multiples of 16; copy it first"
+                "memory at {address:#x} can't be a buffer: buffers start at multiples of 16 bytes; copy it first"
             );
         }
         Ok(Arc::new(Allocation {
@@ -134,18 +140,18 @@ impl Allocation {
         }))
     }
 
-    /// Where the host has pinned memory.
+    /// Returns the host's pointer to pinned memory.
     pub fn host(&self) -> *mut u8 {
         debug_assert_eq!(self.space, Space::Host);
         ptr::with_exposed_provenance_mut(self.address as usize)
     }
 
-    /// Whether it is of that device.
+    /// Returns whether it belongs to this opening of a device.
     pub fn is_of(&self, shared: &Arc<Shared>) -> bool {
         Arc::ptr_eq(&self.shared, shared)
     }
 
-    /// The bytes that it occupies.
+    /// Returns the bytes that it occupies.
     pub fn bytes(&self) -> usize {
         match self.whose {
             Whose::Pool(part) => part.bytes,
@@ -159,7 +165,7 @@ impl Drop for Allocation {
         let Whose::Pool(part) = self.whose else { return };
         let mut pool = self.shared.memory.pool(self.space);
         pool.free(part);
-        // What grew for a moment goes back; the rest is kept for the next request.
+        // Blocks from a short peak are returned to the driver. The rest is kept for later requests.
         let keep = (pool.used() / 2).max(KEEP_IDLE);
         let blocks = if pool.held() > pool.used() + 2 * keep { pool.trim(keep) } else { Vec::new() };
         drop(pool);
@@ -167,17 +173,17 @@ impl Drop for Allocation {
     }
 }
 
-/// Idle bytes that are always kept.
+/// At least this many idle bytes are kept.
 const KEEP_IDLE: usize = 512 << 20;
 
 impl Shared {
-    /// A block of so many bytes; `None` where there is no memory for it.
+    /// Allocates a block from the driver; `None` if there is no memory for it.
     fn new_block(&self, bytes: usize, space: Space) -> Result<Option<u64>> {
-        /// Pinned for every context.
+        /// The memory is pinned in every context.
         const PORTABLE: u32 = 1;
         let _entered = self.enter()?;
         let (mut address, mut host) = (0, ptr::null_mut());
-        // SAFETY: each writes an address.
+        // SAFETY: each call writes one address.
         let result = unsafe {
             match space {
                 Space::Local if bytes as u64 > self.physical.info.memory => code::OUT_OF_MEMORY,
@@ -195,14 +201,14 @@ impl Shared {
         }
     }
 
-    /// Returns blocks to the driver; nothing of them is in use.
+    /// Returns blocks to the driver. No part of them may be in use.
     fn free_blocks(&self, blocks: Vec<u64>, space: Space) {
         if blocks.is_empty() {
             return;
         }
         let Some(_entered) = self.enter_to_destroy() else { return };
         for block in blocks {
-            // SAFETY: a block of that space, of which no part is in use, so by no work either.
+            // SAFETY: a block of this space. No part of it is in use, so no work uses it either.
             let _ = unsafe {
                 match space {
                     Space::Local => (self.api().memory_free)(block),
@@ -212,7 +218,7 @@ impl Shared {
         }
     }
 
-    /// Why there is no memory.
+    /// Makes the error for memory that the driver refused, with the numbers.
     #[cold]
     fn exhausted(&self, bytes: usize, space: Space) -> Error {
         let id = self.id();

@@ -1,6 +1,6 @@
-//! NVIDIA's GPUs through the CUDA driver API, which is found at run time. No runtime, no compiler and no library of CUDA is used.
+//! NVIDIA's GPUs through the CUDA driver API, which is found at run time. Nothing of CUDA's toolkit or runtime is used.
 //!
-//! A device is used through its primary context, beside whatever else in the process uses CUDA.
+//! A device is used through its primary context, which other code in the process may use too.
 
 pub(crate) mod api;
 mod architectures;
@@ -37,23 +37,23 @@ use std::sync::Arc;
 use stream::CudaStream;
 use user::UserKernel;
 
-/// A GPU, opened.
+/// An opened GPU.
 pub struct CudaDevice {
     shared: Arc<Shared>,
 }
 
-/// How to open a device.
+/// Options for opening a device.
 #[derive(Default)]
 pub struct Opening {
-    /// Help with copies from and to the host.
+    /// Threads that help with copies from and to the host.
     pub workers: Option<Arc<dyn Workers>>,
-    /// Uses this driver: a test's.
+    /// Uses this driver instead of the machine's, for tests.
     #[cfg(any(test, feature = "cts"))]
     pub(crate) driver: Option<&'static Driver>,
 }
 
 impl Opening {
-    /// With threads that help.
+    /// Makes options with threads that help with copies.
     #[allow(clippy::needless_update, reason = "there are more fields in tests")]
     pub fn with(workers: Option<Arc<dyn Workers>>) -> Opening {
         Opening { workers, ..Opening::default() }
@@ -68,27 +68,27 @@ impl Opening {
     }
 }
 
-/// What the GPUs of this machine are, in the driver's order: their position is their number. `backend_unavailable` where there is
-/// no driver or it has no device. A device that lacks what is needed is among them, and opening it says what.
+/// Lists this machine's GPUs in the driver's order; a GPU's position is its number. `backend_unavailable` without a
+/// driver or a device. A GPU that adead can't use is listed too; opening it returns an error that says why.
 pub fn enumerate() -> Result<Vec<DeviceInfo>> {
-    // Drivers compute, and would not expect a caller's traps.
+    // Drivers compute on the CPU, and don't expect the caller's floating-point traps.
     let all = default_environment(|| physical::enumerate(api::driver()?))?;
     Ok(all.into_iter().map(|physical| physical.info).collect())
 }
 
 impl CudaDevice {
-    /// Opens the GPU of that number.
+    /// Opens the GPU with this number.
     pub fn open(number: usize, opening: &Opening) -> Result<CudaDevice> {
         default_environment(|| {
             let all = physical::enumerate(opening.driver()?)?;
             let Some(physical) = all.get(number) else {
-                fail!(BackendUnavailable, "there is no cuda:{number}: this machine has {} of them", all.len());
+                fail!(BackendUnavailable, "there is no cuda:{number}: this machine has {} CUDA devices", all.len());
             };
             Ok(CudaDevice { shared: Arc::new(Shared::open(physical, opening)?) })
         })
     }
 
-    /// Allocations of every kind that are in use: none when nothing of the device is.
+    /// Returns the number of allocations of every kind in use. 0 once everything made from the device is dropped.
     #[cfg(any(test, feature = "cts"))]
     pub fn live(&self) -> usize {
         self.shared.memory.live()
@@ -100,7 +100,7 @@ impl CudaDevice {
     }
 }
 
-// SAFETY: what it makes is its own, and does what the traits say.
+// SAFETY: buffers, streams and kernels are types of this backend, which keep the promises of their traits.
 unsafe impl Device for CudaDevice {
     fn info(&self) -> &DeviceInfo {
         &self.shared.physical.info
@@ -110,7 +110,7 @@ unsafe impl Device for CudaDevice {
         let total = self.shared.physical.info.memory;
         let (held, used, live) = self.shared.memory.local();
         let (held, used) = (held as u64, used as u64);
-        // What is held and idle is free for this process.
+        // Memory that is held but not in use is free for this process.
         let free = self.shared.free_memory().map_or(total.saturating_sub(used), |free| free + (held - used));
         MemoryUse { total, free, held, used, allocations: live as u64 }
     }
@@ -120,7 +120,7 @@ unsafe impl Device for CudaDevice {
         if bytes > 0 {
             let (api, address) = (self.shared.api(), buffer.memory.address);
             self.shared.at_once("clearing memory", &|stream| {
-                // SAFETY: whole words of an allocation that nothing uses; it is waited for.
+                // SAFETY: whole words of an allocation that nothing else uses. `at_once` waits for the work.
                 unsafe { (api.set_words)(address, 0, bytes.div_ceil(4), stream) }
             })?;
         }
@@ -154,14 +154,14 @@ unsafe impl Device for CudaDevice {
     }
 }
 
-/// Memory on a GPU.
+/// Memory on the GPU.
 struct CudaBuffer {
     memory: Arc<Allocation>,
     shared: Arc<Shared>,
     bytes: usize,
 }
 
-// SAFETY: its allocation, which has as many bytes at this address, stays with it.
+// SAFETY: the buffer owns its allocation, which has at least `bytes` bytes at its address.
 unsafe impl Buffer for CudaBuffer {
     fn size(&self) -> usize {
         self.bytes

@@ -1,4 +1,4 @@
-//! The GPUs that the driver has and what they can do.
+//! The GPUs that the driver lists, with their attributes.
 
 use super::api::{Api, Driver, attribute, code};
 use crate::error::{Result, fail};
@@ -11,30 +11,33 @@ pub struct Physical {
     pub driver: &'static Driver,
     pub info: DeviceInfo,
     pub handle: i32,
-    /// Compute capability: 9.0 is 90.
+    /// The compute capability: 90 is 9.0.
     pub capability: u32,
-    /// Threads of a block.
+    /// The most threads of a block.
     pub threads: u32,
-    /// Threads of a block by axis.
+    /// The most threads of a block along each axis.
     pub block: [u32; 3],
-    /// Blocks by axis.
+    /// The most blocks of a grid along each axis.
     pub grid: [u32; 3],
-    /// Bytes of shared memory that a block has without and with asking for it.
+    /// Bytes of shared memory of a block: by default, and if the kernel requests more.
     pub shared_memory: [u32; 2],
-    /// Bytes of shared memory that a multiprocessor has for all its blocks, 0 where the driver does not tell.
+    /// Bytes of shared memory of a multiprocessor; 0 if the driver doesn't report them.
     pub shared_memory_of_unit: u32,
 }
 
-/// The least compute capability: what kernels are built for.
+/// The lowest compute capability that the kernels are built for.
 pub const LEAST: u32 = 70;
 
-/// Every GPU, in the driver's order. `backend_unavailable` where there is none.
+/// Lists all GPUs in the driver's order. `backend_unavailable` without a GPU, and in a forked child.
 pub fn enumerate(driver: &'static Driver) -> Result<Vec<Physical>> {
     if !driver.is_here() {
-        fail!(BackendUnavailable, "this process was forked from one that uses CUDA, so it has none: fork first");
+        fail!(
+            BackendUnavailable,
+            "this process was forked from one that already used CUDA, so it can't use CUDA: fork first"
+        );
     }
     let mut count = 0;
-    // SAFETY: it writes a number.
+    // SAFETY: the call writes one number.
     driver.check(unsafe { (driver.api.device_count)(&mut count) }, "CUDA", "counting devices")?;
     (0..count).map(|index| Physical::look(driver, index)).collect()
 }
@@ -44,7 +47,7 @@ impl Physical {
         let (api, id) = (&driver.api, format!("cuda:{index}"));
         let (mut handle, mut memory, mut uuid) = (0, 0usize, [0; 16]);
         let (mut name, mut bus) = ([0 as c_char; 128], [0 as c_char; 32]);
-        // SAFETY: each writes one value, or a text into an array of the size that it is told.
+        // SAFETY: each call writes one value, or a text into an array of the given size.
         let (result, has_uuid, has_bus) = unsafe {
             driver.check((api.device_get)(&mut handle, index), &id, "finding it")?;
             let _ = (api.device_name)(name.as_mut_ptr(), name.len() as i32, handle);
@@ -81,20 +84,20 @@ impl Physical {
     }
 }
 
-/// An attribute of a device, 0 where the driver does not know it.
+/// Returns an attribute of a device; 0 if the driver doesn't know it.
 #[inline(never)]
 fn attribute_of(api: &Api, device: i32, what: i32) -> u32 {
     let mut value = 0;
-    // SAFETY: it writes a number.
+    // SAFETY: the call writes one number.
     let known = unsafe { (api.device_attribute)(&mut value, what, device) } == code::SUCCESS;
     if known { value.max(0) as u32 } else { 0 }
 }
 
-/// Text in a fixed array, up to its zero.
+/// Converts text in a fixed array, up to its NUL.
 fn text(bytes: &mut [c_char]) -> String {
     if let Some(last) = bytes.last_mut() {
         *last = 0;
     }
-    // SAFETY: the array has a zero.
+    // SAFETY: the array's last byte is a NUL.
     unsafe { CStr::from_ptr(bytes.as_ptr()) }.to_string_lossy().into_owned()
 }

@@ -1,10 +1,11 @@
-//! What a PTX text says about its kernels. Only what is around their bodies is understood; of these, that they are whole.
+//! What PTX says about its kernels. The parser reads everything outside kernels' bodies, and checks that bodies are
+//! complete.
 
 use super::user::{Entry, MOST_PARAMETERS};
 use crate::error::{Error, Result, Status};
 use crate::hal::{NumberKind, PushNumber};
 
-/// The kernels of a text, in its order. `invalid_kernel` names the line.
+/// Returns the kernels of a text, in its order. `invalid_kernel` names the line with the error.
 pub fn entries(text: &str) -> Result<Vec<Entry>> {
     let mut reader = Reader { text, line: 1, malformed: "" };
     reader.expect(".version")?;
@@ -15,7 +16,7 @@ pub fn entries(text: &str) -> Result<Vec<Entry>> {
     reader.expect(".target")?;
     let target = reader.next();
     if !target.starts_with("sm_") {
-        return Err(reader.wrong(target, "an architecture as sm_70"));
+        return Err(reader.wrong(target, "an architecture, such as sm_70,"));
     }
     let mut entries = Vec::new();
     let mut wide = false;
@@ -35,16 +36,16 @@ pub fn entries(text: &str) -> Result<Vec<Entry>> {
     }
 }
 
-/// A text with what was read of it cut off.
+/// The rest of a text that is being read.
 struct Reader<'a> {
     text: &'a str,
     line: usize,
-    /// What is wrong with what comes now, if it is no word at all.
+    /// What is wrong with the next bytes, if they are no token.
     malformed: &'static str,
 }
 
 impl<'a> Reader<'a> {
-    /// Something that should not be there.
+    /// Makes the error for an unexpected token.
     #[cold]
     #[inline(never)]
     fn wrong(&self, token: &str, wanted: &str) -> Error {
@@ -57,7 +58,7 @@ impl<'a> Reader<'a> {
         Error::new(Status::InvalidKernel, text)
     }
 
-    /// Takes so many bytes, which end at a character's end.
+    /// Takes `bytes` bytes, which must end between characters.
     fn take(&mut self, bytes: usize) -> &'a str {
         let (taken, left) = self.text.split_at(bytes);
         self.line += taken.bytes().filter(|&byte| byte == b'\n').count();
@@ -65,7 +66,7 @@ impl<'a> Reader<'a> {
         taken
     }
 
-    /// The next word, text in quotes or character; nothing at the end, and where there is none of these.
+    /// Returns the next word, quoted text or character. Returns an empty text at the end and at malformed bytes.
     #[inline(never)]
     fn next(&mut self) -> &'a str {
         loop {
@@ -93,7 +94,7 @@ impl<'a> Reader<'a> {
             } else if first.is_ascii_graphic() {
                 return self.take(1);
             } else {
-                self.malformed = "a character that PTX has not";
+                self.malformed = "a character that PTX does not use";
                 return "";
             }
         }
@@ -109,7 +110,7 @@ impl<'a> Reader<'a> {
         number(token).ok_or_else(|| self.wrong(token, what))
     }
 
-    /// Skips to what closes a bracket.
+    /// Skips to the bracket that closes `open`.
     fn skip(&mut self, open: &'a str) -> Result<()> {
         let mut open = vec![open];
         while let Some(&last) = open.last() {
@@ -128,7 +129,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A kernel, behind `.entry`; nothing where it is only declared.
+    /// Reads a kernel, behind `.entry`. Returns `None` if it is only declared.
     fn entry(&mut self) -> Result<Option<Entry>> {
         let name = self.next();
         if !is_name(name) {
@@ -185,7 +186,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The parameters of a kernel, behind `(`.
+    /// Reads a kernel's parameters, behind `(`.
     fn parameters(&mut self, entry: &mut Entry) -> Result<()> {
         let (mut token, mut end) = (self.next(), 0usize);
         if token == ")" {
@@ -205,7 +206,7 @@ impl<'a> Reader<'a> {
             align = align.max(size);
             let mut kind = kind_of(token, size);
             token = self.next();
-            // What it points to, and how that is aligned.
+            // The state space that it points to, and the alignment there.
             if token == ".ptr" {
                 token = self.next();
                 if matches!(token, ".global" | ".const" | ".shared" | ".local") {
@@ -230,11 +231,11 @@ impl<'a> Reader<'a> {
             let offset = end.next_multiple_of(align);
             end = offset.saturating_add(size);
             if size == 0 || end > MOST_PARAMETERS {
-                self.malformed = "a parameter has no bytes, or all together more than 32764";
+                self.malformed = "a parameter has 0 bytes, or all parameters together have more than 32764";
                 return Err(self.wrong("", ""));
             }
             if let Some(kind) = kind {
-                // Compilers number what had a name.
+                // Compilers write numbers in place of parameters' names.
                 let own = name.strip_prefix(&*entry.name).and_then(|name| name.strip_prefix('_'));
                 let name = own.filter(|name| !name.starts_with("param_")).unwrap_or_default().into();
                 entry.numbers.push(PushNumber { name, offset: offset as u32, kind });
@@ -251,7 +252,7 @@ impl<'a> Reader<'a> {
     fn alignment(&mut self) -> Result<usize> {
         let align = self.number("an alignment")? as usize;
         if !align.is_power_of_two() || align > MOST_PARAMETERS {
-            self.malformed = "an alignment that is no power of two";
+            self.malformed = "an alignment must be a power of two up to 16384";
             return Err(self.wrong("", ""));
         }
         Ok(align)
@@ -267,7 +268,7 @@ fn is_name(token: &str) -> bool {
     token.as_bytes().first().is_some_and(begins) && !token.contains('.')
 }
 
-/// A whole number as PTX has them.
+/// Parses an unsigned integer in PTX's forms.
 #[inline(never)]
 fn number(token: &str) -> Option<u32> {
     let token = token.strip_suffix('U').unwrap_or(token);
@@ -276,11 +277,11 @@ fn number(token: &str) -> Option<u32> {
         [b'0', _, ..] => (token, 8),
         _ => (token, 10),
     };
-    // A sign is none of its digits.
+    // `from_str_radix` accepts a sign, but PTX doesn't.
     if digits.starts_with('+') { None } else { u32::from_str_radix(digits, radix).ok() }
 }
 
-/// What numbers a parameter of a type holds; compilers write `.u32` for integers of either sign, and `.b32` for anything.
+/// Returns the kind of number in a parameter. Compilers write `.u32` for either sign, and `.b32` for any type.
 fn kind_of(kind: &str, bytes: usize) -> Option<NumberKind> {
     let wide = bytes as u8;
     match kind.as_bytes() {
@@ -290,7 +291,7 @@ fn kind_of(kind: &str, bytes: usize) -> Option<NumberKind> {
     }
 }
 
-/// The bytes of a type: of as many bits.
+/// Returns the bytes of a type.
 fn bytes_of(kind: &str) -> Option<usize> {
     let kind = kind.strip_prefix('.')?;
     if kind == "f16x2" || kind == "bf16x2" {

@@ -1,8 +1,8 @@
-//! PTX as it is packed: the number of a register or label is the difference to the one before of its kind at the same place of a
-//! line. Code that is alike is then the same text whatever its registers are, and packs to half the size. `core/build.rs` writes it,
-//! and reads it back with this.
+//! The packed form of PTX: each register's or label's number is replaced by the difference to the previous one of its
+//! kind at the same place in a line. Similar code then becomes equal text with any registers, and packs to half the
+//! size. `core/build.rs` includes this file too, to write the form and to check that it reads back.
 
-/// The last number of each kind (`%f`, `%rd`, `$L__BB0_`) at each place of a line.
+/// The last number of each kind (`%f`, `%rd`, `$L__BB0_`) at each place in a line.
 #[derive(Default)]
 pub struct Last {
     all: Vec<(Vec<u8>, usize, i64)>,
@@ -10,14 +10,14 @@ pub struct Last {
 }
 
 impl Last {
-    /// Passes a byte that belongs to no number.
+    /// Skips a byte that is not part of a number.
     pub fn pass(&mut self, byte: u8) {
         if byte == b'\n' {
             self.place = 0;
         }
     }
 
-    /// The last number of the kind that comes next in the line.
+    /// Returns the last number of the kind at the next place in the line.
     pub fn of(&mut self, kind: &[u8]) -> &mut i64 {
         self.place += 1;
         let place = self.place;
@@ -29,7 +29,8 @@ impl Last {
     }
 }
 
-/// How many of the bytes a kind has: a percent sign and small letters, or a dollar sign and a label up to its number.
+/// Returns the length of the kind: a percent sign and lower-case letters, or a dollar sign and a label up to its
+/// number.
 pub fn kind_of(text: &[u8]) -> usize {
     let of_label = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
     let name = match text.first() {
@@ -43,13 +44,13 @@ pub fn kind_of(text: &[u8]) -> usize {
     if name > 0 { 1 + name } else { 0 }
 }
 
-/// A number, and how many bytes it has.
+/// Returns a number and the count of its digits.
 pub fn number_of(text: &[u8]) -> (i64, usize) {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
     digits.fold((0, 0), |(number, count), byte| (number.wrapping_mul(10).wrapping_add((byte - b'0').into()), count + 1))
 }
 
-/// PTX with its registers' and labels' numbers.
+/// Restores the numbers of registers and labels.
 pub fn absolute(mut text: &[u8]) -> Vec<u8> {
     let (mut to, mut last) = (Vec::with_capacity(text.len() * 5 / 4), Last::default());
     while let Some(&first) = text.first() {

@@ -1,4 +1,4 @@
-//! What everything of one opened device shares: its context, functions, memory. It goes when the last of them does.
+//! One opened device, shared by everything made from it: context, driver, memory, modules. The last user closes it.
 
 use super::Opening;
 use super::api::{Api, Driver, Handle, code};
@@ -14,31 +14,31 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// An opened device. Its context is the primary one, which it has together with CUDA's runtime and whoever uses that.
+/// An opened device. Its context is the primary one, which CUDA's runtime and its users share.
 pub struct Shared {
     pub physical: Physical,
     context: Handle,
     pub memory: Memory,
     pub modules: Modules,
-    /// For what has no stream of its own and is waited for at once.
+    /// A stream for work without its own stream, which is waited for at once.
     own: Mutex<Handle>,
-    /// Events that nothing looks at.
+    /// Events for reuse.
     pub events: Mutex<Vec<Handle>>,
-    /// What times are counted from.
+    /// The event that timestamps count from.
     pub base: Mutex<Option<Arc<Base>>>,
     workers: Option<Arc<dyn Workers>>,
     lost: AtomicBool,
 }
 
-// SAFETY: handles that any thread may use; what is changed is behind locks.
+// SAFETY: any thread may use the handles, and locks guard what changes.
 unsafe impl Send for Shared {}
-// SAFETY: the same.
+// SAFETY: as above.
 unsafe impl Sync for Shared {}
 
-/// While it is there, the device's context is this thread's current one.
+/// While it lives, the device's context is this thread's current one.
 pub struct Entered {
     pushed: Option<&'static Api>,
-    /// Drivers compute, and don't expect a caller's traps.
+    /// Drivers compute on the CPU, and don't expect the caller's floating-point traps.
     _environment: DefaultEnvironment,
 }
 
@@ -54,19 +54,19 @@ impl Drop for Entered {
 #[inline(never)]
 fn leave(api: &Api) {
     let mut ours = ptr::null_mut();
-    // SAFETY: ours was pushed, so what was current before is below it.
+    // SAFETY: this thread pushed our context, so the pop restores the one before it.
     let _ = unsafe { (api.context_pop)(&mut ours) };
 }
 
 impl Shared {
-    /// Opens a device. `unsupported` says what it lacks.
+    /// Opens a device. `unsupported` if its compute capability is too low.
     pub fn open(physical: &Physical, opening: &Opening) -> Result<Shared> {
         let Physical { driver, info, handle, capability, .. } = physical;
         if *capability < LEAST {
             fail!(Unsupported, "{} ({}) is {}; adead needs sm_{LEAST} or later", info.id, info.name, info.arch);
         }
         let mut context = ptr::null_mut();
-        // SAFETY: a device of this driver; the context is released when this is dropped.
+        // SAFETY: a device of this driver. Dropping `Shared` releases the context.
         let result = unsafe { (driver.api.context_retain)(&mut context, *handle) };
         driver.check(result, &info.id, "opening it")?;
         let shared = Shared {
@@ -85,7 +85,7 @@ impl Shared {
         Ok(shared)
     }
 
-    /// The driver's functions.
+    /// Returns the driver's functions.
     #[inline]
     pub fn api(&self) -> &'static Api {
         &self.physical.driver.api
@@ -95,7 +95,7 @@ impl Shared {
         self.physical.driver
     }
 
-    /// What it is called.
+    /// Returns the device's id.
     pub fn id(&self) -> &str {
         &self.physical.info.id
     }
@@ -104,14 +104,15 @@ impl Shared {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes its context current, if it can be used here and now.
+    /// Makes the context current. An error if the device is lost, or if this is a forked child.
     #[inline(never)]
     pub fn enter(&self) -> Result<Entered> {
         self.usable()?;
         self.make_current()
     }
 
-    /// Makes its context current for giving something back, which even a lost device is asked to; `None` where there is no driver.
+    /// Makes the context current to free something, even on a lost device. `None` in a forked child, which has no
+    /// driver.
     #[inline(never)]
     pub fn enter_to_destroy(&self) -> Option<Entered> {
         if !self.is_here() {
@@ -128,7 +129,7 @@ impl Shared {
     fn make_current(&self) -> Result<Entered> {
         let mut entered = Entered { pushed: None, _environment: DefaultEnvironment::enter() };
         let mut current = ptr::null_mut();
-        // SAFETY: it writes a handle.
+        // SAFETY: the call writes one handle.
         self.check(unsafe { (self.api().context_current)(&mut current) }, "asking for the context")?;
         if current != self.context {
             self.push(&mut entered)?;
@@ -137,27 +138,27 @@ impl Shared {
     }
 
     fn push(&self, entered: &mut Entered) -> Result<()> {
-        // SAFETY: a context that is retained.
+        // SAFETY: the context is retained.
         self.check(unsafe { (self.api().context_push)(self.context) }, "making the context current")?;
         entered.pushed = Some(self.api());
         Ok(())
     }
 
-    /// A stream that does not wait for the default stream's work.
+    /// Makes a stream that does not wait for the default stream's work.
     pub fn new_stream(&self, priority: Priority) -> Result<Handle> {
         const NON_BLOCKING: u32 = 1;
-        // The least number is the highest; the driver takes the nearest that it has.
+        // A lower number is a higher priority. The driver uses the nearest number that it supports.
         const HIGHEST: i32 = -100;
         let priority = if priority == Priority::High { HIGHEST } else { 0 };
         let _entered = self.enter()?;
         let mut stream = ptr::null_mut();
-        // SAFETY: it writes a handle.
+        // SAFETY: the call writes one handle.
         let result = unsafe { (self.api().stream_create)(&mut stream, NON_BLOCKING, priority) };
         self.check(result, "making a stream")?;
         Ok(stream)
     }
 
-    /// Does something with a stream that nobody else uses, and waits for it.
+    /// Runs `work` on the device's own stream, and waits for it.
     pub fn at_once(&self, doing: &str, work: &dyn Fn(Handle) -> i32) -> Result<()> {
         let _entered = self.enter()?;
         let own = self.own();
@@ -166,40 +167,40 @@ impl Shared {
         let wait = || unsafe { (self.api().stream_synchronize)(*own) };
         let result = wait();
         if result != code::SUCCESS {
-            // What the work uses is given back after an error: the driver is asked once more.
+            // After an error the caller frees what the work uses, so the wait is tried once more.
             let _ = wait();
         }
         self.check(result, doing)
     }
 
-    /// Waits for CUDA's default stream, which others give work to.
+    /// Waits for CUDA's default stream, which other code gives work to.
     pub fn wait_for_default(&self) -> Result<()> {
         // CU_STREAM_LEGACY.
         let stream: Handle = ptr::without_provenance_mut(1);
         let _entered = self.enter()?;
-        // SAFETY: a stream that every context has.
+        // SAFETY: every context has the default stream.
         self.check(unsafe { (self.api().stream_synchronize)(stream) }, "waiting for the default stream")
     }
 
-    /// Copies between host memory and pinned memory, with all threads.
+    /// Copies host bytes to or from pinned memory, with the help of the workers.
     ///
     /// # Safety
-    /// As [`copy`].
+    /// As for [`copy`].
     pub unsafe fn copy(&self, from: &[u8], to: *mut u8) {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller vouches for `to`.
         unsafe { copy(self.workers.as_deref(), from, to) };
     }
 
-    /// Bytes of the device's memory that the driver says are free.
+    /// Returns the bytes of the device's memory that the driver reports as free.
     pub fn free_memory(&self) -> Option<u64> {
         let _entered = self.enter().ok()?;
         let (mut free, mut total) = (0, 0);
-        // SAFETY: it writes two numbers.
+        // SAFETY: the call writes two numbers.
         let result = unsafe { (self.api().memory_info)(&mut free, &mut total) };
         if result == code::SUCCESS { Some(free as u64) } else { None }
     }
 
-    /// An error unless the device can be used here and now.
+    /// Returns an error if the device is lost, or if this is a forked child.
     #[inline(never)]
     pub fn usable(&self) -> Result<()> {
         if self.lost.load(Relaxed) {
@@ -215,18 +216,19 @@ impl Shared {
         Ok(())
     }
 
-    /// Whether this is the process that opened it: elsewhere the driver is never called.
+    /// Returns whether this process opened the device. A forked child must never call the driver.
     pub fn is_here(&self) -> bool {
         self.driver().is_here()
     }
 
-    /// A result of the driver's as ours; a lost device stays lost.
+    /// Converts the driver's result into an error. After a fault of a kernel or the hardware, the device counts as lost
+    /// for good.
     #[inline]
     pub fn check(&self, result: i32, doing: &str) -> Result<()> {
         if result == code::SUCCESS { Ok(()) } else { Err(self.failure(result, doing)) }
     }
 
-    /// Whether something is done, by the result of asking for it.
+    /// Converts the result of a query: whether the work is done.
     pub fn is_done(&self, result: i32) -> Result<bool> {
         match result {
             code::NOT_READY => Ok(false),
@@ -237,7 +239,7 @@ impl Shared {
     #[cold]
     pub fn failure(&self, result: i32, doing: &str) -> Error {
         match result {
-            // What a kernel did or the hardware: from here on the context answers nothing else.
+            // A kernel or the hardware failed: from now on every call in the context returns this error.
             214 | 220 | 700 | 702 | 709..=719 => {
                 self.lost.store(true, Relaxed);
                 let error = self.lost();
@@ -248,22 +250,22 @@ impl Shared {
                 )
             }
             _ => match self.driver().failure(result, self.id(), doing) {
-                // Of an opened device these say nothing about whether it is there.
+                // On an opened device these results don't say whether a device exists.
                 error if error.status() == Status::BackendUnavailable => Error::new(Status::Internal, error.message()),
                 error => error,
             },
         }
     }
 
-    /// What using a lost device gives.
+    /// Makes the error of every use of a lost device.
     #[cold]
     fn lost(&self) -> Error {
         let info = &self.physical.info;
-        let text = format!("{} ({}) was lost: its driver stopped answering; open it anew", info.id, info.name);
+        let text = format!("{} ({}) was lost: its driver stopped answering; open it again", info.id, info.name);
         Error::new(Status::DeviceLost, text)
     }
 
-    /// Takes an event that nothing looks at, without a timer, or makes one.
+    /// Returns an event without a timer: an idle one, or a new one.
     pub fn take_event(&self) -> Result<Handle> {
         match self.events.lock().unwrap_or_else(PoisonError::into_inner).pop() {
             Some(event) => Ok(event),
@@ -271,11 +273,11 @@ impl Shared {
         }
     }
 
-    /// A new event.
+    /// Makes an event.
     pub fn new_event(&self, flags: u32) -> Result<Handle> {
         let mut event = ptr::null_mut();
         let _entered = self.enter()?;
-        // SAFETY: it writes a handle.
+        // SAFETY: the call writes one handle.
         self.check(unsafe { (self.api().event_create)(&mut event, flags) }, "making an event")?;
         Ok(event)
     }
@@ -283,7 +285,7 @@ impl Shared {
     /// Destroys an event.
     pub fn destroy_event(&self, event: Handle) {
         if let Some(_entered) = self.enter_to_destroy() {
-            // SAFETY: nobody else has it.
+            // SAFETY: nothing else has the event.
             let _ = unsafe { (self.api().event_destroy)(event) };
         }
     }
@@ -295,7 +297,7 @@ impl Drop for Shared {
         if !self.is_here() {
             return;
         }
-        // What it was counted from has an event.
+        // The base has an event, which is destroyed here.
         let base = self.base.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         self.drop_base(base);
         let events = std::mem::take(self.events.get_mut().unwrap_or_else(PoisonError::into_inner));
@@ -303,13 +305,13 @@ impl Drop for Shared {
         if let Some(_entered) = self.enter_to_destroy() {
             let own = *self.own();
             if !own.is_null() {
-                // SAFETY: whatever used the device held it, so nothing does any more.
+                // SAFETY: every user of the device held a reference, so none is left.
                 let _ = unsafe { (self.api().stream_destroy)(own) };
             }
         }
         self.modules.unload(self);
         self.memory.trim(self, 0);
-        // SAFETY: it was retained once.
+        // SAFETY: `open` retained the context once.
         let _ = unsafe { (self.api().context_release)(self.physical.handle) };
     }
 }

@@ -1,4 +1,4 @@
-//! A stream: work goes to the driver at once. What it uses is kept in batches.
+//! A stream: it gives work to the driver at once, and keeps what the work uses in batches.
 
 use super::CudaBuffer;
 use super::api::Handle;
@@ -18,18 +18,18 @@ use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 use std::sync::Arc;
 
-/// How many functions a stream remembers.
+/// The number of functions that a stream remembers.
 const KNOWN: usize = 16;
 
 /// A stream of a device.
 pub struct CudaStream {
     pub shared: Arc<Shared>,
     pub(super) stream: Handle,
-    /// What is enqueued with no event behind it yet.
+    /// The enqueued work without an event behind it.
     pub(super) open: Batch,
-    /// Set while recording: what is recorded so far.
+    /// The recording under construction, if the stream is recording.
     pub(super) recording: Option<Batch>,
-    /// The last event, while `open` is empty the point of the stream.
+    /// The last event. It is the stream's point while `open` is empty.
     pub(super) last: Option<Arc<Mark>>,
     pub(super) in_flight: VecDeque<(Arc<Mark>, Batch)>,
     pub(super) idle: Vec<Batch>,
@@ -38,11 +38,11 @@ pub struct CudaStream {
     known: [(*const c_char, Handle); KNOWN],
 }
 
-// SAFETY: handles that any thread may use, and addresses of constants.
+// SAFETY: any thread may use the handles, and the addresses are of constants.
 unsafe impl Send for CudaStream {}
 
 impl CudaStream {
-    /// A stream without work.
+    /// Makes a stream without work.
     pub fn new(shared: &Arc<Shared>, priority: Priority) -> Result<CudaStream> {
         Ok(CudaStream {
             stream: shared.new_stream(priority)?,
@@ -57,25 +57,25 @@ impl CudaStream {
         })
     }
 
-    /// Keeps something until what is enqueued up to the next command is done.
+    /// Keeps something alive until the work up to the next command is done.
     pub fn keep(&mut self, what: Kept) {
         self.batch().keep(what);
     }
 
-    /// Keeps memory, as [`CudaStream::keep`]: its address.
+    /// Keeps memory alive as [`CudaStream::keep`] does, and returns its address.
     pub fn keep_memory(&mut self, memory: &Arc<Allocation>) -> u64 {
         self.batch().keep_memory(memory.clone());
         memory.address
     }
 
-    /// Device memory for intermediate values of the next command: an address, a multiple of 256.
+    /// Allocates device memory for intermediate values of the next command. Returns its address, a multiple of 256.
     pub fn scratch(&mut self, bytes: u64) -> Result<u64> {
         let memory = Allocation::new(&self.shared, bytes as usize, Space::Local, "scratch")?;
         Ok(self.keep_memory(&memory))
     }
 
-    /// The address of four words, zero before what is launched next: where a kernel that finds wrong data says so. If the first is
-    /// not zero afterwards, what `explain` makes of them is what synchronising returns.
+    /// Returns the address of four words, zero before the next launch, for a kernel that finds invalid data. If the
+    /// first word is not zero afterwards, the next synchronisation returns the error that `explain` makes of the words.
     pub fn fault_words(&mut self, explain: Explain) -> Result<u64> {
         let words = Allocation::new(&self.shared, 16, Space::Local, "faults")?;
         self.zero(&words, 0, 16)?;
@@ -84,7 +84,7 @@ impl CudaStream {
         Ok(address)
     }
 
-    /// A function of the operations' kernels. Those launched lately are found without a lock, which other streams' threads take.
+    /// Returns a function of the operations' kernels. Recent ones are found without the lock that all streams share.
     pub fn function(&mut self, kernels: Kernels, name: &'static CStr) -> Result<Handle> {
         let at = (name.as_ptr().addr() as u32).wrapping_mul(0x9e37_79b1) as usize >> (32 - KNOWN.ilog2());
         let (known, function) = self.known[at];
@@ -96,10 +96,11 @@ impl CudaStream {
         Ok(function)
     }
 
-    /// Launches a function with its parameters as it has them in memory, at their own offsets.
+    /// Launches a function. `parameters` are in the form that the function has in memory, each at its own offset.
     ///
     /// # Safety
-    /// A function of this device with that many bytes of parameters; the memory that they name is kept.
+    /// The function must be of this device and have that many bytes of parameters. The memory that they name must be
+    /// kept.
     pub unsafe fn launch(
         &mut self,
         function: Handle,
@@ -119,7 +120,7 @@ impl CudaStream {
             ptr::null_mut(),
         ];
         let ([x, y, z], [a, b, c]) = (grid, block);
-        // SAFETY: the caller vouches for the function; the parameters are copied before it returns.
+        // SAFETY: the caller vouches for the function. The driver copies the parameters before the call returns.
         let result = unsafe {
             let none = ptr::null_mut();
             let extra = if bytes == 0 { none } else { extra.as_mut_ptr() };
@@ -128,7 +129,7 @@ impl CudaStream {
         self.issued(result, "launching a kernel")
     }
 
-    /// The result of handing something to the stream: what was taken, the next event is behind.
+    /// Checks the result of a call that enqueues work. A command that was enqueued belongs to the open batch.
     pub(super) fn issued(&mut self, result: i32, doing: &str) -> Result<()> {
         self.shared.check(result, doing)?;
         self.batch().count += 1;
@@ -142,10 +143,10 @@ impl CudaStream {
         Ok(())
     }
 
-    /// Enqueues zeros for whole words: `bytes` is rounded up to four, which an allocation always has.
+    /// Enqueues a fill with zeros. `bytes` is rounded up to whole 4-byte words, which every allocation has.
     fn zero(&mut self, memory: &Arc<Allocation>, offset: usize, bytes: usize) -> Result<()> {
         let _entered = self.shared.enter()?;
-        // SAFETY: inside the allocation, which is kept.
+        // SAFETY: the range lies inside the allocation, which is kept.
         let result =
             unsafe { (self.shared.api().set_words)(memory.address + offset as u64, 0, bytes.div_ceil(4), self.stream) };
         self.issued(result, "clearing memory")?;
@@ -154,7 +155,8 @@ impl CudaStream {
     }
 }
 
-// SAFETY: batches keep what work uses until it is done; host bytes are copied before a call returns.
+// SAFETY: batches keep what their work uses until it is done. Host bytes are copied to pinned memory before a call
+// returns.
 unsafe impl Stream for CudaStream {
     fn submit(&mut self, commands: &mut [Command<'_>]) -> Result<()> {
         let entered = self.shared.enter()?;
@@ -171,7 +173,7 @@ unsafe impl Stream for CudaStream {
 
     fn dispatch(&mut self, kernel: &dyn Kernel, buffers: &[Slice<'_>], push: &[u8], groups: [u32; 3]) -> Result<()> {
         let Some(kernel) = kernel.as_any().downcast_ref::<UserKernel>() else {
-            fail!(InvalidArgument, "the kernel '{}' is not one of {}", kernel.name(), self.shared.id());
+            fail!(InvalidArgument, "the kernel '{}' was not built for {}", kernel.name(), self.shared.id());
         };
         kernel.launch(self, buffers, push, groups)?;
         self.close_if_full()
@@ -214,7 +216,7 @@ unsafe impl Stream for CudaStream {
         }
         let _entered = self.shared.enter()?;
         let (x, y) = (source.address + a as u64, target.address + b as u64);
-        // SAFETY: both parts are inside their allocations, which are kept.
+        // SAFETY: both ranges lie inside their allocations, which are kept.
         let result = unsafe { (self.shared.api().copy_on_device)(y, x, bytes, self.stream) };
         self.issued(result, "copying")?;
         self.keep_memory(source);
@@ -226,7 +228,7 @@ unsafe impl Stream for CudaStream {
         check_slice("clear", to.buffer.size(), to.offset, to.bytes)?;
         let end = to.offset + to.bytes;
         let memory = of_device(to.buffer, &self.shared)?.clone();
-        // Behind the end of a buffer of its own there is the rest of a word.
+        // An allocation from the pool has the rest of the last word behind the end of its buffer.
         let to_end = end == to.buffer.size() && end.next_multiple_of(4) <= memory.bytes();
         if !to.offset.is_multiple_of(4) || !(end.is_multiple_of(4) || to_end) {
             fail!(InvalidArgument, "clear: {} bytes at {} are not whole 4-byte words", to.bytes, to.offset);
@@ -245,7 +247,11 @@ unsafe impl Stream for CudaStream {
     fn wait(&mut self, event: &dyn Event) -> Result<()> {
         self.not_while_recording("waiting for an event")?;
         let Some(mark) = event.as_any().downcast_ref::<Mark>().filter(|mark| mark.is_of(&self.shared)) else {
-            fail!(InvalidArgument, "the event is not one of {}", self.shared.id());
+            fail!(
+                InvalidArgument,
+                "the event is not from this opening of {}: wait for it on the host",
+                self.shared.id()
+            );
         };
         if mark.is_done()? {
             return Ok(());
@@ -281,7 +287,7 @@ unsafe impl Stream for CudaStream {
         self.not_while_recording("a replay")?;
         let recording = recording.as_any().downcast_ref::<CudaRecording>();
         let Some(CudaRecording(graph)) = recording.filter(|recording| recording.0.is_of(&self.shared)) else {
-            fail!(InvalidArgument, "the recording is not one of {}", self.shared.id());
+            fail!(InvalidArgument, "the recording was not made on this opening of {}", self.shared.id());
         };
         graph.launch(self.stream)?;
         self.open.count += 1;
@@ -314,11 +320,11 @@ impl Drop for CudaStream {
         if self.recording.take().is_some() {
             recording::abandon(&self.shared, self.stream);
         }
-        // What its work uses must stay until the device is done with it, whatever can still be asked.
+        // The device must be done with the work before what it uses is freed, even if the device is lost.
         let done = self.finish();
         let Some(_entered) = self.shared.enter_to_destroy() else { return };
         let api = self.shared.api();
-        // SAFETY: a stream of this device that nobody else has.
+        // SAFETY: a stream of this device that nothing else has.
         unsafe {
             if done.is_err() {
                 let _ = (api.stream_synchronize)(self.stream);
@@ -328,7 +334,7 @@ impl Drop for CudaStream {
     }
 }
 
-/// The memory of a buffer that must be of this device.
+/// Returns the memory of a buffer. `invalid_argument` if the buffer is not of this opening of the device.
 pub fn of_device<'a>(buffer: &'a dyn Buffer, shared: &Arc<Shared>) -> Result<&'a Arc<Allocation>> {
     match buffer.as_any().downcast_ref::<CudaBuffer>() {
         Some(buffer) if buffer.memory.is_of(shared) => Ok(&buffer.memory),

@@ -1,4 +1,4 @@
-//! Bytes from the host and to it, through pinned memory: while the device copies one piece, the host copies another.
+//! Copies from and to the host through pinned memory: the host copies one piece while the device copies another.
 
 use super::event::Mark;
 use super::memory::{Allocation, Space};
@@ -9,21 +9,21 @@ use crate::hal::{Download, Event};
 use std::slice;
 use std::sync::Arc;
 
-/// Bytes of pinned memory that one copy takes at a time, at most.
+/// The most bytes of a piece.
 const PIECE: usize = 4 << 20;
-/// Bytes that are not worth cutting.
+/// Shorter copies are not cut into pieces.
 const LEAST: usize = 512 << 10;
-/// Pieces of a long copy that are under way: together they stay in the processor's last cache.
+/// The pieces of a long copy in flight. Together they stay in the processor's last-level cache.
 const PIECES: usize = 4;
 
-/// The bytes of a piece of a copy of so many: enough pieces that the device copies one while the host copies another, and that
-/// the first and the last one, beside which nothing is copied, are short.
+/// Returns the bytes of a piece of a copy. Many pieces let host and device copy at the same time. The first and last
+/// piece are short, because nothing is copied beside them.
 fn piece(bytes: usize) -> usize {
     (bytes / 8).next_multiple_of(LEAST / 2).clamp(LEAST, PIECE)
 }
 
 impl CudaStream {
-    /// Enqueues the copying of host bytes to memory; they are the caller's again when it returns.
+    /// Enqueues a copy of host bytes to memory. When it returns, the caller may reuse the bytes.
     pub(super) fn send(&mut self, memory: &Arc<Allocation>, offset: usize, bytes: &[u8]) -> Result<()> {
         let _entered = self.shared.enter()?;
         let mut under_way: [Option<Arc<Mark>>; PIECES] = Default::default();
@@ -36,7 +36,7 @@ impl CudaStream {
             }
             let staging = Allocation::new(&self.shared, piece.len(), Space::Host, "copies")?;
             let to = memory.address + (offset + i * size) as u64;
-            // SAFETY: new pinned memory of at least as many bytes, and a part of the allocation; both are kept.
+            // SAFETY: new pinned memory of at least `piece.len()` bytes, and a range of the allocation. Both are kept.
             let result = unsafe {
                 self.shared.copy(piece, staging.host());
                 (self.shared.api().copy_to_device)(to, staging.host().cast(), piece.len(), self.stream)
@@ -52,7 +52,7 @@ impl CudaStream {
         Ok(())
     }
 
-    /// Copies from memory to the host, behind everything enqueued, and waits for it.
+    /// Copies from memory to the host after all enqueued work, and waits for the copy.
     pub(super) fn bring(&mut self, memory: &Arc<Allocation>, offset: usize, into: &mut [u8]) -> Result<()> {
         let _entered = self.shared.enter()?;
         let size = piece(into.len());
@@ -60,7 +60,7 @@ impl CudaStream {
             let staging = self.fetch_piece(memory, offset, into.len())?;
             self.finish()?;
             self.take_failure()?;
-            // SAFETY: the device has written that many bytes of the pinned memory, and nobody else has it.
+            // SAFETY: the device has finished writing these bytes of pinned memory, and nothing else uses them.
             unsafe { self.shared.copy(slice::from_raw_parts(staging.host(), into.len()), into.as_mut_ptr()) };
             return Ok(());
         }
@@ -71,7 +71,7 @@ impl CudaStream {
             if let Some(pending) = oldest.take() {
                 pending.mark.wait_for(u64::MAX)?;
                 self.reap()?;
-                // What is read may be the result of wrong data: then that is the answer, and nothing is copied.
+                // The bytes may result from invalid data. Then the error is the answer, and nothing is copied.
                 self.take_failure()?;
                 let start = (i - PIECES) * size;
                 let bytes = pending.bytes;
@@ -85,7 +85,7 @@ impl CudaStream {
         Ok(())
     }
 
-    /// Begins to bring part of a buffer to the host.
+    /// Enqueues a copy of part of a buffer to pinned memory, and returns the pending download.
     pub(super) fn fetch(&mut self, memory: &Arc<Allocation>, offset: usize, bytes: usize) -> Result<Pending> {
         let staging = self.fetch_piece(memory, offset, bytes)?;
         Ok(Pending { shared: self.shared.clone(), staging, mark: self.point()?, bytes })
@@ -97,7 +97,7 @@ impl CudaStream {
         let staging = Allocation::new(&self.shared, bytes, Space::Host, "downloads")?;
         if bytes > 0 {
             let from = memory.address + offset as u64;
-            // SAFETY: both parts are inside their allocations, which are kept.
+            // SAFETY: both ranges lie inside their allocations, which are kept.
             let result = unsafe { (self.shared.api().copy_to_host)(staging.host().cast(), from, bytes, self.stream) };
             self.issued(result, "copying to the host")?;
             self.keep_memory(memory);
@@ -107,7 +107,7 @@ impl CudaStream {
     }
 }
 
-/// Bytes on their way to the host.
+/// A download that may be in flight.
 pub struct Pending {
     shared: Arc<Shared>,
     staging: Arc<Allocation>,
@@ -118,13 +118,13 @@ pub struct Pending {
 impl Pending {
     fn finish(self, into: &mut [u8]) -> Result<()> {
         self.mark.wait_for(u64::MAX)?;
-        // SAFETY: the device has written that many bytes of the pinned memory, and nobody else has it.
+        // SAFETY: the device has finished writing these bytes of pinned memory, and nothing else uses them.
         unsafe { self.shared.copy(slice::from_raw_parts(self.staging.host(), self.bytes), into.as_mut_ptr()) };
         Ok(())
     }
 }
 
-// SAFETY: its memory is its own, and is written before the point that it waits for.
+// SAFETY: it owns its memory, which the device finishes writing before the point that `bytes` and `take` wait for.
 unsafe impl Download for Pending {
     fn size(&self) -> usize {
         self.bytes
@@ -140,13 +140,13 @@ unsafe impl Download for Pending {
 
     fn bytes(&self) -> Result<&[u8]> {
         self.mark.wait_for(u64::MAX)?;
-        // SAFETY: the device has written that many bytes of the pinned memory, and nobody writes it again.
+        // SAFETY: the device has finished writing these bytes of pinned memory, and nothing writes them again.
         Ok(unsafe { slice::from_raw_parts(self.staging.host(), self.bytes) })
     }
 
     fn take(self: Box<Self>, into: &mut [u8]) -> Result<()> {
         if into.len() != self.bytes {
-            fail!(InvalidArgument, "the download has {} bytes and the place for it {}", self.bytes, into.len());
+            fail!(InvalidArgument, "the download has {} bytes, but its destination has {}", self.bytes, into.len());
         }
         self.finish(into)
     }

@@ -1,7 +1,7 @@
-//! Users' kernels: PTX, which the driver compiles, or machine code as cubin or fatbin.
+//! Users' kernels: PTX, which the driver compiles, or machine code as a cubin or fatbin.
 //!
-//! A kernel's leading 64-bit parameters are its buffers: their addresses. The rest, from the first that is none to the last one's end,
-//! are its push constants, each at its own offset.
+//! A kernel's leading 64-bit parameters are the addresses of its buffers. All parameters from the first other one to
+//! the end are its push constants, each at its own offset.
 
 use super::api::{Handle, code};
 use super::shared::Shared;
@@ -15,26 +15,26 @@ use std::ffi::{CStr, CString, c_void};
 use std::ptr;
 use std::sync::Arc;
 
-/// Bytes of parameters that a kernel can have.
+/// The most bytes of a kernel's parameters.
 pub const MOST_PARAMETERS: usize = 32_764;
-/// What a buffer's part begins on a multiple of, as through Vulkan on these GPUs.
+/// Offsets of buffers' slices are multiples of this, as in Vulkan on these GPUs.
 const ALIGN: usize = 16;
 
-/// A kernel as its module tells of it.
+/// A kernel as its module declares it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Entry {
     pub name: String,
     /// Offset and bytes of each parameter.
     pub parameters: Vec<(usize, usize)>,
-    /// Those of which the type is known.
+    /// The parameters whose type is known.
     pub numbers: Vec<PushNumber>,
-    /// Threads of a block in x, y, z: just these.
+    /// The threads of a block in x, y, z, if the kernel fixes them.
     pub required: Option<[u32; 3]>,
-    /// No more than the product of these.
+    /// The most threads of a block: the product of these.
     pub most: Option<[u32; 3]>,
 }
 
-/// A kernel of the user's. Clones share it.
+/// A user's kernel. Clones share it.
 pub struct UserKernel(Arc<Inner>);
 
 /// A module, unloaded when dropped.
@@ -48,23 +48,23 @@ struct Inner {
     function: Handle,
     name: String,
     parameters: Vec<Parameter>,
-    /// Where push constants begin, and how many bytes there are.
+    /// The offset and the bytes of the push constants.
     push: (usize, usize),
     numbers: Vec<PushNumber>,
     workgroup: [u32; 3],
 }
 
-// SAFETY: handles that any thread may use.
+// SAFETY: any thread may use the handles.
 unsafe impl Send for Inner {}
-// SAFETY: the same.
+// SAFETY: as above.
 unsafe impl Sync for Inner {}
 
 impl UserKernel {
-    /// Checks a module and loads it.
+    /// Checks a module and loads it. Errors: see [`crate::hal::Device::kernel`].
     pub fn new(shared: &Arc<Shared>, source: &KernelSource<'_>) -> Result<UserKernel> {
         let entries = look(source.code)?;
         if !source.constants.is_empty() {
-            fail!(InvalidArgument, "a CUDA kernel has no specialization constants: got {}", source.constants.len());
+            fail!(InvalidArgument, "a CUDA kernel takes no specialization constants; got {}", source.constants.len());
         }
         let entry = entries.map(|entries| choose(entries, source.entry)).transpose()?;
         let _entered = shared.enter()?;
@@ -93,7 +93,7 @@ impl UserKernel {
         Ok(UserKernel(Arc::new(Inner { module, function, name: entry.name, parameters, push, numbers, workgroup })))
     }
 
-    /// Its function.
+    /// Returns its function.
     #[cfg(test)]
     pub fn function(&self) -> Handle {
         self.0.function
@@ -136,18 +136,18 @@ impl UserKernel {
         }
         block[*at..].copy_from_slice(push);
         stream.keep(self.0.clone());
-        // SAFETY: a function of this device with parameters of that many bytes; module and memory are kept. What the kernel does
-        // with its buffers is its author's.
+        // SAFETY: a function of this device with that many bytes of parameters, and the stream keeps the module and the
+        // memory. The author of the kernel vouches for what it does with its buffers.
         unsafe { stream.launch(*function, groups, *workgroup, 0, &block, &entered) }
     }
 }
 
-/// A cubin's first bytes.
+/// The first bytes of a cubin.
 const ELF: &[u8] = b"\x7fELF";
-/// A fatbin's first bytes.
+/// The first bytes of a fatbin.
 const FATBIN: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
 
-/// The kernels of a module that is well formed; `None` for a fatbin, which only the driver unpacks.
+/// Returns the kernels of a well-formed module; `None` for a fatbin, which only the driver can unpack.
 fn look(module: &[u8]) -> Result<Option<Vec<Entry>>> {
     let spirv = 0x0723_0203_u32;
     if module.starts_with(&spirv.to_le_bytes()) || module.starts_with(&spirv.to_be_bytes()) {
@@ -172,7 +172,7 @@ fn look(module: &[u8]) -> Result<Option<Vec<Entry>>> {
     }
 }
 
-/// The kernel of that name; without one the first.
+/// Returns the kernel with this name, or the first if there is no name.
 fn choose(mut entries: Vec<Entry>, name: Option<&str>) -> Result<Entry> {
     if entries.is_empty() {
         return Err(cubin::bad("it has no kernel"));
@@ -192,7 +192,7 @@ fn choose(mut entries: Vec<Entry>, name: Option<&str>) -> Result<Entry> {
     }
 }
 
-/// The push constants as numbers, from the first parameter that is no buffer on; none unless the type of each is known.
+/// Returns the push constants as numbers. Empty unless the type of each is known.
 fn push_numbers(entry: &Entry, buffers: usize, first: usize) -> Vec<PushNumber> {
     let known =
         entry.numbers.iter().filter(|number| number.offset as usize >= first && entry.parameters.len() > buffers);
@@ -201,14 +201,15 @@ fn push_numbers(entry: &Entry, buffers: usize, first: usize) -> Vec<PushNumber> 
     if numbers.len() == entry.parameters.len() - buffers { numbers } else { Vec::new() }
 }
 
-/// The threads of a block: what the kernel requires, else what was asked, else the most that it says it takes.
+/// Returns the threads of a block: the kernel's fixed number, else the requested one, else the most that the kernel
+/// allows.
 fn workgroup(shared: &Shared, entry: &Entry, asked: Option<[u32; 3]>, function: Handle) -> Result<[u32; 3]> {
     let name = &entry.name;
     let product = |size: [u32; 3]| size.iter().map(|&n| u64::from(n)).product::<u64>();
     if let (Some(required), Some(asked)) = (entry.required, asked)
         && required != asked
     {
-        fail!(InvalidArgument, "kernel '{name}' has workgroups of {required:?}; {asked:?} were asked");
+        fail!(InvalidArgument, "workgroup={asked:?}: kernel '{name}' has workgroups of {required:?} threads");
     }
     let Some(size) = entry.required.or(asked).or(entry.most) else {
         fail!(
@@ -217,9 +218,9 @@ fn workgroup(shared: &Shared, entry: &Entry, asked: Option<[u32; 3]>, function: 
         );
     };
     let physical = &shared.physical;
-    // CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: with its registers and shared memory on this device.
+    // CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: the limit for this kernel's registers and shared memory on this device.
     let mut threads = 0;
-    // SAFETY: a function of this device; it writes a number.
+    // SAFETY: a function of this device, and the call writes one number.
     let result = unsafe { (shared.api().function_attribute)(&mut threads, 0, function) };
     shared.check(result, "asking what a kernel takes")?;
     let most = u64::from(physical.threads).min(threads.max(0) as u64).min(entry.most.map_or(u64::MAX, product));
@@ -227,7 +228,7 @@ fn workgroup(shared: &Shared, entry: &Entry, asked: Option<[u32; 3]>, function: 
         let by_axis = physical.block;
         fail!(
             Unsupported,
-            "kernel '{name}': workgroups of {size:?}; it takes up to {most} threads, {by_axis:?} by axis"
+            "kernel '{name}': workgroups of {size:?} threads; it takes up to {most} in total and {by_axis:?} per axis"
         );
     }
     Ok(size)
@@ -235,15 +236,17 @@ fn workgroup(shared: &Shared, entry: &Entry, asked: Option<[u32; 3]>, function: 
 
 impl Module {
     fn load(shared: &Arc<Shared>, image: &[u8]) -> Result<Module> {
-        // A text ends with zero; machine code does not mind.
+        // PTX must end with NUL; a NUL behind machine code does no harm.
         let mut image = image.to_vec();
         image.push(0);
         let mut log = [0u8; 1024];
-        // CU_JIT_ERROR_LOG_BUFFER and CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, which is a number in a pointer's place.
+        // CU_JIT_ERROR_LOG_BUFFER and CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, whose value is a number in place of a
+        // pointer.
         let mut options = [5, 6];
         let mut values = [log.as_mut_ptr().cast::<c_void>(), ptr::without_provenance_mut(log.len() - 1)];
         let mut handle = ptr::null_mut();
-        // SAFETY: a module that is whole as far as can be seen; options and values are as many, and live until it returns.
+        // SAFETY: the module is complete as far as adead can check. Options and values are equally many, and live until
+        // the call returns.
         let result = unsafe {
             let image = image.as_ptr().cast();
             (shared.api().module_load)(&mut handle, image, 2, options.as_mut_ptr(), values.as_mut_ptr())
@@ -253,7 +256,7 @@ impl Module {
             code::INVALID_IMAGE | code::INVALID_PTX | code::INVALID_SOURCE | code::FILE_NOT_FOUND => {
                 Status::InvalidKernel
             }
-            // The same where this driver can't compile at all.
+            // 221 and 223: this driver can't compile PTX at all.
             code::NO_BINARY_FOR_GPU | code::UNSUPPORTED_PTX_VERSION | 221 | 223 => Status::Unsupported,
             _ => return Err(shared.failure(result, "loading a module")),
         };
@@ -263,9 +266,9 @@ impl Module {
     }
 
     fn function(&self, name: &str) -> Result<Handle> {
-        let Ok(c_name) = CString::new(name) else { fail!(InvalidKernel, "a kernel's name has a zero in it") };
+        let Ok(c_name) = CString::new(name) else { fail!(InvalidKernel, "a kernel's name contains a NUL byte") };
         let mut function = ptr::null_mut();
-        // SAFETY: a module that is loaded and a text that ends with zero.
+        // SAFETY: a loaded module, and a text that ends with NUL.
         let result = unsafe { (self.shared.api().module_function)(&mut function, self.handle, c_name.as_ptr()) };
         if result == code::NOT_FOUND {
             fail!(InvalidKernel, "{}'s driver finds no kernel '{name}' in the module", self.shared.id());
@@ -274,7 +277,7 @@ impl Module {
         Ok(function)
     }
 
-    /// Its kernels by name, where the driver tells.
+    /// Lists the module's kernels by name. `unsupported` if the driver has no function for it.
     fn entries(&self) -> Result<Vec<Entry>> {
         let api = self.shared.api();
         let (Some(count), Some(functions), Some(name)) =
@@ -283,16 +286,17 @@ impl Module {
             return Err(self.shared.too_old());
         };
         let mut number = 0;
-        // SAFETY: it writes a number.
+        // SAFETY: the call writes one number.
         self.shared.check(unsafe { count(&mut number, self.handle) }, "counting a module's kernels")?;
         let mut list = vec![ptr::null_mut(); number as usize];
-        // SAFETY: the list has room for that many.
+        // SAFETY: the list has room for `number` handles.
         let result = unsafe { functions(list.as_mut_ptr(), number, self.handle) };
         self.shared.check(result, "listing a module's kernels")?;
         let mut entries = Vec::new();
         for function in list {
             let mut text = ptr::null();
-            // SAFETY: a function of the module; it writes the address of a text that ends with zero and lives as long.
+            // SAFETY: a function of the module. The call writes the address of a text that ends with NUL and lives as
+            // long as the module.
             let result = unsafe { name(&mut text, function) };
             self.shared.check(result, "asking for a kernel's name")?;
             if !text.is_null() {
@@ -306,26 +310,26 @@ impl Module {
 }
 
 impl Shared {
-    /// What a fatbin gets from a driver that does not tell what is in one.
+    /// Makes the error for a fatbin that an old driver can't describe.
     #[cold]
     fn too_old(&self) -> Error {
         let text = format!("{}'s driver is older than CUDA 12.4: it takes PTX and cubins, not fatbins", self.id());
         Error::new(Status::Unsupported, text)
     }
 
-    /// Offsets and bytes of a function's parameters, where the driver tells.
+    /// Returns offset and bytes of a function's parameters; `None` if the driver has no function for it.
     fn parameters_of(&self, function: Handle) -> Result<Option<Vec<(usize, usize)>>> {
         let Some(info) = self.api().function_parameter else { return Ok(None) };
         let (mut list, mut end) = (Vec::new(), 0);
         loop {
             let (mut at, mut size) = (0, 0);
-            // SAFETY: it writes two numbers.
+            // SAFETY: the call writes two numbers.
             match unsafe { info(function, list.len(), &mut at, &mut size) } {
                 code::SUCCESS if at >= end && size > 0 && at.saturating_add(size) <= MOST_PARAMETERS => {
                     end = at + size;
                     list.push((at, size));
                 }
-                // There are no more.
+                // The index is behind the last parameter.
                 code::INVALID_VALUE => return Ok(Some(list)),
                 result => {
                     self.check(result, "asking for a kernel's parameters")?;
@@ -339,13 +343,13 @@ impl Shared {
 impl Drop for Module {
     fn drop(&mut self) {
         if let Some(_entered) = self.shared.enter_to_destroy() {
-            // SAFETY: work that uses it holds it, so none does.
+            // SAFETY: work that uses the module holds it, so no work does any more.
             let _ = unsafe { (self.shared.api().module_unload)(self.handle) };
         }
     }
 }
 
-// SAFETY: `as_any` is itself.
+// SAFETY: `as_any` returns `self`.
 unsafe impl Kernel for UserKernel {
     fn name(&self) -> &str {
         &self.0.name

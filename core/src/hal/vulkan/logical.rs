@@ -299,7 +299,8 @@ impl Logical {
     /// Makes the error of every use of a lost device.
     #[cold]
     pub fn lost(&self) -> Error {
-        let text = format!("{} ({}) was lost: its driver stopped answering; open it anew", self.id, self.physical.name);
+        let text =
+            format!("{} ({}) was lost: its driver stopped answering; open it again", self.id, self.physical.name);
         Error::new(Status::DeviceLost, text)
     }
 }

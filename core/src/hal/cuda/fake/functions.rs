@@ -1,4 +1,4 @@
-//! The driver's functions.
+//! The fake driver's functions.
 
 use super::work::{Item, KERNELS, Work};
 use super::{Block, CONTEXT, CONTEXTS, Event, Module, State, Stream, state, take};
@@ -7,11 +7,12 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::{null, without_provenance_mut};
 use std::slice;
 
-/// Whether nearest even, gradual underflow and no traps are set, as compiled code expects.
+/// Returns whether the floating-point environment is the default that compiled code expects: round to nearest even,
+/// subnormals, no traps.
 #[cfg(target_arch = "x86_64")]
 fn default_environment() -> bool {
     let mut mxcsr = 0u32;
-    // SAFETY: stores MXCSR to four bytes that are there.
+    // SAFETY: the instruction stores MXCSR to the four bytes of `mxcsr`.
     unsafe { std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut mxcsr, options(nostack, preserves_flags)) };
     mxcsr & !0x3f == 0x1f80
 }
@@ -21,7 +22,7 @@ fn default_environment() -> bool {
     true
 }
 
-/// Calls a function of the driver unless a fault comes first.
+/// Runs a function of the driver, unless an injected fault applies.
 fn call(name: &'static str, work: impl FnOnce(&mut State) -> Result<(), i32>) -> c_int {
     let mut state = state();
     let Some(state) = state.as_mut() else { return 4 };
@@ -37,7 +38,7 @@ fn call(name: &'static str, work: impl FnOnce(&mut State) -> Result<(), i32>) ->
             fault.times -= 1;
             let result = fault.result;
             if name == "capture_end" {
-                // However it ends, it ends.
+                // The capture ends, even if it fails.
                 state.streams.values_mut().for_each(|stream| stream.captured = None);
             }
             if let (Ok(device), 700..=719) = (device, result) {
@@ -46,13 +47,13 @@ fn call(name: &'static str, work: impl FnOnce(&mut State) -> Result<(), i32>) ->
             return result;
         }
     }
-    // Contexts come and go whatever state they are in; everything else says what happened.
+    // Contexts and devices can be used in any state. Every other call reports a broken device.
     let broken = device.map_or(0, |device| state.devices[device].broken);
     if broken != 0 && !name.starts_with("context") && !name.starts_with("device") {
         return broken;
     }
     let result = work(state).err().unwrap_or(0);
-    // What the work did while it was waited for.
+    // Work that ran during this call may have broken the device.
     match device {
         Ok(device) if result == 0 && state.devices[device].broken != broken && !name.starts_with("context") => {
             state.devices[device].broken
@@ -81,7 +82,7 @@ impl State {
             .ok_or(INVALID_HANDLE)
     }
 
-    /// Puts work into a stream, or into what it captures.
+    /// Enqueues work on a stream, or adds it to the stream's capture.
     fn enqueue(&mut self, stream: Handle, work: Work) -> Result<(), i32> {
         let stream = self.stream(stream)?;
         match &mut stream.captured {
@@ -91,7 +92,7 @@ impl State {
         Ok(())
     }
 
-    /// An error while a stream captures.
+    /// Returns an error while a stream is capturing.
     fn not_captured(&mut self, stream: Handle) -> Result<(), i32> {
         if self.stream(stream)?.captured.is_some() { Err(CAPTURE_UNSUPPORTED) } else { Ok(()) }
     }
@@ -113,12 +114,12 @@ impl State {
     }
 }
 
-/// The bytes of a module.
+/// Returns the bytes of a module.
 ///
 /// # Safety
-/// A module that is whole: a text with its zero, a cubin or a fatbin.
+/// `at` must point to a complete module: a text with its NUL, a cubin or a fatbin.
 unsafe fn image<'a>(at: *const u8) -> &'a [u8] {
-    // SAFETY: each has at least these bytes, and as many as it says.
+    // SAFETY: every module has at least these bytes, and as many as its header or its NUL says.
     unsafe {
         let word = |offset: usize| at.add(offset).cast::<u64>().read_unaligned();
         match slice::from_raw_parts(at, 4) {
@@ -136,7 +137,7 @@ fn contains(bytes: &[u8], text: &str) -> bool {
 fn put_text(text: &str, to: *mut c_char, size: c_int) {
     let bytes = text.bytes().take(size.max(1) as usize - 1).chain([0]);
     for (i, byte) in bytes.enumerate() {
-        // SAFETY: no more than the caller's array has.
+        // SAFETY: at most `size` bytes, which the caller's array has.
         unsafe { to.add(i).write(byte as c_char) };
     }
 }
@@ -145,7 +146,7 @@ macro_rules! functions {
     ($($name:ident($state:ident $(, $argument:ident: $kind:ty)*) $body:block)*) => {
         $(unsafe extern "system" fn $name($($argument: $kind),*) -> c_int {
             call(stringify!($name), |$state| {
-                // SAFETY: the caller gives what cuda.h asks for.
+                // SAFETY: the caller passes what cuda.h requires.
                 #[allow(unused_unsafe)]
                 unsafe { $body }
                 #[allow(unreachable_code)]
@@ -153,7 +154,7 @@ macro_rules! functions {
             })
         })*
 
-        /// All of them.
+        /// All functions of the fake driver.
         pub const TABLE: Api = Api {
             $($name,)*
             function_parameter: Some(function_parameter),
@@ -298,7 +299,7 @@ functions! {
         }
     }
     stream_synchronize(s, stream: Handle) {
-        // The default stream, 1, has no work here.
+        // The default stream, 1, has no work in the fake driver.
         if id(stream) != 1 {
             s.not_captured(stream)?;
             s.drain(id(stream));
@@ -447,7 +448,7 @@ unsafe extern "system" fn function_parameter(
         let name = state.function(function)?.1;
         let layout = KERNELS.iter().find(|kernel| kernel.0 == name).map_or(&[][..], |kernel| kernel.1);
         let place = layout.get(index).ok_or(code::INVALID_VALUE)?;
-        // SAFETY: the caller gives room for two numbers.
+        // SAFETY: the caller passes room for two numbers.
         unsafe {
             at.write(place.0);
             size.write(place.1);
@@ -459,7 +460,7 @@ unsafe extern "system" fn function_parameter(
 unsafe extern "system" fn module_function_count(out: *mut c_uint, module: Handle) -> c_int {
     call("module_function_count", |state| {
         let count = state.modules.get(&id(module)).ok_or(INVALID_HANDLE)?.names.len();
-        // SAFETY: the caller gives room for a number.
+        // SAFETY: the caller passes room for one number.
         unsafe { out.write(count as c_uint) };
         Ok(())
     })
@@ -471,7 +472,7 @@ unsafe extern "system" fn module_functions(out: *mut Handle, count: c_uint, modu
         for (i, name) in names.into_iter().take(count as usize).enumerate() {
             let own = state.id();
             state.functions.insert(own, (id(module), name));
-            // SAFETY: the caller gives room for as many.
+            // SAFETY: the caller passes room for `count` handles.
             unsafe { out.add(i).write(handle(own)) };
         }
         Ok(())
@@ -487,7 +488,7 @@ unsafe extern "system" fn function_name(out: *mut *const c_char, function: Handl
             "crash" => c"crash".as_ptr(),
             _ => null(),
         };
-        // SAFETY: the caller gives room for a pointer.
+        // SAFETY: the caller passes room for one pointer.
         unsafe { out.write(text) };
         Ok(())
     })

@@ -1,8 +1,8 @@
-//! A CUDA driver in host memory, for tests where there is no GPU: the same table of functions.
+//! A fake CUDA driver in host memory, for tests without a GPU. It has the same table of functions.
 //!
-//! Streams are queues that move only when somebody waits or asks, so that a wait that is missing shows in the data. What the real
-//! driver would not forgive (memory freed while work uses it, a module unloaded under its kernel, something left behind in a
-//! context) is written down as a violation.
+//! Streams are queues that advance only during a wait or a query, so a missing wait shows in the data. What breaks the
+//! real driver's rules (memory freed while work uses it, a module unloaded under its kernel, objects left in a context)
+//! is recorded as a violation.
 
 mod functions;
 mod work;
@@ -14,14 +14,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use work::{Item, Work};
 
-/// A device to make.
+/// A device for the fake driver.
 #[derive(Clone, Copy, Debug)]
 pub struct Card {
-    /// Compute capability: 9.0 is 90.
+    /// The compute capability: 90 is 9.0.
     pub capability: i32,
     /// Bytes of memory.
     pub memory: usize,
-    /// Whether it is in the processor.
+    /// Whether it is part of the processor.
     pub integrated: bool,
 }
 
@@ -32,7 +32,7 @@ impl Default for Card {
 }
 
 impl Card {
-    /// Bytes of shared memory that a multiprocessor has, as NVIDIA's tables say.
+    /// Returns the bytes of shared memory of a multiprocessor, from NVIDIA's tables.
     fn shared_memory(&self) -> i32 {
         let kibibytes = match self.capability {
             ..75 => 96,
@@ -45,18 +45,18 @@ impl Card {
     }
 }
 
-/// The driver, for as long as this is there; another one waits for it.
+/// The fake driver. Only one exists at a time; making another one waits.
 pub struct Fake {
     driver: &'static Driver,
     _turn: MutexGuard<'static, ()>,
 }
 
-/// A result that calls give instead of what they do.
+/// A result that calls return instead of running.
 struct Fault {
     function: &'static str,
-    /// Calls that still go well.
+    /// The calls that still succeed.
     after: usize,
-    /// Calls that fail then.
+    /// The calls that fail after those.
     times: usize,
     result: i32,
 }
@@ -65,7 +65,7 @@ struct Device {
     card: Card,
     used: usize,
     retained: usize,
-    /// What every call gives once a kernel did something wrong.
+    /// The result of every call after a kernel failed; 0 before.
     broken: i32,
 }
 
@@ -78,9 +78,9 @@ struct Block {
 struct Stream {
     device: usize,
     queue: VecDeque<Item>,
-    /// Set while capturing.
+    /// The captured work, while capturing.
     captured: Option<Vec<Work>>,
-    /// Destroyed with work under way, which goes on.
+    /// Destroyed with work in flight, which still runs.
     orphan: bool,
 }
 
@@ -88,7 +88,7 @@ struct Stream {
 struct Event {
     device: usize,
     timed: bool,
-    /// How often it was recorded, and when the last was reached.
+    /// The number of recordings, and the time at which the last was reached.
     recorded: usize,
     time: u64,
 }
@@ -107,7 +107,7 @@ struct State {
     modules: BTreeMap<usize, Module>,
     graphs: BTreeMap<usize, (usize, Vec<Work>)>,
     launchable: BTreeMap<usize, (usize, Vec<Work>)>,
-    /// Module and name of functions that were taken.
+    /// The module and name of each function.
     functions: BTreeMap<usize, (usize, &'static str)>,
     next: usize,
     clock: u64,
@@ -117,17 +117,17 @@ struct State {
     priorities: Vec<i32>,
 }
 
-/// Those that were made: a driver stays, as a real one does.
+/// All fake drivers. They are kept, as a real driver is.
 static DRIVERS: Mutex<Vec<&'static Driver>> = Mutex::new(Vec::new());
 static TURN: Mutex<()> = Mutex::new(());
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 
 thread_local! {
-    /// The contexts of this thread, the current one last.
+    /// The contexts of this thread; the last is current.
     static CONTEXTS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What a context's handle is.
+/// A context's handle is this times the device's number plus 1.
 const CONTEXT: usize = 0x1000;
 
 fn state() -> MutexGuard<'static, Option<State>> {
@@ -135,17 +135,17 @@ fn state() -> MutexGuard<'static, Option<State>> {
 }
 
 impl Fake {
-    /// A driver with these devices.
+    /// Makes a driver with these devices.
     pub fn new(cards: &[Card]) -> Fake {
         Fake::with(cards, |_| {})
     }
 
-    /// A driver whose table is changed.
+    /// Makes a driver with a changed table of functions.
     pub fn with(cards: &[Card], change: impl FnOnce(&mut Api)) -> Fake {
         Fake::of(cards, change, false)
     }
 
-    /// A driver that collects work until it is asked, as on Windows, or never does.
+    /// Makes a driver that collects work until it is queried, as on Windows, or submits it at once.
     pub fn of(cards: &[Card], change: impl FnOnce(&mut Api), collects: bool) -> Fake {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let device = |&card: &Card| Device { card, used: 0, retained: 0, broken: 0 };
@@ -159,12 +159,12 @@ impl Fake {
         Fake { driver, _turn: turn }
     }
 
-    /// The driver.
+    /// Returns the driver.
     pub(crate) fn driver(&self) -> &'static Driver {
         self.driver
     }
 
-    /// How to open its devices.
+    /// Makes the options that open its devices.
     pub fn opening(&self) -> super::Opening {
         super::Opening { driver: Some(self.driver), ..super::Opening::default() }
     }
@@ -173,32 +173,32 @@ impl Fake {
         ask(state().as_mut().expect("a driver is there"))
     }
 
-    /// After so many calls that go well, a function gives this result so many times.
+    /// Makes calls of a function fail: the first `after` calls succeed, the next `times` calls return `result`.
     pub fn fail(&self, function: &'static str, after: usize, times: usize, result: i32) {
         self.ask(|state| state.faults.push(Fault { function, after, times, result }));
     }
 
-    /// Nothing fails from here on that was not broken before.
+    /// Removes all injected faults. A device that is broken stays broken.
     pub fn heal(&self) {
         self.ask(|state| state.faults.clear());
     }
 
-    /// How often a function was called.
+    /// Returns how often a function was called.
     pub fn calls(&self, function: &str) -> usize {
         self.ask(|state| state.calls.get(function).copied().unwrap_or(0))
     }
 
-    /// What was asked of streams when they were made, the earliest first.
+    /// Returns the priority of each stream, in the order in which they were made.
     pub fn priorities(&self) -> Vec<i32> {
         self.ask(|state| state.priorities.clone())
     }
 
-    /// How often all of them were.
+    /// Returns the number of calls of all functions.
     pub fn all_calls(&self) -> usize {
         self.ask(|state| state.calls.values().sum())
     }
 
-    /// Objects that are there: blocks, streams, events, modules, graphs, retained contexts.
+    /// Returns the number of objects that exist: blocks, streams, events, modules, graphs and retained contexts.
     pub fn live(&self) -> usize {
         self.ask(|state| {
             let retained: usize = state.devices.iter().map(|device| device.retained).sum();
@@ -208,17 +208,17 @@ impl Fake {
         })
     }
 
-    /// Blocks of memory that are there, of devices or pinned.
+    /// Returns the number of memory blocks, of devices and pinned.
     pub fn blocks(&self) -> usize {
         self.ask(|state| state.blocks.len())
     }
 
-    /// Bytes of pinned memory that are there.
+    /// Returns the bytes of pinned memory.
     pub fn pinned(&self) -> usize {
         self.ask(|state| state.blocks.values().filter(|block| block.host).map(|block| block.bytes).sum())
     }
 
-    /// What was done that the real driver would not forgive.
+    /// Returns the violations of the real driver's rules.
     pub fn violations(&self) -> Vec<String> {
         self.ask(|state| state.violations.clone())
     }
@@ -238,29 +238,29 @@ fn layout(bytes: usize) -> Layout {
     Layout::from_size_align(bytes.max(1), 256).expect("a size that fits")
 }
 
-/// Zeroed memory would hide what is read before it is written.
+/// Allocates memory filled with a pattern: zeros would hide reads of uninitialised memory.
 fn take(bytes: usize) -> u64 {
-    // SAFETY: a size above zero.
+    // SAFETY: the layout's size is above 0.
     let pointer = unsafe { alloc(layout(bytes)) };
     assert!(!pointer.is_null(), "the host has no memory for {bytes} bytes");
-    // SAFETY: as many bytes as were taken.
+    // SAFETY: the allocation has at least that many bytes.
     unsafe { pointer.write_bytes(0xd7, bytes.min(1 << 20)) };
     pointer.expose_provenance() as u64
 }
 
 fn free(address: u64, block: &Block) {
-    // SAFETY: taken with this layout, and forgotten by the caller.
+    // SAFETY: allocated with this layout, and the caller keeps no pointer to it.
     unsafe { dealloc(std::ptr::with_exposed_provenance_mut(address as usize), layout(block.bytes)) };
 }
 
 impl State {
     fn id(&mut self) -> usize {
         self.next += 1;
-        // Nothing that could be mistaken for an address.
+        // Handles can't be mistaken for addresses.
         self.next << 4
     }
 
-    /// The device of this thread's current context.
+    /// Returns the device of this thread's current context.
     fn current(&self) -> Result<usize, i32> {
         const INVALID_CONTEXT: i32 = 201;
         let context = CONTEXTS.with_borrow(|contexts| contexts.last().copied().unwrap_or(0));
@@ -271,7 +271,7 @@ impl State {
         }
     }
 
-    /// Whether a range is inside one block, of the host or not.
+    /// Returns whether a range lies inside one block of host or device memory.
     fn holds(&self, address: u64, bytes: u64, host: bool) -> bool {
         let block = self.blocks.range(..=address).next_back();
         block.is_some_and(|(at, block)| block.host == host && address - at + bytes <= block.bytes as u64)
@@ -281,7 +281,7 @@ impl State {
         self.violations.push(text);
     }
 
-    /// Takes a block away.
+    /// Frees a block.
     fn remove(&mut self, address: u64, host: bool) -> i32 {
         let Some(block) = self.blocks.remove(&address).filter(|block| block.host == host) else {
             self.violation(format!("memory at {address:#x} is freed and was not taken"));
@@ -299,7 +299,7 @@ impl State {
         0
     }
 
-    /// Ends a context: what is left in it goes.
+    /// Ends a context and frees everything left in it.
     fn end(&mut self, device: usize) {
         let blocks: Vec<u64> =
             self.blocks.iter().filter(|(_, block)| block.device == device).map(|(&at, _)| at).collect();

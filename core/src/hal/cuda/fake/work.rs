@@ -1,31 +1,31 @@
-//! What streams have to do, and the doing of it.
+//! The work in the fake driver's streams, and its execution.
 
 use super::State;
 use std::ops::Range;
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 
-/// Something that a device does.
+/// Work for a device.
 #[derive(Clone, Debug)]
 pub enum Work {
-    /// Bytes from an address to another, and whether each is the host's.
+    /// Copies bytes between two addresses; each says whether it is in host memory.
     Copy { from: (u64, bool), to: (u64, bool), bytes: u64 },
-    /// A word so many times.
+    /// Writes a word `count` times.
     Set { to: u64, word: u32, count: u64 },
-    /// A kernel of the module of this number, with its parameters, over so many threads.
+    /// Runs a kernel of a module, with its parameters, over `threads` threads.
     Kernel { module: usize, name: &'static str, parameters: Vec<u8>, threads: u64 },
 }
 
-/// Something in a stream.
+/// An entry of a stream.
 #[derive(Clone, Debug)]
 pub enum Item {
     Work(Work),
-    /// The recording of an event, for that time.
+    /// Records an event for the recording with this number.
     Record(usize, usize),
-    /// Waiting for one.
+    /// Waits for a recording of an event.
     Wait(usize, usize),
 }
 
-/// The kernels that are known, with offset and bytes of their parameters.
+/// The kernels that the fake driver knows, with offset and bytes of their parameters.
 pub const KERNELS: [(&str, &[(usize, usize)]); 4] = [
     // c[i] = a[i] + b[i] for i < n: a, b, c, n.
     ("vecadd", &[(0, 8), (8, 8), (16, 8), (24, 4)]),
@@ -33,12 +33,12 @@ pub const KERNELS: [(&str, &[(usize, usize)]); 4] = [
     ("bump", &[(0, 8), (8, 4), (16, 8)]),
     // p[0..4] = word, 1, 2, 3 if the word is not zero: p, word.
     ("complain", &[(0, 8), (8, 4)]),
-    // Reads where nothing is.
+    // Reads unmapped memory.
     ("crash", &[]),
 ];
 
 impl Item {
-    /// Whether it reads or writes in a range.
+    /// Returns whether the work reads or writes in a range.
     pub fn uses(&self, range: &Range<u64>) -> bool {
         let meets = |at: u64, bytes: u64| at < range.end && range.start < at + bytes;
         match self {
@@ -63,13 +63,13 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
 }
 
 impl State {
-    /// The stream that has an event's last recording still to reach.
+    /// Returns the stream that has not reached this recording of an event yet.
     pub fn where_pending(&self, event: usize, time: usize) -> Option<usize> {
         let has = |item: &Item| matches!(item, Item::Record(id, number) if (*id, *number) == (event, time));
         self.streams.iter().find(|(_, stream)| stream.queue.iter().any(has)).map(|(&id, _)| id)
     }
 
-    /// Whether an event is reached; if not, the device does a little on the way there.
+    /// Returns whether an event is reached. If not, advances its stream by one step.
     pub fn reached(&mut self, event: usize) -> bool {
         let time = self.events.get(&event).map_or(0, |event| event.recorded);
         match self.where_pending(event, time) {
@@ -81,7 +81,7 @@ impl State {
         }
     }
 
-    /// Does the first thing in a stream, or what it waits for.
+    /// Runs the first entry of a stream, or an entry that it waits for.
     pub fn step(&mut self, stream: usize) {
         let Some(front) = self.streams.get(&stream).and_then(|stream| stream.queue.front()).cloned() else { return };
         if let Item::Wait(event, time) = front
@@ -114,14 +114,14 @@ impl State {
         }
     }
 
-    /// Does everything in a stream.
+    /// Runs all entries of a stream.
     pub fn drain(&mut self, stream: usize) {
         while self.streams.get(&stream).is_some_and(|stream| !stream.queue.is_empty()) {
             self.step(stream);
         }
     }
 
-    /// Does something; false if it touches what it may not.
+    /// Runs work. Returns false if it leaves its memory.
     fn execute(&mut self, work: &Work) -> bool {
         match *work {
             Work::Copy { from, to, bytes } => {
@@ -130,7 +130,7 @@ impl State {
                     return false;
                 }
                 let (from, to) = (with_exposed_provenance::<u8>(from.0 as usize), to.0 as usize);
-                // SAFETY: both are inside blocks that are there.
+                // SAFETY: both ranges lie inside blocks that exist.
                 unsafe { with_exposed_provenance_mut::<u8>(to).copy_from(from, bytes as usize) };
                 true
             }
@@ -140,7 +140,7 @@ impl State {
                     return false;
                 }
                 let to = with_exposed_provenance_mut::<u32>(to as usize);
-                // SAFETY: inside a block that is there, at a multiple of four.
+                // SAFETY: the range lies inside a block that exists, at a multiple of four.
                 (0..count as usize).for_each(|i| unsafe { to.add(i).write(word) });
                 true
             }
@@ -165,7 +165,7 @@ impl State {
                 let n = u64::from(u32_at(parameters, 24)).min(threads);
                 let (Some(a), Some(b), Some(c)) = (words(0, n), words(8, n), words(16, n)) else { return false };
                 for i in 0..n as usize {
-                    // SAFETY: inside blocks that are there, at multiples of four.
+                    // SAFETY: `words` checked that all three lie inside blocks that exist, at multiples of four.
                     unsafe {
                         let sum = f32::from_bits(a.add(i).read()) + f32::from_bits(b.add(i).read());
                         c.add(i).write(sum.to_bits());

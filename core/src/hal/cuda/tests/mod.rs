@@ -1,4 +1,4 @@
-//! The host side on a driver in host memory: the device layer's suite, and a driver that fails.
+//! Tests of the host side on the fake driver: the device layer's suite, and a driver that fails.
 
 mod modules;
 #[cfg(unix)]
@@ -48,7 +48,7 @@ fn status<T>(result: Result<T>) -> Option<Status> {
     result.err().map(|error| error.status())
 }
 
-/// Everything went back, and nothing was done that the driver would not forgive.
+/// Checks that everything was freed, and that no rule of the driver was violated.
 fn clean(fake: &Fake, device: Arc<CudaDevice>) {
     assert_eq!(device.live(), 0, "memory that is still in use");
     drop(device);
@@ -65,13 +65,15 @@ fn words(stream: &mut dyn Stream, buffer: &dyn Buffer) -> Vec<u32> {
     bytes.chunks_exact(4).map(|word| u32::from_ne_bytes(word.try_into().unwrap())).collect()
 }
 
-/// Whatever a host sets for itself: a driver that divides by zero would end it.
+/// The caller's floating-point environment must not reach the driver: with traps, its divisions by zero would end the
+/// process.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn the_driver_is_called_in_the_default_floating_point_environment() {
-    /// Division by zero traps, subnormals are flushed.
+    /// Sets traps for division by zero, and flushing of subnormals.
     fn set(mxcsr: u32) {
-        // SAFETY: a value of MXCSR without reserved bits; nothing here computes until it is put back.
+        // SAFETY: a value of MXCSR without reserved bits. Nothing in this function computes with floats until it is
+        // restored.
         unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const mxcsr, options(nostack, preserves_flags)) };
     }
     let fake = Fake::new(&[Card::default()]);
@@ -91,7 +93,7 @@ fn the_driver_is_called_in_the_default_floating_point_environment() {
     assert_eq!((live, fake.violations()), (0, Vec::new()));
 }
 
-/// All of the suite on this machine's GPU, or the driver on the host that tests/cuda makes: a driver in host memory has no kernels.
+/// Runs the whole suite on this machine's GPU, or on the driver that tests/cuda builds. The fake driver has no kernels.
 #[test]
 fn conformance_of_this_machine() {
     let device = match CudaDevice::open(0, &Opening::default()) {
@@ -113,7 +115,7 @@ fn conformance() {
     clean(&fake, device);
 }
 
-/// Writes these words to a new buffer.
+/// Writes words to a new buffer.
 fn upload(device: &Arc<CudaDevice>, stream: &mut dyn Stream, words: &[u32]) -> Arc<dyn Buffer> {
     let buffer = device.allocate_unset(4 * words.len()).unwrap();
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
@@ -121,7 +123,7 @@ fn upload(device: &Arc<CudaDevice>, stream: &mut dyn Stream, words: &[u32]) -> A
     buffer
 }
 
-/// The push constants of bump.
+/// Returns the push constants of bump.
 fn bump_by(n: u32, by: u64) -> Vec<u8> {
     [&n.to_ne_bytes()[..], &[0; 4], &by.to_ne_bytes()].concat()
 }
@@ -137,7 +139,7 @@ fn no_driver() {
 fn a_symbol_that_is_missing() {
     unsafe extern "system" fn nothing() {}
     let without = |missing: &'static CStr| {
-        // SAFETY: nothing of the table is called.
+        // SAFETY: no function of the table is called.
         unsafe { Api::load(&|name| if name == missing { None } else { Some(nothing as unsafe extern "system" fn()) }) }
     };
     let error = without(c"cuLaunchKernel").err().unwrap();
@@ -157,10 +159,10 @@ fn a_driver_that_does_not_start() {
     let error = api::Driver::start(Api { init: none, ..table.unwrap() }).err().unwrap();
     assert_eq!(error.status(), Status::BackendUnavailable);
     assert!(error.message().contains("CUDA_ERROR_NO_DEVICE"), "{error}");
-    // And one that has no devices.
+    // A driver without devices.
     let error = CudaDevice::open(0, &fake.opening()).err().unwrap();
     assert_eq!(error.status(), Status::BackendUnavailable);
-    // What this machine has can be asked for, whatever that is.
+    // Listing this machine's devices must not fail in another way.
     if let Err(error) = enumerate() {
         assert_eq!(error.status(), Status::BackendUnavailable, "{error}");
     }
@@ -190,13 +192,13 @@ fn devices() {
 fn out_of_memory() {
     let fake = Fake::new(&[Card { memory: 64 << 20, ..Card::default() }]);
     let device = open(&fake);
-    // What is idle is given back and the driver asked again, for no more than is needed.
+    // Idle memory is returned, and the driver is asked again for no more than is needed.
     drop(device.allocate_unset(30 << 20).unwrap());
     assert_eq!(device.memory().held, 30 << 20);
     let kept = device.allocate_unset(40 << 20).unwrap();
     assert_eq!((device.memory().held, device.memory().free), (40 << 20, 24 << 20));
     assert_eq!(fake.calls("memory_allocate"), 3);
-    // No more is there: an error with the numbers, and what is there stays.
+    // No memory is left: the error has the numbers, and existing memory stays usable.
     let error = device.allocate_unset(30 << 20).err().unwrap();
     assert_eq!(error.status(), Status::OutOfMemory);
     for part in ["31457280 bytes", "25165824 of 67108864 bytes are free", "1 allocations"] {
@@ -204,7 +206,7 @@ fn out_of_memory() {
     }
     assert_eq!(status(device.allocate(usize::MAX)), Some(Status::OutOfMemory));
     let small = device.allocate(20 << 20).unwrap();
-    // Without pinned memory nothing moves, and nothing is lost.
+    // Without pinned memory a copy fails, and nothing is lost.
     let mut stream = device.clone().stream().unwrap();
     fake.fail("host_allocate", 0, 2, 2);
     assert_eq!(status(stream.write(&*kept, 0, &[1; 100])), Some(Status::OutOfMemory));
@@ -244,8 +246,8 @@ fn a_lost_device_stays_lost() {
         };
         let lost = lost.unwrap_err();
         assert_eq!(lost.status(), Status::DeviceLost, "{lost}");
-        assert!(lost.message().contains("open it anew"), "{lost}");
-        // From here on everything says so, though the driver would answer.
+        assert!(lost.message().contains("open it again"), "{lost}");
+        // From now on every call reports the loss, although the driver would answer.
         fake.heal();
         let mut byte = [0];
         assert_eq!(status(stream.read(&*buffer, 0, &mut byte)), Some(Status::DeviceLost));
@@ -257,11 +259,11 @@ fn a_lost_device_stays_lost() {
         assert_eq!(status(device.clone().stream()), Some(Status::DeviceLost));
         assert_eq!(status(device.kernel(&entry("vecadd"))), Some(Status::DeviceLost));
         assert!(event.is_done().unwrap(), "what was seen to be done is");
-        // The other device works on.
+        // The other device still works.
         assert_eq!(other.allocate(16).unwrap().size(), 16);
         drop((buffer, stream, event));
         clean_lost(&fake, device);
-        // Another opening of it is another device.
+        // A new opening gets a new device.
         let again = open(&fake);
         assert_eq!(again.allocate(16).unwrap().size(), 16);
         drop(other);
@@ -269,7 +271,7 @@ fn a_lost_device_stays_lost() {
     }
 }
 
-/// As [`clean`], with another device still open.
+/// Checks as [`clean`] does, with another device still open.
 fn clean_lost(fake: &Fake, device: Arc<CudaDevice>) {
     assert_eq!(device.live(), 0);
     let left = fake.live();

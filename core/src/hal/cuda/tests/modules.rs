@@ -1,11 +1,11 @@
-//! Users' kernels: what modules say, and what is refused.
+//! Tests of users' kernels: what modules declare, and what is refused.
 
 use super::*;
 use crate::hal::cuda::api::code;
 use crate::hal::lowering::Kernels;
 use crate::hal::{NumberKind, PushNumber};
 
-/// What was tried before the module was loaded of which a kernel is asked for.
+/// Returns the number of images that are tried before a kernel's module is loaded.
 fn tried(fake: &Fake) -> usize {
     let device = open(fake);
     let before = fake.calls("module_load");
@@ -33,7 +33,7 @@ fn what_the_driver_refuses_is_replaced_by_ptx() {
     let error = device.shared.modules.function(&device.shared, Kernels::Elementwise, c"elementwise").unwrap_err();
     assert_eq!(error.status(), Status::OutOfMemory, "{error}");
     clean(&fake, device);
-    // Where there is no machine code nothing is behind PTX.
+    // Without machine code, nothing follows the PTX.
     let fake = {
         drop(fake);
         Fake::new(&[Card { capability: 75, ..Card::default() }])
@@ -42,7 +42,7 @@ fn what_the_driver_refuses_is_replaced_by_ptx() {
     assert_eq!(tried(&fake), 1);
 }
 
-/// One for users to read.
+/// A kernel from the examples for users.
 const EXAMPLE: &str = include_str!("../../../../../examples/kernels/vecadd.ptx");
 
 #[test]
@@ -55,7 +55,7 @@ fn users_kernels() {
     assert_eq!((vecadd.workgroup(), vecadd.parameters()[2].slot), ([256, 1, 1], (0, 2)));
     let n = PushNumber { name: "n".into(), offset: 0, kind: NumberKind::Word(4) };
     assert_eq!(vecadd.push_numbers(), std::slice::from_ref(&n));
-    // Compilers leave no names, and of a structure no types.
+    // Compilers leave no names, and no types of a structure's fields.
     assert_eq!(device.kernel(&source(EXAMPLE)).unwrap().push_numbers(), [PushNumber { name: String::new(), ..n }]);
     assert_eq!(device.kernel(&entry("bump")).unwrap().push_numbers(), []);
     let ones = upload(&device, &mut *stream, &[1f32.to_bits(); 1000]);
@@ -64,15 +64,15 @@ fn users_kernels() {
     let (n, groups) = (1000u32.to_ne_bytes(), [4, 1, 1]);
     let buffers = [whole(&*ones), whole(&*twos), whole(&*first)];
     stream.dispatch(&*vecadd, &buffers, &n, groups).unwrap();
-    // It may be dropped while it runs.
+    // A kernel may be dropped while it runs.
     drop(vecadd);
     assert_eq!(words(&mut *stream, &*first), [3f32.to_bits(); 1000]);
 
-    // And so may its buffers, whoever takes their place.
+    // Buffers may too, and others may take their place.
     let sums = {
         let (fives, sums) = (upload(&device, &mut *stream, &[5f32.to_bits(); 1000]), device.allocate(4000).unwrap());
         let vecadd = device.kernel(&source(EXAMPLE)).unwrap();
-        // Nothing but the kernel uses them.
+        // Only the kernel uses the buffers.
         stream.synchronize().unwrap();
         stream.dispatch(&*vecadd, &[whole(&*fives), whole(&*fives), whole(&*sums)], &n, groups).unwrap();
         sums
@@ -84,7 +84,7 @@ fn users_kernels() {
     drop((other, others));
     stream.write(&*sums, 0, &3f32.to_ne_bytes().repeat(1000)).unwrap();
 
-    // Push constants at their own offsets: the second one stands on a multiple of eight.
+    // Push constants have their own offsets: the second is at a multiple of eight.
     let bump = device.kernel(&entry("bump")).unwrap();
     assert_eq!((bump.parameters().len(), bump.push_bytes(), bump.workgroup()), (1, 16, [64, 2, 1]));
     let part = Slice { buffer: &*sums, offset: 16, bytes: 400 };
@@ -109,7 +109,7 @@ fn users_kernels() {
     }
     assert_eq!(words(&mut *stream, &*sums), bumped, "nothing was written");
     drop((ones, twos, first, sums, bump));
-    // A stream that goes with work under way takes its time.
+    // A stream that is dropped with work in flight waits for it.
     let late = upload(&device, &mut *stream, &[1; 1000]);
     stream.clear(whole(&*late)).unwrap();
     drop((late, stream));
@@ -122,7 +122,7 @@ const PTX: &str = include_str!("../testdata/kernels.ptx");
 
 #[test]
 fn machine_code() {
-    // What the file says is what the text that it was made of says, but for types.
+    // A cubin and the PTX that it was made from declare the same, except for types.
     let (mut of_cubin, mut of_text) = (cubin::entries(CUBIN).unwrap(), ptx::entries(PTX).unwrap());
     for entries in [&mut of_cubin, &mut of_text] {
         entries.sort_by(|a, b| a.name.cmp(&b.name));
@@ -164,7 +164,7 @@ fn machine_code() {
         clean(&fake, device);
     }
 
-    // Cut off anywhere, or with any byte changed: an error or another module, and never a panic.
+    // A file cut off anywhere, or with any byte changed, gives an error or another module, and never a panic.
     for end in 0..CUBIN.len() {
         let cut = cubin::entries(&CUBIN[..end]);
         assert!(cut.is_err() || end > 0x1370, "{end}");
@@ -245,7 +245,7 @@ fn modules_that_are_refused() {
         (".entry f() { .entry g() { ret; } }", "'.entry' where }"),
         ("/* no end", "comment does not end"),
         (".file 1 \"no end\n", "quotes does not end"),
-        ("\u{7f}", "has not"),
+        ("\u{7f}", "does not use"),
         (".global .u32 x;", "it has no kernel"),
         (".entry f() ;", "it has no kernel"),
     ] {
@@ -254,7 +254,7 @@ fn modules_that_are_refused() {
         assert!(error.message().contains(part), "{text:?}: {error}");
     }
     assert_eq!(fake.calls("module_load"), 0, "the driver sees none of them");
-    // Cut off anywhere.
+    // PTX cut off anywhere.
     for end in 0..PTX.trim_end().len() {
         if let Err(error) = ptx::entries(&PTX[..end]) {
             assert_eq!(error.status(), Status::InvalidKernel);
@@ -271,7 +271,7 @@ fn modules_that_are_refused() {
     assert_eq!(other(b"\x7fELF of something else", &[]).status(), Status::InvalidKernel);
     assert_eq!(other(VECADD.as_bytes(), &[(10, 1)]).status(), Status::InvalidArgument);
     assert_eq!(status(device.kernel(&entry("gone"))), Some(Status::InvalidArgument));
-    // The driver's own reasons.
+    // Reasons that the driver gives.
     let error = of(&VECADD.replace("ret;", "refuse;"));
     assert_eq!(error.status(), Status::InvalidKernel);
     assert!(

@@ -1,4 +1,4 @@
-//! Processes that fork or end.
+//! Processes that fork or end with work in flight.
 
 use super::*;
 use std::process::Command;
@@ -12,7 +12,8 @@ unsafe extern "C" {
 #[test]
 fn a_child_never_calls_the_driver() {
     let fake = Fake::new(&[Card::default()]);
-    // It has the workers alone: a child that drops it drops them, which are not there.
+    // The device has the only reference to the workers: a child that drops it drops threads that the child doesn't
+    // have.
     let device = transfers::open_with(&fake, &transfers::threads(3));
     let mut stream = device.clone().stream().unwrap();
     let buffer = device.allocate(1 << 20).unwrap();
@@ -21,7 +22,7 @@ fn a_child_never_calls_the_driver() {
     stream.dispatch(&*bump, &[whole(&*buffer)], &bump_by(100, 1), [2, 1, 1]).unwrap();
     let event = stream.event().unwrap();
     let calls = fake.all_calls();
-    // SAFETY: the child uses what this thread has, no lock of another's, and leaves by _exit.
+    // SAFETY: the child uses only what this thread owns, takes no lock of another thread, and leaves by _exit.
     let child = unsafe { fork() };
     assert!(child >= 0);
     if child == 0 {
@@ -37,11 +38,11 @@ fn a_child_never_calls_the_driver() {
         drop((event, bump, buffer, stream));
         drop(device);
         let quiet = fake.all_calls() == calls;
-        // SAFETY: it ends the child.
+        // SAFETY: it ends the child process.
         unsafe { _exit(if all && quiet { 0 } else { 1 }) };
     }
     let mut status = -1;
-    // SAFETY: a child of this process; it writes a number.
+    // SAFETY: a child of this process, and the call writes one number.
     assert_eq!(unsafe { waitpid(child, &mut status, 0) }, child);
     assert_eq!(status, 0);
     stream.synchronize().unwrap();
@@ -49,7 +50,7 @@ fn a_child_never_calls_the_driver() {
     clean(&fake, device);
 }
 
-/// Ends a process with work under way; run by the next test.
+/// Ends a process with work in flight; the next test runs it.
 fn leave() -> ! {
     let fake = Fake::new(&[Card::default()]);
     let device = open(&fake);
@@ -69,6 +70,6 @@ fn a_process_may_end_with_work_under_way() {
     let name = "hal::cuda::tests::processes::a_process_may_end_with_work_under_way";
     let ended = Command::new(own).args(["--exact", name]).env(LEAVE, "1").output().unwrap();
     assert!(ended.status.success(), "{ended:?}");
-    // It ended where it was told to, before its test did.
+    // The process ended at the call, before its test was over.
     assert!(!String::from_utf8_lossy(&ended.stdout).contains("test result"), "{ended:?}");
 }

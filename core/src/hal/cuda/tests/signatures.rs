@@ -1,11 +1,11 @@
-//! The driver's functions beside those of the crate cudarc, which a generator made of cuda.h: the compiler compares their types. cudarc
-//! itself panics where there is no driver, so it is only compared with.
+//! Compares the driver's functions with those of the crate cudarc, which are generated from cuda.h: the compiler
+//! compares the types. cudarc itself panics without a driver, so no code of it runs.
 
 use super::*;
 use cudarc::driver::sys;
 use std::ffi::{c_int, c_ulonglong};
 
-/// What a type of cuda.h is in the table.
+/// The type in adead's table for a type of cuda.h.
 pub trait Is<Ours> {}
 
 impl<T> Is<T> for T {}
@@ -37,7 +37,7 @@ is! {
     *mut sys::CUstream => *mut Handle,
 }
 
-/// A function of cudarc's that is one of the table's.
+/// A function of cudarc with the type of one in the table.
 pub trait Same<Ours> {}
 
 macro_rules! functions {
@@ -56,12 +56,12 @@ functions! {
     (A X1, B X2, C X3, D X4, E X5, F X6, G X7, H X8, I X9, J X10, K X11)
 }
 
-/// Whether the table has it: that it has these types, the compiler says.
+/// Returns whether the table has the function. The compiler has checked its type.
 pub fn same<Ours, Theirs: Same<Ours>>(ours: Option<Ours>, _: Theirs) -> bool {
     ours.is_some()
 }
 
-/// For any type the one that the compiler finds.
+/// Stands for any type, for the compiler to infer.
 macro_rules! any {
     ($type:ty) => {
         _
@@ -74,7 +74,7 @@ fn the_tables_signatures_are_cudas() {
     let mut table = None;
     let _fake = Fake::with(&[], |api| table = Some(*api));
     assert_eq!(table.unwrap().compare(), 51);
-    // What the table writes as numbers.
+    // The table writes these types as numbers.
     assert_eq!((size_of::<sys::CUdeviceptr>(), size_of::<c_ulonglong>()), (8, 8));
     assert_eq!((size_of::<sys::CUresult>(), size_of::<sys::CUuuid>()), (4, 16));
     use api::attribute as a;

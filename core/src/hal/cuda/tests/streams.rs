@@ -1,4 +1,4 @@
-//! Order, recordings, faults, contexts, and every function failing.
+//! Tests of order, recordings, faults, contexts and the failure of every function.
 
 use super::*;
 use crate::hal::Priority;
@@ -36,10 +36,10 @@ fn recordings() {
     assert_eq!(words(&mut *stream, &*copy), [501, 510, 100]);
     let mut other = device.clone().stream().unwrap();
     other.replay(&*recording).unwrap();
-    // Its memory and kernel live as long as it and its work.
+    // The recording keeps its memory and kernel until its work is done.
     drop((recording, bump, buffer));
     assert_eq!(words(&mut *other, &*copy), [506, 515, 100]);
-    // One that is never finished, and one that the driver spoils.
+    // A recording that is never finished, and one that the driver rejects.
     other.start_recording().unwrap();
     other.clear(whole(&*copy)).unwrap();
     drop(other);
@@ -51,7 +51,7 @@ fn recordings() {
     clean(&fake, device);
 }
 
-/// What the words of a fault say.
+/// Makes the error of a fault's words.
 fn explain(words: [u32; 4]) -> Error {
     Error::new(Status::InvalidArgument, format!("{words:?} is wrong"))
 }
@@ -63,30 +63,30 @@ fn faults_that_kernels_find() {
     let source = entry("complain");
     let module = UserKernel::new(&device.shared, &KernelSource { workgroup: Some([1, 1, 1]), ..source }).unwrap();
     let mut stream = CudaStream::new(&device.shared, Priority::Normal).unwrap();
-    // The kernel's own buffer is four words of the stream's.
+    // The kernel's buffer is the four words of the stream.
     let complain = |stream: &mut CudaStream, word: u32| -> Result<()> {
         let words = stream.fault_words(explain)?;
         let parameters = [&words.to_ne_bytes()[..], &word.to_ne_bytes()].concat();
         let entered = stream.shared.enter()?;
-        // SAFETY: a function with a pointer and a word.
+        // SAFETY: the function takes a pointer and a word.
         unsafe { stream.launch(module.function(), [1, 1, 1], [1, 1, 1], 0, &parameters, &entered)? };
         stream.close_if_full()
     };
     complain(&mut stream, 0).unwrap();
     stream.synchronize().unwrap();
-    // The first of several, once.
+    // The first of several faults is returned, once.
     for word in [0, 7, 8, 0] {
         complain(&mut stream, word).unwrap();
     }
     let error = stream.synchronize().unwrap_err();
     assert_eq!(error.message(), "[7, 1, 2, 3] is wrong");
     stream.synchronize().unwrap();
-    // More than a batch of them.
+    // More faults than a batch has commands.
     for i in 0..200 {
         complain(&mut stream, if i == 150 { 150 } else { 0 }).unwrap();
     }
     assert_eq!(stream.synchronize().unwrap_err().message(), "[150, 1, 2, 3] is wrong");
-    // What is read may come of wrong data: then nothing is.
+    // Bytes that may result from invalid data are not copied.
     let buffer = device.allocate(4).unwrap();
     complain(&mut stream, 9).unwrap();
     let mut bytes = [0xaa; 4];
@@ -94,7 +94,7 @@ fn faults_that_kernels_find() {
     assert_eq!(bytes, [0xaa; 4]);
     stream.read(&*buffer, 0, &mut bytes).unwrap();
     assert_eq!(bytes, [0; 4]);
-    // Each replay finds its own, in whichever stream.
+    // Each replay finds its own fault, in any stream.
     stream.start_recording().unwrap();
     complain(&mut stream, 0).unwrap();
     complain(&mut stream, 5).unwrap();
@@ -131,7 +131,7 @@ fn events_order_streams_and_memory_outlives_its_work() {
         b.wait(&*event).unwrap();
         b.copy(whole(&*buffer), whole(&*result)).unwrap();
     }
-    // What was dropped is not given to others before its work is done.
+    // Dropped memory isn't reused before its work is done.
     let others: Vec<_> = (0..50).map(|i| upload(&device, &mut *b, &[i; 100])).collect();
     let mut bytes = [0; 400];
     let download = b.download(whole(&*result)).unwrap();
@@ -142,13 +142,13 @@ fn events_order_streams_and_memory_outlives_its_work() {
     assert_eq!(words(&mut *b, &*others[49]), [49; 100]);
     assert!(a.is_idle().unwrap() && b.is_idle().unwrap());
     b.flush().unwrap();
-    // A time is not there before the device comes to it.
+    // A timestamp can't be read before the device reaches it.
     a.clear(whole(&*result)).unwrap();
     let time = a.timestamp().unwrap();
     assert_eq!(status(time.nanoseconds()), Some(Status::NotReady));
     a.synchronize().unwrap();
     assert!(time.nanoseconds().unwrap() > 0);
-    // Of two openings.
+    // Events and recordings of another opening are refused.
     let second = open(&fake);
     let mut foreign = second.clone().stream().unwrap();
     let event = foreign.event().unwrap();
@@ -166,7 +166,7 @@ fn the_current_context_is_whose_it_was() {
     let api = &fake.driver().api;
     let current = || {
         let mut context = std::ptr::null_mut();
-        // SAFETY: it writes a handle.
+        // SAFETY: the call writes one handle.
         unsafe { (api.context_current)(&mut context) };
         context
     };
@@ -182,7 +182,7 @@ fn the_current_context_is_whose_it_was() {
     assert_eq!(status(a.copy(whole(&*y), whole(&*x))), Some(Status::InvalidArgument));
     drop((x, y, a, b, entered));
     assert!(current().is_null());
-    // Several threads, none of which has a context.
+    // Several threads, none with a current context.
     std::thread::scope(|scope| {
         for i in 0..4 {
             let (first, second) = (&first, &second);
@@ -210,31 +210,31 @@ fn what_one_call_asks_of_the_driver() {
         stream.dispatch(&*bump, &[whole(&*buffer)], &bump_by(16, 1), [1, 1, 1]).unwrap();
     };
     stream.synchronize().unwrap();
-    // The context is pushed and popped once; nothing else is asked, flushing included.
+    // The context is pushed and popped once per call, and nothing else is called, not even by a flush.
     let before = fake.all_calls();
     (0..50).for_each(|_| run(&mut *stream));
     stream.flush().unwrap();
     assert_eq!((fake.all_calls() - before, fake.calls("event_record")), (4 * 50, 0));
-    // Not even that where it is current.
+    // If the context is current, not even that.
     let entered = device.shared.enter().unwrap();
     let before = fake.all_calls();
     run(&mut *stream);
     assert_eq!(fake.all_calls() - before, 2);
     drop(entered);
-    // Who waits for all of it needs no event; who wants a point gets one.
+    // A wait for the whole stream needs no event; a point needs one.
     stream.synchronize().unwrap();
     assert_eq!(fake.calls("event_record"), 0);
     assert!(stream.is_idle().unwrap());
     run(&mut *stream);
     let event = stream.event().unwrap();
     assert_eq!((fake.calls("event_record"), event.is_done().unwrap()), (1, false));
-    // Once the stream is through, so is what came before, without asking.
+    // Once the stream has finished, earlier events are done without a call.
     stream.synchronize().unwrap();
     let before = fake.all_calls();
     event.wait(0).unwrap();
     assert!(event.is_done().unwrap() && stream.is_idle().unwrap() && stream.event().unwrap().is_done().unwrap());
     assert_eq!(fake.all_calls(), before);
-    // A recording is one call of the driver's for each replay.
+    // A replay is one call of the driver.
     stream.start_recording().unwrap();
     (0..5).for_each(|_| run(&mut *stream));
     let recording = stream.finish_recording().unwrap();
@@ -256,7 +256,7 @@ fn a_driver_that_collects_work_is_asked() {
         stream.flush().unwrap();
         assert_eq!(fake.calls("stream_query"), usize::from(collects));
         assert_eq!(words(&mut *stream, &*buffer), [5; 16]);
-        // With nothing enqueued there is nothing to ask.
+        // With nothing enqueued, no driver call is needed.
         let calls = fake.all_calls();
         stream.flush().unwrap();
         assert_eq!(fake.all_calls(), calls);
@@ -273,18 +273,18 @@ fn long_waits_sleep() {
     let mut stream = device.clone().stream().unwrap();
     let buffer = device.allocate(1 << 16).unwrap();
     for round in 0..3 {
-        // However often it is asked, the stream is not through: an event behind it is slept for.
+        // The stream never reports that it is done, so the wait sleeps on an event.
         fake.fail("stream_query", 0, usize::MAX, NOT_READY);
         let sleeps = fake.calls("event_synchronize");
         stream.write(&*buffer, 0, &[round; 1000]).unwrap();
         stream.synchronize().unwrap();
         assert_eq!(fake.calls("event_synchronize"), sleeps + 1);
         assert_eq!(device.live(), 1, "what the work used went back");
-        // Reading waits in the same way.
+        // Reads wait in the same way.
         let mut bytes = [0; 1000];
         stream.read(&*buffer, 0, &mut bytes).unwrap();
         assert_eq!(bytes, [round; 1000]);
-        // The sleep fails too: the work stays and can be waited for again.
+        // If the sleep fails too, the work stays and can be waited for again.
         fake.fail("event_synchronize", 0, 1, 1);
         stream.clear(whole(&*buffer)).unwrap();
         assert_eq!(status(stream.synchronize()), Some(Status::Internal));
@@ -292,7 +292,7 @@ fn long_waits_sleep() {
         stream.synchronize().unwrap();
         assert_eq!(words(&mut *stream, &*buffer), vec![0; 1 << 14]);
     }
-    // An event that is not reached for long is slept for as well.
+    // A wait for an event that takes long sleeps as well.
     fake.fail("event_query", 0, usize::MAX, NOT_READY);
     stream.clear(whole(&*buffer)).unwrap();
     let event = stream.event().unwrap();
@@ -304,7 +304,7 @@ fn long_waits_sleep() {
     clean(&fake, device);
 }
 
-/// Something of everything.
+/// Uses something of every function.
 fn everything(fake: &Fake, workers: &Arc<CpuDevice>) -> Result<()> {
     let opening = Opening { workers: Some(workers.clone()), ..fake.opening() };
     let device = Arc::new(CudaDevice::open(0, &opening)?);
@@ -402,6 +402,6 @@ fn streams_have_the_priority_asked_for() {
     let before = fake.priorities().len();
     let _normal = device.clone().stream().unwrap();
     let _high = device.clone().stream_with(Priority::High).unwrap();
-    // The driver's numbers: less is earlier, 0 the last; what is out of range becomes the nearest.
+    // The driver's numbers: lower is earlier and 0 the last. A number out of range becomes the nearest one.
     assert!(matches!(fake.priorities()[before..], [0, i32::MIN..=-5]), "{:?}", fake.priorities());
 }

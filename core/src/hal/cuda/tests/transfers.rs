@@ -1,9 +1,9 @@
-//! Copies from and to the host.
+//! Tests of copies from and to the host.
 
 use super::*;
 use crate::hal::cpu::CpuDevice;
 
-/// A device whose copies so many threads make.
+/// Opens a device whose copies `workers` help with.
 pub fn open_with(fake: &Fake, workers: &Arc<CpuDevice>) -> Arc<CudaDevice> {
     let opening = Opening { workers: Some(workers.clone()), ..fake.opening() };
     Arc::new(CudaDevice::open(0, &opening).unwrap())
@@ -49,7 +49,7 @@ fn sizes_around_the_cuts_arrive_whole() {
             stream.read(&*buffer, offset, &mut bytes).unwrap();
             assert!(bytes == pattern(size, offset), "{size} bytes at {offset}");
             let download = stream.download(Slice { buffer: &*buffer, offset, bytes: size }).unwrap();
-            // What is written behind it comes too late for it.
+            // A later write must not change the download.
             stream.write(&*buffer, offset, &vec![0xff; size]).unwrap();
             bytes.fill(0);
             download.take(&mut bytes).unwrap();
@@ -77,7 +77,7 @@ fn several_threads_copy_at_once_with_the_same_workers() {
                     let mut back = vec![0; bytes.len()];
                     stream.read(&*buffer, 0, &mut back).unwrap();
                     assert!(back == bytes);
-                    // Dropped with copies under way, and with workers that end.
+                    // Dropped with copies in flight, and with workers that end.
                     stream.write(&*buffer, 0, &bytes).unwrap();
                     if thread == 0 {
                         workers.trim();
@@ -98,7 +98,7 @@ fn a_copy_that_fails_in_the_middle() {
     let mut back = vec![0; 20 << 20];
     for (function, after) in [("copy_to_device", 3), ("event_record", 2), ("event_query", 3), ("host_allocate", 0)] {
         device.trim();
-        // Pinned memory is asked for twice.
+        // Pinned memory is requested twice.
         fake.fail(function, after, 2, 2);
         assert_eq!(status(stream.write(&*buffer, 0, &bytes)), Some(Status::OutOfMemory), "{function}");
         fake.heal();
