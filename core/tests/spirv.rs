@@ -246,18 +246,18 @@ fn headers() {
         changed[index] = word;
         changed
     };
-    refused(&good[..5], "behind section 1");
-    refused(&with(0, 0x0723_0204), "begins with 0x07230203 and this with 0x07230204");
+    refused(&good[..5], "at section 1");
+    refused(&with(0, 0x0723_0204), "begins with 0x07230203; this one begins with 0x07230204");
     for version in [0, 0x0000_0500, 0x0001_0700, 0x0002_0000, 0x0001_0001, 0x0101_0000] {
         refused(&with(1, version), "1.0 to 1.6");
     }
     refused(&with(4, 1), "schema 1");
     for bound in [0, 0x40_0000, u32::MAX] {
-        refused(&with(3, bound), &format!("bound {bound}"));
+        refused(&with(3, bound), &format!("bound of ids: {bound}"));
     }
-    refused(&with(3, 5), "instruction 21: not below the bound");
-    refused(&with(5, 0x11), "word 5, instruction 17: its length doesn't fit it or the module; in words: 0");
-    refused(&with(5, 0xffff_0011), "in words: 65535");
+    refused(&with(3, 5), "instruction 21: its result is not below the bound");
+    refused(&with(5, 0x11), "word 5, instruction 17: its length in words can't be 0");
+    refused(&with(5, 0xffff_0011), "its length in words can't be 65535");
     assert!(Module::parse(&vec![3; 1 << 24]).unwrap_err().message().contains("16777216 bytes"));
 }
 

@@ -1,23 +1,23 @@
-//! The blocks of a function: who jumps where, and which lie on every path to which.
+//! The blocks of a function: the jumps between them, and which block dominates which.
 
 use super::check::Checker;
 
-/// A block.
+/// A block of a function.
 #[derive(Clone, Copy)]
 struct Block {
-    /// Where its label is.
+    /// The position of its label.
     place: u32,
-    /// The labels of its merge and continue blocks, 0 if it has none.
+    /// The labels of its merge block and its continue target; 0 without one.
     merge: u32,
     next: u32,
     /// The block that jumps back to it, plus 1; 0 if none does.
     back: u32,
-    /// Whether it is some block's merge block.
+    /// Whether it is the merge block of some header.
     merged: bool,
-    /// When all that it leads to was seen: 0 never, as long as no path leads to it.
+    /// Its position in postorder; 0 if the search has not reached it.
     order: u32,
-    /// In the tree of dominators: how deep it is (0: no path leads to it), the block above it, and one further up, so that
-    /// any that is above is found in logarithmic time.
+    /// Its place in the dominator tree: its depth (0 if no path leads to it), its immediate dominator, and a dominator
+    /// farther up. With these, any dominator is found in logarithmic time.
     depth: u32,
     above: u32,
     further: u32,
@@ -26,18 +26,18 @@ struct Block {
 const NONE: Block =
     Block { place: 0, merge: 0, next: 0, back: 0, merged: false, order: 0, depth: 0, above: 0, further: 0 };
 
-/// A function's blocks, numbered as they come.
+/// A function's blocks, numbered by position.
 #[derive(Default)]
 pub(super) struct Blocks {
     list: Vec<Block>,
-    /// Jumps, to and from; each once, sorted.
+    /// The jumps, each once: target in the upper half, source in the lower half. Sorted by target.
     jumps: Vec<u64>,
-    /// The blocks that a path leads to, each behind all that it leads to, but for loops.
+    /// The blocks that a path leads to, in postorder.
     order: Vec<u32>,
 }
 
 impl Blocks {
-    /// The number of the block around a word of the function's body.
+    /// Returns the number of the block that contains a word of the function's body.
     #[inline(never)]
     pub fn number(&self, place: u32) -> Option<u32> {
         (self.list.partition_point(|block| block.place <= place) as u32).checked_sub(1)
@@ -48,8 +48,8 @@ impl Blocks {
         self.list.get(number as usize).unwrap_or(&NONE)
     }
 
-    /// Whether every path to the block around one word of this function leads through that around another; so it is where
-    /// none leads there, and of parameters.
+    /// Returns whether the block around one word dominates the block around another. Also true if no path leads to the
+    /// second, or if the first is a parameter.
     #[inline(never)]
     pub fn reaches(&self, from: u32, to: u32) -> bool {
         match (self.number(from), self.number(to)) {
@@ -64,7 +64,7 @@ impl Blocks {
         below == 0 || above > 0 && above <= below && self.up(b, above) == a
     }
 
-    /// The block above `b` at that depth.
+    /// Returns the dominator of `b` at this depth.
     #[inline(never)]
     fn up(&self, mut b: u32, depth: u32) -> u32 {
         loop {
@@ -76,7 +76,7 @@ impl Blocks {
         }
     }
 
-    /// The lowest block above both.
+    /// Returns the lowest block that dominates both.
     fn common(&self, a: u32, b: u32) -> u32 {
         let depth = self.get(a).depth.min(self.get(b).depth);
         let (mut a, mut b) = (self.up(a, depth), self.up(b, depth));
@@ -87,13 +87,14 @@ impl Blocks {
         a
     }
 
-    /// Goes along all jumps, depth first; loops have one jump back.
+    /// Follows all jumps, depth first. False if a loop has more than one jump back, or a jump back leads to no loop
+    /// header.
     fn search(&mut self) -> bool {
         const OPEN: u32 = u32::MAX;
         self.order.clear();
         let mut current = 0;
         while let Some(block) = self.list.get_mut(current as usize) {
-            // So far `further` is its next jump, and `above` the block that it was reached from.
+            // During the search, `further` is the block's next jump, and `above` the block that it was reached from.
             block.order = OPEN;
             let (jump, above) = (block.further, block.above);
             block.further += 1;
@@ -123,7 +124,7 @@ impl Blocks {
         true
     }
 
-    /// Makes the tree of dominators; a block comes behind its dominators.
+    /// Builds the dominator tree. False unless every block comes after its immediate dominator.
     fn dominators(&mut self) -> bool {
         self.list[0].further = 0;
         for index in (0..self.order.len()).rev() {
@@ -134,7 +135,7 @@ impl Blocks {
             while let Some(&from) = self.jumps.get(jump).filter(|&&jump| (jump >> 32) as u32 == to) {
                 jump += 1;
                 let from = from as u32;
-                // Not from where no path leads, and not back.
+                // Skips jumps from unreachable blocks, and jumps back.
                 if self.get(from).order > block.order {
                     block.above = if block.above == u32::MAX { from } else { self.common(block.above, from) };
                 }
@@ -152,7 +153,7 @@ impl Blocks {
         true
     }
 
-    /// Whether these, sorted, are the blocks that jump to the one around a word.
+    /// Returns whether `from`, sorted, are exactly the blocks that jump to the block around a word.
     pub fn come_from(&self, place: u32, from: &[u64]) -> bool {
         let to = u64::from(self.number(place).unwrap_or(0)) << 32;
         let first = self.jumps.partition_point(|&jump| jump < to);
@@ -166,7 +167,7 @@ impl Checker<'_> {
         self.blocks.number(self.place(label)).unwrap_or(0)
     }
 
-    /// Reads the blocks of the function that begins here and ends at `end`.
+    /// Reads the blocks of the function from here to `end`. False if a block or jump is malformed.
     pub fn read_blocks(&mut self, end: u32) -> bool {
         let (at, next) = (self.at, self.end);
         self.blocks.list.clear();
@@ -183,7 +184,7 @@ impl Checker<'_> {
                 (block.merge, block.next) = (a, if opcode == 246 { b } else { 0 });
             }
             if let 249..=251 = opcode {
-                // Of a switch there are numbers between the labels.
+                // A switch has numbers between its labels.
                 let step = if opcode == 251 { (self.shape(self.type_of(a)) >> 8 & 0xff).div_ceil(32) + 1 } else { 1 };
                 let mut label = self.at + if opcode == 249 { 1 } else { 2 };
                 let last = if opcode == 250 { label + 2 } else { self.end };

@@ -1,21 +1,21 @@
-//! The structural check: after it, every instruction is whole, in its place, and about things that exist and fit.
+//! The structural check: every instruction is complete and in its place, and its operands exist and fit.
 //!
-//! The library is small because this is: what is checked is a question of a few words, so functions answer yes or no, and
-//! the one error says where the module is wrong, in what way and about which id or number. Words and ids that don't exist
-//! read as 0, which no id, type or instruction is; so nothing here can go out of bounds.
+//! To keep the library small, each check is a few comparisons that return true or false. One error reports the word at
+//! fault, the kind of fault, and an id or number. Missing words and ids read as 0, which is no id, type or instruction,
+//! so no access is out of bounds.
 
 use super::blocks::Blocks;
 use super::grammar::{GLSL, Pattern, pattern, refused};
 use super::types::{BOOL, CLASS, COOPERATIVE, COUNT, FLOAT, FORWARD, INTEGER, POINTER, WIDTH};
 use crate::error::{Error, Result, Status};
 
-/// The most ids of a module, by the specification's limits.
+/// The most ids that the specification lets a module have.
 const MOST_IDS: u32 = 0x3f_ffff;
-/// The section of types in a module's layout, and that of functions.
+/// The sections of types and of functions in a module's layout.
 const TYPES: u32 = 11;
 const FUNCTIONS: u32 = 12;
 
-/// What is wrong.
+/// The kind of a fault.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Wrong {
     Nothing,
@@ -28,46 +28,46 @@ pub(super) enum Wrong {
     Interface,
 }
 
-/// A module under check.
+/// A module that is being checked.
 pub(super) struct Checker<'a> {
     pub words: &'a [u32],
-    /// Where each id is defined; 0 if nowhere.
+    /// The position of each id's definition; 0 without one.
     pub define: Vec<u32>,
-    /// Of a constant its bits, of a type what `types.rs` knows of it, of a block the place of its function, of a function
-    /// its end.
+    /// What is known of each id. A constant: its bits. A type: see `types.rs`. A block: its function's position. A
+    /// function: its end.
     pub value: Vec<u64>,
-    /// Target, member, decoration and place; sorted once the types begin.
+    /// Decorations: target, member, kind and position. Sorted once the types begin.
     pub decorations: Vec<u64>,
     sorted: bool,
-    /// A function's place, and a function or global variable that it uses.
+    /// Uses: a function's position, and a function or global variable that it uses.
     pub uses: Vec<u64>,
-    /// The functions' ids, and the places of entry points and execution modes.
+    /// The functions' ids, and the positions of entry points and execution modes.
     pub functions: Vec<u32>,
     pub entries: Vec<u32>,
     pub modes: Vec<u32>,
-    /// The capabilities that are declared, and the places of the extensions.
+    /// The declared capabilities, and the positions of the extensions.
     pub capabilities: Vec<u32>,
     pub extensions: Vec<u32>,
-    /// Those that `types.rs` asks for, as bits.
+    /// The declared capabilities that `types.rs` needs, as bits.
     pub has: u32,
-    /// Specialization constants, with values instead of their defaults.
+    /// The specialization constants that are set, with their values.
     pub specialization: &'a [(u32, u64)],
-    /// The instruction under check and its end.
+    /// The instruction under check: its position and its end.
     pub at: u32,
     pub end: u32,
-    /// Where functions begin.
+    /// The position of the first function.
     pub body: u32,
-    /// The function under check, 0 outside; its type, the next of its parameters and its blocks.
+    /// The function under check (0 outside), its type, the index of its next parameter, and its blocks.
     pub function: u32,
     pub signature: u32,
     pub parameter: u32,
     pub blocks: Blocks,
-    /// What is wrong, and the id or number that it is about.
+    /// The fault that was found, and the id or number that the error names.
     pub wrong: Wrong,
     pub about: u32,
 }
 
-/// The section of the module's layout that an opcode belongs to; 0: where it comes, from the types on.
+/// Returns the section of the module's layout that an opcode belongs to. 0 if it may come anywhere from the types on.
 fn section(opcode: u32) -> u32 {
     match opcode {
         17 => 1,
@@ -86,13 +86,13 @@ fn section(opcode: u32) -> u32 {
     }
 }
 
-/// Where a pattern's operands begin, behind the result.
+/// Returns how many words of result come before the operands.
 fn operands_of(pattern: &Pattern) -> u32 {
     if pattern[1] == b'R' { 2 } else { u32::from(matches!(pattern[0], b'r' | b'0')) }
 }
 
 impl<'a> Checker<'a> {
-    /// `words` have a header.
+    /// Makes a checker for words that start with a header.
     pub fn new(words: &'a [u32], specialization: &'a [(u32, u64)]) -> Checker<'a> {
         let ids = words[3].min(MOST_IDS + 1) as usize;
         Checker {
@@ -121,25 +121,25 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks everything.
+    /// Checks the whole module.
     pub fn check(&mut self) -> Result<()> {
         let good = (1..=MOST_IDS).contains(&self.about) && self.outline() && self.all();
         if good { Ok(()) } else { Err(self.error()) }
     }
 
-    /// The error of what was found wrong.
+    /// Makes the error of the fault that was found.
     #[cold]
     pub fn error(&self) -> Error {
         let text = match self.wrong {
-            Wrong::Nothing if self.at == 0 => "ids can't have the bound",
-            Wrong::Nothing => "its operands don't fit what it does, or each other; looked at last:",
-            Wrong::Length => "its length doesn't fit it or the module; in words:",
+            Wrong::Nothing if self.at == 0 => "the header has an impossible bound of ids:",
+            Wrong::Nothing => "its operands don't fit the instruction or each other; the last one checked is",
+            Wrong::Length => "its length in words can't be",
             Wrong::Opcode => refused(self.about),
-            Wrong::Order => "it can't be here, in the module's or function's order; behind section",
-            Wrong::Again => "not below the bound of ids, or defined already, is the id",
-            Wrong::Undefined => "nothing defines the id",
-            Wrong::Early => "not defined on every path to here is the id",
-            Wrong::Interface => "the entry point can't be run; at fault is",
+            Wrong::Order => "it is out of order in the module or the function, at section",
+            Wrong::Again => "its result is not below the bound of ids, or is defined twice:",
+            Wrong::Undefined => "nothing defines id",
+            Wrong::Early => "some path to here does not define id",
+            Wrong::Interface => "the entry point can't run, because of id",
         };
         let (at, opcode) = (self.at, self.word(self.at) & 0xffff);
         Error::formatted(
@@ -154,37 +154,37 @@ impl<'a> Checker<'a> {
         false
     }
 
-    /// A word of the module.
+    /// Returns a word of the module; 0 outside.
     #[inline(never)]
     pub fn word(&self, at: u32) -> u32 {
         self.words.get(at as usize).copied().unwrap_or(0)
     }
 
-    /// Where an id is defined.
+    /// Returns the position of an id's definition; 0 without one.
     #[inline(never)]
     pub fn place(&self, id: u32) -> u32 {
         self.define.get(id as usize).copied().unwrap_or(0)
     }
 
-    /// The opcode that defines an id.
+    /// Returns the opcode that defines an id; 0 without one.
     #[inline(never)]
     pub fn opcode(&self, id: u32) -> u32 {
         let place = self.place(id);
         if place == 0 { 0 } else { self.word(place) & 0xffff }
     }
 
-    /// A word of the instruction that defines an id.
+    /// Returns a word of the instruction that defines an id.
     #[inline(never)]
     pub fn part(&self, id: u32, index: u32) -> u32 {
         self.word(self.place(id) + index)
     }
 
-    /// The words of that instruction.
+    /// Returns the number of words of the instruction that defines an id.
     pub fn length(&self, id: u32) -> u32 {
         self.part(id, 0) >> 16
     }
 
-    /// What is known of an id.
+    /// Returns what is known of an id.
     #[inline(never)]
     pub fn known(&self, id: u32) -> u64 {
         self.value.get(id as usize).copied().unwrap_or(0)
@@ -197,7 +197,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Goes to the next instruction; false at the end of the module or where it breaks off.
+    /// Moves to the next instruction. False at the end of the module, and if the instruction is cut off.
     pub fn next(&mut self) -> bool {
         self.at = self.end;
         let (length, rest) = (self.word(self.at) >> 16, self.words.len() as u32 - self.at);
@@ -205,7 +205,7 @@ impl<'a> Checker<'a> {
         rest > 0 && ((1..=rest).contains(&length) || self.no(Wrong::Length, length))
     }
 
-    /// The first pass: lengths, the order of everything, blocks, and where ids are defined.
+    /// The first pass: lengths, the order of instructions, blocks, and where ids are defined.
     fn outline(&mut self) -> bool {
         const OUTSIDE: u32 = 0;
         const PARAMETERS: u32 = 1;
@@ -227,7 +227,7 @@ impl<'a> Checker<'a> {
                 0 => stage.max(TYPES),
                 place => place,
             };
-            // There is one memory model.
+            // There is exactly one memory model.
             let mut good = place >= stage && (place == 4) == (stage < 4 && place >= 4);
             stage = place;
             if place == FUNCTIONS {
@@ -271,7 +271,7 @@ impl<'a> Checker<'a> {
                     self.function = self.at;
                     self.functions.push(result);
                 }
-                // The end of the function, for phis and the reading of blocks.
+                // The end of the function, which phis and `read_blocks` need.
                 56 => self.learn(self.word(self.function + 2), self.at.into()),
                 248 => self.learn(result, self.function.into()),
                 _ => {}
@@ -282,7 +282,7 @@ impl<'a> Checker<'a> {
         self.wrong == Wrong::Nothing && (whole || self.no(Wrong::Order, stage))
     }
 
-    /// The second pass.
+    /// The second pass: types and operands.
     fn all(&mut self) -> bool {
         self.end = 5;
         while self.next() {
@@ -303,7 +303,7 @@ impl<'a> Checker<'a> {
         true
     }
 
-    /// An id that is defined before this instruction on every path, and in this function if in any.
+    /// Checks that an id is defined on every path to this instruction, and not in another function.
     fn before(&mut self, id: u32) -> bool {
         let place = self.place(id);
         if place == 0 {
@@ -313,12 +313,12 @@ impl<'a> Checker<'a> {
         place < self.at && (place < self.body || local) || self.no(Wrong::Early, id)
     }
 
-    /// A type, defined before.
+    /// Checks that an id is a type that is defined before this instruction.
     pub fn is_type(&mut self, id: u32) -> bool {
         self.before(id) && matches!(self.opcode(id), 19..=33 | COOPERATIVE)
     }
 
-    /// The type of a value that is defined before; 0 if there is none.
+    /// Returns the type of a value that is defined before this instruction; 0 if there is none.
     pub fn value(&mut self, id: u32) -> u32 {
         self.about = id;
         if !self.before(id) {
@@ -330,33 +330,33 @@ impl<'a> Checker<'a> {
         self.type_of(id)
     }
 
-    /// The type of a value that is defined, wherever; 0 if there is none.
+    /// Returns the type of a value, wherever it is defined; 0 if there is none.
     pub fn type_of(&self, id: u32) -> u32 {
         let (opcode, of) = (self.opcode(id), self.part(id, 1));
         let typed = pattern(opcode)[1] == b'R' && opcode != 54 && self.opcode(of) != 19;
         if self.place(id) != 0 && typed { of } else { 0 }
     }
 
-    /// The type that a pointer points to, and its storage class; 0 if it is none.
+    /// Returns the type that a pointer points to, and its storage class; 0 for other values.
     pub fn pointer(&mut self, id: u32) -> (u32, u32) {
         let of = self.value(id);
         if self.opcode(of) == 32 { (self.part(of, 3), self.part(of, 2)) } else { (0, 0) }
     }
 
-    /// A block of this function; only `first` may be the first one.
+    /// Checks that an id is a block of this function. Only `first` allows the first block.
     pub fn label(&mut self, id: u32, first: bool) -> bool {
         let here = self.opcode(id) == 248 && self.known(id) == u64::from(self.function);
         self.about = id;
         here && (first || self.blocks.number(self.place(id)) != Some(0))
     }
 
-    /// Where the text that begins at a word ends; 0 if it doesn't.
+    /// Returns the end of the text that starts at a word; 0 if the text does not end.
     pub fn text(&self, from: u32) -> u32 {
         let last = (from..self.end).find(|&at| self.word(at).to_le_bytes().contains(&0));
         last.map_or(0, |last| last + 1)
     }
 
-    /// Checks the operands from the word `first` on by the opcode's pattern, and what else there is to it.
+    /// Checks the operands from the word `first` by the opcode's pattern, and then by its rules.
     pub fn operands(&mut self, opcode: u32, first: u32) -> bool {
         let pattern = pattern(opcode);
         let of = if first > self.at + 2 { self.word(self.at + 1) } else { 0 };
@@ -392,7 +392,7 @@ impl<'a> Checker<'a> {
                 }
                 b'x' => self.place(word) != 0 || self.no(Wrong::Undefined, word),
                 b'l' => self.label(word, false),
-                // A structure may have a pointer that is declared and not yet defined.
+                // A structure may have a pointer that is declared but not defined yet.
                 b't' => opcode == 30 && self.known(word) == FORWARD | POINTER || self.is_type(word),
                 b'm' => {
                     next += word >> 1 & 1;
@@ -437,7 +437,7 @@ impl<'a> Checker<'a> {
         if opcode & GLSL != 0 { self.extended(opcode & !GLSL, first, of) } else { self.rules(opcode, first, of) }
     }
 
-    /// Whether a type is as a letter says, beside the result's shape and the type of the operand before.
+    /// Returns whether a type fits a letter, given the result's shape and the type of the previous operand.
     fn fits(&self, letter: u8, of: u32, result: u32, previous: u32, id: u32) -> bool {
         let shape = self.shape(of);
         let value = self.known(id);
@@ -454,7 +454,7 @@ impl<'a> Checker<'a> {
             b'b' => (BOOL | result & COUNT, CLASS | COUNT),
             b'j' => (INTEGER | result & (COUNT | WIDTH), !0),
             b'u' | b'k' => (INTEGER | 1, CLASS | COUNT),
-            // Six scopes; one order of memory at most.
+            // There are six scopes, and at most one memory order.
             b'e' if value > 6 || self.opcode(id) != 43 => return false,
             b's' if value >> 16 != 0 || (value & 0x1e).count_ones() > 1 || self.opcode(id) != 43 => return false,
             b'e' | b's' => (INTEGER | 32 << 8 | 1, !0),

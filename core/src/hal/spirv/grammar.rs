@@ -1,9 +1,9 @@
-//! Which instructions a compute kernel may have, and what their operands are.
+//! The instructions that a compute kernel may have, and the patterns of their operands.
 //!
-//! A pattern is a letter for each operand. First the result: a type, then `R`; or `r`, a result without a type. A type is
-//! `T` any; `F` float, `I` integer, `B` bool (each a scalar or a vector); `U` an unsigned or signed integer of 32 bits;
-//! `1` a bool; `2` `4` a float vector of so many components; `P` a pointer. These letters mean values of such types among
-//! operands, where there are also:
+//! A pattern has a letter for each operand. The result comes first: a type and `R`, or `r` for a result without a type.
+//! Types are `T` any; `F` float, `I` integer, `B` bool (each a scalar or a vector); `U` an integer of 32 bits, signed
+//! or unsigned; `1` a bool; `2` and `4` a float vector with that many components; `P` a pointer. Among operands, these
+//! letters stand for values of such types. Operands also have these letters:
 //!
 //! | | operand |
 //! |---|---|
@@ -23,17 +23,18 @@
 //! | `?` | what follows may be absent; `*`: the operand before repeats |
 //! | `!` | the rest is checked by `rules.rs` |
 //!
-//! Absent, and so refused: what needs OpenCL, graphics, ray tracing, images or a vendor's extension, and decoration
-//! groups; [`refused`] says which. `core/tests/data/spirv-opcodes.txt` has every opcode of SPIR-V 1.6 and of the extensions whose
-//! capabilities `capability_name` lists, made from the specification's grammar by `spirv-opcodes.py`; a test compares.
+//! Opcodes without a pattern are refused: those for OpenCL, graphics, ray tracing, images, other vendors' extensions,
+//! and decoration groups. [`refused`] gives the reason. `core/tests/data/spirv-opcodes.txt` lists every opcode of
+//! SPIR-V 1.6 and of the extensions whose capabilities `capability_name` knows. `spirv-opcodes.py` makes it from the
+//! specification's grammar, and a test compares.
 
-/// A pattern, filled up with zeros.
+/// A pattern, padded with zeros.
 pub(super) type Pattern = [u8; 8];
 
-/// What is added to the numbers of the extended instructions GLSL.std.450.
+/// Added to the numbers of the extended instructions of GLSL.std.450.
 pub(super) const GLSL: u32 = 0x1_0000;
 
-/// Patterns of consecutive opcodes from the first on; `-` is refused, `0` has no operands.
+/// The patterns of consecutive opcodes from a first one. `-` is refused; `0` has no operands.
 const ROWS: &[(u32, &str)] = &[
     (0, "0 TR n dd?x?n n xn xdn rn xdd - n rn TRxd! - dd dxn?x* xd! d - r r rdd rd?d rtd rtd - - - rtk"),
     (29, "rt r?t* - rdt rt?t* - - - - - xd - 1R 1R TRd! TR?c* - TR - 1R 1R TRd! TR?c* TRd! - TRdt TR 0"),
@@ -63,7 +64,7 @@ const ROWS: &[(u32, &str)] = &[
     (GLSL + 67, "FRFh FR== FR= FR=== FR== FR==v IRi IRi IRi - - - FR== FR== FR==="),
 ];
 
-/// The place of an opcode in the table.
+/// Returns the index of an opcode in the table.
 const fn slot(opcode: u32) -> usize {
     let slot = match opcode {
         0..=403 => opcode,
@@ -79,7 +80,7 @@ const fn slot(opcode: u32) -> usize {
 const SLOTS: usize = 500;
 const PATTERNS: usize = 136;
 
-/// Every pattern once, and its number for each slot; number 0 is of what is refused.
+/// All distinct patterns, and the pattern's index for each slot. Index 0 is for refused opcodes.
 struct Table {
     patterns: [Pattern; PATTERNS],
     numbers: [u8; SLOTS],
@@ -120,24 +121,24 @@ const fn table() -> Table {
     table
 }
 
-/// The pattern of an opcode; nothing but zeros if compute kernels can't have it.
+/// Returns the pattern of an opcode; zeros if compute kernels can't have it.
 #[inline(never)]
 pub(super) fn pattern(opcode: u32) -> Pattern {
     let number = TABLE.numbers.get(slot(opcode)).map_or(0, |&number| usize::from(number));
     TABLE.patterns.get(number).copied().unwrap_or_default()
 }
 
-/// Why compute kernels can't have an opcode that has no pattern.
+/// Returns the reason why compute kernels can't have an opcode without a pattern. The opcode follows in the message.
 #[cold]
 pub(super) fn refused(opcode: u32) -> &'static str {
     match opcode {
-        25..=27 | 60 | 86..=107 | 305..=308 | 313..=316 | 320 => "kernels have no images, which are needed for number",
-        73..=75 => "decoration groups are not taken: decorate each id; its number is",
-        207..=215 | 218..=221 | 252 | 4416 | 5380 => "only graphics has its number",
+        25..=27 | 60 | 86..=107 | 305..=308 | 313..=316 | 320 => "kernels have no images, so they can't have opcode",
+        73..=75 => "decoration groups are not supported (decorate each id), so kernels can't have opcode",
+        207..=215 | 218..=221 | 252 | 4416 | 5380 => "only graphics shaders have opcode",
         31 | 34..=38 | 45 | 64 | 69 | 118 | 119 | 121..=123 | 158..=163 | 231 | 256..=304 | 318 | 319 | 321..=329 => {
-            "only OpenCL's kernels have its number"
+            "only OpenCL kernels have opcode"
         }
-        _ => "compute kernels can't have its number",
+        _ => "compute kernels can't have opcode",
     }
 }
 
@@ -145,7 +146,7 @@ pub(super) fn refused(opcode: u32) -> &'static str {
 mod tests {
     use super::*;
 
-    /// Words of an instruction at least, and whether it can have more, by its pattern.
+    /// Returns the fewest words of an instruction, and whether it can have more, by its pattern.
     fn lengths(pattern: &Pattern) -> (usize, bool) {
         let least = pattern.iter().take_while(|&&letter| !matches!(letter, 0 | b'0' | b'?' | b'!')).count();
         let more = pattern.iter().any(|letter| matches!(letter, b'?' | b'*' | b'!' | b'm' | b'n'));
@@ -163,7 +164,7 @@ mod tests {
             known.push(opcode);
             let pattern = pattern(opcode);
             if pattern[0] == 0 {
-                assert_ne!(refused(opcode), refused(u32::MAX), "{name} is refused, nobody says why");
+                assert_ne!(refused(opcode), refused(u32::MAX), "{name} is refused without a reason");
                 continue;
             }
             taken += 1;
@@ -175,12 +176,12 @@ mod tests {
             };
             assert_eq!(own, result, "{name}");
             let (words, more) = lengths(&pattern);
-            // A pattern may ask for an operand that the grammar has as optional, never the other way.
+            // A pattern may require an operand that is optional in the grammar, but not the reverse.
             assert!(words >= least.parse().unwrap(), "{name} has {words} words at least");
             assert!(more || most == "*" || words <= most.parse().unwrap(), "{name} has {words} words");
         }
         assert!(taken > 220, "{taken}");
-        // And nothing that isn't there.
+        // No other opcode has a pattern.
         let mut others = (0..0x1_0000).filter(|opcode| pattern(*opcode)[0] != 0 && !known.contains(opcode));
         assert_eq!(others.next(), None);
     }

@@ -1,29 +1,30 @@
-//! Kernels that users bring, as SPIR-V: what they say of themselves, and a check that they are well formed.
+//! Users' kernels in SPIR-V: a check that a module is well formed, and what it declares.
 //!
-//! Drivers take a module on trust, and crash on one that is cut off or put together wrongly. [`Module::parse`] therefore
-//! refuses what is not whole and in order, in time and memory that grow with the module's length:
+//! Drivers trust a module, and crash on one that is cut off or malformed. So [`Module::parse`] refuses modules that are
+//! incomplete or out of order. It takes time and memory in proportion to the module's length. It checks:
 //!
-//! - the header; every instruction's length, number and place in the module's layout; texts that end;
-//! - ids within the bound, defined once, and on every path before they are used; blocks within functions, each begun and
-//!   ended; jumps to blocks of the same function; phis of the blocks that jump there;
-//! - operands that are what they should be (a type, a constant, a pointer, a block) and types that fit: arithmetic, loads
-//!   and stores, paths into structures, calls and returns; sizes of constants, vectors, arrays and structures;
-//! - functions that don't call themselves, and don't become too large when a driver puts them into each other;
-//! - only what a Vulkan compute kernel may have: no graphics, ray tracing or OpenCL, and no decoration groups.
+//! - the header; the length, opcode and position of every instruction; the ends of texts;
+//! - ids: within the bound, defined once, and defined before use on every path; blocks: inside functions, each begun
+//!   and ended; jumps to blocks of the same function; phis, by the blocks that jump there;
+//! - operands: of the right kind (type, constant, pointer, block) and of types that fit, in arithmetic, loads and
+//!   stores, paths into structures, calls and returns; sizes of constants, vectors, arrays and structures;
+//! - functions: none calls itself, and none is too large when a driver inlines its calls;
+//! - that nothing is used which a Vulkan compute kernel can't have: graphics, ray tracing, OpenCL, decoration groups.
 //!
-//! - capabilities for widths of numbers, subgroup operations and addresses of buffers, so that a device that looks at
-//!   [`Module::capabilities`] has seen what it is asked for.
+//! - capabilities for widths of numbers, subgroup operations and buffer addresses, so [`Module::capabilities`] lists
+//!   every one of these that the module needs.
 //!
-//! What takes a whole validator it leaves to `spirv-val`. Modules can pass that are wrong in
+//! A full validator such as `spirv-val` checks more. A module can pass this check and still be wrong in:
 //!
-//! - how selections and loops nest (that headers dominate what they merge is checked, and that loops have one way back),
-//!   and blocks that no path leads to;
-//! - signs of integers, types declared twice, decorations that mean nothing where they are;
-//! - the layout of blocks: offsets and strides that overlap or are not aligned;
+//! - the nesting of selections and loops, and unreachable blocks. (It is checked that a header dominates its merge
+//!   block, and that a loop has one jump back.)
+//! - signs of integers, types that are declared twice, and decorations on the wrong target;
+//! - the layout of blocks: offsets and strides that overlap or are misaligned;
 //! - operands of images, and memory semantics that an instruction can't have;
-//! - capabilities, versions and extensions for anything but the above, and limits of a device.
+//! - all other capabilities, versions and extensions, and a device's limits.
 //!
-//! `core/tests/spirv.rs` holds modules that were changed at random against `spirv-val`, and lists its complaints.
+//! `core/tests/spirv.rs` compares this check with `spirv-val` on randomly changed modules, and lists its remaining
+//! complaints.
 
 mod blocks;
 mod check;
@@ -39,7 +40,7 @@ use crate::error::{Result, fail};
 use check::Checker;
 use std::fmt;
 
-/// Capabilities that compute kernels ask for, each behind its number.
+/// The capabilities that compute kernels use: numbers, each followed by the name.
 const CAPABILITIES: &str = "0 Matrix 1 Shader 4 Addresses 5 Linkage 6 Kernel 9 Float16 10 Float64 11 Int64 12 Int64Atomics \
     22 Int16 39 Int8 61 GroupNonUniform 62 GroupNonUniformVote 63 GroupNonUniformArithmetic 64 GroupNonUniformBallot \
     65 GroupNonUniformShuffle 66 GroupNonUniformShuffleRelative 67 GroupNonUniformClustered 68 GroupNonUniformQuad \
@@ -50,16 +51,16 @@ const CAPABILITIES: &str = "0 Matrix 1 Shader 4 Addresses 5 Linkage 6 Kernel 9 F
     6018 DotProductInput4x8BitPacked 6019 DotProduct 6022 CooperativeMatrixKHR \
     6033 AtomicFloat32AddEXT";
 
-/// A capability's name, such as `Int64` of 11, unless it is an unusual one.
+/// Returns the name of a capability that compute kernels use, such as `Int64` for 11.
 pub fn capability_name(number: u32) -> Option<&'static str> {
     let mut words = CAPABILITIES.split(' ');
-    // Names are no numbers, so no name is taken for one.
+    // No name parses as a number, so only numbers match.
     words.find(|word| word.parse() == Ok(number)).and(words.next())
 }
 
-/// The number a module begins with.
+/// The first word of a module.
 const MAGIC: u32 = 0x0723_0203;
-/// The largest module, in words.
+/// The most words of a module.
 const MOST_WORDS: usize = (1 << names::PLACE) - 1;
 
 /// A checked SPIR-V module.
@@ -79,14 +80,13 @@ pub struct EntryPoint {
     pub name: String,
     /// Invocations of a workgroup on each axis, at least 1.
     pub workgroup_size: [u32; 3],
-    /// The specialization constant that sets the size on an axis, if one does.
+    /// The specialization constant that sets the size on each axis, if there is one.
     pub workgroup_constants: [Option<u32>; 3],
-    /// What it and the functions it calls use, by set and binding. Bindings of a module that they don't use are not
-    /// here.
+    /// The bindings that it and its callees use, sorted by set and binding. Other bindings of the module are left out.
     pub bindings: Vec<Binding>,
     /// Its push constants, if it uses any.
     pub push_constants: Option<PushConstants>,
-    /// Bytes of its variables that a workgroup shares.
+    /// Bytes of the variables that a workgroup shares.
     pub shared_bytes: u64,
 }
 
@@ -95,34 +95,34 @@ pub struct EntryPoint {
 pub struct Binding {
     /// The descriptor set.
     pub set: u32,
-    /// The number within it.
+    /// The binding's number in the set.
     pub binding: u32,
-    /// What is bound there.
+    /// The kind of resource.
     pub kind: BindingKind,
-    /// How many: 1 unless the kernel declares an array of them, 0 for an array of any length.
+    /// The number of resources: 1, unless the kernel declares an array of them. 0 for an array without a length.
     pub count: u32,
     /// Whether the kernel may read it.
     pub readable: bool,
     /// Whether the kernel may write it.
     pub writable: bool,
-    /// Bytes of the block's fixed part, which a buffer must have at least.
+    /// Bytes of the block's fixed part. The buffer must have at least as many.
     pub bytes: u64,
-    /// Bytes from one element to the next of the array of any length at the block's end; 0 if there is none, 1 if
-    /// variables that share the binding differ in it.
+    /// Bytes between the elements of the array without a length at the block's end. 0 without such an array; 1 if
+    /// variables of the same binding disagree.
     pub stride: u64,
 }
 
-/// What is bound.
+/// The kind of a bound resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BindingKind {
-    /// A buffer to read and write.
+    /// A buffer that kernels can read and write.
     StorageBuffer,
-    /// A small buffer to read.
+    /// A small buffer that kernels can read.
     UniformBuffer,
 }
 
 impl BindingKind {
-    /// Such as `storage buffer`.
+    /// Returns `storage buffer` or `uniform buffer`.
     pub const fn name(self) -> &'static str {
         match self {
             BindingKind::StorageBuffer => "storage buffer",
@@ -140,42 +140,42 @@ impl fmt::Display for BindingKind {
 /// The block of push constants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PushConstants {
-    /// Bytes to its end.
+    /// Bytes up to its end.
     pub bytes: u32,
-    /// Its members, as declared.
+    /// Its members, in the order of declaration.
     pub members: Vec<Member>,
-    /// The numbers that these are made of, by offset as declared; none if a member is made of anything else or there are more
-    /// than 1024.
+    /// The numbers in the block, in the order of declaration. Empty if a member has parts that are no numbers, or if
+    /// there are more than 1024.
     pub numbers: Vec<PushNumber>,
 }
 
 impl PushConstants {
-    /// The block's bytes, up to a multiple of 4 as a dispatch takes them, from one number for each of [`PushConstants::numbers`].
-    /// `invalid_argument` names the one that does not fit.
+    /// Packs one number for each of [`PushConstants::numbers`] into the block's bytes, up to a multiple of 4 as a
+    /// dispatch takes them. `invalid_argument` names the number that does not fit.
     pub fn pack(&self, numbers: &[Number]) -> Result<Vec<u8>> {
         pack(&self.numbers, self.bytes.next_multiple_of(4) as usize, numbers)
     }
 }
 
-/// A member of a block, in bytes.
+/// A member of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Where it begins.
+    /// Its offset in bytes.
     pub offset: u32,
-    /// How long it is.
+    /// Its length in bytes.
     pub bytes: u32,
 }
 
-/// A constant that can be set when a pipeline is made.
+/// A constant that can be set when the pipeline is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpecializationConstant {
-    /// Its number.
+    /// Its id.
     pub id: u32,
-    /// Its type, with `bytes`.
+    /// Its type; `bytes` gives the width.
     pub kind: ConstantKind,
-    /// Bytes of a value: 1, 2, 4 or 8; 4 for a bool.
+    /// Bytes of a value: 1, 2, 4 or 8. A bool has 4.
     pub bytes: u32,
-    /// The bits of its default.
+    /// The bits of its default value.
     pub default: u64,
 }
 
@@ -193,15 +193,18 @@ pub enum ConstantKind {
 }
 
 impl Module {
-    /// A module from the bytes of a file, in either byte order. `invalid_kernel`, with the word at fault, if it is not
-    /// well formed or not a compute kernel.
+    /// Parses and checks a module from the bytes of a file, in either byte order. `invalid_kernel`, with the word at
+    /// fault, if it is malformed or not a compute kernel.
     pub fn parse(bytes: &[u8]) -> Result<Module> {
         let length = bytes.len();
         if !length.is_multiple_of(4) || length < 20 {
-            fail!(InvalidKernel, "SPIR-V: {length} bytes are no module; it has a header of 20 and whole words");
+            fail!(
+                InvalidKernel,
+                "SPIR-V: a module has a header of 20 bytes and whole 4-byte words; got {length} bytes"
+            );
         }
         if length / 4 > MOST_WORDS {
-            fail!(InvalidKernel, "SPIR-V: a module of {length} bytes; at most {} are taken", MOST_WORDS * 4);
+            fail!(InvalidKernel, "SPIR-V: a module has at most {} bytes; got {length} bytes", MOST_WORDS * 4);
         }
         let first = [bytes[0], bytes[1], bytes[2], bytes[3]];
         let decode = match MAGIC {
@@ -209,7 +212,7 @@ impl Module {
             magic if u32::from_be_bytes(first) == magic => u32::from_be_bytes,
             _ => fail!(
                 InvalidKernel,
-                "SPIR-V: a module begins with {MAGIC:#010x} and this with {:#010x}",
+                "SPIR-V: a module begins with {MAGIC:#010x}; this one begins with {:#010x}",
                 u32::from_le_bytes(first)
             ),
         };
@@ -218,7 +221,7 @@ impl Module {
         if version & 0xff00_00ff != 0 || version >> 16 != 1 || version >> 8 & 0xff > 6 || schema != 0 {
             fail!(
                 InvalidKernel,
-                "SPIR-V: version {version:#010x} with schema {schema}; 1.0 to 1.6 with schema 0 are taken"
+                "SPIR-V: version {version:#010x} with schema {schema}; adead takes 1.0 to 1.6 with schema 0"
             );
         }
         Module::read(words, &[])
@@ -233,8 +236,8 @@ impl Module {
         Ok(Module { capabilities, extensions, entry_points, constants, words })
     }
 
-    /// The same module with some of its specialization constants set: pairs of a constant's number and its value's bits.
-    /// Sizes that depend on them follow. `invalid_argument` for a number that no constant has.
+    /// Returns the module with some specialization constants set, given as pairs of an id and the value's bits. Sizes
+    /// that depend on them change too. `invalid_argument` for an id that no constant has.
     pub fn specialized(&self, constants: &[(u32, u64)]) -> Result<Module> {
         for (id, _) in constants {
             if !self.constants.iter().any(|constant| constant.id == *id) {
@@ -244,27 +247,28 @@ impl Module {
         Module::read(self.words.clone(), constants)
     }
 
-    /// The module for a driver, in this machine's byte order.
+    /// Returns the module for a driver, in this machine's byte order.
     pub fn words(&self) -> &[u32] {
         &self.words
     }
 
-    /// The numbers of the capabilities that it declares.
+    /// Returns the numbers of the capabilities that it declares.
     pub fn capabilities(&self) -> &[u32] {
         &self.capabilities
     }
 
-    /// The names of the extensions that it declares.
+    /// Returns the names of the extensions that it declares.
     pub fn extensions(&self) -> &[String] {
         &self.extensions
     }
 
-    /// What it can be asked to run; at least one.
+    /// Returns the entry points; there is at least one.
     pub fn entry_points(&self) -> &[EntryPoint] {
         &self.entry_points
     }
 
-    /// The entry point of that name; without one `main`, else the first. `invalid_argument` lists those that there are.
+    /// Returns the entry point with this name. Without a name: `main`, or else the first. `invalid_argument` lists the
+    /// existing ones.
     pub fn entry_point(&self, name: Option<&str>) -> Result<&EntryPoint> {
         let entries = self.entry_points();
         let wanted = name.unwrap_or("main");
@@ -278,7 +282,7 @@ impl Module {
         }
     }
 
-    /// Its specialization constants, by number.
+    /// Returns the specialization constants, sorted by id.
     pub fn constants(&self) -> &[SpecializationConstant] {
         &self.constants
     }

@@ -1,4 +1,4 @@
-//! Numbers of the specification that more than one place needs, and how decorations are kept.
+//! Numbers of the specification that several files need, and the packed form of decorations.
 
 // Storage classes.
 pub const UNIFORM_CONSTANT: u32 = 0;
@@ -25,19 +25,20 @@ pub const BINDING: u32 = 33;
 pub const SET: u32 = 34;
 pub const OFFSET: u32 = 35;
 
-/// What member names are kept as, among decorations.
+/// The kind under which member names are stored among the decorations.
 pub const NAME: u32 = 62;
 
-/// No member: a decoration of the whole. Structures have fewer members, by the specification's limits.
+/// Stands for no member: the decoration is for the whole. Structures have fewer members, by the specification's limits.
 pub const WHOLE: u32 = (1 << 14) - 1;
 
-/// The bits of a place in a module.
+/// The bits of a position in a module.
 pub const PLACE: u32 = 22;
 
-/// A decoration without its place: 22 bits for the target, 14 for the member, 6 for the kind.
+/// Packs a decoration without its position: 22 bits for the target, 14 for the member, 6 for the kind.
 pub const fn decoration(target: u32, member: u32, kind: u32) -> u64 {
     ((target as u64) << 20 | (member as u64) << 6 | kind as u64) << PLACE
 }
 
-/// More entry points, bindings or constants than any module has: each costs a walk through others.
+/// The most entry points, bindings or constants: no real module has as many, and each one costs a search through the
+/// others.
 pub const MOST: usize = 256;

@@ -1,22 +1,22 @@
-//! The numbers that a block of push constants is made of.
+//! The numbers in a block of push constants.
 
 use super::check::Checker;
 use super::names::*;
 use super::types::{CLASS, FLOAT, INTEGER};
 use crate::hal::{NumberKind, PushNumber};
 
-/// The most numbers of a block: devices have 128 to 256 bytes for it.
+/// The most numbers in a block. Devices have 128 to 256 bytes for it.
 const MOST: usize = 1024;
-/// The most steps that are taken to find them: structures may be empty.
+/// The most steps in the search for numbers, because structures can be empty.
 const STEPS: u32 = 1 << 14;
 
-/// What is being taken apart.
+/// The numbers found so far.
 struct Found {
     numbers: Vec<PushNumber>,
     steps: u32,
 }
 
-/// How the matrices of a structure's member lie.
+/// The layout of the matrices in a structure's member.
 #[derive(Clone, Copy)]
 struct Layout {
     stride: u32,
@@ -24,7 +24,7 @@ struct Layout {
 }
 
 impl Checker<'_> {
-    /// Those of a structure that is laid out; none if it has a part that is no number, or too many.
+    /// Returns the numbers of a laid-out structure. Empty if a part is not a number, or if there are too many.
     pub fn numbers(&self, structure: u32) -> Vec<PushNumber> {
         let mut found = Found { numbers: Vec::new(), steps: 0 };
         let layout = Layout { stride: 0, by_rows: false };
@@ -34,7 +34,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Adds the numbers of a type at an offset; `None` for what can't be taken apart.
+    /// Adds the numbers of a type at an offset. `None` if the type has parts that are not numbers.
     fn take_apart(&self, of: u32, offset: u32, name: &str, layout: Layout, found: &mut Found) -> Option<()> {
         found.steps += 1;
         if found.steps > STEPS || found.numbers.len() >= MOST {
@@ -42,7 +42,7 @@ impl Checker<'_> {
         }
         let part = |index: u32, stride: u32| offset.checked_add(index.checked_mul(stride)?);
         match self.opcode(of) {
-            // A float of another format than IEEE's says so.
+            // A float with an extra operand has a format other than IEEE's.
             22 if self.length(of) > 3 => return None,
             21 | 22 => {
                 let (shape, kind) = (self.shape(of), self.part(of, 3));
@@ -54,7 +54,7 @@ impl Checker<'_> {
                 };
                 found.numbers.push(PushNumber { name: name.into(), offset, kind });
             }
-            // A vector's components lie side by side, but for one that is a row of a matrix by columns.
+            // A vector's components are contiguous, unless the vector is a row of a column-major matrix.
             23 => {
                 let stride = if layout.by_rows { layout.stride } else { self.bytes(self.part(of, 2)) as u32 };
                 for index in 0..self.part(of, 3) {

@@ -1,4 +1,4 @@
-//! What a checked module says of itself: entry points, bindings, constants.
+//! What a checked module declares: entry points, bindings, constants.
 
 use super::check::{Checker, Wrong};
 use super::names::*;
@@ -6,14 +6,14 @@ use super::types::*;
 use super::{Binding, BindingKind, ConstantKind, EntryPoint, Member, PushConstants, SpecializationConstant};
 use crate::error::Result;
 
-/// The most words of a function with everything it calls in its place, as drivers put it.
+/// The most words of a function with all calls inlined, as drivers do.
 const MOST_INLINED: u64 = 1 << 24;
-/// A function that was not looked at yet, and one that is being looked at.
+/// Marks a function that is not visited yet, and one that is being visited.
 const NEW: u64 = 1 << 62;
 const OPEN: u64 = 1 << 63;
 
 impl Checker<'_> {
-    /// The text that begins at a word, if it is UTF-8.
+    /// Reads the text that starts at a word; `None` unless it is UTF-8.
     pub fn string(&self, mut at: u32) -> Option<String> {
         let mut bytes = Vec::new();
         loop {
@@ -27,19 +27,19 @@ impl Checker<'_> {
         }
     }
 
-    /// Where the uses of a function begin.
+    /// Returns where the uses of a function start in the list.
     fn uses_of(&self, function: u32) -> usize {
         let place = u64::from(self.place(function));
         self.uses.partition_point(|&entry| entry >> 32 < place)
     }
 
-    /// What a function uses at that place of the list.
+    /// Returns the use at this index, if it is the function's.
     fn used(&self, function: u32, index: usize) -> Option<u32> {
         let entry = *self.uses.get(index)?;
         (entry >> 32 == u64::from(self.place(function))).then_some(entry as u32)
     }
 
-    /// No function calls itself, none is an entry point, and put together they stay of a bearable size.
+    /// Checks that no function calls itself or an entry point, and that inlined functions stay small enough.
     fn calls(&mut self) -> bool {
         self.uses.sort_unstable();
         let functions = std::mem::take(&mut self.functions);
@@ -71,7 +71,7 @@ impl Checker<'_> {
                     return false;
                 }
                 if known & NEW != 0 {
-                    // Looked at first, and then here again.
+                    // The callee is visited first, then this use again.
                     *top -= 1 << 32;
                     self.open(callee, &mut stack);
                 } else {
@@ -82,7 +82,7 @@ impl Checker<'_> {
         true
     }
 
-    /// Begins to look at a function, unless that was done.
+    /// Starts the visit of a function, unless it was visited.
     fn open(&mut self, id: u32, stack: &mut Vec<u64>) {
         let known = self.known(id);
         if known & NEW != 0 {
@@ -91,7 +91,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The entry points.
+    /// Returns the entry points.
     pub fn entry_points(&mut self) -> Result<Vec<EntryPoint>> {
         let mut entries: Vec<EntryPoint> = Vec::new();
         let places = std::mem::take(&mut self.entries);
@@ -110,7 +110,7 @@ impl Checker<'_> {
     fn entry_point(&mut self) -> Option<EntryPoint> {
         let id = self.word(self.at + 2);
         self.about = id;
-        // It has no parameters and no result.
+        // An entry point has no parameters and no result.
         if self.opcode(self.part(id, 1)) != 19 || self.length(self.part(id, 4)) != 3 {
             return None;
         }
@@ -124,7 +124,7 @@ impl Checker<'_> {
         };
         self.workgroup(id, &mut entry)?;
 
-        // The ids that it lists, and then what it and the functions it calls use.
+        // First the ids that the entry point lists, then the ids that it and its callees use.
         const LISTED: u8 = 1;
         const SEEN: u8 = 2;
         let mut marks = vec![0; self.define.len()];
@@ -137,7 +137,7 @@ impl Checker<'_> {
             next += 1;
             self.about = id;
             if self.opcode(id) == 59 {
-                // Before version 1.4 only inputs are listed.
+                // Before SPIR-V 1.4, an entry point lists only its inputs.
                 let listed = self.word(1) < 0x1_0400 && self.part(id, 3) != INPUT;
                 if marks[id as usize] & LISTED == 0 && !listed {
                     return None;
@@ -158,7 +158,7 @@ impl Checker<'_> {
         Some(entry)
     }
 
-    /// Adds a variable to an entry point that uses it.
+    /// Adds a variable that the entry point uses.
     fn take(&self, id: u32, entry: &mut EntryPoint) -> Option<()> {
         let (class, to) = (self.part(id, 3), self.part(self.part(id, 1), 3));
         let of = self.element(to);
@@ -166,7 +166,7 @@ impl Checker<'_> {
             WORKGROUP => entry.shared_bytes += self.bytes(to),
             PUSH | UNIFORM | STORAGE => {
                 let old = self.find(of, WHOLE, BUFFER_BLOCK) != 0;
-                // A block in memory says where its parts are.
+                // A block in memory needs the offset of each part.
                 if !(old || self.find(of, WHOLE, BLOCK) != 0) || !self.laid_out(of) {
                     return None;
                 }
@@ -189,7 +189,7 @@ impl Checker<'_> {
         Some(())
     }
 
-    /// Adds a buffer, or joins it with another variable of the same binding.
+    /// Adds a buffer, or merges it with another variable of the same binding.
     fn bind(&self, id: u32, to: u32, of: u32, storage: bool, entry: &mut EntryPoint) -> Option<()> {
         let (set, binding) = (self.find(id, WHOLE, SET), self.find(id, WHOLE, BINDING));
         let members = self.length(of) - 2;
@@ -230,7 +230,7 @@ impl Checker<'_> {
         (set != 0 && binding != 0 && entry.bindings.len() <= MOST).then_some(())
     }
 
-    /// The workgroup's size of an entry point's function, and the specialization constants that it is made of.
+    /// Reads the workgroup's size of an entry point's function, and the specialization constants behind it.
     fn workgroup(&mut self, function: u32, entry: &mut EntryPoint) -> Option<()> {
         let (mut literal, mut ids) = (0, 0);
         for &at in &self.modes {
@@ -242,7 +242,7 @@ impl Checker<'_> {
                 }
             }
         }
-        // The built-in goes first.
+        // The built-in WorkgroupSize takes precedence.
         for &entry in &self.decorations {
             let (target, kind) = ((entry >> (PLACE + 20)) as u32, (entry >> PLACE) as u32 & 0x3f);
             if kind == BUILT_IN && self.word(entry as u32 & ((1 << PLACE) - 1)) == 25 {
@@ -274,7 +274,7 @@ impl Checker<'_> {
         Some(())
     }
 
-    /// The specialization constants, by their numbers.
+    /// Returns the specialization constants, sorted by id.
     pub fn constants(&self) -> Vec<SpecializationConstant> {
         let mut constants: Vec<SpecializationConstant> = Vec::new();
         for &entry in &self.decorations {
@@ -296,7 +296,7 @@ impl Checker<'_> {
             let bytes = if kind == ConstantKind::Bool { 4 } else { (shape >> 8 & 0xff) / 8 };
             let default = if opcode == 50 { number } else { (opcode == 48).into() };
             let place = constants.iter().position(|other| other.id >= id).unwrap_or(constants.len());
-            // The workgroup's size may have another constant of the same number.
+            // The workgroup's size may contain another constant with the same id.
             if constants.get(place).is_none_or(|other| other.id != id) {
                 constants.insert(place, SpecializationConstant { id, kind, bytes, default });
             }

@@ -1,19 +1,19 @@
-//! What the patterns don't say of single instructions.
+//! Rules for single instructions, beyond their patterns.
 
 use super::check::{Checker, Wrong};
 use super::grammar::GLSL;
 use super::names::*;
 use super::types::*;
 
-/// The instructions whose result may be a cooperative matrix: constants, parameters, calls, loads, parts, conversions, arithmetic,
-/// phis, and its own ones.
+/// The instructions whose result may be a cooperative matrix: constants, parameters, calls, loads, composites,
+/// conversions, arithmetic, phis, and those of the extension.
 const COOPERATIVE_RESULTS: &[u32] = &[
     1, 12, 44, 46, 51, 54, 55, 57, 61, 80, 81, 82, 83, 109, 110, 111, 112, 113, 114, 115, 124, 126, 127, 128, 129, 130,
     131, 132, 133, 134, 135, 136, 143, 169, 245, 4457, 4459,
 ];
 
 impl Checker<'_> {
-    /// What the pattern doesn't say of an instruction whose operands begin at `first`; `of` is its result's type.
+    /// Checks an instruction's own rules. Its operands start at `first`; `of` is the type of its result.
     pub fn rules(&mut self, opcode: u32, first: u32, of: u32) -> bool {
         let (a, b, c) = (self.word(first), self.word(first + 1), self.word(first + 2));
         let count = self.end - first;
@@ -192,7 +192,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The bits of a number or vector of them, or of an address; 0 of anything else.
+    /// Returns the bits of a number, a vector of numbers or an address; 0 for other types.
     fn bits(&self, of: u32) -> u32 {
         let shape = self.shape(of);
         if self.opcode(of) == 32 && self.part(of, 2) == PHYSICAL {
@@ -201,12 +201,12 @@ impl Checker<'_> {
         if shape & CLASS > BOOL { (shape >> 8 & 0xff) * (shape & COUNT) } else { 0 }
     }
 
-    /// Whether a type is a structure of these two.
+    /// Returns whether a type is a structure of `a` and `b`.
     fn pair(&self, of: u32, a: u32, b: u32) -> bool {
         self.opcode(of) == 30 && self.length(of) == 4 && self.part(of, 2) == a && self.part(of, 3) == b
     }
 
-    /// The type of a component, columns and rows; a vector is one column.
+    /// Returns the type of a component, the columns and the rows. A vector is one column.
     #[inline(never)]
     fn matrix(&self, of: u32) -> (u32, u32, u32) {
         let (a, b) = (self.part(of, 2), self.part(of, 3));
@@ -217,7 +217,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Products and transposes of matrices: columns and rows that fit.
+    /// Checks that the columns and rows of products and transposes fit.
     fn product(&self, opcode: u32, x: u32, y: u32, of: u32) -> bool {
         let (x, y, result) = (self.matrix(x), self.matrix(y), self.matrix(of));
         let sizes = match opcode {
@@ -231,14 +231,14 @@ impl Checker<'_> {
         sizes && x.0 == result.0 && y.0 == result.0 && x.2 != 0
     }
 
-    /// A variable of storage class `class`, with an initial value unless that is 0.
+    /// Checks a variable of storage class `class`, with an initial value unless `initial` is 0.
     fn variable(&mut self, of: u32, class: u32, initial: u32) -> bool {
         let (id, to) = (self.word(self.at + 2), self.part(of, 3));
         let element = self.opcode(self.element(to));
         let first = self.blocks.number(self.at) == Some(0);
         let own = matches!(class, WORKGROUP | PRIVATE | FUNCTION);
         let good = match class {
-            // No more than 16 MiB.
+            // Less than 16 MiB.
             _ if own => (1..1 << 24).contains(&self.bytes(to)) && !self.runtime(to),
             UNIFORM | STORAGE => element == 30,
             PUSH => self.opcode(to) == 30,
@@ -260,9 +260,9 @@ impl Checker<'_> {
         good && placed && initial
     }
 
-    /// A decoration, its number at `from`.
+    /// Checks and records a decoration, whose kind is at `from`.
     fn decoration(&mut self, target: u32, member: u32, from: u32) -> bool {
-        // Those that have a number.
+        // The decorations with one number.
         const ONE: u64 = 0x3bff << 32 | 0xe000_08c2;
         let (kind, numbers, number) = (self.word(from), self.end - from - 1, self.word(from + 1));
         if let 4469 | 4470 | 5300 | 5355 | 5356 = kind {
@@ -286,13 +286,13 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether the text behind the result of an instruction begins so.
+    /// Returns whether the text behind an instruction's result starts with `text`.
     fn named(&self, place: u32, text: &str) -> bool {
         let byte = |i: usize| self.word(place + 2 + i as u32 / 4).to_le_bytes()[i % 4];
         text.bytes().enumerate().all(|(i, wanted)| byte(i) == wanted)
     }
 
-    /// An extended instruction of a set, with its operands from `first` on.
+    /// Checks an extended instruction of a set, with its operands from `first`.
     fn import(&mut self, set: u32, number: u32, first: u32) -> bool {
         if self.opcode(set) != 11 {
             return false;
@@ -300,14 +300,14 @@ impl Checker<'_> {
         if self.named(self.place(set), "GLSL") {
             return self.function != 0 && number < 82 && self.operands(GLSL + number, first);
         }
-        // Those of other sets do nothing.
+        // Instructions of other sets do nothing.
         match (first..self.end).map(|at| self.word(at)).find(|&id| self.place(id) == 0) {
             Some(id) => self.no(Wrong::Undefined, id),
             None => true,
         }
     }
 
-    /// What the patterns don't say of the extended instructions.
+    /// Checks the rules of an extended instruction, beyond its pattern.
     pub fn extended(&mut self, number: u32, first: u32, of: u32) -> bool {
         if self.opcode(of) == COOPERATIVE {
             return false;

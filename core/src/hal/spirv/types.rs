@@ -1,9 +1,9 @@
-//! Types and constants: shapes, sizes and members of types, and values that sizes depend on.
+//! Types and constants: the shape, size and members of types, and the values that sizes depend on.
 
 use super::check::Checker;
 use super::names::*;
 
-/// A scalar's or vector's class, bits of a component and components in one number; 0 is anything else.
+/// The shape of a scalar or vector: class, bits of a component, and number of components. Other types have shape 0.
 pub(super) const CLASS: u32 = 0xff_0000;
 pub(super) const WIDTH: u32 = 0xff00;
 pub(super) const COUNT: u32 = 0xff;
@@ -11,21 +11,21 @@ pub(super) const BOOL: u32 = 1 << 16;
 pub(super) const INTEGER: u32 = 2 << 16;
 pub(super) const FLOAT: u32 = 3 << 16;
 
-/// The opcode of a cooperative matrix's type: of components that a subgroup shares.
+/// The opcode of a cooperative matrix type. A subgroup shares the components of such a matrix.
 pub(super) const COOPERATIVE: u32 = 4456;
 
-/// What is known of a type: bytes of its fixed part, how deep it is, whether it ends in an array of any length, and
-/// whether every part says where it lies.
+/// What is known of a type: bytes of its fixed part, its nesting depth, whether it ends in an array without a length,
+/// and whether each of its parts has an offset.
 const BYTES: u64 = (1 << 40) - 1;
 const DEPTH: u32 = 40;
 const DEEPEST: u64 = 255;
 const RUNTIME: u64 = 1 << 50;
 const LAID_OUT: u64 = 1 << 51;
-/// Of a pointer, and of one that is declared and not yet defined.
+/// What is known of a pointer, and of a pointer that is declared but not defined yet.
 pub(super) const POINTER: u64 = 8 | LAID_OUT;
 pub(super) const FORWARD: u64 = 1 << 63;
 
-/// The capabilities that are asked for where they are needed, by their place here.
+/// The capabilities that some types and instructions need. The index here is the bit in `Checker::has`.
 pub(super) const CAPABILITIES: [u16; 26] = [
     9, 10, 11, 12, 22, 39, 61, 62, 63, 64, 65, 66, 67, 68, 4433, 4434, 4435, 4448, 4449, 4450, 6016, 6017, 6018, 6019,
     6022, 6033,
@@ -50,21 +50,21 @@ impl Checker<'_> {
             20 => BOOL | 1,
             21 => INTEGER | self.part(of, 2) << 8 | 1,
             22 => FLOAT | self.part(of, 2) << 8 | 1,
-            // Its component is checked to be a scalar.
+            // The component was checked to be a scalar.
             23 => self.shape(self.part(of, 2)) & !COUNT | self.part(of, 3),
-            // More than a vector has.
+            // More components than a vector has.
             COOPERATIVE => self.shape(self.part(of, 2)) | COUNT,
             _ => 0,
         }
     }
 
-    /// The type of a vector's components; of anything else itself.
+    /// Returns the type of a vector's components; for other types the type itself.
     #[inline(never)]
     pub fn component(&self, of: u32) -> u32 {
         if self.opcode(of) == 23 { self.part(of, 2) } else { of }
     }
 
-    /// The place of a decoration's number, 0 if there is no such decoration.
+    /// Returns the position of a decoration's number; 0 without such a decoration.
     #[inline(never)]
     pub fn find(&self, target: u32, member: u32, kind: u32) -> u32 {
         let key = decoration(target, member, kind);
@@ -75,7 +75,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Bytes of a type's fixed part, 0 of what has none.
+    /// Returns the bytes of a type's fixed part; 0 for types without one.
     pub fn bytes(&self, of: u32) -> u64 {
         self.known(of) & BYTES
     }
@@ -88,7 +88,7 @@ impl Checker<'_> {
         self.known(of) & LAID_OUT != 0
     }
 
-    /// How many members a type has that are all the same or numbered.
+    /// Returns the number of members of a type.
     #[inline(never)]
     pub fn members(&self, of: u32) -> u64 {
         match self.opcode(of) {
@@ -101,7 +101,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The type of a member; 0 if there is none.
+    /// Returns the type of a member; 0 if there is none.
     #[inline(never)]
     pub fn member(&self, of: u32, index: u64) -> u32 {
         if index >= self.members(of) {
@@ -110,7 +110,7 @@ impl Checker<'_> {
         self.part(of, if self.opcode(of) == 30 { 2 + index as u32 } else { 2 })
     }
 
-    /// What the arrays around a type hold.
+    /// Returns the element type of nested arrays.
     #[inline(never)]
     pub fn element(&self, mut of: u32) -> u32 {
         while let 28 | 29 = self.opcode(of) {
@@ -119,7 +119,7 @@ impl Checker<'_> {
         of
     }
 
-    /// Bytes that a member takes from its first to its last.
+    /// Returns the bytes of a member from its first to its last byte.
     #[inline(never)]
     pub fn extent(&self, structure: u32, index: u32) -> u64 {
         let of = self.part(structure, 2 + index);
@@ -127,7 +127,8 @@ impl Checker<'_> {
         if self.opcode(matrix) != 24 || stride == 0 {
             return self.bytes(of);
         }
-        // The matrix as it is known is dense; between its vectors there may be gaps, and they may be its rows.
+        // The known size is that of a dense matrix. A stride can leave gaps between the columns, or between the rows if
+        // it is row-major.
         let (columns, column) = (self.part(matrix, 3), self.part(matrix, 2));
         let turned = self.find(structure, index, ROW_MAJOR) != 0;
         let vectors = u64::from(if turned { self.part(column, 3) } else { columns });
@@ -136,7 +137,7 @@ impl Checker<'_> {
         self.bytes(of) + (vectors.saturating_sub(1)) * u64::from(self.word(stride)).saturating_sub(vector)
     }
 
-    /// Bytes from one element of an array to the next.
+    /// Returns the bytes between the elements of an array.
     pub fn stride(&self, array: u32) -> u64 {
         match self.find(array, WHOLE, ARRAY_STRIDE) {
             0 => self.bytes(self.part(array, 2)),
@@ -144,7 +145,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Rules for types, and what is known of them later.
+    /// Checks a type's rules and records what is known of it.
     pub fn type_rules(&mut self, opcode: u32) -> bool {
         let (id, a, b) = (self.word(self.at + 1), self.word(self.at + 2), self.word(self.at + 3));
         let shape = self.shape(a);
@@ -193,7 +194,7 @@ impl Checker<'_> {
                 let (count, mut next, mut good) = (self.end - self.at - 2, 0u64, true);
                 for index in 0..count {
                     let of = self.word(self.at + 2 + index);
-                    // Only the last member may be of any length.
+                    // Only the last member may be an array without a length.
                     let ends = !self.runtime(of) || self.opcode(of) == 29 && index + 1 == count;
                     good &= ends && !matches!(self.opcode(of), 19 | 33);
                     depth = depth.max(self.known(of) >> DEPTH & DEEPEST);
@@ -216,7 +217,7 @@ impl Checker<'_> {
             }
             COOPERATIVE => {
                 let [rows, columns, usage] = [4, 5, 6].map(|at| self.known(self.word(self.at + at)));
-                // How it lies in memory is the device's affair.
+                // The device decides the layout in memory.
                 (bytes, flags) = (rows.saturating_mul(columns).saturating_mul(u64::from(shape >> 8 & 0xff) / 8), 0);
                 let sizes = (1..1 << 16).contains(&rows) && (1..1 << 16).contains(&columns) && usage < 3;
                 self.has & MATRICES != 0 && shape & CLASS >= INTEGER && shape & COUNT == 1 && sizes
@@ -230,7 +231,7 @@ impl Checker<'_> {
                 known && !matches!(self.opcode(b), 19 | 33)
             }
             33 => {
-                // Only what is returned may be nothing.
+                // Only a return type may be void.
                 let bad = |at: u32| matches!(self.opcode(self.word(at)), 19 | 29 | 33);
                 !(self.at + 3..self.end).any(bad) && !matches!(self.opcode(a), 29 | 33)
             }
@@ -241,7 +242,7 @@ impl Checker<'_> {
         good && depth < DEEPEST
     }
 
-    /// Rules for constants, and their values.
+    /// Checks a constant's rules and records its value.
     pub fn constant_rules(&mut self, opcode: u32, of: u32) -> bool {
         let (id, low, shape) = (self.word(self.at + 2), self.word(self.at + 3), self.shape(of));
         let mut value = u64::from(matches!(opcode, 41 | 48));
@@ -250,7 +251,7 @@ impl Checker<'_> {
                 let (width, words) = (shape >> 8 & 0xff, self.end - self.at - 3);
                 let high = if words == 2 { self.word(self.at + 4) } else { 0 };
                 value = u64::from(high) << 32 | u64::from(low);
-                // Above a narrow number are zeros, or its sign if it has one.
+                // The upper bits of a narrow number are zeros, or copies of its sign if it is signed.
                 let unused = 32u32.saturating_sub(width) & 31;
                 let signed = shape & CLASS == INTEGER && self.part(of, 3) == 1;
                 let plain = if signed {
@@ -283,7 +284,7 @@ impl Checker<'_> {
         good
     }
 
-    /// The value of an operation, as far as sizes are made with it; otherwise 1.
+    /// Returns the value of an operation that sizes can depend on; 1 for other operations.
     fn evaluate(&self, opcode: u32, shape: u32) -> u64 {
         let (x, y, z) = (self.word(self.at + 4), self.word(self.at + 5), self.word(self.at + 6));
         let (a, b) = (self.known(x), self.known(y));
@@ -311,10 +312,10 @@ impl Checker<'_> {
         value << unused >> unused
     }
 
-    /// A composite's parts fit its members; a vector may be `joined` from vectors.
+    /// Checks that a composite's parts fit its members. With `joined`, vectors can form a larger vector.
     pub fn composite(&mut self, of: u32, first: u32, joined: bool) -> bool {
         if self.opcode(of) == COOPERATIVE {
-            // One value for all of its components.
+            // A cooperative matrix has one value for all components.
             return self.end == first + 1 && self.value(self.word(first)) == self.part(of, 2);
         }
         let (mut count, vector) = (0, self.component(of));
@@ -336,11 +337,12 @@ impl Checker<'_> {
         count == self.members(of) && (self.end > first + 1 || vector == of)
     }
 
-    /// The type that a path of indices ends at: literal ones, or ids; 0 if it leads nowhere.
+    /// Returns the type at the end of a path of indices, which are literals or ids; 0 if the path leads nowhere.
     pub fn walk(&self, mut of: u32, from: u32, literal: bool) -> u32 {
         for at in from..self.end {
             let (word, structure) = (self.word(at), self.opcode(of) == 30);
-            // Any index may come at run time; a type without elements has none, and of a structure it is a constant.
+            // At run time, any index can occur. A structure needs a constant index, and a type without elements has
+            // none.
             let index = match (literal, structure) {
                 (true, _) if self.opcode(of) != 29 => word.into(),
                 (false, true) if self.opcode(word) == 43 => self.known(word),
