@@ -1,4 +1,4 @@
-//! The CPU as a device: SIMD kernels chosen once, a thread pool, scratch memory.
+//! The CPU as a device: SIMD kernels for an instruction set that is chosen once, a thread pool, and scratch memory.
 
 mod kernels;
 mod packed;
@@ -28,22 +28,23 @@ use kernels::Exec;
 use std::sync::Arc;
 use stream::CpuStream;
 
-/// Bytes of a second-level cache where nothing tells.
+/// The size of a second-level cache if the system doesn't report it.
 const TYPICAL_CACHE: usize = 1 << 20;
 
-/// The processor.
+/// The CPU as a device.
 pub struct CpuDevice {
     info: DeviceInfo,
     isa: Isa,
     pool: Pool,
     scratch: ScratchPool,
-    /// Bytes of the second-level cache: block sizes follow it, results don't.
+    /// Bytes of the second-level cache. Block sizes depend on it, results don't.
     cache: usize,
 }
 
 impl CpuDevice {
-    /// The CPU with an instruction set and a number of threads, at most [`MOST_THREADS`]; `None` takes `ADEAD_ISA` and `ADEAD_NUM_THREADS`, else
-    /// the best there is.
+    /// Opens the CPU with an instruction set and a number of threads, at most [`MOST_THREADS`]. `None` takes them from
+    /// `ADEAD_ISA` and `ADEAD_NUM_THREADS`, or else the best instruction set and all available threads.
+    /// `invalid_argument` for another number.
     pub fn open(isa: Option<Isa>, threads: Option<usize>) -> Result<CpuDevice> {
         let isa = match isa {
             Some(isa) => isa.checked()?,
@@ -81,29 +82,29 @@ impl CpuDevice {
         Ok(CpuDevice { info, isa, pool: Pool::new(threads), scratch: ScratchPool::default(), cache })
     }
 
-    /// The instruction set in use.
+    /// Returns the instruction set in use.
     pub fn isa(&self) -> Isa {
         self.isa
     }
 
-    /// The threads in use.
+    /// Returns the number of threads in use.
     pub fn threads(&self) -> usize {
         self.info.units
     }
 
-    /// Gives kept scratch memory back to the system and ends the worker threads; the next work takes both anew.
+    /// Frees kept scratch memory and ends the worker threads. The next work that needs them gets new ones.
     pub fn trim(&self) {
         self.pool.trim();
         self.scratch.trim();
     }
 
-    /// Executes one command and returns when it is done. The caller has the turns of the buffers in it.
+    /// Executes one command and returns when it is done. The caller must hold the turns of the command's buffers.
     #[inline]
     pub(crate) fn execute(&self, command: &mut Command<'_>) -> Result<()> {
         default_environment(|| kernels::execute(&self.exec(), command))
     }
 
-    /// Packs a matrix of f32 that stands for one of `dtype`.
+    /// Packs an f32 matrix that represents one of `dtype`.
     pub(crate) fn pack(&self, b: &View<'_>, dtype: DType, transposed: bool) -> Result<Packed> {
         Packed::new(&self.exec(), b, dtype, transposed)
     }
@@ -114,7 +115,7 @@ impl CpuDevice {
     }
 }
 
-// SAFETY: what it makes is its own, and does what the traits say.
+// SAFETY: buffers and streams are types of this backend, which keep the promises of their traits.
 unsafe impl Device for CpuDevice {
     fn info(&self) -> &DeviceInfo {
         &self.info
@@ -125,7 +126,7 @@ unsafe impl Device for CpuDevice {
     }
 
     fn allocate_unset(&self, bytes: usize) -> Result<Arc<dyn Buffer>> {
-        // Bytes that nobody wrote must not be read, and a buffer may be.
+        // Buffers can be read before they are written, and uninitialised memory must not be read.
         self.allocate(bytes)
     }
 
@@ -147,7 +148,7 @@ unsafe impl Device for CpuDevice {
     }
 }
 
-// SAFETY: the pool does every task once and returns when all are done.
+// SAFETY: the pool runs every task once and returns when all have finished.
 unsafe impl Workers for CpuDevice {
     fn run(&self, tasks: usize, task: &(dyn Fn(usize) + Sync)) {
         self.pool.run(tasks, &|number, _| task(number));

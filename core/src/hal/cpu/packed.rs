@@ -1,4 +1,4 @@
-//! Packing a matrix, and its panels.
+//! Packed matrices: how a matrix is packed, and access to its panels.
 
 use super::kernels::{Exec, Panels, panel_width};
 use crate::dtype::DType;
@@ -9,7 +9,7 @@ use crate::operand::{Meta, Packed, View};
 use crate::shape::Shape;
 
 impl Packed {
-    /// Packs a matrix of f32 that stands for one of `dtype`; its rows are B's columns if it is `transposed`.
+    /// Packs an f32 matrix that represents one of `dtype`. If it is `transposed`, its rows are B's columns.
     pub(super) fn new(exec: &Exec<'_>, b: &View<'_>, dtype: DType, transposed: bool) -> Result<Packed> {
         let shape = b.shape();
         let (k, n) = match (shape.dims(), transposed) {
@@ -28,17 +28,17 @@ impl Packed {
             columns,
             data: HostBuffer::uninitialised(size)?,
         };
-        // SAFETY: the buffer holds k rows of whole panels, and nobody else has it yet.
+        // SAFETY: the buffer holds k rows of whole panels, and nothing else uses it yet.
         unsafe { exec.pack(b.host()?.cast_const().cast(), k, n, transposed, packed.data.pointer().as_ptr().cast()) }?;
         Ok(packed)
     }
 
-    /// Its panels from a column on at which one begins.
+    /// Returns the panels from a column on, at which a panel must start.
     pub(super) fn panels(&self, first: usize) -> Panels {
         Panels { data: self.data.pointer().as_ptr().cast_const().cast(), columns: self.columns, first }
     }
 
-    /// An error unless its layout is that of the instruction set.
+    /// Returns an error unless the layout is that of the instruction set.
     pub(super) fn fits(&self, isa: Isa) -> Result<()> {
         if self.isa != isa {
             let (own, used) = (self.isa.name(), isa.name());

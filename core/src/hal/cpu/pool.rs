@@ -1,12 +1,12 @@
-//! The thread pool: workers claim tasks of a job from a counter, so who computes what never matters and a slow
-//! neighbour costs only the tasks it holds.
+//! The thread pool. Workers claim a job's tasks from a counter, so results don't depend on which thread computes a
+//! task, and a slow thread delays only the tasks that it holds.
 //!
-//! The calling thread always works on its own job and never waits for a task that nobody has begun. So jobs may be
-//! submitted from several threads, and from inside a job, without deadlock.
+//! The calling thread always works on its own job, and never waits for a task that no thread has begun. So several
+//! threads can submit jobs, and a job can submit jobs, without deadlock.
 //!
-//! A worker that has nothing to do looks out for the next job for some microseconds before it sleeps, and a caller looks
-//! out for its last workers likewise: a job that follows soon is handed over without a system call. Nobody does so where
-//! more of the process's pool threads are awake than there are processors to run them.
+//! An idle worker polls for the next job for some microseconds before it sleeps, and a caller polls for its last
+//! workers. So a job that follows soon starts without a system call. Threads don't poll while more of the process's
+//! pool threads are awake than it has processors.
 
 use crate::error::Result;
 use crate::fpenv::default_environment;
@@ -19,30 +19,30 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long a worker looks out for a job before it sleeps: some times what being woken takes.
+/// How long an idle worker polls before it sleeps: a few times the cost of a wake-up.
 const IDLE: Duration = Duration::from_micros(50);
 
-/// How long a caller looks out for its last workers besides some times what a task took, and at most. One that needs
-/// longer is not running, perhaps for want of the caller's processor.
+/// How long a caller polls for its last workers: `LATE` plus a few times the duration of a task, at most `LATEST`. A
+/// worker that takes longer is not running, perhaps because the caller has its processor.
 const LATE: Duration = Duration::from_micros(10);
 const LATEST: Duration = Duration::from_micros(500);
 
-/// Threads of this process that work on a job or look out for one, in all pools.
+/// The threads of this process, in all pools, that work on a job or poll for one.
 static AWAKE: AtomicIsize = AtomicIsize::new(0);
 
-/// The process that [`AWAKE`] counts in: a fork copies the number and not the threads.
+/// The process that [`AWAKE`] counts in. A fork copies the count but not the threads.
 static COUNTED: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
-    /// Whose worker this thread is.
+    /// The pool whose worker this thread is.
     static WORKS_FOR: Cell<*const Crew> = const { Cell::new(std::ptr::null()) };
 
-    /// Whether this thread asks nobody for help: see [`single_threaded`].
+    /// Whether this thread computes without help; see [`single_threaded`].
     static ALONE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does `work` with all operations that this thread begins computed by this thread alone. For programs that divide their work
-/// among threads of their own, where operations that were divided once more would only hand memory from core to core.
+/// Runs `work`, and computes all operations that this thread begins on this thread alone. For programs that divide
+/// their work among their own threads: dividing the operations again would only move memory from core to core.
 pub fn single_threaded<T>(work: impl FnOnce() -> T) -> T {
     struct Before(bool);
     impl Drop for Before {
@@ -54,30 +54,30 @@ pub fn single_threaded<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Threads that work together: the caller and `threads − 1` workers.
+/// Threads that work together: the caller and `threads - 1` workers.
 pub struct Pool {
     threads: usize,
-    /// From `Box::into_raw`. Only a forked child replaces it, and what it replaces is never freed.
+    /// Comes from `Box::into_raw`. Only a forked child replaces it, and never frees what it replaced.
     shared: AtomicPtr<Arc<Crew>>,
 }
 
-/// What the workers of one process share.
+/// The state that the workers of one process share.
 struct Crew {
     process: u32,
-    /// Processors that the process may use.
+    /// The number of processors that the process may use.
     processors: isize,
     state: Mutex<State>,
-    /// A job came, or workers are to end.
+    /// Signalled when a job arrives, or when workers must end.
     work: Condvar,
-    /// A worker left a job whose caller waits.
+    /// Signalled when a worker has left a job whose caller waits.
     left: Condvar,
-    /// Callers that sleep until their last worker has left.
+    /// The number of callers that sleep until their last worker has left.
     waiting: AtomicUsize,
-    /// Changes with every reason to look at the state; changed under its lock.
+    /// Changes, under the state's lock, whenever a worker must look at the state.
     news: News,
 }
 
-/// Alone in its cache line, as it is looked at all the time.
+/// Alone in its cache line, because idle workers poll it all the time.
 #[derive(Default)]
 #[repr(align(128))]
 struct News(AtomicUsize);
@@ -85,39 +85,39 @@ struct News(AtomicUsize);
 #[derive(Default)]
 struct State {
     jobs: Vec<JobPointer>,
-    /// The workers that were started for this generation.
+    /// The workers of this generation.
     workers: Vec<JoinHandle<()>>,
-    /// Workers of an earlier one end.
+    /// Workers of an earlier generation end.
     generation: usize,
-    /// Workers that look out for a job.
+    /// The number of workers that poll for a job.
     watching: usize,
-    /// Workers that sleep.
+    /// The number of workers that sleep.
     asleep: usize,
 }
 
-/// A job on its caller's stack, which outlives every worker in it: see [`Pool::run`].
+/// A job on its caller's stack. It outlives every worker inside it; see [`Pool::run`].
 #[derive(Clone, Copy, PartialEq)]
 struct JobPointer(*const Job<'static>);
 
-// SAFETY: a Job is shared by reference between threads; its closure is Sync.
+// SAFETY: threads share a `Job` by reference. Its closure is `Sync`, and so are its other fields.
 unsafe impl Send for JobPointer {}
 
 struct Job<'a> {
     body: &'a (dyn Fn(usize, usize) + Sync),
     tasks: usize,
     next: AtomicUsize,
-    /// The next participant's number; also how many ever joined. Changed under the pool's lock.
+    /// The number of threads that have joined, and so the next one's seat. Changes under the pool's lock.
     joined: AtomicUsize,
-    /// Participants besides the caller that are inside now. Grows under the pool's lock.
+    /// The number of workers that are inside now. Grows only under the pool's lock.
     inside: AtomicUsize,
     seats: usize,
     panicked: AtomicBool,
-    /// What ends it early.
+    /// What can end the job early.
     work: Work,
 }
 
 impl Job<'_> {
-    /// Claims and does tasks until none is left. How many it did.
+    /// Claims and runs tasks until none is left. Returns how many it ran.
     fn work(&self, seat: usize) -> u32 {
         self.work.join(|| {
             let mut done = 0;
@@ -127,7 +127,7 @@ impl Job<'_> {
                     return done;
                 }
                 if interrupt::is_stopped() {
-                    // Nobody begins another one.
+                    // No thread begins another task.
                     self.next.store(self.tasks, Ordering::Relaxed);
                     return done;
                 }
@@ -137,7 +137,7 @@ impl Job<'_> {
         })
     }
 
-    /// Participants that it still has room and work for.
+    /// Returns how many more participants the job has seats and tasks for.
     fn wants(&self) -> usize {
         let free = self.seats - self.joined.load(Ordering::Relaxed);
         free.min(self.tasks.saturating_sub(self.next.load(Ordering::Relaxed)))
@@ -177,7 +177,8 @@ impl Crew {
         })))
     }
 
-    /// Looks out until `done`, but not for longer than that and not where threads crowd the processors. Whether it is done.
+    /// Polls until `done`, for at most `longest`. Stops earlier if more threads are awake than there are processors.
+    /// Returns whether it is done.
     fn look_out(&self, longest: Duration, done: impl Fn() -> bool) -> bool {
         let begin = Instant::now();
         loop {
@@ -193,10 +194,10 @@ impl Crew {
         }
     }
 
-    /// Tells watching workers, and wakes as many others as the open jobs have room for.
+    /// Tells polling workers of the news, and wakes as many sleeping ones as the open jobs have room for.
     fn announce(&self, state: MutexGuard<'_, State>) {
         self.news.0.fetch_add(1, Ordering::Release);
-        // SAFETY: a job in the list is alive: its caller removes it under this lock before returning.
+        // SAFETY: a job in the list is alive, because its caller removes it under this lock before it returns.
         let wanted: usize = state.jobs.iter().map(|job| unsafe { (*job.0).wants() }).sum();
         let (wake, asleep) = (wanted.saturating_sub(state.watching), state.asleep);
         drop(state);
@@ -211,25 +212,25 @@ impl Crew {
 }
 
 impl Pool {
-    /// A pool of that many threads, the caller included. Workers start with the first job that wants them.
+    /// Makes a pool of `threads` threads, including the caller. Workers start with the first job that needs them.
     pub fn new(threads: usize) -> Pool {
         Pool { threads: threads.max(1), shared: AtomicPtr::new(Crew::new(crate::process::id())) }
     }
 
-    /// How many threads work together on what this thread begins.
+    /// Returns how many threads work on what this thread begins.
     pub fn threads(&self) -> usize {
         if ALONE.get() { 1 } else { self.threads }
     }
 
-    /// Calls `body(task, seat)` for every task below `tasks`, spread over the threads; `seat` is below
-    /// [`Pool::threads`] and no two calls have the same one at the same time. Returns when all are done. A panic in
-    /// `body` is resumed here after the others have finished.
+    /// Calls `body(task, seat)` for every task below `tasks`, on several threads, and returns when all calls have
+    /// finished. `seat` is below [`Pool::threads`], and no two calls have the same seat at the same time. A panic in
+    /// `body` is resumed here after all other calls have finished.
     pub fn run(&self, tasks: usize, body: &(dyn Fn(usize, usize) + Sync)) {
         self.run_as(Work::WHOLE, tasks, body);
     }
 
-    /// The same for work that may be ended early ([`interruptible`](crate::interruptible)): an error then, and some of the tasks
-    /// were not done or not whole.
+    /// Does as [`Pool::run`], for work that may be ended early ([`interruptible`](crate::interruptible)). It then
+    /// returns an error, and some tasks were not run or not finished.
     pub fn try_run(&self, tasks: usize, body: &(dyn Fn(usize, usize) + Sync)) -> Result<()> {
         if !interrupt::is_possible() {
             self.run_as(Work::WHOLE, tasks, body);
@@ -249,7 +250,7 @@ impl Pool {
         if seats <= 1 {
             return alone();
         }
-        // Only this thread asks its caller: workers might have done everything before it comes to that.
+        // Only the calling thread asks whether to stop. Workers might finish everything before it gets to that.
         if work.can_end() && work.join(interrupt::is_stopped) {
             return;
         }
@@ -270,7 +271,7 @@ impl Pool {
             panicked: AtomicBool::new(false),
             work,
         };
-        // The lifetime ends where the last worker has been seen out, below.
+        // The pointer is used only until the last worker has left, below.
         let pointer = JobPointer((&raw const job).cast());
         state.jobs.push(pointer);
         shared.announce(state);
@@ -278,21 +279,23 @@ impl Pool {
         let own = catch_unwind(AssertUnwindSafe(|| job.work(0)));
         let task = begin.elapsed() / own.as_ref().map_or(1, |&done| done.max(1));
         if own.is_err() {
-            // Nobody begins another task of a job that has failed.
+            // No thread begins another task of a job that has failed.
             job.next.store(tasks, Ordering::Relaxed);
         }
-        // From here on no worker can join; those inside are waited for, so `job` outlives them.
+        // From here on no worker can join, and the caller waits for those inside. So `job` outlives them.
         lock(&shared.state).jobs.retain(|other| *other != pointer);
         if !shared.look_out((LATE + 3 * task).min(LATEST), || job.inside.load(Ordering::Acquire) == 0) {
             let mut state = lock(&shared.state);
-            // In one order with what a leaving worker does: it sees that it is waited for, or this that it has left.
+            // Sequentially consistent with a leaving worker: either it sees this caller waiting, or this caller sees
+            // that it has left.
             shared.waiting.fetch_add(1, Ordering::SeqCst);
             while job.inside.load(Ordering::SeqCst) > 0 {
                 if !work.can_end() {
                     state = shared.left.wait(state).unwrap_or_else(PoisonError::into_inner);
                     continue;
                 }
-                // Nobody but this thread asks, and what is asked may want the pool.
+                // Only this thread asks whether to stop. The question may run code that needs the pool, so the lock is
+                // released.
                 drop(shared.left.wait_timeout(state, interrupt::EVERY));
                 work.join(interrupt::is_stopped);
                 state = lock(&shared.state);
@@ -305,11 +308,11 @@ impl Pool {
         assert!(!job.panicked.load(Ordering::Relaxed), "a worker thread panicked in a kernel");
     }
 
-    /// Ends the workers, which finish what they have begun, and waits for them. The next job starts others.
+    /// Ends the workers and waits until they have finished their tasks. The next job starts new ones.
     pub fn trim(&self) {
-        // SAFETY: freed only when the pool is dropped.
+        // SAFETY: only dropping the pool frees it.
         let shared = unsafe { &*self.shared.load(Ordering::Acquire) };
-        // In a forked child there is none, and the lock may be held by a thread that isn't there.
+        // A forked child has no workers, and a thread that exists only in the parent may hold the lock.
         if shared.process != crate::process::id() {
             return;
         }
@@ -319,19 +322,19 @@ impl Pool {
         shared.news.0.fetch_add(1, Ordering::Release);
         drop(state);
         shared.work.notify_all();
-        // A worker that drops a pool's last user can't wait for itself.
+        // A worker that drops the last user of its own pool can't wait for itself.
         if !std::ptr::eq(WORKS_FOR.get(), &**shared) {
-            // A panic in a task was caught and told.
+            // A task's panic was caught, and the job's caller was told.
             workers.into_iter().for_each(|worker| drop(worker.join()));
         }
     }
 
-    /// What the workers of this process share. A forked child gets it anew: the parent's workers don't exist there, and
-    /// a lock may be held by one of them for ever.
+    /// Returns the state that this process's workers share. A forked child makes a new one: it has none of its parent's
+    /// workers, and one of them may hold a lock forever.
     fn shared(&self) -> &Arc<Crew> {
         let process = crate::process::id();
         let before = self.shared.load(Ordering::Acquire);
-        // SAFETY: freed only when the pool is dropped.
+        // SAFETY: only dropping the pool frees it.
         let shared = unsafe { &*before };
         if shared.process == process {
             return shared;
@@ -341,7 +344,7 @@ impl Pool {
             // SAFETY: as above.
             Ok(_) => unsafe { &*new },
             Err(other) => {
-                // SAFETY: nobody else has seen `new`; `other` as above.
+                // SAFETY: no other thread has seen `new`. `other` is as above.
                 unsafe {
                     drop(Box::from_raw(new));
                     &*other
@@ -350,12 +353,12 @@ impl Pool {
         }
     }
 
-    /// Starts the workers; whether the system gave any.
+    /// Starts the workers. Returns whether the system gave any thread.
     #[cold]
     fn start(&self, shared: &Arc<Crew>, state: &mut State) -> bool {
         let before = COUNTED.swap(shared.process, Ordering::Relaxed);
         if before != 0 && before != shared.process {
-            // The caller alone.
+            // In a forked child, only the caller is awake.
             AWAKE.store(1, Ordering::Relaxed);
         }
         for i in 1..self.threads {
@@ -372,10 +375,10 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         self.trim();
-        // SAFETY: it is from `Box::into_raw`, and this was its owner.
+        // SAFETY: it comes from `Box::into_raw`, and the pool was its only owner.
         let shared = unsafe { Box::from_raw(*self.shared.get_mut()) };
         if shared.process != crate::process::id() {
-            // The parent's, of whose threads and locks nothing is known here.
+            // In a forked child, the state of the parent's threads and locks is unknown.
             std::mem::forget(shared);
         }
     }
@@ -386,10 +389,10 @@ fn worker(shared: &Crew, generation: usize) {
     let mut awake = Some(Awake::new());
     let mut state = lock(&shared.state);
     loop {
-        // SAFETY: a job in the list is alive: its caller removes it under this lock before returning.
+        // SAFETY: a job in the list is alive, because its caller removes it under this lock before it returns.
         let open = state.jobs.iter().copied().find(|job| unsafe { (*job.0).wants() > 0 });
         if let Some(pointer) = open {
-            // SAFETY: alive as above; once `inside` counts this worker, its caller waits for it to leave.
+            // SAFETY: alive as above. Once `inside` counts this worker, the caller waits until it leaves.
             let job = unsafe { &*pointer.0 };
             let seat = job.joined.fetch_add(1, Ordering::Relaxed);
             job.inside.fetch_add(1, Ordering::Relaxed);
@@ -398,7 +401,7 @@ fn worker(shared: &Crew, generation: usize) {
                 job.next.store(job.tasks, Ordering::Relaxed);
                 job.panicked.store(true, Ordering::Relaxed);
             }
-            // The caller may be gone as soon as this is done.
+            // After this the caller may return, and `job` may be gone.
             job.inside.fetch_sub(1, Ordering::SeqCst);
             if shared.waiting.load(Ordering::SeqCst) > 0 {
                 drop(lock(&shared.state));
@@ -429,7 +432,8 @@ fn worker(shared: &Crew, generation: usize) {
     }
 }
 
-/// How many threads to use when nobody says: `ADEAD_NUM_THREADS`, else what the cpuset and the cgroup quota leave.
+/// Returns the number of threads to use by default: `ADEAD_NUM_THREADS`, else what the cpuset and the cgroup quota
+/// allow.
 pub fn default_threads() -> crate::error::Result<usize> {
     match std::env::var("ADEAD_NUM_THREADS") {
         Ok(text) if !text.is_empty() => match text.parse() {

@@ -1,4 +1,4 @@
-//! Streams of the CPU: work is done when the call that enqueues it returns.
+//! Streams of the CPU: work has finished when the call that enqueues it returns.
 
 use super::{CpuDevice, HostBuffer};
 use crate::command::Command;
@@ -10,45 +10,46 @@ use std::any::Any;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-/// A stream, which never has anything left to do.
+/// A stream of the CPU. It never has pending work.
 pub struct CpuStream {
     device: Arc<CpuDevice>,
 }
 
 impl CpuStream {
-    /// A stream of a device.
+    /// Makes a stream of a device.
     pub fn new(device: Arc<CpuDevice>) -> CpuStream {
         CpuStream { device }
     }
 }
 
-/// Where part of a buffer begins.
+/// Returns the address of a slice, after checking its bounds.
 fn place(slice: Slice<'_>, what: &str) -> Result<*mut u8> {
     check_slice(what, slice.buffer.size(), slice.offset, slice.bytes)?;
     match slice.buffer.as_any().downcast_ref::<CpuBuffer>().and_then(Buffer::host_pointer) {
-        // SAFETY: inside the buffer, as was checked.
+        // SAFETY: the slice lies inside the buffer, which was checked above.
         Some(first) => Ok(unsafe { first.as_ptr().add(slice.offset) }),
         None => fail!(InvalidArgument, "a buffer is on {}, not on cpu", slice.buffer.device_name()),
     }
 }
 
-/// Copies bytes, a piece at a time.
+/// Copies bytes in pieces, so that the copy can be interrupted.
 ///
 /// # Safety
-/// As `copy_nonoverlapping`.
+/// As for `copy_nonoverlapping`.
 unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) -> Result<()> {
     interrupt::alone(&mut || {
-        // SAFETY: pieces lie inside both.
+        // SAFETY: every piece lies inside both ranges.
         pieces!(bytes, |at, count| unsafe { to.add(at).copy_from_nonoverlapping(from.add(at), count) })
     })
 }
 
-/// The turn to read or write one buffer.
+/// Takes the turn to read or write one buffer.
 fn turn(buffer: &dyn Buffer, written: bool) -> Result<Turns<'_>> {
     Turns::of([(buffer, written)].into_iter())
 }
 
-// SAFETY: work is done, inside the buffers that it names and in their turn, when a call returns.
+// SAFETY: when a call returns, its work has finished. The work stays inside the buffers that it names, and holds their
+// turns.
 unsafe impl Stream for CpuStream {
     fn submit(&mut self, commands: &mut [Command<'_>]) -> Result<()> {
         commands.iter_mut().try_for_each(|command| {
@@ -58,20 +59,20 @@ unsafe impl Stream for CpuStream {
     }
 
     fn dispatch(&mut self, kernel: &dyn Kernel, _: &[Slice<'_>], _: &[u8], _: [u32; 3]) -> Result<()> {
-        fail!(InvalidArgument, "the kernel '{}' is one of a GPU and the stream is one of the CPU", kernel.name())
+        fail!(InvalidArgument, "the kernel '{}' was built for a GPU, and the stream is on the CPU", kernel.name())
     }
 
     fn write(&mut self, to: &dyn Buffer, offset: usize, bytes: &[u8]) -> Result<()> {
         let _turn = turn(to, true)?;
         let to = place(Slice { buffer: to, offset, bytes: bytes.len() }, "write")?;
-        // SAFETY: as many bytes inside the buffer, which it is this call's turn to write.
+        // SAFETY: the range lies inside the buffer, and this call holds the turn to write it.
         unsafe { copy(bytes.as_ptr(), to, bytes.len()) }
     }
 
     fn read(&mut self, from: &dyn Buffer, offset: usize, into: &mut [u8]) -> Result<()> {
         let _turn = turn(from, false)?;
         let from = place(Slice { buffer: from, offset, bytes: into.len() }, "read")?;
-        // SAFETY: as in `write`.
+        // SAFETY: the range lies inside the buffer, and this call holds the turn to read it.
         unsafe { copy(from, into.as_mut_ptr(), into.len()) }
     }
 
@@ -80,7 +81,7 @@ unsafe impl Stream for CpuStream {
         let bytes = HostBuffer::uninitialised(from.bytes)?;
         let _turn = turn(from.buffer, false)?;
         let source = place(from, "download")?;
-        // SAFETY: as in `write`; the new memory has as many bytes and is nobody else's.
+        // SAFETY: as in `read`. The new memory has as many bytes, and nothing else uses it.
         unsafe { copy(source, bytes.pointer().as_ptr(), from.bytes) }?;
         Ok(Box::new(Done(bytes)))
     }
@@ -93,14 +94,14 @@ unsafe impl Stream for CpuStream {
         if to.bytes != bytes || !apart {
             fail!(InvalidArgument, "copy: {bytes} bytes at {a} to {} at {b}: sizes differ or parts overlap", to.bytes);
         }
-        // SAFETY: both inside their buffers and apart from each other.
+        // SAFETY: both ranges lie inside their buffers and don't overlap.
         unsafe { copy(source, target, bytes) }
     }
 
     fn clear(&mut self, to: Slice<'_>) -> Result<()> {
         let _turn = turn(to.buffer, true)?;
         let target = place(to, "clear")?;
-        // SAFETY: inside the buffer, which it is this call's turn to write.
+        // SAFETY: the range lies inside the buffer, and this call holds the turn to write it.
         interrupt::alone(&mut || pieces!(to.bytes, |at, count| unsafe { target.add(at).write_bytes(0, count) }))
     }
 
@@ -118,7 +119,7 @@ unsafe impl Stream for CpuStream {
     }
 
     fn start_recording(&mut self) -> Result<()> {
-        fail!(Unsupported, "the CPU runs work at once and records none")
+        fail!(Unsupported, "the CPU has no recordings: it runs work at once")
     }
 
     fn finish_recording(&mut self) -> Result<Arc<dyn Recording>> {
@@ -126,7 +127,7 @@ unsafe impl Stream for CpuStream {
     }
 
     fn replay(&mut self, _: &dyn Recording) -> Result<()> {
-        fail!(InvalidArgument, "the recording is one of a GPU and the stream is one of the CPU")
+        fail!(InvalidArgument, "the recording was made on a GPU, and the stream is on the CPU")
     }
 
     fn flush(&mut self) -> Result<()> {
@@ -142,10 +143,10 @@ unsafe impl Stream for CpuStream {
     }
 }
 
-/// A point that has been reached.
+/// A point that is always reached.
 struct Now;
 
-// SAFETY: it has no memory.
+// SAFETY: it holds no memory.
 unsafe impl Event for Now {
     fn is_done(&self) -> Result<bool> {
         Ok(true)
@@ -160,10 +161,10 @@ unsafe impl Event for Now {
     }
 }
 
-/// Bytes that have arrived.
+/// A download that has arrived.
 struct Done(HostBuffer);
 
-// SAFETY: its bytes are written, and nobody writes them again.
+// SAFETY: its bytes are written, and nothing writes them again.
 unsafe impl Download for Done {
     fn size(&self) -> usize {
         self.0.len()
@@ -178,24 +179,24 @@ unsafe impl Download for Done {
     }
 
     fn bytes(&self) -> Result<&[u8]> {
-        // SAFETY: as many bytes, written when this was made, which nobody writes again.
+        // SAFETY: the bytes were written when this was made, and nothing writes them again.
         Ok(unsafe { std::slice::from_raw_parts(self.0.pointer().as_ptr(), self.size()) })
     }
 
     fn take(self: Box<Self>, into: &mut [u8]) -> Result<()> {
         if into.len() != self.size() {
-            fail!(InvalidArgument, "the download has {} bytes and the place for it {}", self.size(), into.len());
+            fail!(InvalidArgument, "the download has {} bytes, but its destination has {}", self.size(), into.len());
         }
-        // SAFETY: as many bytes, written when this was made.
+        // SAFETY: `into` has the same length, and the bytes were written when this was made.
         unsafe { into.as_mut_ptr().copy_from_nonoverlapping(self.0.pointer().as_ptr(), into.len()) };
         Ok(())
     }
 }
 
-/// Nanoseconds since the first timestamp of the process.
+/// A timestamp: nanoseconds since the first timestamp of the process.
 struct At(u64);
 
-// SAFETY: it has no memory.
+// SAFETY: it holds no memory.
 unsafe impl Timestamp for At {
     fn nanoseconds(&self) -> Result<u64> {
         Ok(self.0)

@@ -1,4 +1,4 @@
-//! What the pool promises, under all it may meet at once.
+//! Tests of the pool's promises, under everything that can happen at once.
 
 use super::*;
 use std::sync::atomic::AtomicU64;
@@ -55,7 +55,7 @@ fn a_thread_that_works_alone_gets_no_help_and_leaves_others_theirs() {
     let caught = catch_unwind(AssertUnwindSafe(|| single_threaded(|| panic!("alone"))));
     assert!(caught.is_err());
     assert_eq!(pool.threads(), 3);
-    // Three tasks that wait for each other: nobody could do two of them.
+    // Three tasks that wait for each other finish only if three threads run them.
     let barrier = std::sync::Barrier::new(3);
     pool.run(3, &|_, _| {
         barrier.wait();
@@ -78,7 +78,7 @@ fn a_panic_reaches_the_caller_and_the_pool_goes_on() {
     assert_eq!(done.into_inner(), 100);
 }
 
-/// Jobs of any size from several threads, nested, some of which panic, while workers are ended again and again.
+/// Jobs of all sizes from several threads, some nested and some that panic, while workers are ended again and again.
 #[test]
 fn anything_at_once() {
     fn some(seed: &mut u64, below: u64) -> u64 {
@@ -133,7 +133,7 @@ fn workers_end_with_their_pool_and_start_again_after_a_trim() {
     let marks: Arc<()> = Arc::new(());
     thread_local!(static MARK: std::cell::RefCell<Option<Arc<()>>> = const { std::cell::RefCell::new(None) });
     let mark = |pool: &Pool| {
-        // Both threads are inside at once, so the worker is one of them.
+        // Both threads are inside at once, so one of them is the worker.
         let inside = AtomicUsize::new(0);
         pool.run(2, &|_, seat| {
             inside.fetch_add(1, Ordering::SeqCst);

@@ -1,12 +1,12 @@
 //! Sine and cosine on vectors: the same primitives in the same order as `contract/angle.rs`.
 
-// SAFETY, for every function here: called from a kernel, so the instruction set of `S` is there.
+// SAFETY, for every function here: a kernel calls it, so the instruction set of `S` is available.
 #![allow(clippy::missing_safety_doc)]
 
 use super::Simd;
 use super::math::{abs, c, horner};
 
-/// The sine, or the cosine, of x below the contract's large angles; of any other x whatever.
+/// The sine or cosine of x below the contract's limit of large angles. For other x, the result is unspecified.
 #[inline(always)]
 pub unsafe fn sin_or_cos<S: Simd>(x: S::F, cosine: bool) -> S::F {
     // SAFETY: see the top of the file.
@@ -29,7 +29,7 @@ pub unsafe fn sin_or_cos<S: Simd>(x: S::F, cosine: bool) -> S::F {
         let fourth = S::mul(S::mul(z, z), horner::<S, 3>(z, [0x3d2a_aaa5, 0xbab6_060d, 0x37cc_f072]));
         let tail = S::sub(fourth, S::mul(h, l));
         let cos = S::add(one, S::add(S::sub(S::sub(S::splat(1.0), one), half), tail));
-        // q's last bit as a sign, and the one before.
+        // q's last bit as a sign bit; the bit before it follows below.
         let odd = S::from_bits(S::or_i(S::shl::<31>(q), S::bits(S::splat(1.0))));
         let y = S::select(S::lt(odd, S::splat(0.0)), cos, sin);
         let sign = S::splat_i(i32::MIN);

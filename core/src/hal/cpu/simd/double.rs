@@ -1,14 +1,14 @@
-//! Vectors of f64, in which integers below 2⁵³ are exact: what products of fixed-point numbers are made of.
+//! Vectors of f64, in which integers below 2⁵³ are exact: for products of fixed-point numbers.
 
-/// Vectors of f64 of one instruction set.
+/// The vectors of f64 of one instruction set.
 ///
 /// # Safety
-/// As [`super::Simd`]'s.
+/// As for [`super::Simd`].
 #[allow(clippy::missing_safety_doc)] // Said once, there.
 pub trait Doubles: Copy + 'static {
-    /// Values in a vector.
+    /// The values in a vector.
     const LANES: usize;
-    /// Whether there are 32 registers.
+    /// Whether the instruction set has 32 vector registers.
     const MANY: bool;
 
     unsafe fn splat(x: f64) -> Self;
@@ -16,7 +16,7 @@ pub trait Doubles: Copy + 'static {
     unsafe fn store(p: *mut f64, x: Self);
     unsafe fn add(a: Self, b: Self) -> Self;
     unsafe fn sub(a: Self, b: Self) -> Self;
-    /// a·b + c, where neither product nor sum is rounded.
+    /// a·b + c. Neither the product nor the sum may need rounding.
     unsafe fn exact(a: Self, b: Self, c: Self) -> Self;
 }
 
@@ -31,32 +31,32 @@ macro_rules! doubles {
 
             #[inline(always)]
             unsafe fn splat(x: f64) -> Self {
-                // SAFETY: the trait's.
+                // SAFETY: the caller keeps the trait's contract.
                 unsafe { $splat(x) }
             }
             #[inline(always)]
             unsafe fn load(p: *const f64) -> Self {
-                // SAFETY: the trait's.
+                // SAFETY: the caller keeps the trait's contract.
                 unsafe { $load(p) }
             }
             #[inline(always)]
             unsafe fn store(p: *mut f64, x: Self) {
-                // SAFETY: the trait's.
+                // SAFETY: the caller keeps the trait's contract.
                 unsafe { $store(p, x) }
             }
             #[inline(always)]
             unsafe fn add(a: Self, b: Self) -> Self {
-                // SAFETY: the trait's.
+                // SAFETY: the caller keeps the trait's contract.
                 unsafe { $add(a, b) }
             }
             #[inline(always)]
             unsafe fn sub(a: Self, b: Self) -> Self {
-                // SAFETY: the trait's.
+                // SAFETY: the caller keeps the trait's contract.
                 unsafe { $sub(a, b) }
             }
             #[inline(always)]
             unsafe fn exact($a: Self, $b: Self, $c: Self) -> Self {
-                // SAFETY: the trait's.
+                // SAFETY: the caller keeps the trait's contract.
                 unsafe { $exact }
             }
         }
@@ -84,7 +84,7 @@ mod neon {
     doubles!(float64x2_t, 2, true, vdupq_n_f64 vld1q_f64 vst1q_f64 vaddq_f64 vsubq_f64, |a, b, c| vfmaq_f64(c, a, b));
 }
 
-/// For processors without kernels of their own.
+/// For processors without their own kernels.
 #[cfg(any(not(target_arch = "x86_64"), test, feature = "portable"))]
 impl Doubles for [f64; 2] {
     const LANES: usize = 2;
@@ -96,12 +96,12 @@ impl Doubles for [f64; 2] {
     }
     #[inline(always)]
     unsafe fn load(p: *const f64) -> Self {
-        // SAFETY: the trait asks for two readable values.
+        // SAFETY: the trait requires two readable values.
         unsafe { p.cast::<Self>().read_unaligned() }
     }
     #[inline(always)]
     unsafe fn store(p: *mut f64, x: Self) {
-        // SAFETY: the trait asks for two writable values.
+        // SAFETY: the trait requires two writable values.
         unsafe { p.cast::<Self>().write_unaligned(x) }
     }
     #[inline(always)]

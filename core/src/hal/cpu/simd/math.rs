@@ -1,25 +1,25 @@
-//! The contract's functions on vectors: the same primitives in the same order as `contract/functions.rs`, so the same
-//! bits. NaN comes out as some NaN; [`canonical`] is applied where results are stored.
+//! The contract's functions on vectors. They use the same primitives in the same order as `contract/functions.rs`, so
+//! they give the same bits. A NaN result is any NaN: [`canonical`] is applied where results are stored.
 
-// SAFETY, for every function here: called from a kernel, so the instruction set of `S` is there.
+// SAFETY, for every function here: a kernel calls it, so the instruction set of `S` is available.
 #![allow(clippy::missing_safety_doc)]
 
 use super::{Simd, unroll};
 
-/// A binary32 constant by its bits.
+/// A binary32 constant, by its bits.
 #[inline(always)]
 pub(super) unsafe fn c<S: Simd>(bits: u32) -> S::F {
     // SAFETY: see the top of the file.
     unsafe { S::splat(f32::from_bits(bits)) }
 }
 
-/// Horner's scheme, coefficients from the lowest to the highest.
+/// Horner's scheme. The coefficients start with the lowest power.
 #[inline(always)]
 pub(super) unsafe fn horner<S: Simd, const N: usize>(x: S::F, coefficients: [u32; N]) -> S::F {
     // SAFETY: see the top of the file.
     unsafe {
         let mut q = c::<S>(coefficients[N - 1]);
-        // Written out: as a loop it would stay one, with its coefficients in memory.
+        // Unrolled: the compiler would keep a loop, with the coefficients in memory.
         unroll!(i < N - 1 => {
             q = S::add(S::mul(q, x), c::<S>(coefficients[N - 2 - i]));
         });
@@ -27,35 +27,35 @@ pub(super) unsafe fn horner<S: Simd, const N: usize>(x: S::F, coefficients: [u32
     }
 }
 
-/// The sign cleared.
+/// |x|: clears the sign bit.
 #[inline(always)]
 pub unsafe fn abs<S: Simd>(x: S::F) -> S::F {
     // SAFETY: see the top of the file.
     unsafe { S::from_bits(S::and_i(S::bits(x), S::splat_i(0x7fff_ffff))) }
 }
 
-/// The sign flipped.
+/// −x: flips the sign bit.
 #[inline(always)]
 pub unsafe fn neg<S: Simd>(x: S::F) -> S::F {
     // SAFETY: see the top of the file.
     unsafe { S::from_bits(S::xor_i(S::bits(x), S::splat_i(i32::MIN))) }
 }
 
-/// `y`, which is not negative, with the sign of `x`.
+/// `y`, which must not be negative, with the sign of `x`.
 #[inline(always)]
 pub unsafe fn with_sign<S: Simd>(y: S::F, x: S::F) -> S::F {
     // SAFETY: see the top of the file.
     unsafe { S::from_bits(S::or_i(S::bits(y), S::and_i(S::bits(x), S::splat_i(i32::MIN)))) }
 }
 
-/// What arithmetic stores: any NaN becomes the canonical one.
+/// The value that arithmetic stores: every NaN becomes the canonical NaN.
 #[inline(always)]
 pub unsafe fn canonical<S: Simd>(x: S::F) -> S::F {
     // SAFETY: see the top of the file.
     unsafe { S::canonical(x) }
 }
 
-/// The integer whose order is MAX's order; its own inverse on the bits.
+/// An integer whose order is MAX's order. On the bits, the map is its own inverse.
 #[inline(always)]
 pub unsafe fn max_key<S: Simd>(x: S::F) -> S::I {
     // SAFETY: see the top of the file.
@@ -65,17 +65,17 @@ pub unsafe fn max_key<S: Simd>(x: S::F) -> S::I {
     }
 }
 
-/// e^x = (1 + u + r)·2^n. An integer n below 256 times ln 2's upper part, which has 15 bits, is exact.
+/// e^x = (1 + u + r)·2^n. The product of an integer n below 256 and ln 2's upper part, which has 15 bits, is exact.
 struct ExpCore<S: Simd> {
     r: S::F,
     u: S::F,
     n: S::F,
-    /// n + 3·2²²: n stands in the low bits.
+    /// n + 3·2²², which has n in its low bits.
     shifted: S::F,
 }
 
 impl<S: Simd> ExpCore<S> {
-    /// For x between −105 and 89.
+    /// Requires x between −105 and 89.
     #[inline(always)]
     unsafe fn new(x: S::F) -> Self {
         // SAFETY: see the top of the file.
@@ -96,7 +96,7 @@ impl<S: Simd> ExpCore<S> {
         unsafe { S::add(S::splat(1.0), S::add(self.u, self.r)) }
     }
 
-    /// x·2^n where both are normal numbers; of NaN whatever.
+    /// x·2^n, if both are normal numbers. For NaN the result is unspecified.
     #[inline(always)]
     unsafe fn scale_normal(&self, x: S::F) -> S::F {
         // SAFETY: see the top of the file.
@@ -114,7 +114,7 @@ pub unsafe fn exp<S: Simd>(x: S::F) -> S::F {
     }
 }
 
-/// e^x for x that is not above 0, or NaN; of any other x whatever.
+/// e^x for x ≤ 0 or NaN. For other x, the result is unspecified.
 #[inline(always)]
 pub unsafe fn exp_of_negative<S: Simd>(x: S::F) -> S::F {
     // SAFETY: see the top of the file.
@@ -148,7 +148,7 @@ pub unsafe fn log<S: Simd>(x: S::F) -> S::F {
     }
 }
 
-/// The bits of m·2^k as m about 1 and k.
+/// Splits the bits of m·2^k into m, near 1, and k.
 #[inline(always)]
 pub(super) unsafe fn split<S: Simd>(bits: S::I) -> (S::F, S::I) {
     // SAFETY: see the top of the file.
@@ -158,7 +158,7 @@ pub(super) unsafe fn split<S: Simd>(bits: S::I) -> (S::F, S::I) {
     }
 }
 
-/// log(1 + f) + k·ln 2, the lower part of ln 2's multiple given.
+/// log(1 + f) + k·ln 2. `low` is the lower part of k·ln 2.
 #[inline(always)]
 pub(super) unsafe fn log_sum<S: Simd>(f: S::F, k: S::F, low: S::F) -> S::F {
     // SAFETY: see the top of the file.
@@ -180,7 +180,7 @@ pub(super) unsafe fn log_sum<S: Simd>(f: S::F, k: S::F, low: S::F) -> S::F {
     }
 }
 
-/// The ends of a logarithm's domain: y, or what belongs to x where u, what the logarithm is taken of, is 0, below, or infinite.
+/// Corrects a logarithm y of u at the ends of its domain: where u is 0, negative or infinite, and where x is NaN.
 #[inline(always)]
 pub(super) unsafe fn log_ends<S: Simd>(x: S::F, u: S::F, y: S::F) -> S::F {
     // SAFETY: see the top of the file.
@@ -193,7 +193,7 @@ pub(super) unsafe fn log_ends<S: Simd>(x: S::F, u: S::F, y: S::F) -> S::F {
     }
 }
 
-/// The hyperbolic tangent of 0 ≤ a < 3f6b851f.
+/// tanh(a) for 0 ≤ a < 3f6b851f.
 #[inline(always)]
 pub unsafe fn tanh_near<S: Simd>(a: S::F) -> S::F {
     // SAFETY: see the top of the file.
@@ -207,7 +207,7 @@ pub unsafe fn tanh_near<S: Simd>(a: S::F) -> S::F {
     }
 }
 
-/// The hyperbolic tangent of a larger a.
+/// tanh(a) for larger a.
 #[inline(always)]
 pub unsafe fn tanh_far<S: Simd>(a: S::F) -> S::F {
     // SAFETY: see the top of the file.
@@ -219,7 +219,7 @@ pub unsafe fn tanh_far<S: Simd>(a: S::F) -> S::F {
     }
 }
 
-/// The error function of 0 ≤ a < 3f547ae1.
+/// erf(a) for 0 ≤ a < 3f547ae1.
 #[inline(always)]
 pub unsafe fn erf_near<S: Simd>(a: S::F) -> S::F {
     // SAFETY: see the top of the file.
@@ -232,7 +232,7 @@ pub unsafe fn erf_near<S: Simd>(a: S::F) -> S::F {
     }
 }
 
-/// The error function of a larger a.
+/// erf(a) for larger a.
 #[inline(always)]
 pub unsafe fn erf_far<S: Simd>(a: S::F) -> S::F {
     // SAFETY: see the top of the file.
@@ -244,13 +244,13 @@ pub unsafe fn erf_far<S: Simd>(a: S::F) -> S::F {
         );
         let core = ExpCore::<S>::new(q);
         let (one, tail) = (S::splat(1.0), S::add(core.u, core.r));
-        // −2^n, by which a product is exact.
+        // −2^n: a product with it is exact.
         let power = core.scale_normal(S::splat(-1.0));
         S::mul_add_exact(power, tail, S::add(one, power))
     }
 }
 
-/// The first half of sigmoid: e^−|x| and what it lost to rounding.
+/// The first half of sigmoid: e^−|x|, and its rounding error.
 #[inline(always)]
 pub unsafe fn sigmoid_powers<S: Simd>(x: S::F) -> (S::F, S::F) {
     // SAFETY: see the top of the file.
@@ -263,7 +263,7 @@ pub unsafe fn sigmoid_powers<S: Simd>(x: S::F) -> (S::F, S::F) {
     }
 }
 
-/// The second half of sigmoid; of x only the sign matters.
+/// The second half of sigmoid. Only the sign of x matters.
 #[inline(always)]
 pub unsafe fn sigmoid_of_powers<S: Simd>(x: S::F, z: S::F, e: S::F) -> S::F {
     // SAFETY: see the top of the file.
@@ -278,7 +278,7 @@ pub unsafe fn sigmoid_of_powers<S: Simd>(x: S::F, z: S::F, e: S::F) -> S::F {
     }
 }
 
-/// max(x, +0), NaN stays NaN.
+/// max(x, +0); NaN stays NaN.
 #[inline(always)]
 pub unsafe fn relu<S: Simd>(x: S::F) -> S::F {
     // SAFETY: see the top of the file.
@@ -300,7 +300,7 @@ pub unsafe fn round<S: Simd>(x: S::F) -> S::F {
     }
 }
 
-/// The largest integer that is not above x.
+/// The largest integer that is at most x.
 #[inline(always)]
 pub unsafe fn floor<S: Simd>(x: S::F) -> S::F {
     // SAFETY: see the top of the file.
@@ -310,7 +310,7 @@ pub unsafe fn floor<S: Simd>(x: S::F) -> S::F {
     }
 }
 
-/// The larger one in MAX's order.
+/// The larger value in MAX's order.
 #[inline(always)]
 pub unsafe fn maximum<S: Simd>(a: S::F, b: S::F) -> S::F {
     // SAFETY: see the top of the file.
@@ -320,14 +320,14 @@ pub unsafe fn maximum<S: Simd>(a: S::F, b: S::F) -> S::F {
     }
 }
 
-/// The smaller one; the order is symmetric, and NaN wins either way.
+/// The smaller value. The order is symmetric, and a NaN is the result of both.
 #[inline(always)]
 pub unsafe fn minimum<S: Simd>(a: S::F, b: S::F) -> S::F {
     // SAFETY: see the top of the file.
     unsafe { neg::<S>(maximum::<S>(neg::<S>(a), neg::<S>(b))) }
 }
 
-/// What gelu's tanh form takes the sigmoid of; it has the sign of x.
+/// The argument of the sigmoid in gelu's tanh form. It has the sign of x.
 #[inline(always)]
 pub unsafe fn gelu_tanh_argument<S: Simd>(x: S::F) -> S::F {
     // SAFETY: see the top of the file.

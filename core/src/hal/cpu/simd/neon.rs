@@ -1,59 +1,60 @@
-//! Vectors of aarch64: NEON, which every such processor has.
+//! Vectors for aarch64: NEON, which every aarch64 processor has.
 //!
-//! Its flushing finds a result tiny before rounding, the contract after: a sum in [2⁻¹²⁶·(1 − 2⁻²⁵), 2⁻¹²⁶) is flushed
-//! where the contract rounds it up to 2⁻¹²⁶. So M kernels run on [`Neon`], and once more on [`Exact`] if the processor
-//! noted that it flushed anything; what it didn't flush is exact. Data without underflow pays one register read a block.
-//! (Arm Architecture Reference Manual, pseudocode of `FPRound`: a flushed result sets `FPSR.UFC`.)
+//! NEON's flushing decides before rounding whether a result is tiny; the contract decides after. So it flushes a sum in
+//! [2⁻¹²⁶·(1 − 2⁻²⁵), 2⁻¹²⁶), where the contract rounds up to 2⁻¹²⁶. M kernels therefore run on [`Neon`] first. If the
+//! processor reports that it flushed something, they run again on [`Exact`]; without flushing, the first result is
+//! exact. Data without underflow costs one register read per block. (Arm Architecture Reference Manual, pseudocode of
+//! `FPRound`: a flushed result sets `FPSR.UFC`.)
 
 use super::{Kernel, Simd};
 use crate::fpenv;
 use std::arch::aarch64::*;
 
-/// NEON under FPCR.FZ: exact where nothing is flushed.
+/// NEON under FPCR.FZ. It is exact if nothing is flushed.
 pub type Neon = Vectors<false>;
 
-/// NEON under FPCR.FZ, exact.
+/// NEON under FPCR.FZ with an exact multiply-add.
 type Exact = Vectors<true>;
 
 /// Runs a kernel.
 ///
 /// # Safety
-/// The kernel's pointers are valid.
+/// The kernel's pointers must be valid.
 #[inline(never)]
 pub unsafe fn with_neon<K: Kernel>(kernel: K) -> K::Output {
-    // SAFETY: passed on; NEON is aarch64's baseline.
+    // SAFETY: the caller's promise is passed on, and every aarch64 processor has NEON.
     unsafe { kernel.run::<Neon>() }
 }
 
-/// Runs a kernel of M arithmetic in its environment.
+/// Runs a kernel of M arithmetic in M's floating-point environment.
 ///
 /// # Safety
-/// The kernel's pointers are valid, and it may run twice.
+/// The kernel's pointers must be valid, and the kernel may run twice.
 pub unsafe fn with_neon_m<K: Kernel + Copy>(kernel: K) -> K::Output {
-    // SAFETY: passed on.
+    // SAFETY: the caller's promises are passed on.
     let (output, flushed) = fpenv::flushing_noted(|| unsafe { with_neon(kernel) });
-    // SAFETY: passed on.
+    // SAFETY: the caller's promises are passed on.
     if flushed { fpenv::flushing(|| unsafe { with_exact(kernel) }) } else { output }
 }
 
 #[cold]
 #[inline(never)]
 unsafe fn with_exact<K: Kernel>(kernel: K) -> K::Output {
-    // SAFETY: passed on; NEON is aarch64's baseline.
+    // SAFETY: the caller's promise is passed on, and every aarch64 processor has NEON.
     unsafe { kernel.run::<Exact>() }
 }
 
-/// Four lanes.
+/// Vectors of four lanes.
 #[derive(Clone, Copy)]
 pub struct Vectors<const EXACT: bool>;
 
-/// The methods that are one instruction or two.
+/// The methods of one or two instructions.
 macro_rules! instructions {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty = $expression:expr;)*) => {
         $(
             #[inline(always)]
             unsafe fn $name($($argument: $type),*) -> $result {
-                // SAFETY: the trait's: NEON is there, pointers are valid.
+                // SAFETY: NEON is available, and the trait requires valid pointers.
                 unsafe { $expression }
             }
         )*
@@ -63,7 +64,7 @@ macro_rules! instructions {
 #[allow(unused_unsafe)] // Most intrinsics are safe where NEON is the baseline.
 impl<const EXACT: bool> Simd for Vectors<EXACT> {
     const LANES: usize = 4;
-    // 24 of the 32 registers; the exact multiply-add needs some for itself.
+    // 24 of the 32 registers. The exact multiply-add needs some registers itself.
     const TILE_ROWS: usize = if EXACT { 4 } else { 12 };
     const TILE_VECTORS: usize = 2;
     type F = float32x4_t;
@@ -130,21 +131,21 @@ impl<const EXACT: bool> Simd for Vectors<EXACT> {
     }
     #[inline(always)]
     unsafe fn shl<const BITS: i32>(a: int32x4_t) -> int32x4_t {
-        // SAFETY: NEON is there.
+        // SAFETY: every aarch64 processor has NEON.
         unsafe { vshlq_n_s32::<BITS>(a) }
     }
     #[inline(always)]
     unsafe fn sar<const BITS: i32>(a: int32x4_t) -> int32x4_t {
-        // SAFETY: NEON is there.
+        // SAFETY: every aarch64 processor has NEON.
         unsafe { vshrq_n_s32::<BITS>(a) }
     }
 }
 
-/// `fmaz` where results may be tiny. What rounds to ±2⁻¹²⁶ is told by the same sum scaled by 2²⁴, which is then far from
-/// tiny and rounds as if the exponent were unbounded; it alone differs from what the processor gives.
+/// `fmaz` for results that may be tiny. The same sum scaled by 2²⁴ is far from tiny, and rounds as if the exponent were
+/// unbounded. It tells which sums round to ±2⁻¹²⁶; all other results are the processor's.
 ///
-/// Scaling is exact unless `a` or `c` is 2¹⁰⁴ or more. Then the sum is zero or at least 2⁻⁶⁸, and the scaled one is not
-/// finite: it isn't taken for 2⁻¹⁰².
+/// Scaling is exact unless `a` or `c` is 2¹⁰⁴ or more. In that case the sum is zero or at least 2⁻⁶⁸, and the scaled
+/// sum is not finite, so it doesn't equal 2⁻¹⁰².
 #[allow(unused_unsafe)]
 #[inline(always)]
 unsafe fn fmaz_exact(a: float32x4_t, b: float32x4_t, c: float32x4_t) -> float32x4_t {
@@ -152,7 +153,7 @@ unsafe fn fmaz_exact(a: float32x4_t, b: float32x4_t, c: float32x4_t) -> float32x
     const UP: f32 = 16_777_216.0;
     const DOWN: f32 = 1.0 / UP;
     const LEAST: f32 = f32::MIN_POSITIVE * UP;
-    // SAFETY: NEON is there.
+    // SAFETY: every aarch64 processor has NEON.
     unsafe {
         let plain = vfmaq_f32(c, a, b);
         let scaled = vfmaq_f32(vmulq_n_f32(c, UP), vmulq_n_f32(a, UP), b);

@@ -1,9 +1,9 @@
-//! Vectors in plain Rust, for processors without kernels of their own.
+//! Vectors in plain Rust, for processors without their own kernels.
 
 use super::Simd;
 use crate::contract;
 
-/// Four lanes of scalar arithmetic.
+/// Vectors of four scalar lanes.
 #[derive(Clone, Copy)]
 pub struct Portable;
 
@@ -35,12 +35,12 @@ impl Simd for Portable {
     }
     #[inline(always)]
     unsafe fn load(p: *const f32) -> F {
-        // SAFETY: the trait asks for four readable values.
+        // SAFETY: the trait requires four readable values.
         unsafe { p.cast::<F>().read_unaligned() }
     }
     #[inline(always)]
     unsafe fn store(p: *mut f32, x: F) {
-        // SAFETY: the trait asks for four writable values.
+        // SAFETY: the trait requires four writable values.
         unsafe { p.cast::<F>().write_unaligned(x) }
     }
     #[inline(always)]

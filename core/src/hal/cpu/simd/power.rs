@@ -1,6 +1,6 @@
-//! pow, log1p and expm1 on vectors: the same primitives in the same order as `contract/power.rs`.
+//! pow, log1p and expm1 on vectors, with the same primitives in the same order as `contract/power.rs`.
 
-// SAFETY, for every function here: called from a kernel, so the instruction set of `S` is there.
+// SAFETY, for every function here: a kernel calls it, so the instruction set of `S` is available.
 #![allow(clippy::missing_safety_doc)]
 
 use super::Simd;
@@ -15,7 +15,7 @@ pub unsafe fn log1p<S: Simd>(x: S::F) -> S::F {
         let u = S::add(one, x);
         let (m, k) = split::<S>(S::bits(u));
         let k = S::to_float(k);
-        // What 1 + x lost to rounding goes into the result.
+        // Corrects for the rounding error of 1 + x.
         let lost = S::div(S::sub(x, S::sub(u, one)), u);
         let near = S::eq(k, zero);
         let f = S::select(near, x, S::sub(m, one));
@@ -36,11 +36,11 @@ pub unsafe fn expm1<S: Simd>(x: S::F) -> S::F {
         let a = S::mul_add_exact(n, c::<S>(0xbf31_7200), v);
         let g = S::mul(n, c::<S>(0x35bf_be8e));
         let r = S::sub(a, g);
-        // What r lost to rounding.
+        // The rounding error of r.
         let w = S::sub(S::sub(a, r), g);
         let q = horner::<S, 6>(r, [0x3f00_0000, 0x3e2a_aaab, 0x3d2a_aa7b, 0x3c08_8802, 0x3ab6_9e56, 0x3951_217b]);
         let u = S::add(S::mul(S::mul(r, r), q), w);
-        // 2¹²⁸ is not a number: the last doubling comes behind everything else.
+        // 2¹²⁸ is not representable, so the last doubling comes after everything else.
         let last = S::lt(S::splat(127.0), n);
         let exponent =
             S::add_i(S::shl::<23>(S::bits(shifted)), S::select_i(last, S::splat_i(126 << 23), S::splat_i(127 << 23)));
@@ -55,14 +55,14 @@ pub unsafe fn expm1<S: Simd>(x: S::F) -> S::F {
     }
 }
 
-/// The upper 12 bits of a number's 24.
+/// The upper 12 of a significand's 24 bits.
 #[inline(always)]
 unsafe fn upper<S: Simd>(x: S::F) -> S::F {
     // SAFETY: see the top of the file.
     unsafe { S::from_bits(S::and_i(S::bits(x), S::splat_i(0xffff_f000u32 as i32))) }
 }
 
-/// log2 of a positive number in two, the first of which has 12 bits.
+/// log2 of a positive number as a sum of two numbers. The first has 12 bits.
 #[inline(always)]
 unsafe fn log2<S: Simd>(a: S::F) -> (S::F, S::F) {
     // SAFETY: see the top of the file.
@@ -78,7 +78,7 @@ unsafe fn log2<S: Simd>(a: S::F) -> (S::F, S::F) {
         let (sh, th) = (upper::<S>(s), upper::<S>(t));
         let tl = S::sub(m, S::sub(th, one));
         let sl = S::mul(S::sub(S::sub(f, S::mul(sh, th)), S::mul(sh, tl)), v);
-        // The series is s·(3 + s² + …)·2/3, its second factor gh + gl.
+        // The series is s·(3 + s² + …)·2/3. Its second factor is gh + gl.
         let z = S::mul(s, s);
         let fourth = S::mul(S::mul(z, z), horner::<S, 3>(z, [0x3f19_99c0, 0x3edb_3de0, 0x3eb3_dc68]));
         let r = S::add(fourth, S::mul(sl, S::add(sh, s)));
@@ -89,7 +89,7 @@ unsafe fn log2<S: Simd>(a: S::F) -> (S::F, S::F) {
         let pl = S::add(S::mul(sl, gh), S::mul(gl, s));
         let ph = upper::<S>(S::add(p, pl));
         let pl = S::sub(pl, S::sub(ph, p));
-        // Times 2/(3·ln 2), and k.
+        // Times 2/(3·ln 2), plus k.
         let zh = S::mul(ph, c::<S>(0x3f76_4000));
         let zl = S::add(S::mul(ph, c::<S>(0xb8f6_23c6)), S::mul(pl, c::<S>(0x3f76_384f)));
         let h = upper::<S>(S::add(S::add(zh, zl), k));
@@ -139,7 +139,7 @@ pub unsafe fn pow<S: Simd>(x: S::F, y: S::F) -> S::F {
         let (positive, at_zero) = (S::lt(zero, y), S::eq(a, zero));
         let power = S::select(at_zero, S::select(positive, zero, infinity), power);
         let power = S::select(S::eq(a, infinity), S::select(positive, infinity, zero), power);
-        // The sign of x where y is odd, and NaN where it is no integer.
+        // An odd y gives the sign of x. If y is not an integer, a negative x gives NaN.
         let half = S::mul(S::splat(0.5), y);
         let even = S::eq(round::<S>(half), half);
         let signed = S::select(even, power, with_sign::<S>(power, x));

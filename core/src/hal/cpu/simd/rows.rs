@@ -1,79 +1,80 @@
-//! Loops over rows of values. Each stands once in a kernel: what is left of the last vector goes through the same loop
-//! on a copy, so that a function of fifty instructions is not compiled a second time for the tail.
+//! Loops over rows of values. A kernel contains each loop once: the rest of the last vector goes through the same loop
+//! on a copy, so a function of fifty instructions is not compiled a second time for the tail.
 
 use super::Simd;
 use super::math::{abs, canonical, with_sign};
 use super::twice::Twice;
 use std::mem::MaybeUninit;
 
-/// A function of one vector. A trait and not a closure: a closure that the compiler does not inline has lost the
-/// instruction set, which is slow and not sound.
+/// A function of one vector. It is a trait, because a closure that the compiler does not inline loses the instruction
+/// set, which is slow and unsound.
 pub trait VectorFn: Copy {
-    /// Whether it is a long chain of instructions that wait for each other, so that several vectors should be under way.
+    /// Whether it is a long chain of dependent instructions, so that several vectors should be in flight.
     const CHAIN: bool = false;
-    /// What a row's last vector is filled with.
+    /// The value that fills up a row's last vector.
     const PADDING: f32 = 0.0;
 
-    /// Whether it also comes as two halves. Then a row's first halves are done some vectors ahead of the second ones,
-    /// so that nobody waits for the division that stands between.
+    /// Whether it also exists as two halves. The first halves of a row then run some vectors ahead of the second
+    /// halves, which hides the latency of the division between them.
     const HALVES: bool = false;
 
-    /// The first half: what the second one needs.
+    /// Computes the first half: the values that the second half needs.
     ///
     /// # Safety
-    /// As [`VectorFn::apply`].
+    /// As for [`VectorFn::apply`].
     #[inline(always)]
     unsafe fn begin<S: Simd>(self, x: S::F) -> [S::F; 3] {
         [x; 3]
     }
 
-    /// The second half.
+    /// Computes the second half.
     ///
     /// # Safety
-    /// As [`VectorFn::apply`].
+    /// As for [`VectorFn::apply`].
     #[inline(always)]
     unsafe fn end<S: Simd>(self, held: [S::F; 3]) -> S::F {
         held[0]
     }
 
-    /// The function of x, whose first value has this offset in its row. Implementations are `#[inline(always)]`.
+    /// Computes the function of x, whose first value has offset `at` in its row. Implementations are
+    /// `#[inline(always)]`.
     ///
     /// # Safety
-    /// Called from a kernel.
+    /// Only kernels may call it.
     unsafe fn apply<S: Simd>(self, x: S::F, at: usize) -> S::F;
 }
 
-/// An odd function of x's multiple, in one way near 0 and in another beyond a limit, and something made of it.
+/// An odd function with two methods, one near 0 and one beyond a limit. Its argument is a multiple of x.
 pub trait TwoSided: Copy {
-    /// Beyond this the other way is taken; NaN is near.
+    /// The limit between the methods. A NaN counts as near.
     const LIMIT: f32;
 
-    /// What the function is taken of: a positive multiple of x.
+    /// Returns the function's argument: a positive multiple of x.
     ///
     /// # Safety
-    /// Called from a kernel, as all of these.
+    /// Only kernels may call these methods.
     unsafe fn argument<S: Simd>(self, x: S::F) -> S::F;
 
-    /// The function of a magnitude up to the limit.
+    /// Computes the function of a magnitude up to the limit.
     ///
     /// # Safety
     /// As above.
     unsafe fn near<S: Simd>(self, a: S::F) -> S::F;
 
-    /// The function of a magnitude beyond.
+    /// Computes the function of a magnitude beyond the limit.
     ///
     /// # Safety
     /// As above.
     unsafe fn far<S: Simd>(self, a: S::F) -> S::F;
 
-    /// What is made of x and the function's value.
+    /// Computes the result from x and the function's value.
     ///
     /// # Safety
     /// As above.
     unsafe fn finish<S: Simd>(self, x: S::F, value: S::F) -> S::F;
 }
 
-/// Both sides of a function, chosen from value by value.
+/// Computes both methods and selects one for each value.
 #[derive(Clone, Copy)]
 struct BothSides<F>(F);
 
@@ -82,7 +83,7 @@ impl<F: TwoSided> VectorFn for BothSides<F> {
 
     #[inline(always)]
     unsafe fn apply<S: Simd>(self, x: S::F, _: usize) -> S::F {
-        // SAFETY: passed on.
+        // SAFETY: the caller's promises are passed on.
         unsafe {
             let a = abs::<S>(self.0.argument::<S>(x));
             let value = S::select(S::lt(S::splat(F::LIMIT), a), self.0.far::<S>(a), self.0.near::<S>(a));
@@ -91,50 +92,50 @@ impl<F: TwoSided> VectorFn for BothSides<F> {
     }
 }
 
-/// A function that vectors compute only below a magnitude; what is beyond is rare.
+/// A function that vectors compute only below a limit. Magnitudes beyond it are rare.
 pub trait Bounded: VectorFn {
-    /// The bits of the least magnitude beyond.
+    /// The bits of the least magnitude beyond the limit.
     const LIMIT: i32;
 
-    /// The function of a value beyond, or of NaN.
+    /// Computes the function of a value beyond the limit, or of NaN.
     fn beyond(self, x: f32) -> f32;
 }
 
-/// A function of two vectors, as [`VectorFn`].
+/// A function of two vectors; see [`VectorFn`].
 pub trait VectorFn2: Copy {
-    /// The function.
+    /// Computes the function.
     ///
     /// # Safety
-    /// Called from a kernel.
+    /// Only kernels may call it.
     unsafe fn apply<S: Simd>(self, a: S::F, b: S::F) -> S::F;
 }
 
-/// Values in the longest vector that a [`VectorFn`] may be given.
+/// The most values in a vector that a [`VectorFn`] may get.
 pub const LONGEST: usize = 64;
 
-/// `y[i] = canonical(f(x[i]))`, vector by vector; `f` may read beyond the row's end only what is there.
+/// Computes `y[i] = canonical(f(x[i]))`, vector by vector. Behind the row's end, `f` may read only existing memory.
 ///
 /// # Safety
-/// Called from a kernel; x and y cover n values and are equal or disjoint.
+/// Only kernels may call it. x and y must cover n values, and be equal or disjoint.
 #[inline(always)]
 pub unsafe fn map_row<S: Simd>(x: *const f32, y: *mut f32, n: usize, f: impl VectorFn) {
-    // SAFETY: passed on.
+    // SAFETY: the caller's promises are passed on.
     unsafe { map::<S, _, true>(x, y, n, f) }
 }
 
-/// As [`map_row`], for results that are not NaN or are read again: NaN is stored as it comes.
+/// Does as [`map_row`] without [`canonical`], for results that are not NaN or that are read again.
 ///
 /// # Safety
-/// As [`map_row`].
+/// As for [`map_row`].
 #[inline(always)]
 pub unsafe fn map_row_raw<S: Simd>(x: *const f32, y: *mut f32, n: usize, f: impl VectorFn) {
-    // SAFETY: passed on.
+    // SAFETY: the caller's promises are passed on.
     unsafe { map::<S, _, false>(x, y, n, f) }
 }
 
 #[inline(always)]
 unsafe fn map<S: Simd, F: VectorFn, const CANONICAL: bool>(x: *const f32, y: *mut f32, n: usize, f: F) {
-    // SAFETY: passed on.
+    // SAFETY: the caller's promises are passed on.
     unsafe {
         if F::HALVES && S::SIDE_BY_SIDE == 4 {
             return map_halves::<Twice<Twice<S>>, F>(x, y, n, f);
@@ -142,7 +143,7 @@ unsafe fn map<S: Simd, F: VectorFn, const CANONICAL: bool>(x: *const f32, y: *mu
         if F::HALVES && S::SIDE_BY_SIDE == 2 {
             return map_halves::<Twice<S>, F>(x, y, n, f);
         }
-        // Of a short function two, which is the loop unrolled.
+        // A short function takes two vectors, which unrolls the loop.
         match if F::CHAIN { S::SIDE_BY_SIDE } else { S::SIDE_BY_SIDE.min(2) } {
             4 => map_vectors::<Twice<Twice<S>>, F, CANONICAL>(x, y, n, f),
             2 => map_vectors::<Twice<S>, F, CANONICAL>(x, y, n, f),
@@ -151,13 +152,13 @@ unsafe fn map<S: Simd, F: VectorFn, const CANONICAL: bool>(x: *const f32, y: *mu
     }
 }
 
-/// `y[i] = canonical(f(x[i]))` for a function of two sides.
+/// Computes `y[i] = canonical(f(x[i]))` for a function with two methods.
 ///
 /// # Safety
-/// As [`map_row`].
+/// As for [`map_row`].
 #[inline(always)]
 pub unsafe fn map_sides<S: Simd>(x: *const f32, y: *mut f32, n: usize, f: impl TwoSided) {
-    // SAFETY: passed on.
+    // SAFETY: the caller's promises are passed on.
     unsafe {
         if S::PACKS {
             map_packed::<Twice<Twice<S>>, _>(x, y, n, f);
@@ -167,20 +168,20 @@ pub unsafe fn map_sides<S: Simd>(x: *const f32, y: *mut f32, n: usize, f: impl T
     }
 }
 
-/// Values whose magnitudes [`map_bounded`] looks at together.
+/// [`map_bounded`] checks the magnitudes of this many values together.
 const BOUNDED: usize = 256;
 
-/// `y[i] = canonical(f(x[i]))` for a function that vectors compute only of small values.
+/// Computes `y[i] = canonical(f(x[i]))` for a function that vectors compute only below a limit.
 ///
 /// # Safety
-/// As [`map_row`].
+/// As for [`map_row`].
 #[inline(always)]
 pub unsafe fn map_bounded<S: Simd, F: Bounded>(x: *const f32, y: *mut f32, n: usize, f: F) {
     let mut kept = MaybeUninit::<[f32; BOUNDED]>::uninit();
     let kept = kept.as_mut_ptr().cast::<f32>();
     let magnitude = |x: f32| x.to_bits() as i32 & i32::MAX;
     let mut start = 0;
-    // SAFETY: blocks lie below n, and `kept` holds one.
+    // SAFETY: every block lies below n, and `kept` holds one block.
     unsafe {
         while start < n {
             let count = BOUNDED.min(n - start);
@@ -211,10 +212,11 @@ pub unsafe fn map_bounded<S: Simd, F: Bounded>(x: *const f32, y: *mut f32, n: us
     }
 }
 
-/// Values that are taken through the steps of [`map_packed`] at a time: few enough to stay in the first cache.
+/// [`map_packed`] takes this many values through its steps at a time. They stay in the first-level cache.
 const PACKED: usize = 1024;
 
-/// The near side of all values; the far side of those that need it, packed side by side; both put together.
+/// Computes the near method for all values and the far method only for those that need it, packed contiguously, then
+/// merges both.
 #[inline(always)]
 unsafe fn map_packed<S: Simd, F: TwoSided>(x: *const f32, y: *mut f32, n: usize, f: F) {
     let mut values = MaybeUninit::<[f32; PACKED]>::uninit();
@@ -223,8 +225,8 @@ unsafe fn map_packed<S: Simd, F: TwoSided>(x: *const f32, y: *mut f32, n: usize,
     let mut ragged = MaybeUninit::<[f32; PACKED]>::uninit();
     let ragged = ragged.as_mut_ptr().cast::<f32>();
     let mut start = 0;
-    // SAFETY: blocks lie below n; one that is not made of whole vectors goes through `ragged`, which has room for them.
-    // At most PACKED values are packed, and at most a vector is read or written behind them.
+    // SAFETY: blocks lie below n. A block that is not whole vectors goes through `ragged`, which has room for whole
+    // ones. At most PACKED values are packed, and at most one vector is read or written behind them.
     unsafe {
         let limit = S::splat(F::LIMIT);
         while start < n {
@@ -266,7 +268,7 @@ unsafe fn map_packed<S: Simd, F: TwoSided>(x: *const f32, y: *mut f32, n: usize,
     }
 }
 
-/// Values whose first halves are held at a time.
+/// [`map_halves`] holds the first halves of this many values at a time.
 const HELD: usize = 256;
 
 #[inline(always)]
@@ -274,7 +276,8 @@ unsafe fn map_halves<S: Simd, F: VectorFn>(x: *const f32, y: *mut f32, n: usize,
     let mut held = [MaybeUninit::<[f32; HELD]>::uninit(); 3];
     let [first, second, third] = held.each_mut().map(|held| held.as_mut_ptr().cast::<f32>());
     let mut start = 0;
-    // SAFETY: blocks lie below n; one that is not made of whole vectors goes through `first`, which has room for them.
+    // SAFETY: blocks lie below n. A block that is not whole vectors goes through `first`, which has room for whole
+    // ones.
     unsafe {
         while start < n {
             let count = HELD.min(n - start);
@@ -309,12 +312,12 @@ unsafe fn map_halves<S: Simd, F: VectorFn>(x: *const f32, y: *mut f32, n: usize,
 
 #[inline(always)]
 unsafe fn map_vectors<S: Simd, F: VectorFn, const CANONICAL: bool>(x: *const f32, y: *mut f32, n: usize, f: F) {
-    // SAFETY: whole vectors lie below n; the rest is handled in `last`, which holds any vector.
+    // SAFETY: whole vectors lie below n. The rest goes through `last`, which holds the longest vector.
     unsafe {
         let tail = n % S::LANES;
         let whole = n - tail;
         let mut last = [F::PADDING; LONGEST];
-        // Copied out and back outside the loop, which then has no call in it and keeps its constants.
+        // Copied outside the loop, so the loop contains no call and keeps its constants in registers.
         last.as_mut_ptr().copy_from_nonoverlapping(x.add(whole), tail);
         let (mut from, mut to, mut base, mut end) = (x, y, 0, whole);
         loop {
@@ -333,10 +336,11 @@ unsafe fn map_vectors<S: Simd, F: VectorFn, const CANONICAL: bool>(x: *const f32
     }
 }
 
-/// `y[i] = canonical(f(a[i·A], b[i·B]))` for steps A and B of 0 or 1.
+/// Computes `y[i] = canonical(f(a[i·A], b[i·B]))` for steps A and B of 0 or 1.
 ///
 /// # Safety
-/// Called from a kernel; y covers n values, a and b as many or, where the step is 0, one. An operand is y or disjoint.
+/// Only kernels may call it. y must cover n values; a and b too, or one value if their step is 0. An operand must equal
+/// y or be disjoint from it.
 #[inline(always)]
 pub unsafe fn zip_row<S: Simd, const A: usize, const B: usize>(
     a: *const f32,

@@ -5,65 +5,66 @@ use super::{Simd, unroll};
 /// The most vectors across a tile.
 pub const MAX_TILE_VECTORS: usize = 2;
 
-/// What the chains of a tile are computed from: rows of A and of B, each row's values next to each other.
+/// The operands of a tile's chains: rows of A and of B. The values of a row of B are contiguous.
 #[derive(Clone, Copy)]
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // Nothing is prefetched there.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // Other processors don't prefetch.
 pub struct Chains {
-    /// Products in each chain; at most a K block.
+    /// The products in each chain, at most a K block.
     pub depth: usize,
     /// The first row of A.
     pub a: *const f32,
-    /// Values from one row of A to the next.
+    /// Values between the rows of A.
     pub a_row: usize,
-    /// Values from one product's in a row of A to the next's.
+    /// Values between consecutive products in a row of A.
     pub a_step: usize,
     /// The first row of B.
     pub b: *const f32,
-    /// Values from one row of B to the next.
+    /// Values between the rows of B.
     pub b_row: usize,
-    /// Columns that there are. Only one vector may be more than there is, and only where [`Simd::RAGGED`] says so.
+    /// The existing columns. Only a tile of one vector may have fewer than the vector, and only with [`Simd::RAGGED`].
     pub columns: usize,
-    /// Rows that are written next, a tile's worth, for prefetching: never read or written here.
+    /// The rows of the result that are written next, one tile. They are only prefetched here.
     pub out: *const f32,
-    /// Values from one of them to the next.
+    /// Values between these rows.
     pub out_row: usize,
-    /// Pairs of cache lines that are needed later, one for each product of every `period`th turn, for prefetching.
+    /// Pairs of cache lines to prefetch for later use: one for each product of every `period`th turn.
     pub next: *const f32,
-    /// Values from one pair to the next.
+    /// Values between these pairs.
     pub next_row: usize,
-    /// A power of two.
+    /// A power of two: the turns between prefetches.
     pub period: u32,
 }
 
 impl Chains {
-    /// Products of a turn of the loop for a height: branches take the tall ones' time, and code.
+    /// Returns the products per turn of the loop. Unrolling pays for tall tiles only: branches cost time, unrolling
+    /// costs code.
     pub const fn unrolled(rows: usize) -> usize {
         if rows >= 6 { 4 } else { 1 }
     }
 
-    /// Turns, which leave a product for each row of the result.
+    /// Returns the number of turns. They leave at least one product for each row of the result.
     #[inline(always)]
     pub const fn turns(depth: usize, rows: usize) -> usize {
         depth.saturating_sub(rows) / Chains::unrolled(rows)
     }
 
-    /// How many pairs of cache lines are asked for.
+    /// Returns how many pairs of cache lines are prefetched.
     #[inline(always)]
     pub const fn asked(depth: usize, rows: usize, period: usize) -> usize {
         Chains::turns(depth, rows) / period * Chains::unrolled(rows)
     }
 }
 
-/// Carries R rows and V vectors of chains over `depth` products.
+/// Computes R rows and V vectors of chains over `depth` products.
 ///
 /// # Safety
-/// Called from a kernel; rows cover `depth` and whole vectors, or `columns` where those are fewer.
+/// Only kernels may call it. The rows must cover `depth` products, and whole vectors or `columns` if there are fewer.
 #[inline(always)]
 pub unsafe fn chains<S: Simd, const R: usize, const V: usize>(
     t: &Chains,
     mut p: [[S::F; MAX_TILE_VECTORS]; R],
 ) -> [[S::F; MAX_TILE_VECTORS]; R] {
-    // SAFETY: as asked.
+    // SAFETY: the caller vouches for the rows.
     unsafe {
         let (mut a, mut b) = (t.a, t.b);
         for _ in 0..t.depth {

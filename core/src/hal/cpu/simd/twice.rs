@@ -1,10 +1,10 @@
-//! Two vectors as one. A function of fifty instructions, each waiting for the one before, keeps a processor busy only
-//! if several vectors are under way; written side by side they are, without the processor having to look far ahead.
+//! Two vectors as one. In a function of fifty instructions, each waits for the one before, so the processor is busy
+//! only if several vectors are in flight. Written side by side, they are, and the processor need not look far ahead.
 
 use super::Simd;
 use std::marker::PhantomData;
 
-/// Vectors of `S`, two at a time.
+/// Pairs of vectors of `S`.
 #[derive(Clone, Copy)]
 pub struct Twice<S>(PhantomData<S>);
 
@@ -13,7 +13,7 @@ macro_rules! both {
         $(
             #[inline(always)]
             unsafe fn $name($($argument: Self::$type),*) -> Self::$result {
-                // SAFETY: the trait's.
+                // SAFETY: the caller keeps the trait's contract.
                 unsafe { (S::$name($($argument.0),*), S::$name($($argument.1),*)) }
             }
         )*
@@ -62,17 +62,17 @@ impl<S: Simd> Simd for Twice<S> {
     }
     #[inline(always)]
     unsafe fn splat(x: f32) -> Self::F {
-        // SAFETY: the trait's.
+        // SAFETY: the caller keeps the trait's contract.
         unsafe { (S::splat(x), S::splat(x)) }
     }
     #[inline(always)]
     unsafe fn splat_i(x: i32) -> Self::I {
-        // SAFETY: the trait's.
+        // SAFETY: the caller keeps the trait's contract.
         unsafe { (S::splat_i(x), S::splat_i(x)) }
     }
     #[inline(always)]
     unsafe fn load(p: *const f32) -> Self::F {
-        // SAFETY: the trait's: there are as many values.
+        // SAFETY: the caller provides as many values as the pair has.
         unsafe { (S::load(p), S::load(p.add(S::LANES))) }
     }
     #[inline(always)]
@@ -86,13 +86,13 @@ impl<S: Simd> Simd for Twice<S> {
     #[inline(always)]
     unsafe fn load_head(p: *const f32, n: usize) -> Self::F {
         let first = n.min(S::LANES);
-        // SAFETY: the first n values, in two parts; no pointer passes their end.
+        // SAFETY: reads the first n values in two parts, and no pointer passes their end.
         unsafe { (S::load_head(p, first), S::load_head(p.add(first), n - first)) }
     }
     #[inline(always)]
     unsafe fn store_head(p: *mut f32, n: usize, x: Self::F) {
         let first = n.min(S::LANES);
-        // SAFETY: as above.
+        // SAFETY: writes the first n values in two parts, and no pointer passes their end.
         unsafe {
             S::store_head(p, first, x.0);
             S::store_head(p.add(first), n - first, x.1);
@@ -100,7 +100,7 @@ impl<S: Simd> Simd for Twice<S> {
     }
     #[inline(always)]
     unsafe fn add_to_lanes(lanes: *mut f32, at: usize, x: Self::F) {
-        // SAFETY: the trait's.
+        // SAFETY: the caller keeps the trait's contract.
         unsafe {
             S::add_to_lanes(lanes, at, x.0);
             S::add_to_lanes(lanes, at + S::LANES, x.1);
@@ -108,7 +108,7 @@ impl<S: Simd> Simd for Twice<S> {
     }
     #[inline(always)]
     unsafe fn pack(p: *mut f32, mask: Self::M, x: Self::F) -> usize {
-        // SAFETY: the trait's.
+        // SAFETY: the caller keeps the trait's contract.
         unsafe {
             let first = S::pack(p, mask.0, x.0);
             first + S::pack(p.add(first), mask.1, x.1)
@@ -116,7 +116,7 @@ impl<S: Simd> Simd for Twice<S> {
     }
     #[inline(always)]
     unsafe fn unpack(p: *const f32, mask: Self::M, no: Self::F) -> (Self::F, usize) {
-        // SAFETY: the trait's.
+        // SAFETY: the caller keeps the trait's contract.
         unsafe {
             let (left, first) = S::unpack(p, mask.0, no.0);
             let (right, second) = S::unpack(p.add(first), mask.1, no.1);
@@ -125,7 +125,7 @@ impl<S: Simd> Simd for Twice<S> {
     }
     #[inline(always)]
     unsafe fn prefetch(p: *const f32) {
-        // SAFETY: the trait's.
+        // SAFETY: the caller keeps the trait's contract.
         unsafe {
             S::prefetch(p);
             S::prefetch(p.wrapping_add(S::LANES));
@@ -133,12 +133,12 @@ impl<S: Simd> Simd for Twice<S> {
     }
     #[inline(always)]
     unsafe fn shl<const BITS: i32>(a: Self::I) -> Self::I {
-        // SAFETY: the trait's.
+        // SAFETY: the caller keeps the trait's contract.
         unsafe { (S::shl::<BITS>(a.0), S::shl::<BITS>(a.1)) }
     }
     #[inline(always)]
     unsafe fn sar<const BITS: i32>(a: Self::I) -> Self::I {
-        // SAFETY: the trait's.
+        // SAFETY: the caller keeps the trait's contract.
         unsafe { (S::sar::<BITS>(a.0), S::sar::<BITS>(a.1)) }
     }
 }

@@ -1,4 +1,4 @@
-//! Vectors of x86-64: SSE2, AVX2 with FMA3, AVX-512.
+//! Vectors for x86-64: SSE2, AVX2 with FMA3, AVX-512.
 
 use super::tile::{Chains, MAX_TILE_VECTORS};
 use super::x86_tile::{chains_avx2, chains_avx512};
@@ -8,52 +8,52 @@ use std::arch::x86_64::*;
 /// Runs a kernel compiled for AVX2 and FMA3.
 ///
 /// # Safety
-/// The processor has them, and the kernel's pointers are valid.
+/// The processor must have both, and the kernel's pointers must be valid.
 #[target_feature(enable = "avx2,fma")]
 pub unsafe fn with_avx2<K: Kernel>(kernel: K) -> K::Output {
-    // SAFETY: passed on.
+    // SAFETY: the caller's promises are passed on.
     unsafe { kernel.run::<Avx2>() }
 }
 
 /// Runs a kernel compiled for AVX-512.
 ///
 /// # Safety
-/// The processor has F, DQ, BW and VL, and the kernel's pointers are valid.
+/// The processor must have F, DQ, BW and VL, and the kernel's pointers must be valid.
 #[cfg_attr(not(feature = "avx512"), allow(dead_code))] // Its kernels are left out where nothing calls it.
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,popcnt")]
 pub unsafe fn with_avx512<K: Kernel>(kernel: K) -> K::Output {
-    // SAFETY: passed on.
+    // SAFETY: the caller's promises are passed on.
     unsafe { kernel.run::<Avx512>() }
 }
 
-/// Runs a kernel compiled for AVX-512 and its dot products: what multiplies pairs and adds them becomes one instruction.
+/// Runs a kernel compiled for AVX-512 with VNNI, where multiplying and adding pairs is one instruction.
 ///
 /// # Safety
-/// The processor has F, DQ, BW, VL and VNNI, and the kernel's pointers are valid.
+/// The processor must have F, DQ, BW, VL and VNNI, and the kernel's pointers must be valid.
 #[cfg(feature = "avx512")]
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512vnni,avx2,fma,popcnt")]
 pub unsafe fn with_vnni<K: Kernel>(kernel: K) -> K::Output {
-    // SAFETY: passed on.
+    // SAFETY: the caller's promises are passed on.
     unsafe { kernel.run::<Avx512>() }
 }
 
-/// Runs a kernel compiled for the baseline. Not inlined, so that it stands once.
+/// Runs a kernel compiled for the baseline. It is not inlined, so its code exists once.
 ///
 /// # Safety
-/// The kernel's pointers are valid.
+/// The kernel's pointers must be valid.
 #[inline(never)]
 pub unsafe fn with_sse2<K: Kernel>(kernel: K) -> K::Output {
-    // SAFETY: passed on.
+    // SAFETY: the caller's promises are passed on.
     unsafe { kernel.run::<Sse2>() }
 }
 
-/// Eight lanes on, eight off: a window into it masks the first n lanes.
+/// Eight set lanes, then eight clear ones: a window of eight masks the first n lanes.
 static WINDOW: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
 
-/// The mask of the first n of eight lanes, n at most 8.
+/// Returns the mask of the first n of eight lanes; n is at most 8.
 #[inline(always)]
 unsafe fn first(n: usize) -> __m256i {
-    // SAFETY: AVX2 is there, and the window of eight begins between 0 and 8.
+    // SAFETY: AVX2 is available, and the window of eight starts between 0 and 8.
     unsafe { _mm256_loadu_si256(WINDOW.as_ptr().add(8 - n).cast()) }
 }
 
@@ -69,20 +69,20 @@ pub struct Avx2;
 #[derive(Clone, Copy)]
 pub struct Avx512;
 
-/// The methods that are one instruction each.
+/// The methods of one instruction.
 macro_rules! instructions {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty = $expression:expr;)*) => {
         $(
             #[inline(always)]
             unsafe fn $name($($argument: $type),*) -> $result {
-                // SAFETY: the trait's: the instruction set is there, pointers are valid.
+                // SAFETY: the instruction set is available, and the trait requires valid pointers.
                 unsafe { $expression }
             }
         )*
     };
 }
 
-/// Transposes the 4×4 squares of 32-bit values in each 128-bit part of every four vectors.
+/// Transposes the 4×4 squares of 32-bit values in each 128-bit part of four vectors.
 macro_rules! transpose_parts {
     ($rows:ident[$lanes:literal], $low:ident $high:ident $low_pd:ident $high_pd:ident $to_pd:ident $to_ps:ident) => {
         unroll!(g < $lanes / 4 => {
@@ -116,7 +116,7 @@ impl Simd for Avx2 {
         load(p: *const f32) -> __m256 = _mm256_loadu_ps(p);
         store(p: *mut f32, x: __m256) -> () = _mm256_storeu_ps(p, x);
         load_head(p: *const f32, n: usize) -> __m256 = _mm256_maskload_ps(p, first(n));
-        // AMD's processors take twelve cycles and more for a store with a mask, whatever the mask.
+        // On AMD's processors a masked store takes twelve cycles or more, with any mask.
         store_head(p: *mut f32, n: usize, x: __m256) -> () =
             if n == Self::LANES { _mm256_storeu_ps(p, x) } else { _mm256_maskstore_ps(p, first(n), x) };
         add(a: __m256, b: __m256) -> __m256 = _mm256_add_ps(a, b);
@@ -126,7 +126,7 @@ impl Simd for Avx2 {
         sqrt(a: __m256) -> __m256 = _mm256_sqrt_ps(a);
         fmaz(a: __m256, b: __m256, c: __m256) -> __m256 = _mm256_fmadd_ps(a, b, c);
         fused(a: __m256, b: __m256, c: __m256) -> __m256 = _mm256_fmadd_ps(a, b, c);
-        // The second operand where one is NaN.
+        // If one operand is NaN, the instruction returns its second one, which is a here.
         min(a: __m256, b: __m256) -> __m256 = _mm256_min_ps(b, a);
         max(a: __m256, b: __m256) -> __m256 = _mm256_max_ps(b, a);
         prefetch(p: *const f32) -> () = _mm_prefetch::<_MM_HINT_T0>(p.cast());
@@ -152,12 +152,12 @@ impl Simd for Avx2 {
         t: &Chains,
         p: [[Self::F; MAX_TILE_VECTORS]; R],
     ) -> [[Self::F; MAX_TILE_VECTORS]; R] {
-        // SAFETY: the trait's.
+        // SAFETY: the caller keeps the trait's contract.
         unsafe { chains_avx2::<R, V>(t, p) }
     }
     #[inline(always)]
     unsafe fn transpose_square(from: *const u32, from_row: usize, to: *mut u32, to_row: usize) {
-        // SAFETY: the trait's.
+        // SAFETY: the caller keeps the trait's contract.
         unsafe {
             let mut rows = [Self::splat(0.0); 8];
             unroll!(i < 8 => {
@@ -173,12 +173,12 @@ impl Simd for Avx2 {
     }
     #[inline(always)]
     unsafe fn shl<const BITS: i32>(a: __m256i) -> __m256i {
-        // SAFETY: the trait's.
+        // SAFETY: the caller keeps the trait's contract.
         unsafe { _mm256_slli_epi32::<BITS>(a) }
     }
     #[inline(always)]
     unsafe fn sar<const BITS: i32>(a: __m256i) -> __m256i {
-        // SAFETY: the trait's.
+        // SAFETY: the caller keeps the trait's contract.
         unsafe { _mm256_srai_epi32::<BITS>(a) }
     }
 }
@@ -212,10 +212,10 @@ impl Simd for Avx512 {
         sqrt(a: __m512) -> __m512 = _mm512_sqrt_ps(a);
         fmaz(a: __m512, b: __m512, c: __m512) -> __m512 = _mm512_fmadd_ps(a, b, c);
         fused(a: __m512, b: __m512, c: __m512) -> __m512 = _mm512_fmadd_ps(a, b, c);
-        // The second operand where one is NaN.
+        // If one operand is NaN, the instruction returns its second one, which is a here.
         min(a: __m512, b: __m512) -> __m512 = _mm512_min_ps(b, a);
         max(a: __m512, b: __m512) -> __m512 = _mm512_max_ps(b, a);
-        // By class: of the two kinds of NaN (the low digits) the first operand, of all others the second.
+        // By class: the table's two low digits, for NaNs, select the first operand; all others select the second.
         canonical(a: __m512) -> __m512 = _mm512_fixupimm_ps::<0>(
             _mm512_set1_ps(f32::from_bits(0x7fc0_0000)), a, _mm512_set1_epi32(0x1111_1100)
         );
@@ -237,7 +237,7 @@ impl Simd for Avx512 {
         is_nan(a: __m512) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(a, a);
         select(mask: __mmask16, yes: __m512, no: __m512) -> __m512 = _mm512_mask_blend_ps(mask, no, yes);
         select_i(mask: __mmask16, yes: __m512i, no: __m512i) -> __m512i = _mm512_mask_blend_epi32(mask, no, yes);
-        // One instruction classifies: zeros become +0 (8), NaNs stay what the destination holds (0), all else itself (1).
+        // The table selects by class: zeros become +0 (8), NaNs become the canonical NaN (0), all others stay (1).
         settle(a: __m512) -> __m512 = _mm512_fixupimm_ps::<0>(
             _mm512_set1_ps(f32::from_bits(0x7fc0_0000)), a, _mm512_set1_epi32(0x1111_1800));
     }
@@ -246,31 +246,31 @@ impl Simd for Avx512 {
         t: &Chains,
         p: [[Self::F; MAX_TILE_VECTORS]; R],
     ) -> [[Self::F; MAX_TILE_VECTORS]; R] {
-        // SAFETY: the trait's.
+        // SAFETY: the caller keeps the trait's contract.
         unsafe { chains_avx512::<R, V>(t, p) }
     }
     #[inline(always)]
     unsafe fn pack(p: *mut f32, mask: __mmask16, x: __m512) -> usize {
-        // Not the form that stores by itself, which is many times slower on some processors.
-        // SAFETY: the trait's.
+        // The form that stores directly is many times slower on some processors.
+        // SAFETY: the caller keeps the trait's contract.
         unsafe { Self::store(p, _mm512_maskz_compress_ps(mask, x)) };
         mask.count_ones() as usize
     }
     #[inline(always)]
     unsafe fn unpack(p: *const f32, mask: __mmask16, no: __m512) -> (__m512, usize) {
-        // SAFETY: the trait's.
+        // SAFETY: the caller keeps the trait's contract.
         (unsafe { _mm512_mask_expand_ps(no, mask, Self::load(p)) }, mask.count_ones() as usize)
     }
     #[inline(always)]
     unsafe fn transpose_square(from: *const u32, from_row: usize, to: *mut u32, to_row: usize) {
-        // SAFETY: the trait's.
+        // SAFETY: the caller keeps the trait's contract.
         unsafe {
             let mut rows = [Self::splat(0.0); 16];
             unroll!(i < 16 => {
                 rows[i] = Self::load(from.add(i * from_row).cast());
             });
             transpose_parts!(rows[16], _mm512_unpacklo_ps _mm512_unpackhi_ps _mm512_unpacklo_pd _mm512_unpackhi_pd _mm512_castps_pd _mm512_castpd_ps);
-            // Then the square of 128-bit parts.
+            // Then transpose the square of 128-bit parts.
             unroll!(i < 4 => {
                 let [a, b, c, d] = [rows[i], rows[i + 4], rows[i + 8], rows[i + 12]];
                 let (ab_even, ab_odd) = (_mm512_shuffle_f32x4::<0x88>(a, b), _mm512_shuffle_f32x4::<0xdd>(a, b));
@@ -285,20 +285,20 @@ impl Simd for Avx512 {
     }
     #[inline(always)]
     unsafe fn shl<const BITS: i32>(a: __m512i) -> __m512i {
-        // The immediate form wants a u32 constant, which BITS can't become; the constant count folds to it.
-        // SAFETY: the trait's.
+        // The immediate form needs a u32 constant, which BITS can't become. The constant count compiles to it.
+        // SAFETY: the caller keeps the trait's contract.
         unsafe { _mm512_sll_epi32(a, _mm_cvtsi32_si128(BITS)) }
     }
     #[inline(always)]
     unsafe fn sar<const BITS: i32>(a: __m512i) -> __m512i {
-        // SAFETY: the trait's.
+        // SAFETY: the caller keeps the trait's contract.
         unsafe { _mm512_sra_epi32(a, _mm_cvtsi32_si128(BITS)) }
     }
 }
 
 impl Simd for Sse2 {
     const LANES: usize = 4;
-    // Small: an emulated multiply-add is some sixty instructions.
+    // Small, because an emulated multiply-add is some sixty instructions.
     const TILE_ROWS: usize = 2;
     const TILE_VECTORS: usize = 2;
     type F = __m128;
@@ -318,7 +318,7 @@ impl Simd for Sse2 {
         div(a: __m128, b: __m128) -> __m128 = _mm_div_ps(a, b);
         sqrt(a: __m128) -> __m128 = _mm_sqrt_ps(a);
         fmaz(a: __m128, b: __m128, c: __m128) -> __m128 = fmaz_sse2(a, b, c);
-        // The second operand where one is NaN.
+        // If one operand is NaN, the instruction returns its second one, which is a here.
         min(a: __m128, b: __m128) -> __m128 = _mm_min_ps(b, a);
         max(a: __m128, b: __m128) -> __m128 = _mm_max_ps(b, a);
         prefetch(p: *const f32) -> () = _mm_prefetch::<_MM_HINT_T0>(p.cast());
@@ -344,7 +344,7 @@ impl Simd for Sse2 {
     }
     #[inline(always)]
     unsafe fn load_head(p: *const f32, n: usize) -> __m128 {
-        // SAFETY: only the first n values are read, by at most two loads.
+        // SAFETY: at most two loads read the first n values.
         unsafe {
             match n {
                 0 => _mm_setzero_ps(),
@@ -357,7 +357,7 @@ impl Simd for Sse2 {
     }
     #[inline(always)]
     unsafe fn store_head(p: *mut f32, n: usize, x: __m128) {
-        // SAFETY: only the first n values are written, by at most two stores.
+        // SAFETY: at most two stores write the first n values.
         unsafe {
             match n {
                 0 => {}
@@ -373,7 +373,7 @@ impl Simd for Sse2 {
     }
     #[inline(always)]
     unsafe fn transpose_square(from: *const u32, from_row: usize, to: *mut u32, to_row: usize) {
-        // SAFETY: the trait's.
+        // SAFETY: the caller keeps the trait's contract.
         unsafe {
             let mut rows = [Self::splat(0.0); 4];
             unroll!(i < 4 => {
@@ -397,12 +397,13 @@ impl Simd for Sse2 {
     }
 }
 
-/// `fmaz` without FMA3: both halves in double precision, where the product is exact, the sum rounded to odd and then
-/// narrowed once. Under FTZ and DAZ the conversions flush as the contract says: x86 finds tininess after rounding.
-/// (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008.)
+/// `fmaz` without FMA3. Both halves compute in double precision: the product is exact, the sum is rounded to odd and
+/// then narrowed once. Under FTZ and DAZ the conversions flush as the contract requires, because x86 decides after
+/// rounding what is tiny. (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using
+/// rounding to odd", 2008.)
 ///
-/// Some sixty instructions. A build without AVX-512's kernels is one that is to be small, and calls them: 11 KB less, and products
-/// without FMA3 take a tenth longer. C's convention passes vectors in registers.
+/// It is some sixty instructions. A build without AVX-512's kernels should be small and calls it: that saves 11 KB, and
+/// products without FMA3 take a tenth longer. C's calling convention passes the vectors in registers.
 #[cfg_attr(feature = "avx512", inline(always))]
 #[cfg_attr(not(feature = "avx512"), inline(never))]
 #[allow(improper_ctypes_definitions)]
@@ -427,12 +428,12 @@ unsafe fn fmaz_half(a: __m128, b: __m128, c: __m128) -> __m128 {
         let t = _mm_sub_pd(sum, product);
         let error = _mm_add_pd(_mm_sub_pd(product, _mm_sub_pd(sum, t)), _mm_sub_pd(c, t));
         let zero = _mm_setzero_pd();
-        // Ordered compares: the error of an infinite or NaN sum is NaN and changes nothing.
+        // The compares are ordered: an infinite or NaN sum has a NaN error, which changes nothing.
         let inexact = _mm_castpd_si128(_mm_or_pd(_mm_cmplt_pd(error, zero), _mm_cmplt_pd(zero, error)));
         let bits = _mm_castpd_si128(sum);
         let one = _mm_set1_epi64x(1);
         let even = _mm_andnot_si128(bits, one);
-        // +1 when the error points away from zero, −1 (two's complement) when towards it: do the signs differ?
+        // +1 if the error points away from zero, −1 (two's complement) if towards it, which differing signs show.
         let differ = _mm_xor_si128(bits, _mm_castpd_si128(error));
         let towards = _mm_shuffle_epi32::<0b11_11_01_01>(_mm_srai_epi32::<31>(differ));
         let step = _mm_sub_epi64(_mm_xor_si128(even, towards), towards);

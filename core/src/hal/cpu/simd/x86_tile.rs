@@ -1,9 +1,9 @@
-//! The chains of a register tile on x86-64, in assembly: as soon as the loop does anything besides, such as prefetching,
-//! the compiler moves accumulators through memory.
+//! The chains of a register tile on x86-64, in assembly. In Rust, the compiler moves accumulators through memory as
+//! soon as the loop does anything else, such as prefetching.
 //!
-//! The first loop prefetches, every few products, something that is needed much later: so slowly that the misses of the
-//! loop itself don't queue behind it. The last products go through the second loop, which prefetches a row of the result
-//! with each.
+//! Every few products, the first loop prefetches memory that is needed much later. It does so slowly enough that the
+//! loop's own misses don't queue behind the prefetches. The second loop does the last products, and prefetches a row of
+//! the result with each.
 
 use super::Simd;
 use super::tile::{Chains, MAX_TILE_VECTORS};
@@ -12,7 +12,8 @@ use std::arch::asm;
 
 /// One product of every chain.
 macro_rules! product {
-    // Two vectors of B across: the loads, a register for a value of A, the vectors of B, the tallest tile's rows.
+    // Two vectors of B across. Arguments: the loads, a register for a value of A, the vectors of B, and the tallest
+    // tile's rows.
     ($load0:literal, $load1:literal, $x:literal, $b0:literal, $b1:literal, $rows:tt;
      $([$n:literal $address:literal $r0:tt $r1:tt])*) => {
         concat!(
@@ -23,7 +24,7 @@ macro_rules! product {
             steps!($rows)
         )
     };
-    // One.
+    // One vector of B across.
     ($load0:literal, $x:literal, $b0:literal, $rows:tt; $([$n:literal $address:literal $r0:tt $r1:tt])*) => {
         concat!(
             $load0, "\n",
@@ -34,7 +35,7 @@ macro_rules! product {
     };
 }
 
-/// On to the next product. An operand in a comment is one that this height does not need.
+/// Moves to the next product. An operand in an assembly comment is one that this height doesn't need.
 macro_rules! steps {
     (12) => {
         "add {b}, {b_row}\n# {a_row}\nadd {a0}, {a_step}\nadd {a3}, {a_step}\nadd {a6}, {a_step}\nadd {a9}, {a_step}\n"
@@ -44,7 +45,7 @@ macro_rules! steps {
     };
 }
 
-/// Products of every chain, and the same number of prefetches every few turns.
+/// The products of a turn, and as many prefetches every few turns.
 macro_rules! turn {
     (4; $($product:tt)*) => {
         concat!(
@@ -59,18 +60,18 @@ macro_rules! turn {
     };
 }
 
-/// Asks for two cache lines.
+/// Prefetches two cache lines.
 macro_rules! ahead {
     () => {
         "prefetcht1 [{next}]\nprefetcht1 [{next} + 64]\nadd {next}, {next_row}\n"
     };
 }
 
-/// Both loops for one height: how a product begins, then for each row its address and accumulators.
+/// Both loops for one height: the start of a product, then the address and accumulators of each row.
 macro_rules! loops {
     ($t:ident, $p:ident, $rows:literal, $unroll:tt, [$($begin:tt)*], [$($end:tt)*], [$($masks:tt)*],
      [$($row:tt)*], [$([$n0:tt $r0:tt])*], [$([$n1:tt $r1:tt])*]) => {{
-        // The second loop has a product for each row of the result.
+        // The second loop does one product for each row of the result.
         let turns = Chains::turns($t.depth, $rows);
         let (mut a0, mut b) = ($t.a, $t.b);
         if turns > 0 {
@@ -128,7 +129,7 @@ macro_rules! loops {
     }};
 }
 
-/// Both widths of one height on AVX-512: one vector across is masked, which costs a little.
+/// Both widths of one height on AVX-512. A single vector across is masked, which costs a little.
 macro_rules! avx512 {
     ($t:ident, $v:ident, $p:ident, $rows:literal, $unroll:tt; $([$n:tt $address:literal $r0:tt $r1:tt])*) => {{
         if $v == 2 {
@@ -167,7 +168,7 @@ macro_rules! avx2 {
     }};
 }
 
-/// Calls a macro for the height R with its first R rows.
+/// Calls a macro for height R with its first R rows.
 macro_rules! heights {
     ($call:ident, $t:ident, $v:ident, $p:ident, $r:ident; $($rows:literal $unroll:tt: [$($row:tt)*])*) => {
         match $r {
@@ -190,7 +191,7 @@ macro_rules! prefixes {
 /// [`Simd::chains`] with AVX-512.
 ///
 /// # Safety
-/// As [`super::tile::chains`]'s.
+/// As for [`super::tile::chains`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")]
 #[allow(clippy::out_of_bounds_indexing, unconditional_panic)] // Heights other than R are not compiled.
@@ -198,8 +199,8 @@ pub unsafe fn chains_avx512<const R: usize, const V: usize>(
     t: &Chains,
     mut p: [[<Avx512 as Simd>::F; MAX_TILE_VECTORS]; R],
 ) -> [[<Avx512 as Simd>::F; MAX_TILE_VECTORS]; R] {
-    // SAFETY: the loops read `depth` values of R rows of A, the columns of as many rows of B, and write registers only;
-    // prefetching is no access.
+    // SAFETY: the loops read `depth` values of R rows of A and the columns of `depth` rows of B, and write registers
+    // only. A prefetch accesses no memory.
     unsafe {
         prefixes!(avx512, t, V, p, R; [] [] [
             (1 1 [0 "{a0}" "zmm8" "zmm9"])
@@ -222,7 +223,7 @@ pub unsafe fn chains_avx512<const R: usize, const V: usize>(
 /// [`Simd::chains`] with AVX2.
 ///
 /// # Safety
-/// As [`super::tile::chains`]'s.
+/// As for [`super::tile::chains`].
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 #[allow(clippy::out_of_bounds_indexing, unconditional_panic)] // Heights other than R are not compiled.
