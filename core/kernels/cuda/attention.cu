@@ -1,46 +1,48 @@
-// Scaled dot-product attention by blocks of 64 keys.
+// Scaled dot-product attention, in blocks of 64 keys.
 //
-// A block of threads has the query rows of one tile of a head and goes through the keys' blocks. Of a warp's threads, eight share TQ
-// rows: of a block's scores they have 8 keys each, of its results DV / 8 columns each. So what a row needs of its other keys comes
-// by shuffles, and only weights pass through shared memory, within a warp. There everything lies as products want it: neighbours
-// along the rows, keys or columns that a thread has, so that an operand and its chains are in different banks of registers.
+// A block of threads has the query rows of one tile of a head and visits all blocks of keys. In a warp, eight threads
+// share TQ rows: each has 8 keys of a block's scores, and DV / 8 columns of its results. So shuffles bring what a row
+// needs of its other keys, and only weights go through shared memory, within a warp. Shared memory is laid out for the
+// products: the rows, keys or columns of a thread are contiguous, so an operand and its chains are in different
+// register banks.
 //
-// Stored blocks, where each block of threads computes one block of keys, are merged by a kernel of its own.
+// If each block of threads computes and stores one block of keys, a separate kernel merges them.
 #include "glsl.cuh"
 #include "memory.cuh"
 
-// What lowering says of attention, as its push constants.
+// The push constants of attention, as lowering writes them.
 struct Attention {
     const float *q, *k, *v, *mask;
     float *y;
-    // Blocks: [block][row][column], columns rounded up to vectors, and behind them MAX and SUM.
+    // Stored blocks: [block][row][column], with columns rounded up to vectors, followed by MAX and SUM.
     float *blocks;
-    // The table, for each axis of the scores before the last two, the last one first: its length and the mask's step.
+    // The table has, for each axis of the scores but the last two, innermost first: its length and the mask's step.
     const void *table;
     uint rows, queries, keys, width, value_width, heads, kv_heads;
-    // lead: what to add to a query's number for `queries` more than the keys that it sees.
+    // lead: a query's number plus `lead` is `queries` more than the number of keys that it sees.
     uint lead, tiles, columns, axes, mask_row, mask_column;
     float scale;
-    // Elements from one row to the next of q and k, and of v, multiples of 4, and they lie at multiples of 16 bytes.
+    // Distances between the rows of q and k, and of v, in elements: multiples of 4. The rows start at multiples of 16
+    // bytes.
     uint pitch, value_pitch;
 };
 
-// Bits of `has`: the result is written in vectors; some keys of a block are not seen; there is a mask; each
-// block of threads computes one block of keys and stores it.
+// Bits of `has`: the result is written in vectors; some keys of a block are hidden; there is a mask; each block of
+// threads computes one block of keys and stores it.
 const uint VECTORS = 1, HIDDEN = 8, MASK = 16, SPLIT = 32;
 const uint ALL = 0xffffffffu;
 const uint KEYS = 64, K_BLOCK = 256;
-// Columns of q and k in shared memory at a time, where keys that follow each other lie side by side.
+// The columns of q and k in shared memory at a time. There, consecutive keys are contiguous.
 const uint CHUNK = 64, PITCH = KEYS + 4;
-// Turns of an unrolled loop.
+// How often a loop is unrolled.
 const uint EIGHT = UNROLLED > 8 ? 8 : UNROLLED;
 
-// ROWS rows of CHUNK columns, turned round: column `d` goes to line `d`. Rows behind the last one are the last one again, as nobody
-// takes what comes of them; columns from `width` on are zeros.
+// Copies ROWS rows of CHUNK columns, transposed: column `d` goes to line `d`. Rows behind the last one repeat it,
+// because their results are unused. Columns from `width` on are zeros.
 template <uint ROWS, uint WARPS>
 INLINE void bring_turned(float *to, const float *from, const uint pitch, const uint first, const uint extent, const uint start,
     const uint width) {
-    // A warp takes eight columns of four rows at a time: no two of its threads write to one bank.
+    // A warp copies eight columns of four rows at a time, so no two of its threads write to one bank.
     const uint EACH = 8 / WARPS;
     uint t = this_thread(), d = t / 32 * 8 + t % 8, row = t / 8 % 4;
     to += d * (ROWS + 4) + row;
@@ -62,7 +64,7 @@ INLINE void bring_turned(float *to, const float *from, const uint pitch, const u
     }
 }
 
-// The values of KEYS keys, COLUMNS from the first on, of which there are `width`: zeros behind the last.
+// Copies the values of KEYS keys: COLUMNS columns, of which `width` exist. Zeros follow the last key and column.
 template <uint COLUMNS, uint THREADS>
 INLINE void bring_values(float *to, const float *from, const uint pitch, const uint first, const uint extent, const uint width) {
     const uint ACROSS = COLUMNS / 4, ROWS = THREADS / ACROSS;
@@ -76,7 +78,7 @@ INLINE void bring_values(float *to, const float *from, const uint pitch, const u
     }
 }
 
-// The greater of both, NaN where x is.
+// Returns the greater number, or NaN if x is NaN.
 INLINE float at_least(const float x, const float low) {
 #if __CUDA_ARCH__ >= 800
     float r;
@@ -87,7 +89,7 @@ INLINE float at_least(const float x, const float low) {
 #endif
 }
 
-// e^x for x ≤ 0, scaled so that it is rounded once.
+// e^x for x ≤ 0, scaled so that it rounds once.
 INLINE float weight(const float x) {
     vec3 core = exp_core(at_least(x, -105.0f));
     float y = core.y + core.x;
@@ -95,8 +97,9 @@ INLINE float weight(const float x) {
     return (y * __int_as_float((__float_as_int(core.z) + 159) << 23)) * 2.3283064e-10f;
 }
 
-// A running MAX and SUM takes in a block's, unless that has no live key: what to multiply its results by and the block's. MAX passes
-// over NaN here: their weights are NaN, and so are a block's SUM and results, and all that follows.
+// Merges a block's MAX and SUM into the running ones, and returns the factors of the running and the block's results. A
+// block without a live key changes nothing. MAX skips NaN here: its weights are NaN, and so are the block's SUM and all
+// later results.
 INLINE float2 merged(float &m, float &l, const float block_m, const float block_l) {
     if (block_m == of_bits(INFINITY | SIGN) && !is_nan(block_l)) {
         return make_float2(-1.0f, 0.0f);
@@ -128,7 +131,7 @@ INLINE void finish(const Attention &p, const uint has, const float4 x, const flo
     }
 }
 
-// Multiprocessors of the GPU, or a few more.
+// Returns the number of multiprocessors of the GPU, or slightly more.
 INLINE uint multiprocessors() {
 #ifdef __CUDA_ARCH__
     uint n;
@@ -139,7 +142,7 @@ INLINE uint multiprocessors() {
 #endif
 }
 
-// The keys that a query sees.
+// Returns the number of keys that a query sees.
 INLINE uint visible(const Attention &p, const uint has, const uint query) {
     return has & HIDDEN ? min(p.keys, max(query + p.lead, p.queries) - p.queries) : p.keys;
 }
@@ -149,8 +152,8 @@ INLINE void take(float *to, const float *from) {
     to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
 }
 
-// The products of TQ rows' and N columns' numbers are added to their chains, there and back: neighbours have an operand in common,
-// which then needs no read from the registers. (Which order meets fewer conflicts of their banks was found by counting.)
+// Adds the products of TQ rows' and N columns' numbers to their chains, in alternating direction: neighbours share an
+// operand, which saves a register read. The order with fewer bank conflicts was found by counting them.
 template <uint TQ, uint N>
 INLINE void multiply(float (&chains)[TQ][N], const float (&left)[TQ], const float (&right)[N]) {
     const uint OUTER = TQ == 8 ? TQ : N, INNER = TQ == 8 ? N : TQ;
@@ -164,8 +167,8 @@ INLINE void multiply(float (&chains)[TQ][N], const float (&left)[TQ], const floa
     }
 }
 
-// Adds up what lanes of one group have of ROWS rows' 32 lanes of SUM, four each, and leaves each of them with the sum of one row: half
-// of the rows go to the neighbour for half of the others.
+// Adds up ROWS rows' 32 lanes of SUM, of which each thread of a group has four. Each thread gets the sum of one row: it
+// exchanges half of its rows with its neighbour, for half of the neighbour's.
 template <uint STEP, uint ROWS>
 INLINE float row_sum(float (&lanes)[ROWS][4]) {
     if constexpr (STEP < 4) {
@@ -191,7 +194,7 @@ INLINE float row_sum(float (&lanes)[ROWS][4]) {
     }
 }
 
-// WARPS warps of 4·TQ query rows, DV columns of the values; WIDE: the width may be more than a K block.
+// WARPS warps of 4·TQ query rows, and DV columns of the values. WIDE: the width may exceed a K block.
 template <uint TQ, uint DV, uint WARPS, bool WIDE>
 INLINE void attention(const Attention &p, const uint has, const Table &t) {
     const uint THREADS = 32 * WARPS, BQ = 4 * TQ * WARPS, OD = DV / 8, OWN = 4 * TQ, Q_PITCH = BQ + 4, W_PITCH = OWN + 4;
@@ -208,7 +211,8 @@ INLINE void attention(const Attention &p, const uint has, const Table &t) {
     uint first_column = blockIdx.x % p.columns * DV, index = blockIdx.x / p.columns, heads = p.rows / p.queries;
     uint tile = index % p.tiles, head = index / p.tiles;
     if (p.lead != p.keys + p.queries) {
-        // What takes longest begins first; where all run at once, two blocks of a multiprocessor take as long as other two.
+        // The tiles that take longest start first. If all run at once, they are paired so that every multiprocessor's
+        // two take equally long.
         uint count = gridDim.x / p.columns, half = (count + 1) / 2;
         index = index < half || count > 2 * multiprocessors() ? index : count - 1 - (index - half);
         tile = p.tiles - 1 - index / heads;
@@ -226,10 +230,10 @@ INLINE void attention(const Attention &p, const uint has, const Table &t) {
             rest /= length;
         }
     }
-    // A thread's rows are fours, 16 apart; its keys and columns are fours, 32 apart.
+    // A thread's rows are fours that are 16 apart; its keys and columns are fours that are 32 apart.
     uint lane = threadIdx.x % 32, warp = threadIdx.x / 32, eighth = lane / 4, own = warp * OWN + lane % 4 * 4;
     uint begin = split ? blockIdx.y * KEYS : 0, end = split ? begin + KEYS : visible(p, has, min(first + BQ, p.queries) - 1);
-    // Of MAX and SUM it has one row's: lanes that differ in `eighth` alone have the others'.
+    // Each thread has MAX and SUM of one row. Lanes that differ only in `eighth` have the others.
     float results[TQ][OD], m = of_bits(INFINITY | SIGN), l = 0.0f;
     const uint mine = eighth / (8 / TQ);
 #pragma unroll
@@ -264,7 +268,7 @@ INLINE void attention(const Attention &p, const uint has, const Table &t) {
         }
 #pragma unroll 1
         for (uint chunk = 0; chunk < chunks; chunk++) {
-            // The values, which were begun last, may be under way still.
+            // The values, which were requested last, may still be in flight.
             if (chunk == 0) {
                 arrived<1>();
             } else {
@@ -295,8 +299,8 @@ INLINE void attention(const Attention &p, const uint has, const Table &t) {
                     }
                 }
             }
-            // Nobody reads any more what is written over: the next chunk, of this block or the next one, is on its way while weights are
-            // made of the last one.
+            // No thread reads any longer what is overwritten: the next chunk, of this or the next block, is copied
+            // while the weights are computed.
             __syncthreads();
             uint next = last ? block + KEYS : block;
             if (next < end) {
@@ -347,7 +351,7 @@ INLINE void attention(const Attention &p, const uint has, const Table &t) {
                 most = fmaxf(most, __shfl_xor_sync(ALL, most, step));
             }
             highest = mine == j ? most : highest;
-            // Where there is no live key, a NaN must show.
+            // Without a live key, a NaN must stay visible.
             float from = most == of_bits(INFINITY | SIGN) ? 0.0f : most;
 #pragma unroll
             for (uint i = 0; i < 8; i++) {
@@ -359,7 +363,7 @@ INLINE void attention(const Attention &p, const uint has, const Table &t) {
             }
         }
         float sum = row_sum<16>(lanes);
-        // What is stored is a block's own.
+        // A stored block keeps its own MAX and SUM.
         float2 factors = make_float2(0, 1);
         if (split) {
             m = highest;
@@ -385,7 +389,7 @@ INLINE void attention(const Attention &p, const uint has, const Table &t) {
                     make_float4(scores[j][i], scores[j + 1][i], scores[j + 2][i], scores[j + 3][i]);
             }
         }
-        // All have the values; the keys, which were begun last, may be under way still.
+        // All threads need the values. The keys, which were requested last, may still be in flight.
         if (chunks > 0) {
             arrived<1>();
         } else {
@@ -417,11 +421,12 @@ INLINE void attention(const Attention &p, const uint has, const Table &t) {
                 results[j][c] = merged_result(results[j][c], chain, f);
             }
         }
-        // The values are read by all before the next ones come.
+        // All threads must have read the values before the next ones arrive.
         __syncthreads();
     }
     arrived<0>();
-    // Results leave through shared memory, where keys and values were, so that the code that finishes them is there once.
+    // Results leave through shared memory, in place of keys and values, so the code that finishes them exists only
+    // once.
     __syncthreads();
     float4 *leaving = reinterpret_cast<float4 *>(pool) + threadIdx.x;
     float2 *states = reinterpret_cast<float2 *>(of_w) + threadIdx.x;
@@ -460,7 +465,7 @@ INLINE void attention(const Attention &p, const uint has, const Table &t) {
     }
 }
 
-// Stored blocks, a thread for each four results.
+// Merges stored blocks, with one thread per four results.
 extern "C" __global__ void __launch_bounds__(64) attention_merge(const Attention p, const uint has, TABLE) {
     uint across = (p.value_width + 3) / 4, at = blockIdx.x * 64 + threadIdx.x, row = at / across, column = at % across;
     if (row >= p.rows) {

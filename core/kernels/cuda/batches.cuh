@@ -1,4 +1,4 @@
-// Where the matrices of a batch are, for every kind of product.
+// The offsets of a batch's matrices, for every kind of product.
 #pragma once
 #include "contract.cuh"
 
@@ -6,7 +6,8 @@ struct Starts {
     size_t a, b, c;
 };
 
-// Of a product's struct: `axes` of the table are the batch's inner axes, and `a_step`, `b_step`, `c_step` belong to the outermost.
+// Returns a batch's offsets. `axes` of the table are the inner batch axes; `a_step`, `b_step` and `c_step` are for the
+// outermost.
 template <class P>
 INLINE Starts starts(const P &p, const uint batch, const Table &t) {
     Starts at = {0, 0, 0};

@@ -1,14 +1,14 @@
 // The arithmetic contract's primitives (docs/contract.md) in CUDA. Every source includes this file first.
 //
-// Compiled without contraction and with subnormals kept, + − * / and sqrt are IEEE-754 binary32: the contract's E operations.
-// The multiply-add of M is `fmaz`.
+// Compiled without contraction and with subnormals, + − * / and sqrt are IEEE-754 binary32: the contract's E
+// operations. M's multiply-add is `fmaz`.
 #pragma once
 
 typedef unsigned int uint;
 
 #define INLINE __device__ __forceinline__
 
-// How far inner loops are unrolled.
+// How often inner loops are unrolled.
 const uint UNROLLED = 16;
 
 #undef INFINITY
@@ -30,18 +30,18 @@ INLINE bool is_nan(const float x) {
     return (bits(x) & MAGNITUDE) > INFINITY;
 }
 
-// What arithmetic stores.
+// Returns the value that arithmetic stores: every NaN becomes the canonical NaN.
 INLINE float canonical(const float x) {
     return is_nan(x) ? of_bits(NAN) : x;
 }
 
-// What M totals and SUMs store: −0 becomes +0, and NaN canonical.
+// Returns the value that M totals and SUMs store: −0 becomes +0, and NaN the canonical NaN.
 INLINE float total(const float x) {
     return bits(x) == SIGN ? 0.0f : canonical(x);
 }
 
-// The thread's number, of which compilers don't know that it stays: what follows from it is computed where it is used, not kept in
-// registers over loops.
+// Returns the thread's number and hides that it never changes. Otherwise compilers keep values derived from it in
+// registers over loops, instead of computing them where they are used.
 INLINE uint this_thread() {
     uint t = threadIdx.x;
 #ifdef __CUDA_ARCH__
@@ -50,7 +50,7 @@ INLINE uint this_thread() {
     return t;
 }
 
-// The multiply-add of M: a·b + c rounded once, subnormals read as zeros, a result below 2⁻¹²⁶ a zero.
+// M's multiply-add: a·b + c rounded once. Subnormal operands count as zeros, and a result below 2⁻¹²⁶ becomes a zero.
 INLINE float fmaz(const float a, const float b, const float c) {
 #ifdef __CUDA_ARCH__
     float r;
@@ -61,12 +61,12 @@ INLINE float fmaz(const float a, const float b, const float c) {
 #endif
 }
 
-// Words that lowering describes strides with, by value: dimensions or axes.
+// A table of words by value, in which lowering describes the strides of dimensions or axes.
 struct Table {
     uint words[32];
 };
 
-// As a kernel's parameter: read where it is, not copied by each thread.
+// A kernel's table parameter: threads read it in place, without copying it.
 #ifdef __CUDA_ARCH__
 #define TABLE const __grid_constant__ Table
 #else

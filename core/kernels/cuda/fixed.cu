@@ -1,47 +1,49 @@
-// Matrix products of fixed-point numbers, y = alpha·(a·b) + beta·c + bias, a batch of them at once: kernels/vulkan/fixed.comp says in
-// which steps. Products of digits are added up by i + j, the digits' numbers from the highest: at most three products of 2¹⁴ for each k,
-// so that 32 bits hold 43,690 of k. A launch has no more than 32,768.
+// Batched matrix products of fixed-point numbers: y = alpha·(a·b) + beta·c + bias. kernels/vulkan/fixed.comp describes
+// the steps. Products of digits are added by i + j, the digits' indices from the highest. At most three products of 2¹⁴
+// are added per k, so 32 bits hold 43,690 of k. A launch has at most 32,768.
 #include "glsl.cuh"
 #include "../vulkan/fixed.glsl"
 #include "batches.cuh"
 #include "wgmma.cuh"
 
-// What lowering says of a product, as its push constants.
+// The push constants of a product, as lowering writes them.
 struct Product {
     // Digits of both operands, in blocks of 128 lines and 64 of k: [plane, highest first][16 bytes of k][line].
     const uint4 *a, *b;
     const int *a_scales, *b_scales;
     const float *c, *bias;
     float *y;
-    // Of tiles: totals of what was launched before.
+    // Totals of each tile from earlier launches.
     uint4 *totals;
-    // The table, for each batch axis but the first, the last one first: its length, and the steps of a, b (in matrices) and c along it.
+    // The table has, for each batch axis but the outermost, innermost first: its length, and the steps along it in a
+    // and b (in matrices) and c.
     const void *table;
-    // Blocks of k: of all, the first here, and behind the last here.
+    // Blocks of k: in total, the first one here, and the one behind the last here.
     uint m, n, blocks, begin, end;
     uint axes, a_step, b_step, c_step, c_row, c_column;
     float alpha, beta;
 };
 
-// Of both operands.
+// The push constants for cutting both operands.
 struct Cut {
     const uint *a, *b;
     uint4 *a_digits, *b_digits;
     int *a_scales, *b_scales;
     const void *unused[2], *table;
-    // Groups of eight lines that a has, and lines of a matrix.
+    // Groups of eight lines of a, and the lines of a matrix.
     uint k, a_groups, a_lines, b_lines, none;
-    // From one line to the next, along k.
+    // Distances between lines, and along k.
     uint a_line_step, a_k_step, b_line_step, b_k_step, nothing[2];
     float alpha, beta;
 };
 
 const uint HAS_C = 1, HAS_BIAS = 2, RELU = 4, FIRST = 8, LAST = 16, A_ALONG = 32, B_ALONG = 64;
-// 16-byte chunks of a plane in a block.
+// The 16-byte chunks of a plane in a block.
 const uint PLANE = 512;
 
-// Eight lines' scales and digits: the lines of a, then those of b, matrix by matrix, each padded to blocks of 128. A warp has a line
-// whose elements follow each other; where lines lie side by side, eight threads next to each other have one element of each.
+// Cuts eight lines: the lines of a, then those of b, one matrix after the other, each padded to blocks of 128. If a
+// line is contiguous, one warp reads it. If lines lie side by side, eight neighbouring threads read one element of
+// each.
 extern "C" __global__ void __launch_bounds__(256) fixed_cut(const Cut s, const uint digits, const uint has, TABLE) {
 #ifdef __CUDA_ARCH__
     __shared__ uint found[256];
@@ -94,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(256) fixed_cut(const Cut s, const u
             words[0][w] = words[1][w] = words[2][w] = 0;
 #pragma unroll
             for (uint e = 0; e < 4; e++) {
-                // Half a digit more, so that bytes are digits and 128.
+                // Adds half a digit, so each byte is its digit plus 128.
                 uint q = uint(cut(x[4 * w + e], scales[own])) + (digits == 3 ? 0x8080u : 0x80u);
                 words[0][w] |= (q & 0xff) << (8 * e);
                 words[1][w] |= ((q >> 8) & 0xff) << (8 * e);
@@ -113,7 +115,7 @@ extern "C" __global__ void __launch_bounds__(256) fixed_cut(const Cut s, const u
     }
 }
 
-// c + the products of four digits each.
+// Returns c plus the products of four digits each.
 INLINE int dot4(const uint a, const uint b, int c) {
 #ifdef __CUDA_ARCH__
     asm("dp4a.s32.s32 %0, %1, %2, %0;" : "+r"(c) : "r"(a), "r"(b));
@@ -126,13 +128,13 @@ INLINE int dot4(const uint a, const uint b, int c) {
 #endif
 }
 
-// A total as a number of the result.
+// Returns a total as a number of the result.
 INLINE float value(const Product &p, const Total &t, const uint row, const uint column, const Starts &at) {
     int s = p.a_scales[at.a * p.m + row], r = p.b_scales[at.b * p.n + column];
     return of_bits(s == NOT_FINITE || r == NOT_FINITE ? NAN : rounded(t, -s - r));
 }
 
-// What follows a total, into its place in the result.
+// Applies what follows a total, and stores the result.
 INLINE void finish(const Product &p, const uint has, float x, const uint batch, const uint row, const uint column, const Starts &at) {
     x = x * p.alpha;
     if (has & HAS_C) {
@@ -147,7 +149,7 @@ INLINE void finish(const Product &p, const uint has, float x, const uint batch, 
     p.y[(size_t(batch) * p.m + row) * p.n + column] = canonical(x);
 }
 
-// With what was launched before.
+// Adds the total of earlier launches.
 INLINE Total add_words(Total total, const uint4 before) {
     total.low += before.x;
     uint carry = uint(total.low < before.x), middle = total.middle + carry;
@@ -157,7 +159,7 @@ INLINE Total add_words(Total total, const uint4 before) {
     return total;
 }
 
-// 16 bytes from global to shared memory.
+// Copies 16 bytes from global to shared memory.
 INLINE void copy_chunk(uint4 *to, const uint4 *from) {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(uint(__cvta_generic_to_shared(to))), "l"(from));
@@ -167,13 +169,13 @@ INLINE void copy_chunk(uint4 *to, const uint4 *from) {
 }
 
 #if __CUDA_ARCH__ >= 800
-// Four squares of 8 lines and 16 bytes, whose lines' addresses 8 threads have each.
+// Loads four squares of 8 lines and 16 bytes. The addresses of each square's lines are in 8 threads.
 INLINE void load_squares(uint (&to)[4], const uint4 *line) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(uint(__cvta_generic_to_shared(line))));
 }
 
-// 16 × 8 sums of products of 32 digits, exact.
+// Adds 16 × 8 exact sums of products of 32 digits.
 INLINE void add_products(int (&sums)[4], const uint (&a)[4], const uint b0, const uint b1) {
     asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                  : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
@@ -183,7 +185,8 @@ INLINE void add_products(int (&sums)[4], const uint (&a)[4], const uint b0, cons
 
 const uint EDGE = 64;
 
-// Adds the products of a block's digits. By tensor cores a warp has 16 rows and 32 columns, else a thread's are 16 apart.
+// Adds the products of a block's digits. With tensor cores, a warp has 16 rows and 32 columns. Without, a thread's are
+// 16 apart.
 template <uint DIGITS>
 INLINE void multiply(int (&sums)[2 * DIGITS - 1][4][4], const uint4 *left, const uint4 *right) {
 #if __CUDA_ARCH__ >= 800
@@ -243,7 +246,7 @@ INLINE void multiply(int (&sums)[2 * DIGITS - 1][4][4], const uint4 *left, const
 #endif
 }
 
-// Where result i of a thread is in its tile.
+// Returns where result i of a thread is in its tile.
 INLINE uint2 place(const uint i) {
 #if __CUDA_ARCH__ >= 800
     uint warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -253,7 +256,7 @@ INLINE uint2 place(const uint i) {
 #endif
 }
 
-// A tile of 64 × 64: while one block of k is multiplied from shared memory, the next is on its way there.
+// Computes a tile of 64 × 64. While a block of k is multiplied from shared memory, the next one travels there.
 template <uint DIGITS>
 INLINE void product(const Product &p, const uint has, const Table &t) {
     const uint STEP = DIGITS * 4 * EDGE, SUMS = 2 * DIGITS - 1;
@@ -264,14 +267,14 @@ INLINE void product(const Product &p, const uint has, const Table &t) {
 #endif
     uint tiles_m = (p.m + EDGE - 1) / EDGE, tiles_n = (p.n + EDGE - 1) / EDGE;
     uint tile = blockIdx.x % (tiles_m * tiles_n), batch = blockIdx.x / (tiles_m * tiles_n);
-    // Bands of tiles are computed together, for the sake of the caches.
+    // Tiles are computed in bands, which share cached operands.
     uint band = tile / (8 * tiles_n) * 8, high = min(tiles_m - band, 8u);
     tile %= 8 * tiles_n;
     uint first_row = (band + tile % high) * EDGE, first_column = tile / high * EDGE;
     Starts at = starts(p, batch, t);
     const uint4 *a = p.a + (at.a * ((p.m + 127) / 128) + first_row / 128) * p.blocks * (DIGITS * PLANE) + first_row % 128;
     const uint4 *b = p.b + (at.b * ((p.n + 127) / 128) + first_column / 128) * p.blocks * (DIGITS * PLANE) + first_column % 128;
-    // A plane's chunk, and a line.
+    // Each thread copies one line of one chunk in each plane.
     a += threadIdx.x / EDGE * 128 + threadIdx.x % EDGE;
     b += threadIdx.x / EDGE * 128 + threadIdx.x % EDGE;
     int sums[SUMS][4][4];
@@ -302,7 +305,7 @@ INLINE void product(const Product &p, const uint has, const Table &t) {
 #endif
         __syncthreads();
     }
-    // Finished in a loop, so that the code is there once: they wait in memory of the thread's own.
+    // Results are finished in a loop, so this code exists only once. Until then they wait in the thread's local memory.
     Total totals[16];
 #pragma unroll
     for (uint i = 0; i < 16; i++) {
@@ -310,7 +313,7 @@ INLINE void product(const Product &p, const uint has, const Table &t) {
         total.low = total.middle = total.high = 0;
 #pragma unroll
         for (uint g = 0; g < SUMS; g++) {
-            // The shift by 32 bits is one by a word.
+            // A shift by 32 bits is a shift by one word.
             uint shift = 8 * (SUMS - 1 - g);
             if (shift < 32) {
                 total = add_shifted(total, sums[g][i / 4][i % 4], shift);
@@ -346,7 +349,8 @@ extern "C" __global__ void __launch_bounds__(256, 2) fixed_product_2(const Produ
     product<2>(p, has, t);
 }
 
-// Where a wide tile is, of all batches: bands of rows, so that tiles that are computed at the same time share lines.
+// Returns the place of a wide tile among all batches. Tiles form bands of rows, so tiles that run at the same time
+// share lines.
 struct Place {
     uint batch, row, column;
 };
@@ -360,7 +364,8 @@ INLINE Place place_of(const Product &p, const uint tile) {
     return at;
 }
 
-// A total of 64 bits, with what was launched before, into its place in the result, or kept for the next launch.
+// Finishes a 64-bit total, with that of earlier launches, and stores the result, or keeps the total for the next
+// launch.
 INLINE void finish_wide(const Product &p, const uint has, const long long sum, const uint held, const Place &at, const Starts &from,
     const uint row, const uint column) {
     bool there = row < p.m && column < p.n;
@@ -370,7 +375,7 @@ INLINE void finish_wide(const Product &p, const uint has, const long long sum, c
         }
         int s = p.a_scales[from.a * p.m + row], r = p.b_scales[from.b * p.n + column], e = -s - r;
         if (s != NOT_FINITE && r != NOT_FINITE && e >= -126 && e <= 127) {
-            // Rounded to 24 bits, and by the multiplication only where it is subnormal.
+            // The conversion rounds to 24 bits. The multiplication rounds only if the result is subnormal.
             finish(p, has, static_cast<float>(sum) * of_bits(uint(e + 127) << 23), at.batch, row, column, from);
             return;
         }
@@ -389,13 +394,14 @@ INLINE void finish_wide(const Product &p, const uint has, const long long sum, c
     }
 }
 
-// Tiles of 128 rows and `COLUMNS` columns, for GPUs whose tensor cores multiply 8-bit integers in warpgroups. Blocks take tiles in turn.
-// One warp asks the copy engine for steps of 64 of k; each of two warpgroups multiplies its 64 rows with all columns.
+// Computes tiles of 128 rows and `COLUMNS` columns, for GPUs whose tensor cores multiply 8-bit integers in warpgroups.
+// Blocks of threads take tiles in turn. One warp requests steps of 64 of k from the copy engine. Each of two warpgroups
+// multiplies its 64 rows by all columns.
 template <uint DIGITS, uint COLUMNS, uint STEPS>
 INLINE void wide(const Product &p, const uint has, const uint tiles, const Table &t) {
     const uint ROWS = 128, SUMS = 2 * DIGITS - 1;
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    // A step has the digits of the rows, then of the columns: [plane][16 bytes of k][line].
+    // A step has the digits of the rows, then those of the columns: [plane][16 bytes of k][line].
     const uint PLANE_A = ROWS * 64, PLANE_B = COLUMNS * 64, OF_A = DIGITS * PLANE_A, STEP = OF_A + DIGITS * PLANE_B;
     extern __shared__ __align__(128) unsigned char steps[];
     __shared__ __align__(8) unsigned long long barriers[2 * STEPS];
@@ -410,7 +416,7 @@ INLINE void wide(const Product &p, const uint has, const uint tiles, const Table
     __syncthreads();
     uint step = 0, phase = 0;
     if (group == 0) {
-        // Registers that this warpgroup does without.
+        // This warpgroup gives up registers that it doesn't need.
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         if (threadIdx.x != 0) {
             return;
@@ -480,7 +486,7 @@ INLINE void wide(const Product &p, const uint has, const uint tiles, const Table
             for (uint g = 0; g < SUMS; g++) {
                 pin(sums[g]);
             }
-            // The step before is done, and its memory free.
+            // The previous step is done, and its memory is free.
             multiplied<1>();
             if (last < STEPS && thread == 0) {
                 Barrier::arrive(empty + 8 * last);
@@ -500,7 +506,8 @@ INLINE void wide(const Product &p, const uint has, const uint tiles, const Table
         Place at = place_of<ROWS, COLUMNS>(p, tile);
         Starts from = starts(p, at.batch, t);
         uint first_row = group * 64 + thread / 32 * 16 + thread % 32 / 4, first_column = thread % 4 * 2;
-        // Finished in a loop, so that the code is there once: they wait in memory of the thread's own.
+        // Results are finished in a loop, so this code exists only once. Until then they wait in the thread's local
+        // memory.
         long long totals[COLUMNS / 2];
 #pragma unroll
         for (uint i = 0; i < COLUMNS / 2; i++) {
@@ -517,7 +524,7 @@ INLINE void wide(const Product &p, const uint has, const uint tiles, const Table
         }
     }
 #else
-    // The same tiles without those instructions: for tests on the processor, and drivers that compile PTX.
+    // The same tiles without those instructions, for tests on the CPU and for drivers that compile PTX.
 #pragma unroll 1
     for (uint tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         Place at = place_of<ROWS, COLUMNS>(p, tile);

@@ -1,4 +1,4 @@
-// The words of GLSL that the sources shared with Vulkan use.
+// Defines the words of GLSL that the sources shared with Vulkan use.
 #pragma once
 #include "contract.cuh"
 
@@ -22,18 +22,19 @@ INLINE float root(const float x) {
     return __fsqrt_rn(x);
 }
 
-// The upper word of a product.
+// Returns the upper word of a product.
 INLINE uint multiply_high(const uint a, const uint b) {
     return __umulhi(a, b);
 }
 
-// q / 2^drop to nearest even, for 1 ≤ drop ≤ 31; sticky is 1 if q stands for slightly more, else 0.
+// Returns q / 2^drop rounded to nearest even, for 1 ≤ drop ≤ 31. sticky is 1 if the exact value is slightly above q,
+// else 0.
 INLINE uint round_shift(const uint q, const uint drop, const uint sticky) {
     uint kept = q >> drop, rest = q - (kept << drop);
     return kept + uint((rest << 1 | (kept & 1u) | sticky) > 1u << drop);
 }
 
-// The integer whose order is MAX's order; its own inverse on the bits.
+// Returns an integer whose order is MAX's order. On the bits, the map is its own inverse.
 INLINE int max_key(const float x) {
     int u = __float_as_int(canonical(x));
     return u ^ ((u >> 31) & 0x7fffffff);

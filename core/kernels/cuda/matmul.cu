@@ -1,41 +1,43 @@
-// Matrix products, y = alpha·(a·b) + beta·c + bias, a batch of them at once.
+// Batched matrix products: y = alpha·(a·b) + beta·c + bias.
 //
-// A block of threads computes a tile of BM × BN, its threads TM × TN each, in steps of BK along k: while one step is multiplied
-// from shared memory, the next one is on its way there. Every K block of 256 is a chain of its own; totals of several wait in
-// shared memory, where there is room for them, so that registers have the chains alone.
+// A block of threads computes a tile of BM × BN, and each thread TM × TN of it, in steps of BK along k. While a step is
+// multiplied from shared memory, the next one travels there. Every K block of 256 has its own chain. Totals of several
+// blocks wait in shared memory, which has room for them, so registers hold only the chains.
 #include "batches.cuh"
 #include "memory.cuh"
 
-// What lowering says of a product, as its push constants.
+// The push constants of a product, as lowering writes them.
 struct Product {
     const float *a, *b, *c, *bias;
     float *y;
-    // Blocks: [block][batch][row][column], columns rounded up to vectors.
+    // Stored blocks: [block][batch][row][column], with columns rounded up to vectors.
     float *blocks;
-    // The table, for each batch axis but the first, the last one first: its length, and the steps of a, b and c along it.
+    // The table has, for each batch axis but the outermost, innermost first: its length, and the steps along it in a, b
+    // and c.
     const void *table;
     uint m, n, k, batches, tiles_m, tiles_n;
     uint axes, a_step, b_step, c_step, c_row, c_column;
     float alpha, beta;
-    // Elements from one row to the next of a and b, multiples of 4, and they lie at multiples of 16 bytes.
+    // Distances between the rows of a and b, in elements: multiples of 4. The rows start at multiples of 16 bytes.
     uint a_pitch, b_pitch;
 };
 
 const uint K_BLOCK = 256;
-// Rows of tiles that are computed together, for the sake of the caches.
+// Tiles are computed in bands of this many tile rows, which share cached operands.
 const uint BAND = 8;
-// Bits of `has`.
+// The bits of `has`.
 const uint A_ALONG_K = 1, B_ALONG_K = 2, A_VECTORS = 4, Y_VECTORS = 16;
 const uint HAS_C = 128, HAS_BIAS = 256, RELU = 512;
 // Each block of threads computes one K block and stores it.
 const uint SPLIT = 4096;
 
-// One operand's way into shared memory, where every row has one k: EDGE of the tile's rows or columns, BK of k, THREADS threads.
-// Behind the last k are zeros; behind the last row or column are zeros, or others again, as nobody takes the results. What lies along k
-// is turned round on its way: through registers (THROUGH), or element by element, which takes more instructions.
+// Copies one operand to shared memory, where each row has one k: EDGE rows or columns of the tile, BK of k, THREADS
+// threads. Zeros follow the last k. Behind the last row or column are zeros or repeated elements, because their results
+// are unused. An operand that is contiguous along k is transposed on the way: through registers (THROUGH), or one
+// element at a time, which takes more instructions.
 template <uint EDGE, uint BK, uint THREADS, bool THROUGH>
 struct Operand {
-    // Rows are apart by so much that what is turned round meets few conflicts of banks.
+    // Rows are padded, so that transposing causes few bank conflicts.
     static const uint PITCH = EDGE + 4, SIZE = BK * PITCH;
     static const uint VECTORS = EDGE * BK / 4, SHARE = (VECTORS + THREADS - 1) / THREADS;
 
@@ -44,7 +46,7 @@ struct Operand {
     bool along_k;
     float4 moved[THROUGH ? SHARE : 1];
 
-    // Starts a step on its way.
+    // Starts copying a step.
     INLINE void fetch(float *to, const uint start) {
         uint t = this_thread();
         if (!along_k) {
@@ -53,7 +55,8 @@ struct Operand {
             }
             const uint ACROSS = EDGE / 4, ROWS = THREADS > ACROSS ? THREADS / ACROSS : 1;
             uint inner = start + (THREADS > ACROSS ? t / ACROSS : 0);
-            // What fills a row up is not asked for; machine code reads all 16 bytes nevertheless, so it is there and set.
+            // Padding at a row's end is not requested. Machine code reads all 16 bytes anyway, so the padding exists
+            // and is initialised.
             uint outer = first + t % ACROSS * 4, some = outer < extent ? min(extent - outer, 4u) : 0;
             const float *column = from + (outer < extent ? outer : 0);
             to += (THREADS > ACROSS ? t / ACROSS : 0) * PITCH + t % ACROSS * 4;
@@ -105,7 +108,7 @@ struct Operand {
         }
     }
 
-    // Puts what came through registers into shared memory.
+    // Stores in shared memory what came through registers.
     INLINE void stage(float *to) {
         if (!THROUGH || !along_k) {
             return;
@@ -126,14 +129,14 @@ struct Operand {
     }
 };
 
-// Four results of a row, from totals.
+// Finishes four results of a row, from totals.
 INLINE void finish(const Product &p, const uint has, const float4 t, const uint batch, const uint row, const uint column,
     const float *c) {
     float x[4] = {t.x, t.y, t.z, t.w};
     float *y = p.y + (size_t(batch) * p.m + row) * p.n + column;
 #pragma unroll
     for (uint e = 0; e < 4; e++) {
-        // Behind the last column the last one is computed again.
+        // Behind the last column, the last one is computed again.
         uint j = min(column + e, p.n - 1);
         x[e] = total(x[e]) * p.alpha;
         if (has & HAS_C) {
@@ -155,7 +158,7 @@ INLINE void finish(const Product &p, const uint has, const float4 t, const uint 
     }
 }
 
-// LM × LN threads of a warp, WM × WN warps; two steps of BK are in shared memory at a time.
+// LM × LN threads per warp and WM × WN warps. Two steps of BK are in shared memory at a time.
 template <uint TM, uint TN, uint LM, uint LN, uint WM, uint WN, uint BK>
 INLINE void product(const Product &p, const uint has, const Table &t) {
     const uint BM = TM * LM * WM, BN = TN * LN * WN, THREADS = 32 * WM * WN, RESULTS = TM * TN / 2, EACH = TM < 4 ? TM : 4;
@@ -166,7 +169,8 @@ INLINE void product(const Product &p, const uint has, const Table &t) {
     extern __shared__ float4 pool[];
 #endif
     float *steps = reinterpret_cast<float *>(pool);
-    // Of two columns the second one first: so chains lie in the other bank of registers than the operand that is read along with them.
+    // The second of two columns comes first. So chains are in another register bank than the operand that is read along
+    // with them.
     float2 *held = reinterpret_cast<float2 *>(pool + 2 * STEP / 4) + threadIdx.x;
 
     uint tiles = p.tiles_m * p.tiles_n, batch = blockIdx.x / tiles, tile = blockIdx.x % tiles;
@@ -190,9 +194,9 @@ INLINE void product(const Product &p, const uint has, const Table &t) {
         }
     }
     uint begin = split ? blockIdx.y * K_BLOCK : 0, end = split ? min(p.k, begin + K_BLOCK) : p.k;
-    // Where the next step goes, and where the one is that is multiplied.
+    // Where the next step goes, and where the current one is.
     float *next = steps, *now = steps;
-    // One round more than there are steps: the first only fetches, so that this code is there once.
+    // One round more than there are steps: the first only fetches, so this code exists only once.
     bool ready = false;
 #pragma unroll 1
     for (uint start = begin; start < end;) {
@@ -225,7 +229,7 @@ INLINE void product(const Product &p, const uint has, const Table &t) {
                 for (uint i = 0; i < TM; i++) {
 #pragma unroll
                     for (uint j = 0; j < TN; j++) {
-                        // There and back: neighbours have an operand in common, which then needs no read from the registers.
+                        // In alternating direction: neighbours share an operand, which saves a register read.
                         uint to = i % 2 == 0 ? j : TN - 1 - j;
                         chains[i][to] = fmaz(left[i], right[to], chains[i][to]);
                     }
@@ -233,7 +237,8 @@ INLINE void product(const Product &p, const uint has, const Table &t) {
             }
             start += BK;
             if (start >= end || start % K_BLOCK == 0) {
-                // The end of a block: its chains go into the totals. Of one block alone they are what is wanted.
+                // At the end of a block, its chains are added to the totals. The chains of a single block are the
+                // result themselves.
                 bool first = start - begin <= K_BLOCK, alone = first && start >= end;
 #pragma unroll
                 for (uint i = 0; i < RESULTS; i++) {
@@ -249,7 +254,8 @@ INLINE void product(const Product &p, const uint has, const Table &t) {
             a.stage(next);
             arrived<0>();
         }
-        // All have their part of the next step, and nobody reads any more what is written over after it.
+        // All threads have stored their part of the next step, and none reads any longer what the following step
+        // overwrites.
         __syncthreads();
         ready = true;
         now = next;
@@ -273,7 +279,7 @@ INLINE void product(const Product &p, const uint has, const Table &t) {
     }
 }
 
-// Totals of stored blocks: `own` vectors of results for a block of threads, each fetched by so many threads as there are for it.
+// Adds stored blocks: `own` result vectors per block of threads. Equally many threads fetch each vector.
 extern "C" __global__ void __launch_bounds__(256) matmul_merge(const Product p, const uint has, const uint own, TABLE table) {
     const uint MERGED = 4;
 #ifdef __CUDA_ARCH__
@@ -306,7 +312,7 @@ extern "C" __global__ void __launch_bounds__(256) matmul_merge(const Product p, 
     finish(p, has, t, batch, row % p.m, group % vectors * 4, p.c + starts(p, batch, table).c);
 }
 
-// Blocks of the product of two vectors, one for each thread.
+// Computes blocks of the product of two vectors, one per thread.
 extern "C" __global__ void __launch_bounds__(64) matmul_vectors(const Product p, const uint has, const uint, TABLE) {
     uint block = blockIdx.x * 64 + threadIdx.x, start = block * K_BLOCK;
     if (block > (p.k - 1) / K_BLOCK) {
@@ -327,9 +333,9 @@ extern "C" __global__ void __launch_bounds__(64) matmul_vectors(const Product p,
     reinterpret_cast<float4 *>(p.blocks)[block] = make_float4(chain, 0, 0, 0);
 }
 
-// At most four rows, where B's rows lie as they are read: a thread has a column, and nothing of B passes through shared memory.
+// At most four rows, with B's rows contiguous: each thread has one column, and B skips shared memory.
 extern "C" __global__ void __launch_bounds__(128) matmul_4x128(const Product p, const uint has, const uint, TABLE t) {
-    // Rows of B that are on their way at a time.
+    // Rows of B in flight at a time.
     const uint MANY = 64;
 #ifdef __CUDA_ARCH__
     __shared__ float4 pool[K_BLOCK];
@@ -359,11 +365,11 @@ extern "C" __global__ void __launch_bounds__(128) matmul_4x128(const Product p, 
             for (uint i = 0; i < MANY; i++) {
                 right[i] = read_one(row_of(b, start + min(q + i, count - 1), p.b_pitch));
             }
-            // Compilers don't bring back together what must be apart.
+            // The barrier keeps compilers from merging the two loops again.
             __syncthreads();
 #pragma unroll
             for (uint i = 0; i < MANY; i++) {
-                // Behind the last k nothing changes.
+                // Behind the last k, chains don't change.
                 float4 left = pool[min(q + i, count - 1)];
                 bool there = q + i < count;
                 chains[0] = there ? fmaz(left.x, right[i], chains[0]) : chains[0];
@@ -377,7 +383,7 @@ extern "C" __global__ void __launch_bounds__(128) matmul_4x128(const Product p, 
             totals[i] = start > begin ? fmaz(chains[i], 1.0f, totals[i]) : start + K_BLOCK < end ? fmaz(chains[i], 1.0f, 0.0f) : chains[i];
         }
     }
-    // Four columns of a row for each thread.
+    // Each thread finishes four columns of a row.
     __syncthreads();
 #pragma unroll
     for (uint i = 0; i < 4; i++) {

@@ -1,9 +1,9 @@
-// How kernels move numbers from global to shared memory while they compute, and addresses that take few instructions.
+// Copies from global to shared memory that overlap with computation, and addresses that take few instructions.
 #pragma once
 #include "contract.cuh"
 
-// So many numbers, 1 or 4, from global to shared memory, of which the first `there` are asked for. The others must be readable all
-// the same unless `there` is 0, as ptxas reads all or none. They arrive later, where the GPU can do that.
+// Copies NUMBERS (1 or 4) numbers from global to shared memory: the first `there`, and zeros for the rest. Unless
+// `there` is 0, the rest must be readable too, because ptxas reads all or none. From 8.0 on, the copy completes later.
 template <uint NUMBERS>
 INLINE void copy_async(float *to, const float *from, const uint there) {
 #if __CUDA_ARCH__ >= 800
@@ -14,7 +14,7 @@ INLINE void copy_async(float *to, const float *from, const uint there) {
         asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(at), "l"(from), "r"(4 * there));
     }
 #elif defined(__CUDA_ARCH__)
-    // Of the same shape, so that the PTX of both is alike and packs together.
+    // The same shape as above, so both versions' PTX is alike and packs well together.
     uint at = static_cast<uint>(__cvta_generic_to_shared(to));
     if (NUMBERS == 4) {
         asm volatile("{.reg .pred p, q, r, s;\n.reg .f32 x, y, z, w;\n"
@@ -33,7 +33,7 @@ INLINE void copy_async(float *to, const float *from, const uint there) {
 #endif
 }
 
-// What was begun since is one group.
+// Makes one group of all copies started since the last group.
 INLINE void end_group() {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.commit_group;");
@@ -52,7 +52,7 @@ INLINE void arrived() {
 #endif
 }
 
-// Four numbers of global memory.
+// Reads four numbers from global memory.
 INLINE float4 read_global(const float *at) {
 #ifdef __CUDA_ARCH__
     float4 v;
@@ -63,7 +63,7 @@ INLINE float4 read_global(const float *at) {
 #endif
 }
 
-// A number of global memory: read here, not where it is used.
+// Reads a number from global memory here, not where it is used.
 INLINE float read_one(const float *at) {
 #ifdef __CUDA_ARCH__
     float v;
@@ -74,7 +74,8 @@ INLINE float read_one(const float *at) {
 #endif
 }
 
-// So many rows of `pitch` numbers further, in one instruction. A row's bytes are fewer than 2³².
+// Returns the address `row` rows of `pitch` numbers further on, with one instruction. A row must have fewer than 2³²
+// bytes.
 INLINE const float *row_of(const float *first, const uint row, const uint pitch) {
 #ifdef __CUDA_ARCH__
     const float *at;
@@ -85,7 +86,7 @@ INLINE const float *row_of(const float *first, const uint row, const uint pitch)
 #endif
 }
 
-// An address of which compilers don't know how it was made: else they make it again wherever it is used.
+// Hides how an address was computed. Otherwise compilers compute it again wherever it is used.
 INLINE const float *kept(const float *at) {
 #ifdef __CUDA_ARCH__
     asm volatile("" : "+l"(at));

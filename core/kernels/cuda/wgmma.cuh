@@ -1,5 +1,5 @@
-// Hopper's instructions for products of 8-bit integers: barriers in shared memory, the bulk copy engine, `wgmma`. Only machine code for
-// 9.0 has them, as no later GPU takes `wgmma`.
+// Hopper's instructions for products of 8-bit integers: barriers in shared memory, the bulk copy engine, `wgmma`. Only
+// machine code for 9.0 has them, because no later GPU supports `wgmma`.
 #pragma once
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -10,7 +10,7 @@ INLINE uint shared_at(const void *p) {
     return static_cast<uint>(__cvta_generic_to_shared(p));
 }
 
-// A barrier of shared memory: how many arrivals end a phase, and the bytes that copies still bring in it.
+// A barrier in shared memory. A phase ends after all arrivals and all bytes that copies bring.
 struct Barrier {
     INLINE static void start(const uint at, const uint arrivals) {
         asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(at), "r"(arrivals));
@@ -28,21 +28,21 @@ struct Barrier {
     }
 };
 
-// `bytes` from global to shared memory, both at multiples of 16, counted by a barrier.
+// Copies `bytes` from global to shared memory, both at multiples of 16. The barrier counts the bytes.
 INLINE void copy_bulk(const uint to, const void *from, const uint bytes, const uint barrier) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from),
                  "r"(bytes), "r"(barrier)
                  : "memory");
 }
 
-// A matrix in shared memory as `wgmma` reads it: lines of 16 bytes of k follow each other, and the next 16 bytes of k lie `chunk` bytes
-// further.
+// Describes a matrix in shared memory for `wgmma`: lines of 16 bytes of k are contiguous, and the next 16 bytes of k
+// are `chunk` bytes further on.
 INLINE address operand(const uint at, const uint chunk) {
     return address((at & 0x3ffffu) >> 4) | address(chunk >> 4) << 16 | address(128 >> 4) << 32;
 }
 
-// c += a·b for 64 rows of a, the warpgroup's, and all columns of b, 32 of k. c is the thread's share, and not read or written before
-// `multiplied`.
+// c += a·b for the warpgroup's 64 rows of a and all columns of b, over 32 of k. c is the thread's share. It must not be
+// used before `multiplied`.
 INLINE void multiply_lines(int (&c)[32], const address a, const address b) {
     asm volatile("wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 "
                  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, "
@@ -71,12 +71,12 @@ INLINE void multiply_lines(int (&c)[64], const address a, const address b) {
                  : "l"(a), "l"(b));
 }
 
-// Products may begin: registers and shared memory have what they read.
+// Products may start after this: registers and shared memory hold what they read.
 INLINE void begin_multiply() {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-// What was begun since is one group.
+// Makes one group of everything started since the last group.
 INLINE void end_multiply() {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
@@ -87,7 +87,7 @@ INLINE void multiplied() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
 }
 
-// Keeps compilers from moving uses of c past this point: `wgmma` writes it later than its instruction says.
+// Keeps compilers from moving uses of c past this point, because `wgmma` writes c after its instruction.
 template <uint N>
 INLINE void pin(int (&c)[N]) {
 #pragma unroll

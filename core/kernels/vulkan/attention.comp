@@ -1,12 +1,13 @@
 #version 450
-// Scaled dot-product attention by blocks of 64 keys.
+// Scaled dot-product attention, in blocks of 64 keys.
 //
-// A workgroup has BQ query rows of one head and goes through the keys' blocks. Its threads first compute the scores of a block,
-// 8 keys by 4 queries each, then their weights, which go to shared memory, and then the weights' product with the values, OQ
-// queries by OD columns each. Operands come in slices, the next of which is on its way while one is multiplied.
+// A workgroup has BQ query rows of one head and visits all blocks of keys. First its threads compute a block's scores,
+// 8 keys by 4 queries each. Then they compute the weights, which go to shared memory. Then they multiply the weights by
+// the values, OQ queries by OD columns each. Operands come in slices; while one slice is multiplied, the next one is
+// loaded.
 //
-// STAGE: 0, everything; 1, each workgroup computes one block of keys and stores it; 2, stored blocks are merged, a thread
-// for each four results.
+// STAGE 0 computes everything. In STAGE 1, each workgroup computes one block of keys and stores it. STAGE 2 merges
+// stored blocks, with one thread per four results.
 
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -14,15 +15,15 @@
 #include "functions.glsl"
 #include "memory.glsl"
 
-// Two for each query row.
+// Two threads per query row.
 layout(local_size_x_id = 10) in;
-// Columns of the values that a workgroup computes: 32, 64 or 128.
+// The columns of the values that a workgroup computes: 32, 64 or 128.
 layout(constant_id = 11) const uint DV = 64;
-// 4, or 8 where there are 128 columns.
+// 4, or 8 with 128 columns.
 layout(constant_id = 12) const uint OQ = 4;
 layout(constant_id = 13) const uint STAGE = 0;
-// Bits: operands and the result are read and written in vectors; the width is no multiple of SLICE; it is more than a K block; some keys of
-// a block are not seen; there is a mask.
+// Bits: operands and results are read and written in vectors; the width is not a multiple of SLICE; it exceeds a K
+// block; some keys of a block are hidden; there is a mask.
 layout(constant_id = 14) const uint HAS = 0;
 
 const bool VECTORS = (HAS & 1u) != 0u;
@@ -36,19 +37,19 @@ const uint KEYS = 64;
 const uint BQ = gl_WorkGroupSize.x / 2u;
 const uint SLICE = 16;
 const uint V_SLICE = 1024u / DV;
-// A thread's part of the scores: keys ky + 8·i, queries 4·qx + j.
+// A thread's part of the scores: keys ky + 8·i and queries 4·qx + j.
 const uint TK = 8;
 const uint TQ = 4;
 const uint OD = DV / (2u * OQ);
-// Vectors in shared memory: slices of q and k, two of each, where later the weights are; a slice of v, where before the threads'
-// MAXs are; their SUMs; what a query's results are multiplied by in a merge.
+// The layout of shared memory, in vectors. First: two slices each of q and k, later the weights. Then: the threads'
+// MAXs, later a slice of v. Then: the threads' SUMs. Last: the factors of each query's results in a merge.
 const uint QK_STEP = SLICE * (BQ + KEYS) / 4u;
 const uint V_STEP = V_SLICE * DV / 4u;
 const uint VALUES = 2u * QK_STEP > KEYS * BQ / 4u ? 2u * QK_STEP : KEYS * BQ / 4u;
 const uint SUMS = VALUES + V_STEP;
 const uint FACTORS = SUMS + 2u * BQ;
 const uint POOL = FACTORS + BQ / 2u;
-// Results leave through the first part of it.
+// Results leave through the first part of shared memory.
 const uint RESULTS = OQ * OD / 4u;
 const uint PART = FACTORS / gl_WorkGroupSize.x < RESULTS ? FACTORS / gl_WorkGroupSize.x : RESULTS;
 const uint PARTS = (RESULTS + PART - 1u) / PART;
@@ -57,19 +58,19 @@ const uint K_SHARE = KEYS * SLICE / 4u / gl_WorkGroupSize.x;
 const uint V_SHARE = V_STEP / gl_WorkGroupSize.x;
 const float LOWEST = -1.0 / 0.0;
 
-// Not readonly: compilers would move the loads down to where they are used, past the multiplications that should hide them.
+// Not readonly: compilers would move the loads down to their uses, past the multiplications that should hide them.
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer Vectors {
     vec4 v[];
 };
 
 layout(push_constant) uniform Push {
     uvec2 q, k, v, mask, y;
-    // Blocks: [block][row][column], columns rounded up to vectors, and behind them MAX and SUM.
+    // Stored blocks: [block][row][column], with columns rounded up to vectors, followed by MAX and SUM.
     uvec2 blocks;
-    // For each axis of the scores before the last two, the last one first: its length and the mask's step.
+    // For each axis of the scores but the last two, innermost first: its length and the mask's step.
     uvec2 table;
     uint rows, queries, keys, width, value_width, heads, kv_heads;
-    // lead: what to add to a query's number for `queries` more than the keys that it sees.
+    // lead: a query's number plus `lead` is `queries` more than the number of keys that it sees.
     uint lead, tiles, columns, axes, mask_row, mask_column;
     float scale;
 };
@@ -78,13 +79,13 @@ shared vec4 pool[POOL];
 
 vec4 moved[Q_SHARE + K_SHARE];
 vec4 moved_v[V_SHARE];
-// Of a block: dot products, scores, weights.
+// For a block: dot products, then scores, then weights.
 float scores[TK * TQ];
 float totals[TK * TQ];
 vec4 chains[RESULTS];
 vec4 results[RESULTS];
 
-// e^x for x ≤ 0, scaled so that it is rounded once.
+// e^x for x ≤ 0, scaled so that it rounds once.
 float weight(const float x) {
     vec3 core = exp_core(x < -105.0 ? -105.0 : x);
     precise float y = core.y + core.x;
@@ -93,7 +94,7 @@ float weight(const float x) {
     return y;
 }
 
-// Starts a thread's share of a slice of q or k on its way: rows, and SLICE of their columns.
+// Starts loading a thread's share of a slice of q or k: SLICE columns of some rows.
 void fetch_rows(const uvec2 operand, const uint origin, const uint slot, const uint count, const uint first, const uint extent,
     const uint start) {
     for (uint i = 0; i < count; i++) {
@@ -123,17 +124,18 @@ void fetch_values(const uint origin, const uint first, const uint start) {
     }
 }
 
-// Vectors of a row are shuffled so that threads that write to one column of several rows meet different banks.
+// Vectors of a row are shuffled, so threads that write one column of several rows use different banks.
 uint shuffled(const uint vector, const uint by) {
     return vector ^ (by & (BQ / 4u - 1u));
 }
 
-// Where e of the keys ky + 8·(4·i + e) is, at a k of a slice: they take turns, to the same end.
+// Returns the position of e among the keys ky + 8·(4·i + e), at a k of a slice. Positions rotate, to use different
+// banks too.
 uint turned(const uint e, const uint p) {
     return e ^ (p / 4u & 3u);
 }
 
-// Puts a thread's share of slices of q and k into shared memory, with zeros behind the last column.
+// Stores a thread's share of slices of q and k in shared memory, with zeros behind the last column.
 void stage_rows(const uint base, const uint start) {
     for (uint i = 0; i < Q_SHARE + K_SHARE; i++) {
         bool is_key = i >= Q_SHARE;
@@ -166,7 +168,7 @@ void multiply_rows(const uint base, const uint ky, const uint qx) {
             }
         }
         vec4 query = pool[base + shuffled(qx, p / 4u * 2u) + p * (BQ / 4u)];
-        // There and back, so that neighbours have an operand in common, which then needs no read from the registers.
+        // In alternating direction: neighbours share an operand, which saves a register read.
         for (uint j = 0; j < TQ; j++) {
             for (uint i = 0; i < TK; i++) {
                 uint to = (j & 1u) == 0u ? i : TK - 1u - i;
@@ -202,8 +204,9 @@ void multiply_values(const uint base, const uint start, const uint ox, const uin
     }
 }
 
-// A running MAX and SUM takes in a block's, unless that has no live key: what to multiply its results by and the block's. MAX passes
-// over NaN here: their weights are NaN, and so are a block's SUM and results, and all that follows.
+// Merges a block's MAX and SUM into the running ones, and returns the factors of the running and the block's results. A
+// block without a live key changes nothing. MAX skips NaN here: its weights are NaN, and so are the block's SUM and all
+// later results.
 vec2 merged(inout float m, inout float l, const float block_m, const float block_l) {
     if (block_m == LOWEST && !is_nan(block_l)) {
         return vec2(-1.0, 0.0);
@@ -218,7 +221,7 @@ vec2 merged(inout float m, inout float l, const float block_m, const float block
     return vec2(a, c);
 }
 
-// Running results take in a block's, likewise.
+// Merges a block's results into the running ones.
 vec4 merged_results(const vec4 result, const vec4 chain, const float old, const float new) {
     precise vec4 r = result * old + chain * new;
     return old < 0.0 ? result : r;
@@ -254,7 +257,7 @@ void merge() {
     finish(x, l, row, 4u * column);
 }
 
-// The keys that a query sees.
+// Returns the number of keys that a query sees.
 uint visible(const uint query) {
     return HIDDEN ? min(keys, max(query + lead, queries) - queries) : keys;
 }
@@ -266,7 +269,7 @@ void main() {
     }
     uint tid = gl_LocalInvocationIndex;
     uint first_column = gl_WorkGroupID.x % columns * DV, tile = gl_WorkGroupID.x / columns, head = tile / tiles;
-    // What takes longest begins first.
+    // The tiles that take longest start first.
     uint first = (tiles - 1u - tile % tiles) * BQ;
     uint kv = head / heads * kv_heads + head % heads / (heads / kv_heads);
     uint q_at = head * queries * width, k_at = kv * keys * width, v_at = kv * keys * value_width;
@@ -284,7 +287,7 @@ void main() {
     for (uint i = 0; i < RESULTS; i++) {
         results[i] = vec4(0.0);
     }
-    // Of the query of this thread's number.
+    // MAX and SUM of the query with this thread's number.
     float m = LOWEST, l = 0.0;
     if (width > 0u) {
         fetch_rows(q, q_at, 0u, Q_SHARE, first, queries, 0u);
@@ -296,7 +299,7 @@ void main() {
             totals[i] = 0.0;
         }
         uint current = 0;
-        // (Conditions of loops stay simple, or compilers copy everything in registers at their ends.)
+        // Loop conditions stay simple: otherwise compilers copy all registers at the ends of loops.
         uint k_end = WIDE ? width : min(width, 1u);
         for (uint k_block = 0; k_block < k_end; k_block += K_BLOCK) {
             uint stop = WIDE ? min(k_block + K_BLOCK, width) : width;
@@ -318,7 +321,7 @@ void main() {
         }
         fetch_values(v_at, first_column, block);
 
-        // Scores, and the MAX of this thread's.
+        // Scores, and MAX of this thread's scores.
         for (uint i = 0; i < TK * TQ; i++) {
             precise float x = (WIDE ? totals[i] : scores[i]) * scale;
             scores[i] = x;
@@ -353,7 +356,7 @@ void main() {
         // Weights, and this thread's part of their SUM.
         vec4 sum;
         for (uint j = 0; j < TQ; j++) {
-            // Where there is no live key, a NaN must show.
+            // Without a live key, a NaN must stay visible.
             float from = highest[j] == LOWEST ? 0.0 : highest[j];
             for (uint i = 0; i < TK; i++) {
                 precise float x = scores[TQ * i + j] - from;

@@ -1,9 +1,10 @@
 #version 450
-// Matrix products of fixed-point numbers, y = alpha·(a·b) + beta·c + bias, a batch of them at once.
+// Batched matrix products of fixed-point numbers: y = alpha·(a·b) + beta·c + bias.
 //
-// First the operands' lines along k (STAGE 0): the largest element of each, its scale, and its digits of eight bits, in blocks of 128
-// lines and 64 of k: [plane, highest digit first][16 bytes of k][line]. Then products of blocks (1), in tiles of 64 × 32: numbers are
-// made of their digits again and halved, so that sums of products of halves fit in 32 bits over 256 of k; totals have 96.
+// STAGE 0 cuts the operands' lines along k: it finds each line's largest element and scale, and stores digits of eight
+// bits in blocks of 128 lines and 64 of k: [plane, highest digit first][16 bytes of k][line]. STAGE 1 multiplies
+// blocks, in tiles of 64 × 32. It rebuilds the numbers from digits and splits them into halves, so sums of products of
+// halves fit in 32 bits over 256 of k. Totals have 96 bits.
 
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -15,8 +16,8 @@ const uint THREADS = 128;
 layout(local_size_x = 128) in;
 layout(constant_id = 10) const uint STAGE = 1;
 layout(constant_id = 11) const uint DIGITS = 3;
-// Bits: there is a C, there is a bias; relu comes last; products begin at the first of k, end at the last. Cutting: the elements of
-// a's lines follow each other, of b's.
+// Bits: there is a C; there is a bias; relu comes last; this dispatch starts at the first k; it ends at the last k. For
+// cutting: the elements of a's lines are contiguous; those of b's lines are.
 layout(constant_id = 12) const uint HAS = 0;
 
 const bool HAS_C = (HAS & 1u) != 0u;
@@ -28,30 +29,32 @@ const bool A_ALONG = (HAS & 32u) != 0u;
 const bool B_ALONG = (HAS & 64u) != 0u;
 
 const uint BM = 64, BN = 32, BK = 32;
-// 16-byte chunks of a plane in a block.
+// The 16-byte chunks of a plane in a block.
 const uint PLANE = 512;
 
 layout(push_constant) uniform Push {
-    // Products: digits and scales of both operands. Else both operands and their digits.
+    // Products: digits and scales of both operands. Cutting: both operands, then their digits.
     uvec2 p0, p1, p2, p3;
-    // Else both operands' scales.
+    // Cutting: the scales of both operands.
     uvec2 c, bias;
     uvec2 y, totals;
-    // For each batch axis but the first, the last one first: its length, and the steps of a, b (in matrices) and c along it.
+    // For each batch axis but the outermost, innermost first: its length, and the steps along it in a and b (in
+    // matrices) and c.
     uvec2 table;
-    // Products: m, n, blocks of k in all, the first and behind the last one here. Else k, groups of eight lines of a, lines of a
-    // matrix of a, and of b.
+    // Products: m, n, blocks of k in total, the first block here, the block behind the last here. Cutting: k, groups of
+    // eight lines of a, lines of a matrix of a, and of b.
     uint w0, w1, w2, w3, w4;
-    // Products: of batches. Else, a's steps from one line to the next and along k, and b's.
+    // Products: steps of the batches. Cutting: a's distances between lines and along k, then b's.
     uint axes, a_step, b_step, c_step, c_row, c_column;
     float alpha, beta;
 };
 
-// Numbers of a step, k by k.
+// The numbers of a step, one k after the other.
 shared int pool[BK * (BM + BN)];
 
-// Eight lines' scales and digits: the lines of a, then those of b, matrix by matrix, each padded to blocks of 128. Sixteen threads have
-// a line whose elements follow each other; where lines lie side by side, eight threads next to each other have one element of each.
+// Cuts eight lines: the lines of a, then those of b, one matrix after the other, each padded to blocks of 128. If a
+// line is contiguous, sixteen threads read it. If lines lie side by side, eight neighbouring threads read one element
+// of each.
 void cut_lines() {
     bool of_a = gl_WorkGroupID.x < w1, along = of_a ? A_ALONG : B_ALONG;
     uint lines = of_a ? w2 : w3, line_step = of_a ? axes : b_step, k_step = of_a ? a_step : c_step;
@@ -83,7 +86,7 @@ void cut_lines() {
         uint chunk = task / 8u, line = first_line + task % 8u, k = chunk * 16u;
         uvec4 planes[3] = uvec4[](uvec4(0u), uvec4(0u), uvec4(0u));
         [[dont_unroll]] for (uint i = 0u; i < 16u; i++) {
-            // Half a digit more, so that bytes are digits and 128.
+            // Adds half a digit, so each byte is its digit plus 128.
             uint x = line < lines && k + i < w0 ? load_word(from, origin + line * line_step + (k + i) * k_step) : 0u;
             uint q = uint(cut(x, pool[THREADS + task % 8u])) + (DIGITS == 3u ? 0x8080u : 0x80u);
             uint shift = i % 4u * 8u;
@@ -98,7 +101,7 @@ void cut_lines() {
     }
 }
 
-// Which matrices of a and b, and where in c, a batch has.
+// Returns a batch's matrices of a and b, and its offset in c.
 uvec3 origins(const uint batch) {
     uvec3 origin = uvec3(0);
     uint rest = batch;
@@ -112,7 +115,7 @@ uvec3 origins(const uint batch) {
     return origin + rest * uvec3(a_step, b_step, c_step);
 }
 
-// 16 numbers of a line from their digits, to `to` and every `edge` further.
+// Rebuilds 16 numbers of a line from their digits, and stores them at `to` and every `edge` behind it.
 void gather(const uvec2 operand, const uint from, const uint to, const uint edge) {
     uvec4 planes[3] = uvec4[](uvec4(0u), uvec4(0u), uvec4(0u));
     for (uint i = 0u; i < DIGITS; i++) {
@@ -127,7 +130,8 @@ void gather(const uvec2 operand, const uint from, const uint to, const uint edge
 }
 
 Total sums[16];
-// Of halves: high and high, high and low, low and low. Of 16 bits only b is halved, and there is no second.
+// Sums of products of halves: high·high, the mixed ones, low·low. With 16 bits only b is split, and the mixed ones are
+// unused.
 ivec4 highs[4], middles[4], lows[4];
 
 #define ROW(i)                                        \
@@ -177,13 +181,13 @@ void finish(const Total t, const uint batch, const uint row, const uint column, 
     store(y, (batch * w0 + row) * w1 + column, x);
 }
 
-// A tile of a product, over some blocks of k.
+// Computes a tile of a product over some blocks of k.
 void product() {
     uint tiles_m = (w0 + BM - 1u) / BM, tiles_n = (w1 + BN - 1u) / BN;
     uint tile = gl_WorkGroupID.x % (tiles_m * tiles_n), batch = gl_WorkGroupID.x / (tiles_m * tiles_n);
     uint first_row = tile / tiles_n * BM, first_column = tile % tiles_n * BN;
     uvec3 origin = origins(batch);
-    // Blocks of 128 lines begin here.
+    // The blocks of 128 lines start here.
     uint from_a = (origin.x * ((w0 + 127u) / 128u) + first_row / 128u) * w2;
     uint from_b = (origin.y * ((w1 + 127u) / 128u) + first_column / 128u) * w2;
     uint own_row = gl_LocalInvocationIndex / 8u * 4u, own_column = gl_LocalInvocationIndex % 8u * 4u;
@@ -209,7 +213,7 @@ void product() {
         }
         barrier();
         multiply(own_row, own_column);
-        // 256 of k.
+        // After 256 of k, the 32-bit sums are added to the totals.
         if (step_ % 8u == 7u || step_ + 1u == 2u * w4) {
             add_up();
         }

@@ -1,15 +1,15 @@
-// Fixed-point numbers (docs/contract.md, "fixed24, fixed16"), in integers alone: CUDA's kernels include this file too. Include after
-// contract.glsl.
+// Fixed-point numbers (docs/contract.md, "fixed24, fixed16"), in integer arithmetic only. CUDA's kernels include this
+// file too. Include after contract.glsl.
 
-// Instead of the scale of a line that is not finite.
+// Stands for the scale of a line that has an infinity or NaN.
 const int NOT_FINITE = -0x7fffffff;
 
-// A sum of products, of 96 bits.
+// A sum of products, in 96 bits.
 struct Total {
     uint low, middle, high;
 };
 
-// t + x·2^shift, for shifts below 32.
+// Returns t + x·2^shift, for shifts below 32.
 Total add_shifted(const Total t, const int x, const uint shift) {
     uint sign = uint(x >> 31), low = uint(x) << shift, middle = shift == 0u ? sign : uint(x >> int(32u - shift));
     Total sum;
@@ -22,7 +22,8 @@ Total add_shifted(const Total t, const int x, const uint shift) {
     return sum;
 }
 
-// The scale of a line by the largest of its elements' bits without signs, for so many digits.
+// Returns the scale of a line. `largest` is the largest of its elements' bits without signs; `digits` is the number of
+// digits.
 int scale_of(const uint largest, const uint digits) {
     if (largest >= INFINITY) {
         return NOT_FINITE;
@@ -36,7 +37,7 @@ int scale_of(const uint largest, const uint digits) {
     return digits == 3u ? 149 - e - int(m > 0xfefefeu) : 141 - e - int(m > 0xfefeffu);
 }
 
-// x·2^scale to the nearest integer, ties to even, by the bits of x.
+// Returns x·2^scale rounded to the nearest integer, ties to even. x is given by its bits.
 int cut(const uint bits_of_x, const int scale) {
     uint magnitude = bits_of_x & MAGNITUDE, field = magnitude >> 23;
     uint m = field == 0u ? magnitude : (magnitude & 0x7fffffu) | 0x800000u;
@@ -48,7 +49,7 @@ int cut(const uint bits_of_x, const int scale) {
     return (bits_of_x & SIGN) != 0u ? -int(q) : int(q);
 }
 
-// The bits of t·2^exponent, to 24 bits, and again where it is subnormal. Zeros are +0.
+// Returns the bits of t·2^exponent, rounded to 24 bits, and once more if the result is subnormal. Zeros are +0.
 uint rounded(Total t, const int exponent) {
     uint sign = t.high & SIGN;
     if (sign != 0u) {

@@ -1,12 +1,13 @@
-// The contract's functions (docs/contract.md, "Functions"), from E primitives alone, in its order. Include after contract.glsl.
-// Its bit patterns are written as the shortest decimals that give them. NaN goes through every one of them by itself, except through log's, whose steps work on bits.
+// The contract's functions (docs/contract.md, "Functions"), from E primitives only, in the document's order. Constants
+// are the shortest decimals that give its bit patterns. NaN passes through all functions by itself, except log, whose
+// steps use bits. Include after contract.glsl.
 
 // 2^n for n in [−126, 127].
 float power_of_two(const int n) {
     return intBitsToFloat((n + 127) << 23);
 }
 
-// x·2^n in two steps, so that each power is a normal number.
+// Returns x·2^n in two steps, so that both powers are normal numbers.
 float scale_by_power(const float x, const int n) {
     int h = n >> 1;
     precise float y = x * power_of_two(h);
@@ -14,7 +15,7 @@ float scale_by_power(const float x, const int n) {
     return y;
 }
 
-// The same of an x about 1, for which a power that leaves the result normal is a sum of exponents.
+// The same for x near 1. If the result is normal, adding the exponents is enough.
 float scale_near_one(const float x, const int n) {
     return uint(n + 125) < 253u ? f(floatBitsToUint(x) + (uint(n) << 23)) : scale_by_power(x, n);
 }
@@ -29,7 +30,7 @@ float exp_tail(const float r) {
     return q;
 }
 
-// e^x as (1 + u + r)·2^n, for x between −105 and 89: r in x, u in y and the bits of n in z.
+// e^x as (1 + u + r)·2^n, for x between −105 and 89. Returns r in x, u in y and the bits of n in z.
 vec3 exp_core(const float x) {
     precise float t = x * 1.442695f + 1.2582912e+07f;
     precise float nf = t - 1.2582912e+07f;
@@ -46,7 +47,7 @@ float function_exp(const float x) {
     return scale_near_one(s, floatBitsToInt(core.z));
 }
 
-// log(1 + v) + k·ln 2, and what is given besides.
+// log(1 + v) + k·ln 2 + lost.
 float log_sum(const float v, const float k, const float lost) {
     precise float r = -0.07660507f * v + 0.12777591f;
     r = r * v + -0.13160296f;
@@ -117,7 +118,7 @@ float function_erf(const float x) {
         q = q * y + 0.12837917f;
         y = a * q + a;
     } else {
-        // 1 − e^P with P about the logarithm of erfc, expanded where it is nearly a binary32 number.
+        // 1 − e^P. P approximates the logarithm of erfc, expanded around a point that is nearly a binary32 number.
         y = (a > 3.95f ? 3.95f : a) - 0.9970703f;
         q = 2.1065514e-04f * y + -0.0019196419f;
         q = q * y + 0.0100294035f;
@@ -155,7 +156,7 @@ float function_rsqrt(const float x) {
     return divide(1.0f, root(x));
 }
 
-// To the nearest integer, ties to even: 2²³ above |x| nothing is left of a fraction.
+// The nearest integer, ties to even. Numbers from 2²³ up have no fraction.
 float function_round(const float x) {
     float a = f(floatBitsToUint(x) & MAGNITUDE);
     precise float y = a + 8388608.0f;
@@ -163,7 +164,7 @@ float function_round(const float x) {
     return a < 8388608.0f ? with_sign_of(y, x) : x;
 }
 
-// By MAX's order, as a device may take a subnormal number for a zero where it compares.
+// Compares by MAX's order, because a device's comparisons may treat a subnormal number as zero.
 float function_floor(const float x) {
     float r = function_round(x);
     precise float less = r - 1.0f;
@@ -184,20 +185,21 @@ float function_clamp(const float x, const float low, const float high) {
     return function_minimum(function_maximum(x, low), high);
 }
 
-// The bits of 2/π behind 32 zeros, by words.
+// The words of 2/π behind 32 zero bits.
 uint two_over_pi(const uint i) {
     return i == 0u ? 0u : i == 1u ? 0xa2f9836eu : i == 2u ? 0x4e441529u : i == 3u ? 0xfc2757d1u : i == 4u ? 0xf534ddc0u
         : i == 5u ? 0xdb629599u : i == 6u ? 0x3c439041u : 0xfe5163abu;
 }
 
-// A magnitude from 6400 on less a multiple q of π/2, in two numbers, and the last bits of q (Payne and Hanek's reduction).
+// Reduces a magnitude of 6400 or more by a multiple q of π/2. Returns two numbers and the last bits of q (Payne and
+// Hanek).
 vec3 reduce_large(const uint a) {
     uint m = a & 0x7fffffu | 0x800000u, at = (a >> 23) - 120u, word = at >> 5, left = at & 31u;
     uint w0 = two_over_pi(word), w1 = two_over_pi(word + 1u), w2 = two_over_pi(word + 2u), w3 = two_over_pi(word + 3u);
     w0 = w0 << left | w1 >> 1 >> (31u - left);
     w1 = w1 << left | w2 >> 1 >> (31u - left);
     w2 = w2 << left | w3 >> 1 >> (31u - left);
-    // In quarters of a turn modulo 4, as 2 and 62 bits.
+    // In quarter turns modulo 4, as 2 and 62 bits.
     uint low = m * w1, carried = multiply_high(m, w2);
     low += carried;
     uint high = m * w0 + multiply_high(m, w1) + uint(low < carried);
@@ -208,7 +210,7 @@ vec3 reduce_large(const uint a) {
         h = ~h + uint(l == 0u);
         l = 0u - l;
     }
-    // h is not 0: no binary32 number is that near to a multiple of π/2.
+    // h is not 0, because no binary32 number is that close to a multiple of π/2.
     uint z = uint(31 - findMSB(h));
     uint r = multiply_high(h << z | l >> 1 >> (31u - z), 0xc90fdaa2u) >> 1;
     float scale = power_of_two(-30 - int(z));
@@ -219,7 +221,7 @@ vec3 reduce_large(const uint a) {
     return vec3(big, small, intBitsToFloat(int(q & 3u)));
 }
 
-// The same of a smaller one (Cody and Waite's reduction).
+// The same for a smaller magnitude (Cody and Waite).
 vec3 reduce_small(const float a) {
     precise float t = a * 0.63661975f + 1.2582912e+07f;
     precise float n = t - 1.2582912e+07f;
@@ -232,7 +234,7 @@ vec3 reduce_small(const float a) {
     return vec3(h, l, intBitsToFloat(floatBitsToInt(t) & 3));
 }
 
-// The sine of a magnitude and some right angles.
+// The sine of a magnitude plus some right angles.
 float of_quadrant(const uint a, const uint quarters) {
     if (a >= INFINITY) {
         return f(NAN);
@@ -275,7 +277,7 @@ float function_log1p(const float x) {
     int n = (floatBitsToInt(u) - 0x3f3504f3) >> 23;
     precise float v = x, lost = 0.0f;
     if (n != 0) {
-        // What 1 + x lost to rounding goes into the result.
+        // The rounding error of 1 + x corrects the result.
         lost = u - 1.0f;
         lost = x - lost;
         lost = divide(lost, u);
@@ -285,7 +287,7 @@ float function_log1p(const float x) {
 }
 
 float function_expm1(const float x) {
-    // From −18 to 89, by bits: drivers make comparisons of floats a minimum and a maximum, which flush subnormals.
+    // Clamps to −18 … 89 by bits: drivers compile float comparisons to minimum and maximum, which flush subnormals.
     precise float v = floatBitsToUint(x) > 0xc1900000u ? -18.0f : floatBitsToInt(x) > 0x42b20000 ? 89.0f : x;
     precise float t = v * 1.442695f + 1.2582912e+07f;
     int n = floatBitsToInt(t) - 0x4b400000;
@@ -293,7 +295,7 @@ float function_expm1(const float x) {
     precise float a = nf * -0.69314575f + v;
     precise float g = nf * 1.4286068e-06f;
     precise float r = a - g;
-    // What r lost to rounding.
+    // The rounding error of r.
     precise float w = (a - r) - g;
     precise float u = 0.00019944266f * r + 0.0013932686f;
     u = u * r + 0.008333208f;
@@ -301,7 +303,7 @@ float function_expm1(const float x) {
     u = u * r + 0.16666667f;
     u = u * r + 0.5f;
     u = (r * r) * u + w;
-    // 2¹²⁸ is not a number: the last doubling comes behind everything else.
+    // 2¹²⁸ is not representable, so the last doubling comes after everything else.
     bool last = n == 128;
     float p = power_of_two(last ? 127 : n);
     precise float b = p - 1.0f;
@@ -313,14 +315,14 @@ float function_expm1(const float x) {
     return is_nan(x) ? x : with_sign_of(last ? twice : y, x);
 }
 
-// The upper 12 bits of a number's 24.
+// The upper 12 of a significand's 24 bits.
 float upper_half(const float x) {
     return f(floatBitsToUint(x) & 0xfffff000u);
 }
 
-// x^y of a positive finite x and a y that is not NaN.
+// x^y for a positive finite x and a y that is not NaN.
 float power_of(const uint a, const float y) {
-    // log2 in two, by the series of artanh((m − 1)/(m + 1)).
+    // log2 as a sum of two numbers, by the series of artanh((m − 1)/(m + 1)).
     precise float scaled = f(a) * 8388608.0f;
     bool subnormal = a < 0x800000u;
     int bits = subnormal ? floatBitsToInt(scaled) : int(a);
@@ -364,7 +366,7 @@ float power_of(const uint a, const float y) {
         high = sum > 160.0f ? 160.0f : -160.0f;
         low = 0.0f;
     }
-    // 2 to that.
+    // 2 to the power of the product.
     t = (high + low) + 1.2582912e+07f;
     v = high - (t - 1.2582912e+07f);
     sum = v + low;
@@ -387,7 +389,7 @@ float function_pow(const float x, const float y) {
     if (max(a, b) > INFINITY) {
         return f(NAN);
     }
-    // By bits, as a device may take a subnormal number for a zero where it compares.
+    // By bits, because a device's comparisons may treat a subnormal number as zero.
     precise float part = 0.5f * y;
     bool whole = floatBitsToUint(function_round(y)) == floatBitsToUint(y);
     bool odd = whole && floatBitsToUint(function_round(part)) != floatBitsToUint(part);
@@ -403,7 +405,7 @@ float function_pow(const float x, const float y) {
     return odd && negative ? f(floatBitsToUint(power) | SIGN) : power;
 }
 
-// contract::Activation by its number; then, for the module of elementwise functions, the other ones.
+// Applies the activation with this number, in the order of `contract::Activation`.
 float activate(const uint activation, const float x) {
     precise float y = x;
     if (activation == 1u) {
@@ -415,7 +417,7 @@ float activate(const uint activation, const float x) {
         y = 0.5f * x;
         y = y * function_erf(t) + y;
     } else if (activation != 0u) {
-        // sigmoid, and x·sigmoid of x or of a polynomial.
+        // sigmoid; or x·sigmoid, of x or of a polynomial in x.
         precise float t = x;
         if (activation == 4u) {
             t = x * ((x * x) * 0.071354814f + 1.5957692f);

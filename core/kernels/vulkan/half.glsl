@@ -1,6 +1,6 @@
-// f16 and bf16 as integers: widened exactly, narrowed to nearest even. Include after contract.glsl.
+// f16 and bf16 as integers: widened exactly, narrowed to the nearest value, ties to even. Include after contract.glsl.
 
-// The bits of a binary16 as those of a binary32.
+// Widens the bits of a binary16 to those of a binary32.
 uint widen_f16(const uint h) {
     uint sign = (h & 0x8000u) << 16, magnitude = h & 0x7fffu;
     if (magnitude >= 0x7c00u) {
@@ -9,7 +9,7 @@ uint widen_f16(const uint h) {
     if (magnitude >= 0x400u) {
         return sign | ((magnitude << 13) + 0x38000000u);
     }
-    // magnitude·2⁻²⁴, a normal binary32.
+    // magnitude·2⁻²⁴, which is a normal binary32.
     int top = findMSB(magnitude);
     return magnitude == 0u ? sign : sign | (uint(102 + top) << 23) + (magnitude << uint(23 - top));
 }
@@ -26,7 +26,7 @@ uint narrow_f16(const uint u) {
     }
     uint significand = magnitude - 0x38000000u, drop = 13u;
     if (magnitude < 0x38800000u) {
-        // Subnormal there: units of 2⁻²⁴.
+        // The result is subnormal, in units of 2⁻²⁴.
         drop = min(126u - (magnitude >> 23), 25u);
         significand = (magnitude & 0x7fffffu) | 0x800000u;
     }
@@ -39,6 +39,6 @@ uint widen_bf16(const uint b) {
 
 // Narrows the bits of a binary32 to a bfloat16; NaN becomes 7fc0.
 uint narrow_bf16(const uint u) {
-    // Adding half a unit, less one when the kept part is even, carries exactly when rounding up.
+    // Adding half a unit, or one less if the kept part is even, carries exactly when the value rounds up.
     return (u & MAGNITUDE) > INFINITY ? 0x7fc0u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
 }

@@ -1,13 +1,13 @@
 #version 450
-// Matrix products, y = alpha·(a·b) + beta·c + bias, a batch of them at once.
+// Batched matrix products: y = alpha·(a·b) + beta·c + bias.
 //
-// A workgroup computes a tile of BM × BN, its threads TM × TN each, in steps of BK along k: while one step is multiplied
-// from shared memory, the next one is on its way from global memory to registers. What lies outside of a matrix is read
-// from its edge and not used.
+// A workgroup computes a tile of BM × BN, and each thread TM × TN of it, in steps of BK along k. While a step is
+// multiplied from shared memory, the next one travels from global memory to registers. Reads outside a matrix take its
+// edge, and their results are unused.
 //
-// Every K block of 256 is a chain of its own. STAGE tells where the chains go: 0, into totals in registers, and the results
-// follow; 1, each workgroup computes one block and stores it; 2, totals of stored blocks, and the results follow; 3, as 1 for a
-// product of two vectors, a block for each thread.
+// Every K block of 256 has its own chain. STAGE selects what happens to chains. 0: they are added to totals in
+// registers, and the results follow. 1: each workgroup computes one block and stores it. 2: stored blocks are added to
+// totals, and the results follow. 3: as 1 for a product of two vectors, with one block per thread.
 
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -17,16 +17,17 @@
 layout(local_size_x_id = 10) in;
 layout(constant_id = 11) const uint BM = 64;
 layout(constant_id = 12) const uint BN = 64;
-// Multiples of 4.
+// Must be multiples of 4.
 layout(constant_id = 13) const uint TM = 8;
 layout(constant_id = 14) const uint TN = 8;
 layout(constant_id = 15) const uint BK = 16;
 layout(constant_id = 16) const uint STAGE = 0;
-// Steps in shared memory at a time: with 2, one is written while the other is read. (Where blocks are merged: vectors of results.)
+// The steps in shared memory: with 2, one is written while the other is read. In STAGE 2: the result vectors of a
+// workgroup.
 layout(constant_id = 17) const uint BUFFERS = 2;
-// Bits: A's rows run along k, B's columns do; A is read in vectors, B is, the result is written in vectors; k is no multiple of
-// BK; there are several K blocks; there is a C, there is a bias; relu comes last; each
-// thread has its own four rows of A, which then don't pass through shared memory, or columns of B.
+// Bits: A's rows are contiguous along k; B's columns are; A is read in vectors; B is; the result is written in vectors;
+// k is not a multiple of BK; there are several K blocks; there is a C; there is a bias; relu comes last; each thread
+// has its own four rows of A, which skip shared memory; each thread has its own four columns of B.
 layout(constant_id = 18) const uint HAS = 0;
 
 const bool A_ALONG_K = (HAS & 1u) != 0u;
@@ -43,23 +44,23 @@ const bool A_DIRECT = (HAS & 1024u) != 0u;
 const bool B_DIRECT = (HAS & 2048u) != 0u;
 
 const uint K_BLOCK = 256;
-// Vectors of a step that a thread moves.
+// The vectors of a step that one thread moves.
 const uint A_SHARE = (BM * BK / 4u + gl_WorkGroupSize.x - 1u) / gl_WorkGroupSize.x;
 const uint B_SHARE = (BN * BK / 4u + gl_WorkGroupSize.x - 1u) / gl_WorkGroupSize.x;
-// Vectors of a step in shared memory, k by k.
+// The vectors of a step in shared memory, one k after the other.
 const uint A_STEP = A_DIRECT ? 0u : BK * BM / 4u;
 const uint STEP = A_STEP + (B_DIRECT ? 0u : BK * BN / 4u);
 const uint RESULTS = TM * TN / 4u;
-// Loads under way in a thread that merges.
+// Loads in flight in a thread that merges.
 const uint MERGED = 4;
 const uint POOL = STAGE >= 2u ? MERGED * gl_WorkGroupSize.x : STEP * BUFFERS > gl_WorkGroupSize.x ? STEP * BUFFERS : gl_WorkGroupSize.x;
-// Results go through shared memory in so many parts, so that the code that finishes them is there once.
+// Results go through shared memory in parts, so the code that finishes them exists only once.
 const uint FITTING = POOL / gl_WorkGroupSize.x;
 const uint PART = FITTING < RESULTS ? FITTING : RESULTS;
 const uint PARTS = (RESULTS + PART - 1u) / PART;
-// A patch of 32 threads, PATCH wide.
+// A patch of 32 threads is PATCH threads wide.
 const uint PATCH = BN / TN < 8u ? BN / TN : BM / TM < 4u ? 32u / (BM / TM) : 8u;
-// Rows of tiles that are computed together, for the sake of the caches.
+// Tiles are computed in bands of this many tile rows, which share cached operands.
 const uint BAND = 8;
 
 layout(buffer_reference, std430, buffer_reference_align = 16) restrict readonly buffer Vectors {
@@ -68,9 +69,9 @@ layout(buffer_reference, std430, buffer_reference_align = 16) restrict readonly 
 
 layout(push_constant) uniform Push {
     uvec2 a, b, c, bias, y;
-    // Blocks: [block][batch][row][column], columns rounded up to vectors.
+    // Stored blocks: [block][batch][row][column], with columns rounded up to vectors.
     uvec2 blocks;
-    // For each batch axis but the first, the last one first: its length, and the steps of a, b and c along it.
+    // For each batch axis but the outermost, innermost first: its length, and the steps along it in a, b and c.
     uvec2 table;
     uint m, n, k, batches, tiles_m, tiles_n;
     uint axes, a_step, b_step, c_step, c_row, c_column;
@@ -84,7 +85,7 @@ vec4 own[A_SHARE + B_SHARE];
 float chains[TM * TN];
 float totals[TM * TN];
 
-// Where a batch's matrices begin in a, b and c.
+// Returns the offsets of a batch's matrices in a, b and c.
 uvec3 origins(const uint batch) {
     uvec3 origin = uvec3(0);
     uint rest = batch;
@@ -98,7 +99,7 @@ uvec3 origins(const uint batch) {
     return origin + rest * uvec3(a_step, b_step, c_step);
 }
 
-// Where vector v of an operand's step is, along the side that the result keeps, and along k.
+// The positions of vector v of a step: along the tile, and along k.
 uint outer_of(const uint v, const bool along_k, const uint tile) {
     return along_k ? v / (BK / 4u) : v % (tile / 4u) * 4u;
 }
@@ -107,7 +108,7 @@ uint inner_of(const uint v, const bool along_k, const uint tile) {
     return along_k ? v % (BK / 4u) * 4u : v / (tile / 4u);
 }
 
-// Starts a thread's share of an operand's step on its way.
+// Starts loading a thread's share of an operand's step.
 void fetch(const uvec2 operand, const uint origin, const uint slot, const uint count, const bool along_k, const bool vectors,
     const uint tile, const uint extent, const uint first, const uint start) {
     for (uint i = 0; i < count; i++) {
@@ -130,17 +131,17 @@ void fetch(const uvec2 operand, const uint origin, const uint slot, const uint c
     }
 }
 
-// Where a vector of one k is: they are shuffled so that threads that write down a column meet different banks.
+// Returns where a vector of one k is stored. Vectors are shuffled, so threads that write a column use different banks.
 uint shuffled(const uint vector, const uint inner, const bool along_k, const uint tile) {
     return along_k && tile >= 32u ? vector ^ (inner / 4u * (32u / BK) & 7u) : vector;
 }
 
-// The same for vector i of a thread's, the first of which is `vector`, and the others further `step`s on.
+// The same for a thread's vector i. Its first is `vector`, and the others follow at multiples of `step`.
 uint shuffled_own(const uint vector, const uint i, const uint step, const uint inner, const bool along_k, const uint tile) {
     return step % 8u == 0u ? shuffled(vector, inner, along_k, tile) + i * step : shuffled(vector + i * step, inner, along_k, tile);
 }
 
-// Puts a thread's share into shared memory, with zeros behind the end of k.
+// Stores a thread's share in shared memory, with zeros behind the end of k.
 void stage(const uint base, const uint slot, const uint count, const bool along_k, const bool direct, const uint tile,
     const uint start) {
     for (uint i = 0; i < count; i++) {
@@ -182,7 +183,7 @@ void multiply(const uint base, const uint x, const uint y) {
                 right[4u * i + e] = v[e];
             }
         }
-        // There and back, so that neighbours have an operand in common, which then needs no read from the registers.
+        // In alternating direction: neighbours share an operand, which saves a register read.
         for (uint i = 0; i < TM; i++) {
             for (uint j = 0; j < TN; j++) {
                 uint to = (i & 1u) == 0u ? j : TN - 1u - j;
@@ -192,7 +193,7 @@ void multiply(const uint base, const uint x, const uint y) {
     }
 }
 
-// Four results of a row, from an M total or a block's chains.
+// Finishes four results of a row, from an M total or a block's chains.
 void finish(const vec4 chain, const uint batch, const uint row, const uint column, const uint c_at) {
     if (row >= m || column >= n) {
         return;
@@ -205,7 +206,7 @@ void finish(const vec4 chain, const uint batch, const uint row, const uint colum
     vec4 result;
     for (uint e = 0; e < 4; e++) {
         precise float x = total(chain[e]) * alpha;
-        // Behind the last column the last one is computed again.
+        // Behind the last column, the last one is computed again.
         uint j = min(column + e, n - 1u);
         if (HAS_C) {
             x = x + beta * load(c, c_at + row * c_row + j * c_column);
@@ -226,14 +227,14 @@ void finish(const vec4 chain, const uint batch, const uint row, const uint colum
     }
 }
 
-// A block of the product of two vectors.
+// Computes one block of the product of two vectors.
 void multiply_vectors() {
     uint block = gl_WorkGroupID.x * gl_WorkGroupSize.x + gl_LocalInvocationIndex, start = block * K_BLOCK;
     if (block > (k - 1u) / K_BLOCK) {
         return;
     }
     float chain = 0.0;
-    // Behind the end of a vector, zeros.
+    // Zeros follow the end of a vector.
     for (uint p = start; p < min(start + K_BLOCK, k); p += 4u) {
         vec4 x = vec4(0.0), y = x;
         if (A_VECTORS) {
@@ -252,7 +253,8 @@ void multiply_vectors() {
     store4(blocks, 4u * block, vec4(chain, 0.0, 0.0, 0.0));
 }
 
-// The totals of a workgroup's vectors of results, BUFFERS of them, each fetched by so many threads as there are for it.
+// Adds the stored blocks of a workgroup's result vectors. There are BUFFERS vectors, and equally many threads fetch
+// each.
 void merge() {
     uint groups = batches * m * ((n + 3u) / 4u), count = (k + K_BLOCK - 1u) / K_BLOCK;
     uint member = gl_LocalInvocationIndex % BUFFERS, lane = gl_LocalInvocationIndex / BUFFERS, lanes = gl_WorkGroupSize.x / BUFFERS;
@@ -311,10 +313,10 @@ void main() {
         for (uint start = block; start < min(block + K_BLOCK, end); start += BK) {
             stage(current, 0u, A_SHARE, A_ALONG_K, A_DIRECT, BM, start);
             stage(current + A_STEP, A_SHARE, B_SHARE, B_ALONG_K, B_DIRECT, BN, start);
-            // Behind the last step anything will do.
+            // After the last step, the contents don't matter.
             barrier();
-            // The branch keeps compilers from moving the loads down to where they are used, past the multiplications that should
-            // hide them.
+            // The branch prevents compilers from moving the loads down to their uses, past the multiplications that
+            // should hide them.
             if (start + BK < end) {
                 fetch(a, a_at, 0u, A_SHARE, A_ALONG_K, A_VECTORS, BM, m, first_row, start + BK);
                 fetch(b, b_at, A_SHARE, B_SHARE, B_ALONG_K, B_VECTORS, BN, n, first_column, start + BK);

@@ -1,5 +1,5 @@
-// Memory by address. Operands have up to 2³² elements: byte offsets are summed in 64 bits, of which no device needs to know more
-// than uvec2. Include after contract.glsl.
+// Memory access by address. Operands have up to 2³² elements, so byte offsets are summed in 64 bits, as uvec2 because
+// not every device has 64-bit integers. Include after contract.glsl.
 
 layout(buffer_reference, scalar, buffer_reference_align = 4) buffer Word {
     uint v;
@@ -11,7 +11,7 @@ layout(buffer_reference, scalar, buffer_reference_align = 16) buffer Word4 {
     uvec4 v;
 };
 
-// The address of element `index`, of 2^shift bytes each (1 ≤ shift ≤ 4).
+// Returns the address of element `index`, with elements of 2^shift bytes (1 ≤ shift ≤ 4).
 uvec2 at(const uvec2 address, const uint index, const uint shift) {
     uint carry;
     uint low = uaddCarry(address.x, index << shift, carry);
@@ -30,12 +30,12 @@ float load(const uvec2 address, const uint index) {
     return f(load_word(address, index));
 }
 
-// What arithmetic stores: NaN canonical.
+// Stores the result of arithmetic: every NaN becomes the canonical NaN.
 void store(const uvec2 address, const uint index, const float value) {
     store_word(address, index, floatBitsToUint(canonical(value)));
 }
 
-// Four elements from `index` on, which lies at a multiple of 16 bytes.
+// Loads four elements from `index`, which must be at a multiple of 16 bytes.
 vec4 load4(const uvec2 address, const uint index) {
     return uintBitsToFloat(Word4(at(address, index, 2u)).v);
 }
@@ -44,7 +44,7 @@ void store4(const uvec2 address, const uint index, const vec4 value) {
     Word4(at(address, index, 2u)).v = floatBitsToUint(canonical(value));
 }
 
-// Four elements: one vector, one element four times, or wherever they are.
+// Loads four elements: one vector, one element four times, or four separate elements.
 vec4 fetch(const uvec2 address, const uvec4 index, const bool whole, const uint step_) {
     if (whole) {
         return step_ == 1u ? load4(address, index.x) : vec4(load(address, index.x));
@@ -56,20 +56,20 @@ vec4 fetch(const uvec2 address, const uvec4 index, const bool whole, const uint 
     return v;
 }
 
-// The address of a byte.
+// Returns the address of a byte.
 uvec2 at_byte(const uvec2 address, const uint index) {
     uint carry;
     uint low = uaddCarry(address.x, index, carry);
     return uvec2(low, address.y + carry);
 }
 
-// A byte, wherever it lies in its word.
+// Loads a byte at any position in its word.
 uint load_byte(const uvec2 address, const uint index) {
     uvec2 a = at_byte(address, index);
     return (Word(uvec2(a.x & ~3u, a.y)).v >> ((a.x & 3u) << 3)) & 0xffu;
 }
 
-// Writes one byte of a word and leaves the others to whoever has them.
+// Stores one byte of a word. Other invocations may write the other bytes at the same time.
 void store_byte(const uvec2 address, const uint index, const uint value) {
     uvec2 a = at_byte(address, index);
     uint shift = (a.x & 3u) << 3;
@@ -78,13 +78,13 @@ void store_byte(const uvec2 address, const uint index, const uint value) {
     atomicOr(word.v, value << shift);
 }
 
-// A 16-bit element, wherever it lies in its word.
+// Loads a 16-bit element from either half of its word.
 uint load_half(const uvec2 address, const uint index) {
     uvec2 a = at(address, index, 1u);
     return (Word(uvec2(a.x & ~3u, a.y)).v >> ((a.x & 2u) << 3)) & 0xffffu;
 }
 
-// Writes one half of a word and leaves the other to whoever has it.
+// Stores one half of a word. Another invocation may write the other half at the same time.
 void store_half(const uvec2 address, const uint index, const uint value) {
     uvec2 a = at(address, index, 1u);
     uint shift = (a.x & 2u) << 3;

@@ -1,8 +1,8 @@
-// The push constants of lines.comp; elementwise.comp has some of its own.
+// The push constants of lines.comp. elementwise.comp has its own.
 layout(push_constant, scalar) uniform Push {
     uvec2 x;
     uvec2 y;
-    // Elements of a line or row; elements between neighbours of a line.
+    // Elements of a line or row, and the distance between neighbours in a line, in elements.
     uint n;
     uint inner;
     uvec2 p;
@@ -13,10 +13,10 @@ layout(push_constant, scalar) uniform Push {
     uint x_row;
     uint p_row;
     uint rank;
-    // Reductions: blocks of a line, and of all lines. Rows: how many.
+    // For reductions: the blocks of a line, and of all lines. For rows: the number of rows.
     uint blocks;
     uint units;
-    // n as a number.
+    // n as a float.
     float value;
     float eps;
 };

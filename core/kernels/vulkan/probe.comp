@@ -1,4 +1,4 @@
-// One primitive of the contract on each of a list of operands: the known-answer test of a device.
+// Computes one primitive of the contract for each of a list of operands: the known-answer test of a device.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "contract.glsl"
@@ -7,7 +7,7 @@
 layout(local_size_x = 64) in;
 
 layout(push_constant, scalar) uniform Push {
-    // Four words each: 0 add, 1 sub, 2 mul, 3 div, 4 sqrt, 5 fmaz; operands.
+    // Four words per case: the primitive (0 add, 1 sub, 2 mul, 3 div, 4 sqrt, 5 fmaz), then its operands.
     uvec2 x;
     uvec2 y;
     uint n;

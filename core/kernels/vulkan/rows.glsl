@@ -1,14 +1,14 @@
-// softmax, layernorm and rmsnorm of contiguous rows that a workgroup can hold: read once, written once.
+// softmax, layernorm and rmsnorm of contiguous rows that fit in a workgroup: each row is read once and written once.
 //
-// 32 invocations take a block of up to 1024 elements, each of them one lane of SUM; what an invocation reads stays in registers, so
-// loops over it are unrolled.
+// 32 invocations process a block of up to 1024 elements; each invocation is one lane of SUM. The elements stay in
+// registers, so loops over them are unrolled.
 shared int best[ROWS];
 
 void put(const uint o, const uint lane, const float v) {
     parts[o + (lane >> 2)][lane & 3u] = floatBitsToUint(v);
 }
 
-// SUM of the row's lanes, for every one of its invocations.
+// Returns SUM of the row's lanes, to each of the row's invocations.
 float row_sum(const float v) {
     uint lane = gl_LocalInvocationIndex & 31u, group = gl_LocalInvocationIndex >> 5;
     barrier();
@@ -16,7 +16,7 @@ float row_sum(const float v) {
     barrier();
     float sum = tree(group * 8u);
     if (BLOCKS > 1u) {
-        // The sums of the blocks are lanes once more, and zeros.
+        // The sums of the blocks become lanes themselves, padded with zeros.
         uint block = group % BLOCKS, o = (group - block) * 8u;
         barrier();
         if (lane == 0u) {
@@ -39,7 +39,7 @@ void normalise() {
     uint group = t >> 5, slot = group / BLOCKS;
     uint row = gl_WorkGroupID.x * ROWS + slot;
     uint column = (group - slot * BLOCKS) * 1024u + (t & 31u);
-    // Elements of this invocation: every 32nd of its block. Rows behind the last one are the last one again.
+    // This invocation's elements: every 32nd of its block. Rows behind the last one repeat it.
     uint mine = column < n ? min((n - column + 31u) >> 5, STEPS) : 0u;
     uint base = min(row, units - 1u) * n + column;
     Lane from = Lane(at(x, base, 2u)), to = Lane(at(y, base, 2u));
@@ -60,7 +60,7 @@ void normalise() {
     [[unroll]] for (uint k = 0u; k < STEPS; k++) {
         precise float u = v[k];
         if (FUNCTION == SOFTMAX) {
-            // A NaN that is passed over, or the other zero, changes nothing: the sum is NaN then, and e^±0 is 1.
+            // Skipping a NaN or taking the other zero changes no result: with a NaN the sum is NaN, and e^±0 is 1.
             most = u > most && (WHOLE || k < mine) ? u : most;
         } else {
             u = FUNCTION == LAYERNORM ? u : u * u;
@@ -106,12 +106,12 @@ void normalise() {
         return;
     }
     if (FUNCTION == SOFTMAX) {
-        // Numbers from 0 to 1 are divided by one from 1 to n: most need no other check.
+        // Numbers from 0 to 1 are divided by a number from 1 to n, so most quotients need no other check.
         bool quick = FMA_MODE < 2u && EXACT_DIVIDE == 0u && sum < 4294967296.0 && (floatBitsToUint(sum) & FRACTION) != FRACTION;
         float y_sum = reciprocal(sum);
         uint slow = 0u;
         [[unroll]] for (uint k = 0u; k < STEPS; k++) {
-            // From 2⁻⁶³ on, and 0.
+            // Numbers from 2⁻⁶³ up, and 0.
             bool fits = quick && (v[k] >= 1.0842021724855044e-19 || floatBitsToUint(v[k]) == 0u);
             float u = fits ? quotient(v[k], sum, y_sum) : v[k];
             if (WHOLE || k < mine) {

@@ -1,4 +1,4 @@
-// Two axes exchanged, by squares of 32 × 32 through shared memory: y[i][j] = x[j][i], for each index of the axes around them.
+// Exchanges two axes, in squares of 32 × 32 through shared memory: y[i][j] = x[j][i], for each index of the other axes.
 
 const uint WORDS = BYTES == 8u ? 2u : 1u;
 shared uint square[WORDS][32 * 33];
