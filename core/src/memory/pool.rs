@@ -4,7 +4,6 @@
 //! needed: first [`FIRST_BLOCK`], then twice as much each time up to [`LARGEST_BLOCK`]. The deterministic allocator
 //! cuts the blocks, so the same calls give the same offsets. A larger request gets its own block. Empty blocks are kept
 //! for reuse until [`Pool::trim`]. Each part has a name for its purpose, so that a pool can list what is in use.
-//! still in use of it.
 
 use super::deterministic::DeterministicAllocator;
 use crate::error::Result;

@@ -19,7 +19,7 @@ pub unsafe fn with_avx2<K: Kernel>(kernel: K) -> K::Output {
 ///
 /// # Safety
 /// The processor must have F, DQ, BW and VL, and the kernel's pointers must be valid.
-#[cfg_attr(not(feature = "avx512"), allow(dead_code))] // Its kernels are left out where nothing calls it.
+#[cfg_attr(not(feature = "avx512"), allow(dead_code))] // Without the feature nothing calls it.
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,popcnt")]
 pub unsafe fn with_avx512<K: Kernel>(kernel: K) -> K::Output {
     // SAFETY: the caller's promises are passed on.
