@@ -146,7 +146,7 @@ impl Broken {
         };
         let text = format!(
             "{name} wrote outside {whose}, which has {bytes} bytes (0 to {}): {span} bytes from byte {first} on were changed; \
-             give it a larger buffer, or mend the kernel's index",
+             give it a larger buffer, or correct the kernel's index",
             bytes as isize - 1
         );
         Error::new(Status::InvalidKernel, text)

@@ -161,7 +161,7 @@ fn find(device: &str, config: &Config, all: &[DeviceInfo]) -> Result<DeviceInfo>
     let backend = device.split(':').next().unwrap_or_default();
     let ids = || match all.iter().map(|info| format!("{} ({})", info.id, info.name)).collect::<Vec<_>>() {
         none if none.is_empty() => match &config.visible_devices {
-            Some(visible) => format!("no GPU that ADEAD_VISIBLE_DEVICES ('{visible}') leaves"),
+            Some(visible) => format!("no GPU that ADEAD_VISIBLE_DEVICES ('{visible}') allows"),
             None => "no GPU".into(),
         },
         some => some.join(", "),
@@ -187,8 +187,8 @@ fn find(device: &str, config: &Config, all: &[DeviceInfo]) -> Result<DeviceInfo>
         }
         (None, None) => fail!(
             InvalidArgument,
-            "no device '{device}': it must be 'auto', 'cpu', 'gpu', 'hybrid', 'cuda', 'vulkan:0', a part of a GPU's name or its UUID, \
-             or several with commas between them; this machine has {}",
+            "no device '{device}': pass 'auto', 'cpu', 'gpu', 'hybrid', 'cuda', 'vulkan:0', part of a GPU's name, its UUID, \
+             or a list of names separated by commas; this machine has {}",
             ids()
         ),
     }

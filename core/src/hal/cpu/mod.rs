@@ -55,7 +55,7 @@ impl CpuDevice {
             Some(threads) => {
                 fail!(
                     InvalidArgument,
-                    "threads is {threads}; it must be 1 to {MOST_THREADS}, or not be set for as many as the machine gives"
+                    "threads={threads}: pass 1 to {MOST_THREADS}, or leave it unset to use all available threads"
                 )
             }
             None => default_threads()?,
@@ -168,7 +168,7 @@ mod tests {
         for threads in [0, MOST_THREADS + 1, 100_000, usize::MAX] {
             let error = CpuDevice::open(None, Some(threads)).map(|_| ()).unwrap_err();
             assert_eq!(error.status(), crate::Status::InvalidArgument);
-            assert!(error.message().starts_with(&format!("threads is {threads}; it must be 1 to 1024")), "{error}");
+            assert!(error.message().starts_with(&format!("threads={threads}: pass 1 to 1024")), "{error}");
         }
         assert_eq!(CpuDevice::open(None, Some(MOST_THREADS)).unwrap().threads(), MOST_THREADS);
     }

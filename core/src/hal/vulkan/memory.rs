@@ -74,7 +74,7 @@ impl Memory {
         // The host reads downloads from this memory. Uncached memory would send each byte over the bus alone.
         let host = first(visible | Flags::HOST_CACHED).or_else(|| first(visible));
         let Some(host) = host else {
-            return Err(Error::new(Status::BackendUnavailable, "the device has no memory that the host can see"));
+            return Err(Error::new(Status::BackendUnavailable, "the device has no memory that the host can map"));
         };
         Ok(Memory {
             pools: [Mutex::new(Pool::new()), Mutex::new(Pool::new())],
