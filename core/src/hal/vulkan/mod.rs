@@ -20,6 +20,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod timeline;
+mod transfer;
 mod user;
 
 use super::{Buffer, Device, DeviceInfo, Kernel, KernelSource, MemoryUse, Priority, Recording, Slice, Stream, Workers};

@@ -6,10 +6,11 @@
 
 use super::encoder::VulkanEncoder;
 use super::logical::Lane;
-use super::memory::{Allocation, Space};
+use super::memory::Allocation;
 use super::recorder::Recorder;
 use super::shared::Shared;
 use super::timeline::{Point, Taken, Timeline};
+use super::transfer::lane_of;
 use super::user::UserKernel;
 use super::{VulkanBuffer, VulkanRecording};
 use crate::command::Command;
@@ -20,19 +21,12 @@ use crate::hal::{Buffer, Download, Event, Kernel, Recording, Slice, Stream, Time
 use crate::operand::Place;
 use ash::vk;
 use std::collections::VecDeque;
-use std::slice;
 use std::sync::Arc;
 
 /// An open command buffer is full at this many commands.
 const FULL: u32 = 64;
 /// The most submissions in flight. One more waits for the oldest.
 const IN_FLIGHT: usize = 32;
-/// The most bytes that one piece of a copy stages.
-const PIECE: usize = 8 << 20;
-/// The most pieces of a long copy in flight.
-const PIECES: usize = 3;
-/// Copies from and to the host of at least this many bytes use the transfer queue.
-const LARGE: usize = 1 << 20;
 /// Copies on the device of at least this many bytes use a kernel.
 const BY_KERNEL: usize = 64 << 10;
 
@@ -56,10 +50,10 @@ enum Work {
 
 /// A stream of a device.
 pub struct VulkanStream {
-    shared: Arc<Shared>,
-    timeline: Arc<Timeline>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) timeline: Arc<Timeline>,
     /// The number of the last submission.
-    last: u64,
+    pub(super) last: u64,
     /// The lane of the last submission.
     lane: Lane,
     open: Option<Box<Recorder>>,
@@ -111,7 +105,7 @@ impl VulkanStream {
     }
 
     /// Records commands with `record`, which must record nothing if it fails.
-    fn enqueue(&mut self, lane: Lane, record: impl FnOnce(&mut Recorder) -> Result<()>) -> Result<()> {
+    pub(super) fn enqueue(&mut self, lane: Lane, record: impl FnOnce(&mut Recorder) -> Result<()>) -> Result<()> {
         let recorder = self.recorder(lane)?;
         recorder.start()?;
         record(recorder)?;
@@ -136,7 +130,7 @@ impl VulkanStream {
     }
 
     /// Submits the open buffer, if there is one.
-    fn submit_open(&mut self) -> Result<()> {
+    pub(super) fn submit_open(&mut self) -> Result<()> {
         let Some(mut open) = self.open.take() else { return Ok(()) };
         open.end()?;
         let (lane, commands) = (open.lane, open.commands);
@@ -162,7 +156,7 @@ impl VulkanStream {
     }
 
     /// Takes back the command buffers whose work is done, and keeps the first error that it found.
-    fn reap(&mut self) -> Result<()> {
+    pub(super) fn reap(&mut self) -> Result<()> {
         if self.in_flight.is_empty() {
             return Ok(());
         }
@@ -186,7 +180,7 @@ impl VulkanStream {
     }
 
     /// Returns the point that the stream reaches when all enqueued work is done.
-    fn point(&mut self) -> Result<Point> {
+    pub(super) fn point(&mut self) -> Result<Point> {
         if self.recording.is_some() {
             fail!(InvalidArgument, "a stream can't be waited for while it records: finish the recording first");
         }
@@ -205,16 +199,6 @@ impl VulkanStream {
         Ok(())
     }
 
-    /// Enqueues a copy of part of a buffer to staging memory, and returns the pending download.
-    fn fetch(&mut self, from: Slice<'_>, lane: Lane) -> Result<Pending> {
-        let memory = of_device(from.buffer, &self.shared)?.clone();
-        let staging = Allocation::new(&self.shared, from.bytes, Space::Host, "downloads")?;
-        self.enqueue(lane, |recorder| {
-            recorder.copy(&memory, from.offset, &staging, 0, from.bytes);
-            Ok(())
-        })?;
-        Ok(Pending { staging, point: self.point()?, bytes: from.bytes })
-    }
 }
 
 // SAFETY: recorders keep what their work uses until it is done. Host bytes are copied to staging memory before a call
@@ -245,28 +229,7 @@ unsafe impl Stream for VulkanStream {
         self.not_while_recording("a write from the host")?;
         check_slice("write", to.size(), offset, bytes.len())?;
         let memory = of_device(to, &self.shared)?.clone();
-        let lane = if bytes.len() >= LARGE { Lane::Transfer } else { Lane::Compute };
-        let mut under_way = VecDeque::new();
-        for (i, piece) in bytes.chunks(PIECE).enumerate() {
-            if under_way.len() == PIECES
-                && let Some(oldest) = under_way.pop_front()
-            {
-                self.timeline.wait(oldest, u64::MAX)?;
-                self.reap()?;
-            }
-            let staging = Allocation::new(&self.shared, piece.len(), Space::Host, "copies")?;
-            // SAFETY: new mapped memory of at least `piece.len()` bytes.
-            unsafe { self.shared.copy(piece, staging.mapped) };
-            self.enqueue(lane, |recorder| {
-                recorder.copy(&staging, 0, &memory, offset + i * PIECE, piece.len());
-                Ok(())
-            })?;
-            if bytes.len() > PIECE {
-                self.submit_open()?;
-                under_way.push_back(self.last);
-            }
-        }
-        Ok(())
+        self.upload(&memory, offset, bytes)
     }
 
     fn read(&mut self, from: &dyn Buffer, offset: usize, into: &mut [u8]) -> Result<()> {
@@ -275,35 +238,13 @@ unsafe impl Stream for VulkanStream {
         if into.is_empty() {
             return self.synchronize();
         }
-        let lane = if into.len() >= LARGE { Lane::Transfer } else { Lane::Compute };
-        let mut under_way: VecDeque<Pending> = VecDeque::new();
-        let mut arrived = 0;
-        let mut finish = |pending: Pending, into: &mut [u8]| {
-            let part = arrived..arrived + pending.bytes;
-            arrived = part.end;
-            pending.finish(&mut into[part])
-        };
-        for start in (0..into.len()).step_by(PIECE) {
-            let bytes = PIECE.min(into.len() - start);
-            under_way.push_back(self.fetch(Slice { buffer: from, offset: offset + start, bytes }, lane)?);
-            if start == 0 {
-                // The bytes may result from invalid data. Then the error is the answer, and nothing is copied.
-                self.synchronize()?;
-            }
-            if under_way.len() == PIECES
-                && let Some(oldest) = under_way.pop_front()
-            {
-                finish(oldest, into)?;
-            }
-        }
-        under_way.into_iter().try_for_each(|pending| finish(pending, into))
+        self.bring(from, offset, into)
     }
 
     fn download(&mut self, from: Slice<'_>) -> Result<Box<dyn Download>> {
         self.not_while_recording("a download")?;
         check_slice("download", from.buffer.size(), from.offset, from.bytes)?;
-        let lane = if from.bytes >= LARGE { Lane::Transfer } else { Lane::Compute };
-        Ok(Box::new(self.fetch(from, lane)?))
+        Ok(Box::new(self.fetch(from, lane_of(from.bytes))?))
     }
 
     fn copy(&mut self, from: Slice<'_>, to: Slice<'_>) -> Result<()> {
@@ -436,49 +377,5 @@ pub fn of_device<'a>(buffer: &'a dyn Buffer, shared: &Arc<Shared>) -> Result<&'a
     match buffer.as_any().downcast_ref::<VulkanBuffer>() {
         Some(buffer) if buffer.memory.is_of(shared) => Ok(&buffer.memory),
         _ => fail!(InvalidArgument, "a buffer is on {}, not on {}", buffer.device_name(), shared.info.id),
-    }
-}
-
-/// A download that may be in flight.
-struct Pending {
-    staging: Arc<Allocation>,
-    point: Point,
-    bytes: usize,
-}
-
-impl Pending {
-    fn finish(self, into: &mut [u8]) -> Result<()> {
-        self.point.wait(u64::MAX)?;
-        // SAFETY: the device has finished writing these bytes of mapped memory, and nothing else uses them.
-        unsafe { self.staging.shared.copy(slice::from_raw_parts(self.staging.mapped, self.bytes), into.as_mut_ptr()) };
-        Ok(())
-    }
-}
-
-// SAFETY: it owns its memory, which the device finishes writing before the point that `bytes` and `take` wait for.
-unsafe impl Download for Pending {
-    fn size(&self) -> usize {
-        self.bytes
-    }
-
-    fn is_done(&self) -> Result<bool> {
-        self.point.is_done()
-    }
-
-    fn event(&self) -> Option<&dyn Event> {
-        Some(&self.point)
-    }
-
-    fn bytes(&self) -> Result<&[u8]> {
-        self.point.wait(u64::MAX)?;
-        // SAFETY: the device has finished writing these bytes of mapped memory, and nothing writes them again.
-        Ok(unsafe { slice::from_raw_parts(self.staging.mapped, self.bytes) })
-    }
-
-    fn take(self: Box<Self>, into: &mut [u8]) -> Result<()> {
-        if into.len() != self.bytes {
-            fail!(InvalidArgument, "the download has {} bytes, but its destination has {}", self.bytes, into.len());
-        }
-        self.finish(into)
     }
 }
