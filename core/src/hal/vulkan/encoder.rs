@@ -1,8 +1,9 @@
 //! How an operation's kernels get into a command buffer, and the tiles of products and attention for Vulkan.
 
 use super::beside::{Use, Uses};
-use super::recorder::{Recorder, Step, Steps};
+use super::recorder::Recorder;
 use super::shared::Shared;
+use super::steps::{Step, Steps};
 use super::stream::of_device;
 use crate::command::Command;
 use crate::error::{Result, fail};

@@ -14,8 +14,10 @@ mod physical;
 mod pipelines;
 mod probe;
 mod recorder;
+mod requirements;
 mod shaders;
 mod shared;
+mod steps;
 mod stream;
 #[cfg(test)]
 mod tests;

@@ -4,11 +4,11 @@ use super::beside::{Stretch, Uses};
 use super::logical::Lane;
 use super::memory::{Allocation, Space};
 use super::shared::Shared;
+use super::steps::{ALL, Kind, Step, Steps};
 use crate::error::Result;
 use crate::fpenv::DefaultEnvironment;
-use crate::hal::lowering::{Explain, Push};
+use crate::hal::lowering::Explain;
 use ash::vk;
-use smallvec::SmallVec;
 use std::any::Any;
 use std::ptr;
 use std::sync::Arc;
@@ -53,71 +53,10 @@ enum State {
     Again,
 }
 
-/// The steps of a command, in order.
-pub type Steps = SmallVec<[Step; 4]>;
-
-/// A step of a command.
-pub enum Step {
-    Kernel { pipeline: vk::Pipeline, push: Push, groups: [u32; 3] },
-    Clear(Arc<Allocation>),
-}
-
-impl Step {
-    /// Returns whether both are the same kernel call, which can be submitted again. A step that holds memory never is.
-    fn repeats(&self, other: &Step) -> bool {
-        match (self, other) {
-            (Step::Kernel { pipeline, push, groups }, Step::Kernel { pipeline: p, push: other, groups: g }) => {
-                (pipeline, push.bytes(), groups) == (p, other.bytes(), g)
-            }
-            _ => false,
-        }
-    }
-}
-
 // SAFETY: only the thread that owns the recorder writes the mapped parameters.
 unsafe impl Send for Recorder {}
 // SAFETY: through a shared reference, a recorder is only submitted and read.
 unsafe impl Sync for Recorder {}
-
-/// The kind of a command, which decides the barrier that makes its writes visible.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A dispatch.
-    Kernel,
-    /// A copy or a fill.
-    Copy,
-    /// A timestamp. It reads and writes no memory, but waits for all earlier work.
-    Time,
-}
-
-const ALL: vk::PipelineStageFlags = vk::PipelineStageFlags::ALL_COMMANDS;
-
-impl Kind {
-    fn stage(self) -> vk::PipelineStageFlags {
-        match self {
-            Kind::Kernel => vk::PipelineStageFlags::COMPUTE_SHADER,
-            Kind::Copy => vk::PipelineStageFlags::TRANSFER,
-            Kind::Time => ALL,
-        }
-    }
-
-    fn reads(self) -> vk::AccessFlags {
-        match self {
-            Kind::Kernel => vk::AccessFlags::SHADER_READ | vk::AccessFlags::UNIFORM_READ,
-            Kind::Copy => vk::AccessFlags::TRANSFER_READ,
-            Kind::Time => vk::AccessFlags::MEMORY_READ,
-        }
-    }
-
-    fn writes(self) -> vk::AccessFlags {
-        match self {
-            Kind::Kernel => vk::AccessFlags::SHADER_WRITE,
-            Kind::Copy => vk::AccessFlags::TRANSFER_WRITE,
-            // A timestamp orders everything behind it after everything before it.
-            Kind::Time => vk::AccessFlags::MEMORY_WRITE,
-        }
-    }
-}
 
 /// Bytes of one allocation for parameters.
 const PARAMETERS: usize = 16 << 10;

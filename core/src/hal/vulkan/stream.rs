@@ -198,7 +198,6 @@ impl VulkanStream {
         }
         Ok(())
     }
-
 }
 
 // SAFETY: recorders keep what their work uses until it is done. Host bytes are copied to staging memory before a call

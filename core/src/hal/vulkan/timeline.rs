@@ -6,8 +6,9 @@
 //! if another queue or stream waits.
 
 use super::logical::Lane;
-use super::recorder::{Kind, Recorder};
+use super::recorder::Recorder;
 use super::shared::Shared;
+use super::steps::Kind;
 use crate::error::{Result, fail};
 use crate::fpenv::DefaultEnvironment;
 use crate::hal::{Event, Timestamp};
