@@ -31,6 +31,7 @@ mod check;
 mod grammar;
 mod names;
 mod numbers;
+mod operands;
 mod reflect;
 mod rules;
 mod types;
