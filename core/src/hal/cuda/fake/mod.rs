@@ -4,6 +4,7 @@
 //! real driver's rules (memory freed while work uses it, a module unloaded under its kernel, objects left in a context)
 //! is recorded as a violation.
 
+mod calls;
 mod functions;
 mod work;
 
