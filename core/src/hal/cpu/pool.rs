@@ -8,35 +8,28 @@
 //! workers. So a job that follows soon starts without a system call. Threads don't poll while more of the process's
 //! pool threads are awake than it has processors.
 
+mod crew;
+
 use crate::error::Result;
 use crate::fpenv::default_environment;
 use crate::host::{MOST_THREADS, available_threads};
 use crate::interrupt::{self, Work};
+use crew::{AWAKE, Awake, Crew, Job, JobPointer, State, WORKS_FOR, lock, worker};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
-
-/// How long an idle worker polls before it sleeps: a few times the cost of a wake-up.
-const IDLE: Duration = Duration::from_micros(50);
 
 /// How long a caller polls for its last workers: `LATE` plus a few times the duration of a task, at most `LATEST`. A
 /// worker that takes longer is not running, perhaps because the caller has its processor.
 const LATE: Duration = Duration::from_micros(10);
 const LATEST: Duration = Duration::from_micros(500);
 
-/// The threads of this process, in all pools, that work on a job or poll for one.
-static AWAKE: AtomicIsize = AtomicIsize::new(0);
-
 /// The process that [`AWAKE`] counts in. A fork copies the count but not the threads.
 static COUNTED: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
-    /// The pool whose worker this thread is.
-    static WORKS_FOR: Cell<*const Crew> = const { Cell::new(std::ptr::null()) };
-
     /// Whether this thread computes without help; see [`single_threaded`].
     static ALONE: Cell<bool> = const { Cell::new(false) };
 }
@@ -59,156 +52,6 @@ pub struct Pool {
     threads: usize,
     /// Comes from `Box::into_raw`. Only a forked child replaces it, and never frees what it replaced.
     shared: AtomicPtr<Arc<Crew>>,
-}
-
-/// The state that the workers of one process share.
-struct Crew {
-    process: u32,
-    /// The number of processors that the process may use.
-    processors: isize,
-    state: Mutex<State>,
-    /// Signalled when a job arrives, or when workers must end.
-    work: Condvar,
-    /// Signalled when a worker has left a job whose caller waits.
-    left: Condvar,
-    /// The number of callers that sleep until their last worker has left.
-    waiting: AtomicUsize,
-    /// Changes, under the state's lock, whenever a worker must look at the state.
-    news: News,
-}
-
-/// Alone in its cache line, because idle workers poll it all the time.
-#[derive(Default)]
-#[repr(align(128))]
-struct News(AtomicUsize);
-
-#[derive(Default)]
-struct State {
-    jobs: Vec<JobPointer>,
-    /// The workers of this generation.
-    workers: Vec<JoinHandle<()>>,
-    /// Workers of an earlier generation end.
-    generation: usize,
-    /// The number of workers that poll for a job.
-    watching: usize,
-    /// The number of workers that sleep.
-    asleep: usize,
-}
-
-/// A job on its caller's stack. It outlives every worker inside it; see [`Pool::run`].
-#[derive(Clone, Copy, PartialEq)]
-struct JobPointer(*const Job<'static>);
-
-// SAFETY: threads share a `Job` by reference. Its closure is `Sync`, and so are its other fields.
-unsafe impl Send for JobPointer {}
-
-struct Job<'a> {
-    body: &'a (dyn Fn(usize, usize) + Sync),
-    tasks: usize,
-    next: AtomicUsize,
-    /// The number of threads that have joined, and so the next one's seat. Changes under the pool's lock.
-    joined: AtomicUsize,
-    /// The number of workers that are inside now. Grows only under the pool's lock.
-    inside: AtomicUsize,
-    seats: usize,
-    panicked: AtomicBool,
-    /// What can end the job early.
-    work: Work,
-}
-
-impl Job<'_> {
-    /// Claims and runs tasks until none is left. Returns how many it ran.
-    fn work(&self, seat: usize) -> u32 {
-        self.work.join(|| {
-            let mut done = 0;
-            loop {
-                let task = self.next.fetch_add(1, Ordering::Relaxed);
-                if task >= self.tasks {
-                    return done;
-                }
-                if interrupt::is_stopped() {
-                    // No thread begins another task.
-                    self.next.store(self.tasks, Ordering::Relaxed);
-                    return done;
-                }
-                (self.body)(task, seat);
-                done += 1;
-            }
-        })
-    }
-
-    /// Returns how many more participants the job has seats and tasks for.
-    fn wants(&self) -> usize {
-        let free = self.seats - self.joined.load(Ordering::Relaxed);
-        free.min(self.tasks.saturating_sub(self.next.load(Ordering::Relaxed)))
-    }
-}
-
-/// Counts a thread as awake while it lives.
-struct Awake;
-
-impl Awake {
-    fn new() -> Awake {
-        AWAKE.fetch_add(1, Ordering::Relaxed);
-        Awake
-    }
-}
-
-impl Drop for Awake {
-    fn drop(&mut self) {
-        AWAKE.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Crew {
-    fn new(process: u32) -> *mut Arc<Crew> {
-        Box::into_raw(Box::new(Arc::new(Crew {
-            process,
-            processors: available_threads() as isize,
-            state: Mutex::default(),
-            work: Condvar::new(),
-            left: Condvar::new(),
-            waiting: AtomicUsize::new(0),
-            news: News::default(),
-        })))
-    }
-
-    /// Polls until `done`, for at most `longest`. Stops earlier if more threads are awake than there are processors.
-    /// Returns whether it is done.
-    fn look_out(&self, longest: Duration, done: impl Fn() -> bool) -> bool {
-        let begin = Instant::now();
-        loop {
-            for _ in 0..16 {
-                if done() {
-                    return true;
-                }
-                std::hint::spin_loop();
-            }
-            if AWAKE.load(Ordering::Relaxed) > self.processors || begin.elapsed() >= longest {
-                return done();
-            }
-        }
-    }
-
-    /// Tells polling workers of the news, and wakes as many sleeping ones as the open jobs have room for.
-    fn announce(&self, state: MutexGuard<'_, State>) {
-        self.news.0.fetch_add(1, Ordering::Release);
-        // SAFETY: a job in the list is alive, because its caller removes it under this lock before it returns.
-        let wanted: usize = state.jobs.iter().map(|job| unsafe { (*job.0).wants() }).sum();
-        let (wake, asleep) = (wanted.saturating_sub(state.watching), state.asleep);
-        drop(state);
-        if wake >= asleep {
-            if asleep > 0 {
-                self.work.notify_all();
-            }
-        } else {
-            (0..wake).for_each(|_| self.work.notify_one());
-        }
-    }
 }
 
 impl Pool {
@@ -381,54 +224,6 @@ impl Drop for Pool {
             // In a forked child, the state of the parent's threads and locks is unknown.
             std::mem::forget(shared);
         }
-    }
-}
-
-fn worker(shared: &Crew, generation: usize) {
-    WORKS_FOR.set(shared);
-    let mut awake = Some(Awake::new());
-    let mut state = lock(&shared.state);
-    loop {
-        // SAFETY: a job in the list is alive, because its caller removes it under this lock before it returns.
-        let open = state.jobs.iter().copied().find(|job| unsafe { (*job.0).wants() > 0 });
-        if let Some(pointer) = open {
-            // SAFETY: alive as above. Once `inside` counts this worker, the caller waits until it leaves.
-            let job = unsafe { &*pointer.0 };
-            let seat = job.joined.fetch_add(1, Ordering::Relaxed);
-            job.inside.fetch_add(1, Ordering::Relaxed);
-            drop(state);
-            if catch_unwind(AssertUnwindSafe(|| job.work(seat))).is_err() {
-                job.next.store(job.tasks, Ordering::Relaxed);
-                job.panicked.store(true, Ordering::Relaxed);
-            }
-            // After this the caller may return, and `job` may be gone.
-            job.inside.fetch_sub(1, Ordering::SeqCst);
-            if shared.waiting.load(Ordering::SeqCst) > 0 {
-                drop(lock(&shared.state));
-                shared.left.notify_all();
-            }
-            state = lock(&shared.state);
-            continue;
-        }
-        if state.generation != generation {
-            return;
-        }
-        let seen = shared.news.0.load(Ordering::Relaxed);
-        let old = || shared.news.0.load(Ordering::Acquire) == seen;
-        state.watching += 1;
-        drop(state);
-        shared.look_out(IDLE, || !old());
-        state = lock(&shared.state);
-        state.watching -= 1;
-        if old() {
-            state.asleep += 1;
-            awake = None;
-            while old() {
-                state = shared.work.wait(state).unwrap_or_else(PoisonError::into_inner);
-            }
-            state.asleep -= 1;
-        }
-        awake.get_or_insert_with(Awake::new);
     }
 }
 
