@@ -116,7 +116,7 @@ fn what_can_not_be_assembled_is_not_written() {
     let source = file(&folder, "p.asm", RELU.as_bytes());
     assert!(bad(21, &["asm", &source, "-o", "nowhere/out.adead"]).contains("nowhere/out.adead: "));
     assert!(bad(21, &["asm", "nowhere.asm", "-o", &out]).contains("nowhere.asm: "));
-    assert!(bad(18, &["disasm", &file(&folder, "x", b"\0\0")]).contains("no program"));
+    assert!(bad(18, &["disasm", &file(&folder, "x", b"\0\0")]).contains("not a recognised program"));
     // A program that can't run is shown all the same.
     let broken = file(&folder, "p.asm", b".agpu 1\nfree r0\nend\n");
     let ended = adead(&["disasm", &broken]);

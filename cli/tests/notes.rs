@@ -76,12 +76,12 @@ fn a_program_that_is_cut_off_is_told() {
     let (code, _, error) = run(&endless, &inputs);
     assert_eq!(
         (code, error.as_str()),
-        (0, "adead: note: no END behind its 12 instructions: the program may be cut off\n")
+        (0, "adead: note: no END after its 12 instructions: the program may be truncated\n")
     );
     let (code, _, error) = adead_with(&["disasm", "-"], RELU.replace("halt\n", "").as_bytes());
     assert_eq!(
         (code, error.as_str()),
-        (0, "adead: note: no HALT behind its 1 instructions: the program may be cut off\n")
+        (0, "adead: note: no HALT after its 1 instructions: the program may be truncated\n")
     );
 }
 
