@@ -156,7 +156,7 @@ impl Pipeline {
 
     pub(super) fn node(&self, value: Value) -> Result<u32> {
         if value.pipeline != self.id || value.node as usize >= self.graph.nodes.len() {
-            fail!(InvalidArgument, "the value is one of another pipeline");
+            fail!(InvalidArgument, "the value belongs to another pipeline");
         }
         Ok(value.node)
     }
