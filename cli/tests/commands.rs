@@ -138,7 +138,7 @@ fn bench_measures_what_is_asked_for() {
     assert_eq!((results.len(), &results[0]["name"]), (1, &"tanh/64k".into()));
     assert!(results[0]["median_seconds"].as_f64().unwrap() >= results[0]["best_seconds"].as_f64().unwrap());
     assert!(results[0]["runs"].as_u64().unwrap() >= 3);
-    assert!(bad(11, &["bench", "--only", "nothing"]).contains("no row 'nothing': matmul/64, "));
+    assert!(bad(11, &["bench", "--only", "nothing"]).contains("no row contains 'nothing': the rows are matmul/64, "));
     bad(2, &["bench", "--seconds", "-1"]);
     bad(15, &["bench", "--device", "cuda"]);
 }

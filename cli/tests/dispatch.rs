@@ -26,7 +26,7 @@ fn explain_prices_a_product_and_wastes_nothing() {
     let program = repository("examples/programs/matmul_1024.hex");
     let text = good(&["explain", &program, "--gpu", "datacentre"]);
     for words in [
-        "gpu:datacentre is not in this machine: it is compared with, by its maker's figures",
+        "gpu:datacentre is not in this machine: its figures are its maker's",
         "built-in figures: a data-centre GPU of 67 TFLOP/s",
         "f32[1024, 1024] f32[1024, 1024] -> f32[1024, 1024]",
         "cpu would take ",
@@ -43,7 +43,7 @@ fn explain_tells_what_would_waste_a_gpu_and_why() {
     let folder = folder("explain_waste");
     let program = file(&folder, "small.asm", SMALL.as_bytes());
     let text = good(&["explain", &program]);
-    assert!(text.contains("what would waste gpu:mid, if it ran there:"), "{text}");
+    assert!(text.contains("steps that would waste gpu:mid if they ran there:"), "{text}");
     // As one, both steps move the input there and the output back.
     assert!(text.contains("transfers: moving 512 bytes takes 30 µs, the work "), "{text}");
     let json: Value = serde_json::from_str(&good(&["explain", &program, "--json", "--gpu", "integrated"])).unwrap();

@@ -129,13 +129,13 @@ fn inputs_that_do_not_fit_are_refused_with_both_sides() {
     assert!(run(11, &x("<f8", "(2, 3)", 48)).contains(".astype('float32')"));
     assert!(run(11, &x("<f4", "(2, 3)", 23)).contains("takes 24 bytes and 23 follow the header"));
     assert!(run(11, &x("<f4", "(2, 3)", 25)).contains("takes 24 bytes and more follow the header"));
-    assert!(run(11, &format!("x={}", file(&folder, "x.txt", b"1 2 3\n"))).contains("no .npy file"));
+    assert!(run(11, &format!("x={}", file(&folder, "x.txt", b"1 2 3\n"))).contains("not a .npy file"));
     assert!(run(11, &format!("x={}", file(&folder, "x.txt", b""))).contains("too short"));
     assert!(run(21, "x=nowhere.npy").contains("nowhere.npy: "));
     assert!(run(21, &format!("x={}", text(&folder))).contains("(io)"));
-    assert!(run(13, "x=ids:1:5").contains("slot x is f32, which ids:1:5 does not make"));
-    assert!(run(11, "x=fill:3f80").contains("takes 8 hexadecimal digits for it, not 4"));
-    assert!(run(11, "x=rand:1:101").contains("the exponent goes from -100 to 100"));
+    assert!(run(13, "x=ids:1:5").contains("slot x is f32, which ids:1:5 can't generate"));
+    assert!(run(11, "x=fill:3f80").contains("needs 8 hexadecimal digits, got 4"));
+    assert!(run(11, "x=rand:1:101").contains("the exponent must be from -100 to 100"));
     let halves = file(&folder, "h.asm", transpose("f16").as_bytes());
     assert!(bad(11, &["run", &halves, "--in", "x=rand:1:16"]).contains("from -4 to 15"));
     let ids = file(&folder, "i.asm", transpose("i32").as_bytes());

@@ -104,7 +104,7 @@ fn what_goes_wrong_is_said_and_leaves_no_file() {
     says(
         21,
         &embed(&text(&folder.join("no model")), &plain, &output),
-        "no model: there is no such folder; a model is a folder as",
+        "no model: no such folder; a model is a folder that",
     );
     says(
         21,
@@ -115,17 +115,17 @@ fn what_goes_wrong_is_said_and_leaves_no_file() {
     says(21, &embed(&text(&folder), &plain, &output), "config.json");
     says(21, &embed(&model, "no such file", &output), "no such file");
     says(21, &embed(&model, &plain, &text(&folder.join("no folder/rows.npy"))), "no folder");
-    says(11, &embed(&model, &plain, "-"), "--out is a file");
+    says(11, &embed(&model, &plain, "-"), "--out must be a file");
     let broken = file(&folder, "broken.txt", &[b"fine\n".repeat(200), b"the \xff ferry\n".to_vec()].concat());
-    says(11, &embed(&model, &broken, &output), "broken.txt: line 201: byte 5 is no UTF-8: 0xff");
+    says(11, &embed(&model, &broken, &output), "broken.txt: line 201: byte 5 is not UTF-8: 0xff");
     #[cfg(unix)]
     says(11, &embed(&model, "/dev/zero", &output), "/dev/zero: line 1: it has more than 16777216 bytes");
     for (line, part) in [
-        ("{", "line 2: no JSON"),
+        ("{", "line 2: not JSON"),
         ("7", "line 2: it is neither a string nor an object"),
-        ("{\"text\": 7}", "line 2: 'text' is no string"),
+        ("{\"text\": 7}", "line 2: 'text' is not a string"),
         ("{\"body\": \"a\"}", "line 2: the object has no 'text'"),
-        ("", "line 2: no JSON"),
+        ("", "line 2: not JSON"),
     ] {
         let lines = file(&folder, "lines.jsonl", format!("\"a\"\n{line}\n").as_bytes());
         says(11, &embed(&model, &lines, &output), part);
@@ -232,7 +232,7 @@ fn a_search_that_can_not_be_is_refused() {
         [("<f2", false, "(3, 2)"), ("<f4", true, "(1, 3)"), (">f4", false, "(1, 3)"), ("<f4", false, "(3,)")]
     {
         let wrong = file(&folder, "wrong.npy", &npy(1, descr, fortran, shape, &[0; 12]));
-        says(19, &["search", &wrong, "--queries", &rows], "rows of f32 [n, width] are taken");
+        says(19, &["search", &wrong, "--queries", &rows], "expected rows of f32, [n, width]");
     }
     let short = file(&folder, "short.npy", &npy(1, "<f4", false, "(9, 3)", &[0; 12]));
     says(11, &["search", &short, "--queries", &other], "it ends 96 bytes before");
@@ -254,7 +254,10 @@ fn devices_are_compared_in_a_table() {
     assert!(lines[3..5].iter().all(|line| line.ends_with(" sentences/s | yes |")), "{table}");
     assert!(lines[6].contains("; f32; medians. cpu: cpu ("), "{table}");
     // Without a model there are no sentences.
-    assert!(bad(11, &["bench", "--compare", "--only", "sentences"]).contains("no row 'sentences': matmul/512, "));
+    assert!(
+        bad(11, &["bench", "--compare", "--only", "sentences"])
+            .contains("no row contains 'sentences': the rows are matmul/512, ")
+    );
     bad(2, &["bench", "--model", &model]);
     bad(2, &["bench", "--compare", "--json"]);
     bad(21, &["bench", "--compare", "--model", "nowhere", "--device", "cpu"]);
