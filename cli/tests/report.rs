@@ -1,4 +1,4 @@
-//! `bench --report` and `bench --trace`. How a report looks in a browser is `ci/report`'s.
+//! Tests of `bench --report` and `bench --trace`. `ci/report` tests how a report looks in a browser.
 
 mod common;
 
@@ -28,7 +28,7 @@ fn a_report_is_one_page_that_loads_nothing() {
     for loads in ["<script", "src=", "http:", "https:", "@import", "url("] {
         assert!(!html.contains(loads), "{loads}");
     }
-    // In a plot, in a plot of parts and in two tables.
+    // In a plot of speeds, in a plot of parts and in two tables.
     for row in ROWS {
         assert!(html.matches(&format!(">{row}<")).count() >= 4, "{row}");
     }

@@ -77,7 +77,7 @@ fn arguments() -> Result<Arguments, String> {
             "--devices" => arguments.devices = true,
             "--overlap" => arguments.overlap = true,
             "--tiny" => arguments.tiny = true,
-            _ => return Err(format!("there is no option '{word}'")),
+            _ => return Err(format!("unknown option '{word}'")),
         }
     }
     Ok(arguments)

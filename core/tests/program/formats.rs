@@ -1,4 +1,4 @@
-//! Bytes and text, there and back.
+//! Encoding and decoding of bytes and text.
 
 use super::{LIMIT, adead, agpu, refused};
 use adead_core::program::{Format, Program};
@@ -59,14 +59,14 @@ fn what_comments_of_hex_text_count_is_compared() {
         assert_eq!(error.status(), Status::InvalidProgram);
         assert!(error.message().starts_with(words), "{error}");
     }
-    // Without its last line it has no end.
+    // Without its last line the program has no end.
     let cut: String = hex.lines().take(2).map(|line| format!("{line}\n")).collect();
     assert_eq!(decode(cut).unwrap().report(), ["no END after its 2 instructions: the program may be truncated"]);
 }
 
 #[test]
 fn every_operation_is_written_and_read() {
-    // Whether these operands fit is not the decoder's question.
+    // The decoder does not check whether these operands fit.
     for op in Op::ALL {
         let program = adead(&format!("input a f32[2,2]\noutput c f32[2,2]\nc = {op} a - a"));
         let again = Program::decode(&program.encode()).unwrap();
@@ -133,7 +133,7 @@ fn bytes_decide_the_format() {
     for bytes in [&b""[..], b"AGP", b"hello", b"\xff\xfe\x00", b"; only a comment", b"\x7fELF\x02\x01\x01"] {
         assert!(refused(Program::decode(bytes)).starts_with("byte 0x0: not a recognised program"));
     }
-    // Bytes that are no text may stand in comments.
+    // Comments may contain bytes that are not UTF-8.
     assert!(Program::decode(b"0000: 0000DAC000 ; caf\xe9").is_ok());
 }
 

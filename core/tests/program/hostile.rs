@@ -1,11 +1,11 @@
-//! Input that means harm: every one is refused with its offset, and nothing panics.
+//! Hostile input: it is refused with the offset, and nothing panics.
 
 use super::examples::hybrid;
 use super::{LIMIT, Random, adead, agpu, context, example, refused};
 use adead_core::program::{Program, RunOptions};
 use adead_core::{Op, Status, Tensor};
 
-/// CRC-32 bit by bit, to make files whose checksum is right and nothing else.
+/// CRC-32 bit by bit, to make malformed files with a right checksum.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0u32, |crc, &byte| {
         (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg()))
@@ -20,7 +20,7 @@ fn with_checksum(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// The bytes with a little-endian number put in at an offset.
+/// The bytes with a little-endian number written at an offset.
 fn patched<const N: usize>(bytes: &[u8], at: usize, value: [u8; N]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     bytes[at..at + N].copy_from_slice(&value);
@@ -77,7 +77,7 @@ fn hex_text() {
 fn hybrid_files() {
     let bytes = hybrid(&agpu("alloc 4 r0\nend").encode_agpu().unwrap());
     assert!(Program::decode(&bytes).is_ok());
-    // Header 24, CPU 16, then the AGPU program at 0x28.
+    // The header takes 24 bytes and the CPU section 16, so the AGPU program begins at 0x28.
     let cases = [
         (patched(&bytes, 4, 9u16.to_le_bytes()), "byte 0x4: AHYB version 9"),
         (patched(&bytes, 8, u32::MAX.to_le_bytes()), "byte 0x18: truncated: the CPU section takes 4294967295 bytes"),
@@ -178,7 +178,7 @@ fn adead_files() {
     assert!(message(&longer).starts_with("byte 0x28: the header says"));
 }
 
-/// Valid programs in every format, to be cut and changed.
+/// Valid programs in every format, to be truncated and changed.
 fn seeds() -> Vec<Vec<u8>> {
     let mut seeds: Vec<Vec<u8>> =
         ["matmul_1024.hex", "mlp.asm", "mlp.adead", "softmax.asm", "hybrid.ahyb", "attention.asm", "attention.hex"]
@@ -199,7 +199,7 @@ fn every_truncation_is_refused() {
     }
 }
 
-/// Decodes, validates, writes again and runs; whatever happens must be a value.
+/// Decodes, validates, encodes and runs. Any outcome is accepted, except a panic.
 fn try_everything(bytes: &[u8], counts: &mut [usize; 3]) {
     const SMALL: usize = 64 << 10;
     let program = match Program::decode(bytes) {
@@ -227,7 +227,7 @@ fn try_everything(bytes: &[u8], counts: &mut [usize; 3]) {
         }
         options = options.input(&slot.name, Tensor::zeros(slot.meta.dtype, slot.meta.shape.dims()).unwrap());
     }
-    // Ids, for one, may be wrong.
+    // The run may fail, for example because of wrong ids.
     let _ = program.run(&context(), &options);
     counts[2] += 1;
 }
@@ -287,7 +287,7 @@ fn random_bytes_never_panic() {
 
 #[test]
 fn many_random_instructions_never_panic() {
-    // Words of the text form, thrown together: deeper than bytes reach.
+    // Random words of the text form, which reach deeper than random bytes.
     let words = "alloc free copy_h2d copy_d2h memset matmul add div scale relu gelu softmax layernorm attention \
                  multihead_attn ffn embedding sync end";
     let words: Vec<&str> = words.split_whitespace().collect();
@@ -371,7 +371,7 @@ fn every_operation_on_random_shapes_never_panics() {
                 line += &format!(" {name}={}", values[random.below(values.len())]);
             }
         }
-        // The rule itself says what the result must be.
+        // The shape rule states the expected result in its error.
         let wrong = format!("{text}output c u32[9,9,9]\n{line}");
         let result = match Program::assemble(&wrong).and_then(|program| program.validate(LIMIT).map(drop)) {
             Err(error) => error.message().rsplit_once("the result is ").map(|(_, meta)| meta.replace(' ', "")),
@@ -385,7 +385,7 @@ fn every_operation_on_random_shapes_never_panics() {
 
 #[test]
 fn a_header_of_many_instructions_takes_no_memory_for_them() {
-    // The largest counts that the formats can announce, in files of a few bytes; they are refused at once.
+    // The largest counts that the formats can express, in files of a few bytes. They are refused at once.
     let begin = std::time::Instant::now();
     let mut adead = b"ADEAD\r\n\x1a\x01\0\0\0".to_vec();
     adead.resize(64, 0xff);
