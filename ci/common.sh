@@ -1,11 +1,11 @@
-# For the scripts beside it: `. "$(dirname "$0")/common.sh"` goes to the project's root and defines what they share.
+# Sourced by the scripts in this folder: `. "$(dirname "$0")/common.sh"` goes to the project's root and defines shared functions.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export CARGO_TERM_COLOR=never
 root=$PWD
-# Where cargo builds; ci/test sets it.
+# Where cargo builds. ci/test sets it.
 target=${CARGO_TARGET_DIR:-$root/target}
 
-full= # --full as the first argument: what ci/full runs
+full=  # --full as the first argument: what ci/full runs
 if [ "${1:-}" = --full ]; then
     full=1
     shift
@@ -25,7 +25,7 @@ need() { # COMMAND PACKAGE: installs a package where a command is missing
     command -v "$1" >/dev/null || install "$2"
 }
 
-# Tests see no Vulkan driver unless they are run by `on_lavapipe`.
+# Tests see no Vulkan driver unless `on_lavapipe` runs them.
 export VK_DRIVER_FILES=/dev/null VK_ICD_FILENAMES=/dev/null
 lavapipe=$(find /usr/share/vulkan/icd.d -name 'lvp_icd*.json' 2>/dev/null | head -n 1) || true
 
