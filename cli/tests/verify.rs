@@ -75,7 +75,7 @@ fn malformed_cases_and_folders_are_errors() {
     file(&folder, "x.txt", header().as_bytes());
     assert!(bad(11, &["verify", "--cases", path]).contains("there is no case; nothing was verified"));
     file(&folder, "x.txt", (header() + CASE + "out of place\n").as_bytes());
-    assert!(bad(11, &["verify", "--cases", path]).contains("x.txt:7: 'out of place' makes no sense here"));
+    assert!(bad(11, &["verify", "--cases", path]).contains("x.txt:7: 'out of place' is not valid here"));
     file(&folder, "x.txt", b"\xff\xff");
     assert!(bad(21, &["verify", "--cases", path]).contains("x.txt: "));
     assert!(bad(21, &["verify", "--cases", "nowhere"]).contains("nowhere: "));
