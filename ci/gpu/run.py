@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Tests and measures adead on this machine's GPUs; writes report.json and report.txt. Part of a bundle of ci/gpu-pack.
 
-        ./run                      everything except the next three
-        ./run --sanitizer          every CUDA kernel under compute-sanitizer's four tools
-        ./run --soak 10            several threads keep the device busy for 10 minutes, then open and drop contexts for 10 minutes
-        ./run --overlap-runs 300   the tests of overlapped batches through Vulkan, 300 times, 16 at once: none may hang
-        ./run --quick              less of everything
-        ./run --conformance        one part, or several: --conformance --tests --examples --bench --sanitizer --soak
+    ./run                      everything except the next three
+    ./run --sanitizer          every CUDA kernel under compute-sanitizer's four tools
+    ./run --soak 10            several threads keep the device busy for 10 minutes, then open and drop contexts for 10 minutes
+    ./run --overlap-runs 300   the tests of overlapped batches through Vulkan, 300 times, 16 at once: none may hang
+    ./run --quick              less of everything
+    ./run --conformance        one part, or several: --conformance --tests --examples --bench --sanitizer --soak
 
 GPUs are tested and measured through both CUDA and Vulkan, if available. The exit status is 0 only if everything that ran passed.
 Each skipped step is listed with its reason. Needs only Python 3.9. If PyTorch is installed and sees the GPU, it is measured too.
