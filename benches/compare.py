@@ -229,7 +229,7 @@ def measure(item, workers, args, out):
     able = list(reps)
     times = {worker.name: [] for worker in able}
     for turn in range(args.rounds):
-        first = turn % len(able)  # nobody always follows the same neighbour
+        first = turn % len(able)  # no library always follows the same one
         for worker in able[first:] + able[:first]:
             times[worker.name].append(worker.ask(time=reps[worker])["seconds"])
     found = dict(name=item.name, group=item.group, op=item.op, size=item.size, work=item.work, shapes=item.shapes)

@@ -22,9 +22,9 @@ import torch.nn.functional as functional
 
 SCHEMA = 1
 SEED = 1
-ALIGN = 256  # bytes, of an operand's place in the pool
+ALIGN = 256  # bytes, to which operands are aligned in the pool
 COLD = 256 << 20  # bytes: more than any cache of today's GPUs
-SETS = 256  # of operands, taken in turn
+SETS = 256  # the most sets of operands that take turns
 SUBMISSIONS = 16
 BURST = 1000  # small pieces of work in a row
 CHAIN = 10  # operations of a recorded chain

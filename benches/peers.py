@@ -298,7 +298,7 @@ def serve(name, harness, threads, library):
     import work
 
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what a library prints must not stand between answers
+    os.dup2(2, 1)  # a library's output must not mix with the answers
     peer = CLASSES[name](ctypes.CDLL(harness), threads, library)
     answers.write(json.dumps({"version": peer.version}) + "\n")
     timer = None
@@ -319,7 +319,7 @@ def serve(name, harness, threads, library):
         elif "time" in command:
             reps = command["time"]
             if reps > 1:
-                timer(max(1, reps // 8))  # brings caches and threads into the state that a series of calls has
+                timer(max(1, reps // 8))  # brings caches and threads into the state of a series of calls
             answer["seconds"] = timer(reps) / reps
         elif "save" in command:
             out = peer.fetch()

@@ -19,7 +19,7 @@ GROUPS = {
     "memory": ("Over memory", "GB/s, read and written"),
     "call": ("The cost of a call: matmul 4x4x4, and elementwise operations on 16 values", "ns"),
 }
-LEVEL = 0.05  # within this of each other is called level
+LEVEL = 0.05  # ratios this close to 1 are called level
 BUSY = 0.1  # cores that others may use before an item counts as disturbed
 BEGIN, END = "<!-- benches/compare.py: begin -->", "<!-- benches/compare.py: end -->"
 
@@ -53,7 +53,7 @@ def machine(root):
     def git(*args):
         return subprocess.run(["git", *args], cwd=root, capture_output=True, text=True).stdout.strip()
 
-    commit = "not known"  # of a library that was built before
+    commit = "not known"  # for a library that was built earlier
     if root:
         changed = git("status", "--porcelain", "--untracked-files=no")
         commit = git("rev-parse", "--short", "HEAD") + (" with changes" if changed else "")

@@ -106,7 +106,7 @@ PEERS = {"sentence-transformers": Torch, "ONNX Runtime": Onnx}
 def serve(name, model, threads):
     """Runs a peer's process: reads an item's number, writes seconds."""
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # output of libraries is no answer
+    os.dup2(2, 1)  # a library's output must not mix with the answers
     peer, work = PEERS[name](model, threads), items()
     for line in sys.stdin:
         number, path = line.split(" ", 1)

@@ -25,7 +25,7 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.dont_write_bytecode = True  # the bundle may be on a medium that can't be written, and stays as it is
+sys.dont_write_bytecode = True  # the bundle may be on a read-only medium, and must not change
 import machine  # noqa: E402
 
 BUNDLE = Path(__file__).resolve().parent
@@ -41,7 +41,7 @@ def options():
         parser.add_argument(f"--{part}", action="store_true", help=f"only this part ({part}), and others so named")
     parser.add_argument("--sanitizer", action="store_true", help="CUDA's kernels under compute-sanitizer")
     parser.add_argument("--soak", type=float, nargs="?", const=10, metavar="MINUTES", help="adead-soak and adead-churn (default: 10 minutes each)")
-    parser.add_argument("--overlap-runs", type=int, metavar="N", help="the tests of overlapped batches so many times")
+    parser.add_argument("--overlap-runs", type=int, metavar="N", help="run the tests of overlapped batches N times")
     parser.add_argument("--calls", type=int, default=200, help="random calls of each operation (default: 200)")
     parser.add_argument("--quick", action="store_true", help="GPU tests only, fewer sizes, less time for each")
     parser.add_argument("--stand-in", action="store_true", help="the GPU is a program: what is measured is as small as can be")

@@ -50,7 +50,7 @@ impl Gpu {
     /// Runs `ADEAD_TEST_CALLS` random calls of each operation, or the default number.
     pub fn random_calls(&mut self, ops: &[Op], usual: usize) {
         let calls = variable("ADEAD_TEST_CALLS", &usual.to_string());
-        let Ok(calls) = calls.parse::<u64>() else { panic!("ADEAD_TEST_CALLS is '{calls}', which is no number") };
+        let Ok(calls) = calls.parse::<u64>() else { panic!("ADEAD_TEST_CALLS is '{calls}', not a number") };
         for &op in ops {
             for seed in 0..calls {
                 let mut r = Random(seed << 8 | op as u64);

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! first-bench cuda:0
-//! CUDA_FORCE_PTX_JIT=1 CUDA_CACHE_DISABLE=1 first-bench cuda:0     with PTX, as where there is no machine code
+//! CUDA_FORCE_PTX_JIT=1 CUDA_CACHE_DISABLE=1 first-bench cuda:0     with PTX, as on a GPU without machine code
 //! ```
 
 use adead::gpu::{Buffer, Gpu, Operand, Stream};
