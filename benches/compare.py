@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Times adead beside NumPy, OpenBLAS, MKL, BLIS, PyTorch and ONNX Runtime, in one run, on this machine.
+"""Compares adead with NumPy, OpenBLAS, MKL, BLIS, PyTorch and ONNX Runtime, in one run, on this machine.
 
     python3 benches/compare.py                   # installs the peers below target/, builds adead, measures
     python3 benches/compare.py --without torch   # a smaller download
     python3 benches/compare.py --quick --only matmul
 
-Every library has a process of its own. For each item the libraries take turns, round after round, and those that wait
-are stopped, so that nobody's waiting threads use the processor. docs/performance.md says how to read the results.
+Every library has a process of its own. For each item the libraries take turns, round after round. Waiting processes are stopped,
+so that their idle threads don't use the processor. docs/performance.md says how to read the results.
 """
 
 import argparse
@@ -65,13 +65,13 @@ def options():
 
 
 def target():
-    """cargo's folder for what is built."""
+    """Returns cargo's target folder."""
     metadata = subprocess.check_output(["cargo", "metadata", "--no-deps", "--format-version=1"], cwd=ROOT)
     return Path(json.loads(metadata)["target_directory"])
 
 
 def enter(path, create):
-    """Goes on in that Python environment."""
+    """Restarts this script in that Python environment."""
     if Path(sys.prefix).resolve() == path.resolve():
         return
     if create and not (path / "bin/python").exists():
@@ -82,7 +82,7 @@ def enter(path, create):
 
 
 def install(wanted):
-    """What is missing in this environment, from the registry."""
+    """Installs what this environment lacks, from the registry."""
     packages = ["numpy", *(package for peer in wanted for package in known.PIP.get(peer, []))]
     missing = []
     for package in packages:
@@ -98,7 +98,7 @@ def install(wanted):
 
 
 def blis(folder, threads):
-    """Debian's BLIS, unpacked below `folder` without installing it; else the system's, if there is one."""
+    """Finds Debian's BLIS, unpacked below `folder` without installing it, or else the system's."""
     variant = "serial" if threads == 1 else "openmp"
     pattern = str(folder / variant / "usr/lib/*" / f"blis-{variant}" / "libblis.so.4")
     if not glob.glob(pattern):
@@ -123,7 +123,7 @@ def build(folder):
 
 
 class Worker:
-    """The process of a library, stopped while it has no turn."""
+    """The process of a library, stopped while another one has its turn."""
 
     def __init__(self, name, threads, harness, library):
         self.name = name
@@ -151,7 +151,7 @@ class Worker:
 
 
 def start(args, threads, harness, libraries):
-    """A worker for every peer that this machine has; a note for those that it has not."""
+    """Starts a worker for every peer that this machine has, and notes the missing ones."""
     workers = []
     for name in [*args.peers, *(["baseline"] if args.baseline else [])]:
         try:
@@ -162,13 +162,13 @@ def start(args, threads, harness, libraries):
 
 
 def quartiles(values):
-    """Median, and what half of the values lie between."""
+    """Returns the median and the middle half of the values."""
     low, middle, high = statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
     return [middle, low, high]
 
 
 def difference(name, workers, out):
-    """The largest difference of each library's result from adead's, relative to the largest value."""
+    """Returns the largest difference of each library's result from adead's, relative to the largest value."""
     import numpy as np
 
     file = out / "result.f32"
@@ -189,14 +189,14 @@ def difference(name, workers, out):
 
 
 def processor_seconds():
-    """Processor time that the machine spent since it started, what a hypervisor took away included."""
+    """Returns the processor time that the machine has spent since it started, including time that a hypervisor took away."""
     fields = Path("/proc/stat").read_text().split("\n")[0].split()[1:]
     user, nice, system, _, _, irq, softirq, steal = map(int, fields[:8])
     return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
 
 
 def own_seconds(workers):
-    """Processor time of the driver and its workers."""
+    """Returns the processor time of the driver and its workers."""
     ticks = 0
     for process in ["self", *(worker.process.pid for worker in workers)]:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
@@ -205,7 +205,7 @@ def own_seconds(workers):
 
 
 def undisturbed(item, workers, args, out):
-    """Measures; again if something else used the processor meanwhile. Keeps the attempt with the least of that."""
+    """Measures, and repeats if something else used the processor meanwhile. Keeps the attempt with the least disturbance."""
     attempts = []
     while not attempts or (attempts[-1]["others"] > report.BUSY and len(attempts) <= args.retries):
         begin = time.monotonic(), processor_seconds(), own_seconds(workers)
@@ -218,7 +218,7 @@ def undisturbed(item, workers, args, out):
 
 
 def measure(item, workers, args, out):
-    """One item: every library in turn, round after round."""
+    """Measures one item: every library in turn, round after round."""
     reps = {}
     for worker in workers:
         answer = worker.ask(prepare=vars(item), seconds=args.seconds)
@@ -229,7 +229,7 @@ def measure(item, workers, args, out):
     able = list(reps)
     times = {worker.name: [] for worker in able}
     for turn in range(args.rounds):
-        first = turn % len(able)  # nobody always follows the same neighbour
+        first = turn % len(able)  # no library always follows the same one
         for worker in able[first:] + able[:first]:
             times[worker.name].append(worker.ask(time=reps[worker])["seconds"])
     found = dict(name=item.name, group=item.group, op=item.op, size=item.size, work=item.work, shapes=item.shapes)

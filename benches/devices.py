@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Times large operations on several devices in one run, taking turns, from host memory to host memory.
+"""Times large operations on several devices in one run, in turns, from host memory to host memory.
 
     adead calibrate
     python3 benches/devices.py cpu cuda:0 cuda:0,cuda:1 hybrid
 
-Needs the packages adead and numpy, and 4 GB of memory. Printed are medians of five, and whether all devices gave the same bits.
+Needs the packages adead and numpy, and 4 GB of memory. Prints medians of five, and whether all devices gave the same bits.
 """
 
 import hashlib

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares results of `gpu-bench` and `gpu_peers.py` of one machine, as Markdown.
+"""Compares results of `gpu-bench` and `gpu_peers.py` from one machine, as Markdown.
 
     python3 benches/gpu_compare.py adead.json torch.json
     python3 benches/gpu_compare.py adead.json torch.json --update-docs   # the GPU's part of docs/performance.md
@@ -43,7 +43,7 @@ def load(path):
 
 
 def seconds(entry, kind):
-    """A median, or None."""
+    """Returns a median, or None."""
     times = (entry or {}).get("seconds", {})
     return times[kind]["median"] if kind in times else None
 
@@ -53,7 +53,7 @@ def cell(value):
 
 
 def ratio(mine, theirs):
-    """How much faster adead is, from times."""
+    """Returns how many times as fast adead is."""
     return None if mine is None or theirs is None else theirs / mine
 
 
@@ -62,13 +62,13 @@ def two_digits(value):
 
 
 def rows(adead, peer):
-    """Pairs of the same item, the second None where the peer has it not."""
+    """Returns pairs of the same item; the second is None if the peer lacks it."""
     theirs = {entry["name"]: entry for entry in (peer or {}).get("items", [])}
     return [(entry, theirs.get(entry["name"])) for entry in adead["items"]]
 
 
 def operations(pairs, group, peer):
-    """The table of a group: rates by the device's clock, hot and cold, and one call waited for."""
+    """Returns the table of a group: rates by the device's clock, hot and cold, and the time of one call."""
     _, _, work, unit = GROUPS[group]
     head = ["", "adead"] + (["PyTorch", "÷"] if peer else []) + ["cold: adead"] + (["PyTorch", "÷"] if peer else [])
     head += ["one call: adead, µs"] + (["PyTorch, µs", "÷"] if peer else []) + ["CPU's bits"]
@@ -123,7 +123,7 @@ def transfer(pairs, peer):
 
 
 def verdict(pairs):
-    """Where adead is ahead, level and behind, by the device's clock with warm caches."""
+    """Says where adead is ahead, level and behind, by the device's clock with warm caches."""
     compared = []
     for mine, theirs in pairs:
         found = ratio(seconds(mine, "hot"), seconds(theirs, "hot"))
@@ -153,7 +153,7 @@ def verdict(pairs):
 
 
 def about(adead, peer, facts):
-    """The machine, the versions, and whether it is the same computation."""
+    """Describes the machine and the versions, and says whether the computations agree."""
     device = adead["device"]
     memory = f"{device['memory'] / 2**30:.0f} GiB"
     lines = [f"- **GPU:** {device['name']} ({device['kind']}), {memory}; {device['driver']}; {device['arch']}."]
@@ -175,7 +175,7 @@ def about(adead, peer, facts):
 
 
 def render(adead, peer, facts):
-    """Everything, as Markdown."""
+    """Writes everything as Markdown."""
     pairs = rows(adead, peer)
     parts = [bullets(about(adead, peer, facts) + verdict(pairs))]
     for group, (heading, unit, _, _) in GROUPS.items():

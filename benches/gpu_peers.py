@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Times PyTorch on a GPU at what `gpu-bench` measures there, in the same way, with results of the same form.
+"""Times PyTorch on a GPU at the items of `gpu-bench`, in the same way, with results in the same format.
 
     gpu-bench --json adead.json
     python3 benches/gpu_peers.py --items adead.json --json torch.json
     python3 benches/gpu_compare.py adead.json torch.json
 
-32-bit floats, TF32 off. Operands are the same numbers; with results of gpu-bench in --items, PyTorch's results are compared
-with them, since timings of different computations don't compare. `gpu-bench --items` gives items without results.
+32-bit floats, TF32 off. The operands are the same numbers. If --items has gpu-bench's results, PyTorch's results are compared
+with them, because timings of different computations can't be compared. `gpu-bench --items` writes items without results.
 """
 
 import argparse
@@ -22,9 +22,9 @@ import torch.nn.functional as functional
 
 SCHEMA = 1
 SEED = 1
-ALIGN = 256  # bytes, of an operand's place in the pool
+ALIGN = 256  # bytes, to which operands are aligned in the pool
 COLD = 256 << 20  # bytes: more than any cache of today's GPUs
-SETS = 256  # of operands, taken in turn
+SETS = 256  # the most sets of operands that take turns
 SUBMISSIONS = 16
 BURST = 1000  # small pieces of work in a row
 CHAIN = 10  # operations of a recorded chain
@@ -38,12 +38,12 @@ def signed(word):
 
 
 def shifted(z, bits):
-    """A logical shift to the right."""
+    """Shifts to the right logically."""
     return (z >> bits) & ((1 << (64 - bits)) - 1)
 
 
 def numbers(count, device):
-    """The first numbers of gpu-bench's pool: (splitmix64(1, i) >> 40) / 2^23 - 1."""
+    """Returns the first numbers of gpu-bench's pool: (splitmix64(1, i) >> 40) / 2^23 - 1."""
     out = torch.empty(count, device=device)
     step = 1 << 24
     for first in range(0, count, step):
@@ -62,7 +62,7 @@ def product(shape):
 
 
 def places(shapes):
-    """Where operands of these shapes lie, and where the next ones would, in elements."""
+    """Returns the positions of operands of these shapes, and the position after the last, in elements."""
     found, end = [], 0
     for shape in shapes:
         found.append(end)
@@ -71,7 +71,7 @@ def places(shapes):
 
 
 def operation(item):
-    """The call: operands and the place of the result, where PyTorch takes one, to the result."""
+    """Returns the call from operands, and memory for the result if PyTorch accepts it, to the result."""
     axis = item.get("axis")
     calls = {
         "matmul": lambda x, out: torch.mm(*x, out=out),
@@ -91,7 +91,7 @@ def operation(item):
 class Bench:
     def __init__(self, items, device, quick):
         self.device, self.cuda = device, device.type == "cuda"
-        # The same efforts as gpu-bench's.
+        # The same efforts as in gpu-bench.
         self.seconds, self.least = (0.06, 3) if quick else (0.2, 5)
         room = max([places(item["shapes"])[1] for item in items], default=0)
         least = COLD // 4 if self.cuda else 0
@@ -126,7 +126,7 @@ class Bench:
         return seconds
 
     def recorded(self, work):
-        """A graph of that work, captured as PyTorch's documentation says: after a warm-up on another stream."""
+        """Captures a graph of that work, as PyTorch's documentation says: after a warm-up on another stream."""
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
@@ -147,7 +147,7 @@ class Bench:
         return begin.elapsed_time(end) * 1e-3
 
     def operation(self, item):
-        """Times of an item, and how far its result is from gpu-bench's."""
+        """Times an item, and compares its result with gpu-bench's."""
         call = operation(item)
         offsets, stride = places(item["shapes"])
         out_stride = places([item["output"]])[1]
@@ -272,7 +272,7 @@ def repeats(one, seconds, most):
 
 
 def times(samples, runs):
-    """Seconds of one run: the median and what half of the samples lie between."""
+    """Returns the seconds of one run: the median and the middle half of the samples."""
     ordered = sorted(sample / runs for sample in samples)
 
     def at(share):
@@ -282,7 +282,7 @@ def times(samples, runs):
 
 
 def compare(item, result):
-    """The largest difference from gpu-bench's sample, relative to the largest value."""
+    """Returns the largest difference from gpu-bench's sample, relative to the largest value."""
     expected = item.get("sample")
     if expected is None:
         return None
@@ -291,13 +291,13 @@ def compare(item, result):
     at = [i * count // samples for i in range(samples)]
     mine = result[torch.tensor(at, device=result.device)].cpu().double()
     theirs = torch.tensor(expected, dtype=torch.float64)
-    # A sum of many terms of both signs is small beside the error of any order of adding them.
+    # A sum of many terms of both signs is small compared with the error of any order of addition.
     scale = math.sqrt(product(item["shapes"][0]) / product(item["output"])) if item["op"] == "sum" else 0.0
     return float((mine - theirs).abs().max() / max(theirs.abs().max().item(), scale, 1e-30))
 
 
 def about(device):
-    """The machine and the versions."""
+    """Describes the machine and the versions."""
     facts = {"torch": torch.__version__, "cuda": torch.version.cuda, "python": sys.version.split()[0]}
     if device.type == "cuda":
         properties = torch.cuda.get_device_properties(device)

@@ -1,4 +1,4 @@
-// What a call costs from Node.js: the median of rounds, in nanoseconds, with the collector's share.
+// Measures the cost of a call from Node.js: the median of rounds, in nanoseconds, with the garbage collector's share.
 //
 //   node benches/node_calls.mjs      with the module that ci/node-test built
 

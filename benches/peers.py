@@ -1,5 +1,5 @@
-"""The libraries that are compared. Run as a program, this is the process of one of them: it reads commands, one JSON
-text a line, and answers each with a line. A process for each, so that their thread pools and symbols don't meet."""
+"""The compared libraries. Run as a program, this is the process of one library: it reads commands, one JSON text per line, and
+answers each with a line. Each library has a process of its own, so that their thread pools and symbols don't meet."""
 
 import ctypes
 import glob
@@ -19,15 +19,15 @@ PIP = {
     "torch": ["torch"],
     "onnxruntime": ["onnxruntime", "onnx"],
 }
-# Called from Python, so a call costs about a microsecond more than from C.
+# These are called from Python, so a call costs about a microsecond more than from C.
 THROUGH_PYTHON = {"numpy", "torch", "onnxruntime"}
 
 
 def environment(threads):
-    """What a process with that many threads is started with. Nothing else of the libraries' defaults is changed."""
+    """Returns the environment of a process with that many threads. Everything else of the libraries' defaults is unchanged."""
     names = "OPENBLAS MKL OMP BLIS NUMEXPR ADEAD".split()
     env = dict(os.environ, **{f"{name}_NUM_THREADS": str(threads) for name in names})
-    # libmkl_rt's own choice of layers, spelled out: 32-bit sizes and Intel's threads.
+    # The default layers of libmkl_rt, stated explicitly: 32-bit sizes and Intel's threads.
     return dict(env, MKL_INTERFACE_LAYER="LP64", MKL_THREADING_LAYER="INTEL")
 
 
@@ -36,7 +36,7 @@ def pointer(array):
 
 
 def in_python(call):
-    """A timed loop around a Python callable."""
+    """Returns a timed loop around a Python callable."""
 
     def timer(reps):
         many = itertools.repeat(None, reps)
@@ -49,8 +49,8 @@ def in_python(call):
 
 
 class Peer:
-    """A library. `prepare` gives a function that runs an item so many times and returns the seconds, or None; then
-    `fetch` is the result."""
+    """A library. `prepare` returns a function that runs an item a number of times and returns the seconds, or None. After that,
+    `fetch` returns the result."""
 
     def __init__(self, harness, threads, library):
         self.harness = harness
@@ -178,7 +178,7 @@ class Adead(Peer):
 
 
 class Numpy(Peer):
-    """Into an output that is there, as its users do in loops."""
+    """NumPy writing into an existing output, as its users do in loops."""
 
     def __init__(self, *args):
         super().__init__(*args)
@@ -235,8 +235,8 @@ class Torch(Peer):
 
 
 class OnnxRuntime(Peer):
-    """A model of one node, inputs and output bound in advance. The right operand of a matrix product is a constant of
-    the model, as weights are, so it is packed once, outside of the time."""
+    """A model of one node, with inputs and output bound in advance. The right operand of a matrix product is a constant of the
+    model, like weights, so it is packed once, outside of the timed loop."""
 
     OPS = {"matmul": "MatMul", "attention": "Attention", "softmax": "Softmax", "sigmoid": "Sigmoid", "tanh": "Tanh",
            "gelu": "Gelu", "layernorm": "LayerNormalization", "relu": "Relu", "add": "Add", "sum": "ReduceSum",
@@ -283,7 +283,7 @@ CLASSES = {"adead": Adead, "baseline": Adead, "openblas": OpenBlas, "mkl": Mkl, 
 
 
 def calibrate(timer, seconds):
-    """How many calls take about that long."""
+    """Returns how many calls take about that long."""
     timer(1)
     reps = 1
     while (took := timer(reps)) < seconds / 4 and reps < 1 << 28:
@@ -292,13 +292,13 @@ def calibrate(timer, seconds):
 
 
 def serve(name, harness, threads, library):
-    """Answers commands until there are none."""
+    """Answers commands until the input ends."""
     import numpy as np
 
     import work
 
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what a library prints must not stand between answers
+    os.dup2(2, 1)  # a library's output must not mix with the answers
     peer = CLASSES[name](ctypes.CDLL(harness), threads, library)
     answers.write(json.dumps({"version": peer.version}) + "\n")
     timer = None
@@ -319,7 +319,7 @@ def serve(name, harness, threads, library):
         elif "time" in command:
             reps = command["time"]
             if reps > 1:
-                timer(max(1, reps // 8))  # caches and threads back to where a series of calls has them
+                timer(max(1, reps // 8))  # brings caches and threads into the state of a series of calls
             answer["seconds"] = timer(reps) / reps
         elif "save" in command:
             out = peer.fetch()
@@ -330,7 +330,7 @@ def serve(name, harness, threads, library):
 
 
 if __name__ == "__main__":
-    # If the driver dies while this process is stopped, nobody else would end it.
+    # If the driver dies while this process is stopped, the kernel must end it.
     PR_SET_PDEATHSIG = 1
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     serve(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4])

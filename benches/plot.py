@@ -1,4 +1,4 @@
-"""GFLOP/s of square matrix products against their size, as an SVG that needs nothing else."""
+"""Draws GFLOP/s of square matrix products against their size, as an SVG without external resources."""
 
 import math
 from html import escape
@@ -12,14 +12,14 @@ LEFT, RIGHT, TOP, BOTTOM = 56, 24, 40, 48
 
 
 def step(top):
-    """A round distance between about six lines up to `top`."""
+    """Returns a round step, for about six lines up to `top`."""
     rough = top / 6
     power = 10 ** math.floor(math.log10(rough))
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)
 
 
 def squares(rows):
-    """Size and row of the square products."""
+    """Returns the size and row of each square product."""
     for row in rows:
         sides = row["size"].split("x")
         if row["group"] == "matmul" and len(set(sides)) == 1:
@@ -31,7 +31,7 @@ def text(x, y, content, anchor="middle", extra=""):
 
 
 def panel(threads, points, names, offset):
-    """The axes and lines of one number of threads."""
+    """Draws the axes and lines for one number of threads."""
     sizes = [size for size, _ in points]
     top = max(report.rate(row, name) for _, row in points for name in names if name in row["seconds"])
     every = step(top)
@@ -70,7 +70,7 @@ def panel(threads, points, names, offset):
 
 
 def matmul(results):
-    """The whole picture: a panel for each number of threads, and a legend."""
+    """Draws the whole picture: a panel for each number of threads, and a legend."""
     panels = {threads: list(squares(rows)) for threads, rows in results["threads"].items()}
     panels = {threads: points for threads, points in panels.items() if points}
     names = [n for n in COLOURS if any(n in row["seconds"] for points in panels.values() for _, row in points)]

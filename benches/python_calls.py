@@ -1,9 +1,8 @@
-"""What a call from Python costs, beside NumPy and, where it is installed, PyTorch: all in one run, as times and ratios.
+"""Measures the cost of a call from Python, and compares with NumPy and, if installed, PyTorch: in one run, as times and ratios.
 
     python python_calls.py [--rounds N]
 
-Of each case every library is measured in turn in every round, and the least time of a round counts: what else the machine
-does makes rounds longer, never shorter.
+Every round measures each library in turn. The shortest round counts, because other work on the machine only makes rounds longer.
 """
 
 import argparse
@@ -41,7 +40,7 @@ CASES = [
 
 
 def names():
-    """What the statements use."""
+    """Returns the names that the statements use."""
     values = [float(i - 8) for i in range(16)]
     square = [[float(i == j) for j in range(4)] for i in range(4)]
     many = [i / 1000 - 50 for i in range(100_000)]
@@ -56,7 +55,7 @@ def names():
 
 
 def imports():
-    """Milliseconds of `import adead` without NumPy, in a process of its own: the least of ten."""
+    """Returns the milliseconds of `import adead` without NumPy in a new process: the least of ten."""
     script = """
 import sys, time
 sys.modules["numpy"] = None

@@ -1,4 +1,4 @@
-"""Results as text: the machine, tables, and what they say."""
+"""Writes results as text: the machine, tables, and conclusions."""
 
 import datetime
 import glob
@@ -19,7 +19,7 @@ GROUPS = {
     "memory": ("Over memory", "GB/s, read and written"),
     "call": ("The cost of a call: matmul 4x4x4, and elementwise operations on 16 values", "ns"),
 }
-LEVEL = 0.05  # within this of each other is called level
+LEVEL = 0.05  # ratios this close to 1 are called level
 BUSY = 0.1  # cores that others may use before an item counts as disturbed
 BEGIN, END = "<!-- benches/compare.py: begin -->", "<!-- benches/compare.py: end -->"
 
@@ -41,7 +41,7 @@ def read(path):
 
 
 def machine(root):
-    """What the numbers hold for."""
+    """Describes the machine of the numbers."""
     cpu = read("/proc/cpuinfo")
     flags = first(r"^flags\s*: (.*)$", cpu, "").split()
     extensions = [flag for flag in ("sse2", "avx2", "fma", "avx512f", "avx512vl", "amx_tile") if flag in flags]
@@ -53,7 +53,7 @@ def machine(root):
     def git(*args):
         return subprocess.run(["git", *args], cwd=root, capture_output=True, text=True).stdout.strip()
 
-    commit = "not known"  # of a library that was built before
+    commit = "not known"  # for a library that was built earlier
     if root:
         changed = git("status", "--porcelain", "--untracked-files=no")
         commit = git("rev-parse", "--short", "HEAD") + (" with changes" if changed else "")
@@ -75,20 +75,20 @@ def machine(root):
 
 
 def rate(row, name):
-    """A library's number in the unit of the row's group."""
+    """Returns a library's number in the unit of the row's group."""
     seconds = row["seconds"][name][0]
     return seconds * 1e9 if row["group"] == "call" else row["work"] / seconds / 1e9
 
 
 def number(value):
-    """Three digits, or all before the point."""
+    """Formats three significant digits, or all digits before the point."""
     if value >= 99.5:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 9.95 else f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
 
 
 def line(row):
-    """One row for the terminal."""
+    """Formats one row for the terminal."""
     parts = [f"{title(name)} {number(rate(row, name))}" for name in ORDER if name in row["seconds"]]
     extra = f"; {row['ratio'][0]:.2f} of {title(row['best'])}" if "ratio" in row else ""
     extra += f"; {row['over_baseline'][0]:.3f} of baseline" if "over_baseline" in row else ""
@@ -98,18 +98,18 @@ def line(row):
 
 
 def markdown(rows):
-    """Cells as a Markdown table, the first column to the left."""
+    """Formats cells as a Markdown table, with the first column to the left."""
     lines = [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join([lines[0], "|---" + "|--:" * (len(rows[0]) - 1) + "|", *lines[1:]])
 
 
 def bullets(lines):
-    """A list, its lines no longer than the rest of the page's."""
+    """Formats a list, with lines no longer than the rest of the page."""
     return "\n".join(textwrap.fill(line, 120, subsequent_indent="  ", break_on_hyphens=False) for line in lines)
 
 
 def table(rows):
-    """The rows of a group."""
+    """Formats the rows of a group."""
     present = [name for name in ORDER if any(name in row["seconds"] for row in rows)]
     over = any("over_baseline" in row for row in rows)
     head = ["", *map(title, present), "÷ best peer", "half of the rounds"] + (["÷ baseline"] if over else [])
@@ -130,7 +130,7 @@ def table(rows):
 
 
 def verdict(rows):
-    """Where adead is ahead, level and behind, in the numbers of the tables."""
+    """Says where adead is ahead, level and behind, from the numbers of the tables."""
     compared = [row for row in rows if "ratio" in row]
     rows = [row for row in compared if row["others"] <= BUSY]
     rows.sort(key=lambda row: -row["ratio"][0])
@@ -159,7 +159,7 @@ def verdict(rows):
 
 
 def about(results):
-    """The machine and the versions."""
+    """Describes the machine and the versions."""
     it = results["machine"]
     virtual = ", virtual" if it["hypervisor"] else ""
     versions = [f"{title(name)} {results['versions'][name]}" for name in ORDER if name in results["versions"]]
@@ -181,7 +181,7 @@ def about(results):
 
 
 def render(results):
-    """Everything, as Markdown."""
+    """Writes everything as Markdown."""
     parts = [about(results)]
     for threads, rows in results["threads"].items():
         parts.append(f"### {threads} thread{'s' if threads != '1' else ''}\n\n{verdict(rows)}")

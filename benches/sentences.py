@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Times `adead embed` beside sentence-transformers (PyTorch) and ONNX Runtime on the CPU, in one run, taking turns.
+"""Compares `adead embed` with sentence-transformers (PyTorch) and ONNX Runtime on the CPU, in one run, in turns.
 
     python3 benches/sentences.py --model DIR [--adead target/release/adead] [--threads 1,2] [--rounds 5]
 
-Needs sentence-transformers, onnxruntime, onnx and onnxscript in the Python that runs it. Every peer has a process of its own
-for each number of threads, and waits while another one works. A turn embeds all sentences of an item, from text to normalised
-rows; adead's is a process of its own each time, whose time is what it reports without opening the model. Printed are medians of
-sentences a second, and the median of each round's ratio to the better peer. Embeddings that differ from sentence-transformers'
-by more than 1e-5 end the run.
+Needs sentence-transformers, onnxruntime, onnx and onnxscript in the Python that runs it. Every peer has a process of its own for
+each number of threads, and waits while another one works. A turn embeds all sentences of an item, from text to normalised rows.
+adead's process is started anew for each turn; its time is the time that it reports, without opening the model. The output has
+medians of sentences per second, and the median of each round's ratio to the better peer. Embeddings that differ from
+sentence-transformers' by more than 1e-5 end the run.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def items():
 
 
 class Torch:
-    """sentence-transformers as it is."""
+    """sentence-transformers unchanged."""
 
     def __init__(self, model, threads):
         import torch
@@ -50,7 +50,7 @@ class Torch:
 
 
 class Onnx:
-    """The same network exported, with the tokenizer and pooling around it; batches by length, as sentence-transformers has them."""
+    """The same network as an ONNX model, with its tokenizer and pooling, and batches by length as in sentence-transformers."""
 
     def __init__(self, model, threads):
         import onnxruntime
@@ -79,7 +79,7 @@ class Onnx:
 
 
 def exported(model):
-    """The model as an ONNX file, made once."""
+    """Exports the model as an ONNX file, once."""
     path = Path(tempfile.gettempdir()) / f"adead-bench-{os.getuid()}" / "model.onnx"
     if not path.exists():
         import torch
@@ -104,9 +104,9 @@ PEERS = {"sentence-transformers": Torch, "ONNX Runtime": Onnx}
 
 
 def serve(name, model, threads):
-    """A peer's process: an item's number in, seconds out."""
+    """Runs a peer's process: reads an item's number, writes seconds."""
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print is no answer
+    os.dup2(2, 1)  # a library's output must not mix with the answers
     peer, work = PEERS[name](model, threads), items()
     for line in sys.stdin:
         number, path = line.split(" ", 1)
@@ -143,7 +143,7 @@ class Adead:
         return json.loads(done.stdout)["seconds"]
 
     def first(self):
-        """From nothing to the first embedding in a file."""
+        """Returns the seconds from starting the command to the first embedding in a file."""
         begun = time.perf_counter()
         subprocess.run(self.command, input=b"hello\n", stdout=subprocess.DEVNULL, check=True)
         return time.perf_counter() - begun

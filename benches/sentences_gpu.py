@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Times `adead embed` on a GPU beside the same model in PyTorch (fp32, TF32 off) there, in one run, taking turns.
+"""Compares `adead embed` on a GPU with the same model in PyTorch (fp32, TF32 off), in one run, in turns.
 
     python3 benches/sentences_gpu.py --model DIR [--adead target/release/adead] [--device cuda:0] [--rounds 5]
     python3 benches/sentences_gpu.py --model DIR --device cpu --torch cpu --threads 1 --sentences 128 --batches 32
 
-Needs torch, numpy and tokenizers, nothing else: the network is written down here, with PyTorch's fused attention and layers as they
-are. A turn embeds all sentences of an item, from text to normalised rows in host memory, in batches by length, of 32 and of 1.
-Printed are medians of sentences a second, and the median of the rounds' ratios. Embeddings that differ by more than 1e-5 end the run.
+Needs only torch, numpy and tokenizers: the network is written here with PyTorch's own fused attention and layers. A turn embeds
+all sentences of an item, from text to normalised rows in host memory, in batches by length, of 32 and of 1. The output has
+medians of sentences per second, and the median of the rounds' ratios. Embeddings that differ by more than 1e-5 end the run.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def items():
 
 
 def weights(path, device):
-    """A safetensors file's f32 tensors."""
+    """Reads the f32 tensors of a safetensors file."""
     data = Path(path).read_bytes()
     begin = 8 + int.from_bytes(data[:8], "little")
     found = {}

@@ -1,4 +1,4 @@
-"""What is measured: operations, sizes and their operands."""
+"""The measured items: operations, sizes and their operands."""
 
 import zlib
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ MATMUL = """4x4x4 8x8x8 7x13x7 16x16x16 32x32x32 64x64x64 96x96x96 128x128x128 1
 512x512x512 768x768x768 1024x1024x1024 1536x1536x1536 2048x2048x2048 1x1024x1024 1x4096x4096 4096x4096x1 8x1024x1024
 32x384x384 128x384x1536 128x1536x384 4096x64x4096""".split()
 
-# With a right operand that a library may pack before the clock starts.
+# The right operand may be packed before the clock starts.
 PACKED = "1x4096x4096 8x1024x1024 32x384x384 128x384x1536 128x1536x384".split()
 
 QUICK = "16x16x16 64x64x64 256x256x256 1024x1024x1024 1x4096x4096".split()
 
-# Bytes read and written for each element; gamma and beta of layernorm are too few to count.
+# Bytes read and written per element. gamma and beta of layernorm are too small to count.
 TRAFFIC = {"softmax": 8, "sigmoid": 8, "tanh": 8, "gelu": 8, "layernorm": 8, "relu": 8, "add": 12, "sum": 4,
            "transpose": 8}  # fmt: skip
 
@@ -38,9 +38,9 @@ class Item:
         return f"{self.op} {self.size}"
 
     def inputs(self):
-        """The same operands in every process."""
+        """Returns the operands, which are the same in every process."""
         rng = np.random.default_rng(zlib.crc32(self.name.encode()))
-        # Positive terms for sum: then the total is not a small difference of large parts.
+        # sum gets positive terms, so the total is not a small difference of large parts.
         low = 0.0 if self.op == "sum" else -2.0
         arrays = []
         for shape in self.shapes:
@@ -51,7 +51,7 @@ class Item:
 
 
 def aligned(shape):
-    """An array on a multiple of 64 bytes, so that no peer has better luck than another."""
+    """Returns an array aligned to 64 bytes, so that all peers have the same alignment."""
     count = int(np.prod(shape, dtype=np.int64))
     memory = np.empty(count * 4 + 64, dtype=np.uint8)
     begin = -memory.ctypes.data % 64
@@ -71,7 +71,7 @@ def attention(heads, length, width):
 
 
 def shapes(op, n):
-    """Operands and result of an operation on n elements."""
+    """Returns the shapes of operands and result of an operation on n elements."""
     rows = (n // ROW, ROW)
     if op == "layernorm":
         return (rows, (ROW,), (ROW,)), rows
@@ -86,7 +86,7 @@ def shapes(op, n):
 
 
 def items(quick=False):
-    """Everything, in the order of the tables."""
+    """Returns all items in the order of the tables."""
     every = [matmul(size) for size in (QUICK if quick else MATMUL)]
     every += [matmul(size, packed=True) for size in (PACKED[:1] if quick else PACKED)]
     every += [attention(8, length, 64) for length in ((512,) if quick else (512, 2048))]

@@ -1,17 +1,17 @@
-# For the scripts beside it: `. "$(dirname "$0")/common.sh"` goes to the project's root and defines what they share.
+# Sourced by the scripts in this folder: `. "$(dirname "$0")/common.sh"` goes to the project's root and defines shared functions.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export CARGO_TERM_COLOR=never
 root=$PWD
-# Where cargo builds; ci/test sets it.
+# Where cargo builds. ci/test sets it.
 target=${CARGO_TARGET_DIR:-$root/target}
 
-full= # --full as the first argument: what ci/full runs
+full=  # set by --full as the first argument, which ci/full passes
 if [ "${1:-}" = --full ]; then
     full=1
     shift
 fi
 
-released=1 # whether release builds are as they are released, and their sizes count; ci/test builds them quickly
+released=1 # whether builds use the release's settings, so their sizes count; ci/test uses faster settings
 [ "${CARGO_PROFILE_RELEASE_LTO:-}" != off ] || released=
 
 install() { # PACKAGE…: installs Debian packages; waits for another installation to end
@@ -21,15 +21,15 @@ install() { # PACKAGE…: installs Debian packages; waits for another installati
     DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq -o DPkg::Lock::Timeout=600 "$@" >/dev/null
 }
 
-need() { # COMMAND PACKAGE: installs a package where a command is missing
+need() { # COMMAND PACKAGE: installs the package if the command is missing
     command -v "$1" >/dev/null || install "$2"
 }
 
-# Tests see no Vulkan driver unless they are run by `on_lavapipe`.
+# Tests see no Vulkan driver unless `on_lavapipe` runs them.
 export VK_DRIVER_FILES=/dev/null VK_ICD_FILENAMES=/dev/null
 lavapipe=$(find /usr/share/vulkan/icd.d -name 'lvp_icd*.json' 2>/dev/null | head -n 1) || true
 
-on_lavapipe() { # COMMAND…: runs it with Mesa's software GPU, where that is installed, else without a GPU
+on_lavapipe() { # COMMAND…: runs it with Mesa's software GPU if that is installed, or else without a GPU
     if [ -n "$lavapipe" ]; then
         VK_DRIVER_FILES=$lavapipe VK_ICD_FILENAMES=$lavapipe "$@"
     else
@@ -37,7 +37,7 @@ on_lavapipe() { # COMMAND…: runs it with Mesa's software GPU, where that is in
     fi
 }
 
-complete() { # LOG COMMAND…: runs it, prints its results and seconds; fails where a part was left out
+complete() { # LOG COMMAND…: runs it, prints its results and seconds; fails if a part was left out
     local log=$1 start=$SECONDS
     shift
     echo "\$ $*"

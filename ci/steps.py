@@ -1,4 +1,4 @@
-"""The steps of ci/test and ci/full, the one that should begin first on top."""
+"""The steps of ci/test and ci/full. The step that should begin first is at the top."""
 
 from dataclasses import dataclass
 
@@ -7,17 +7,18 @@ from dataclasses import dataclass
 class Step:
     name: str
     title: str
-    # A line of bash from the project's root; None where the step is no part of ci/test or of ci/full. Exit status 77: it can't run
-    # here, and said why.
+    # A line of bash, run from the project's root; None if the step is not part of ci/test or of ci/full. Exit status 77: it can't
+    # run here, and said why.
     test: str | None
     full: str | None
-    # The steps that must have ended, where they run in the same call.
+    # Steps that must have ended before, if they run in the same call.
     after: tuple[str, ...] = ()
-    # What only one step at a time may use: cargo's folders, which cargo locks.
+    # Resources that only one step at a time may use: cargo's folders, which cargo locks.
     holds: tuple[str, ...] = ()
     # Whether nothing may run beside it.
     alone: bool = False
-    # What the steps behind it use, from the root; {cargo} is cargo's folder. With --keep-going they run only where it is there.
+    # Paths that later steps use, from the root; {cargo} is cargo's folder. With --keep-going, later steps run only if these
+    # exist.
     leaves: tuple[str, ...] = ()
 
 
@@ -26,11 +27,11 @@ def both(name, title, command, **more):
 
 
 def script(name, title, path, **more):
-    """A script that does more when it is told --full."""
+    """Makes a step from a script that does more with --full."""
     return Step(name, title, path, f"{path} --full", **more)
 
 
-# As released, whatever ci/test has set: optimised as a whole, in cargo's usual folder.
+# As released, whatever ci/test has set: with link-time optimisation, in cargo's usual folder.
 RELEASED = "env -u CARGO_TARGET_DIR -u CARGO_PROFILE_RELEASE_LTO -u CARGO_PROFILE_RELEASE_CODEGEN_UNITS"
 
 STEPS = [

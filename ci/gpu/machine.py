@@ -1,4 +1,4 @@
-"""What machine this is, and what has to be set for a Vulkan program to find its driver."""
+"""Describes the machine, and finds the environment in which a Vulkan program finds its driver."""
 
 import ctypes
 import glob
@@ -10,24 +10,24 @@ import subprocess
 import sys
 from pathlib import Path
 
-# Where loaders look for drivers, besides what the environment names.
+# Where loaders look for drivers, besides the folders that the environment names.
 STANDARD = ["/etc/vulkan/icd.d", "/usr/local/etc/vulkan/icd.d", "/usr/local/share/vulkan/icd.d", "/usr/share/vulkan/icd.d"]
-# Where images put NVIDIA's driver.
+# Where container images put NVIDIA's driver.
 ELSEWHERE = ["/usr/local/nvidia", "/usr/local/cuda", "/usr/lib/nvidia*", "/usr/lib64/nvidia*", "/opt/nvidia", "/run/opengl-driver"]
 LIBRARIES = ["/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib64",
              "/usr/lib/aarch64-linux-gnu", "/run/opengl-driver/lib"]  # fmt: skip
-# Python does not know where it is where there is no PATH.
+# sys.executable is empty without a PATH.
 PYTHON = sys.executable or os.readlink("/proc/self/exe")
 
 
 def loads(library, environment):
-    """Whether a process with that environment can load it."""
+    """Returns whether a process with that environment can load the library."""
     code = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
     return subprocess.run([PYTHON, "-c", code, library], env=environment, capture_output=True).returncode == 0
 
 
 def extended(environment, *folders):
-    """With folders before the others that libraries are looked for in."""
+    """Returns the environment with folders put first in the library path."""
     if not folders:
         return environment
     kept = [folder for folder in environment.get("LD_LIBRARY_PATH", "").split(":") if folder]
@@ -39,8 +39,8 @@ def manifests(folders):
 
 
 def vulkan(bundle, scratch, environment, finds_gpu):
-    """The environment in which Vulkan is found, and what was done for it. `finds_gpu` says whether it is in one: whatever is
-    needed for that is tried, as drivers load libraries of which nothing else tells."""
+    """Returns an environment in which Vulkan works, and notes on what was changed. `finds_gpu` tells whether it works in a given
+    environment. Changes are tried until it does, because drivers load libraries that no file lists."""
     notes = []
     if not loads("libvulkan.so.1", environment):
         environment = extended(environment, bundle / "lib/loader")
@@ -80,7 +80,7 @@ def first_line(path, start):
 
 
 def output(*command):
-    """What a command prints, or None where there is no such command or it fails."""
+    """Returns what a command prints, or None if it is missing or fails."""
     if not shutil.which(command[0]):
         return None
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
@@ -88,7 +88,7 @@ def output(*command):
 
 
 def facts():
-    """About the host and NVIDIA's GPUs."""
+    """Returns facts about the host and NVIDIA's GPUs."""
     fields = ["name", "uuid", "driver_version", "vbios_version", "memory.total", "pcie.link.gen.max", "pcie.link.width.max",
               "clocks.max.sm", "clocks.max.memory", "power.limit", "compute_mode", "mig.mode.current"]  # fmt: skip
     table = output("nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader")

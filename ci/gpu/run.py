@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
 """Tests and measures adead on this machine's GPUs; writes report.json and report.txt. Part of a bundle of ci/gpu-pack.
 
-    ./run                      everything but the next two
+    ./run                      everything except the next three
     ./run --sanitizer          every CUDA kernel under compute-sanitizer's four tools
-    ./run --soak 10            several threads keep the device at work for so many minutes, and as long open and drop contexts
-    ./run --overlap-runs 300   the tests of overlapped batches through Vulkan, 16 at once, so many times: none may hang
+    ./run --soak 10            several threads keep the device busy for 10 minutes, then open and drop contexts for 10 minutes
+    ./run --overlap-runs 300   the tests of overlapped batches through Vulkan, 300 times, 16 at once: none may hang
     ./run --quick              less of everything
     ./run --conformance        one part, or several: --conformance --tests --examples --bench --sanitizer --soak
 
-What there is through CUDA and through Vulkan is tested and measured through both. The exit status is 0 only if everything
-that ran passed. What is left out is named with its reason. Needs Python 3.9 and nothing else; PyTorch, where it is there
-and sees the GPU, is measured beside adead.
+GPUs are tested and measured through both CUDA and Vulkan, if available. The exit status is 0 only if everything that ran passed.
+Each skipped step is listed with its reason. Needs only Python 3.9. If PyTorch is installed and sees the GPU, it is measured too.
 """
 
 import argparse
@@ -26,12 +25,12 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.dont_write_bytecode = True  # the bundle may be on a medium that can't be written, and stays as it is
+sys.dont_write_bytecode = True  # the bundle may be on a read-only medium, and must not change
 import machine  # noqa: E402
 
 BUNDLE = Path(__file__).resolve().parent
 PARTS = ["conformance", "tests", "examples", "bench"]
-# Where CUDA's tools are beside the path.
+# Folders of CUDA's tools besides PATH.
 CUDA_TOOLS = ["/usr/local/cuda/bin", "/usr/local/cuda/compute-sanitizer", "/opt/nvidia/compute-sanitizer"]
 SANITIZERS = ["memcheck", "racecheck", "initcheck", "synccheck"]
 
@@ -42,7 +41,7 @@ def options():
         parser.add_argument(f"--{part}", action="store_true", help=f"only this part ({part}), and others so named")
     parser.add_argument("--sanitizer", action="store_true", help="CUDA's kernels under compute-sanitizer")
     parser.add_argument("--soak", type=float, nargs="?", const=10, metavar="MINUTES", help="adead-soak and adead-churn (default: 10 minutes each)")
-    parser.add_argument("--overlap-runs", type=int, metavar="N", help="the tests of overlapped batches so many times")
+    parser.add_argument("--overlap-runs", type=int, metavar="N", help="run the tests of overlapped batches N times")
     parser.add_argument("--calls", type=int, default=200, help="random calls of each operation (default: 200)")
     parser.add_argument("--quick", action="store_true", help="GPU tests only, fewer sizes, less time for each")
     parser.add_argument("--stand-in", action="store_true", help="the GPU is a program: what is measured is as small as can be")
@@ -57,7 +56,7 @@ def options():
 
 
 class Report:
-    """What was done, and what became of it."""
+    """The steps that ran, and their results."""
 
     def __init__(self, args, environment):
         self.args, self.environment = args, environment
@@ -65,8 +64,8 @@ class Report:
         self.log = (args.out / "log.txt").open("w")
 
     def step(self, part, name, command, environment=None, check=None, limit=None, live=False):
-        """Runs a command. It fails with a status but 0 and 77, when it takes too long, or where `check` finds a fault. `live`
-        shows what it prints at once."""
+        """Runs a command. It fails with a status other than 0 and 77, if it takes too long, or if `check` finds a fault. `live`
+        shows its output at once."""
         begin = time.monotonic()
         limit = limit or self.args.limit
         self.log.write(f"\n==== {part}: {name}\n$ {' '.join(map(str, command))}\n")
@@ -128,9 +127,9 @@ class Report:
 
 
 def follow(process, printed, end):
-    """Shows what a process prints into a file, until it or its time ends."""
+    """Shows what a process prints into a file, until the process ends or its time is up."""
     done = False
-    # Opened anew: the process's own place in it stays.
+    # Opened again, so that the process's own file position does not change.
     with open(f"/proc/self/fd/{printed.fileno()}", errors="replace") as file:
         while not done:
             done = process.poll() is not None or time.monotonic() > end
@@ -155,7 +154,7 @@ def one_line(step):
 
 
 def devices(environment):
-    """What gpu-bench says there is; or why it can't."""
+    """Returns the devices that gpu-bench lists, or the reason why it can't."""
     done = subprocess.run([BUNDLE / "bin/gpu-bench", "--devices"], env=environment, capture_output=True, text=True)
     if done.returncode:
         return [], done.stderr.strip() or f"gpu-bench --devices: exit status {done.returncode}"
@@ -164,13 +163,13 @@ def devices(environment):
 
 
 def finds_gpu(environment):
-    """Whether a GPU that is no program is found through Vulkan."""
+    """Returns whether Vulkan finds a hardware GPU."""
     found = devices(environment)[0]
     return any(device["id"].startswith("vulkan:") and device["kind"] != "software" for device in found)
 
 
 def by_backend(found):
-    """The first GPU of each backend, CUDA's before Vulkan's; programs that play one only where there is no other."""
+    """Returns the first GPU of each backend, CUDA's before Vulkan's. Software GPUs count only if there is no other."""
     gpus = [device for device in found if device["kind"] != "cpu"]
     first = {}
     for device in [gpu for gpu in gpus if gpu["kind"] != "software"] or gpus:
@@ -180,7 +179,7 @@ def by_backend(found):
 
 def conformance(report, found):
     runner = BUNDLE / "bin/adead-conformance"
-    # Of a stand-in every case is run elsewhere: here it is the bundle that is tried.
+    # A stand-in runs all cases in other steps. Here only the bundle is tested.
     some = ["softmax/"] if report.args.stand_in else []
     report.step("conformance", "cpu, every instruction set", [runner, "--device", "cpu", "--all-isas", *some])
     for device in found:
@@ -195,7 +194,7 @@ def conformance(report, found):
 def tests(report, manifest, backends):
     for test in manifest["tests"]:
         of_c = test["name"].endswith("(C)")
-        # The bundle's C programs are linked by ci/gpu-pack alone: each runs where the bundle is tried.
+        # Only ci/gpu-pack links the bundle's C programs, so each of them runs where the bundle is tested.
         if report.args.quick and not test["gpu"] and not (report.args.stand_in and of_c):
             report.skip("tests", test["name"], "it has nothing to do with GPUs, and this is --quick")
             continue
@@ -207,7 +206,7 @@ def tests(report, manifest, backends):
             command += ["--nocapture", *(word for name in test["skip"] for word in ("--skip", name))]
 
         def complete(text):
-            # A reason begins with the backend that is not there; where it does not, that is Vulkan.
+            # A reason begins with the missing backend; without a name that is Vulkan.
             lines = re.findall(r"skipped: (?:(cuda|vulkan): )?", text)
             left_out = {backend or "vulkan" for backend in lines} & set(backends)
             return f"with {' and '.join(sorted(left_out))} here nothing may be left out" if left_out else None
@@ -238,7 +237,7 @@ def examples(report, manifest, backends):
 
 
 def sanitizer(report, backends):
-    """Every kernel under each of compute-sanitizer's tools: the conformance cases launch all of them."""
+    """Runs every kernel under each of compute-sanitizer's tools: the conformance cases launch all kernels."""
     path = os.pathsep.join([report.environment.get("PATH", ""), *CUDA_TOOLS])
     tool = shutil.which("compute-sanitizer", path=path)
     if "cuda" not in backends or not tool:
@@ -267,7 +266,7 @@ def sanitizer(report, backends):
 
 
 def soak(report, backends):
-    """Several threads at work on the preferred GPU."""
+    """Keeps the preferred GPU busy from several threads."""
     minutes = report.args.soak
     if not backends:
         report.skip("soak", "adead-soak", "no GPU")
@@ -278,7 +277,7 @@ def soak(report, backends):
 
 
 def churn(report, backends):
-    """Threads that open contexts, use them and drop them, through every backend at once."""
+    """Runs threads that open contexts, use them and drop them, through every backend at once."""
     minutes = report.args.soak
     if not backends:
         report.skip("soak", "adead-churn", "no GPU")
@@ -289,7 +288,7 @@ def churn(report, backends):
 
 
 def overlap_runs(report, manifest, backends):
-    """The tests whose contexts once hung NVIDIA's Vulkan driver, again and again. Ends at the first run that fails or hangs."""
+    """Repeats the tests whose contexts once hung NVIDIA's Vulkan driver. Ends at the first run that fails or hangs."""
     test = next((test for test in manifest["tests"] if test["name"] == "adead: overlap"), None)
     if "vulkan" not in backends or not test:
         report.skip("overlap-runs", "overlap", "it is not in the bundle" if not test else "no GPU through Vulkan")
@@ -314,7 +313,7 @@ def overlap_runs(report, manifest, backends):
 
 
 def torch_python(report, environment):
-    """A Python whose PyTorch sees a GPU; or why there is none."""
+    """Returns a Python whose PyTorch sees a GPU, or the reason why there is none."""
     code = "import sys, torch; sys.exit(0 if torch.cuda.is_available() else 'PyTorch sees no GPU')"
     wanted = [report.args.python] if report.args.python else ["python3", "python", machine.PYTHON]
     why = []
@@ -329,7 +328,7 @@ def torch_python(report, environment):
 
 
 def bench(report, backends, plain):
-    """gpu-bench through each backend, PyTorch beside it, and the comparisons. The text of those."""
+    """Runs gpu-bench through each backend, PyTorch, and the comparisons. Returns the comparisons' text."""
     if not backends:
         report.skip("bench", "gpu-bench", "no GPU")
         return ""
@@ -352,7 +351,7 @@ def bench(report, backends, plain):
     theirs, peers = out / "bench-torch.json", []
     python, why = (None, "--no-peers") if report.args.no_peers else torch_python(report, plain)
     if python:
-        # With the machine's own libraries, as its users have it. The items are the same through every backend.
+        # With the machine's own libraries, as its users have it. The items are the same for every backend.
         items = next(iter(measured.values()))
         report.step("bench", "PyTorch", [python, BUNDLE / "benches/gpu_peers.py", "--items", items, "--json", theirs, *quick],
                     environment=plain)  # fmt: skip
@@ -369,7 +368,7 @@ def bench(report, backends, plain):
 
 
 def text_report(results, table):
-    """For people."""
+    """Formats the results as text."""
     steps = results["steps"]
     counts = {result: sum(step["result"] == result for step in steps) for result in ("passed", "failed", "skipped")}
     host = results["host"]
@@ -398,7 +397,7 @@ def main():
     plain = dict(os.environ)
     plain.setdefault("PATH", os.defpath)
     with tempfile.TemporaryDirectory(prefix="adead-") as scratch:
-        # What is kept between runs goes with the folder: every run starts from nothing.
+        # The cache is in this folder, so every run starts without one.
         environment = {name: value for name, value in plain.items() if not name.startswith("ADEAD_")}
         environment |= {"ADEAD_CACHE_DIR": f"{scratch}/cache", "RUST_BACKTRACE": "1"}
         environment, notes = machine.vulkan(BUNDLE, Path(scratch), environment, finds_gpu)

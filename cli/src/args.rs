@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line's arguments. clap shows these comments as help.
 
 use crate::failure::{Result, complain_as};
 use crate::help::{
@@ -26,19 +26,18 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// Where to work.
+/// The device options.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Device")]
 pub struct DeviceArgs {
-    /// The device to work on: auto, cpu, gpu (the best one), cuda, cuda:1, vulkan, vulkan:1, a part of a GPU's name or its UUID;
-    /// hybrid (CPU and GPUs together), or several with commas between them [default: what ADEAD_DEVICE or adead.toml names, else
-    /// auto]
+    /// The device: auto, cpu, gpu (the best one), cuda, cuda:1, vulkan, vulkan:1, a part of a GPU's name or its UUID; hybrid (CPU
+    /// and GPUs together), or several separated by commas [default: ADEAD_DEVICE or adead.toml, else auto]
     #[arg(long, global = true, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// CPU threads, 1 to 1024 [default: what ADEAD_NUM_THREADS says, else what the machine gives]
+    /// CPU threads, 1 to 1024 [default: ADEAD_NUM_THREADS, else what the machine allows]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
-    /// The CPU's instruction set [default: what ADEAD_ISA names, else the best]
+    /// The CPU's instruction set [default: ADEAD_ISA, else the best]
     #[arg(long, global = true, value_name = "ISA", value_parser = isa())]
     pub isa: Option<Isa>,
 }
@@ -48,18 +47,18 @@ fn isa() -> impl TypedValueParser<Value = Isa> {
 }
 
 impl DeviceArgs {
-    /// How to open it.
+    /// The options of the context.
     pub fn options(&self) -> ContextOptions {
         ContextOptions { isa: self.isa, threads: self.threads.map(usize::from) }
     }
 
-    /// Opens it.
+    /// Opens the device.
     pub fn open(&self) -> Result<Context> {
         self.open_or(None)
     }
 
-    /// Opens it, or this where neither the command line nor the configuration names one. What the configuration names and is not
-    /// there is noted.
+    /// Opens the device, or `default` if neither the command line nor the configuration names one. Notes names in the
+    /// configuration that match no device.
     pub fn open_or(&self, default: Option<&str>) -> Result<Context> {
         let config = Config::load()?;
         for name in unknown_visible(&config) {
@@ -70,7 +69,7 @@ impl DeviceArgs {
         Ok(Context::configured(device, &self.options(), &config)?)
     }
 
-    /// The first of these options that is given.
+    /// The first of these options that was given.
     pub fn given(&self) -> Option<&'static str> {
         let given =
             [("--device", self.device.is_some()), ("--threads", self.threads.is_some()), ("--isa", self.isa.is_some())];
@@ -78,30 +77,30 @@ impl DeviceArgs {
     }
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Tell about the machine, its devices and this version
+    /// Show machine and device information
     Info(InfoArgs),
     /// Run a program: .adead, AGPU binary, .hex, AHYB or program text
     Run(RunArgs),
     /// Assemble program text, or convert a program to another format
     Asm(AsmArgs),
-    /// Show a program of any format as text that `adead asm` takes
+    /// Show a program of any format as text that `adead asm` accepts
     Disasm(DisasmArgs),
-    /// Compare every device with the bits that the arithmetic contract says
+    /// Compare every device's results with the bits of the arithmetic contract
     Verify(VerifyArgs),
-    /// Tell where each step of a program would run and which would waste a GPU; run nothing
+    /// Show where each step of a program would run and which would waste a GPU; runs nothing
     Explain(ExplainArgs),
-    /// Show what a SPIR-V kernel takes: buffers, push constants, constants
+    /// Show what a SPIR-V kernel needs: buffers, push constants, specialization constants
     Kernel(KernelArgs),
     /// Run a SPIR-V kernel on a GPU
     Dispatch(DispatchArgs),
     /// Measure operations on a device
     Bench(BenchArgs),
-    /// Measure this machine for the choice between devices, and keep the figures
+    /// Measure this machine for the choice between devices, and store the figures
     Calibrate(CalibrateArgs),
-    /// Embed sentences: lines of text in, a .npy file out
+    /// Embed sentences: reads lines of text, writes a .npy file
     #[cfg(feature = "sentences")]
     Embed(crate::embed::EmbedArgs),
     /// Find the rows of an embeddings file that are closest to a query
@@ -112,13 +111,13 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether it works on a device.
+    /// Whether the command uses a device.
     pub fn computes(&self) -> bool {
         !matches!(self, Command::Asm(_) | Command::Disasm(_) | Command::Kernel(_) | Command::Completions(_))
     }
 }
 
-/// Of `info`.
+/// Arguments of `adead info`.
 #[derive(Args, Debug)]
 #[command(after_help = "EXAMPLES\n  adead info\n  adead info --json | jq -r '.devices[].id'")]
 pub struct InfoArgs {
@@ -127,7 +126,7 @@ pub struct InfoArgs {
     pub json: bool,
 }
 
-/// Of `run`.
+/// Arguments of `adead run`.
 #[derive(Args, Debug)]
 #[command(after_help = RUN_HELP)]
 pub struct RunArgs {
@@ -137,16 +136,16 @@ pub struct RunArgs {
     /// Bind an input: a .npy file, rand:SEED[:E], wild:SEED, ids:SEED:N, fill:HEX or zeros
     #[arg(long = "in", value_name = "SLOT=SOURCE", value_parser = parse_input, value_hint = ValueHint::FilePath)]
     pub inputs: Vec<Input>,
-    /// Write an output to a .npy file, - is stdout; the others are only hashed
+    /// Write an output to a .npy file, - is stdout; other outputs are only hashed
     #[arg(long = "out", value_name = "SLOT=FILE", value_parser = parse_output, value_hint = ValueHint::FilePath)]
     pub outputs: Vec<Output>,
-    /// The most memory that the program and its inputs may take: bytes, or with KiB, MiB, GiB, TiB, kB, MB, GB, TB
+    /// The most memory for the program and its inputs: bytes, or with KiB, MiB, GiB, TiB, kB, MB, GB, TB
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]
     pub memory_limit: usize,
-    /// Run it so many times and give the best and the median time
+    /// Run N times and show the best and the median time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub repeat: u32,
-    /// One instruction after the other, even where they don't depend on each other
+    /// Run one instruction after the other, even if they are independent
     #[arg(long)]
     pub sequential: bool,
     /// Print JSON
@@ -154,17 +153,17 @@ pub struct RunArgs {
     pub json: bool,
 }
 
-/// Of `asm`.
+/// Arguments of `adead asm`.
 #[derive(Args, Debug)]
 #[command(after_help = ASM_HELP)]
 pub struct AsmArgs {
     /// The program text, or a program of any format; - reads stdin
     #[arg(value_hint = ValueHint::FilePath)]
     pub program: PathBuf,
-    /// Where to; - is stdout
+    /// The file to write; - is stdout
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
-    /// The format to write [default: what the file's name ends in, else adead]
+    /// The format to write [default: by the file's extension, else adead]
     #[arg(long, value_name = "FORMAT", value_enum)]
     pub to: Option<Target>,
 }
@@ -174,13 +173,13 @@ pub struct AsmArgs {
 pub enum Target {
     /// adead's own container
     Adead,
-    /// The binary of AGPU
+    /// An AGPU binary
     Agpu,
     /// AGPU as hexadecimal text
     Hex,
 }
 
-/// Of `disasm`.
+/// Arguments of `adead disasm`.
 #[derive(Args, Debug)]
 #[command(
     after_help = "EXAMPLES\n  adead disasm examples/programs/matmul_1024.hex\n  adead disasm model.adead -o model.asm"
@@ -189,22 +188,22 @@ pub struct DisasmArgs {
     /// The program; - reads stdin
     #[arg(value_hint = ValueHint::FilePath)]
     pub program: PathBuf,
-    /// Where to; - is stdout
+    /// The file to write; - is stdout
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
 }
 
-/// Of `verify`.
+/// Arguments of `adead verify`.
 #[derive(Args, Debug)]
 #[command(after_help = VERIFY_HELP)]
 pub struct VerifyArgs {
-    /// The CPU once for every instruction set that it has
+    /// Test the CPU with each of its instruction sets
     #[arg(long, conflicts_with = "isa")]
     pub all_isas: bool,
-    /// Only the cases whose id contains this
+    /// Run only the cases whose id contains this
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
-    /// Case files (*.txt) of this folder instead of those built in
+    /// Run the case files (*.txt) of this folder instead of the built-in cases
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub cases: Option<PathBuf>,
     /// Print the ids of the cases and run nothing
@@ -215,14 +214,14 @@ pub struct VerifyArgs {
     pub json: bool,
 }
 
-/// Of `explain`.
+/// Arguments of `adead explain`.
 #[derive(Args, Debug)]
 #[command(after_help = EXPLAIN_HELP)]
 pub struct ExplainArgs {
     /// The program; - reads stdin
     #[arg(value_hint = ValueHint::FilePath)]
     pub program: PathBuf,
-    /// A GPU to compare with, by its maker's figures [default: those of this machine, else mid]
+    /// A reference GPU to compare with, by its maker's figures [default: the GPUs of this machine, else mid]
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(DeviceProfile::references()))]
     pub gpu: Option<String>,
     /// Print JSON
@@ -230,7 +229,7 @@ pub struct ExplainArgs {
     pub json: bool,
 }
 
-/// Of `kernel`.
+/// Arguments of `adead kernel`.
 #[derive(Args, Debug)]
 #[command(
     after_help = "EXAMPLES\n  adead kernel examples/kernels/vecadd.spv\n  adead kernel shader.spv --json | jq '.entry_points[].bindings'"
@@ -244,20 +243,20 @@ pub struct KernelArgs {
     pub json: bool,
 }
 
-/// Of `dispatch`.
+/// Arguments of `adead dispatch`.
 #[derive(Args, Debug)]
 #[command(after_help = DISPATCH_HELP)]
 pub struct DispatchArgs {
     /// The SPIR-V module; - reads stdin
     #[arg(value_hint = ValueHint::FilePath)]
     pub module: PathBuf,
-    /// How many workgroups
+    /// The number of workgroups
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = parse_groups)]
     pub groups: [u32; 3],
-    /// Give the next buffer, by set and binding: a .npy file, zeros:SIZE or DTYPE[DIMS]:SOURCE
+    /// Pass the next buffer, in order of set and binding: a .npy file, zeros:SIZE or DTYPE[DIMS]:SOURCE
     #[arg(long = "buffer", value_name = "CONTENTS", value_parser = parse_contents, value_hint = ValueHint::FilePath)]
     pub buffers: Vec<Contents>,
-    /// Give push constants, one number for each as the kernel declares them: 7, -1, 0.5, true; or bytes: hex:00ff
+    /// Pass push constants, one number for each that the kernel declares: 7, -1, 0.5, true; or bytes: hex:00ff
     #[arg(long, value_name = "VALUES", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_pushed)]
     pub push: Vec<Pushed>,
     /// Set a specialization constant
@@ -269,7 +268,7 @@ pub struct DispatchArgs {
     /// Write a buffer to a .npy file afterwards, - is stdout; 0 is the first buffer
     #[arg(long = "out", value_name = "INDEX=FILE", value_parser = parse_numbered, value_hint = ValueHint::FilePath)]
     pub outputs: Vec<(usize, PathBuf)>,
-    /// Run it so many times and give the best and the median time; buffers are shown as the first run left them
+    /// Run N times and show the best and the median time; buffers are shown as the first run left them
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub repeat: u32,
     /// Print JSON
@@ -277,7 +276,7 @@ pub struct DispatchArgs {
     pub json: bool,
 }
 
-/// Of `calibrate`.
+/// Arguments of `adead calibrate`.
 #[derive(Args, Debug)]
 #[command(after_help = CALIBRATE_HELP)]
 pub struct CalibrateArgs {
@@ -289,29 +288,29 @@ pub struct CalibrateArgs {
     pub json: bool,
 }
 
-/// Of `bench`.
+/// Arguments of `adead bench`.
 #[derive(Args, Debug)]
 #[command(
     after_help = BENCH_HELP
 )]
 pub struct BenchArgs {
-    /// Only the rows whose name contains this; may be repeated
+    /// Measure only the rows whose name contains this; may be repeated
     #[arg(long, value_name = "TEXT")]
     pub only: Vec<String>,
-    /// How long to measure a row, in seconds
+    /// The time to measure each row, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 0.5, value_parser = parse_seconds)]
     pub seconds: f64,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Compare every device on a page of HTML, with plots; without --device the CPU, each GPU and hybrid
+    /// Compare every device on an HTML page with plots; without --device: the CPU, each GPU and hybrid
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["json", "trace"])]
     pub report: Option<PathBuf>,
-    /// Compare every device in a table of Markdown: products, attention, ffn, embedding, and with --model a whole model
+    /// Compare every device in a Markdown table: products, attention, ffn, embedding, and with --model a whole model
     #[cfg(feature = "sentences")]
     #[arg(long, conflicts_with_all = ["json", "trace", "report"])]
     pub compare: bool,
-    /// A model of sentence-transformers to compare devices with
+    /// A sentence-transformers model for the comparison
     #[cfg(feature = "sentences")]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "compare")]
     pub model: Option<PathBuf>,
@@ -320,7 +319,7 @@ pub struct BenchArgs {
     pub trace: Option<PathBuf>,
 }
 
-/// Of `completions`.
+/// Arguments of `adead completions`.
 #[derive(Args, Debug)]
 #[command(
     after_help = "EXAMPLES\n  adead completions bash > ~/.local/share/bash-completion/completions/adead\n  adead completions fish > ~/.config/fish/completions/adead.fish"
@@ -334,12 +333,12 @@ fn parse_groups(text: &str) -> std::result::Result<[u32; 3], String> {
     let mut groups = [1; 3];
     let given: Vec<&str> = text.split(',').collect();
     if given.len() > 3 {
-        return Err("there are three axes: X, X,Y or X,Y,Z".into());
+        return Err("at most three axes: X, X,Y or X,Y,Z".into());
     }
     for (to, word) in groups.iter_mut().zip(given) {
         *to = match word.trim().parse() {
             Ok(count @ 1..) => count,
-            _ => return Err(format!("'{word}' is no number of workgroups, 1 or more")),
+            _ => return Err(format!("workgroups must be 1 or more, got '{word}'")),
         };
     }
     Ok(groups)
@@ -360,8 +359,9 @@ pub(crate) fn parse_size(text: &str) -> std::result::Result<usize, String> {
         "TB" => 1_000_000_000_000,
         _ => return Err("write bytes, or a whole number and KiB, MiB, GiB, TiB, kB, MB, GB or TB".into()),
     };
-    let number: usize = number.parse().map_err(|_| "it does not begin with a number that fits".to_string())?;
-    number.checked_mul(unit).ok_or_else(|| "it is more than can be addressed".into())
+    let number: usize =
+        number.parse().map_err(|_| "it must begin with a whole number that fits in 64 bits".to_string())?;
+    number.checked_mul(unit).ok_or_else(|| "it is more than the address space holds".into())
 }
 
 fn parse_seconds(text: &str) -> std::result::Result<f64, String> {

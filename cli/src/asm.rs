@@ -8,7 +8,7 @@ use adead::program::Program;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Assembles. A program that could not run is not written.
+/// Assembles a program. A program that could not run is not written.
 pub fn assemble(args: &AsmArgs) -> Result<()> {
     let program = load(&args.program)?;
     program.validate(usize::MAX)?;
@@ -29,7 +29,7 @@ pub fn assemble(args: &AsmArgs) -> Result<()> {
     } else {
         "adead"
     };
-    // .bin says nothing of what is inside.
+    // .bin does not name a format.
     if let Some(ending) = args.output.extension().filter(|ending| *ending != written && *ending != "bin") {
         let (path, ending) = (args.output.display(), ending.display());
         let known = ["adead", "agpu", "hex"].iter().any(|known| ending.to_string() == *known);
@@ -39,7 +39,7 @@ pub fn assemble(args: &AsmArgs) -> Result<()> {
     files::put(&args.output, &bytes, target != Target::Hex)
 }
 
-/// Disassembles. A program that could not run is shown all the same, with a warning.
+/// Disassembles a program. A program that could not run is shown too, with a warning.
 pub fn disassemble(args: &DisasmArgs) -> Result<()> {
     let program = load(&args.program)?;
     if let Err(error) = program.validate(usize::MAX) {
@@ -57,7 +57,7 @@ pub fn disassemble(args: &DisasmArgs) -> Result<()> {
     files::put(&args.output, text.as_bytes(), false)
 }
 
-/// Reads a program, with a note on stderr for what is skipped of it.
+/// Reads a program, with notes on stderr about parts that are skipped.
 pub fn load(path: &Path) -> Result<Program> {
     let bytes = files::read(path)?;
     let program = Program::decode(&bytes)

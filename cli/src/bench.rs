@@ -1,4 +1,4 @@
-//! `adead bench`: how fast operations are on a device. Single operations, f32; with `--report` on every device, as a page.
+//! `adead bench`: measures single f32 operations on a device. With `--report` it measures every device and writes a page.
 
 use crate::args::{BenchArgs, DeviceArgs};
 use crate::failure::{self, Failure, Result};
@@ -13,7 +13,7 @@ use adead_conformance::generate::{ids, rand};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// What is measured: an operation on f32 operands of some shapes.
+/// A measurement: an operation on f32 operands of these shapes.
 #[derive(Clone)]
 pub struct Row {
     pub name: String,
@@ -22,7 +22,7 @@ pub struct Row {
     pub shapes: Vec<Vec<usize>>,
 }
 
-/// What was measured.
+/// The result of a measurement.
 pub struct Measured {
     name: String,
     op: Op,
@@ -36,7 +36,7 @@ pub struct Measured {
 /// Runs of each row in a trace.
 const TRACED: usize = 3;
 
-/// Fewer runs than this say nothing; more than [`MAX_RUNS`] nothing more.
+/// Fewer runs say too little. More than [`MAX_RUNS`] add nothing.
 const MIN_RUNS: usize = 3;
 const MAX_RUNS: usize = 100_000;
 
@@ -46,12 +46,12 @@ impl Row {
         Row { name: format!("{op}/{size}"), op, attrs, shapes }
     }
 
-    /// Its operands: the same values each time.
+    /// The row's operands, with the same values each time.
     pub fn operands(&self) -> Result<Vec<Tensor>> {
         let mut tensors = Vec::new();
         for (i, dims) in self.shapes.iter().enumerate() {
             let (count, seed) = (dims.iter().product(), i as u64 + 1);
-            // The operand behind a table is ids.
+            // The operand after the table is ids.
             let (dtype, bytes) = match self.op {
                 Op::Embedding if i == 1 => (DType::I32, ids(DType::I32, count, seed, self.shapes[0][0] as u64)),
                 _ => (DType::F32, rand(DType::F32, count, seed, 0)),
@@ -61,7 +61,7 @@ impl Row {
         Ok(tensors)
     }
 
-    /// Its rate when it takes so long.
+    /// The rate of the row's operation if it takes this time.
     #[cfg(feature = "sentences")]
     pub fn rate(&self, time: Duration) -> Result<String> {
         let tensors = self.operands()?;
@@ -91,12 +91,12 @@ fn rows() -> Vec<Row> {
         rows.push(row(Op::Tanh, size, &[&[n]], plain));
         rows.push(row(Op::Sum, size, &[&[n]], Attrs { axis: Axis::All, ..plain }));
     }
-    // Rows of an operation stand together.
+    // Rows of one operation are adjacent.
     rows.sort_by_key(|row| Op::ALL.iter().position(|op| *op == row.op));
     rows
 }
 
-/// Measures.
+/// Measures and prints the results.
 pub fn run(args: &BenchArgs, device: &DeviceArgs) -> Result<()> {
     #[cfg(feature = "sentences")]
     if args.compare {
@@ -128,24 +128,24 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs) -> Result<()> {
     trace.map_or(Ok(()), NewFile::commit)
 }
 
-/// The rows whose names contain one of these; all where there are none. A text that no name contains is an error.
+/// The rows whose names contain one of these texts, or all rows if there are no texts. A text that no name contains is an error.
 pub fn choose<T>(mut rows: Vec<T>, only: &[String], name: impl Fn(&T) -> &str) -> Result<Vec<T>> {
     if let Some(wrong) = only.iter().find(|only| !rows.iter().any(|row| name(row).contains(only.as_str()))) {
         let names: Vec<&str> = rows.iter().map(name).collect();
-        return Err(Failure::invalid(format!("no row '{wrong}': {}", names.join(", "))));
+        return Err(Failure::invalid(format!("no row contains '{wrong}': the rows are {}", names.join(", "))));
     }
     rows.retain(|row| only.is_empty() || only.iter().any(|only| name(row).contains(only.as_str())));
     Ok(rows)
 }
 
-/// Measures one row for some time.
+/// Measures one row for this time.
 pub fn measure(row: &Row, ctx: &Context, budget: Duration) -> Result<Measured> {
     let tensors = row.operands()?;
     let views: Vec<Option<View<'_>>> = tensors.iter().map(|tensor| Some(tensor.view())).collect();
     let info = row.op.info();
     let meta = info.infer(&row.attrs, &views)?;
     let cost = info.cost(&row.attrs, &views, &meta);
-    // The output is the same memory every time: what the system takes to hand out fresh pages is not measured.
+    // The output is the same memory every time, so the time to allocate fresh pages is not measured.
     let mut output = vec![0f32; meta.shape.elements()];
     let mut once = || -> Result<Duration> {
         let output = ViewMut::f32(&mut output, &meta)?;
@@ -171,7 +171,7 @@ pub fn measure(row: &Row, ctx: &Context, budget: Duration) -> Result<Measured> {
     })
 }
 
-/// A profile of so many runs of each row, after one that is not in it.
+/// A profile of this many runs of each row, after one run that it does not include.
 pub fn profiled(ctx: &Context, rows: &[Row], runs: usize) -> Result<Report> {
     let operands: Vec<Vec<Tensor>> = rows.iter().map(Row::operands).collect::<Result<_>>()?;
     let each = || -> Result<()> {
@@ -188,7 +188,7 @@ pub fn profiled(ctx: &Context, rows: &[Row], runs: usize) -> Result<Report> {
 }
 
 impl Measured {
-    /// Its rate in the unit that matters for it: arithmetic, or memory.
+    /// The rate in the unit that limits the operation: arithmetic or memory.
     pub fn rate(&self) -> String {
         rate(self.op, self.flops, self.bytes, self.median)
     }

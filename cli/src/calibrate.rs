@@ -1,4 +1,4 @@
-//! `adead calibrate`: measures what the choice between devices needs to know of this machine.
+//! `adead calibrate`: measures the figures that the choice between devices needs.
 
 mod gpu;
 
@@ -18,7 +18,7 @@ use std::hint::spin_loop;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Figures with their names, units and old values.
+/// A figure with its name, its unit, and its old and new values.
 struct Figure {
     name: String,
     unit: &'static str,
@@ -34,10 +34,10 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs) -> Result<()> {
         Context::configured(Some(name), &options, &config)
     };
     let threads = device.options().threads;
-    // Everything that there is, even where the environment names one device.
+    // All devices by default, even if the environment names one.
     let named = device.device.as_deref().filter(|name| !name.is_empty()).unwrap_or("auto");
     let (ctx, cpu) = (open(named, threads)?, open("cpu", threads)?);
-    // Whether there is somewhere to write to is better known before than after.
+    // A missing folder is an error before the measurements, not after them.
     let folder = calibration::folder(&config)?;
     std::fs::create_dir_all(&folder).map_err(|error| {
         Failure::io(format_args!("{} (ADEAD_CACHE_DIR names another folder)", folder.display()), &error)
@@ -80,13 +80,13 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs) -> Result<()> {
             Kind::Cpu => device_text(cpu.device_info()),
             _ => before.id.clone(),
         };
-        // The unit belongs to the left.
+        // The unit column is aligned to the left.
         text += &format!("{name}, before: {}\n{}", before.source, table(&rows, 1));
     }
     write(format!("{text}written {}\n", path.display()).as_bytes())
 }
 
-/// The devices of an older file that were not measured now.
+/// The devices in an older file that were not measured now.
 fn others(file: &Path, machine: &str, measured: &[DeviceProfile]) -> Vec<DeviceProfile> {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let ids = text.lines().filter_map(|line| line.strip_prefix("[\"")?.strip_suffix("\"]"));
@@ -101,7 +101,7 @@ fn others(file: &Path, machine: &str, measured: &[DeviceProfile]) -> Vec<DeviceP
     kept
 }
 
-/// Three digits that matter.
+/// Formats a number with three significant digits.
 fn number(value: f64) -> String {
     match value {
         v if v >= 100.0 => format!("{v:.0}"),
@@ -124,7 +124,7 @@ fn figures(before: &DeviceProfile, now: &DeviceProfile) -> Vec<Figure> {
         figure("one thread's share of memory", "", |it| it.alone_memory),
         figure("cache against memory", "times", |it| it.cache_gain),
     ];
-    // Where there is a bus, nothing has to wake.
+    // A GPU's figures have its bus instead of waking threads.
     if now.kind != Kind::Cpu {
         list.truncate(1);
         list.extend([
@@ -149,7 +149,7 @@ fn figures(before: &DeviceProfile, now: &DeviceProfile) -> Vec<Figure> {
     list
 }
 
-/// How many things are measured of the processor.
+/// The number of measurements of the processor.
 const PARTS: usize = 27;
 
 struct Measuring {
@@ -170,13 +170,13 @@ impl Measuring {
         measure(&Row { name: String::new(), op, attrs, shapes }, ctx, self.budget)
     }
 
-    /// The processor's figures.
+    /// Measures the processor's figures.
     fn processor(&mut self, before: &DeviceProfile, all: &Context, one: &Context) -> Result<DeviceProfile> {
         let mut profile = before.clone();
         profile.launch_ns = nanoseconds(&self.row(one, Op::Relu, &[&[16]])?);
         profile.wake_ns = if all.device_info().units > 1 { self.waking(all.device_info().units) } else { 0.0 };
         let (lone, rates) = (self.rates(one)?, self.rates(all)?);
-        // In the cache of one thread, and in no cache.
+        // In one thread's cache, and outside every cache.
         let near = (before.cache_bytes / 4.0) as usize / 12;
         let near = gbytes(&self.row(one, Op::Add, &[&[near.max(1024)], &[near.max(1024)]])?);
         profile.cache_gain = (near / lone[Family::Elementwise as usize].gbytes).max(1.0);
@@ -215,7 +215,7 @@ impl Measuring {
         ])
     }
 
-    /// What a job that every thread takes part in takes beyond the work of one.
+    /// The time of a job for all threads beyond the work of one thread.
     fn waking(&mut self, threads: usize) -> f64 {
         const WORK: Duration = Duration::from_micros(50);
         let (pool, begin, mut times) = (Pool::new(threads), Instant::now(), Vec::new());
@@ -230,13 +230,13 @@ impl Measuring {
             times.push(start.elapsed().saturating_sub(WORK));
         }
         self.done += 1;
-        // Now and then the caller has done all before a worker wakes: the middle, not the best.
+        // Sometimes the caller does all the work before a worker wakes, so the median counts and not the best.
         median(&mut times).as_nanos() as f64
     }
 }
 
 fn nanoseconds(it: &Measured) -> f64 {
-    // Other work on the machine only ever adds to a time.
+    // Other work on the machine only adds to a time.
     it.best.as_secs_f64() * 1e9
 }
 

@@ -1,4 +1,4 @@
-//! `adead bench --compare`: the same work on the CPU, each GPU and both together, as a table of Markdown.
+//! `adead bench --compare`: the same work on the CPU, on each GPU and on both together, as a Markdown table.
 
 use crate::args::{BenchArgs, DeviceArgs};
 use crate::bench::{Row, choose, measure};
@@ -15,30 +15,30 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What is compared.
+/// A row of the comparison.
 enum Work {
     /// An operation.
     Operation(Row),
-    /// Sentences to a model's rows.
+    /// Embedding sentences with a model.
     Inference { name: String, sentences: Vec<String> },
 }
 
-/// Runs at least, of a whole model and of an operation on a GPU's own memory.
+/// The fewest runs of a whole model, and of an operation on a GPU's own memory.
 const MIN_RUNS: usize = 3;
 
-/// An operation on a GPU's own memory is enqueued so often before somebody waits that it takes about this long.
+/// An operation on a GPU's own memory is enqueued repeatedly until it takes about this long, then waited for once.
 const ENQUEUED: Duration = Duration::from_millis(5);
 const MOST_ENQUEUED: usize = 256;
 
-/// What a device took, and its result.
+/// A device's time for a row, and its result.
 struct Cell {
     median: Duration,
-    /// Rate, for people.
+    /// The rate as text.
     rate: String,
     result: Vec<u8>,
 }
 
-/// A column of the table: by row, `None` where there is nothing to measure.
+/// A column of the table: a cell for each row, `None` if nothing could be measured.
 struct Column {
     title: String,
     cells: Vec<Option<Cell>>,
@@ -53,7 +53,7 @@ impl Work {
     }
 }
 
-/// Operations that models consist of, and a model where one is given.
+/// The operations that models consist of, and a model if one is given.
 fn works(model: bool) -> Vec<Work> {
     let plain = Attrs::default();
     let mut rows = Vec::new();
@@ -75,14 +75,14 @@ fn works(model: bool) -> Vec<Work> {
     works
 }
 
-/// Sentences of so many words, none like another.
+/// Sentences with this many words, each different.
 fn sentences(count: usize, words: usize) -> Vec<String> {
     const WORDS: [&str; 16] = [
         "the", "sea", "was", "calm", "and", "a", "boat", "came", "back", "to", "old", "town", "before", "it", "got",
         "dark",
     ];
     let word = |at: usize| WORDS[at % WORDS.len()];
-    // A step that grows with the sentence: orders differ.
+    // The step grows with the sentence, so the order of words differs.
     (0..count).map(|i| (0..words).map(|j| word(i + j * (2 * i + 1))).collect::<Vec<_>>().join(" ")).collect()
 }
 
@@ -91,7 +91,7 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs) -> Result<()> {
     let works = choose(works(args.model.is_some()), &args.only, Work::name)?;
     let budget = Duration::from_secs_f64(args.seconds);
     let Opened { contexts: mut opened, mut notes } = open(device)?;
-    // Without a GPU it is the CPU again.
+    // Without a GPU, hybrid would be the CPU again.
     opened.retain(|(id, ctx)| id != "hybrid" || ctx.devices().len() > 1 || device.device.is_some());
     let mut progress = Progress::new();
     let mut columns = Vec::new();
@@ -132,7 +132,7 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs) -> Result<()> {
     write(page(&works, &columns, &machine, &notes).as_bytes())
 }
 
-/// What a context computes on.
+/// Names the devices of a context.
 fn machine(id: &str, ctx: &Context) -> String {
     let names: Vec<String> = match id {
         "hybrid" => ctx.devices().into_iter().map(|info| info.id).collect(),
@@ -141,7 +141,7 @@ fn machine(id: &str, ctx: &Context) -> String {
     format!("{id}: {}", names.join(" "))
 }
 
-/// An operation on tensors in host memory.
+/// Measures an operation on tensors in host memory.
 fn operation(row: &Row, ctx: &Context, budget: Duration) -> Result<Cell> {
     let tensors = row.operands()?;
     let given: Vec<Option<&Tensor>> = tensors.iter().map(Some).collect();
@@ -150,7 +150,7 @@ fn operation(row: &Row, ctx: &Context, budget: Duration) -> Result<Cell> {
     Ok(Cell { median: measured.median, rate: measured.rate(), result })
 }
 
-/// An operation on arrays in a GPU's memory: a run's share of several that are enqueued together.
+/// Measures an operation on arrays in a GPU's memory: a run's share of several that are enqueued together.
 fn resident(row: &Row, device: &Device, budget: Duration) -> Result<Cell> {
     let arrays = row.operands()?.iter().map(|tensor| device.array(tensor)).collect::<adead::Result<Vec<Array>>>()?;
     let given: Vec<Option<&Array>> = arrays.iter().map(Some).collect();
@@ -161,7 +161,7 @@ fn resident(row: &Row, device: &Device, budget: Duration) -> Result<Cell> {
         for _ in 1..count {
             last = device.run(row.op, &row.attrs, &given)?;
         }
-        // A row is enough to wait for.
+        // Downloading one row waits for all the work.
         last.rows(0, 1)?.download()?.to_bytes()?;
         Ok(begin.elapsed() / count as u32)
     };
@@ -171,7 +171,7 @@ fn resident(row: &Row, device: &Device, budget: Duration) -> Result<Cell> {
     Ok(Cell { median, rate: row.rate(median)?, result })
 }
 
-/// Sentences to rows in host memory.
+/// Measures embedding sentences, with the rows in host memory.
 fn inference(sentences: &[String], encoder: &SentenceEncoder, budget: Duration) -> Result<Cell> {
     let result = hash(bytes(encoder.encode(sentences)?.values()).as_slice());
     let median = repeat(budget, || {
@@ -183,7 +183,7 @@ fn inference(sentences: &[String], encoder: &SentenceEncoder, budget: Duration) 
     Ok(Cell { median, rate: format!("{rate:.1} sentences/s"), result })
 }
 
-/// The median of as many times as fit, three at least.
+/// The median of as many times as fit into the budget, at least three.
 fn repeat(budget: Duration, mut once: impl FnMut() -> Result<Duration>) -> Result<Duration> {
     let (begin, mut times) = (Instant::now(), Vec::new());
     while times.len() < MIN_RUNS || begin.elapsed() < budget {
@@ -200,10 +200,10 @@ fn hash(bytes: &[u8]) -> Vec<u8> {
     Sha256::digest(bytes).to_vec()
 }
 
-/// The table, with what belongs to it.
+/// The table and the notes below it.
 fn page(works: &[Work], columns: &[Column], machine: &str, notes: &[String]) -> String {
     let mut text = String::from("| |");
-    // Writing to a string can't fail.
+    // Writing to a String can't fail.
     for column in columns {
         let _ = write!(text, " {} |", column.title);
     }

@@ -1,4 +1,4 @@
-//! `adead dispatch`: a SPIR-V kernel on a GPU.
+//! `adead dispatch`: runs a SPIR-V kernel on a GPU.
 
 use crate::args::{DeviceArgs, DispatchArgs};
 use crate::failure::{Failure, Result, report};
@@ -17,28 +17,28 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A buffer on the GPU and what its bytes are taken for.
+/// A buffer on the GPU, and the dtype and shape of its contents.
 struct Given {
     buffer: Buffer,
     dtype: DType,
     dims: Vec<usize>,
-    /// What the first run left in it, where the kernel may write it.
+    /// The contents after the first run, if the kernel may write them.
     left: Option<Tensor>,
 }
 
-/// What is printed.
+/// The data of the report.
 struct Report<'a> {
     args: &'a DispatchArgs,
     ctx: &'a Context,
     kernel: Kernel,
     given: Vec<Given>,
-    /// Best and median.
+    /// The best and the median time.
     times: [Duration; 2],
 }
 
 /// Runs a kernel.
 pub fn run(args: &DispatchArgs, device: &DeviceArgs) -> Result<()> {
-    // What is wrong with the module and the files is found before anything runs.
+    // Errors in the module and the files are found before anything runs.
     let code = read(&args.module)?;
     let module = parse(&args.module, &code)?;
     let options = PipelineOptions { entry: args.entry.clone(), constants: constants(args, &module)?, workgroup: None };
@@ -80,12 +80,12 @@ pub fn run(args: &DispatchArgs, device: &DeviceArgs) -> Result<()> {
     let times = [times.first().copied().unwrap_or_default(), median];
     let values_on_stdout = files.iter().any(|(_, file)| file.is_stdout());
     let done = Report { args, ctx: &ctx, kernel, given, times };
-    // A run that nobody was told of leaves no files.
+    // If the report can't be written, no files are left.
     report(&if args.json { format!("{:#}\n", done.to_json()) } else { done.to_text() }, values_on_stdout)?;
     files.into_iter().try_for_each(|(_, file)| file.commit())
 }
 
-/// The constants' words, each of the type that the module gives it.
+/// The constants' words, each of the type that the module declares.
 fn constants(args: &DispatchArgs, module: &Module) -> Result<Vec<(u32, u32)>> {
     let mut words: Vec<(u32, u32)> = Vec::new();
     for (id, text) in &args.constants {
@@ -94,7 +94,7 @@ fn constants(args: &DispatchArgs, module: &Module) -> Result<Vec<(u32, u32)>> {
             return Err(Failure::invalid(format!("the module has no constant {id}: it has [{}]", ids.join(", "))));
         };
         if constant.bytes != 4 {
-            let text = format!("constant {id} has {} bytes; those of 4 can be set", constant.bytes);
+            let text = format!("constant {id} has {} bytes; only constants of 4 bytes can be set", constant.bytes);
             return Err(Failure::new(Status::Unsupported, text));
         }
         if words.iter().any(|(other, _)| other == id) {
@@ -106,7 +106,7 @@ fn constants(args: &DispatchArgs, module: &Module) -> Result<Vec<(u32, u32)>> {
     Ok(words)
 }
 
-/// The files of buffers, begun but not there yet.
+/// Begins the output files of buffers, under temporary names.
 fn open_outputs(args: &DispatchArgs) -> Result<Vec<(usize, NewFile)>> {
     let mut files: Vec<(usize, NewFile)> = Vec::new();
     let mut paths: Vec<&PathBuf> = Vec::new();
@@ -119,7 +119,7 @@ fn open_outputs(args: &DispatchArgs) -> Result<Vec<(usize, NewFile)>> {
             npy::check_writable(*dtype)?;
         }
         if paths.contains(&path) || files.iter().any(|(other, _)| other == index) {
-            let text = format!("--out {index}={}: the buffer or the file is there twice", path.display());
+            let text = format!("--out {index}={}: the buffer or the file is given twice", path.display());
             return Err(Failure::invalid(text));
         }
         let file = NewFile::create(path)?;
@@ -132,7 +132,7 @@ fn open_outputs(args: &DispatchArgs) -> Result<Vec<(usize, NewFile)>> {
     Ok(files)
 }
 
-/// A buffer with what was asked for.
+/// Makes a buffer with the requested contents.
 fn make(ctx: &Context, index: usize, contents: &Contents) -> Result<Given> {
     let given = |buffer, dtype, dims: &[usize]| Given { buffer, dtype, dims: dims.to_vec(), left: None };
     match contents {
@@ -143,7 +143,7 @@ fn make(ctx: &Context, index: usize, contents: &Contents) -> Result<Given> {
         Contents::Zeros(size) => {
             if !size.is_multiple_of(4) {
                 let text =
-                    format!("buffer {index}: zeros:{size} are no whole words of 4 bytes; give a dtype and a shape");
+                    format!("buffer {index}: zeros:{size} is not a multiple of 4 bytes; give a dtype and a shape");
                 return Err(Failure::invalid(text));
             }
             Ok(given(ctx.buffer_zeroed(*size)?, DType::U32, &[size / 4]))
@@ -164,9 +164,9 @@ fn make(ctx: &Context, index: usize, contents: &Contents) -> Result<Given> {
     }
 }
 
-/// What a buffer holds now.
+/// Reads a buffer's current contents.
 fn contents(given: &Given) -> Result<Tensor> {
-    let mut bytes = zeros(given.buffer.size(), "what a buffer holds")?;
+    let mut bytes = zeros(given.buffer.size(), "reading a buffer")?;
     given.buffer.read_bytes(0, &mut bytes)?;
     Ok(Tensor::from_bytes(&bytes, given.dtype, &given.dims)?)
 }

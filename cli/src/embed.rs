@@ -1,4 +1,4 @@
-//! `adead embed`: sentences in, a matrix of embeddings out.
+//! `adead embed`: reads sentences and writes a matrix of embeddings.
 
 use crate::args::DeviceArgs;
 use crate::failure::{self, Failure, Result, complain_as};
@@ -16,23 +16,23 @@ use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Of `embed`.
+/// Arguments of `adead embed`.
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
 pub struct EmbedArgs {
-    /// The model's folder, as sentence-transformers has it
+    /// The model's folder, in the layout of sentence-transformers
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub model: PathBuf,
-    /// The sentences, one a line; - is stdin
+    /// The sentences, one per line; - is stdin
     #[arg(long = "in", value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     pub input: PathBuf,
-    /// The .npy file to write: f32, a row for each sentence
+    /// The .npy file to write: f32, one row per sentence
     #[arg(long = "out", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
-    /// Lines are JSON: strings, or objects with the sentence under this name [default for .jsonl and .ndjson: text]
+    /// Lines are JSON: strings, or objects with the sentence in this field [default for .jsonl and .ndjson: text]
     #[arg(long, value_name = "FIELD", num_args = 0..=1, default_missing_value = "text")]
     pub jsonl: Option<String>,
-    /// Sentences computed at once at most [default: 256 on a GPU, what the caches hold on the CPU]
+    /// The most sentences computed at once [default: 256 on a GPU, what the caches hold on the CPU]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub batch: Option<u32>,
     /// Print JSON
@@ -52,22 +52,22 @@ EXAMPLES
   head -n 1000 sentences.txt | adead embed --model all-MiniLM-L6-v2 \\
       --out first.npy --json | jq .sha256";
 
-/// Opens a model; where there is none, the error says how to get one.
+/// Opens a model. If the folder is missing, the error says how to get a model.
 pub fn open_model(path: &Path, context: &Context) -> Result<SentenceEncoder> {
     if !path.exists() {
         let (path, known) = (path.display(), "sentence-transformers/all-MiniLM-L6-v2");
         return Err(Failure::new(
             Status::Io,
             format!(
-                "{path}: there is no such folder; a model is a folder as sentence-transformers saves it, such as the one that \
-                 'hf download {known} --local-dir all-MiniLM-L6-v2' makes ('pip install huggingface_hub' has hf)"
+                "{path}: no such folder; a model is a folder that sentence-transformers saved, such as the one that \
+                 'hf download {known} --local-dir all-MiniLM-L6-v2' makes ('pip install huggingface_hub' installs hf)"
             ),
         ));
     }
     Ok(SentenceEncoder::open(path, context)?)
 }
 
-/// What was done.
+/// The results of a run.
 struct Done {
     sentences: u64,
     truncated: u64,
@@ -79,7 +79,9 @@ struct Done {
 pub fn run(args: &EmbedArgs, device: &DeviceArgs) -> Result<()> {
     let start = Instant::now();
     if is_stdout(&args.output) {
-        return Err(Failure::invalid("--out is a file: how many rows there are stands at its beginning"));
+        return Err(Failure::invalid(
+            "--out must be a file: the number of rows is written to its beginning at the end",
+        ));
     }
     let sentences = Sentences::open(&args.input, Format::of(&args.input, args.jsonl.as_deref()))?;
     let encoder = open_model(&args.model, &device.open()?)?;
@@ -90,7 +92,7 @@ pub fn run(args: &EmbedArgs, device: &DeviceArgs) -> Result<()> {
     let mut progress = Progress::new();
     let all = if progress.is_seen() { crate::sentences::count(&args.input) } else { None };
     let rate = |count: u64| count as f64 / begun.elapsed().as_secs_f64().max(1e-9);
-    // What the file's writer says is kept beside the encoder's own errors, which it is none of.
+    // An error of the file's writer is not one of the encoder's, so it is kept here.
     let mut failed = None;
     let result = encoder.batch_embed(sentences, &options, |part| {
         match part {
@@ -126,7 +128,7 @@ pub fn run(args: &EmbedArgs, device: &DeviceArgs) -> Result<()> {
         let most = encoder.max_tokens();
         complain_as("note", format_args!("{truncated} sentences were cut to {most} tokens, the first in line {line}"));
     }
-    // An embedding that nobody was told of leaves no file.
+    // If the report can't be written, no file is left.
     if args.json { report_json(args, &encoder, &done) } else { report(args, &encoder, &done) }?;
     file.commit()
 }

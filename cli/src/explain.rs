@@ -1,4 +1,4 @@
-//! `adead explain`: where the steps of a program would run, and which of them would waste a GPU.
+//! `adead explain`: shows where the steps of a program would run, and which of them would waste a GPU.
 
 use crate::args::{DeviceArgs, ExplainArgs};
 use crate::asm::load;
@@ -9,17 +9,17 @@ use adead::dispatch::{AutoDispatcher, DeviceProfile, Estimate, Family, Kind, Tim
 use adead::program::{Finding, Program, Survey, SurveyStep};
 use serde_json::{Value, json};
 
-/// What is printed.
+/// The data of the report.
 struct Report<'a> {
     program: &'a Program,
     name: String,
     dispatcher: AutoDispatcher,
-    /// Whether the GPUs are only compared with.
+    /// Whether the GPUs are references that this machine does not have.
     reference: bool,
     survey: Survey,
 }
 
-/// Prices the program and runs nothing.
+/// Estimates the program and runs nothing.
 pub fn run(args: &ExplainArgs, device: &DeviceArgs) -> Result<()> {
     let program = load(&args.program)?;
     program.validate(usize::MAX)?;
@@ -36,7 +36,7 @@ pub fn run(args: &ExplainArgs, device: &DeviceArgs) -> Result<()> {
         dispatcher.set_threshold(family, opened.threshold(family));
     }
     dispatcher.set_hybrid(opened.is_hybrid());
-    // A reference is there to be compared with, so that only a named GPU would be forced.
+    // A reference GPU is not opened, so no device of the machine is forced beside it.
     if let Some(forced) = opened.forced().filter(|_| !reference) {
         dispatcher.force(Some(&opened.profiles()[forced].id))?;
     }
@@ -63,7 +63,7 @@ impl Report<'_> {
         head.extend(profiles.iter().map(|profile| vec![profile.id.clone(), profile.source.to_string()]));
         if self.reference {
             let gpu = self.id(profiles.len() - 1);
-            let text = format!("{gpu} is not in this machine: it is compared with, by its maker's figures");
+            let text = format!("{gpu} is not in this machine: its figures are its maker's");
             head.push(vec!["note".into(), text]);
         }
         let mut rows =
@@ -73,7 +73,7 @@ impl Report<'_> {
         for (i, step) in steps.iter().enumerate() {
             let mut row = vec![(i + 1).to_string(), Self::operation(step), step.shapes.clone()];
             row.extend([self.id(step.device).to_string(), Time(step.estimate.total_ns()).to_string()]);
-            // What the reason speaks of: operands are where the steps before left them.
+            // The times that the reason compares. Operands are where the previous steps left them.
             row.extend((0..profiles.len()).map(|device| match step.compared.get(device) {
                 Some(estimate) => Time(estimate.total_ns()).to_string(),
                 None => String::new(),
@@ -92,7 +92,7 @@ impl Report<'_> {
                 text += &format!("\nno step would waste {}\n", profile.id);
                 continue;
             }
-            text += &format!("\nwhat would waste {}, if it ran there:\n", profile.id);
+            text += &format!("\nsteps that would waste {} if they ran there:\n", profile.id);
             let row = |finding: &&Finding| {
                 let (first, last) = finding.steps;
                 let (steps, operation) = if first == last {

@@ -1,4 +1,4 @@
-//! What a command ends with, what the shell gets for it, and writing to stdout without a panic.
+//! How commands fail, their exit codes, and writing to stdout without a panic.
 
 use adead::{Error, Status};
 use std::io::{self, Write};
@@ -7,13 +7,13 @@ use std::process::ExitCode;
 /// How a command fails.
 #[derive(Debug)]
 pub enum Failure {
-    /// With an error of the library, or one in its terms. The shell gets 10 + its status.
+    /// An error of the library, or one expressed like it. The exit code is 10 + its status.
     Error(Error),
-    /// The command line is wrong. The shell gets 2.
+    /// The command line is wrong. The exit code is 2.
     Usage(String),
-    /// The work was done and its result is wrong; that was reported. The shell gets 1.
+    /// The work was done, but its result is wrong, which was reported. The exit code is 1.
     Mismatch,
-    /// Whoever read the output has gone. The shell gets what a program gets that SIGPIPE ends.
+    /// The reader of stdout has gone. The exit code is that of a program ended by SIGPIPE.
     BrokenPipe,
 }
 
@@ -21,23 +21,23 @@ pub enum Failure {
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 impl Failure {
-    /// A new error.
+    /// Makes an error.
     pub fn new(status: Status, text: impl Into<String>) -> Failure {
         Failure::Error(Error::new(status, text))
     }
 
-    /// An `invalid_argument`.
+    /// Makes an `invalid_argument` error.
     pub fn invalid(text: impl Into<String>) -> Failure {
         Failure::new(Status::InvalidArgument, text)
     }
 
-    /// What the operating system said about a file or a stream.
+    /// Makes an error from what the operating system reports about a file or a stream.
     pub fn io(what: impl std::fmt::Display, error: &io::Error) -> Failure {
         let status = if error.kind() == io::ErrorKind::OutOfMemory { Status::OutOfMemory } else { Status::Io };
         Failure::new(status, format!("{what}: {error}"))
     }
 
-    /// Says on stderr what is not said yet; the exit code.
+    /// Writes what was not reported yet to stderr. Returns the exit code.
     pub fn report(&self) -> ExitCode {
         match self {
             Failure::Error(error) => {
@@ -65,12 +65,13 @@ pub fn code(status: Status) -> u8 {
     10 + status as u8
 }
 
-/// An error in one line on stderr.
+/// Writes an error to stderr, in one line.
 pub fn complain(text: impl std::fmt::Display) {
     complain_as("error", text);
 }
 
-/// An `error`, a `warning` or a `note` in one line on stderr. If that can't be written, nobody can be told.
+/// Writes an `error`, a `warning` or a `note` to stderr, in one line. A failure to write is ignored, because nothing else could
+/// report it.
 pub fn complain_as(kind: &str, text: impl std::fmt::Display) {
     let text = text.to_string().replace('\n', " ");
     let _ = writeln!(io::stderr(), "adead: {kind}: {text}");
@@ -86,7 +87,7 @@ pub fn write(bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// Writes what is reported: to stdout, or to stderr where stdout has values.
+/// Writes a report to stdout, or to stderr if stdout carries values.
 pub fn report(text: &str, values_on_stdout: bool) -> Result<()> {
     if !values_on_stdout {
         return write(text.as_bytes());
@@ -94,8 +95,8 @@ pub fn report(text: &str, values_on_stdout: bool) -> Result<()> {
     io::stderr().write_all(text.as_bytes()).map_err(|error| Failure::io("stderr", &error))
 }
 
-/// An error if the process began without stdout: the standard library has put `/dev/null` in its place, and nobody would learn
-/// that what was written is lost.
+/// Returns an error if the process began without stdout. The standard library opens `/dev/null` in its place then, so the output
+/// would be lost silently.
 pub fn open_from_the_start() -> io::Result<()> {
     if start::STDOUT_IS_CLOSED.load(std::sync::atomic::Ordering::Relaxed) {
         return Err(io::Error::other("it is closed"));
@@ -103,7 +104,7 @@ pub fn open_from_the_start() -> io::Result<()> {
     Ok(())
 }
 
-/// What was there before `main`.
+/// Looks at stdout before `main`.
 mod start {
     use std::sync::atomic::AtomicBool;
 
@@ -119,12 +120,12 @@ mod start {
 
         extern "C" fn look() {
             const F_GETFD: i32 = 1;
-            // SAFETY: it asks for the flags of a descriptor, which need not exist.
+            // SAFETY: fcntl reads the flags of a descriptor, which need not exist.
             let flags = unsafe { fcntl(1, F_GETFD) };
             super::STDOUT_IS_CLOSED.store(flags < 0, Relaxed);
         }
 
-        // SAFETY: the C library calls every function in this section once, before `main` and in the only thread; this one needs
+        // SAFETY: the C library calls every function in this section once, before `main`, in the only thread. This function needs
         // nothing that Rust's runtime sets up.
         #[used]
         #[unsafe(link_section = ".init_array")]

@@ -12,12 +12,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The path that stands for stdin or stdout.
 pub const STANDARD: &str = "-";
 
-/// How a path is called in messages.
+/// The name of a path in messages.
 pub fn name(path: &Path) -> String {
     if path.as_os_str() == STANDARD { "stdin".into() } else { path.display().to_string() }
 }
 
-/// All of a file, or of stdin for `-`.
+/// Reads a whole file, or stdin for `-`.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     if path.as_os_str() == STANDARD {
         return Ok(adead::files::read_stream(io::stdin().lock(), "stdin")?);
@@ -25,24 +25,24 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
     Ok(adead::files::read(path)?)
 }
 
-/// Room for so many bytes, or `out_of_memory` with what they are for.
+/// Reserves this many bytes, or returns `out_of_memory` with their purpose.
 pub fn reserve(bytes: usize, what: impl std::fmt::Display) -> Result<Vec<u8>> {
     let mut memory = Vec::new();
     if memory.try_reserve_exact(bytes).is_err() {
-        let text = format!("{what} takes {bytes} bytes, and the system does not give them");
+        let text = format!("{what} takes {bytes} bytes, which the system can't allocate");
         return Err(Failure::new(Status::OutOfMemory, text));
     }
     Ok(memory)
 }
 
-/// So many bytes of zeros, or `out_of_memory` with what they are for.
+/// Allocates this many zero bytes, or returns `out_of_memory` with their purpose.
 pub fn zeros(bytes: usize, what: impl std::fmt::Display) -> Result<Vec<u8>> {
     let mut memory = reserve(bytes, what)?;
     memory.resize(bytes, 0);
     Ok(memory)
 }
 
-/// Whether a path means stdout: `-`, or what stdout is by another name (`/dev/stdout`, the file that it goes to).
+/// Whether a path means stdout: `-`, or another name of it (`/dev/stdout`, the file that stdout is redirected to).
 pub fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == STANDARD || is_same_as_stdout(path)
 }
@@ -51,7 +51,7 @@ pub fn is_stdout(path: &Path) -> bool {
 fn is_same_as_stdout(path: &Path) -> bool {
     use std::os::fd::AsFd;
     use std::os::unix::fs::MetadataExt;
-    // Whatever goes there can't mix.
+    // Outputs to /dev/null can't mix.
     if fs::canonicalize(path).is_ok_and(|path| path == Path::new("/dev/null")) {
         return false;
     }
@@ -74,10 +74,10 @@ pub fn put(path: &Path, bytes: &[u8], binary: bool) -> Result<()> {
     file.commit()
 }
 
-/// Files under temporary names: a process that is told to end removes them first.
+/// Files under temporary names. A process that a signal ends removes them first.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// The code of a process that was interrupted, as shells have it.
+/// The exit code of an interrupted process, as shells have it.
 #[cfg(unix)]
 const INTERRUPTED: i32 = 130;
 
@@ -85,38 +85,39 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From here on SIGINT and SIGTERM end the process only after its unfinished files are gone. (SIGHUP is left as it is: who wants
-/// long work to outlive a terminal has it ignored.)
+/// From now on SIGINT and SIGTERM end the process only after its unfinished files are removed. (SIGHUP is unchanged: a user who
+/// wants long work to outlive the terminal ignores it.)
 #[cfg(unix)]
 pub fn remove_unfinished_when_interrupted() {
     use signal_hook::{consts, iterator::Signals};
     let remove = || {
         let signals = Signals::new([consts::SIGINT, consts::SIGTERM]);
         if signals.is_ok_and(|mut signals| signals.forever().next().is_some()) {
-            // Locked until the process ends: no file begins or takes its place any more.
+            // Locked until the process ends, so no file is begun or renamed any more.
             let files = unfinished();
             files.iter().for_each(|file| drop(fs::remove_file(file)));
             std::process::exit(INTERRUPTED);
         }
     };
-    // Where no thread can be had, the signals end the process at once, as before.
+    // If no thread can be started, the signals end the process at once, as by default.
     let _ = std::thread::Builder::new().name("adead-signals".into()).spawn(remove);
 }
 
 #[cfg(not(unix))]
 pub fn remove_unfinished_when_interrupted() {}
 
-/// A file that is written under a temporary name in the folder where it will be, and takes its place when it is
-/// complete. Dropped before that, it leaves nothing behind.
+/// A file that is written under a temporary name in its folder and renamed when it is complete. If it is dropped before that, it
+/// leaves nothing behind.
 pub struct NewFile {
     path: PathBuf,
     temporary: Option<PathBuf>,
-    /// `None` is stdout.
+    /// `None` for stdout.
     file: Option<File>,
 }
 
 impl NewFile {
-    /// Begins a file. What is there and is no file (a pipe, stdout, `/dev/null`) is written in place; a terminal is refused.
+    /// Begins a file. An existing path that is no regular file (a pipe, stdout, `/dev/null`) is written in place. A terminal is
+    /// refused.
     pub fn create(path: &Path) -> Result<NewFile> {
         if is_stdout(path) && io::stdout().is_terminal() {
             return Err(Failure::invalid("the output is binary and stdout is a terminal; name a file"));
@@ -124,7 +125,7 @@ impl NewFile {
         NewFile::create_text(path)
     }
 
-    /// The same for text, which a terminal takes too.
+    /// Begins a text file, which may be a terminal.
     pub fn create_text(path: &Path) -> Result<NewFile> {
         if is_stdout(path) {
             return Ok(NewFile { path: "stdout".into(), temporary: None, file: None });
@@ -138,7 +139,7 @@ impl NewFile {
     }
 
     fn try_create(path: &Path) -> io::Result<NewFile> {
-        // The file that a link leads to is replaced, not the link.
+        // A link's target is replaced, not the link.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         let old = fs::metadata(&target).ok();
         if old.as_ref().is_some_and(|old| old.is_dir()) {
@@ -178,7 +179,7 @@ impl NewFile {
         file.write_all(bytes).map_err(|error| Failure::io(self.path.display(), &error))
     }
 
-    /// Writes bytes over the file's first ones, once all others are written.
+    /// Overwrites the file's first bytes, after all others are written.
     #[cfg(feature = "sentences")]
     pub fn overwrite_start(&mut self, bytes: &[u8]) -> Result<()> {
         let Some(file) = &mut self.file else {
@@ -188,7 +189,7 @@ impl NewFile {
         written.map_err(|error| Failure::io(self.path.display(), &error))
     }
 
-    /// Lets it take its place.
+    /// Renames the file to its final name.
     pub fn commit(mut self) -> Result<()> {
         let mut unfinished = unfinished();
         if let Some(temporary) = self.temporary.take() {

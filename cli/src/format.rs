@@ -1,8 +1,8 @@
-//! Numbers and tables for people.
+//! Formatting of numbers and tables.
 
 use std::time::Duration;
 
-/// A duration in the unit that suits it.
+/// Formats a duration in the unit that suits it.
 pub fn time(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     match seconds {
@@ -12,7 +12,7 @@ pub fn time(duration: Duration) -> String {
     }
 }
 
-/// A size in the largest binary unit that it reaches.
+/// Formats a size in the largest binary unit that it reaches.
 pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if bytes < 1024 {
@@ -27,19 +27,19 @@ pub fn bytes(bytes: u64) -> String {
     if value.fract() == 0.0 { format!("{value} {}", UNITS[unit]) } else { format!("{value:.1} {}", UNITS[unit]) }
 }
 
-/// How much per second, in 10⁹: GFLOP/s of operations, GB/s of bytes. 0 where no time passed.
+/// The rate per second in 10⁹: GFLOP/s for operations, GB/s for bytes. 0 if no time passed.
 pub fn giga(amount: f64, duration: Duration) -> f64 {
     let seconds = duration.as_secs_f64();
     if seconds > 0.0 { amount / seconds / 1e9 } else { 0.0 }
 }
 
-/// The middle of durations, the lower one of two. They get sorted.
+/// The median of durations, the lower one of two. Sorts them.
 pub fn median(durations: &mut [Duration]) -> Duration {
     durations.sort_unstable();
     durations.get(durations.len().saturating_sub(1) / 2).copied().unwrap_or_default()
 }
 
-/// Rows with their columns lined up: the first `left` columns to the left, the others to the right.
+/// Formats rows with aligned columns: the first `left` columns to the left, the others to the right.
 pub fn table(rows: &[Vec<String>], left: usize) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

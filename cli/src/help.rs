@@ -1,6 +1,6 @@
-//! What stands below the options in each command's help. Lines are of 80 characters at most, so that a terminal does not wrap examples.
+//! The text below the options in each command's help. Lines have at most 80 characters, so a terminal does not wrap the examples.
 
-/// Of `adead` itself.
+/// For `adead` itself.
 pub const EXIT_CODES: &str = "\
 EXAMPLES
   adead info
@@ -21,9 +21,9 @@ EXIT CODES
        16 device_lost, 17 invalid_kernel, 18 invalid_program, 19 unsupported,
        20 not_ready, 21 io, 22 internal
   130  SIGINT or SIGTERM ended it; unfinished files are gone
-  141  whoever read the output has gone";
+  141  the reader of the output has gone";
 
-/// Of `run`.
+/// For `adead run`.
 pub const RUN_HELP: &str = "\
 SOURCES
   FILE.npy     f32, f16, i32, i64 or u32; as many bytes as the slot,
@@ -33,7 +33,7 @@ SOURCES
   ids:SEED:N   integers in [0, N)
   fill:HEX     every element has these bits: fill:3f800000 is 1.0 in f32
   zeros        zeros
-  (a file of such a name: ./zeros)
+  (for a file of that name, write ./zeros)
 
 EXAMPLES
   adead run examples/programs/matmul_1024.hex \\
@@ -42,7 +42,7 @@ EXAMPLES
   adead run model.adead --in x=x.npy --repeat 20 --json | jq .gflops
   adead asm step.asm -o - | adead run - --in x=rand:1";
 
-/// Of `asm`.
+/// For `adead asm`.
 pub const ASM_HELP: &str = "\
 EXAMPLES
   adead asm relu.asm -o relu.adead
@@ -50,7 +50,7 @@ EXAMPLES
   adead asm old.hex -o new.agpu
   adead asm - -o - --to hex < matmul.asm";
 
-/// Of `verify`.
+/// For `adead verify`.
 pub const VERIFY_HELP: &str = "\
 Prints 'FAIL ID: …' for each failure and a line for each device; exits with 1 if
 anything failed.
@@ -61,7 +61,7 @@ EXAMPLES
   adead verify --cases tests/conformance/cases --threads 1
   adead verify --json | jq '.devices[] | {device, failed}'";
 
-/// Of `explain`.
+/// For `adead explain`.
 pub const EXPLAIN_HELP: &str = "\
 Estimates come from the cost model: figures that makers document, or this
 machine's after 'adead calibrate'. Nothing runs. The results of the program are
@@ -72,17 +72,17 @@ EXAMPLES
   adead explain model.adead --gpu integrated
   adead explain model.adead --json | jq '.findings[].reason'";
 
-/// Of `dispatch`.
+/// For `adead dispatch`.
 pub const DISPATCH_HELP: &str = "\
 CONTENTS
   FILE.npy             f32, f16, i32, i64 or u32
   zeros:SIZE           zeros: bytes, or with KiB, MiB, GiB, TiB; shown as u32
-  f32[10,20]:SOURCE    of that dtype and shape, by a generator: zeros,
+  f32[10,20]:SOURCE    of that dtype and shape, from a generator: zeros,
                        rand:SEED[:E], wild:SEED, ids:SEED:N, fill:HEX
 
 Without --device, ADEAD_DEVICE and adead.toml it runs on the best GPU.
-'adead kernel' shows what a kernel takes. With a type, u32: i32: f32: u64: i64:
-f64:, a push constant is refused if the kernel declares another.
+'adead kernel' shows what a kernel needs. A push constant with a type (u32: i32:
+f32: u64: i64: f64:) is refused if the kernel declares another type.
 
 EXAMPLES
   adead dispatch examples/kernels/vecadd.spv --groups 4 --push 1000 \\
@@ -93,13 +93,13 @@ EXAMPLES
   adead dispatch examples/kernels/reduce.spv --groups 8 --push 1000 \\
       --constant 0=64 --buffer 'f32[1000]:rand:1' --buffer zeros:32";
 
-/// Of `calibrate`.
+/// For `adead calibrate`.
 pub const CALIBRATE_HELP: &str = "\
-The figures go into a file of ADEAD_CACHE_DIR (else XDG_CACHE_HOME/adead, else
-~/.cache/adead), one for each processor, instruction set and number of threads.
-They change which device is chosen, never a result. Nothing else measures.
-Without --device the processor and every GPU that 'auto' uses are measured; with
-it that device, and the others' stay.
+The figures are stored in ADEAD_CACHE_DIR (else XDG_CACHE_HOME/adead, else
+~/.cache/adead), in a file for each processor, instruction set and number of
+threads. They change which device is chosen, never a result. No other command
+measures. Without --device, the processor and every GPU that 'auto' uses are
+measured. With it, that device is measured, and the others' figures are kept.
 
 EXAMPLES
   adead calibrate
@@ -107,7 +107,7 @@ EXAMPLES
   adead calibrate --device cuda:0
   ADEAD_CACHE_DIR=/var/cache/adead adead calibrate";
 
-/// Of `bench`.
+/// For `adead bench`.
 pub const BENCH_HELP: &str = "\
 EXAMPLES
   adead bench

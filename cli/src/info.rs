@@ -9,13 +9,13 @@ use adead::{Context, contract};
 use serde_json::{Value, json};
 use std::env::consts::{ARCH, OS};
 
-/// A GPU through one of its backends, opened for its contract level and its memory; or why it can't be used.
+/// A GPU through one backend, opened to get its contract level and memory; or the reason why it can't be used.
 struct Backend {
     info: DeviceInfo,
     memory: adead::Result<MemoryUse>,
 }
 
-/// A GPU of the machine through each of its backends, the preferred one first.
+/// A GPU through all its backends, the preferred one first.
 struct Gpu(Vec<Backend>);
 
 impl Backend {
@@ -39,7 +39,7 @@ impl Backend {
         json
     }
 
-    /// How it keeps the contract, what its kernels are built for, its driver.
+    /// Its contract level, the architecture of its kernels, its driver.
     fn text(&self) -> String {
         let DeviceInfo { contract, arch, driver, .. } = &self.info;
         let level = match &self.memory {
@@ -55,7 +55,7 @@ impl Gpu {
         Gpu(gpu.backends().map(Backend::look).collect())
     }
 
-    /// As the preferred backend has it, with all of them.
+    /// Its data through the preferred backend, with a list of all backends.
     fn to_json(&self) -> Value {
         let backends: Vec<Value> = self.0.iter().map(Backend::to_json).collect();
         let mut json = backends.first().cloned().unwrap_or_default();
@@ -79,7 +79,7 @@ impl Gpu {
     }
 }
 
-/// Prints what is known, even where the device can't be opened: that is an error after it.
+/// Prints everything that is known. If the device can't be opened, the error comes afterwards.
 pub fn run(args: &InfoArgs, device: &DeviceArgs) -> Result<()> {
     let hardware = hardware::detect();
     let gpus: Vec<Gpu> = hardware.gpus.iter().map(Gpu::look).collect();
@@ -113,7 +113,7 @@ pub fn device_json(device: &DeviceInfo) -> Value {
     })
 }
 
-/// As it is written: 8-4-4-4-12 digits.
+/// Formats a UUID: 8-4-4-4-12 digits.
 fn uuid(uuid: &[u8; 16]) -> String {
     let mut text = String::new();
     for (i, byte) in uuid.iter().enumerate() {
@@ -123,7 +123,7 @@ fn uuid(uuid: &[u8; 16]) -> String {
     text
 }
 
-/// A device in a line, the same in every command: `cpu (avx512, 2 threads)`. Drivers may not tell how many units there are.
+/// A device in one line, the same in every command: `cpu (avx512, 2 threads)`. A driver may not report its units.
 pub fn device_text(device: &DeviceInfo) -> String {
     if device.units == 0 {
         return format!("{} ({})", device.id, device.arch);
@@ -136,7 +136,7 @@ pub fn device_text(device: &DeviceInfo) -> String {
     format!("{} ({}, {} {unit})", device.id, device.arch, device.units)
 }
 
-/// What a context computes on: its device, or all of those that it divides work among.
+/// Names a context's device, or all devices that it divides work among.
 pub fn context_text(ctx: &Context) -> String {
     if !ctx.dispatcher().is_hybrid() || ctx.dispatcher().forced().is_some() {
         return device_text(ctx.device_info());

@@ -1,4 +1,4 @@
-//! `adead kernel`, and the parts of the command line of `adead dispatch`.
+//! `adead kernel`, and parsing of arguments of `adead dispatch`.
 
 use crate::args::{KernelArgs, parse_size};
 use crate::failure::{Failure, Result, line, write};
@@ -11,14 +11,14 @@ use adead::{DType, Shape, Status};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// What a buffer holds at first.
+/// The initial contents of a buffer.
 #[derive(Clone, Debug)]
 pub enum Contents {
     /// A `.npy` file.
     File(PathBuf),
-    /// So many bytes of zeros.
+    /// This many zero bytes.
     Zeros(usize),
-    /// Of a dtype and shape, by a generator.
+    /// A dtype and shape, filled by a generator.
     Made(DType, Shape, Input),
 }
 
@@ -33,14 +33,16 @@ pub fn parse_contents(text: &str) -> Result<Contents, String> {
         return Ok(Contents::File(text.into()));
     };
     let Ok(dtype) = kind.parse::<DType>() else {
-        return Err(format!("'{kind}' is no dtype: f32, f16, bf16, i32, i64, u32, bool"));
+        return Err(format!("'{kind}' is not a dtype: expected f32, f16, bf16, i32, i64, u32 or bool"));
     };
     let sizes = dims.split(',').filter(|size| !dims.is_empty() || !size.is_empty());
     let sizes: Result<Vec<usize>, _> = sizes.map(|size| size.trim().parse()).collect();
-    let shape = sizes.map_err(|_| format!("'[{dims}]' is no shape"))?;
+    let shape = sizes.map_err(|_| format!("'[{dims}]' is not a shape"))?;
     let shape = Shape::new(&shape).map_err(|error| error.message().to_string())?;
     match parse_source(source)? {
-        Source::File(_) => Err(format!("'{source}' is none of zeros, rand:SEED[:E], wild:SEED, ids:SEED:N, fill:HEX")),
+        Source::File(_) => Err(format!(
+            "'{source}' is not a generator: expected zeros, rand:SEED[:E], wild:SEED, ids:SEED:N or fill:HEX"
+        )),
         source => Ok(Contents::Made(dtype, shape, Input { slot: String::new(), source, text: text.into() })),
     }
 }
@@ -49,7 +51,7 @@ pub fn parse_contents(text: &str) -> Result<Contents, String> {
 pub fn parse_constant(text: &str) -> Result<(u32, String), String> {
     match text.split_once('=').map(|(id, value)| (id.parse(), value)) {
         Some((Ok(id), value)) if !value.is_empty() => Ok((id, value.into())),
-        _ => Err("it must be a constant's number, '=', and its value".into()),
+        _ => Err("expected ID=VALUE: a constant's number and its value".into()),
     }
 }
 
@@ -57,14 +59,16 @@ pub fn parse_constant(text: &str) -> Result<(u32, String), String> {
 pub fn parse_numbered(text: &str) -> Result<(usize, PathBuf), String> {
     match text.split_once('=').map(|(index, path)| (index.parse(), path)) {
         Some((Ok(index), path)) if !path.is_empty() => Ok((index, path.into())),
-        _ => Err("it must be a buffer's number, '=', and a file".into()),
+        _ => Err("expected INDEX=FILE: a buffer's number and a file".into()),
     }
 }
 
-/// A specialization constant's 32 bits, of its kind.
+/// The 32 bits of a specialization constant of this kind.
 pub fn word(text: &str, kind: ConstantKind) -> Result<u32, String> {
     match (kind, text) {
-        (ConstantKind::Float, _) => text.parse::<f32>().map(f32::to_bits).map_err(|_| format!("'{text}' is no number")),
+        (ConstantKind::Float, _) => {
+            text.parse::<f32>().map(f32::to_bits).map_err(|_| format!("'{text}' is not a number"))
+        }
         (ConstantKind::Bool, "true") => Ok(1),
         (ConstantKind::Bool, "false") => Ok(0),
         (ConstantKind::Bool, _) => Err(format!("'{text}' is neither true nor false")),
@@ -72,12 +76,12 @@ pub fn word(text: &str, kind: ConstantKind) -> Result<u32, String> {
             Ok(number) if kind == ConstantKind::Uint && u32::try_from(number).is_ok() => Ok(number as u32),
             Ok(number) if kind == ConstantKind::Int && i32::try_from(number).is_ok() => Ok(number as u32),
             Ok(_) => Err(format!("{text} does not fit in 32 bits")),
-            Err(_) => Err(format!("'{text}' is no integer")),
+            Err(_) => Err(format!("'{text}' is not an integer")),
         },
     }
 }
 
-/// A module of a file; the error has its name, and where the file is for CUDA says so.
+/// Parses the module of a file. Errors contain the file's name, and say so if the file is for CUDA.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Module> {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(1 << 16)]);
     let cuda = match bytes {
@@ -101,7 +105,7 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Module> {
     })
 }
 
-/// Shows a module; no GPU is needed.
+/// Shows a module. It needs no GPU.
 pub fn show(args: &KernelArgs) -> Result<()> {
     let bytes = read(&args.module)?;
     let module = parse(&args.module, &bytes)?;
@@ -203,7 +207,7 @@ fn default(constant: &SpecializationConstant) -> String {
     }
 }
 
-/// A capability's name, for those that compute kernels usually have; else its number.
+/// The name of a capability that compute kernels often need, else its number.
 fn capability(number: u32) -> String {
     let name = match number {
         0 => "Matrix",

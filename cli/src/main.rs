@@ -1,4 +1,4 @@
-//! `adead`: look at the machine, run programs, verify every device's bits, measure. `docs/cli.md` describes it.
+//! `adead`: shows the machine, runs programs, verifies every device's bits, measures. `docs/cli.md` describes it.
 
 mod args;
 mod asm;
@@ -44,10 +44,10 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
-    // A panic is a fault of adead itself; whoever runs it gets a line and a number for that too.
+    // A panic is a fault of adead itself. It is reported in one line too, with its own exit code.
     set_hook(Box::new(|panic| failure::complain(format_args!("{panic} (internal); please report it"))));
     files::remove_unfinished_when_interrupted();
-    // What is wrong with the configuration is told by the commands that need it.
+    // Errors in the configuration are reported by the commands that need it.
     if let Ok(level) = Config::load().map(|config| config.log) {
         adead::log::to_stderr(level.unwrap_or(LevelFilter::Off));
     }
@@ -61,7 +61,7 @@ fn main() -> ExitCode {
 fn execute(cli: &Cli) -> failure::Result<()> {
     let device = &cli.device;
     if let Some(option) = device.given().filter(|_| !cli.command.computes()) {
-        return Err(Failure::Usage(format!("'{option}' is given, and this command computes nothing on a device")));
+        return Err(Failure::Usage(format!("'{option}' is not accepted: this command does not use a device")));
     }
     match &cli.command {
         Command::Info(args) => info::run(args, device),
@@ -86,7 +86,7 @@ fn execute(cli: &Cli) -> failure::Result<()> {
     }
 }
 
-/// Help and versions go to stdout; what is wrong with the command line goes to stderr, with our name before it.
+/// Prints help and versions to stdout, and errors in the command line to stderr after `adead: `.
 fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         return match failure::open_from_the_start().and_then(|()| error.print()) {
@@ -95,7 +95,7 @@ fn usage(error: &clap::Error) -> ExitCode {
             Err(error) => Failure::io("stdout", &error).report(),
         };
     }
-    // Without a command it is the help that is printed, which is no message.
+    // Without a command, clap prints the help, which gets no prefix.
     let prefix = if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand { "" } else { "adead: " };
     let _ = write!(std::io::stderr(), "{prefix}{}", error.render());
     ExitCode::from(2)

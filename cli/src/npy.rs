@@ -1,5 +1,5 @@
-//! NumPy's `.npy` files, versions 1 to 3: one array of f32, f16, i32, i64 or u32, in either byte order and either
-//! memory order. What is written is little endian and row-major, as `numpy.save` does it.
+//! NumPy's `.npy` files, versions 1 to 3: one array of f32, f16, i32, i64, u32 or bool, in either byte order and memory order.
+//! Files are written little endian and row-major, as `numpy.save` writes them.
 
 #[cfg(feature = "sentences")]
 pub mod rows;
@@ -14,17 +14,17 @@ use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// Headers are a line of text; one of this size is no header.
+/// A header is one line of text. A longer one is malformed.
 const MAX_HEADER: u32 = 1 << 20;
 
-/// What a header says.
+/// The contents of a header.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Header {
     /// The element type.
     pub dtype: DType,
     /// The dimensions.
     pub dims: Vec<usize>,
-    /// The first dimension is contiguous, not the last.
+    /// Whether the first dimension is contiguous instead of the last.
     fortran: bool,
     big_endian: bool,
 }
@@ -32,7 +32,7 @@ pub struct Header {
 /// A file whose header was read.
 #[derive(Debug)]
 pub struct Npy {
-    /// What the header says.
+    /// The contents of the header.
     pub header: Header,
     path: PathBuf,
     file: File,
@@ -54,7 +54,7 @@ impl Npy {
         let Header { dtype, dims, fortran, big_endian } = &self.header;
         let shape = Shape::new(dims)?;
         let size = shape.elements() * dtype.size();
-        // The memory follows from the bytes that are there, not from what the header promises.
+        // The allocation follows from the bytes in the file, not from what the header claims.
         let mut bytes = Vec::new();
         let read = (&mut self.file).take(size as u64 + 1).read_to_end(&mut bytes);
         read.map_err(|error| Failure::io(self.path.display(), &error))?;
@@ -76,13 +76,13 @@ impl Npy {
     }
 }
 
-/// Writes a tensor as a whole file; [`check_writable`] says in advance whether that can be.
+/// Writes a tensor as a whole file. [`check_writable`] tells in advance whether that is possible.
 pub fn write(file: &mut NewFile, tensor: &Tensor) -> Result<()> {
     file.write(&preamble(tensor.dtype(), tensor.dims(), 0)?)?;
     file.write(&little_endian(tensor.bytes(), tensor.dtype()))
 }
 
-/// What stands before the data: at least so many bytes, and a multiple of 64, with a line break at the end.
+/// The bytes before the data: at least this many, a multiple of 64, ending with a line break.
 fn preamble(dtype: DType, dims: &[usize], least: usize) -> Result<Vec<u8>> {
     let Some(descr) = descr(dtype) else { return Err(no_bf16()) };
     let dims: Vec<String> = dims.iter().map(usize::to_string).collect();
@@ -96,7 +96,7 @@ fn preamble(dtype: DType, dims: &[usize], least: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether `.npy` has a type for it.
+/// Whether `.npy` has a type for this dtype.
 pub fn check_writable(dtype: DType) -> Result<()> {
     if descr(dtype).is_none() { Err(no_bf16()) } else { Ok(()) }
 }
@@ -143,7 +143,7 @@ impl<T: Into<String>> From<T> for Fault {
     }
 }
 
-/// Fills a buffer; `short` says what is wrong where the file ends before.
+/// Fills a buffer. `short` is the error if the file ends before.
 fn fill(file: &mut impl Read, buffer: &mut [u8], short: &str) -> Result<(), Fault> {
     file.read_exact(buffer).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => short.into(),
@@ -151,12 +151,12 @@ fn fill(file: &mut impl Read, buffer: &mut [u8], short: &str) -> Result<(), Faul
     })
 }
 
-/// Reads a header; the file stands at the data then.
+/// Reads a header. Afterwards the file is at the data.
 fn header(file: &mut impl Read) -> Result<Header, Fault> {
     let mut start = [0; 8];
-    fill(file, &mut start, "no .npy file: it is too short")?;
+    fill(file, &mut start, "not a .npy file: it is too short")?;
     if &start[..6] != MAGIC {
-        return Err("no .npy file: it does not begin with \\x93NUMPY".into());
+        return Err("not a .npy file: it must begin with \\x93NUMPY".into());
     }
     let bytes = match start[6] {
         1 => 2,
@@ -171,11 +171,11 @@ fn header(file: &mut impl Read) -> Result<Header, Fault> {
     }
     let mut text = vec![0; length as usize];
     fill(file, &mut text, "truncated: the file ends inside the header")?;
-    let text = std::str::from_utf8(&text).map_err(|_| "the header is no text")?;
+    let text = std::str::from_utf8(&text).map_err(|_| "the header is not UTF-8")?;
     Ok(Literal { rest: text }.header()?)
 }
 
-/// The Python literal that a header is.
+/// The Python literal of a header.
 struct Literal<'a> {
     rest: &'a str,
 }
@@ -189,7 +189,7 @@ impl<'a> Literal<'a> {
             self.expect(':')?;
             match key {
                 "descr" if self.peek() == Some('[') => {
-                    return Err("its elements are records; adead takes numbers".into());
+                    return Err("its elements are records; adead reads only numbers".into());
                 }
                 "descr" => descr = Some(self.string()?),
                 "fortran_order" => fortran = Some(self.boolean()?),
@@ -202,7 +202,7 @@ impl<'a> Literal<'a> {
             }
         }
         if !self.rest.trim().is_empty() {
-            return Err(format!("the header goes on with '{}'", self.rest.trim()));
+            return Err(format!("unexpected text after the header: '{}'", self.rest.trim()));
         }
         let missing = |key: &str| format!("the header lacks '{key}'");
         let (dtype, big_endian) = element(descr.ok_or_else(|| missing("descr"))?)?;
@@ -258,7 +258,7 @@ impl<'a> Literal<'a> {
             self.peek();
             let digits = self.rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.rest.len());
             let (number, rest) = self.rest.split_at(digits);
-            dims.push(number.parse().map_err(|_| format!("the header is malformed: '{number}' is no dimension"))?);
+            dims.push(number.parse().map_err(|_| format!("the header is malformed: '{number}' is not a dimension"))?);
             // Python 2 wrote long integers as 3L.
             self.rest = rest.strip_prefix('L').unwrap_or(rest);
             if !self.take(',') {
@@ -336,10 +336,10 @@ mod tests {
             ("{'descr': '<c8', 'fortran_order': False, 'shape': (1,)}", "'<c8'"),
             ("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", "records"),
             ("{'descr': '<f4', 'fortran_order': 0, 'shape': (1,)}", "neither True nor False"),
-            ("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", "'' is no dimension"),
-            ("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}", "is no dimension"),
+            ("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", "'' is not a dimension"),
+            ("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}", "is not a dimension"),
             ("{'descr': '<f4', 'fortran_order': False, 'shape': (1 2)}", "no ')'"),
-            ("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} x", "goes on with 'x'"),
+            ("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} x", "unexpected text after the header: 'x'"),
             ("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'é': 1}", "a key 'é'"),
             ("{'descr': '<f4", "does not end"),
             (

@@ -1,9 +1,9 @@
-//! A line on the terminal that says how far long work is. Nothing appears where stderr is no terminal.
+//! A line on the terminal that shows the progress of long work. If stderr is no terminal, nothing appears.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
-/// The line; it goes away when this does.
+/// The progress line. Dropping it removes the line.
 pub struct Progress {
     terminal: bool,
     shown: bool,
@@ -11,18 +11,18 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Nothing is shown yet, and nothing will be if all is done in a moment.
+    /// Makes a line that appears only if the work takes longer than 0.3 s.
     pub fn new() -> Progress {
         Progress { terminal: stderr().is_terminal(), shown: false, next: Instant::now() + Duration::from_millis(300) }
     }
 
-    /// Whether anybody sees it.
+    /// Whether the line is visible.
     #[cfg(feature = "sentences")]
     pub fn is_seen(&self) -> bool {
         self.terminal
     }
 
-    /// Shows a text, a few times a second at most.
+    /// Shows a text, at most ten times a second.
     pub fn show(&mut self, text: impl FnOnce() -> String) {
         if !self.terminal || Instant::now() < self.next {
             return;
@@ -33,7 +33,7 @@ impl Progress {
         self.next = Instant::now() + Duration::from_millis(100);
     }
 
-    /// Takes the line away, before something else is printed.
+    /// Removes the line before other output.
     pub fn clear(&mut self) {
         if self.shown {
             let _ = write!(stderr(), "\r\x1b[K");
@@ -48,7 +48,7 @@ impl Drop for Progress {
     }
 }
 
-/// How far work is whose end is known: a bar, the share, and how long it takes at this rate.
+/// The progress of work with a known end: a bar, the share, and the time left at this rate.
 #[cfg(feature = "sentences")]
 pub fn bar(done: u64, all: u64, taken: Duration) -> String {
     const WIDTH: u64 = 20;
@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(bar(0, 10, Duration::ZERO), "[--------------------] 0 %, 0:00:00 left");
         assert_eq!(bar(25, 100, Duration::from_secs(2000)), "[#####---------------] 25 %, 1:40:00 left");
         assert_eq!(bar(10, 10, Duration::from_secs(9)), "[####################] 100 %, 0:00:00 left");
-        // A file that grew, or has no lines.
+        // A file that grew, and a file without lines.
         assert_eq!(bar(11, 10, Duration::from_secs(9)), "[####################] 100 %, 0:00:00 left");
         assert_eq!(bar(0, 0, Duration::ZERO), "[--------------------] 0 %, 0:00:00 left");
     }

@@ -1,32 +1,32 @@
-//! The push constants of `adead dispatch`.
+//! Push constants of `adead dispatch`.
 
 use crate::failure::{Failure, Result};
 use adead::gpu::{Number, NumberKind};
 use adead::spirv::EntryPoint;
 use std::str::FromStr;
 
-/// A push constant as it is given: its bytes, in this machine's order, and what their place is a multiple of, for kernels that
-/// don't tell their types.
+/// A push constant as given. Its bytes and alignment are used for kernels that don't declare types. The bytes are in this
+/// machine's order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pushed {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// Bytes.
+    /// The alignment in bytes.
     pub align: usize,
     /// The number, unless it was given as bytes.
     number: Option<Number>,
-    /// Its type, where one was given.
+    /// The type, if one was given.
     kind: Option<NumberKind>,
     text: String,
 }
 
-/// Parses one of the values of `--push`.
+/// Parses one value of `--push`.
 pub fn parse_pushed(text: &str) -> Result<Pushed, String> {
     fn whole<T: FromStr + Into<i128>>(word: &str, kind: &str) -> Result<i128, String> {
-        word.parse::<T>().map(T::into).map_err(|_| format!("'{word}' is no {kind}"))
+        word.parse::<T>().map(T::into).map_err(|_| format!("'{word}' is not a valid {kind}"))
     }
     fn float<T: FromStr + Into<f64>>(word: &str, kind: &str) -> Result<f64, String> {
-        word.parse::<T>().map(T::into).map_err(|_| format!("'{word}' is no {kind}"))
+        word.parse::<T>().map(T::into).map_err(|_| format!("'{word}' is not a valid {kind}"))
     }
     use Number::{Float, Integer};
     let (number, kind) = match text.split_once(':') {
@@ -39,22 +39,22 @@ pub fn parse_pushed(text: &str) -> Result<Pushed, String> {
         Some(("hex", word)) => {
             let digits = word.len().is_multiple_of(2) && word.bytes().all(|byte| byte.is_ascii_hexdigit());
             if !digits || word.is_empty() {
-                return Err(format!("'{word}' is no row of hexadecimal bytes"));
+                return Err(format!("'{word}' is not an even number of hexadecimal digits"));
             }
             let byte = |i: usize| u8::from_str_radix(&word[i..i + 2], 16).unwrap_or_default();
             let bytes = (0..word.len()).step_by(2).map(byte).collect();
             return Ok(Pushed { bytes, align: 1, number: None, kind: None, text: text.into() });
         }
-        Some(_) => return Err("types are u32, i32, f32, u64, i64, f64 and hex".into()),
+        Some(_) => return Err("the type must be u32, i32, f32, u64, i64, f64 or hex".into()),
         None => match (text, text.parse::<i128>(), text.parse::<f64>()) {
             ("true", ..) => (Integer(1), None),
             ("false", ..) => (Integer(0), None),
             (_, Ok(number), _) => (Integer(number), None),
             (_, _, Ok(number)) => (Float(number), None),
-            _ => return Err(format!("'{text}' is no number")),
+            _ => return Err(format!("'{text}' is not a number")),
         },
     };
-    // What it is where the kernel does not say: 32 bits.
+    // The bytes for a kernel that does not declare the type: 32 bits unless the value has a type.
     let bytes = match (kind, number) {
         (Some(NumberKind::Float(8)), Float(number)) => number.to_ne_bytes().to_vec(),
         (_, Float(number)) => (number as f32).to_ne_bytes().to_vec(),
@@ -64,8 +64,8 @@ pub fn parse_pushed(text: &str) -> Result<Pushed, String> {
     Ok(Pushed { align: bytes.len(), bytes, number: Some(number), kind, text: text.into() })
 }
 
-/// The push constants of an entry point from what is given: one number for each, of the type that it declares. Bytes, and numbers
-/// for a kernel that does not tell its types, are put one behind the other.
+/// Packs the given values into an entry point's push constants: one number for each, of the type that the kernel declares. Bytes,
+/// and numbers for a kernel without declared types, are laid out one after the other.
 pub fn pack(values: &[Pushed], entry: &EntryPoint) -> Result<Vec<u8>> {
     let Some(push) = &entry.push_constants else {
         return match values {
@@ -76,7 +76,7 @@ pub fn pack(values: &[Pushed], entry: &EntryPoint) -> Result<Vec<u8>> {
     let numbers: Option<Vec<Number>> = values.iter().map(|value| value.number).collect();
     let Some(numbers) = numbers.filter(|_| !push.numbers.is_empty()) else {
         if let Some(wide) = values.iter().find(|value| !value.fits_unasked()) {
-            let text = format!("push constant '{}' does not fit in 32 bits: give it a type, as u64:1", wide.text);
+            let text = format!("push constant '{}' does not fit in 32 bits: give it a type, such as u64:1", wide.text);
             return Err(Failure::invalid(text));
         }
         return Ok(block(values));
@@ -93,7 +93,7 @@ pub fn pack(values: &[Pushed], entry: &EntryPoint) -> Result<Vec<u8>> {
 }
 
 impl Pushed {
-    /// Whether a number without a type is what its 32 bits are.
+    /// Whether a number without a type fits in 32 bits.
     fn fits_unasked(&self) -> bool {
         match (self.number, self.kind) {
             (Some(Number::Integer(number)), None) => (i32::MIN.into()..=u32::MAX.into()).contains(&number),
@@ -102,7 +102,7 @@ impl Pushed {
     }
 }
 
-/// Push constants as a block: each value on a multiple of its size, as in GLSL.
+/// Lays out push constants as a block, each value at a multiple of its size, as in GLSL.
 pub fn block(values: &[Pushed]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for value in values {
@@ -164,7 +164,7 @@ mod tests {
         says(8, "f32:1", "push constant 8 ('flags[0]') is i32; got f32:1");
         says(0, "f64:1", "push constant 0 ('origin.x') is f32; got f64:1");
         assert!(pack(&given[1..], entry).is_err());
-        // Bytes are the caller's to lay out.
+        // The caller lays out values given as bytes.
         assert_eq!(pack(&[pushed("hex:0102")], entry).unwrap(), [1, 2]);
         let none = Module::parse(include_bytes!("../../examples/kernels/matmul.spv")).unwrap();
         assert!(pack(&[], &none.entry_points()[0]).unwrap().is_empty());

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What is printed.
+/// The data of the report.
 struct Report<'a> {
     program: &'a Program,
     name: String,
@@ -32,7 +32,7 @@ struct Report<'a> {
 /// Runs a program.
 pub fn run(args: &RunArgs, device: &DeviceArgs) -> Result<()> {
     let program = load(&args.program)?;
-    // What is wrong with the program, its bindings or its files is found before anything is computed.
+    // Errors in the program, its bindings or its files are found before anything is computed.
     let memory = program.validate(args.memory_limit)?.memory();
     let bound = bind_inputs(args, program.slots())?;
     check_memory(&bound, memory, args.memory_limit)?;
@@ -66,18 +66,18 @@ pub fn run(args: &RunArgs, device: &DeviceArgs) -> Result<()> {
         runs: args.repeat,
         files: files.iter().map(|(slot, _, path)| (slot.clone(), path.clone())).collect(),
     };
-    // A run that nobody was told of leaves no files.
+    // If the report can't be written, no files are left.
     report(&if args.json { format!("{:#}\n", done.to_json()) } else { done.to_text() }, values_on_stdout)?;
     files.into_iter().try_for_each(|(_, file, _)| file.commit())
 }
 
-/// The inputs with their slots, in the program's order. Every slot that needs one has one.
+/// Binds inputs to slots, in the program's order. Checks that every required slot has an input.
 fn bind_inputs<'a>(args: &'a RunArgs, slots: &'a [Slot]) -> Result<Vec<(&'a Slot, &'a Input)>> {
     let mut bound: Vec<(&Slot, &Input)> = Vec::new();
     for input in &args.inputs {
         let slot = find(slots, &input.slot)?;
         if !slot.direction.takes_input() {
-            return Err(Failure::invalid(format!("slot {} is an output; it takes no --in", slot.name)));
+            return Err(Failure::invalid(format!("slot {} is an output; --in can't bind it", slot.name)));
         }
         if bound.iter().any(|(other, _)| other.name == slot.name) {
             return Err(Failure::invalid(format!("slot {} is bound twice", slot.name)));
@@ -96,7 +96,7 @@ fn bind_inputs<'a>(args: &'a RunArgs, slots: &'a [Slot]) -> Result<Vec<(&'a Slot
     Ok(bound)
 }
 
-/// What the run takes is within the limit and within what is free, before any of it is made.
+/// Checks that the run's memory is within the limit and within what is free, before allocating it.
 fn check_memory(bound: &[(&Slot, &Input)], program: usize, limit: usize) -> Result<()> {
     let inputs: u128 = bound.iter().map(|(slot, _)| slot.bytes as u128).sum();
     let takes = format!("the inputs take {inputs} bytes and the program {program}");
@@ -111,18 +111,18 @@ fn check_memory(bound: &[(&Slot, &Input)], program: usize, limit: usize) -> Resu
     Ok(())
 }
 
-/// The files of outputs, begun but not there yet.
+/// Begins the output files, under temporary names.
 fn open_outputs(args: &RunArgs, program: &Program) -> Result<Vec<(String, NewFile, PathBuf)>> {
     let mut files: Vec<(String, NewFile, PathBuf)> = Vec::new();
     for output in &args.outputs {
         let slot = find(program.slots(), &output.slot)?;
         if slot.direction == Direction::In {
-            return Err(Failure::invalid(format!("slot {} is an input; it gives no --out", slot.name)));
+            return Err(Failure::invalid(format!("slot {} is an input; --out can't write it", slot.name)));
         }
         npy::check_writable(slot.meta.dtype)?;
         if files.iter().any(|(other, _, path)| *other == slot.name || *path == output.path) {
             return Err(Failure::invalid(format!(
-                "--out {}={}: the slot or the file is there twice",
+                "--out {}={}: the slot or the file is given twice",
                 slot.name,
                 output.path.display()
             )));
@@ -136,7 +136,7 @@ fn open_outputs(args: &RunArgs, program: &Program) -> Result<Vec<(String, NewFil
     Ok(files)
 }
 
-/// Runs it several times; the last outcome and every time. Runs that differ are a failure.
+/// Runs the program several times. Returns the first outcome and every time. Runs that differ are a failure.
 fn repeat(program: &Program, ctx: &Context, options: &RunOptions, runs: u32) -> Result<(Outcome, Vec<Duration>)> {
     let mut progress = Progress::new();
     let first = program.run(ctx, options)?;

@@ -1,4 +1,4 @@
-//! `adead search`: the rows of an embeddings file that are closest to a query by cosine, exactly.
+//! `adead search`: finds the rows of an embeddings file that are closest to a query by cosine, exactly.
 
 use crate::args::DeviceArgs;
 use crate::embed::open_model;
@@ -13,29 +13,29 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Of `search`.
+/// Arguments of `adead search`.
 #[derive(Args, Debug)]
 #[command(after_help = HELP, group = ArgGroup::new("what").required(true).args(["query", "queries"]))]
 pub struct SearchArgs {
-    /// The .npy file to search: f32, a row for each sentence
+    /// The .npy file to search: f32, one row per sentence
     #[arg(value_name = "EMBEDDINGS", value_hint = ValueHint::FilePath)]
     pub embeddings: PathBuf,
     /// A sentence to search for; may be repeated
     #[arg(long, value_name = "TEXT", requires = "model")]
     pub query: Vec<String>,
-    /// The folder of the model that embeds them: the one that made the file
+    /// The model that embeds the queries: the one that made the file
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub model: Option<PathBuf>,
     /// Embedded queries: a .npy file of rows of the same width
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub queries: Option<PathBuf>,
-    /// How many rows to give for each query
+    /// The number of rows to show for each query
     #[arg(long, value_name = "K", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub top: u32,
-    /// The file that was embedded, for showing its sentences: one for each row
+    /// The file that was embedded, to show its sentences: one for each row
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub sentences: Option<PathBuf>,
-    /// Its lines are JSON: as for 'adead embed'
+    /// The sentences file has JSON lines, as for 'adead embed'
     #[arg(long, value_name = "FIELD", num_args = 0..=1, default_missing_value = "text", requires = "sentences")]
     pub jsonl: Option<String>,
     /// Print JSON
@@ -62,7 +62,7 @@ struct Hit {
 }
 
 impl Hit {
-    /// Higher cosines first, then lower rows; what is no number last.
+    /// Higher cosines first, then lower rows; NaN last.
     fn before(&self, other: &Hit) -> Ordering {
         let key = |hit: &Hit| if hit.cosine.is_nan() { f32::NEG_INFINITY } else { hit.cosine };
         key(other).total_cmp(&key(self)).then(self.row.cmp(&other.row))
@@ -95,7 +95,7 @@ fn queries(args: &SearchArgs, context: &Context, width: usize) -> Result<Tensor>
             let rows = open_model(model, context)?.encode(&args.query)?;
             (Tensor::new(rows.values(), &[rows.len(), rows.width()])?, model)
         }
-        // The command line sees to it.
+        // clap guarantees this.
         (None, None) => return Err(Failure::invalid("--query needs --model")),
     };
     if queries.dims()[1] != width {
@@ -112,7 +112,7 @@ fn lengths(context: &Context, rows: &Tensor) -> Result<Vec<f32>> {
     Ok(context.sqrt(&squares)?.to_vec()?)
 }
 
-/// The best rows for each query.
+/// Finds the best rows for each query.
 fn search(context: &Context, file: &mut Reader, queries: &Tensor, top: usize) -> Result<Vec<Vec<Hit>>> {
     let (count, all) = (queries.dims()[0], file.left());
     let query_lengths = lengths(context, queries)?;
@@ -127,7 +127,7 @@ fn search(context: &Context, file: &mut Reader, queries: &Tensor, top: usize) ->
         for (query, best) in best.iter_mut().enumerate() {
             for (row, &length) in lengths.iter().enumerate() {
                 let scale = length * query_lengths[query];
-                // A row of zeros has no direction.
+                // A row of zeros has no direction, so its cosine is 0.
                 let cosine = if scale == 0.0 { 0.0 } else { products[query * n + row] / scale };
                 best.push(Hit { row: first + row, cosine });
             }
@@ -140,7 +140,7 @@ fn search(context: &Context, file: &mut Reader, queries: &Tensor, top: usize) ->
     Ok(best)
 }
 
-/// The sentences of the rows that were found. A file of another number of sentences than rows is another file.
+/// The sentences of the found rows. The file must have as many sentences as there are rows; otherwise it is the wrong file.
 fn texts(path: &Path, field: Option<&str>, hits: &[Vec<Hit>], rows: usize) -> Result<BTreeMap<usize, String>> {
     let mut texts: BTreeMap<usize, String> = hits.iter().flatten().map(|hit| (hit.row, String::new())).collect();
     let mut lines = 0;

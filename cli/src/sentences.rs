@@ -7,23 +7,23 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-/// What a line is.
+/// The format of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// A sentence.
+    /// A sentence as text.
     Text,
-    /// JSON: a string, or an object with one under this name.
+    /// JSON: a string, or an object with a string in this field.
     Json(String),
 }
 
-/// The field of an object that is taken where none is named.
+/// The default field of an object.
 const FIELD: &str = "text";
 
-/// The most bytes of a line: what has no line ends, such as `/dev/zero`, is not read for ever.
+/// The most bytes of a line, so that a source without line breaks, such as `/dev/zero`, is not read for ever.
 const LONGEST: u64 = 16 << 20;
 
 impl Format {
-    /// That of a file: JSON lines where a field is named or the name ends in `.jsonl` or `.ndjson`.
+    /// The format of a file: JSON lines if a field is given or the name ends in `.jsonl` or `.ndjson`.
     pub fn of(path: &Path, field: Option<&str>) -> Format {
         let json = path.extension().is_some_and(|ending| ending == "jsonl" || ending == "ndjson");
         match field {
@@ -34,7 +34,9 @@ impl Format {
     }
 }
 
-/// Sentences, one a line, as they are read. A line's end is `\n` or `\r\n`; the last one needs none.
+/// Reads sentences, one per line. A line ends with `
+/// ` or `\r
+/// `; the last line may lack it.
 pub struct Sentences {
     lines: Box<dyn BufRead + Send>,
     format: Format,
@@ -42,7 +44,7 @@ pub struct Sentences {
     line: u64,
 }
 
-/// How many lines a file has; `None` for what can be read only once, such as a pipe.
+/// Counts the lines of a file. `None` if it can be read only once, such as a pipe.
 pub fn count(path: &Path) -> Option<u64> {
     let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|data| data.is_file()))?;
     let (mut file, mut lines, mut last) = (BufReader::with_capacity(1 << 16, file), 0, b'\n');
@@ -59,7 +61,7 @@ pub fn count(path: &Path) -> Option<u64> {
 }
 
 impl Sentences {
-    /// Those of a file, or of stdin for `-`.
+    /// Opens a file, or stdin for `-`.
     pub fn open(path: &Path, format: Format) -> Result<Sentences> {
         let name = name(path);
         let lines: Box<dyn BufRead + Send> = if path.as_os_str() == STANDARD {
@@ -79,7 +81,7 @@ impl Sentences {
         }
         self.line += 1;
         if bytes.len() as u64 > LONGEST {
-            return Err(self.wrong(format!("it has more than {LONGEST} bytes, which is no sentence")));
+            return Err(self.wrong(format!("it has more than {LONGEST} bytes")));
         }
         if bytes.last() == Some(&b'\n') {
             bytes.pop();
@@ -87,7 +89,7 @@ impl Sentences {
         }
         let line = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
-            self.wrong(format!("byte {} is no UTF-8: {:#04x}", at + 1, error.as_bytes()[at]))
+            self.wrong(format!("byte {} is not UTF-8: {:#04x}", at + 1, error.as_bytes()[at]))
         })?;
         match &self.format {
             Format::Text => Ok(Some(line)),
@@ -96,12 +98,12 @@ impl Sentences {
     }
 
     fn parsed(&self, line: &str, field: &str) -> Result<String> {
-        let value: Value = serde_json::from_str(line).map_err(|error| self.wrong(format!("no JSON: {error}")))?;
+        let value: Value = serde_json::from_str(line).map_err(|error| self.wrong(format!("not JSON: {error}")))?;
         match value {
             Value::String(text) => Ok(text),
             Value::Object(mut object) => match object.remove(field) {
                 Some(Value::String(text)) => Ok(text),
-                Some(_) => Err(self.wrong(format!("'{field}' is no string"))),
+                Some(_) => Err(self.wrong(format!("'{field}' is not a string"))),
                 None => Err(self.wrong(format!("the object has no '{field}'"))),
             },
             _ => Err(self.wrong("it is neither a string nor an object".into())),

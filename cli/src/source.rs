@@ -1,4 +1,4 @@
-//! What `--in SLOT=SOURCE` binds: a `.npy` file, or data by a generator of `tests/conformance/FORMAT.md`.
+//! The sources of `--in SLOT=SOURCE`: a `.npy` file, or a generator of `tests/conformance/FORMAT.md`.
 
 use crate::failure::{Failure, Result, complain_as};
 use crate::files;
@@ -9,7 +9,7 @@ use adead::{Context, DType, Shape, Status, Tensor};
 use adead_conformance::{data, generate};
 use std::path::{Path, PathBuf};
 
-/// Where an input's contents come from.
+/// The source of an input's contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A `.npy` file.
@@ -26,18 +26,18 @@ pub enum Source {
     Zeros,
 }
 
-/// `SLOT=SOURCE`.
+/// A parsed `SLOT=SOURCE`.
 #[derive(Clone, Debug)]
 pub struct Input {
     /// The slot, as the user wrote it.
     pub slot: String,
-    /// Its contents.
+    /// The source of its contents.
     pub source: Source,
     /// The source, as the user wrote it.
     pub text: String,
 }
 
-/// `SLOT=FILE`.
+/// A parsed `SLOT=FILE`.
 #[derive(Clone, Debug)]
 pub struct Output {
     /// The slot, as the user wrote it.
@@ -46,14 +46,14 @@ pub struct Output {
     pub path: PathBuf,
 }
 
-/// What `--in` takes that is no file.
+/// The sources other than files.
 const GENERATORS: &str = "zeros, rand:SEED[:E], wild:SEED, ids:SEED:N or fill:HEX";
 
-/// Opens a `.npy` file; where there is none, the error says what makes values instead.
+/// Opens a `.npy` file. If it is missing, the error names the generators.
 pub fn open_file(path: &Path, instead: &str) -> Result<Npy> {
     match path.try_exists() {
         Ok(false) => {
-            let text = format!("{}: there is no such file; for values that are made, write {instead}", path.display());
+            let text = format!("{}: no such file; for generated values, write {instead}", path.display());
             Err(Failure::new(Status::Io, text))
         }
         _ => Npy::open(path),
@@ -63,7 +63,7 @@ pub fn open_file(path: &Path, instead: &str) -> Result<Npy> {
 fn split(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((slot, rest)) if !slot.is_empty() && !rest.is_empty() => Ok((slot.into(), rest.into())),
-        _ => Err("it must be a slot's name, '=', and what to bind to it".into()),
+        _ => Err("expected SLOT=SOURCE or SLOT=FILE".into()),
     }
 }
 
@@ -86,33 +86,36 @@ pub fn parse_source(text: &str) -> Result<Source, String> {
     let mut words = text.split(':');
     let kind = words.next().unwrap_or_default();
     let words: Vec<&str> = words.collect();
-    let number = |word: &str, what: &str| word.parse::<u64>().map_err(|_| format!("'{word}' is no {what}"));
+    let number = |word: &str, what: &str| {
+        word.parse::<u64>().map_err(|_| format!("the {what} must be an unsigned 64-bit integer, got '{word}'"))
+    };
     match (kind, words.as_slice()) {
         ("rand", [seed]) => Ok(Source::Rand(number(seed, "seed")?, 0)),
-        ("rand", [seed, e]) => {
-            Ok(Source::Rand(number(seed, "seed")?, e.parse().map_err(|_| format!("'{e}' is no exponent"))?))
-        }
+        ("rand", [seed, e]) => Ok(Source::Rand(
+            number(seed, "seed")?,
+            e.parse().map_err(|_| format!("the exponent must be a 32-bit integer, got '{e}'"))?,
+        )),
         ("wild", [seed]) => Ok(Source::Wild(number(seed, "seed")?)),
         ("ids", [seed, below]) => match number(below, "number of ids")? {
             n @ 1..=0x8000_0000 => Ok(Source::Ids(number(seed, "seed")?, n)),
-            n => Err(format!("ids below {n}: from 1 to 2147483648 can be")),
+            n => Err(format!("the number of ids must be from 1 to 2147483648, got {n}")),
         },
         ("fill", [hex]) if !hex.is_empty() && hex.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
             Ok(Source::Fill(hex.to_string()))
         }
         ("rand" | "wild" | "ids" | "fill", [_, ..]) => {
-            Err(format!("'{text}' is not rand:SEED[:E], wild:SEED, ids:SEED:N or fill:HEX"))
+            Err(format!("expected rand:SEED[:E], wild:SEED, ids:SEED:N or fill:HEX, got '{text}'"))
         }
         _ => Ok(Source::File(text.into())),
     }
 }
 
 impl Input {
-    /// The contents for a slot; the error has both sides where they don't fit.
+    /// Loads the contents for a slot. If they don't fit, the error describes both.
     pub fn load(&self, slot: &Slot, ctx: &Context) -> Result<Tensor> {
         match &self.source {
             Source::File(_) => self.load_file(slot, ctx),
-            // The system gives zeros without a copy.
+            // The system provides zeroed memory without a copy.
             Source::Zeros => Ok(Tensor::zeros(slot.meta.dtype, slot.meta.shape.dims())?),
             _ => {
                 let (dtype, shape) = (slot.meta.dtype, slot.meta.shape);
@@ -136,19 +139,18 @@ impl Input {
         }
         if dtype != slot.meta.dtype {
             let (name, text, used) = (&slot.name, &self.text, slot.meta.dtype);
-            let what =
-                format!("slot {name} is used as {used} and {text} holds {dtype}: its bits are taken as they are");
+            let what = format!("slot {name} is used as {used} and {text} holds {dtype}: its bits are used unchanged");
             complain_as("note", what);
         }
         npy.read(ctx)
     }
 
-    /// That many elements for what is called so in errors.
+    /// Generates `n` elements. `what` names them in errors.
     pub fn generate(&self, dtype: DType, n: usize, what: &str) -> Result<Vec<u8>> {
-        // The generators reserve as much at once, and can't say that they fail.
+        // The generators allocate this much at once and can't report a failure, so it is tried here.
         drop(files::reserve(n.saturating_mul(dtype.size()), what)?);
         let wrong_dtype = || {
-            let text = format!("{what} is {dtype}, which {} does not make", self.text);
+            let text = format!("{what} is {dtype}, which {} can't generate", self.text);
             Failure::new(Status::DtypeMismatch, text)
         };
         match &self.source {
@@ -156,7 +158,7 @@ impl Input {
                 let range = if dtype == DType::F16 { -4..=15 } else { -100..=100 };
                 if dtype.is_float() && !range.contains(e) {
                     let text = format!(
-                        "{}: for {dtype} the exponent goes from {} to {}",
+                        "{}: for {dtype} the exponent must be from {} to {}",
                         self.text,
                         range.start(),
                         range.end()
@@ -171,7 +173,7 @@ impl Input {
                 data(dtype, n, &format!("fill:{hex}")).ok_or_else(wrong_dtype)
             }
             Source::Fill(hex) => Err(Failure::invalid(format!(
-                "{what} is {dtype}: fill: takes {} hexadecimal digits for it, not {}",
+                "{what} is {dtype}: fill: needs {} hexadecimal digits, got {}",
                 dtype.size() * 2,
                 hex.len()
             ))),
@@ -180,7 +182,7 @@ impl Input {
     }
 }
 
-/// What a slot holds, for people.
+/// Describes a slot's contents as text.
 pub fn describe(slot: &Slot) -> String {
     if slot.typed {
         format!("{}{}", slot.meta.dtype, slot.meta.shape)
@@ -189,7 +191,7 @@ pub fn describe(slot: &Slot) -> String {
     }
 }
 
-/// All slots, for an error about one that is not there.
+/// Lists all slots, for an error about a missing one.
 pub fn list(slots: &[Slot]) -> String {
     let each = |slot: &Slot| {
         let optional = if slot.direction.takes_input() && !slot.required { ", optional" } else { "" };
@@ -198,7 +200,7 @@ pub fn list(slots: &[Slot]) -> String {
     slots.iter().map(each).collect::<Vec<_>>().join(", ")
 }
 
-/// The slot that a user means: by its name, or by its address in another notation.
+/// Finds the slot that a user names: by its name, or by its address in another notation.
 pub fn find<'a>(slots: &'a [Slot], name: &str) -> Result<&'a Slot> {
     let address = match name.strip_prefix("0x").or_else(|| name.strip_prefix("0X")) {
         Some(hex) => u32::from_str_radix(hex, 16).ok(),

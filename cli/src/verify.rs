@@ -1,4 +1,4 @@
-//! `adead verify`: the conformance cases on every device.
+//! `adead verify`: runs the conformance cases on every device.
 
 use crate::args::{DeviceArgs, VerifyArgs};
 use crate::failure::{Failure, Result, complain_as, line};
@@ -79,8 +79,8 @@ fn read_folder(folder: &Path) -> Result<Vec<(String, String)>> {
     paths.iter().map(read).collect()
 }
 
-/// Every device that can be used, or the one asked for; the CPU with each of its instruction sets if that is asked for; and
-/// devices that work is divided among, together.
+/// The contexts to verify: every usable device, or the requested one; the CPU with each of its instruction sets if requested;
+/// and, if work is divided among devices, all of them together.
 fn contexts(args: &VerifyArgs, device: &DeviceArgs) -> Result<Vec<Context>> {
     let mut contexts = Vec::new();
     let opened = device.open()?;
@@ -97,7 +97,7 @@ fn contexts(args: &VerifyArgs, device: &DeviceArgs) -> Result<Vec<Context>> {
         for isa in isas {
             match Context::with_options(&info.id, &ContextOptions { isa, ..device.options() }) {
                 Ok(ctx) => contexts.push(ctx),
-                // Nobody asked for it, and it is never used.
+                // The device was not requested, and adead never uses it.
                 Err(error) if one.is_none() && index > 0 => {
                     complain_as("note", format_args!("{} is refused: {error}", info.id))
                 }
@@ -111,7 +111,7 @@ fn contexts(args: &VerifyArgs, device: &DeviceArgs) -> Result<Vec<Context>> {
     Ok(contexts)
 }
 
-/// Runs the cases on a device; `fails` is told of each failure.
+/// Runs the cases on a device. Calls `fails` for each failure.
 fn verify(ctx: &Context, cases: &[Case<'_>], fails: &mut dyn FnMut(&str, &str) -> Result<()>) -> Result<Summary> {
     let name = context_text(ctx);
     let mut progress = Progress::new();

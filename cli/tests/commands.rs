@@ -1,4 +1,4 @@
-//! `info`, `asm`, `disasm`, `bench`, `completions`, help, usage errors and exit codes.
+//! Tests of `info`, `asm`, `disasm`, `bench`, `completions`, help, usage errors and exit codes.
 
 mod common;
 
@@ -72,7 +72,7 @@ fn a_program_of_the_original_project_survives_every_format() {
         let (exit, back, _) = adead_with(&["disasm", "-"], &converted);
         assert_eq!((exit, code(&String::from_utf8(back).unwrap())), (0, code(&text)), "{format}");
     }
-    // The bytes of the text form are those of the file, comments aside.
+    // The text form without its comments gives the bytes of the file.
     let (_, hex, _) = adead_with(&["asm", "-", "-o", "-", "--to", "hex"], text.as_bytes());
     let bytes = |text: &str| {
         let lines = text.lines().map(|line| line.split(';').next().unwrap().trim().to_string());
@@ -116,8 +116,8 @@ fn what_can_not_be_assembled_is_not_written() {
     let source = file(&folder, "p.asm", RELU.as_bytes());
     assert!(bad(21, &["asm", &source, "-o", "nowhere/out.adead"]).contains("nowhere/out.adead: "));
     assert!(bad(21, &["asm", "nowhere.asm", "-o", &out]).contains("nowhere.asm: "));
-    assert!(bad(18, &["disasm", &file(&folder, "x", b"\0\0")]).contains("no program"));
-    // A program that can't run is shown all the same.
+    assert!(bad(18, &["disasm", &file(&folder, "x", b"\0\0")]).contains("not a recognised program"));
+    // A program that can't run is shown too.
     let broken = file(&folder, "p.asm", b".agpu 1\nfree r0\nend\n");
     let ended = adead(&["disasm", &broken]);
     assert!(ended.code == 0 && ended.err.starts_with("adead: warning: the program can't run: "), "{ended:?}");
@@ -138,7 +138,7 @@ fn bench_measures_what_is_asked_for() {
     assert_eq!((results.len(), &results[0]["name"]), (1, &"tanh/64k".into()));
     assert!(results[0]["median_seconds"].as_f64().unwrap() >= results[0]["best_seconds"].as_f64().unwrap());
     assert!(results[0]["runs"].as_u64().unwrap() >= 3);
-    assert!(bad(11, &["bench", "--only", "nothing"]).contains("no row 'nothing': matmul/64, "));
+    assert!(bad(11, &["bench", "--only", "nothing"]).contains("no row contains 'nothing': the rows are matmul/64, "));
     bad(2, &["bench", "--seconds", "-1"]);
     bad(15, &["bench", "--device", "cuda"]);
 }
@@ -239,7 +239,7 @@ fn a_reader_that_leaves_is_no_panic() {
     let mut command = command(&["disasm", "-"]);
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
-    // It can't write before it has read, and then nobody is there any more.
+    // It can't write before it has read, and by then the reader is gone.
     drop(child.stdout.take());
     child.stdin.take().expect("stdin").write_all(RELU.as_bytes()).expect("it reads");
     let output = child.wait_with_output().expect("it ends");

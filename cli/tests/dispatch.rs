@@ -1,4 +1,4 @@
-//! `explain`, `calibrate` and `adead.toml`: what chooses a device, and that none of it changes a result.
+//! Tests of `explain`, `calibrate` and `adead.toml`: what chooses a device, and that none of it changes a result.
 
 mod common;
 
@@ -10,7 +10,7 @@ const SMALL: &str = ".adead 1\ninput x f32[64]\ntemp t f32[64]\noutput y f32[64]
 const RAW: &str = ".agpu 1\nalloc 256 r0\nalloc 256 r1\ncopy_h2d 0x1 r0 256\nrelu r0 r1 64\nsigmoid r1 r0 64\n\
                    copy_d2h r0 0x2 256\nend\n";
 
-/// Runs it with a cache folder, and without GPUs, of which compiled kernels would be kept there too.
+/// Runs the command with a cache folder, and without GPUs, whose compiled kernels would be cached there too.
 fn cached(folder: &Path, args: &[&str]) -> Ended {
     command(args).env("ADEAD_CACHE_DIR", folder).env("ADEAD_VISIBLE_DEVICES", "none").output().expect("it runs").into()
 }
@@ -26,7 +26,7 @@ fn explain_prices_a_product_and_wastes_nothing() {
     let program = repository("examples/programs/matmul_1024.hex");
     let text = good(&["explain", &program, "--gpu", "datacentre"]);
     for words in [
-        "gpu:datacentre is not in this machine: it is compared with, by its maker's figures",
+        "gpu:datacentre is not in this machine: its figures are its maker's",
         "built-in figures: a data-centre GPU of 67 TFLOP/s",
         "f32[1024, 1024] f32[1024, 1024] -> f32[1024, 1024]",
         "cpu would take ",
@@ -43,8 +43,8 @@ fn explain_tells_what_would_waste_a_gpu_and_why() {
     let folder = folder("explain_waste");
     let program = file(&folder, "small.asm", SMALL.as_bytes());
     let text = good(&["explain", &program]);
-    assert!(text.contains("what would waste gpu:mid, if it ran there:"), "{text}");
-    // As one, both steps move the input there and the output back.
+    assert!(text.contains("steps that would waste gpu:mid if they ran there:"), "{text}");
+    // The steps run as one: the input moves there once, and the output back.
     assert!(text.contains("transfers: moving 512 bytes takes 30 µs, the work "), "{text}");
     let json: Value = serde_json::from_str(&good(&["explain", &program, "--json", "--gpu", "integrated"])).unwrap();
     assert_eq!(json["devices"][1]["id"], "gpu:integrated");
@@ -63,7 +63,7 @@ fn explain_tells_what_would_waste_a_gpu_and_why() {
     assert_eq!(json["findings"][0]["waste"], "transfers", "{json}");
     let sum: f64 = steps.iter().map(|step| step["estimate"]["total_ns"].as_f64().unwrap()).sum();
     assert!((json["chosen_ns"].as_f64().unwrap() - sum).abs() < 1e-6);
-    // Raw registers are in host memory between the steps, each of which is launched.
+    // Raw registers are in host memory between the steps, and each step is launched alone.
     let program = file(&folder, "raw.asm", RAW.as_bytes());
     let json: Value = serde_json::from_str(&good(&["explain", &program, "--json", "--gpu", "integrated"])).unwrap();
     let wastes: Vec<&str> =
@@ -107,7 +107,7 @@ fn calibrate_writes_one_file_that_everything_then_uses() {
     let folder = folder("calibrate").join("made/on/demand");
     let program = repository("examples/programs/matmul_1024.hex");
     let ran = ["run", &program, "--in", "0x1000=rand:1", "--in", "0x2000=rand:2"];
-    // Nothing calibrates on its own: no command makes the folder.
+    // No other command calibrates: the folder does not exist.
     assert!(good_cached(&folder, &["info"]).contains("; no calibration"));
     good_cached(&folder, &["explain", &program]);
     good_cached(&folder, &["verify", "--filter", "relu"]);
@@ -123,13 +123,13 @@ fn calibrate_writes_one_file_that_everything_then_uses() {
     let path = folder.join(&files[0]);
     assert!(good_cached(&folder, &["info"]).contains(&format!("calibrated: {}", path.display())));
     assert!(good_cached(&folder, &["explain", &program]).contains("calibrated: "));
-    // Fewer threads are another machine, with a file of its own.
+    // Fewer threads count as another machine, with its own file.
     assert!(good_cached(&folder, &["info", "--threads", "1023"]).contains("; no calibration"));
     let json: Value = serde_json::from_str(&good_cached(&folder, &["calibrate", "--quick", "--json"])).unwrap();
     assert!(json["devices"]["cpu"]["matmul, arithmetic"]["now"].as_f64().unwrap() > 0.0, "{json}");
     assert_eq!((json["file"].as_str().unwrap(), names(&folder)), (path.to_str().unwrap(), files));
 
-    // A doctored one changes what is estimated and not a bit of a result.
+    // A changed file changes the estimates and no bit of a result.
     let measured = std::fs::read_to_string(&path).unwrap();
     let doctored: String = measured
         .lines()
@@ -145,7 +145,7 @@ fn calibrate_writes_one_file_that_everything_then_uses() {
     assert_eq!(after(&good_cached(&folder, &ran), "sha256"), bits);
     assert!(good_cached(&folder, &["verify", "--filter", "softmax"]).contains(", 0 failed"));
 
-    // A broken one is ignored with the reason, and calibrating writes it anew.
+    // A broken file is ignored with the reason, and calibrating replaces it.
     for broken in [&b"nonsense"[..], b"", b"\xff\xfe", &measured.as_bytes()[..measured.len() / 2]] {
         std::fs::write(&path, broken).unwrap();
         let text = good_cached(&folder, &["info"]);
@@ -174,7 +174,7 @@ fn calibrate_needs_somewhere_to_write() {
         .unwrap();
     let none: Ended = none.into();
     assert!(none.code == 21 && none.err.contains("neither ADEAD_CACHE_DIR, XDG_CACHE_HOME nor HOME"), "{none:?}");
-    // Without a place to look the built-in figures do.
+    // Without a cache folder, the built-in figures are used.
     let info =
         command(&["info"]).env_remove("ADEAD_CACHE_DIR").env_remove("XDG_CACHE_HOME").env_remove("HOME").output();
     assert!(Ended::from(info.unwrap()).out.contains("there is no cache folder"));

@@ -1,4 +1,4 @@
-//! GPUs in `info`, `run` and `verify`; `kernel` and `dispatch`. What needs a GPU is skipped where there is none.
+//! Tests of GPUs in `info`, `run` and `verify`, and of `kernel` and `dispatch`. Tests that need a GPU are skipped without one.
 
 mod common;
 
@@ -47,7 +47,7 @@ fn info_lists_every_gpu() {
             }
         }
         if gpu["contract_level"] != "refused" {
-            // By its UUID and by its name it is what is preferred.
+            // Its UUID and its name open the preferred backend.
             let opened = json(&["info", "--json", "--device", &uuid.to_uppercase()]);
             assert_eq!(opened["devices"][1]["id"], id);
             let named = json(&["info", "--json", "--device", gpu["name"].as_str().unwrap()]);
@@ -97,7 +97,7 @@ fn a_gpu_is_calibrated_beside_the_processor() {
     for words in ["vulkan:0, before: built-in figures: ", "upload, latency", "matmul, arithmetic", "written "] {
         assert!(text.contains(words), "{words}: {text}");
     }
-    // The processor's figures are there still.
+    // The processor's figures are kept.
     for device in ["cpu", "vulkan:0"] {
         let text = cached(&["explain", &repository("examples/programs/softmax.asm"), "--device", device]);
         assert!(text.contains("calibrated: "), "{device}: {text}");
@@ -162,7 +162,7 @@ fn a_kernel_runs() {
     assert!(text.contains("in      0 f32[3] 12 bytes\n") && text.contains(&format!(" -> {c}\n")), "{text}");
     assert!(text.contains("groups  1 x 1 x 1 of 256 x 1 x 1\n"), "{text}");
 
-    // With constants: a product of 16 by 16, in which the identity leaves the other as it is.
+    // With constants: a product of 16 by 16 with the identity, which keeps the other matrix.
     let identity: Vec<f32> = (0..256).map(|i| if i % 17 == 0 { 1.0 } else { 0.0 }).collect();
     let one = file(&folder, "one.npy", &npy(1, "<f4", false, "(16, 16)", &floats(&identity)));
     let product = kernel("matmul");
@@ -183,7 +183,7 @@ fn what_a_kernel_does_not_take_is_refused() {
     let folder = folder("dispatch_errors");
     let out = folder.join("out.npy").to_str().unwrap().to_string();
     let (add, reduce) = (kernel("vecadd"), kernel("reduce"));
-    // Before a GPU is looked for.
+    // These errors come before a GPU is looked for.
     bad(21, &["dispatch", "nowhere.spv", "--groups", "1"]);
     let broken = file(&folder, "broken.spv", &std::fs::read(&add).unwrap()[..400]);
     bad(17, &["dispatch", &broken, "--groups", "1"]);

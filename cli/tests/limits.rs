@@ -1,4 +1,4 @@
-//! What is too large, never ends or can't be written: an error, no file left behind, and no abort.
+//! Tests of inputs that are too large or never end, and of outputs that can't be written: an error, no file left, no abort.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -18,7 +18,7 @@ fn text(path: &Path) -> String {
     path.to_str().unwrap().into()
 }
 
-/// The command in a shell that does something before or with it: `"$@"` is the command.
+/// The command in a shell script, where `"$@"` is the command.
 fn shell(script: &str, args: &[&str]) -> Output {
     let inner = command(args);
     let mut shell = Command::new("sh");
@@ -49,7 +49,7 @@ fn inputs_that_can_not_be_had_are_out_of_memory() {
         }
     }
     assert_eq!(names(&folder), ["huge.asm", "large.asm"]);
-    // More than any machine has is refused before anything is made.
+    // More memory than any machine has is refused before anything is allocated.
     let beyond = file(&folder, "beyond.asm", square(4_000_000, 4_000_000).as_bytes());
     let error = bad(14, &["run", &beyond, "--in", "x=zeros", "--memory-limit", "16000000GiB"]);
     assert!(
@@ -100,7 +100,7 @@ fn values_on_stdout_are_alone_there() {
             assert_eq!(output.stdout[128..], one, "{name}");
             let report = String::from_utf8(output.stderr).unwrap();
             assert!(report.contains("sha256") && report.starts_with('{') == json, "{report}");
-            // Also where stdout goes to a file.
+            // Also if stdout is redirected to a file.
             let y = text(&folder.join("y.npy"));
             let script = format!("\"$@\" > {y}");
             let output = shell(&script, &args);
@@ -113,7 +113,7 @@ fn values_on_stdout_are_alone_there() {
     let two = file(&folder, "two.asm", two.as_bytes());
     let both = ["run", &two, "--in", "x=zeros", "--out", "y=-", "--out", "z=/dev/stdout"];
     assert!(bad(11, &both).contains("another output goes to stdout"));
-    // What asm writes goes there as well.
+    // asm can write to stdout by this name too.
     let assembled = command(&["asm", &program, "-o", "/dev/stdout"]).output().unwrap();
     assert!(assembled.status.success() && assembled.stdout.starts_with(b"ADEAD\r\n"), "{assembled:?}");
 }
@@ -135,7 +135,7 @@ fn a_run_whose_report_is_lost_leaves_no_file() {
         let closed: Ended = shell("exec \"$@\" >&-", args).into();
         assert!(closed.code == 21 && closed.err.contains("stdout: it is closed"), "{args:?}: {closed:?}");
     }
-    // Nobody writes to it here.
+    // This command writes nothing to stdout.
     let written = text(&folder.join("p.adead"));
     let silent: Ended = shell("exec \"$@\" >&-", &["asm", &program, "-o", &written]).into();
     assert_eq!(silent.code, 0, "{silent:?}");

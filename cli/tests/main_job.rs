@@ -1,4 +1,4 @@
-//! The first command of the README: a program of the original project, its result equal to the oracle's.
+//! The first command of the README: a program of the original project whose result equals the oracle's.
 
 mod common;
 
@@ -10,7 +10,7 @@ fn program() -> String {
 
 const INPUTS: [&str; 4] = ["--in", "0x1000=rand:1", "--in", "0x2000=rand:2"];
 
-/// What the oracle expects of the conformance case `matmul/program_1024`, which has the same inputs.
+/// The result that the oracle expects of the conformance case `matmul/program_1024`, which has the same inputs.
 fn expected() -> String {
     let cases = std::fs::read_to_string(repository("tests/conformance/cases/matmul.txt")).unwrap();
     let case = cases.split("case matmul/program_1024\n").nth(1).unwrap().split("\nend").next().unwrap();
@@ -37,7 +37,7 @@ fn every_way_to_run_it_gives_that_hash() {
     for isa in info["cpu"]["isas"].as_array().unwrap() {
         let isa = isa.as_str().unwrap();
         if isa == "portable" {
-            continue; // A thousand million emulated multiply-adds; the conformance cases have it.
+            continue; // A thousand million emulated multiply-adds take too long; the conformance cases cover it.
         }
         let out = run(&program(), &["--isa", isa, "--threads", "3"]);
         assert_eq!(after(&out, "sha256 "), expected, "{isa}");

@@ -1,4 +1,4 @@
-//! Mistakes that a command could pass over without a word: each is an error or a note that says what to do.
+//! Tests of mistakes that a command could ignore silently: each gives an error or a note that says what to do.
 
 mod common;
 
@@ -12,7 +12,7 @@ fn a_source_that_is_no_file_names_the_generators() {
     let folder = folder("notes_sources");
     let program = file(&folder, "p.asm", RELU.as_bytes());
     let error = bad(21, &["run", &program, "--in", "x=random:1"]);
-    let words = "random:1: there is no such file; for values that are made, write zeros, rand:SEED[:E], wild:SEED, ids:SEED:N or \
+    let words = "random:1: no such file; for generated values, write zeros, rand:SEED[:E], wild:SEED, ids:SEED:N or \
                  fill:HEX";
     assert!(error.contains(words), "{error}");
 }
@@ -46,7 +46,9 @@ fn options_that_change_nothing_are_refused() {
         [&["asm", &program, "-o", "-"][..], &["disasm", &program], &["kernel", &kernel], &["completions", "bash"]]
     {
         let with = |more: &[&'static str]| bad(2, &[args, more].concat());
-        assert!(with(&["--device", "banana"]).contains("'--device' is given, and this command computes nothing"));
+        assert!(
+            with(&["--device", "banana"]).contains("'--device' is not accepted: this command does not use a device")
+        );
         assert!(with(&["--threads", "2"]).contains("'--threads'"));
         assert!(with(&["--isa", "portable"]).contains("'--isa'"));
     }
@@ -68,20 +70,20 @@ fn a_program_that_is_cut_off_is_told() {
             assert!(error.contains("line 2: the comment says 13 instructions, and the file has "), "{error}");
         }
     }
-    // The same where a later comment counts bytes.
+    // The same with a later comment that counts bytes.
     let (code, _, error) = run(&whole.replace("size: 161", "size: 160"), &inputs);
     assert!(code == 18 && error.contains("the comment says 160 bytes, and the file has 161"), "{error}");
-    // Without a count it runs, and a note says that its end is missing.
+    // Without a count the program runs, and a note says that its end is missing.
     let endless: String = lines[3..lines.len() - 4].iter().map(|line| format!("{line}\n")).collect();
     let (code, _, error) = run(&endless, &inputs);
     assert_eq!(
         (code, error.as_str()),
-        (0, "adead: note: no END behind its 12 instructions: the program may be cut off\n")
+        (0, "adead: note: no END after its 12 instructions: the program may be truncated\n")
     );
     let (code, _, error) = adead_with(&["disasm", "-"], RELU.replace("halt\n", "").as_bytes());
     assert_eq!(
         (code, error.as_str()),
-        (0, "adead: note: no HALT behind its 1 instructions: the program may be cut off\n")
+        (0, "adead: note: no HALT after its 1 instructions: the program may be truncated\n")
     );
 }
 
@@ -166,7 +168,7 @@ fn verify_prints_json() {
     );
     let (_, ids) = json(&["verify", "--list", "--filter", "unary/relu", "--json"]);
     assert_eq!(ids.as_array().unwrap().len() as u64, device["ran"].as_u64().unwrap());
-    // Cases that are wrong fail with their ids.
+    // Wrong cases fail with their ids.
     let folder = folder("notes_verify");
     let case = "format 1 adead-contract-1\n\ncase unary/wrong\nop relu\nin f32 1 bits:3f800000\nout f32 1 bits:40000000\nend\n";
     file(&folder, "unary.txt", case.as_bytes());
@@ -197,7 +199,7 @@ fn push_constants_of_another_type_are_refused() {
     let json: Value = serde_json::from_str(&good(&["kernel", &kernel, "--json"])).unwrap();
     let numbers = &json["entry_points"][0]["push_constants"]["numbers"];
     assert_eq!(*numbers, serde_json::json!([{"name": "n", "type": "u32", "offset": 0}]));
-    // However many elements it is told, it stays within its buffers.
+    // The kernel stays within its buffers, whatever count it receives.
     if has_gpu() {
         let buffers =
             ["--buffer", "f32[100]:fill:3f800000", "--buffer", "f32[100]:fill:3f800000", "--buffer", "f32[100]:zeros"];
@@ -209,7 +211,7 @@ fn push_constants_of_another_type_are_refused() {
     }
 }
 
-/// The commands of the help, `adead` itself among them.
+/// The commands with a help, including `adead` itself.
 const HELPS: [&[&str]; 14] = [
     &[],
     &["info"],

@@ -1,4 +1,4 @@
-//! `bench --report` and `bench --trace`. How a report looks in a browser is `ci/report`'s.
+//! Tests of `bench --report` and `bench --trace`. `ci/report` tests how a report looks in a browser.
 
 mod common;
 
@@ -28,7 +28,7 @@ fn a_report_is_one_page_that_loads_nothing() {
     for loads in ["<script", "src=", "http:", "https:", "@import", "url("] {
         assert!(!html.contains(loads), "{loads}");
     }
-    // In a plot, in a plot of parts and in two tables.
+    // In a plot of speeds, in a plot of parts and in two tables.
     for row in ROWS {
         assert!(html.matches(&format!(">{row}<")).count() >= 4, "{row}");
     }
@@ -49,7 +49,10 @@ fn a_report_has_the_rows_that_are_asked_for() {
     good(&["bench", "--report", &path, "--seconds", "0", "--device", "cpu", "--only", "matmul/256"]);
     let html = std::fs::read_to_string(&path).unwrap();
     assert!(html.contains("matmul/256") && !html.contains("softmax/"), "{html}");
-    assert!(bad(11, &["bench", "--report", &path, "--only", "tanh"]).contains("no row 'tanh': matmul/256, "));
+    assert!(
+        bad(11, &["bench", "--report", &path, "--only", "tanh"])
+            .contains("no row contains 'tanh': the rows are matmul/256, ")
+    );
     bad(2, &["bench", "--report", &path, "--json"]);
     let nowhere = folder.join("no/r.html").to_str().unwrap().to_string();
     bad(21, &["bench", "--report", &nowhere, "--device", "cpu"]);

@@ -1,4 +1,4 @@
-//! `adead run`: inputs, outputs, and every way in which they can be wrong.
+//! Tests of `adead run`: inputs, outputs, and their errors.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::path::Path;
 const RELU: &str = ".adead 1\ninput x f32[2,3]\noutput y f32[2,3]\ny = relu x\nhalt\n";
 const EMBED: &str = ".adead 1\ninput t f32[4,2]\ninput i i32[3]\noutput y f32[3,2]\ny = embedding t i\nhalt\n";
 
-/// A program that copies a tensor of a dtype, transposed.
+/// A program that transposes a tensor of this dtype.
 fn transpose(dtype: &str) -> String {
     format!(".adead 1\ninput x {dtype}[2,3]\noutput y {dtype}[3,2]\ny = transpose x\nhalt\n")
 }
@@ -34,7 +34,7 @@ fn npy_files_go_in_and_out() {
             written.starts_with(b"\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }")
         );
         assert_eq!((written[127], &written[128..]), (b'\n', &expected[..]));
-        // What was written can be read: relu changes it no more.
+        // The written file can be read: applying relu again changes nothing.
         let again = good(&["run", &program, "--in", &format!("x={}", text(&y))]);
         assert_eq!(after(&again, "sha256 "), after(&out, "sha256 "));
     }
@@ -48,7 +48,7 @@ fn every_dtype_and_order_is_read_and_written() {
         [("f32", "f4", 4), ("f16", "f2", 2), ("i32", "i4", 4), ("i64", "i8", 8), ("u32", "u4", 4)]
     {
         let program = file(&folder, "p.asm", transpose(dtype).as_bytes());
-        // Six elements of distinct small bytes, none of them a NaN; row-major, then as Fortran has them.
+        // Six elements of distinct small bytes, none of them a NaN: in row-major order, then in Fortran order.
         let element = |i: u8| (0..size).map(|byte| i * 8 + byte).collect::<Vec<u8>>();
         let rows: Vec<u8> = (0..6).flat_map(element).collect();
         let columns: Vec<u8> = [0, 3, 1, 4, 2, 5].into_iter().flat_map(element).collect();
@@ -129,13 +129,13 @@ fn inputs_that_do_not_fit_are_refused_with_both_sides() {
     assert!(run(11, &x("<f8", "(2, 3)", 48)).contains(".astype('float32')"));
     assert!(run(11, &x("<f4", "(2, 3)", 23)).contains("takes 24 bytes and 23 follow the header"));
     assert!(run(11, &x("<f4", "(2, 3)", 25)).contains("takes 24 bytes and more follow the header"));
-    assert!(run(11, &format!("x={}", file(&folder, "x.txt", b"1 2 3\n"))).contains("no .npy file"));
+    assert!(run(11, &format!("x={}", file(&folder, "x.txt", b"1 2 3\n"))).contains("not a .npy file"));
     assert!(run(11, &format!("x={}", file(&folder, "x.txt", b""))).contains("too short"));
     assert!(run(21, "x=nowhere.npy").contains("nowhere.npy: "));
     assert!(run(21, &format!("x={}", text(&folder))).contains("(io)"));
-    assert!(run(13, "x=ids:1:5").contains("slot x is f32, which ids:1:5 does not make"));
-    assert!(run(11, "x=fill:3f80").contains("takes 8 hexadecimal digits for it, not 4"));
-    assert!(run(11, "x=rand:1:101").contains("the exponent goes from -100 to 100"));
+    assert!(run(13, "x=ids:1:5").contains("slot x is f32, which ids:1:5 can't generate"));
+    assert!(run(11, "x=fill:3f80").contains("needs 8 hexadecimal digits, got 4"));
+    assert!(run(11, "x=rand:1:101").contains("the exponent must be from -100 to 100"));
     let halves = file(&folder, "h.asm", transpose("f16").as_bytes());
     assert!(bad(11, &["run", &halves, "--in", "x=rand:1:16"]).contains("from -4 to 15"));
     let ids = file(&folder, "i.asm", transpose("i32").as_bytes());
@@ -180,7 +180,7 @@ fn bindings_are_checked_before_anything_runs() {
     assert!(run(11, &with(&["--out", "t=a.npy"])).contains("slot t is an input"));
     assert!(run(21, &with(&["--out", "y=nowhere/a.npy"])).contains("nowhere/a.npy: "));
     assert!(run(14, &with(&["--memory-limit", "23"])).contains("the limit is 23"));
-    // Two inputs of 32 and 12 bytes count too.
+    // The two inputs of 32 and 12 bytes count too.
     assert!(run(14, &with(&["--memory-limit", "67"])).contains("the limit is 67"));
     good(&[&["run", &program], &with(&["--memory-limit", "68"])[..]].concat());
     let twice = format!("y={}", text(&folder.join("a.npy")));
@@ -214,7 +214,7 @@ fn a_failed_run_leaves_files_as_they_were() {
     let folder = folder("run_failed");
     let program = file(&folder, "p.asm", EMBED.as_bytes());
     let y = file(&folder, "y.npy", b"as it was");
-    // The third id is no row of the table, which only the run can find.
+    // The third id is not a row of the table, which only the run can find.
     let i = file(&folder, "i.npy", &npy(1, "<i4", false, "(3,)", &[0, 0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 0]));
     let args = ["run", &program, "--in", "t=rand:1", "--in", &format!("i={i}"), "--out", &format!("y={y}")];
     let error = bad(11, &args);

@@ -1,4 +1,4 @@
-//! `adead embed` and `adead search` with the small model of `tests/sentences`, and every way in which they can go wrong.
+//! Tests of `adead embed` and `adead search` with the small model of `tests/sentences`, and of their errors.
 #![cfg(feature = "sentences")]
 
 mod common;
@@ -40,7 +40,7 @@ fn a_file_becomes_rows_with_the_same_bits_however_it_is_embedded() {
         written.starts_with(b"\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (32, 32), }")
     );
     assert_eq!((written.len(), written[127]), (128 + 32 * 32 * 4, b'\n'));
-    // What the oracle computed, to some bits.
+    // Close to the oracle's values.
     let expected = fs::read(repository("tests/sentences/tiny.npy")).unwrap();
     let value = |bytes: &[u8], i: usize| f32::from_le_bytes(bytes[128 + 4 * i..][..4].try_into().unwrap());
     assert!((0..32 * 32).all(|i| (value(&written, i) - value(&expected, i)).abs() < 1e-6));
@@ -55,7 +55,7 @@ fn a_file_becomes_rows_with_the_same_bits_however_it_is_embedded() {
     assert_eq!(names(&folder), ["rows.npy"], "no temporary file stays");
 }
 
-/// The report of an embedding that has something to note.
+/// The report of an embedding that prints a note.
 fn good_report(model: &str, input: &str, output: &str) -> String {
     let ended = adead(&embed(model, input, output));
     assert_eq!(ended.code, 0, "{ended:?}");
@@ -86,7 +86,7 @@ fn lines_come_from_stdin_and_as_json_too() {
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     assert_eq!((report["sha256"].as_str(), report["shape"].to_string()), (Some(expected), "[3,32]".into()));
     assert_eq!((&report["truncated"], &report["max_tokens"]), (&0.into(), &24.into()));
-    // Nothing at all is a file of no rows.
+    // An empty file gives a file without rows.
     let none = file(&folder, "none.txt", b"");
     assert!(good(&embed(&model, &none, &output)).contains("f32[0, 32]"));
     assert_eq!(fs::read(&output).unwrap().len(), 128);
@@ -104,7 +104,7 @@ fn what_goes_wrong_is_said_and_leaves_no_file() {
     says(
         21,
         &embed(&text(&folder.join("no model")), &plain, &output),
-        "no model: there is no such folder; a model is a folder as",
+        "no model: no such folder; a model is a folder that",
     );
     says(
         21,
@@ -115,23 +115,23 @@ fn what_goes_wrong_is_said_and_leaves_no_file() {
     says(21, &embed(&text(&folder), &plain, &output), "config.json");
     says(21, &embed(&model, "no such file", &output), "no such file");
     says(21, &embed(&model, &plain, &text(&folder.join("no folder/rows.npy"))), "no folder");
-    says(11, &embed(&model, &plain, "-"), "--out is a file");
+    says(11, &embed(&model, &plain, "-"), "--out must be a file");
     let broken = file(&folder, "broken.txt", &[b"fine\n".repeat(200), b"the \xff ferry\n".to_vec()].concat());
-    says(11, &embed(&model, &broken, &output), "broken.txt: line 201: byte 5 is no UTF-8: 0xff");
+    says(11, &embed(&model, &broken, &output), "broken.txt: line 201: byte 5 is not UTF-8: 0xff");
     #[cfg(unix)]
     says(11, &embed(&model, "/dev/zero", &output), "/dev/zero: line 1: it has more than 16777216 bytes");
     for (line, part) in [
-        ("{", "line 2: no JSON"),
+        ("{", "line 2: not JSON"),
         ("7", "line 2: it is neither a string nor an object"),
-        ("{\"text\": 7}", "line 2: 'text' is no string"),
+        ("{\"text\": 7}", "line 2: 'text' is not a string"),
         ("{\"body\": \"a\"}", "line 2: the object has no 'text'"),
-        ("", "line 2: no JSON"),
+        ("", "line 2: not JSON"),
     ] {
         let lines = file(&folder, "lines.jsonl", format!("\"a\"\n{line}\n").as_bytes());
         says(11, &embed(&model, &lines, &output), part);
     }
     says(2, &[&embed(&model, &plain, &output)[..], &["--batch", "0"]].concat(), "--batch");
-    // A model whose weights do not fit its configuration, and one without a tokenizer.
+    // A model whose weights do not fit its configuration, and a model without a tokenizer.
     let spoiled = folder.join("spoiled");
     fs::create_dir_all(spoiled.join("1_Pooling")).unwrap();
     for name in ["config.json", "tokenizer.json", "modules.json", "1_Pooling/config.json", "model.safetensors"] {
@@ -145,9 +145,9 @@ fn what_goes_wrong_is_said_and_leaves_no_file() {
     fs::remove_file(spoiled.join("tokenizer.json")).unwrap();
     says(21, &embed(&text(&spoiled), &plain, &output), "tokenizer.json");
     assert_eq!(names(&folder), ["broken.txt", "lines.jsonl", "plain.txt", "spoiled"]);
-    // What is there already stays.
+    // An existing file stays unchanged.
     fs::write(&output, b"kept").unwrap();
-    says(11, &embed(&model, &broken, &output), "no UTF-8");
+    says(11, &embed(&model, &broken, &output), "not UTF-8");
     assert_eq!(fs::read(&output).unwrap(), b"kept");
 }
 
@@ -158,7 +158,7 @@ fn what_is_told_to_end_leaves_no_file() {
     let (model, output) = (model(), text(&folder.join("rows.npy")));
     for signal in ["INT", "TERM"] {
         let mut child = command(&embed(&model, "-", &output)).stdin(Stdio::piped()).spawn().unwrap();
-        // Its input stays open: it waits for more, and the file is there under its other name.
+        // Its input stays open, so it waits for more. The output file exists under its temporary name.
         let input = child.stdin.take().unwrap();
         while names(&folder).is_empty() {
             assert!(child.try_wait().unwrap().is_none(), "it ended before it began a file");
@@ -184,7 +184,7 @@ fn search_finds_the_closest_rows_exactly() {
     let found: Vec<&str> = out.lines().collect();
     assert_eq!(found[..3], ["The Ferry", "  1.000000  0  the ferry", "  1.000000  4  the ferry"], "{out}");
     assert_eq!(found.len(), 4, "{out}");
-    // The rows as queries find themselves, and all others in the order that their products say.
+    // Each query finds its own row first, then all others in the order of their products.
     let out = good(&["search", &output, "--queries", &output, "--json"]);
     let found: serde_json::Value = serde_json::from_str(&out).unwrap();
     let bytes = fs::read(&output).unwrap();
@@ -232,7 +232,7 @@ fn a_search_that_can_not_be_is_refused() {
         [("<f2", false, "(3, 2)"), ("<f4", true, "(1, 3)"), (">f4", false, "(1, 3)"), ("<f4", false, "(3,)")]
     {
         let wrong = file(&folder, "wrong.npy", &npy(1, descr, fortran, shape, &[0; 12]));
-        says(19, &["search", &wrong, "--queries", &rows], "rows of f32 [n, width] are taken");
+        says(19, &["search", &wrong, "--queries", &rows], "expected rows of f32, [n, width]");
     }
     let short = file(&folder, "short.npy", &npy(1, "<f4", false, "(9, 3)", &[0; 12]));
     says(11, &["search", &short, "--queries", &other], "it ends 96 bytes before");
@@ -253,8 +253,11 @@ fn devices_are_compared_in_a_table() {
     assert!(lines[3].starts_with("| sentences/1x14 | ") && lines[4].starts_with("| sentences/32x126 | "), "{table}");
     assert!(lines[3..5].iter().all(|line| line.ends_with(" sentences/s | yes |")), "{table}");
     assert!(lines[6].contains("; f32; medians. cpu: cpu ("), "{table}");
-    // Without a model there are no sentences.
-    assert!(bad(11, &["bench", "--compare", "--only", "sentences"]).contains("no row 'sentences': matmul/512, "));
+    // Without a model there are no rows of sentences.
+    assert!(
+        bad(11, &["bench", "--compare", "--only", "sentences"])
+            .contains("no row contains 'sentences': the rows are matmul/512, ")
+    );
     bad(2, &["bench", "--model", &model]);
     bad(2, &["bench", "--compare", "--json"]);
     bad(21, &["bench", "--compare", "--model", "nowhere", "--device", "cpu"]);

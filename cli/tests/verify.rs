@@ -1,4 +1,4 @@
-//! `adead verify`: built-in cases, cases of a folder, what fails and what is malformed.
+//! Tests of `adead verify`: built-in cases, cases of a folder, failing cases and malformed ones.
 
 mod common;
 
@@ -39,7 +39,7 @@ fn every_case_is_run_and_listed() {
     assert!(ids.iter().copied().eq(all.iter().map(|case| case.id)));
     let out = good(&["verify"]);
     assert!(out.contains(&format!("{} ran, 0 failed", ids.len())), "{out}");
-    // The folder that they were built in from has the same.
+    // The source folder has the same cases.
     let folder = repository("tests/conformance/cases");
     assert_eq!(good(&["verify", "--list", "--cases", &folder]), list);
     assert!(good(&["verify", "--cases", &folder, "--filter", "sum"]).contains(" 0 failed"));
@@ -59,7 +59,7 @@ fn a_mismatch_is_told_and_exits_with_1() {
     assert_eq!(lines.len(), 2, "{ended:?}");
     assert_eq!(lines[0], "FAIL x/wrong: expected 3f800001, got 3f800000 at element 1");
     assert!(lines[1].ends_with(": 2 ran, 1 failed, 0 skipped"), "{ended:?}");
-    // What is not run can't fail.
+    // Cases that are not run can't fail.
     assert!(good(&["verify", "--cases", path, "--filter", "relu"]).contains("1 ran, 0 failed"));
 }
 
@@ -75,7 +75,7 @@ fn malformed_cases_and_folders_are_errors() {
     file(&folder, "x.txt", header().as_bytes());
     assert!(bad(11, &["verify", "--cases", path]).contains("there is no case; nothing was verified"));
     file(&folder, "x.txt", (header() + CASE + "out of place\n").as_bytes());
-    assert!(bad(11, &["verify", "--cases", path]).contains("x.txt:7: 'out of place' makes no sense here"));
+    assert!(bad(11, &["verify", "--cases", path]).contains("x.txt:7: 'out of place' is not valid here"));
     file(&folder, "x.txt", b"\xff\xff");
     assert!(bad(21, &["verify", "--cases", path]).contains("x.txt: "));
     assert!(bad(21, &["verify", "--cases", "nowhere"]).contains("nowhere: "));
@@ -99,7 +99,7 @@ fn the_environment_chooses_the_device() {
     #[cfg(target_arch = "x86_64")]
     assert!(run("ADEAD_ISA", "sse2").1.contains("cpu (sse2, "));
     assert_eq!(run("ADEAD_ISA", "sse9").0, 11);
-    // An argument beats it.
+    // An argument takes precedence over the environment.
     let mut argument = command(&["verify", "--filter", "matmul/error", "--device", "cpu", "--threads", "1"]);
     let output = argument.env("ADEAD_DEVICE", "cuda").env("ADEAD_NUM_THREADS", "none").output().unwrap();
     assert_eq!(output.status.code(), Some(0));

@@ -1,13 +1,13 @@
-//! Commands: an operation, its attributes and its operands. Everything the runtime does is one of these.
+//! Commands: an operation with its attributes and operands. The runtime executes nothing else.
 //!
-//! A command borrows its operands from its maker's stack and holds no heap memory; making one copies nothing large.
+//! A command borrows its operands from its maker's stack and holds no heap memory, so making one is cheap.
 
 use crate::error::{Result, fail};
 use crate::operand::{Meta, Place, View, ViewMut, in_buffers, overlaps, same_place};
 use crate::ops::{Attrs, Op};
 
-/// An operation with its attributes and operands, which fit it: ready to be priced and executed. Kernels trust that, so a command
-/// is made by [`Command::new`] alone and never changes.
+/// An operation with attributes and operands that fit it. It can be priced and executed. Kernels rely on the fit, so only
+/// [`Command::new`] makes a command, and a command never changes.
 pub struct Command<'a> {
     op: Op,
     attrs: Held<'a>,
@@ -15,8 +15,8 @@ pub struct Command<'a> {
     output: ViewMut<'a>,
 }
 
-/// Attributes. Copying two hundred bytes of them costs a call of tens of nanoseconds some percent, so they are borrowed where they
-/// outlive the command.
+/// Attributes. They are borrowed if they outlive the command, because copying their two hundred bytes would cost short calls a
+/// few percent.
 enum Held<'a> {
     Own(Attrs),
     Lent(&'a Attrs),
@@ -33,26 +33,26 @@ impl Held<'_> {
 }
 
 impl<'a> Command<'a> {
-    /// A checked command: operands, dtypes, shapes and attributes fit the operation, the output has the shape and dtype
-    /// that follow from them, and does not overlap an input (except exactly, for elementwise operations).
+    /// Makes a checked command. Operands, dtypes, shapes and attributes must fit the operation. The output must have the shape
+    /// and dtype that follow from them. It must not overlap an input, except exactly, for elementwise operations.
     #[inline]
     pub fn new(op: Op, attrs: Attrs, inputs: &'a [Option<View<'a>>], output: ViewMut<'a>) -> Result<Command<'a>> {
         check(op, &attrs, inputs, &output)?;
         Ok(Command { op, attrs: Held::Own(attrs), inputs, output })
     }
 
-    /// [`Command::new`] with attributes that outlive it: they are not copied.
+    /// Makes a checked command like [`Command::new`], with attributes that outlive it and are not copied.
     #[inline]
     pub fn lent(op: Op, attrs: &'a Attrs, inputs: &'a [Option<View<'a>>], output: ViewMut<'a>) -> Result<Command<'a>> {
         check(op, attrs, inputs, &output)?;
         Ok(Command { op, attrs: Held::Lent(attrs), inputs, output })
     }
 
-    /// A command of which everything is known that [`Command::new`] would find out.
+    /// Makes a command without the checks of [`Command::new`], whose result the caller already knows.
     ///
     /// # Safety
-    /// The operation's rule accepts these attributes and inputs; the output has the description that it gives, and no memory of an
-    /// input's, unless exactly that of an operation that works in place.
+    /// The operation's rule must accept these attributes and inputs. The output must have the description that the rule returns.
+    /// It must share no memory with an input, except exactly, for an operation that works in place.
     #[inline(always)]
     pub(crate) unsafe fn unchecked(
         op: Op,
@@ -63,34 +63,34 @@ impl<'a> Command<'a> {
         Command { op, attrs: Held::Lent(attrs), inputs, output }
     }
 
-    /// The same command with another output.
+    /// Makes the same command with another output.
     ///
     /// # Safety
-    /// The output is described as this one's and has no memory of an input's.
+    /// The output must have the same description as this one's, and share no memory with an input.
     #[inline(always)]
     pub(crate) unsafe fn with_output<'b>(&'b self, output: ViewMut<'b>) -> Command<'b> {
         Command { op: self.op, attrs: Held::Lent(self.attrs()), inputs: self.inputs, output }
     }
 
-    /// What to do.
+    /// Returns the operation.
     #[inline(always)]
     pub fn op(&self) -> Op {
         self.op
     }
 
-    /// How.
+    /// Returns the attributes.
     #[inline(always)]
     pub fn attrs(&self) -> &Attrs {
         self.attrs.get()
     }
 
-    /// With what, in the operation's order; `None` where an optional operand is absent.
+    /// Returns the operands in the operation's order, `None` for an optional operand that is absent.
     #[inline(always)]
     pub fn inputs(&self) -> &'a [Option<View<'a>>] {
         self.inputs
     }
 
-    /// Where to.
+    /// Returns the output.
     #[inline(always)]
     pub fn output(&self) -> &ViewMut<'a> {
         &self.output
@@ -102,14 +102,14 @@ impl<'a> Command<'a> {
         matches!(self.output.place(), Place::Buffer(..)) || in_buffers(self.inputs)
     }
 
-    /// All of it, with the output to be written.
+    /// All parts, with the output mutable.
     #[inline(always)]
     pub(crate) fn parts(&mut self) -> (Op, &Attrs, &'a [Option<View<'a>>], &mut ViewMut<'a>) {
         (self.op, self.attrs.get(), self.inputs, &mut self.output)
     }
 }
 
-/// Whether they fit: see [`Command::new`].
+/// Checks the fit: see [`Command::new`].
 fn check(op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>], output: &ViewMut<'_>) -> Result<()> {
     let info = op.info();
     let mut expected = Meta::scalar();
@@ -131,7 +131,7 @@ fn check(op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>], output: &ViewMut<'_
     Ok(())
 }
 
-/// Only one operand of one operation may be a packed matrix.
+/// Only the right operand of matmul may be a packed matrix.
 #[cold]
 #[inline(never)]
 fn may_be_packed(op: Op, i: usize) -> Result<()> {

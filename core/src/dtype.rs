@@ -5,8 +5,9 @@ use std::fmt;
 
 /// The type of a tensor's elements.
 ///
-/// `f32` is computed in; `f16` and `bf16` are storage (widened exactly, computed in f32, narrowed to nearest even);
-/// `i32`, `i64` and `u32` hold ids and indices; `bool` holds what comparisons give. Where a language may leave it out, it is f32.
+/// Arithmetic is done in `f32`. `f16` and `bf16` are storage types: widened exactly, computed in f32, rounded to nearest even.
+/// `i32`, `i64` and `u32` hold ids and indices. `bool` holds results of comparisons. In languages where a dtype may be omitted,
+/// the default is f32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum DType {
@@ -23,15 +24,15 @@ pub enum DType {
     I64 = 4,
     /// 32-bit unsigned integer.
     U32 = 5,
-    /// True or false, a byte each: results are 0 or 1, and any other byte than 0 is read as true.
+    /// True or false, one byte each. Results are 0 or 1. Any byte other than 0 is read as true.
     Bool = 6,
 }
 
 impl DType {
-    /// Every dtype, in numeric order.
+    /// All dtypes, in numeric order.
     pub const ALL: [DType; 7] = [DType::F32, DType::F16, DType::BF16, DType::I32, DType::I64, DType::U32, DType::Bool];
 
-    /// Bytes of one element.
+    /// Returns the size of one element in bytes.
     pub const fn size(self) -> usize {
         match self {
             DType::F32 | DType::I32 | DType::U32 => 4,
@@ -41,7 +42,7 @@ impl DType {
         }
     }
 
-    /// The name, such as `f32`.
+    /// Returns the name, such as `f32`.
     pub const fn name(self) -> &'static str {
         match self {
             DType::F32 => "f32",
@@ -54,12 +55,12 @@ impl DType {
         }
     }
 
-    /// The dtype of that number, if there is one.
+    /// Returns the dtype with this number, if there is one.
     pub const fn from_code(code: u32) -> Option<DType> {
         if code < Self::ALL.len() as u32 { Some(Self::ALL[code as usize]) } else { None }
     }
 
-    /// Whether arithmetic is done on it: f32, f16, bf16.
+    /// Whether arithmetic is possible on it: f32, f16, bf16.
     pub const fn is_float(self) -> bool {
         matches!(self, DType::F32 | DType::F16 | DType::BF16)
     }
@@ -80,7 +81,10 @@ impl std::str::FromStr for DType {
 
     fn from_str(name: &str) -> Result<DType> {
         Self::ALL.into_iter().find(|dtype| dtype.name() == name).ok_or_else(|| {
-            Error::new(Status::InvalidArgument, format!("no dtype '{name}': f32, f16, bf16, i32, i64, u32 or bool"))
+            Error::new(
+                Status::InvalidArgument,
+                format!("no dtype '{name}': expected f32, f16, bf16, i32, i64, u32 or bool"),
+            )
         })
     }
 }

@@ -1,29 +1,29 @@
-//! The one error type. Every language maps [`Status`]; the numbers never change.
+//! The one error type. Every language maps [`Status`]. Its numbers never change.
 
 use std::fmt;
 
 macro_rules! statuses {
     ($($(#[$doc:meta])* $variant:ident = $number:literal, $name:literal;)*) => {
-        /// What went wrong, as a number that every language and every version shares.
+        /// What went wrong, as a number that is the same in every language and version.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(i32)]
         pub enum Status { $($(#[$doc])* $variant = $number,)* }
 
         impl Status {
-            /// Every status, in numeric order.
+            /// All statuses, in numeric order.
             pub const ALL: &'static [Status] = &[$(Status::$variant,)*];
 
-            /// The name used in logs, conformance cases and bindings, such as `shape_mismatch`.
+            /// Returns the name used in logs, conformance cases and bindings, such as `shape_mismatch`.
             pub const fn name(self) -> &'static str {
                 match self { $(Status::$variant => $name,)* }
             }
 
-            /// The status of that number, if there is one.
+            /// Returns the status with this number, if there is one.
             pub const fn from_code(code: i32) -> Option<Status> {
                 match code { $($number => Some(Status::$variant),)* _ => None }
             }
 
-            /// The status of that name, if there is one.
+            /// Returns the status with this name, if there is one.
             pub fn from_name(name: &str) -> Option<Status> {
                 match name { $($name => Some(Status::$variant),)* _ => None }
             }
@@ -38,25 +38,25 @@ statuses! {
     InvalidArgument = 1, "invalid_argument";
     /// Ranks or dimensions don't fit each other.
     ShapeMismatch = 2, "shape_mismatch";
-    /// An element type is not taken here, or two differ.
+    /// An element type is not accepted here, or two differ.
     DtypeMismatch = 3, "dtype_mismatch";
-    /// Host or device memory ran out, or a limit set by the caller did.
+    /// Host or device memory ran out, or a limit that the caller set was exceeded.
     OutOfMemory = 4, "out_of_memory";
     /// The device asked for is not on this machine, or its driver is missing.
     BackendUnavailable = 5, "backend_unavailable";
-    /// The device stopped answering; it stays lost.
+    /// The device stopped responding. It stays lost.
     DeviceLost = 6, "device_lost";
     /// A user kernel is malformed or was refused by the driver.
     InvalidKernel = 7, "invalid_kernel";
-    /// A program is malformed; the text gives the offset.
+    /// A program is malformed. The message has the offset.
     InvalidProgram = 8, "invalid_program";
-    /// Well-formed, but not something this device or version does.
+    /// Well-formed, but this device or version does not support it.
     Unsupported = 9, "unsupported";
-    /// The result is not there yet.
+    /// The result is not ready yet.
     NotReady = 10, "not_ready";
     /// The operating system refused a file or a stream.
     Io = 11, "io";
-    /// A fault of adead itself (a caught panic). Please report it.
+    /// A fault in adead itself (a caught panic). Please report it.
     Internal = 12, "internal";
 }
 
@@ -66,8 +66,8 @@ impl fmt::Display for Status {
     }
 }
 
-/// A float in an error. Without the feature `text`, which formats floats anyway, as the bits that an attribute may be given as:
-/// std's decimals are 14 KB.
+/// Formats a float in an error message. Without the feature `text`, which formats floats anyway, it writes the bits, a form that
+/// attributes accept: std's decimal formatting is 14 KB of code.
 pub(crate) struct Float(pub f32);
 
 impl fmt::Display for Float {
@@ -79,7 +79,7 @@ impl fmt::Display for Float {
     }
 }
 
-/// An error: a [`Status`] and a text that says what was wrong, with the numbers, and what to do.
+/// An error: a [`Status`] and a message that says what was wrong, with the numbers, and what to do.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error(Box<(Status, String)>);
 
@@ -87,25 +87,25 @@ pub struct Error(Box<(Status, String)>);
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// A new error.
+    /// Makes an error.
     #[cold]
     pub fn new(status: Status, message: impl Into<String>) -> Error {
         Error(Box::new((status, message.into())))
     }
 
-    /// A new error whose text is made here, so that a place that fails only names the parts of it.
+    /// Makes an error from format arguments. The text is formatted here, so the code at the failing place stays small.
     #[cold]
     #[inline(never)]
     pub fn formatted(status: Status, message: fmt::Arguments<'_>) -> Error {
         Error::new(status, message.to_string())
     }
 
-    /// The status.
+    /// Returns the status.
     pub fn status(&self) -> Status {
         self.0.0
     }
 
-    /// The text, without the status.
+    /// Returns the message without the status.
     pub fn message(&self) -> &str {
         &self.0.1
     }
@@ -131,7 +131,7 @@ impl From<std::io::Error> for Error {
     }
 }
 
-/// `Err(Error)` with a formatted text: `fail!(ShapeMismatch, "A is {a}, B is {b}")`.
+/// Returns `Err(Error)` with a formatted message: `fail!(ShapeMismatch, "A is {a}, B is {b}")`.
 macro_rules! fail {
     ($status:ident, $($text:tt)*) => {
         return Err($crate::error::Error::formatted($crate::error::Status::$status, format_args!($($text)*)))

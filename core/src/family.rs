@@ -1,4 +1,4 @@
-//! Families: operations that a device runs at much the same rates, so that one row of figures prices them all.
+//! Families: groups of operations that a device runs at similar rates, so that one pair of rates prices them all.
 
 use crate::error::{Error, Result, Status};
 use std::fmt;
@@ -22,14 +22,14 @@ pub enum Family {
 }
 
 impl Family {
-    /// How many there are.
+    /// The number of families.
     pub const COUNT: usize = Family::ALL.len();
 
-    /// Every family, in numeric order.
+    /// All families, in numeric order.
     pub const ALL: [Family; 6] =
         [Family::Matmul, Family::Attention, Family::Elementwise, Family::Function, Family::Reduction, Family::Move];
 
-    /// The name in every language, such as `matmul`.
+    /// Returns the name in every language, such as `matmul`.
     pub const fn name(self) -> &'static str {
         match self {
             Family::Matmul => "matmul",
@@ -41,7 +41,7 @@ impl Family {
         }
     }
 
-    /// The family of that number, if there is one.
+    /// Returns the family with this number, if there is one.
     pub fn from_code(code: u32) -> Option<Family> {
         Family::ALL.get(code as usize).copied()
     }
@@ -53,7 +53,7 @@ impl std::str::FromStr for Family {
     fn from_str(name: &str) -> Result<Family> {
         Family::ALL.into_iter().find(|family| family.name() == name).ok_or_else(|| {
             let known = Family::ALL.map(Family::name).join(", ");
-            Error::new(Status::InvalidArgument, format!("no family '{name}': {known}"))
+            Error::new(Status::InvalidArgument, format!("no family '{name}': expected {known}"))
         })
     }
 }

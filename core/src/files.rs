@@ -1,29 +1,29 @@
-//! Files that are read whole.
+//! Reading whole files.
 
 use crate::error::{Error, Result, Status};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The most bytes that are read of what has no size of its own: a pipe, a terminal, a device such as `/dev/zero`.
+/// The most bytes read from a source without a size: a pipe, a terminal, a device such as `/dev/zero`.
 pub const MOST_STREAMED: u64 = 256 << 20;
 
-/// A file's bytes; the error has its name. What has no size is read to its end, at most [`MOST_STREAMED`] bytes.
+/// Reads a file. Errors contain its name. A source without a size is read to its end, at most [`MOST_STREAMED`] bytes.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     let name = path.to_string_lossy();
     let file = File::open(path).map_err(|error| failed(&name, &error))?;
     match file.metadata() {
-        // What the system makes while it is read (/proc) has the length 0.
+        // Files that the system generates when they are read (/proc) have the length 0.
         Ok(data) if data.is_file() && data.len() > 0 => read_most(file, u64::MAX, data.len(), &name),
         _ => read_stream(file, &name),
     }
 }
 
-/// What a stream gives to its end, at most [`MOST_STREAMED`] bytes; the error has its name.
+/// Reads a stream to its end, at most [`MOST_STREAMED`] bytes. Errors contain its name.
 pub fn read_stream(stream: impl Read, name: &str) -> Result<Vec<u8>> {
     let bytes = read_most(stream, MOST_STREAMED + 1, 0, name)?;
     if bytes.len() as u64 > MOST_STREAMED {
-        let text = format!("{name} gives more than {MOST_STREAMED} bytes; what is that large must be a file");
+        let text = format!("{name} gives more than {MOST_STREAMED} bytes; pass a larger input as a file");
         return Err(Error::new(Status::Io, text));
     }
     Ok(bytes)
@@ -35,7 +35,7 @@ fn read_most(stream: impl Read, most: u64, expected: u64, name: &str) -> Result<
     if bytes.try_reserve_exact(expected).is_err() {
         return Err(Error::new(
             Status::OutOfMemory,
-            format!("{name} has {expected} bytes, and no memory for them is free"),
+            format!("{name} has {expected} bytes, and that much memory is not free"),
         ));
     }
     match stream.take(most).read_to_end(&mut bytes) {

@@ -1,24 +1,23 @@
-//! The floating-point environment of a kernel: E arithmetic under the defaults, M arithmetic flushing subnormals.
+//! The floating-point environment of kernels: E arithmetic uses the default environment, M arithmetic flushes subnormals.
 //!
-//! Rust assumes the default environment. So nothing but a kernel runs inside [`flushing`]: it is reached through an
-//! opaque call, takes its numbers from memory and puts them there, and leaves no float in flight for the compiler to
-//! move across the change.
+//! Rust assumes the default environment. So only kernels run inside [`flushing`], behind an opaque call. A kernel reads its
+//! numbers from memory and writes them back, so the compiler can't move float operations across the change of environment.
 
-/// Runs `f` under the default environment (nearest even, gradual underflow, no traps), whatever the host process has
-/// set, and puts the host's back, also when `f` panics.
+/// Runs `f` in the default environment (round to nearest even, gradual underflow, no traps), whatever the host process has set.
+/// Restores the host's environment afterwards, also if `f` panics.
 #[inline(always)]
 pub fn default_environment<R>(f: impl FnOnce() -> R) -> R {
     let _restore = arch::Restore::set_if_needed(arch::DEFAULT);
     f()
 }
 
-/// The default environment, until this is dropped.
+/// Keeps the default environment until it is dropped.
 pub struct DefaultEnvironment {
     _restore: arch::Restore,
 }
 
 impl DefaultEnvironment {
-    /// Sets it where it is not.
+    /// Sets the default environment if another one is active.
     #[inline(always)]
     pub fn enter() -> DefaultEnvironment {
         DefaultEnvironment { _restore: arch::Restore::set_if_needed(arch::DEFAULT) }
@@ -32,7 +31,7 @@ pub fn flushing<R>(f: impl FnOnce() -> R) -> R {
     opaque(f)
 }
 
-/// As [`flushing`], and whether a result was flushed.
+/// Runs `f` like [`flushing`], and reports whether a result was flushed.
 #[cfg(target_arch = "aarch64")]
 #[inline(never)]
 pub fn flushing_noted<R>(f: impl FnOnce() -> R) -> (R, bool) {
@@ -55,24 +54,24 @@ mod arch {
     pub const DEFAULT: u32 = 0x1f80;
     /// The same with FTZ (bit 15) and DAZ (bit 6).
     pub const FLUSHING: u32 = DEFAULT | 0x8040;
-    /// The sticky exception flags, which are nobody's mode.
+    /// The sticky exception flags, which are not part of the mode.
     const FLAGS: u32 = 0x3f;
 
     #[inline(always)]
     fn read() -> u32 {
         let mut mxcsr = 0u32;
-        // SAFETY: stores MXCSR to four bytes that are there. As a memory operation it stays in order with the kernels'.
+        // SAFETY: stores MXCSR to the four bytes of `mxcsr`. As a memory operation it stays in order with the kernels'.
         unsafe { asm!("stmxcsr [{}]", in(reg) &raw mut mxcsr, options(nostack, preserves_flags)) };
         mxcsr
     }
 
     #[inline(always)]
     fn write(mxcsr: u32) {
-        // SAFETY: every value passed here has its reserved bits clear: it was read before or is a constant above.
+        // SAFETY: every value passed here has its reserved bits clear, because it was read before or is a constant above.
         unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const mxcsr, options(nostack, preserves_flags)) };
     }
 
-    /// Puts the earlier environment back when dropped.
+    /// Restores the previous environment when dropped.
     pub struct Restore(Option<u32>);
 
     impl Restore {
@@ -101,17 +100,17 @@ mod arch {
 mod arch {
     use std::arch::asm;
 
-    /// Round to nearest even, gradual underflow, no traps, none of the alternative behaviours.
+    /// Round to nearest even, gradual underflow, no traps, no alternative behaviours.
     pub const DEFAULT: u64 = 0;
     /// FZ: subnormal operands and results become zeros.
     pub const FLUSHING: u64 = 1 << 24;
-    /// FPSR's sticky underflow flag. Under FZ a result that is flushed sets it, and nothing else does.
+    /// FPSR's sticky underflow flag. Under FZ only a flushed result sets it.
     const UFC: u64 = 1 << 3;
 
     #[inline(always)]
     fn read() -> u64 {
         let fpcr;
-        // SAFETY: reads a register. Not `nomem`, so that it stays in order with the kernels' memory.
+        // SAFETY: reads a register. It is not `nomem`, so it stays in order with the kernels' memory accesses.
         unsafe { asm!("mrs {}, fpcr", out(reg) fpcr, options(nostack, preserves_flags)) };
         fpcr
     }
@@ -122,7 +121,7 @@ mod arch {
         unsafe { asm!("msr fpcr, {}", in(reg) fpcr, options(nostack, preserves_flags)) };
     }
 
-    /// Puts the earlier environment back when dropped.
+    /// Restores the previous environment when dropped.
     pub struct Restore(Option<u64>);
 
     impl Restore {
@@ -148,17 +147,17 @@ mod arch {
 
     fn read_flags() -> u64 {
         let fpsr;
-        // SAFETY: reads a register, in order with the kernels' memory.
+        // SAFETY: reads a register, in order with the kernels' memory accesses.
         unsafe { asm!("mrs {}, fpsr", out(reg) fpsr, options(nostack, preserves_flags)) };
         fpsr
     }
 
     fn write_flags(fpsr: u64) {
-        // SAFETY: sticky flags that were read before; they change nothing that is computed.
+        // SAFETY: the sticky flags were read before, and they don't change any computation.
         unsafe { asm!("msr fpsr, {}", in(reg) fpsr, options(nostack, preserves_flags)) };
     }
 
-    /// Watches for underflow; puts the host's flags back when dropped.
+    /// Watches for underflow. Restores the host's flags when dropped.
     pub struct Underflow(u64);
 
     impl Underflow {
@@ -182,7 +181,7 @@ mod arch {
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod arch {
-    // The portable kernels emulate M, so no mode is needed; Rust guarantees the default for E.
+    // The portable kernels emulate M, so they need no mode. Rust guarantees the default environment for E.
     pub const DEFAULT: u32 = 0;
     pub const FLUSHING: u32 = 0;
 

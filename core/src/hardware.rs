@@ -1,4 +1,4 @@
-//! What machine this is: processor, memory, GPUs, and the mode that suits it.
+//! The report on the machine: processor, memory, GPUs, and the recommended mode.
 
 pub use crate::host::{Cache, Cpu, Memory, memory};
 pub use crate::machine::{Gpu, Mode};
@@ -13,16 +13,16 @@ use crate::machine;
 pub struct Hardware {
     /// The processor.
     pub cpu: Cpu,
-    /// Host memory, as this process may use it.
+    /// Host memory, within the limits of this process.
     pub memory: Memory,
-    /// The GPUs that `ADEAD_VISIBLE_DEVICES` leaves, the preferred one first; none without a driver. They were not opened:
-    /// the contract level of those through Vulkan says [`Emulated`](crate::hal::ContractLevel::Emulated).
+    /// The GPUs that `ADEAD_VISIBLE_DEVICES` permits, the preferred one first; none without a driver. They are not opened, so
+    /// those through Vulkan report the contract level [`Emulated`](crate::hal::ContractLevel::Emulated).
     pub gpus: Vec<Gpu>,
-    /// The mode that suits the machine.
+    /// The recommended mode for this machine.
     pub recommended: Mode,
 }
 
-/// Looks at the machine.
+/// Examines the machine.
 pub fn detect() -> Hardware {
     let gpus = Gpu::join(devices::gpus(&Config::load().unwrap_or_default()).unwrap_or_default());
     let recommended = Mode::for_gpu_memory(machine::largest(&gpus));

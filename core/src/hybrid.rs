@@ -1,7 +1,7 @@
-//! One operation on several devices at once: each computes some rows of its result.
+//! One operation on several devices at once: each device computes some rows of the result.
 //!
-//! The GPUs are given their operands first, all at once by threads of the CPU's pool; while they compute, the CPU computes its rows
-//! on the caller's thread and its pool. Then their rows are fetched.
+//! First the GPUs receive their operands, all at once, from threads of the CPU's pool. While they compute, the CPU computes its
+//! rows on the caller's thread and its pool. Then the GPUs' rows are downloaded.
 
 use crate::command::Command;
 use crate::devices::Opened;
@@ -16,11 +16,11 @@ use crate::profile::{Activity, Profiler, Reason, What};
 use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes of a result that come to the host while others still compute: so much pinned memory is taken for it. What is longer
-/// comes in pieces behind them.
+/// Results up to this size are downloaded while other devices still compute, which takes as much pinned memory. Longer results
+/// are downloaded in pieces afterwards.
 const EARLY: usize = 64 << 20;
 
-/// A GPU's part. Its stream is nobody else's meanwhile, so that what it finds wrong is this command's.
+/// A GPU's part. The stream is locked meanwhile, so that errors on it belong to this command.
 struct Sent<'a> {
     opened: &'a Opened,
     stream: MutexGuard<'a, Box<dyn Stream>>,
@@ -28,21 +28,22 @@ struct Sent<'a> {
     way: Way,
 }
 
-/// Where a part's result will be, and the way it is already on.
+/// The place of a part's result, and its download if one has begun.
 #[derive(Default)]
 struct Way {
     result: Option<Arc<dyn Buffer>>,
     download: Option<Box<dyn Download>>,
 }
 
-/// The whole, for threads that each give a GPU its part of it.
+/// The whole operation, shared by the threads that each give a GPU its part.
 struct Whole<'a, 'b>(&'a Cut<'b>, &'a ViewMut<'b>);
 
-// SAFETY: a part's operands are only read, and of the result each part has rows of its own.
+// SAFETY: operands are only read, and each part writes its own rows of the result.
 unsafe impl Sync for Whole<'_, '_> {}
 
-/// Executes a cut operation on devices, `None` the CPU, which comes with what records its work, with so many rows for each: the
-/// first ones for the first. They are all the rows there are. After an error of any part some rows may have been written.
+/// Executes a cut operation on devices. `parts` has a device and its number of rows, in the order of rows; `None` is the CPU.
+/// `cpu` is the CPU device and the profiler of its work. The rows must add up to all rows. After an error in any part, some rows
+/// may have been written.
 pub(crate) fn execute(
     cpu: (&CpuDevice, &Profiler),
     parts: &[(Option<&Opened>, usize)],
@@ -53,7 +54,7 @@ pub(crate) fn execute(
     let mut sent = Vec::new();
     let done = execute_parts(cpu, parts, cut, output, &mut sent);
     if done.is_err() {
-        // What the others find is not told, now or to who waits for the stream next.
+        // Errors of the other parts are dropped here. Otherwise the next wait on their streams would return them.
         sent.iter_mut().for_each(|sent: &mut Sent<'_>| drop(sent.stream.synchronize()));
     }
     done
@@ -67,7 +68,7 @@ fn execute_parts<'a>(
     sent: &mut Vec<Sent<'a>>,
 ) -> Result<()> {
     let (mut first, mut own) = (0, None);
-    // Streams are locked in one order, whoever divides an operation.
+    // Streams are locked in the same order by all threads that divide an operation, so they can't deadlock.
     for &(device, rows) in parts.iter().filter(|(_, rows)| *rows > 0) {
         let part = cut.part(first, rows);
         first += rows;
@@ -80,13 +81,13 @@ fn execute_parts<'a>(
     if let Some(part) = own {
         let inputs = part.inputs(cut)?;
         let mut command = Command::lent(cut.op(), cut.attrs(), &inputs, part.output(output)?)?;
-        // The GPUs' streams are taken meanwhile, and what is asked may want them.
+        // The GPUs' streams are locked, and the caller's check might need them, so it is not called.
         interrupt::unasked(|| profiler.execute(cpu, &mut command, Reason::Split))?;
     }
     sent.iter_mut().try_for_each(|sent| sent.finish(cut.op(), output))
 }
 
-/// Gives all GPUs their parts at once: each has a bus of its own.
+/// Gives all GPUs their parts at once, because each has a bus of its own.
 fn send(cpu: &CpuDevice, cut: &Cut<'_>, output: &ViewMut<'_>, sent: &mut [Sent<'_>]) -> Result<()> {
     let whole = Whole(cut, output);
     let jobs: Vec<_> = sent
@@ -95,7 +96,7 @@ fn send(cpu: &CpuDevice, cut: &Cut<'_>, output: &ViewMut<'_>, sent: &mut [Sent<'
         .collect();
     cpu.run(jobs.len(), &|i| {
         let (opened, stream, part, way, done) = &mut *jobs[i].lock().unwrap_or_else(PoisonError::into_inner);
-        // Another thread has floating-point modes of its own, which drivers must not meet either.
+        // The pool's thread has its own floating-point modes, which drivers must not see either.
         let _environment = DefaultEnvironment::enter();
         let sent = Way::new(opened, *stream, part, &whole);
         *done = sent.map(|sent| **way = sent);
@@ -112,7 +113,7 @@ impl Way {
         let result = opened.send(stream, &mut command, Reason::Split, &mut watch)?;
         let bytes = part.result().bytes();
         let early = result.as_deref().filter(|_| bytes <= EARLY);
-        // Where there is no memory for it, it can still be read later.
+        // If there is no memory for an early download, the result is read later.
         let download = early.and_then(|buffer| stream.download(Slice { buffer, offset: 0, bytes }).ok());
         if download.is_some() {
             watch.step(stream, &What::bytes(Activity::Download, bytes, cut.op().name(), Reason::Split));
@@ -126,7 +127,7 @@ impl Sent<'_> {
         let Sent { opened, stream, part, way: Way { result, download } } = self;
         let Some(result) = result else { return Ok(()) };
         let bytes = part.result().bytes();
-        // SAFETY: the whole's maker vouched for it, and these rows are this part's.
+        // SAFETY: the caller guarantees the memory of the whole output, and these rows belong to this part.
         let into = unsafe { slice::from_raw_parts_mut(part.output(output)?.host()?, bytes) };
         match download.take() {
             None => {
@@ -134,7 +135,7 @@ impl Sent<'_> {
                 opened.watch(Some(0), &mut ***stream, &what, &mut |stream| stream.read(&**result, 0, into))
             }
             Some(download) => {
-                // It could be the result of wrong data.
+                // Errors come first: the bytes could be the result of wrong data.
                 stream.synchronize()?;
                 download.take(into)
             }

@@ -1,9 +1,9 @@
-//! Long work that is cut short because its caller no longer wants it.
+//! Ending long work early, when its caller no longer wants it.
 //!
-//! A caller says how to ask, with [`interruptible`], or gives a flag, an [`Interrupt`]. The thread that called asks between parts
-//! of the work and tells the others through a flag of the call's own; every participant then leaves, and the call returns an
-//! error. A result that the call would have made goes with it; memory that was there before and that the call was to write has
-//! some of the old and some of the new values.
+//! A caller passes a check to [`interruptible`], or sets a flag, an [`Interrupt`]. The calling thread evaluates the check between
+//! parts of the work. It tells the other threads through a flag of the call. Then every participant leaves, and the call returns
+//! an error. A result that the call allocated is dropped. Memory that existed before and that the call was to write holds some
+//! old and some new values.
 
 use crate::error::{Error, Result, Status};
 use crate::fpenv::DefaultEnvironment;
@@ -13,20 +13,20 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often a caller is asked.
+/// The interval between two calls of the check.
 pub(crate) const EVERY: Duration = Duration::from_millis(20);
 
-/// Elementary operations after which work asks at the latest: a few milliseconds at most.
+/// The most elementary operations between two looks at the flag: a few milliseconds at most.
 pub(crate) const PIECE: usize = 1 << 20;
 
-/// What says that a caller wants no more of the work.
+/// How a caller ends its work.
 #[derive(Clone, Copy)]
 enum Check {
     Ask(*const (dyn Fn() -> bool + 'static)),
     Flag(*const Interrupt),
 }
 
-/// A flag that ends long work early. Any thread may set it, and so may a signal handler.
+/// A flag that ends long work early. Any thread may set it, and a signal handler may too.
 ///
 /// ```
 /// # use adead_core::{Context, Interrupt, Status, Tensor};
@@ -44,33 +44,33 @@ enum Check {
 pub struct Interrupt(AtomicBool);
 
 impl Interrupt {
-    /// A flag that is not set.
+    /// Makes a flag that is not set.
     pub const fn new() -> Interrupt {
         Interrupt(AtomicBool::new(false))
     }
 
-    /// Ends what [`Interrupt::run`] does, or lets it go on from the next call. Async-signal-safe.
+    /// Sets or clears the flag. Setting it ends the calls inside [`Interrupt::run`]. Async-signal-safe.
     pub fn set(&self, ended: bool) {
         self.0.store(ended, Ordering::Relaxed);
     }
 
-    /// Whether it is set.
+    /// Whether the flag is set.
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Does `work` on this thread, whose long calls end with `not_ready` within some milliseconds while the flag is set; see
-    /// [`interruptible`] for what they leave. Short calls are done whole, flag or not.
+    /// Runs `work` on this thread. While the flag is set, its long calls end with `not_ready` within some milliseconds.
+    /// [`interruptible`] describes what they leave behind. Short calls finish, flag or not.
     pub fn run<T>(&self, work: impl FnOnce() -> T) -> T {
         let _before = Before::replaced(Some(Check::Flag(self)), ptr::null());
         work()
     }
 
-    /// Has this thread's long calls end while `flag` is set, from here on, for languages that have no closures; NULL: nothing ends
-    /// them. The flag that there was before, NULL if there was none.
+    /// Makes this thread's long calls end while `flag` is set, from now on, for languages without closures. With NULL nothing
+    /// ends them. Returns the previous flag, or NULL.
     ///
     /// # Safety
-    /// The flag stays where it is until another one, or NULL, takes its place on this thread.
+    /// The flag must stay valid until another flag, or NULL, replaces it on this thread.
     #[doc(hidden)]
     pub unsafe fn watch(flag: *const Interrupt) -> *const Interrupt {
         match CHECK.replace(if flag.is_null() { None } else { Some(Check::Flag(flag)) }) {
@@ -81,15 +81,15 @@ impl Interrupt {
 }
 
 thread_local! {
-    /// How this thread's caller is asked, and from when on.
+    /// How this thread's caller ends work, and when its check is due next.
     static CHECK: Cell<Option<Check>> = const { Cell::new(None) };
     static NEXT: Cell<Option<Instant>> = const { Cell::new(None) };
 
-    /// What says that the work which this thread is part of is to end; NULL where nobody can say so.
+    /// The flag that ends the work in which this thread takes part, or NULL if nothing can end it.
     static STOP: Cell<*const AtomicBool> = const { Cell::new(ptr::null()) };
 }
 
-/// Puts back what a thread had.
+/// Restores a thread's previous state when dropped.
 struct Before(Option<Check>, Option<Instant>, *const AtomicBool);
 
 impl Before {
@@ -106,29 +106,30 @@ impl Drop for Before {
     }
 }
 
-/// Does `work`, which ends early with `not_ready` once `check` says so. `check` is called by this thread, from inside the call that
-/// takes long: never in work of less than 20 ms, and every 20 ms after that. It may call adead, but must not wait for a stream or a
-/// lock that `work` has; a buffer that `work` writes is refused there.
+/// Runs `work`, which ends early with `not_ready` once `check` returns true. This thread calls `check` from inside long calls:
+/// never in the first 20 ms of work, and every 20 ms after that. `check` may call adead, but must not wait for a stream or a lock
+/// that `work` holds. A buffer that `work` writes is refused inside `check`.
 ///
-/// Operations, programs and pipelines on the processor end within a few milliseconds, and waiting for a GPU does; what a GPU has
-/// been given goes on there. A call that ends early gives no result, and what was there before works as it did. But memory that
-/// the call was to write, a buffer or the caller's own, then has some of the new values.
+/// Operations, programs and pipelines on the processor end within a few milliseconds, and so does waiting for a GPU. Work that a
+/// GPU has received continues there. A call that ends early returns no result, and everything that existed before stays usable.
+/// But memory that the call was to write, a buffer or the caller's own, then holds some of the new values.
 pub fn interruptible<T>(check: &dyn Fn() -> bool, work: impl FnOnce() -> T) -> T {
     let check: *const (dyn Fn() -> bool + '_) = check;
-    // SAFETY: the lifetime alone is another. The pointer goes from the thread when this returns, until when the borrow lasts.
+    // SAFETY: only the lifetime changes. The pointer is removed from the thread when this function returns, and the borrow lasts
+    // until then.
     let check =
         unsafe { std::mem::transmute::<*const (dyn Fn() -> bool + '_), *const (dyn Fn() -> bool + 'static)>(check) };
     let _before = Before::replaced(Some(Check::Ask(check)), ptr::null());
     work()
 }
 
-/// Whether anybody could end what this thread does.
+/// Whether anything can end this thread's work.
 #[inline(never)]
 pub(crate) fn is_possible() -> bool {
     CHECK.get().is_some() || !STOP.get().is_null()
 }
 
-/// Does `work`, during which the caller is not asked: a flag of its may still end it.
+/// Runs `work` without calling the caller's check. A flag may still end it.
 pub(crate) fn unasked<T>(work: impl FnOnce() -> T) -> T {
     match CHECK.get() {
         Some(Check::Ask(_)) => uninterrupted(work),
@@ -136,18 +137,18 @@ pub(crate) fn unasked<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Does `work`, which nobody ends.
+/// Runs `work`, which nothing ends.
 fn uninterrupted<T>(work: impl FnOnce() -> T) -> T {
     let _before = Before::replaced(None, ptr::null());
     work()
 }
 
-/// Asks the caller, if this thread has one and it is time to.
+/// Calls the caller's check, if this thread has one and it is due.
 #[inline(never)]
 fn ask() -> bool {
     let check = match CHECK.get() {
         None => return false,
-        // SAFETY: who gave it vouched that it lasts.
+        // SAFETY: the caller of `Interrupt::run` or `watch` keeps the flag valid.
         Some(Check::Flag(flag)) => return unsafe { (*flag).is_set() },
         Some(Check::Ask(check)) => check,
     };
@@ -159,26 +160,26 @@ fn ask() -> bool {
     if now < next {
         return false;
     }
-    // Products flush subnormals, which is nobody else's arithmetic; and what is asked may compute something itself.
+    // Products run with subnormals flushed, which the check must not see. The check may compute something itself.
     let _environment = DefaultEnvironment::enter();
-    // SAFETY: `interruptible`, which put it there, has not returned.
+    // SAFETY: `interruptible`, which stored the pointer, has not returned.
     let stop = uninterrupted(|| unsafe { (*check)() });
     NEXT.set(Some(Instant::now() + EVERY));
     stop
 }
 
-/// Whether the work that this thread is part of is to end: asked between its parts. What is computed behind it doesn't matter.
+/// Whether the work of this thread is to end, asked between parts. Results computed after that are discarded.
 #[inline(never)]
 pub(crate) fn is_stopped() -> bool {
     #[cfg(test)]
     tests::LOOKS.set(tests::LOOKS.get() + 1);
     let stop = STOP.get();
-    // SAFETY: `Work` keeps the flag as long as threads take part, and takes it from them then.
+    // SAFETY: `Work` keeps the flag valid while threads take part, and removes it from them afterwards.
     !stop.is_null() && told(unsafe { &*stop })
 }
 
 fn told(stop: &AtomicBool) -> bool {
-    // Who has said so once is not asked again.
+    // Once the flag is set, the check is not called again.
     let stopped = stop.load(Ordering::Relaxed) || ask();
     if stopped {
         stop.store(true, Ordering::Relaxed);
@@ -186,13 +187,13 @@ fn told(stop: &AtomicBool) -> bool {
     stopped
 }
 
-/// Counts elementary operations in a loop, so that it asks once for so many of them.
+/// Counts elementary operations in a loop, so that the loop asks once per [`PIECE`] operations.
 pub(crate) struct Looks(usize);
 
 impl Looks {
     pub const NEW: Looks = Looks(0);
 
-    /// Whether to leave the loop, of which the next turn has so many operations. Once it is, it stays so.
+    /// Whether to leave the loop, whose next iteration has this many operations. Once true, it stays true.
     #[inline(always)]
     pub fn before(&mut self, operations: usize) -> bool {
         self.0 += operations;
@@ -207,8 +208,8 @@ impl Looks {
     }
 }
 
-/// Goes through `n` elements, a piece of them at a time, until the work is to end. A macro, as a closure would not have the
-/// instructions of the kernel around it.
+/// Runs the body over `n` elements, piece by piece, until the work is to end. A macro, because a closure would not be compiled
+/// with the kernel's instruction set.
 macro_rules! pieces {
     ($n:expr, |$start:ident, $count:ident| $body:expr) => {{
         let (n, mut $start) = ($n, 0);
@@ -221,7 +222,7 @@ macro_rules! pieces {
 }
 pub(crate) use pieces;
 
-/// Does work of this thread's, which asks itself whether it is to end: an error if it was.
+/// Runs work of this thread alone, which checks by itself whether to end. Returns an error if it ended.
 pub(crate) fn alone(work: &mut dyn FnMut()) -> Result<()> {
     if !is_possible() {
         work();
@@ -230,26 +231,26 @@ pub(crate) fn alone(work: &mut dyn FnMut()) -> Result<()> {
     Work::shared(|flag| flag.join(work))
 }
 
-/// A flag that threads share which take part in some work, and that says whether it is to end.
+/// A flag that all threads of some work share, and that says whether it is to end.
 #[derive(Clone, Copy)]
 pub(crate) struct Work(*const AtomicBool);
 
-// SAFETY: an atomic, shared; who makes one outlives those who take part.
+// SAFETY: it points to an atomic, and its maker outlives the participants.
 unsafe impl Send for Work {}
 // SAFETY: as above.
 unsafe impl Sync for Work {}
 
 impl Work {
-    /// Work that nobody ends.
+    /// Work that nothing ends.
     pub const WHOLE: Work = Work(ptr::null());
 
-    /// Does `work` with a flag: that of the work which this thread is part of already, else a new one. An error if it was ended.
-    /// Threads that take part in it ([`Work::join`]) leave before `work` returns.
+    /// Runs `work` with a flag: that of the surrounding work if there is one, otherwise a new one. Returns an error if it was
+    /// ended. Threads that take part ([`Work::join`]) must leave before `work` returns.
     pub fn shared(work: impl FnOnce(Work)) -> Result<()> {
         let (own, outer) = (AtomicBool::new(false), STOP.get());
         let flag = if outer.is_null() { &raw const own } else { outer };
         work(Work(flag));
-        // SAFETY: one of this call's, or of one that this call is inside.
+        // SAFETY: the flag belongs to this call or to a call around it.
         if unsafe { (*flag).load(Ordering::Relaxed) } { Err(interrupted()) } else { Ok(()) }
     }
 
@@ -258,7 +259,7 @@ impl Work {
         !self.0.is_null()
     }
 
-    /// Does what this thread has to do of it.
+    /// Runs this thread's part of the work.
     pub fn join<T>(self, part: impl FnOnce() -> T) -> T {
         struct Outer(*const AtomicBool);
         impl Drop for Outer {
@@ -276,7 +277,7 @@ pub(crate) fn interrupted() -> Error {
     Error::new(Status::NotReady, "the call was interrupted before its result was there")
 }
 
-/// Waits for an event, at most so many nanoseconds, as [`Event::wait`] does, or until the caller wants no more.
+/// Waits for an event, at most this many nanoseconds, like [`Event::wait`], or until the caller ends the wait.
 pub(crate) fn wait(event: &dyn Event, nanoseconds: u64) -> Result<()> {
     if !is_possible() {
         return event.wait(nanoseconds);
@@ -288,7 +289,7 @@ pub(crate) fn wait(event: &dyn Event, nanoseconds: u64) -> Result<()> {
             Err(error) if error.status() == Status::NotReady && left > slice => {}
             done => return done,
         }
-        // Without an end it stays without one.
+        // A wait without a limit stays without one.
         left -= if left == u64::MAX { 0 } else { slice };
         if ask() || is_stopped() {
             return Err(interrupted());
@@ -296,7 +297,7 @@ pub(crate) fn wait(event: &dyn Event, nanoseconds: u64) -> Result<()> {
     }
 }
 
-/// Waits for bytes on their way to the host, or until the caller wants no more.
+/// Waits for the bytes of a download, or until the caller ends the wait.
 pub(crate) fn arrived(download: &dyn Download) -> Result<()> {
     match download.event() {
         Some(event) if is_possible() => wait(event, u64::MAX),

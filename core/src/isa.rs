@@ -1,27 +1,27 @@
-//! Which instruction set the kernels use: the best one of the machine, or the one that `ADEAD_ISA` pins.
+//! The kernels' instruction set: the best one of the machine, or the one that `ADEAD_ISA` names.
 
 use crate::error::{Error, Result, Status, fail};
 
-/// An instruction set that kernels are built for. All give the same bits.
+/// An instruction set that kernels are built for. All of them return the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Isa {
-    /// Plain Rust, on processors without kernels of their own; on x86-64 only with the feature `portable`, for tests.
+    /// Plain Rust, for processors without kernels of their own. On x86-64 only with the feature `portable`, for tests.
     Portable,
-    /// x86-64's baseline; the fused multiply-add is emulated exactly.
+    /// x86-64's baseline. The fused multiply-add is emulated exactly.
     Sse2,
     /// AVX2 with FMA3.
     Avx2,
-    /// AVX-512 F, DQ, BW and VL; kernels only with the feature `avx512`, which is on by default.
+    /// AVX-512 F, DQ, BW and VL. Kernels need the feature `avx512`, which is on by default.
     Avx512,
     /// aarch64's baseline.
     Neon,
 }
 
 impl Isa {
-    /// Every instruction set, from the least to the best.
+    /// All instruction sets, from the least to the best.
     pub const ALL: [Isa; 5] = [Isa::Portable, Isa::Sse2, Isa::Avx2, Isa::Avx512, Isa::Neon];
 
-    /// The name, as `ADEAD_ISA` takes it.
+    /// Returns the name, as in `ADEAD_ISA`.
     pub const fn name(self) -> &'static str {
         match self {
             Isa::Portable => "portable",
@@ -32,7 +32,7 @@ impl Isa {
         }
     }
 
-    /// Whether this machine (processor and operating system) runs it, and this build has kernels for it.
+    /// Whether this machine (processor and operating system) runs it and this build has kernels for it.
     pub fn is_available(self) -> bool {
         match self {
             Isa::Portable => cfg!(any(not(target_arch = "x86_64"), test, feature = "portable")),
@@ -52,23 +52,23 @@ impl Isa {
             }
             #[cfg(target_arch = "aarch64")]
             Isa::Neon => std::arch::is_aarch64_feature_detected!("neon"),
-            // Another architecture's.
+            // Instruction sets of other architectures.
             #[allow(unreachable_patterns)]
             _ => false,
         }
     }
 
-    /// Those that this machine runs, from the least to the best.
+    /// Lists those that this machine runs, from the least to the best.
     pub fn available() -> impl Iterator<Item = Isa> {
         Isa::ALL.into_iter().filter(|isa| isa.is_available())
     }
 
-    /// The best that this machine runs.
+    /// Returns the best one that this machine runs.
     pub fn best() -> Isa {
         Isa::available().last().unwrap_or(Isa::Portable)
     }
 
-    /// The one that `ADEAD_ISA` names, else the best. An unknown or unavailable name is an error.
+    /// Returns the one that `ADEAD_ISA` names, or else the best one. An unknown or unavailable name is an error.
     pub fn from_environment() -> Result<Isa> {
         match std::env::var("ADEAD_ISA") {
             Ok(name) if !name.is_empty() => name.parse::<Isa>().and_then(Isa::checked),
@@ -76,7 +76,7 @@ impl Isa {
         }
     }
 
-    /// Itself, if this machine runs it.
+    /// Returns itself, or an error if this machine does not run it.
     pub fn checked(self) -> Result<Isa> {
         if self == Isa::Avx512 && !cfg!(feature = "avx512") {
             fail!(
@@ -103,7 +103,7 @@ impl std::str::FromStr for Isa {
     fn from_str(name: &str) -> Result<Isa> {
         Isa::ALL.into_iter().find(|isa| isa.name() == name).ok_or_else(|| {
             let known = names(Isa::ALL.into_iter());
-            Error::new(Status::InvalidArgument, format!("no instruction set '{name}': {known}"))
+            Error::new(Status::InvalidArgument, format!("no instruction set '{name}': expected {known}"))
         })
     }
 }

@@ -1,8 +1,8 @@
-//! `adead-core`: the runtime. Applications use the facade crate `adead`; bindings use this one.
+//! The runtime. Applications use the facade crate `adead`; bindings use this one.
 //!
-//! Everything is a [`Command`]: an [`Op`] with its attributes and operands. A direct call, a program and a conformance
-//! case all build commands; a [`Context`] executes them on its device. What comes out is the arithmetic contract
-//! ([`contract`], `docs/contract.md`): the same bits everywhere.
+//! The runtime executes [`Command`]s: an [`Op`] with its attributes and operands. Direct calls, programs and conformance cases
+//! all build commands, and a [`Context`] executes them on its device. The results follow the arithmetic contract ([`contract`],
+//! `docs/contract.md`): the same bits everywhere.
 
 pub mod config;
 pub mod contract;
@@ -21,7 +21,7 @@ pub mod profile;
 mod profile;
 pub mod program;
 
-// Unit tests share draws of random calls with the tests in core/tests, to which this crate is another one.
+// Unit tests and core/tests share code that draws random calls and names this crate `adead_core`.
 #[cfg(test)]
 extern crate self as adead_core;
 

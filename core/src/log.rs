@@ -1,8 +1,8 @@
-//! What the runtime tells of itself through the crate `log`: few messages, and none on the way of a call but, at trace, that it
-//! is divided. Their targets are `adead::config`, `adead::devices`, `adead::dispatch`, `adead::pipeline`, `adead::program`, `adead::cache` and
-//! `adead::memory`. Without the feature `log` nothing is compiled of them.
+//! Messages through the crate `log`. They are few, and a call writes none, except at level trace if it is divided. Their targets
+//! are `adead::config`, `adead::devices`, `adead::dispatch`, `adead::pipeline`, `adead::program`, `adead::cache` and
+//! `adead::memory`. Without the feature `log` no message is compiled.
 
-/// Tells something: a level of `log::Level`, what it is about, a text to format.
+/// Logs a message: a level of `log::Level`, a topic, a format string with arguments.
 #[cfg(feature = "log")]
 macro_rules! log {
     ($level:ident, $about:literal, $($text:tt)*) => {
@@ -10,7 +10,7 @@ macro_rules! log {
     };
 }
 
-/// Nothing, of what is checked to be a text.
+/// Logs nothing, but still checks the format string.
 #[cfg(not(feature = "log"))]
 macro_rules! log {
     ($level:ident, $about:literal, $($text:tt)*) => {
@@ -22,7 +22,7 @@ macro_rules! log {
 
 pub(crate) use log;
 
-/// What `log::log!` does, as a function: of its code in each place not even the names of files are small.
+/// Does what `log::log!` does, as a function. Each use of the macro would add code, with the file's name, to the library.
 #[cfg(feature = "log")]
 #[cold]
 #[inline(never)]

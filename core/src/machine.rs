@@ -1,24 +1,24 @@
-//! The GPUs of a machine, each with every way to it, and the mode that suits them.
+//! The GPUs of a machine, each with all its backends, and the mode that suits them.
 
 use crate::hal::{DeviceInfo, DeviceKind};
 use std::ops::Deref;
 
-/// A GPU, with every way to it.
+/// A GPU with all its backends.
 #[derive(Clone, Debug)]
 pub struct Gpu {
-    /// What it is through the backend that is preferred.
+    /// Its description through the preferred backend.
     pub info: DeviceInfo,
-    /// The same GPU, by its UUID, through other backends: `vulkan:0` of what is `cuda:0` too.
+    /// The same GPU, by its UUID, through other backends: `vulkan:0` if it is also `cuda:0`.
     pub others: Vec<DeviceInfo>,
 }
 
 impl Gpu {
-    /// What it is through each backend, the preferred one first.
+    /// Lists its descriptions through each backend, the preferred one first.
     pub fn backends(&self) -> impl Iterator<Item = &DeviceInfo> {
         std::iter::once(&self.info).chain(&self.others)
     }
 
-    /// Devices of all backends as the GPUs that they are, in their order. No backend has one GPU twice.
+    /// Groups the devices of all backends into GPUs, in their order. A backend never has one GPU twice.
     pub fn join(devices: Vec<DeviceInfo>) -> Vec<Gpu> {
         let backend = |info: &DeviceInfo| info.id.split(':').next().unwrap_or_default().to_string();
         let mut gpus: Vec<Gpu> = Vec::new();
@@ -57,7 +57,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// `cpu`, `hybrid` or `gpu`.
+    /// Returns `cpu`, `hybrid` or `gpu`.
     pub const fn name(self) -> &'static str {
         match self {
             Mode::Cpu => "cpu",
@@ -66,10 +66,9 @@ impl Mode {
         }
     }
 
-    /// The mode for a machine whose largest GPU has that many bytes of memory, `None` without a GPU.
+    /// Returns the mode for a machine whose largest GPU has this many bytes of memory, `None` without a GPU.
     pub fn for_gpu_memory(bytes: Option<u64>) -> Mode {
-        // A driver keeps some for itself: a card that is sold with 4 GB has 2³² bytes, of which it reports 4.1 to
-        // 4.2 billion.
+        // A driver reserves some memory: a card sold with 4 GB has 2³² bytes, of which it reports 4.1 to 4.2 billion.
         const GB: u64 = 1_000_000_000;
         match bytes {
             Some(bytes) if bytes >= 4 * GB => Mode::Gpu,
@@ -79,7 +78,7 @@ impl Mode {
     }
 }
 
-/// The memory of the largest GPU; a program that plays one is none.
+/// The memory of the hardware GPU with the most memory.
 pub(crate) fn largest(gpus: &[Gpu]) -> Option<u64> {
     gpus.iter().filter(|gpu| gpu.kind != DeviceKind::Software).map(|gpu| gpu.memory).max()
 }
@@ -131,7 +130,7 @@ mod tests {
             gpus.iter().map(|gpu| gpu.backends().map(|info| info.id.as_str()).collect::<Vec<_>>().join(" ")).collect();
         let expected = ["cuda:0 vulkan:2", "cuda:1 vulkan:0", "vulkan:1", "vulkan:3", "vulkan:4", "cuda:2"];
         assert_eq!(ids, expected);
-        // What it is, is what the preferred backend says.
+        // The preferred backend provides the description.
         assert_eq!((&*gpus[1].id, gpus[1].others.len()), ("cuda:1", 1));
     }
 

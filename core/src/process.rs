@@ -1,14 +1,14 @@
-//! Which process this is, without a system call each time: what can't be used after a fork asks at every call.
+//! The process's number, known without a system call each time. Objects that a forked child can't use check it in every call.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
-/// The process's number, 0 until somebody asks, and in a child that was forked.
+/// The process's number; 0 before the first request, and in a forked child.
 static KNOWN: AtomicU32 = AtomicU32::new(0);
-/// Whether the system says when it forks.
+/// Whether the system reports forks.
 static TOLD: AtomicBool = AtomicBool::new(false);
 
-/// The number of this process, as [`std::process::id`]; another one in a child that was forked. (One made by the bare system
-/// call, behind the C library's back, is taken for its parent.)
+/// Returns the number of this process, like [`std::process::id`]. A forked child has another one. A child made by the bare system
+/// call, without the C library, is mistaken for its parent.
 #[inline]
 pub(crate) fn id() -> u32 {
     match KNOWN.load(Relaxed) {
@@ -20,7 +20,8 @@ pub(crate) fn id() -> u32 {
 #[cold]
 fn ask() -> u32 {
     let id = std::process::id();
-    // Two threads may both do this: then a child is told twice. A lock could be held by a thread that a child has not.
+    // Two threads may both register, and then the child runs the handler twice. A lock could be held by a thread that does not
+    // exist in the child.
     if TOLD.load(Relaxed) || listen() {
         TOLD.store(true, Relaxed);
         KNOWN.store(id, Relaxed);
@@ -28,7 +29,7 @@ fn ask() -> u32 {
     id
 }
 
-/// Has children forget the number before `fork` returns in them; whether that could be had.
+/// Registers a handler that clears the number in children before `fork` returns there. Returns whether that succeeded.
 #[cfg(unix)]
 fn listen() -> bool {
     type Handler = Option<unsafe extern "C" fn()>;
@@ -38,11 +39,11 @@ fn listen() -> bool {
     unsafe extern "C" fn forget() {
         KNOWN.store(0, Relaxed);
     }
-    // SAFETY: the handler stores a number, which any child may do. The C library forgets it if this library is unloaded.
+    // SAFETY: the handler stores a number, which any child may do. The C library removes it if this library is unloaded.
     unsafe { pthread_atfork(None, None, Some(forget)) == 0 }
 }
 
-/// No fork, no other process.
+/// Without fork the number never changes.
 #[cfg(not(unix))]
 fn listen() -> bool {
     true
@@ -63,24 +64,24 @@ mod tests {
         let parent = id();
         assert_eq!((parent, id()), (std::process::id(), parent));
         let is_right = || id() == std::process::id() && id() != parent && id() == KNOWN.load(Relaxed);
-        // SAFETY: the children read numbers, and leave by _exit.
+        // SAFETY: the children only read numbers, and leave by _exit.
         let child = unsafe { fork() };
         if child == 0 {
             let own = is_right();
             // SAFETY: as above.
             let grandchild = unsafe { fork() };
             if grandchild == 0 {
-                // SAFETY: it ends the grandchild.
+                // SAFETY: ends the grandchild.
                 unsafe { _exit(i32::from(!is_right())) };
             }
             let mut status = -1;
-            // SAFETY: a child of this process; it writes a number.
+            // SAFETY: waits for a child of this process and writes its status.
             unsafe { waitpid(grandchild, &mut status, 0) };
-            // SAFETY: it ends the child.
+            // SAFETY: ends the child.
             unsafe { _exit(i32::from(!(own && status == 0 && is_right()))) };
         }
         let mut status = -1;
-        // SAFETY: a child of this process; it writes a number.
+        // SAFETY: waits for a child of this process and writes its status.
         assert_eq!(unsafe { waitpid(child, &mut status, 0) }, child);
         assert_eq!((status, id()), (0, parent));
     }

@@ -1,4 +1,4 @@
-//! Shapes: up to eight dimensions, held in place.
+//! Shapes: up to eight dimensions, stored in place.
 
 use crate::error::{Error, Result, Status, fail};
 use smallvec::SmallVec;
@@ -7,15 +7,15 @@ use std::fmt;
 /// The highest rank.
 pub const MAX_RANK: usize = 8;
 
-/// The most elements a tensor may have, so that eight-byte elements and their byte offsets fit in `isize`.
+/// The most elements of a tensor. Byte offsets of eight-byte elements fit in `isize` up to this number.
 pub const MAX_ELEMENTS: usize = isize::MAX as usize / 8;
 
-/// The dimensions of a tensor, row-major (the last is contiguous). Rank 0 is a scalar; a dimension may be 0.
+/// The dimensions of a tensor, row-major (the last is contiguous). Rank 0 is a scalar. A dimension may be 0.
 #[derive(Clone, Copy)]
 pub struct Shape {
-    // Dimensions past the rank are nobody's.
+    // Entries past the rank are unused.
     dims: [usize; MAX_RANK],
-    // Known from the dimensions; asked for several times in every call.
+    // The product of the dimensions, stored because every call needs it several times.
     elements: usize,
     rank: u8,
 }
@@ -24,20 +24,20 @@ impl Shape {
     /// A scalar's shape.
     pub const SCALAR: Shape = Shape { dims: [0; MAX_RANK], elements: 1, rank: 0 };
 
-    /// The same, made in place: eighty bytes are worth not copying.
+    /// Makes a scalar's shape in place, which avoids copying eighty bytes.
     #[inline(always)]
     pub fn scalar() -> Shape {
         Shape { dims: [0; MAX_RANK], elements: 1, rank: 0 }
     }
 
-    /// A shape; `invalid_argument` above rank 8 or [`MAX_ELEMENTS`] elements.
+    /// Makes a shape. Returns `invalid_argument` above rank 8 or [`MAX_ELEMENTS`] elements.
     pub fn new(dims: &[usize]) -> Result<Shape> {
         let mut shape = Shape::scalar();
         shape.set(dims)?;
         Ok(shape)
     }
 
-    /// Makes this the shape of those dimensions; errors as in [`Shape::new`], and then it is a scalar's.
+    /// Changes it to these dimensions. Returns the errors of [`Shape::new`], and is a scalar's shape then.
     pub fn set(&mut self, dims: &[usize]) -> Result<()> {
         (self.rank, self.elements) = (0, 1);
         if dims.len() > MAX_RANK {
@@ -46,7 +46,7 @@ impl Shape {
         let (mut elements, mut addressed) = (1usize, 1usize);
         for (to, &from) in self.dims.iter_mut().zip(dims) {
             *to = from;
-            // Zero dimensions don't hide an overflow: a slice of the tensor must still be addressable.
+            // A dimension of zero must not hide an overflow: a slice of the tensor must still be addressable.
             elements = elements.wrapping_mul(from);
             addressed = match addressed.checked_mul(from.max(1)) {
                 Some(product) if product <= MAX_ELEMENTS => product,
@@ -57,8 +57,8 @@ impl Shape {
         Ok(())
     }
 
-    /// The shape of so many elements in which one dimension may be −1: the rest. `shape_mismatch` where there is no such shape,
-    /// `invalid_argument` for other negative dimensions, and for more than one −1.
+    /// Makes the shape of this many elements. One dimension may be −1, which stands for the rest. Returns `shape_mismatch` if
+    /// there is no such shape, `invalid_argument` for other negative dimensions and for more than one −1.
     pub fn inferred(dims: &[i64], elements: usize) -> Result<Shape> {
         let open = dims.iter().filter(|&&length| length == -1).count();
         if open > 1 {
@@ -70,7 +70,7 @@ impl Shape {
                 "the shape {dims:?} has a dimension of {length}; dimensions are 0 or more, and one may be -1"
             );
         }
-        // The product of the others, which `new` bounds.
+        // `Shape::new` bounds the product of the other dimensions.
         let mut known: SmallVec<[usize; MAX_RANK]> =
             dims.iter().map(|&length| length.unsigned_abs() as usize).collect();
         if open == 0 {
@@ -78,13 +78,16 @@ impl Shape {
         }
         let others = Shape::new(&known)?.elements();
         if others == 0 || !elements.is_multiple_of(others) {
-            fail!(ShapeMismatch, "{elements} elements don't fill the shape {dims:?}: they are no multiple of {others}");
+            fail!(
+                ShapeMismatch,
+                "{elements} elements don't fill the shape {dims:?}: they are not a multiple of {others}"
+            );
         }
         known.iter_mut().zip(dims).filter(|(_, length)| **length == -1).for_each(|(to, _)| *to = elements / others);
         Shape::new(&known)
     }
 
-    /// Makes this a copy of another.
+    /// Copies another shape. It copies four dimensions if the rank is at most 4.
     #[inline]
     pub(crate) fn assign(&mut self, other: &Shape) {
         self.dims[..4].copy_from_slice(&other.dims[..4]);
@@ -112,13 +115,13 @@ impl Shape {
         self.elements
     }
 
-    /// Dimension `i`, counted from the end: 0 is the last. 1 beyond the rank, as broadcasting has it.
+    /// Returns dimension `i` counted from the end: 0 is the last. Beyond the rank it returns 1, as broadcasting needs.
     #[inline]
     pub fn from_end(&self, i: usize) -> usize {
         if i < self.rank() { self.dims[self.rank() - 1 - i] } else { 1 }
     }
 
-    /// The shape that both broadcast to (NumPy's rule), if there is one.
+    /// Returns the shape that both broadcast to (NumPy's rule), if there is one.
     pub fn broadcast(&self, other: &Shape) -> Option<Shape> {
         let rank = self.rank().max(other.rank());
         let mut dims = [1; MAX_RANK];
@@ -140,12 +143,12 @@ impl Shape {
             && (0..self.rank()).all(|i| self.from_end(i) == 1 || self.from_end(i) == target.from_end(i))
     }
 
-    /// Element strides for reading this shape as `target`: 0 where a dimension is repeated. `target`'s rank many.
+    /// Element strides for reading this shape as `target`: 0 where a dimension is broadcast. Only `target`'s rank is used.
     pub(crate) fn broadcast_strides(&self, target: &Shape) -> [usize; MAX_RANK] {
         self.strides_at(target.rank())
     }
 
-    /// The same for a shape of that rank that this one broadcasts to.
+    /// The same for a shape of this rank that this one broadcasts to.
     pub(crate) fn strides_at(&self, rank: usize) -> [usize; MAX_RANK] {
         let mut strides = [0; MAX_RANK];
         let mut step = 1;
@@ -171,7 +174,7 @@ fn too_many(dims: &[usize]) -> Error {
 impl PartialEq for Shape {
     #[inline]
     fn eq(&self, other: &Shape) -> bool {
-        // A loop: slices would be compared by a call.
+        // A loop, because comparing slices would be a call.
         self.rank == other.rank && (0..self.rank()).all(|i| self.dims[i] == other.dims[i])
     }
 }

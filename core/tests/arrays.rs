@@ -1,5 +1,5 @@
-//! Typed arrays, on the CPU and on the machine's first GPU (a software one too), through Vulkan or what `ADEAD_TEST_BACKEND`
-//! says.
+//! Typed arrays, on the CPU and on the machine's first GPU (also a software one), through Vulkan or the backend in
+//! `ADEAD_TEST_BACKEND`.
 
 use adead_core::gpu::GpuArray;
 use adead_core::{Attrs, Context, Op, Status, Tensor};
@@ -57,7 +57,7 @@ fn operations_on_arrays_have_the_bits_of_those_on_tensors() {
         let made: GpuArray<f32> = ctx.run_array(Op::Softmax, &attrs, &[Some(product.operand())]).unwrap();
         let best: GpuArray<i64> = ctx.run_array(Op::Argmax, &attrs, &[Some(made.operand())]).unwrap();
         let most = soft.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).unwrap().0;
-        // What is dropped while work uses it stays until that is done.
+        // Dropped arrays stay until the work that uses them is done.
         drop((a, b, product));
         let bits = |values: Vec<f32>| values.into_iter().map(f32::to_bits).collect::<Vec<_>>();
         assert_eq!(bits(made.to_vec().unwrap()), bits(soft.clone()));

@@ -1,5 +1,5 @@
-//! `ADEAD_CHECK_BUFFERS=1` on this machine's first GPU, through Vulkan or what `ADEAD_TEST_BACKEND` says. The variable is the whole
-//! process's, so each test runs in one of its own. Without a GPU every test says so and passes.
+//! `ADEAD_CHECK_BUFFERS=1` on this machine's first GPU, through Vulkan or the backend in `ADEAD_TEST_BACKEND`. The variable
+//! applies to the whole process, so each test runs in a process of its own. Without a GPU every test says so and passes.
 
 use adead_core::gpu::{Buffer, Kernel};
 use adead_core::{Gpu, Status};
@@ -10,7 +10,7 @@ fn backend() -> String {
     std::env::var("ADEAD_TEST_BACKEND").unwrap_or("vulkan".into())
 }
 
-/// Runs the test of this name with the variable set to that, in a process of its own; false there.
+/// Runs the test of this name with the variable set to this value, in a process of its own. Returns false in that process.
 fn elsewhere(test: &str, value: &str) -> bool {
     if std::env::var_os("ADEAD_CHECK_BUFFERS").is_some() {
         return false;
@@ -23,7 +23,7 @@ fn elsewhere(test: &str, value: &str) -> bool {
     true
 }
 
-/// A GPU and c = a + b on it.
+/// A GPU and a kernel c = a + b.
 fn gpu() -> Option<(Gpu, Kernel)> {
     let gpu = match Gpu::open(&backend()) {
         Ok(gpu) => gpu,
@@ -33,7 +33,7 @@ fn gpu() -> Option<(Gpu, Kernel)> {
         }
         Err(error) => panic!("{error}"),
     };
-    // Where the repository is, or else in the folder that this runs in, as in a bundle of `ci/gpu-pack`.
+    // In the repository, or else in the current folder, as in a bundle of `ci/gpu-pack`.
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/kernels");
     let folder = if folder.exists() { folder } else { "examples/kernels".into() };
     let kernel = match &*backend() {
@@ -43,7 +43,7 @@ fn gpu() -> Option<(Gpu, Kernel)> {
     Some((gpu, kernel.unwrap()))
 }
 
-/// Adds so many elements.
+/// Adds this many elements.
 fn add(gpu: &Gpu, kernel: &Kernel, buffers: [&Buffer; 3], n: u32) -> adead_core::Result<()> {
     let push = n.to_ne_bytes();
     gpu.dispatch_with(kernel, &buffers, &push[..kernel.push_bytes()], [n.div_ceil(256), 1, 1])
@@ -61,12 +61,12 @@ fn a_kernel_that_writes_behind_its_buffer_is_named() {
     let (small, beside) = (gpu.buffer_zeroed(4 * m as usize).unwrap(), gpu.buffer(&[7.0f32; 1000]).unwrap());
     let held = gpu.memory().unwrap();
     assert!(held.used >= 4 * 2 * 4096 + 4 * (64 << 10), "guards are there: {held:?}");
-    // What fits is not complained about, and has its values.
+    // A call that fits gets no error, and its values are right.
     add(&gpu, &kernel, [&a, &b, &small], m).unwrap();
     assert_eq!(small.to_vec::<f32>().unwrap(), [2.0; 1000]);
     for _ in 0..2 {
         match add(&gpu, &kernel, [&a, &b, &small], n) {
-            // The driver stops what the kernel writes there.
+            // Vulkan's driver suppresses the write outside the buffer.
             Ok(()) => assert!(backend() == "vulkan", "nothing was found"),
             Err(error) => {
                 assert_eq!(error.status(), Status::InvalidKernel, "{error}");
@@ -77,7 +77,7 @@ fn a_kernel_that_writes_behind_its_buffer_is_named() {
             }
         }
     }
-    // The next one is not blamed for it, on a stream neither.
+    // The next call is not blamed for it, not even on a stream.
     add(&gpu, &kernel, [&a, &b, &small], m).unwrap();
     let mut stream = gpu.stream().unwrap();
     let push = m.to_ne_bytes();

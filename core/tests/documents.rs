@@ -1,9 +1,9 @@
-//! The tables of operations in docs/: generated from the table of operations, compared, and rewritten with `ADEAD_BLESS=1`.
+//! The tables of operations in docs/ are generated from the op table. This test compares them; `ADEAD_BLESS=1` rewrites them.
 
 use adead_core::{Attrs, Family, Op, OpKind};
 use std::path::Path;
 
-/// Compares lines of a document with what they must be, or writes them: those of a table that begin with one of `first`.
+/// Compares the lines of a table that begin with one of `first` with the expected ones, or writes them.
 fn check(document: &str, first: impl Fn(&str) -> bool, expected: &[String]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(document);
     let text = std::fs::read_to_string(&path).unwrap();
@@ -22,7 +22,7 @@ fn check(document: &str, first: impl Fn(&str) -> bool, expected: &[String]) {
     assert_eq!(found.len(), expected.len(), "docs/{document}: {bless}");
 }
 
-/// The names of a row, "`add` `sub`"; nothing where a line is no row.
+/// The names in a row, "`add` `sub`"; none if the line is not a row.
 fn names(line: &str) -> Vec<&str> {
     let first = line.strip_prefix("| ").and_then(|rest| rest.split(" | ").next()).unwrap_or_default();
     first.split(' ').filter_map(|name| name.strip_prefix('`')?.strip_suffix('`')).collect()
@@ -44,7 +44,7 @@ fn attribute(name: &str) -> String {
     }
 }
 
-/// The rows of operations of a kind: those without attributes share one.
+/// The rows for operations of a kind. Operations without attributes share one row.
 fn rows(of: OpKind, operands: &str, result: &str) -> Vec<String> {
     let of = |plain: bool| Op::ALL.iter().filter(move |op| op.kind() == of && op.info().attrs.is_empty() == plain);
     let plain: Vec<String> = of(true).map(|op| format!("`{op}`")).collect();

@@ -1,7 +1,7 @@
-//! Products in exact integers (`precision`) against the scalar reference, for every instruction set and several thread counts, and on
-//! this machine's first GPU: data that rounds at ties, digits at their limits, scales at both ends of f32, long K.
+//! Products in exact integers (`precision`) against the scalar reference, for every instruction set and several thread counts,
+//! and on this machine's first GPU. The data rounds at ties, has digits at their limits, scales at both ends of f32, and long K.
 
-#[allow(dead_code)] // Random calls are other tests'.
+#[allow(dead_code)] // Other tests use the random calls.
 mod draws;
 #[allow(dead_code)]
 mod on_gpu;
@@ -25,21 +25,21 @@ fn contexts(threads: &[usize]) -> Vec<Context> {
     contexts
 }
 
-/// A value of a kind, in a line whose largest is about 2^e.
+/// A value of a kind, in a line whose largest value is about 2^e.
 fn value(r: &mut Random, kind: usize, e: i32) -> f32 {
     let sign = if r.flag() { 1.0 } else { -1.0 };
     let unit = (r.next() >> 40) as f64 / (1u64 << 24) as f64;
     let x = match kind {
-        // Anything below the largest.
+        // Any value below the largest.
         0 => unit,
-        // Halves of what is kept: ties.
+        // Halves of the last bit kept: ties.
         1 => ((r.below(1 << 16) * 2 + 1) as f64) * 2f64.powi(if r.flag() { -24 } else { -16 }),
-        // The largest numbers there are, whose digits are 127 or -128 besides.
+        // The largest numbers; their lower digits are 127 or -128.
         2 => [8_355_711.0, 8_355_584.0, 8_355_712.5, 8_323_199.0, 32_639.0 * 256.0][r.below(5)] / 8_388_608.0,
         3 => 1.0,
         // Digits of -128.
         4 => [0x80_8080, 0x7f_8080, 0x80_80, 0x40_8080][r.below(4)] as f64 / 16_777_216.0,
-        // Some are much larger than the others.
+        // Some values are much larger than the others.
         5 => unit * if r.below(50) == 0 { 1.0 } else { 1e-5 },
         _ => 0.0,
     };
@@ -47,7 +47,7 @@ fn value(r: &mut Random, kind: usize, e: i32) -> f32 {
     if bits.is_infinite() { f32::MAX } else { bits }
 }
 
-/// A matrix of lines along K, `[lines, k]`, each of one kind and size; some have something that is not finite.
+/// A matrix of lines along K, `[lines, k]`, each of one kind and size. Some lines have values that are not finite.
 fn lines(r: &mut Random, count: usize, k: usize, sizes: &[i32]) -> Vec<f32> {
     let mut all = Vec::with_capacity(count * k);
     for _ in 0..count {
@@ -119,7 +119,7 @@ const SIZES: [[usize; 3]; 14] = [
     [10, 130, 127],
 ];
 
-/// Exponents of lines: usual ones, the smallest there are, the largest, so that sums leave f32 both ways.
+/// Exponents of lines: usual ones, the smallest, the largest, so that sums overflow and underflow f32.
 const SCALES: [&[i32]; 5] = [&[0, 3, -5], &[-149, -140, -126], &[-70, -76, -80], &[60, 64, 66], &[127, -149, 0]];
 
 #[test]
@@ -136,14 +136,14 @@ fn every_instruction_set_equals_the_reference() {
     }
 }
 
-/// More than 32-bit sums of digits hold, and more than 64-bit sums of numbers at their largest.
+/// More products than 32-bit sums of digits hold, and more than 64-bit sums of the largest numbers hold.
 #[test]
 fn long_sums_are_exact() {
     let contexts = contexts(&[1]);
     for precision in FIXED {
         for k in [43_691, 140_000] {
             let mut r = Random(k as u64);
-            // Every product is the largest there is: the total has 46 + 17 bits.
+            // Every product is the largest possible one: the total has 46 + 17 bits.
             let most = if precision == Precision::Fixed24 { 8_355_711.0 } else { 32_639.0 };
             let same = Tensor::new(&vec![most; 2 * k], &[2, k]).unwrap();
             let other: Vec<f32> = (0..2 * k).map(|i| if i < k { most } else { value(&mut r, 0, 2) }).collect();
@@ -188,7 +188,7 @@ fn batches_and_halves() {
     }
 }
 
-/// Blocks of the result that several threads have, and all of K in more than one part.
+/// Several threads compute blocks of the result, and K is cut into several parts.
 #[test]
 fn large_products_equal_sampled_results() {
     let mut r = Random(5);

@@ -1,12 +1,12 @@
-//! The functions of the contract: vector forms against scalar ones, and both against double precision.
+//! The functions of the contract: vector forms against scalar forms, and both against double precision.
 //!
-//! CI takes every 1,021st input; `ADEAD_EXHAUSTIVE=1 cargo test --release -p adead-core --test functions` takes all 2³².
+//! CI tests every 1,021st input. `ADEAD_EXHAUSTIVE=1 cargo test --release -p adead-core --test functions` tests all 2³².
 
 use adead_core::contract::{self, GeluForm};
 use adead_core::hal::cpu::Isa;
 use adead_core::{Attrs, Context, ContextOptions, Op, OpKind, Tensor, reference};
 
-/// Every how many-th input is taken: a prime, so that every exponent and low bit pattern is met.
+/// The step between tested inputs: a prime, so that all exponents and low bit patterns occur.
 fn step() -> usize {
     if std::env::var_os("ADEAD_EXHAUSTIVE").is_some() { 1 } else { 1021 }
 }
@@ -49,7 +49,7 @@ fn vector_forms_equal_the_scalar_ones() {
     println!("{} instruction sets: equal on every {} input", contexts.len(), step());
 }
 
-/// Gives every batch to `check`, on all processors.
+/// Passes every batch to `check`, on all processors.
 fn in_parallel(check: impl Fn(Vec<f32>) + Sync) {
     let batches = std::sync::Mutex::new(batches());
     std::thread::scope(|scope| {
@@ -65,13 +65,13 @@ fn in_parallel(check: impl Fn(Vec<f32>) + Sync) {
     });
 }
 
-/// The distance in units in the last place of the true value's binade, 2⁻¹⁴⁹ below the smallest normal number.
+/// The error in units in the last place of the true value's binade; 2⁻¹⁴⁹ below the smallest normal number.
 fn ulps(ours: f32, truth: f64) -> f64 {
     let exponent = (((truth.to_bits() >> 52) & 0x7ff) as i32 - 1023).max(-126);
     (ours as f64 - truth).abs() / 2f64.powi(exponent - 23)
 }
 
-/// erf in double precision: its Maclaurin series, and beyond 2.5 one less its continued fraction.
+/// erf in double precision: its Maclaurin series, and above 2.5 one minus its continued fraction.
 /// (Abramowitz and Stegun, "Handbook of Mathematical Functions", 7.1.6 and 7.1.14.)
 fn erf(x: f64) -> f64 {
     let a = x.abs();
@@ -120,7 +120,7 @@ fn errors_are_within_the_stated_bounds() {
     }
 }
 
-/// Pairs of every kind, and pairs whose power is a moderate number, which few random ones have.
+/// Pairs of every kind, and pairs whose power is a moderate number, which is rare among random pairs.
 #[test]
 fn powers_are_within_the_stated_bound() {
     let contexts: Vec<_> = Isa::available()
@@ -174,7 +174,7 @@ fn larger(a: (f64, f32), b: (f64, f32)) -> (f64, f32) {
     if b.0 > a.0 { b } else { a }
 }
 
-/// The error at x; what is not a number or overflows must do so exactly.
+/// The error at x. NaN and overflow must be exact.
 fn error(name: &str, x: f32, ours: Scalar, truth: Truth<'_>) -> f64 {
     let y = ours(x);
     if contract::is_nan(x) {

@@ -1,5 +1,5 @@
-//! Buffers, users' kernels, streams and events, on the machine's first GPU (a software one too), through Vulkan or what
-//! `ADEAD_TEST_BACKEND` says. Without a GPU every test says so and passes.
+//! Buffers, users' kernels, streams and events, on the machine's first GPU (also a software one), through Vulkan or the backend
+//! in `ADEAD_TEST_BACKEND`. Without a GPU every test says so and passes.
 
 use adead_core::config::Config;
 use adead_core::devices::gpus;
@@ -23,13 +23,13 @@ fn gpu() -> Option<Gpu> {
     }
 }
 
-/// An example kernel: where the repository is, or else in the folder that this runs in, as in a bundle of `ci/gpu-pack`.
+/// An example kernel, in the repository, or else in the current folder, as in a bundle of `ci/gpu-pack`.
 fn example(name: &str) -> std::path::PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/kernels");
     if folder.exists() { folder.join(name) } else { Path::new("examples/kernels").join(name) }
 }
 
-/// c = a + b, in what the device takes.
+/// c = a + b, in the language that the device accepts.
 fn vecadd(gpu: &Gpu) -> Kernel {
     let kernel = match &*backend() {
         "cuda" => gpu.load_ptx(example("vecadd.ptx")),
@@ -61,7 +61,7 @@ fn vectors_are_added() {
     let sum: Vec<f32> = z.to_vec().unwrap();
     assert!(sum.iter().enumerate().all(|(i, &sum)| sum == a[i] + b[i]));
 
-    // Everything that does not fit is refused, and changes nothing.
+    // Calls that don't fit are refused, and change nothing.
     let small = gpu.buffer_zeroed(4).unwrap();
     let other = Gpu::open(&backend()).unwrap().buffer_zeroed(4 * n).unwrap();
     let call = |buffers: &[&Buffer], push: &[u8], groups| status(gpu.dispatch_with(&kernel, buffers, push, groups));
@@ -114,7 +114,7 @@ fn kernels_that_are_none_are_refused() {
         assert_eq!(status(gpu.create_pipeline(&kernel, &options().constant(77, 1))), Some(Status::InvalidArgument));
         assert_eq!(gpu.create_pipeline(&kernel, &options().entry("main")).unwrap().name(), "main");
     }
-    // On the processor there are buffers and no kernels.
+    // The processor has buffers but no kernels.
     let cpu = Context::open("cpu").unwrap();
     assert_eq!(cpu.buffer(&[1.0f32, 2.0]).unwrap().to_vec::<f32>().unwrap(), [1.0, 2.0]);
     for error in [cpu.load_spirv_bytes(&spirv).unwrap_err(), cpu.load_ptx_bytes(&ptx).unwrap_err()] {
@@ -123,7 +123,7 @@ fn kernels_that_are_none_are_refused() {
     }
 }
 
-/// What another backend takes is refused with the device to open, or with that it is not there.
+/// A module for another backend is refused. The error names the device to open, or says that the backend does not see this GPU.
 #[test]
 fn modules_of_the_other_backend() {
     let Some(gpu) = gpu() else { return };
@@ -165,7 +165,7 @@ fn streams_are_ordered_by_events() {
     let (ones, zeros) = (vec![1.0f32; n], vec![0.0f32; n]);
     let (one, sum) = (gpu.buffer(&ones).unwrap(), gpu.buffer(&zeros).unwrap());
     let (mut a, mut b) = (gpu.stream().unwrap(), gpu.stream().unwrap());
-    // sum ← sum + 1, by turns on two streams. The kernel reads and writes one element in one thread.
+    // sum ← sum + 1, alternating between two streams. The kernel reads and writes one element in one thread.
     for _ in 0..50 {
         for turn in 0..2 {
             let (stream, other) = if turn == 0 { (&mut a, &mut b) } else { (&mut b, &mut a) };
@@ -181,7 +181,7 @@ fn streams_are_ordered_by_events() {
     a.download(&sum, 0, 4 * n).unwrap().take(&mut bytes).unwrap();
     assert!(bytes.chunks_exact(4).all(|word| f32::from_ne_bytes(word.try_into().unwrap()) == 100.0));
 
-    // The same, recorded once and replayed.
+    // The same kernel, recorded once and replayed.
     let recording = a
         .record(|stream| (0..10).try_for_each(|_| stream.dispatch(&kernel, &[&sum, &one, &sum], &push, groups)))
         .unwrap();
@@ -245,7 +245,7 @@ fn thousands_of_buffers_and_many_threads() {
     assert_eq!(gpu.memory().unwrap().allocations, 0, "{:?}", gpu.memory());
 }
 
-/// Operands of an operation without results go back like any others, though there is nothing to wait for.
+/// Operands of an operation with an empty result are released like any others, although there is no work to wait for.
 #[test]
 fn work_that_is_none_keeps_nothing() {
     let Some(gpu) = gpu() else { return };
@@ -266,18 +266,18 @@ fn work_that_is_none_keeps_nothing() {
     relu(&[none]);
 }
 
-/// A host that rounds upwards, flushes, and has every floating-point exception trap.
+/// Runs `work` in a host that rounds upwards, flushes subnormals, and traps every floating-point exception.
 #[cfg(target_arch = "x86_64")]
 fn in_a_mode_of_its_own<R>(work: impl FnOnce() -> R) -> R {
     use std::arch::asm;
     let (mode, usual) = (0xc040u32, 0x1f80u32);
-    // SAFETY: MXCSR's reserved bits are clear; nothing is computed here until it is as before.
+    // SAFETY: MXCSR's reserved bits are clear, and nothing is computed here until the mode is restored.
     unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const mode) };
     let result = work();
     let mut after = 0u32;
     // SAFETY: as above.
     unsafe { asm!("stmxcsr [{}]", "ldmxcsr [{}]", in(reg) &raw mut after, in(reg) &raw const usual) };
-    // The low bits say what happened.
+    // The low bits are the exception flags.
     assert_eq!(after & !0x3f, mode, "the mode was left alone");
     result
 }
@@ -292,7 +292,7 @@ fn what_the_host_does_with_floats_is_its_own_business() {
     let auto = Context::auto().unwrap();
     let work = |gpu: &Gpu| -> adead_core::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        // One chooses among its devices, the other has one.
+        // One context chooses among its devices, the other has one.
         for context in [&auto, &**gpu] {
             let sum = context.softmax(&context.add(&x, &x)?, -1)?;
             bytes.extend_from_slice(sum.bytes());
@@ -314,7 +314,7 @@ fn what_the_host_does_with_floats_is_its_own_business() {
         Ok(bytes)
     };
     let expected = work(&gpu).unwrap();
-    // As much of it as can be anew: what a driver does when something is used for the first time, it does in that mode.
+    // Everything that can be opened again is opened in that mode, because a driver does some work only on first use.
     let (again, explained) = in_a_mode_of_its_own(|| {
         let gpu = Gpu::open(&backend());
         let explained = auto.explain(Op::Add, &Attrs::default(), &[Some(&x), Some(&x)]).map(|_| ());
@@ -332,8 +332,8 @@ fn buffers_over_memory_of_others() {
     let (id, owner) = (gpu.device_info().id.clone(), Arc::new(()));
     let over = |device: &str, address: u64, bytes: usize| {
         let kept = Box::new((memory.clone(), owner.clone()));
-        // SAFETY: the memory of a buffer of that device, which is kept with the owner; one place at a time uses it. What
-        // is not there is refused before it is used.
+        // SAFETY: the memory is a buffer of that device, and the owner keeps it. Only one place at a time uses it. Ranges beyond
+        // it are refused before they are used.
         unsafe { gpu.buffer_over(device, address, bytes, kept) }
     };
     let Some(address) = memory.device_address() else {
@@ -355,14 +355,14 @@ fn buffers_over_memory_of_others() {
     let mut stream = gpu.stream().unwrap();
     let operand = |buffer| Operand { buffer, offset: 0, meta: &meta };
     stream.run(Op::Neg, &Attrs::default(), &[Some(operand(&shared))], operand(&result)).unwrap();
-    // Work keeps it.
+    // Enqueued work keeps the memory.
     drop(shared);
     stream.synchronize().unwrap();
     assert_eq!(result.to_vec::<f32>().unwrap(), [-1.0, -7.0, -3.0, 4.0, -5.0]);
     drop(stream);
     assert_eq!(Arc::strong_count(&owner), 1, "nothing uses it any more");
 
-    // Of 18 bytes the last word is not all theirs.
+    // Of the 18 bytes, the last word is only partly theirs.
     let odd = over(&id, address, 18).unwrap();
     let mut stream = gpu.stream().unwrap();
     assert_eq!(status(stream.clear(&odd, 0, 18)), Some(Status::InvalidArgument));
@@ -381,7 +381,7 @@ fn buffers_become_tensors() {
     assert_eq!(status(buffer.to_tensor(8, &meta)), Some(Status::InvalidArgument));
 }
 
-/// The example's sizes follow from its buffers: any product is right, and what is none is seen.
+/// The example's sizes follow from its buffers: any product is right, and sizes that don't fit are detected.
 #[test]
 fn the_example_product_takes_its_sizes_from_its_buffers() {
     let Some(gpu) = gpu() else { return };
@@ -403,7 +403,7 @@ fn the_example_product_takes_its_sizes_from_its_buffers() {
     let (small, large) = (gpu.buffer_zeroed(4 * 15).unwrap(), gpu.buffer_zeroed(4 * 64).unwrap());
     gpu.dispatch(&kernel, &[&large, &large, &small], [1, 1, 1]).unwrap();
     assert!(small.to_vec::<f32>().unwrap().iter().all(|value| value.is_nan()));
-    // Constants say which part of larger buffers is meant, and can't go beyond them.
+    // Constants select a part of larger buffers, and can't reach beyond them.
     let sized = |m, n, k| PipelineOptions::default().constant(0, m).constant(1, n).constant(2, k);
     let (ones, out) = (gpu.buffer(&[1.0f32; 64]).unwrap(), gpu.buffer_zeroed(4 * 64).unwrap());
     let part = gpu.create_pipeline(&kernel, &sized(2, 2, 3)).unwrap();
@@ -414,7 +414,7 @@ fn the_example_product_takes_its_sizes_from_its_buffers() {
     assert!(out.to_vec::<f32>().unwrap().iter().all(|value| value.is_nan()));
 }
 
-/// However many elements a user says there are, the examples stay within their buffers.
+/// The examples stay within their buffers, whatever number of elements the user passes.
 #[test]
 fn the_examples_stay_within_their_buffers() {
     let Some(gpu) = gpu() else { return };
@@ -433,7 +433,7 @@ fn the_examples_stay_within_their_buffers() {
     assert_eq!(sums.to_vec::<f32>().unwrap(), [512.0, 488.0]);
 }
 
-/// Where the work is over first, the values come; both are right.
+/// If the work ends first, the read returns the values; both outcomes are right.
 #[test]
 fn reading_ends_early_and_gives_everything_afterwards() {
     let Some(gpu) = gpu() else { return };

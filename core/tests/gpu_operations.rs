@@ -1,5 +1,5 @@
-//! Every operation but products on this machine's first GPU, software or not, against the scalar references, bit for bit. Without
-//! one nothing is tested.
+//! Every operation except products on this machine's first GPU, software or not, against the scalar references, bit for bit.
+//! Without a GPU nothing is tested.
 
 mod draws;
 mod on_gpu;
@@ -14,7 +14,7 @@ use draws::{Random, plain};
 use on_gpu::Gpu;
 use std::sync::Arc;
 
-/// Products are in gpu_products.rs.
+/// gpu_products.rs tests products.
 #[test]
 fn every_operation_equals_its_reference_on_random_calls() {
     let Some(mut gpu) = Gpu::open() else { return };
@@ -22,7 +22,7 @@ fn every_operation_equals_its_reference_on_random_calls() {
     gpu.random_calls(&others, 48);
 }
 
-/// An operand that is on the GPU too: so many elements behind the beginning of its buffer, as few bytes before it as behind it.
+/// An operand that is on the GPU too, this many elements after the beginning of its buffer, with a margin before and after it.
 struct There {
     tensor: Tensor,
     buffer: Arc<dyn Buffer>,
@@ -43,7 +43,7 @@ impl There {
     }
 }
 
-/// Elementwise commands in place, submitted together: on a GPU they are few kernels.
+/// Elementwise commands in place, submitted together: on a GPU they become few kernels.
 #[test]
 fn runs_equal_their_operations_one_by_one() {
     let Some(mut gpu) = Gpu::open() else { return };
@@ -59,7 +59,7 @@ fn runs_equal_their_operations_one_by_one() {
             ..100_000 => dims,
             _ => dims[..rank.min(2)].to_vec(),
         };
-        // Half of the time everything is on a multiple of 16 bytes, else some of it.
+        // In half of the rounds everything is aligned to 16 bytes, in the others only some of it.
         let shift = |r: &mut Random| if seed % 2 == 0 || r.flag() { 0 } else { r.below(9) };
         let drawn = |gpu: &mut Gpu, r: &mut Random, dims: &[usize]| {
             let (tensor, shift) = (r.float(DType::F32, dims), shift(r));
@@ -96,7 +96,7 @@ fn runs_equal_their_operations_one_by_one() {
                     (op, if r.flag() { vec![None, other] } else { vec![other, None] })
                 }
             };
-            // Another operand: one of its own, or what the run begins with, where that is not overwritten.
+            // The other operand: one of its own, or the run's first value, if that is not overwritten.
             let of = |side: &Option<usize>| match side {
                 Some(i) => others[*i].as_ref().map_or(&x.tensor, |other| &other.tensor),
                 None => &value,
@@ -126,7 +126,7 @@ fn runs_equal_their_operations_one_by_one() {
     }
 }
 
-/// Lines longer than a workgroup holds, longer than one block of SUM, longer than a block of blocks; along and across.
+/// Lines longer than a workgroup holds, than a block of SUM, and than a block of blocks; contiguous and strided.
 #[test]
 fn long_lines() {
     let Some(mut gpu) = Gpu::open() else { return };
@@ -150,7 +150,7 @@ fn long_lines() {
     }
 }
 
-/// Axes that are reduced at once and do not lie together, long enough for several blocks.
+/// Axes that are reduced together and are not adjacent, long enough for several blocks.
 #[test]
 fn several_axes() {
     let Some(mut gpu) = Gpu::open() else { return };
@@ -169,7 +169,7 @@ fn several_axes() {
     }
 }
 
-/// Ties, NaN and zeros of both signs: which of several maxima and minima counts.
+/// Ties, NaN and zeros of both signs: which of several maxima and minima is chosen.
 #[test]
 fn the_first_maximum_is_found() {
     let Some(mut gpu) = Gpu::open() else { return };
@@ -185,7 +185,7 @@ fn the_first_maximum_is_found() {
     }
 }
 
-/// Broadcasting in every pattern of repeated dimensions, to the highest rank.
+/// Broadcasting with every pattern of broadcast dimensions, up to the highest rank.
 #[test]
 fn broadcasting() {
     let Some(mut gpu) = Gpu::open() else { return };
@@ -203,7 +203,7 @@ fn broadcasting() {
         let op = binary[r.below(binary.len())];
         gpu.check(&format!("seed {seed}"), op, &Attrs::default(), &operands, &[0, r.below(3) * 2]);
     }
-    // Large enough that an invocation has several vectors under way.
+    // Large enough that an invocation processes several vectors.
     let (a, row) = (r.float(DType::F32, &[2100, 2052]), r.float(DType::F32, &[2052]));
     let column = r.float(DType::F32, &[2100, 1]);
     for (op, a, b) in [(Op::Add, &a, &row), (Op::Div, &column, &a), (Op::Mul, &a, &a)] {
@@ -251,7 +251,7 @@ fn casts_between_all_dtypes() {
             }
         }
     }
-    // Every half there is.
+    // Every f16 value.
     let every: Vec<f32> = (0..=u16::MAX).map(contract::f16_to_f32).collect();
     let x = plain().cast(&Tensor::new(&every, &[1 << 16]).unwrap(), DType::F16).unwrap();
     gpu.check("every", Op::Cast, &Attrs { dtype: Some(DType::F32), ..Attrs::default() }, &[Some(x)], &[0]);
@@ -292,7 +292,7 @@ fn embedding_checks_every_id_first() {
                 let cast = |ids: &[i64]| plain().cast(&Tensor::new(ids, &[n]).unwrap(), dtype).unwrap();
                 let attrs = Attrs::default();
                 gpu.check("", Op::Embedding, &attrs, &[table.clone(), Some(cast(&ids))], &[0, 1, 2]);
-                // The first wrong one is named, as the CPU does.
+                // The error names the first wrong id, as on the CPU.
                 let wrong = [rows as i64, i64::from(i32::MAX), if dtype == DType::U32 { 1 << 31 } else { -1 }];
                 let mut ids = ids.clone();
                 let second = n / 2 + r.below(n - n / 2);
@@ -308,7 +308,7 @@ fn embedding_checks_every_id_first() {
     }
 }
 
-/// Functions on inputs of every exponent and sign; with `ADEAD_EXHAUSTIVE` on all there are.
+/// Functions on inputs of every exponent and sign; with `ADEAD_EXHAUSTIVE` on all inputs.
 #[test]
 fn functions_on_every_exponent() {
     let Some(mut gpu) = Gpu::open() else { return };
@@ -319,7 +319,7 @@ fn functions_on_every_exponent() {
     for (op, attrs) in calls.chain([(Op::Gelu, gelu_tanh)]) {
         let (steps, part) = if exhaustive { (256u32, 1 << 24) } else { (1, 1 << 18) };
         for step in 0..steps {
-            // A prime number of patterns apart, so that low bits vary.
+            // The patterns are a prime apart, so that the low bits vary.
             let value = |i: u32| if exhaustive { step << 24 | i } else { i.wrapping_mul(16411) };
             let values: Vec<f32> = (0..part).map(|i| f32::from_bits(value(i))).collect();
             gpu.check("", op, &attrs, &[Some(Tensor::new(&values, &[values.len()]).unwrap())], &[0]);

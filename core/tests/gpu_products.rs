@@ -1,5 +1,5 @@
 //! Matrix products and attention on this machine's first GPU, software or not, against the scalar references, bit for bit.
-//! Without one nothing is tested.
+//! Without a GPU nothing is tested.
 
 mod draws;
 mod on_gpu;
@@ -11,11 +11,11 @@ use on_gpu::Gpu;
 #[test]
 fn every_product_equals_its_reference_on_random_calls() {
     let Some(mut gpu) = Gpu::open() else { return };
-    // They have many kernels, each to be compiled, which takes long in software.
+    // Fewer calls: products have many kernels, and compiling each takes long in software.
     gpu.random_calls(&on_gpu::PRODUCTS, 24);
 }
 
-/// A product of these sizes with operands as they lie in memory, C and a bias or not.
+/// A product of these sizes with these layouts of operands, with or without C and a bias.
 fn product(gpu: &mut Gpu, r: &mut Random, [m, n, k]: [usize; 3], trans: [bool; 2], added: bool, shifts: &[usize]) {
     let mut attrs = Attrs { trans_a: trans[0], trans_b: trans[1], ..Attrs::default() };
     let a = r.float(DType::F32, &if trans[0] { [k, m] } else { [m, k] });
@@ -29,7 +29,7 @@ fn product(gpu: &mut Gpu, r: &mut Random, [m, n, k]: [usize; 3], trans: [bool; 2
     gpu.check(&format!("{m}x{n}x{k}"), Op::Matmul, &attrs, &operands, shifts);
 }
 
-/// Sizes for which each of the tiles is chosen, one more and one less, few blocks of K and many.
+/// Sizes for which each of the tiles is chosen, one more and one less, with few blocks of K and with many.
 #[test]
 fn tiles() {
     let Some(mut gpu) = Gpu::open() else { return };
@@ -61,7 +61,7 @@ fn tiles() {
     }
 }
 
-/// Batches whose axes are repeated in one operand or the other, and C in neither way.
+/// Batches whose axes are broadcast in one operand or the other, and in C in other ways.
 #[test]
 fn batches() {
     let Some(mut gpu) = Gpu::open() else { return };
@@ -94,7 +94,7 @@ fn batches() {
     }
 }
 
-/// No k, and no hidden values: zeros, and what is added to them.
+/// Without k and without hidden values the result is zeros, plus what is added.
 #[test]
 fn nothing_to_multiply() {
     let Some(mut gpu) = Gpu::open() else { return };
@@ -113,7 +113,7 @@ fn nothing_to_multiply() {
     }
 }
 
-/// Vectors of few blocks and of more than a workgroup has.
+/// Vectors of few blocks, and of more blocks than a workgroup has.
 #[test]
 fn long_vectors() {
     let Some(mut gpu) = Gpu::open() else { return };
@@ -125,7 +125,7 @@ fn long_vectors() {
     }
 }
 
-/// Every width of tile and number of queries, few blocks of keys and many, hidden keys, heads that share keys.
+/// Every tile width and number of queries, few and many blocks of keys, masked keys, heads that share keys.
 #[test]
 fn attention() {
     let Some(mut gpu) = Gpu::open() else { return };
@@ -144,7 +144,7 @@ fn attention() {
                 attrs.scale = 0.25;
             }
             if r.flag() {
-                // Half of it −∞, some rows all of it.
+                // Half of the mask is −∞, some rows completely.
                 let mut mask: Vec<f32> = (0..queries * keys).map(|_| [0.5, f32::NEG_INFINITY][r.below(2)]).collect();
                 mask.chunks_mut(keys).step_by(3).for_each(|row| row.fill(f32::NEG_INFINITY));
                 operands.push(Some(Tensor::new(&mask, &[queries, keys]).unwrap()));
@@ -155,13 +155,13 @@ fn attention() {
     }
 }
 
-/// Chains so long that a thread which computed one alone would pass the iterations that lavapipe's driver lets it have: it ends
-/// loops after them without a word.
+/// Chains so long that a thread computing one alone would exceed lavapipe's limit of iterations: its driver ends such loops
+/// silently.
 #[test]
 fn long_chains() {
     let Some(mut gpu) = Gpu::open() else { return };
     let mut r = Random(16);
-    // One for each kind of tile.
+    // One product for each kind of tile.
     for [m, n, k] in [[260, 516, 3000], [130, 140, 3000], [40, 70, 9000], [300, 3, 20_000], [12, 300, 20_000]] {
         product(&mut gpu, &mut r, [m, n, k], [false, false], m == 130, &[0]);
     }
@@ -173,7 +173,7 @@ fn long_chains() {
     }
 }
 
-/// A vector too long for lavapipe's driver is refused there; elsewhere its product is right.
+/// A vector that is too long for lavapipe's driver is refused there. Elsewhere its product is right.
 #[test]
 fn a_vector_too_long_is_refused() {
     let Some(mut gpu) = Gpu::open() else { return };
@@ -186,7 +186,7 @@ fn a_vector_too_long_is_refused() {
     }
 }
 
-/// Heads so wide that a multiprocessor's shared memory does not hold a tile of queries are refused; elsewhere the result is right.
+/// Heads so wide that shared memory does not hold a tile of queries are refused. Elsewhere the result is right.
 #[test]
 fn heads_too_wide_are_refused() {
     let Some(mut gpu) = Gpu::open() else { return };

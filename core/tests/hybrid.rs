@@ -1,5 +1,5 @@
-//! Contexts of several devices: what they may be called, and, on this machine's GPU through the backend that
-//! `ADEAD_TEST_BACKEND` names, that dividing work changes no bit. Without a GPU that is left out.
+//! Contexts of several devices: their names, and that dividing work changes no bit, on this machine's GPU through the backend in
+//! `ADEAD_TEST_BACKEND`. Without a GPU the second part is left out.
 
 mod draws;
 
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 const OPTIONS: ContextOptions = ContextOptions { isa: None, threads: Some(2) };
 
-/// What a context of that name is refused with.
+/// The error of opening a context with this name.
 fn refused(device: &str) -> (Status, String) {
     let error = Context::open(device).err().unwrap_or_else(|| panic!("'{device}' is opened"));
     (error.status(), error.message().to_string())
@@ -36,7 +36,7 @@ fn a_list_names_each_device_once() {
     ] {
         assert_eq!(refused(list), (status, text.into()));
     }
-    // The missing one is named, wherever it stands.
+    // The error names the missing device, wherever it stands in the list.
     for list in ["cpu,cuda:99", "cuda:99,cpu"] {
         let (status, text) = refused(list);
         assert_eq!(status, Status::BackendUnavailable);
@@ -64,7 +64,7 @@ fn without_a_gpu_hybrid_is_the_cpu() {
     }
 }
 
-/// The GPU that is tested, by its id.
+/// The id of the tested GPU.
 fn gpu() -> Option<String> {
     let backend = std::env::var("ADEAD_TEST_BACKEND").unwrap_or_else(|_| "vulkan".into());
     match Context::open(&backend) {
@@ -77,7 +77,7 @@ fn gpu() -> Option<String> {
     }
 }
 
-/// A folder with a calibration, which goes with it.
+/// A folder with a calibration, removed when dropped.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
@@ -86,8 +86,8 @@ impl Drop for Folder {
     }
 }
 
-/// A context of those devices on a machine where starting and moving costs nothing, and where the GPU is `times` as fast as the
-/// processor. So whatever has rows is divided.
+/// A context of these devices with a calibration in which launches and transfers are free and the GPU is `times` as fast as the
+/// processor. So every operation with rows is divided.
 fn divided(name: &str, device: &str, times: f64) -> (Context, Folder) {
     let folder = Folder(std::env::temp_dir().join(format!("adead-hybrid-{}-{name}", std::process::id())));
     let config = Config { cache_dir: Some(folder.0.clone()), ..Config::default() };
@@ -110,7 +110,7 @@ fn divided(name: &str, device: &str, times: f64) -> (Context, Folder) {
     (ctx, folder)
 }
 
-/// Random calls of every operation, compared with the CPU's; how many were divided.
+/// Compares random calls of every operation with the CPU's. Returns how many were divided.
 fn compare(ctx: &Context, seeds: std::ops::Range<u64>) -> usize {
     let (mut count, cpu) = (0, plain());
     for &op in Op::ALL {
@@ -154,15 +154,15 @@ fn names_of_several_devices() {
         assert_eq!(ids, ["cpu".to_string(), gpu.clone()]);
         assert!(format!("{ctx:?}").starts_with(&format!("Context(cpu,{gpu}: ")), "{ctx:?}");
         assert_eq!(ctx.device_info().id, "cpu");
-        // Buffers are on the GPU, and operations on them.
+        // Buffers and operations on them are on the GPU.
         let x = ctx.buffer(&[1.0f32, -2.0]).unwrap();
         assert_eq!(ctx.memory().unwrap().total, Context::open(&gpu).unwrap().memory().unwrap().total);
         assert_eq!(x.to_vec::<f32>().unwrap(), [1.0, -2.0]);
-        // Token-like work is the CPU's alone.
+        // Token-sized work stays on the CPU.
         let token = Tensor::new(&[0.5f32; 16], &[1, 16]).unwrap();
         let why = ctx.explain(Op::Softmax, &Attrs::default(), &[Some(&token)]).unwrap();
         assert_eq!((why.id(), why.split.is_none()), ("cpu", true));
-        // One device for all, and both again.
+        // One device for everything, then both again.
         ctx.dispatcher().force(Some(&gpu)).unwrap();
         assert_eq!(ctx.device_info().id, gpu);
         ctx.dispatcher().force(None).unwrap();
@@ -170,7 +170,7 @@ fn names_of_several_devices() {
     }
     let twice = format!("{gpu},cpu,{gpu}");
     assert_eq!(refused(&twice), (Status::InvalidArgument, format!("'{twice}': '{gpu}' is the same GPU as {gpu}")));
-    // The configuration may name them too.
+    // The configuration may name several devices too.
     let config = Config { device: Some(format!("cpu,{gpu}")), ..Config::default() };
     assert_eq!(Context::configured(None, &OPTIONS, &config).unwrap().devices().len(), 2);
 }
@@ -189,7 +189,7 @@ fn a_threshold_and_a_forced_device_divide_nothing() {
     assert_eq!(split(), None);
     ctx.dispatcher().force(None).unwrap();
     assert!(split().is_some());
-    // A packed operand is in the layout of the CPU's kernels.
+    // A packed operand has the layout of the CPU's kernels, so the operation is not divided.
     let packed = ctx.pack(&x, false).unwrap();
     let product = ctx.matmul_packed(&x, &packed, MatmulOptions::default()).unwrap();
     assert!(product.bytes() == plain().matmul(&x, &x).unwrap().bytes());
@@ -224,7 +224,7 @@ fn several_threads_divide_at_once() {
         for thread in 0..4u64 {
             let ctx = &ctx;
             scope.spawn(move || {
-                // One of them is wrong all the time, and told so; nobody else is.
+                // One thread makes wrong calls and gets their errors; no other thread does.
                 if thread > 0 {
                     assert!(compare(ctx, 100 + thread * 3..103 + thread * 3) > 10);
                     return;

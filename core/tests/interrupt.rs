@@ -1,4 +1,4 @@
-//! Long work that its caller ends.
+//! Long work that its caller ends early.
 
 use adead_core::gpu::Operand;
 use adead_core::program::{Program, RunOptions};
@@ -11,7 +11,7 @@ fn open(threads: usize) -> Context {
     Context::with_options("cpu", &ContextOptions { threads: Some(threads), ..ContextOptions::default() }).unwrap()
 }
 
-/// Does `work` again and again until it was asked `times` times: the call that was asked then is the last one.
+/// Repeats `work` until its check was called `times` times. The call with the last check must be the last one.
 fn ended<T: std::fmt::Debug>(times: usize, work: impl Fn() -> Result<T>) {
     let asked = Cell::new(0);
     let check = || {
@@ -61,7 +61,7 @@ fn every_kind_of_work_ends() {
         ] {
             ended(2, || run(op, operands, attrs));
         }
-        // And then works as before.
+        // Afterwards the context works as before.
         let expected = open(2).matmul(&square, &square).unwrap();
         let after = interruptible(&|| false, || ctx.matmul(&square, &square)).unwrap();
         assert_eq!(after.to_vec::<f32>().unwrap(), expected.to_vec::<f32>().unwrap());
@@ -77,7 +77,7 @@ fn what_is_asked_may_compute() {
     let check = || {
         asked.set(asked.get() + 1);
         assert_eq!(ctx.matmul(&x, &x).unwrap().to_vec::<f32>().unwrap(), expected);
-        // Subnormals are kept here, though products flush them.
+        // The check keeps subnormals, although products flush them.
         assert!(std::hint::black_box(1e-40f32) * std::hint::black_box(0.5) > 0.0);
         asked.get() > 2
     };
@@ -114,7 +114,7 @@ fn work_on_memory_that_was_there_before_ends_too() {
     };
     ended(2, product);
     assert_eq!(product().unwrap(), vec![1024.0; 1 << 20]);
-    // Buffers, too.
+    // The same with buffers.
     let (buffer, to) = (ctx.buffer(&vec![1.0f32; 1 << 20]).unwrap(), ctx.buffer_zeroed(4 << 20).unwrap());
     let stream = RefCell::new(ctx.stream().unwrap());
     let operand = |buffer| Operand { buffer, offset: 0, meta: &meta };

@@ -1,5 +1,5 @@
-//! Every kernel against the scalar reference, on shapes drawn at random, for every instruction set and several thread
-//! counts, with NaN, infinities, subnormals and −0 mixed in.
+//! Every kernel against the scalar reference, on random shapes, for every instruction set and several thread counts, with NaN,
+//! infinities, subnormals and −0 mixed in.
 
 mod draws;
 
@@ -43,7 +43,7 @@ fn every_operation_equals_its_reference_on_random_calls() {
     }
 }
 
-/// M rounds before it asks whether a result is tiny; some processors ask first.
+/// M arithmetic rounds before it tests for a tiny result. Some processors test first.
 #[test]
 fn sums_that_round_up_to_the_smallest_normal_number_are_kept() {
     let mut r = Random(126);
@@ -101,7 +101,7 @@ fn large_calls_are_the_same_for_every_thread_count() {
         ("columns", Box::new(|ctx| ctx.sum(&b, Axis::At(0), false).unwrap())),
         ("softmax", Box::new(|ctx| ctx.softmax(&b, 0).unwrap())),
     ];
-    // The portable form is scalar code with an emulated multiply-add; the random calls above cover it.
+    // The portable form is scalar code with an emulated multiply-add. The random calls above cover it.
     let fast: Vec<_> = contexts.iter().filter(|ctx| ctx.device_info().arch != "portable").collect();
     for (name, call) in &calls {
         let expected = call(fast[0]);
@@ -111,7 +111,7 @@ fn large_calls_are_the_same_for_every_thread_count() {
     }
 }
 
-/// What the reference gives, from every context.
+/// Compares every context with the reference.
 fn assert_equals_reference(contexts: &[Context], op: Op, attrs: &Attrs, operand: &Tensor) {
     let views = [Some(operand.view())];
     let meta = op.info().infer(attrs, &views).unwrap();
@@ -126,8 +126,8 @@ fn assert_equals_reference(contexts: &[Context], op: Op, attrs: &Attrs, operand:
     }
 }
 
-/// Functions whose kernels work through blocks in several steps: lengths around the blocks, values all on one side of
-/// where a function changes its polynomial, on both, and NaN among them.
+/// Functions whose kernels process blocks in several steps. Lengths are near the blocks; values lie on one side of the point
+/// where a function changes its polynomial, on the other, or on both, with NaN among them.
 #[test]
 fn functions_are_the_same_at_every_length_and_for_every_mixture_of_sides() {
     let contexts = contexts();
@@ -154,8 +154,8 @@ fn functions_are_the_same_at_every_length_and_for_every_mixture_of_sides() {
     }
 }
 
-/// Rows whose weights reach below where a quotient is computed without dividing, whose sums have extreme mantissas, or
-/// that hold infinities and NaN.
+/// Rows whose weights are too small to compute a quotient without dividing, whose sums have extreme mantissas, or which hold
+/// infinities and NaN.
 #[test]
 fn softmax_divides_correctly_in_every_range() {
     let contexts = contexts();
@@ -195,7 +195,7 @@ fn softmax_divides_correctly_in_every_range() {
     }
 }
 
-/// Squares of vectors, what is left around them, and elements of every size.
+/// Squares of vectors, the remainders around them, and elements of every size.
 #[test]
 fn transposes_of_every_shape() {
     let contexts = contexts();
@@ -230,7 +230,7 @@ fn transposes_of_every_shape() {
 #[cfg(target_arch = "x86_64")]
 const ODD_MODE: u32 = 0x1f80 | 0x8040 | 0x4000;
 
-/// Sets the floating-point mode; gives the earlier one, without the sticky flags.
+/// Sets the floating-point mode. Returns the previous one without the sticky flags.
 #[cfg(target_arch = "x86_64")]
 fn set_mode(mode: u32) -> u32 {
     let mut before = 0u32;
@@ -243,7 +243,7 @@ fn set_mode(mode: u32) -> u32 {
 #[cfg(target_arch = "aarch64")]
 const ODD_MODE: u64 = 1 << 25 | 1 << 24 | 1 << 22;
 
-/// Sets the floating-point mode; gives the earlier one.
+/// Sets the floating-point mode. Returns the previous one.
 #[cfg(target_arch = "aarch64")]
 fn set_mode(mode: u64) -> u64 {
     let before;
@@ -282,7 +282,7 @@ fn the_host_s_floating_point_mode_neither_matters_nor_changes() {
     assert_eq!(outcome.output("y").unwrap().to_vec::<f32>().unwrap()[0].to_bits(), 0xbf33_3333, "in programs");
 }
 
-/// The axes of a reduction are one line in row-major order, however they are named.
+/// The axes of a reduction form one line in row-major order, in whatever order they are given.
 #[test]
 fn several_axes_are_reduced_as_one_line() {
     let (ctx, mut r) = (plain(), Random(9));
@@ -307,7 +307,7 @@ fn several_axes_are_reduced_as_one_line() {
     }
 }
 
-/// What one axis's slices are in Python, and what is outside is refused or brought inside.
+/// Slices of one axis follow Python. Positions outside are refused or clamped.
 #[test]
 fn slices_pads_and_gathers() {
     let ctx = plain();

@@ -1,4 +1,4 @@
-//! What the runtime tells of itself, to a logger of the crate `log`. A process has one: this is one test.
+//! The runtime's messages, received by a logger of the crate `log`. A process has only one logger, so this is one test.
 
 use adead_core::config::Config;
 use adead_core::dispatch::calibration;
@@ -7,7 +7,7 @@ use log::{Level, LevelFilter, Log, Metadata, Record};
 use std::sync::Mutex;
 use std::{env, fs, process};
 
-/// Keeps what it is told.
+/// Stores the messages.
 struct Keeper(Mutex<Vec<(Level, String, String)>>);
 
 static KEEPER: Keeper = Keeper(Mutex::new(Vec::new()));
@@ -25,12 +25,12 @@ impl Log for Keeper {
     fn flush(&self) {}
 }
 
-/// What was told since it was asked last.
+/// Returns the messages since the last call.
 fn told() -> Vec<(Level, String, String)> {
     std::mem::take(&mut *KEEPER.0.lock().unwrap())
 }
 
-/// The one message of a level and target; the others don't matter here.
+/// The only message of a level and target. Other messages don't matter.
 fn only(all: &[(Level, String, String)], level: Level, target: &str) -> String {
     let found: Vec<_> = all.iter().filter(|message| message.0 == level && message.1 == target).collect();
     assert_eq!(found.len(), 1, "{level} {target}: {all:?}");
@@ -51,7 +51,7 @@ fn what_is_told() {
     assert!(opened.starts_with(&format!("opened cpu: {}, {}, {} units", info.name, info.arch, info.units)), "{opened}");
     assert!(all.iter().all(|message| message.0 != Level::Warn), "{all:?}");
 
-    // A calibration that is none, and one that is.
+    // An invalid calibration, then a valid one.
     fs::create_dir_all(&folder).unwrap();
     let machine = calibration::machine(info);
     fs::write(calibration::file(&folder, &machine), "nonsense").unwrap();
@@ -79,7 +79,7 @@ fn what_is_told() {
     calibrated.dispatcher().force(Some("cpu")).unwrap();
     assert_eq!(only(&told(), Level::Debug, "adead::dispatch"), "forced device: cpu");
 
-    // Calls tell nothing.
+    // Calls write no messages.
     let x = Tensor::new(&[0.5f32; 64], &[8, 8]).unwrap();
     for _ in 0..3 {
         context.matmul(&x, &x).unwrap();
@@ -87,7 +87,7 @@ fn what_is_told() {
     }
     assert_eq!(told(), []);
 
-    // A pipeline is compiled once, and the 33rd takes the place of the first.
+    // A pipeline is compiled once, and the 33rd evicts the first.
     let run = |rows: usize| {
         let x = Tensor::new(&vec![0.5f32; rows * 8], &[rows, 8]).unwrap();
         context.pipeline().matmul(&x, &x.reshape(&[8, rows]).unwrap()).relu().execute().unwrap();

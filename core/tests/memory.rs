@@ -1,4 +1,4 @@
-//! The allocators against models that are simple enough to be right.
+//! The allocators against simple models.
 
 use adead_core::Status;
 use adead_core::memory::{
@@ -8,15 +8,15 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The documented rule of placement, on a plain map.
+/// The documented placement rule, on a plain map.
 struct Model {
     block: usize,
     blocks: usize,
-    /// First block and blocks of what is live.
+    /// First block and length of each live allocation.
     live: BTreeMap<usize, usize>,
 }
 
-/// `docs/memory.md`: lengths whose three leading bits agree are one class; all from 7 * 2^13 on are one.
+/// `docs/memory.md`: lengths with the same three leading bits form a class. All lengths from 7 * 2^13 up form one.
 fn class(blocks: usize) -> (u32, usize) {
     let octave = blocks.ilog2();
     (octave, (blocks << 2) >> octave).min((15, 7))
@@ -60,9 +60,9 @@ impl Model {
 #[derive(Clone, Debug)]
 enum Op {
     Alloc(usize),
-    /// Frees the live allocation of this number, modulo how many there are.
+    /// Frees the live allocation with this number, modulo their count.
     Free(usize),
-    /// Frees an offset that is none, or was freed before.
+    /// Frees an offset that was never allocated, or was freed before.
     Stale(usize),
     Foreign(usize),
     Reset,
@@ -82,13 +82,13 @@ fn ops(bytes: usize) -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 0..200)
 }
 
-/// Block size, blocks, and what to do: up to a few blocks, a few bitmap words, and three levels of them.
+/// Block size, number of blocks, and operations: a few blocks, a few bitmap words, and three levels of them.
 fn cases() -> impl Strategy<Value = (usize, usize, Vec<Op>)> {
     (prop_oneof![Just(64usize), Just(4096)], prop_oneof![1..10usize, 1..300usize, 4000..70_000usize])
         .prop_flat_map(|(block, blocks)| (Just(block), Just(blocks), ops(block * blocks / 6 + block)))
 }
 
-/// Bytes at the ends of an allocation that tell whose it is.
+/// Marks the ends of an allocation's bytes with its owner.
 fn mark(bytes: &mut [u8], value: u8) {
     let len = bytes.len();
     bytes[..64].fill(value);
@@ -133,8 +133,8 @@ proptest! {
                             prop_assert_eq!(error.status(), Status::OutOfMemory);
                             let numbers = [bytes, block * (blocks - used), block * model.longest()];
                             prop_assert!(numbers.iter().all(|n| error.message().contains(&n.to_string())), "{}", error);
-                            // Exactly if no run is long enough, so if more was free it was in many runs; and not within
-                            // the bound of fragmentation.
+                            // It fails exactly if no run is long enough. So more free memory must be in many runs, and the bound
+                            // of fragmentation must be exceeded.
                             prop_assert!(before.iter().all(|run| run.1 < need));
                             prop_assert!(blocks - used <= (live + 1) * (need - 1));
                             if need <= blocks {
@@ -161,7 +161,7 @@ proptest! {
                 Op::Foreign(offset) => refused(&mut memory, &model, offset)?,
                 Op::Reset => {
                     memory.reset();
-                    // The twin starts afresh instead, which must be the same.
+                    // The twin starts from scratch instead, which must give the same state.
                     twin = DeterministicAllocator::with_capacity(block, blocks).unwrap();
                     model.live.clear();
                     values.clear();
@@ -192,7 +192,7 @@ fn bound(peak: usize, largest: usize) -> usize {
     peak * (1 + 3 * largest.next_power_of_two().trailing_zeros() as usize)
 }
 
-/// An offset that is not a live allocation's is refused everywhere, and that changes nothing.
+/// An offset that is not a live allocation's is refused by every call, and changes nothing.
 fn refused(memory: &mut DeterministicAllocator, model: &Model, offset: usize) -> Result<(), TestCaseError> {
     if offset.is_multiple_of(model.block) && model.live.contains_key(&(offset / model.block)) {
         return Ok(());
@@ -206,7 +206,8 @@ fn refused(memory: &mut DeterministicAllocator, model: &Model, offset: usize) ->
 
 #[test]
 fn fragmentation_stays_within_the_bound_under_attack() {
-    // Robson's game: fill with blocks of one size, keep the fewest that leave no room for twice the size, double it.
+    // Robson's game: fill with blocks of one size, keep as few as possible that leave no room for twice the size, double the
+    // size.
     let budget = 2048;
     let mut memory = DeterministicAllocator::with_capacity(64, DEFAULT_BLOCKS).unwrap();
     let (mut live, mut used, mut largest) = (Vec::new(), 0, 0);
@@ -246,7 +247,7 @@ fn one_block_requests_lose_nothing() {
 
 #[test]
 fn holes_of_any_size_are_used_again() {
-    // Sizes between the powers of two and between the classes.
+    // Sizes between powers of two and between classes.
     for blocks in [3, 5, 9, 100, 300, 777] {
         let mut memory = DeterministicAllocator::new().unwrap();
         let offsets: Vec<_> = (0..20).map(|_| memory.alloc(blocks * 4096).unwrap()).collect();
@@ -269,7 +270,7 @@ fn default_size_and_limits() {
         let error = DeterministicAllocator::with_capacity(block, blocks).unwrap_err();
         assert_eq!(error.status(), Status::InvalidArgument, "{block}, {blocks}");
     }
-    // 2^54 bytes: beyond what a process can map.
+    // 2^54 bytes, more than a process can map.
     let error = DeterministicAllocator::with_capacity(1 << 30, 1 << 24).unwrap_err();
     assert_eq!(error.status(), Status::OutOfMemory);
 }
@@ -302,7 +303,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     })
 }
 
-/// Runs the steps, and checks at the end that no allocation was disturbed by a later one.
+/// Runs the steps. Checks at the end that no later allocation disturbed an earlier one.
 fn play(scope: &mut Scope<'_>, steps: &[Step], limit: usize, count: &mut u8) {
     let mut live: Vec<(&mut [u8], u8)> = Vec::new();
     for step in steps {
@@ -353,7 +354,7 @@ proptest! {
             arena.scope(|scope| play(scope, &steps, limit, &mut 0));
             prop_assert_eq!(arena.used(), 0);
             prop_assert!(arena.capacity() <= limit);
-            // The same again takes no more memory.
+            // Repeating the same steps takes no more memory.
             prop_assert!(round == 0 || arena.capacity() == capacity);
             capacity = arena.capacity();
         }

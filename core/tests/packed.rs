@@ -1,5 +1,5 @@
-//! Products with packed matrices: the same bits as without, on every instruction set and thread count, and errors
-//! wherever a packed matrix can't be an operand.
+//! Products with packed matrices: the same bits as without packing, on every instruction set and thread count, and an error where
+//! an operand can't be packed.
 
 use adead_core::contract::Activation;
 use adead_core::hal::cpu::Isa;
@@ -8,7 +8,7 @@ use adead_core::{
     View, ViewMut, reference,
 };
 
-/// A small generator, so that a failure names its seed and nothing else is needed to repeat it.
+/// A small generator: a failure can be repeated from its seed alone.
 struct Random(u64);
 
 impl Random {
@@ -29,7 +29,7 @@ impl Random {
         sizes[self.below(sizes.len())]
     }
 
-    /// Values around 1, some of them special where the tensor is a wild one.
+    /// Values around 1. A quarter of the tensors have special values too.
     fn tensor(&mut self, dtype: DType, dims: &[usize]) -> Tensor {
         let wild = self.below(4) == 0;
         let values: Vec<f32> = (0..dims.iter().product())
@@ -58,7 +58,7 @@ fn fails<T: std::fmt::Debug>(result: adead_core::Result<T>, status: Status, word
     assert!(error.status() == status && error.message().contains(words), "{error}");
 }
 
-/// A product with options, its b packed in each context.
+/// Checks a product with options in each context, with b packed there.
 fn check(contexts: &[Context], a: &Tensor, b: &Tensor, options: MatmulOptions<'_>, expected: &[u8], what: &str) {
     for ctx in contexts {
         let packed = ctx.pack(b, options.trans_b).unwrap();
@@ -113,11 +113,11 @@ fn products_of_random_shapes_equal_the_reference_and_the_unpacked() {
     }
 }
 
-/// More than one block of columns and of rows, many panels, and rows enough for A to be packed.
+/// More than one block of columns and of rows, many panels, and enough rows for A to be packed.
 #[test]
 fn large_products_equal_the_unpacked() {
     let mut contexts = contexts();
-    // The portable form is scalar code with an emulated multiply-add; the random calls above cover it.
+    // The portable form is scalar code with an emulated multiply-add. The random calls above cover it.
     contexts.retain(|ctx| ctx.device_info().arch != "portable");
     let shapes = [(1, 2100, 600), (2, 1500, 770), (12, 1025, 1024), (50, 700, 513), (420, 130, 300), (2100, 40, 257)];
     for (i, (m, n, k)) in shapes.into_iter().enumerate() {
@@ -147,7 +147,7 @@ fn what_a_packed_matrix_says() {
             let b = r.tensor(DType::BF16, &[k, n]);
             let packed = ctx.pack(&b, false).unwrap();
             assert_eq!((packed.shape().dims(), packed.dtype()), (&[k, n][..], DType::BF16));
-            // No row is stored that is not there.
+            // Only existing rows are stored.
             assert_eq!(packed.bytes(), 4 * k * usize::next_multiple_of(n, width));
             let turned = ctx.pack(&r.tensor(DType::F32, &[n, k]), true).unwrap();
             assert_eq!((turned.shape().dims(), turned.dtype()), (&[k, n][..], DType::F32));
@@ -163,7 +163,7 @@ fn packing_refuses_what_is_no_matrix_of_floats() {
     fails(ctx.pack(&zeros(DType::F32, &[4]), false), Status::ShapeMismatch, "[4], of rank 1");
     fails(ctx.pack(&zeros(DType::F16, &[2, 3, 4]), true), Status::ShapeMismatch, "[2, 3, 4], of rank 3");
     fails(ctx.pack(&zeros(DType::I64, &[2, 3]), false), Status::DtypeMismatch, "b is i64");
-    // As large as shapes go.
+    // A shape at the limit of sizes.
     let empty = zeros(DType::F32, &[0, 1 << 40]);
     assert_eq!(ctx.pack(&empty, false).unwrap().bytes(), 0);
 }
@@ -192,7 +192,7 @@ fn products_refuse_what_does_not_fit() {
     let bias = zeros(DType::F32, &[3]);
     let biased = MatmulOptions { bias: Some(&bias), ..plain() };
     fails(ctx.matmul_packed(&a, &packed, biased), Status::ShapeMismatch, "bias is [3]; it must be [4]");
-    // Another instruction set's layout.
+    // A matrix packed for another instruction set.
     for (of, on) in Isa::available().flat_map(|of| Isa::available().map(move |on| (of, on))) {
         let packed = open(of, 1).pack(&zeros(DType::F32, &[3, 4]), false).unwrap();
         let got = open(on, 1).matmul_packed(&a, &packed, plain());
@@ -205,7 +205,8 @@ fn products_refuse_what_does_not_fit() {
     }
 }
 
-/// Every operand of every operation but matmul's b, through checked commands and through calls that make their results.
+/// Tries a packed matrix as every operand of every operation except matmul's b, through checked commands and through calls that
+/// allocate their results.
 #[test]
 fn nothing_but_b_of_matmul_may_be_packed() {
     let ctx = open(Isa::best(), 1);
@@ -229,14 +230,15 @@ fn nothing_but_b_of_matmul_may_be_packed() {
             let meta = match op.info().infer(&attrs, &inputs) {
                 Ok(meta) => meta,
                 Err(error) => {
-                    // Shapes or dtypes did not fit either way: nothing was executed.
+                    // Shapes or dtypes don't fit anyway, so nothing was executed.
                     assert_ne!(error.status(), Status::Internal, "{op} {i}");
                     continue;
                 }
             };
             let mut memory = vec![7u64; meta.bytes().div_ceil(8)];
             let mut output = || {
-                // SAFETY: the vector has so many bytes, is aligned for every dtype, and nobody else uses it meanwhile. Nothing is written.
+                // SAFETY: the vector has at least this many bytes, is aligned for every dtype, and nothing else uses it
+                // meanwhile.
                 unsafe { ViewMut::from_raw(std::ptr::NonNull::from(&mut memory[..]).cast(), &meta) }
             };
             let words = format!("{op}: operand {i} is a packed matrix");
@@ -248,11 +250,11 @@ fn nothing_but_b_of_matmul_may_be_packed() {
         }
     }
     assert!(refused > 20, "only {refused} operands were tried");
-    // The host can't see one either.
+    // The host can't read a packed matrix either.
     fails(View::packed(&packed).host(), Status::InvalidArgument, "packed matrix");
 }
 
-/// The simple road of bindings: a checked command into memory of the caller's.
+/// The path of bindings: a checked command that writes into the caller's memory.
 #[test]
 fn a_command_takes_a_packed_b() {
     let ctx = open(Isa::best(), 1);

@@ -1,5 +1,5 @@
 //! Pipelines give the bits of the same operations called one after another: random graphs and chains, on the processor and on the
-//! machine's first GPU (a software one too), through Vulkan or what `ADEAD_TEST_BACKEND` says (`vulkan`, `cuda`).
+//! machine's first GPU (also a software one), through Vulkan or the backend in `ADEAD_TEST_BACKEND` (`vulkan`, `cuda`).
 
 #[allow(dead_code)]
 mod draws;
@@ -8,7 +8,7 @@ use adead_core::pipeline::{Compiled, Pipeline, Value};
 use adead_core::{Attrs, Axis, Context, DType, Error, Op, OpKind, Permutation, Status, Tensor};
 use draws::{Random, plain};
 
-/// The contexts to run on.
+/// The contexts that the tests run on.
 fn contexts() -> Vec<Context> {
     let mut all = vec![plain(), Context::open("cpu").unwrap()];
     let backend = std::env::var("ADEAD_TEST_BACKEND").unwrap_or("vulkan".into());
@@ -24,7 +24,7 @@ fn status<T>(result: Result<T, Error>) -> Option<Status> {
     result.err().map(|error| error.status())
 }
 
-/// A graph under construction: what the unfused calls give beside what is recorded.
+/// A graph under construction, with the results of the same unfused calls.
 struct Both<'a> {
     cpu: &'a Context,
     pipeline: Pipeline,
@@ -33,7 +33,7 @@ struct Both<'a> {
 }
 
 impl Both<'_> {
-    /// A tensor as an input or a constant.
+    /// Adds a tensor as an input or a constant.
     fn given(&mut self, tensor: Tensor, input: bool) -> usize {
         let value = if input {
             self.inputs.push(tensor.clone());
@@ -62,14 +62,14 @@ impl Both<'_> {
     }
 }
 
-/// A random graph of matrices `[rows, n]`: chains with branches, residuals, reshapes, values that nobody needs.
+/// A random graph of matrices `[rows, n]`: chains with branches, residuals, reshapes, unused values.
 fn graph(cpu: &Context, on: &Context, dtype: DType, r: &mut Random) -> (Pipeline, Vec<Tensor>, Vec<Tensor>) {
     let mut both = Both { cpu, pipeline: on.pipeline(), values: Vec::new(), inputs: Vec::new() };
     let (rows, n) = (1 + r.below(90), 1 + r.below(300));
     let x = r.float(dtype, &[rows, n]);
     let mut live = vec![both.given(x, true)];
     for _ in 0..1 + r.below(14) {
-        // Mostly the last value, as in a chain.
+        // Usually the last value, as in a chain.
         let at = if r.below(4) > 0 { live.len() - 1 } else { r.below(live.len()) };
         let x = live[at];
         let dims = both.values[x].1.dims().to_vec();
@@ -146,7 +146,7 @@ fn random_graphs_give_the_bits_of_single_calls() {
     let mut fused = 0;
     for on in contexts() {
         let mut r = Random(7);
-        // A Vulkan driver in software compiles for a second what a round takes.
+        // A software Vulkan driver needs about a second to compile the pipelines of one round.
         let rounds = [("cpu", 300), ("cuda", 100)].iter().find(|(id, _)| on.device_info().id.starts_with(id));
         for round in 0..rounds.map_or(15, |(_, rounds)| *rounds) {
             let dtype = [DType::F32, DType::F32, DType::F32, DType::F16, DType::BF16][r.below(5)];
@@ -181,7 +181,7 @@ fn long_runs_go_by_parts_and_by_several_threads_or_through_registers() {
     }
 }
 
-/// The steps that a chain becomes, and its bits.
+/// Checks the steps and the bits of a chain.
 fn fuses(on: &Context, cpu: &Context, compiled: &Compiled, steps: &[&str], got: &Tensor, expected: &Tensor) {
     let text = compiled.to_string();
     let lines: Vec<&str> = text.lines().skip(1).map(|line| line[6..].split('(').next().unwrap()).collect();
@@ -214,13 +214,13 @@ fn what_follows_a_product_is_folded_into_it() {
             &["matmul+add+relu", "matmul+add+add+tanh"],
             &cpu.tanh(&add(&add(&y, &residual), &b2)).unwrap(),
         );
-        // A product adds its bias last: what comes behind is a step of its own.
+        // A product adds its bias last, so operations after the bias are a step of their own.
         check(
             chain().bias(&b2).add(&residual).relu(),
             &["matmul+add+relu", "matmul+add", "add+relu"],
             &cpu.relu(&add(&add(&y, &b2), &residual)).unwrap(),
         );
-        // What comes out, or is used twice, is not folded away.
+        // A value that is an output, or is used twice, is not folded.
         let once = on.pipeline().matmul(&x, &w1);
         let product = once.value().unwrap();
         let twice = once.relu().mul(product);
@@ -326,7 +326,7 @@ fn what_does_not_fit_is_refused() {
     let x = Tensor::zeros(DType::F32, &[2, 3]).unwrap();
     assert_eq!(status(on.pipeline().execute()), Some(Status::InvalidArgument));
     assert_eq!(status(on.pipeline().begin(&x).execute()), Some(Status::InvalidArgument), "a constant is no result");
-    // The first error of a chain is the one that is told.
+    // A chain returns its first error.
     let failed = on.pipeline().matmul(&x, &x).relu().add(&Tensor::zeros(DType::F32, &[7]).unwrap());
     let error = failed.execute().unwrap_err();
     let direct = on.matmul(&x, &x).unwrap_err();
@@ -336,7 +336,7 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(status(on.pipeline().begin(&x).add(strange).execute()), Some(Status::InvalidArgument));
     assert_eq!(status(on.pipeline().begin(&x).reshape(&[7]).execute()), Some(Status::ShapeMismatch));
 
-    // What was refused leaves nothing behind.
+    // A refused call records nothing.
     let mut pipeline = on.pipeline();
     let begun = pipeline.input(DType::F32, &[2, 3]).unwrap();
     let refused = pipeline.record(Op::Matmul, &Attrs::default(), &[Some(begun.into()), Some((&x).into())]);

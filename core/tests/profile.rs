@@ -1,5 +1,5 @@
-//! The profiler: what is recorded, what is not, and what a report says of it. The GPU is what `ADEAD_TEST_BACKEND` names;
-//! without one that part says so and passes.
+//! The profiler: what it records, what it does not, and what a report shows. The GPU is the one that `ADEAD_TEST_BACKEND` names.
+//! Without a GPU that part says so and passes.
 
 use adead_core::dispatch::{DeviceProfile, Why};
 use adead_core::gpu::Operand;
@@ -22,7 +22,7 @@ fn meta(dims: &[usize]) -> Meta {
     Meta::new(DType::F32, Shape::new(dims).unwrap())
 }
 
-/// Spans end after they begin, work is inside the profile, and the sums are those of the records.
+/// Checks that spans end after they begin, that work lies within the profile, and that totals equal the sums of the records.
 fn check(report: &Report) {
     let mut moved = vec![(0, 0); report.devices.len()];
     for record in &report.records {
@@ -56,7 +56,7 @@ fn check(report: &Report) {
     check_text(report);
 }
 
-/// The texts say the same.
+/// Checks that the texts agree with the report.
 fn check_text(report: &Report) {
     let json: Value = serde_json::from_str(&report.to_json()).unwrap();
     assert_eq!(json["ns"], report.ns);
@@ -150,7 +150,7 @@ fn nothing_is_recorded_without_a_profile_or_of_another_context() {
     assert_eq!((report.records.len(), report.devices.len()), (0, 0));
     ctx.relu(&x).unwrap();
     let profile = ctx.profile().unwrap();
-    // A clone is the same context.
+    // A clone counts as the same context.
     ctx.clone().relu(&x).unwrap();
     let report = profile.finish();
     assert_eq!(report.records.len(), 1);
@@ -165,7 +165,7 @@ fn a_context_has_one_profile_at_a_time() {
     assert_eq!(error.status(), Status::InvalidArgument);
     assert_eq!(error.message(), "a profile of this context is under way: finish it before the next one");
     other.profile().unwrap().finish();
-    // The one that was refused ended nothing.
+    // The refused profile did not end this one.
     ctx.relu(&ones(&[8])).unwrap();
     assert_eq!(profile.finish().records.len(), 1);
     drop(ctx.profile().unwrap());
@@ -274,7 +274,7 @@ fn a_gpu_tells_times_and_transfers() {
     let (a, b) = (ones(&[32, 48]), ones(&[48, 16]));
     let packed = gpu.pack(&b, false).unwrap();
     let profile = gpu.profile().unwrap();
-    // Operands travel for a direct call, and its result when somebody reads it.
+    // A direct call moves its operands, and its result when it is read.
     gpu.matmul(&a, &b).unwrap().host_bytes().unwrap();
     gpu.matmul_packed(&a, &packed, MatmulOptions::default()).unwrap();
     let (x, y) = (gpu.buffer(&[2f32; 256]).unwrap(), gpu.buffer_zeroed(1024).unwrap());
@@ -282,7 +282,7 @@ fn a_gpu_tells_times_and_transfers() {
     let operand = |buffer| Operand { buffer, offset: 0, meta: &meta };
     stream.upload(&x, 0, &[0; 512]).unwrap();
     stream.run(Op::Relu, &Attrs::default(), &[Some(operand(&x))], operand(&y)).unwrap();
-    // What is recorded for later is not work; what is replayed is.
+    // Recording commands is no work; replaying them is.
     let recording =
         stream.record(|stream| stream.run(Op::Relu, &Attrs::default(), &[Some(operand(&x))], operand(&y))).unwrap();
     stream.replay(&recording).unwrap();
@@ -324,12 +324,12 @@ fn a_gpu_tells_times_and_transfers() {
     let device = &report.devices[index];
     assert_eq!(device.uploaded as f64, a_bytes + b_bytes + 1536.0);
     assert_eq!(device.downloaded as f64, c_bytes + 1024.0);
-    // Work on a stream is in order, by the device's clock as well.
+    // Work on a stream is ordered, also by the device's clock.
     let work = |i: usize| report.records[i].work.unwrap();
     for pair in [[0, 1], [1, 2], [2, 3], [6, 7], [7, 8], [8, 9]] {
         assert!(work(pair[0]).end_ns <= work(pair[1]).end_ns, "{pair:?}");
     }
-    // More work than timestamps are kept for.
+    // More work than there are unread timestamps.
     let profile = gpu.profile().unwrap();
     for _ in 0..400 {
         stream.run(Op::Relu, &Attrs::default(), &[Some(operand(&x))], operand(&y)).unwrap();
@@ -340,7 +340,7 @@ fn a_gpu_tells_times_and_transfers() {
     assert_eq!((report.totals[0].count, report.totals[0].timed), (400, 400));
 }
 
-/// A report with some of everything that a text can have.
+/// A report with every feature that a text can show.
 fn fixture() -> Report {
     let mut known = DeviceProfile::reference("mid").unwrap();
     known.id = "cuda:0".into();
@@ -388,7 +388,7 @@ fn fixture() -> Report {
     Report { records, totals, devices, dropped: 5, ns: 98_765_432_109, busy_ns: 7_000_001, overlapped_ns: 1_234_567 }
 }
 
-/// The texts are those of the files in tests/profile, which `ADEAD_BLESS=1` writes.
+/// The texts equal the files in tests/profile. `ADEAD_BLESS=1` writes the files.
 #[test]
 fn texts_stay_as_they_are() {
     let report = fixture();
@@ -405,7 +405,7 @@ fn texts_stay_as_they_are() {
     }
 }
 
-/// A profile that was finished is over, whatever begins meanwhile.
+/// A finished profile stays finished, whatever profile begins next.
 #[test]
 fn a_finished_profile_leaves_the_next_one_alone() {
     let ctx = cpu();

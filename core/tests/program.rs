@@ -1,4 +1,4 @@
-//! Programs: every format, every opcode, every way to be malformed.
+//! Programs: every format, every opcode, every kind of malformed input.
 
 #[path = "program/examples.rs"]
 mod examples;
@@ -17,7 +17,7 @@ use adead_core::{Context, ContextOptions, Error, Status, Tensor};
 /// 1 GiB, the default.
 const LIMIT: usize = 1 << 30;
 
-/// A CPU of a few threads, whatever the machine has.
+/// A CPU with three threads, whatever the machine has.
 fn context() -> Context {
     Context::with_options("cpu", &ContextOptions { threads: Some(3), ..ContextOptions::default() }).unwrap()
 }
@@ -46,17 +46,17 @@ impl Random {
     }
 }
 
-/// An AGPU program from its text lines.
+/// Makes an AGPU program from text lines.
 fn agpu(lines: &str) -> Program {
     Program::assemble(&format!(".agpu 1\n{lines}")).unwrap()
 }
 
-/// An `.adead` program from its text lines.
+/// Makes an `.adead` program from text lines.
 fn adead(lines: &str) -> Program {
     Program::assemble(&format!(".adead 1\n{lines}")).unwrap()
 }
 
-/// What a program is refused with: `invalid_program`, by the decoder or by validation.
+/// The `invalid_program` message of a refused program, from the decoder or from validation.
 fn refused(program: Result<Program, Error>) -> String {
     let error = match program {
         Ok(program) => program.validate(LIMIT).expect_err("the program is valid"),
@@ -73,8 +73,7 @@ fn run(program: &Program, inputs: &[(&str, &Tensor)]) -> Outcome {
     program.run(&context(), &options).unwrap()
 }
 
-/// The path of an example program: where the repository is, or else in the folder that this runs in, as in a bundle of
-/// `ci/gpu-pack`.
+/// The path of an example program, in the repository, or else in the current folder, as in a bundle of `ci/gpu-pack`.
 fn example(name: &str) -> std::path::PathBuf {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/programs");
     if folder.exists() { folder.join(name) } else { std::path::Path::new("examples/programs").join(name) }

@@ -1,4 +1,4 @@
-//! What operations refuse, and the texts of it: what was given, what is allowed.
+//! Operands that operations refuse, and the messages: what was given, what is allowed.
 
 use adead_core::{Attrs, Context, Op, Status, Tensor};
 

@@ -1,6 +1,6 @@
-//! Tensors on devices: results stay where they were computed, operands where they were needed, within a budget; whoever reads
-//! gets the same bits. On this machine's GPU through the backend that `ADEAD_TEST_BACKEND` names (vulkan); without one every test
-//! says so and passes.
+//! Tensors on devices. Results stay where they were computed and operands where they were needed, within a budget. Reading
+//! returns the same bits. The GPU is this machine's, through the backend in `ADEAD_TEST_BACKEND` (vulkan). Without a GPU every
+//! test says so and passes.
 
 mod draws;
 
@@ -54,19 +54,19 @@ fn results_stay_and_operands_move_once() {
     assert_eq!(x.places(), ["cpu", &id]);
     let z = ctx.add(&y, &x).unwrap();
     let now = used(&ctx);
-    // x was brought by the first call; the second one found both.
+    // The first call uploaded x. The second call found both operands.
     assert_eq!((now.hits, now.misses, now.evictions), (2, 1, 0));
     assert_eq!(ctx.tensor_cache("cpu").unwrap(), TensorCacheUse::default());
     assert_eq!((now.tensors, now.used), (3, 3 * 4800));
     let expected = cpu.add(&cpu.relu(&x).unwrap(), &x).unwrap();
     assert_eq!(z.host_bytes().unwrap(), expected.bytes());
-    // Read, it is in both places; what it was made of was not.
+    // After reading, z is in both places. Its operands are not.
     assert_eq!((z.places(), y.is_on_host()), (vec!["cpu".to_string(), id.clone()], false));
     assert_eq!(z.bytes().as_ptr(), z.clone().bytes().as_ptr(), "it is read once");
     drop((x, y, z));
     let now = used(&ctx);
     assert_eq!((now.tensors, now.used), (0, 0), "what nobody has takes nothing");
-    // Small operands in host memory leave no copy, and their results stay as well.
+    // Small operands in host memory leave no copy on the GPU, and their results stay there too.
     let small = values(2, &[4]);
     let y = ctx.exp(&small).unwrap();
     assert_eq!((small.places(), y.places()), (vec!["cpu".to_string()], vec![id]));
@@ -89,12 +89,12 @@ fn reshapes_and_rows_share_the_copies() {
     assert_eq!(part.bytes(), same.bytes());
     assert!(y.is_on_host(), "one way for all of them");
     assert_eq!(part.bytes().as_ptr(), y.bytes()[8 * 80..].as_ptr());
-    // A part of what is only in host memory travels alone.
+    // A part of a tensor that is only in host memory moves alone.
     let big = values(4, &[1000, 20]);
     let few = big.rows(990, 10).unwrap();
     assert_eq!(ctx.neg(&few).unwrap().bytes(), cpu.neg(&few).unwrap().bytes());
     assert_eq!(big.places(), ["cpu"]);
-    // Any byte that an element can begin at, and every dtype.
+    // Parts at every byte offset that elements allow, of every dtype.
     let ids = Tensor::new(&(0..1000).map(|i| i % 17).collect::<Vec<i64>>(), &[1000]).unwrap();
     let table = ctx.to(&values(5, &[17, 3]), &id).unwrap();
     for first in [1, 3, 500] {
@@ -130,7 +130,7 @@ fn tensors_move_when_asked() {
     assert_eq!(status(plain().to(&x, &id)), Some(Status::InvalidArgument));
     assert_eq!(status(ctx.tensor_cache("cuda:77")), Some(Status::InvalidArgument));
     assert_eq!(plain().to(&x, "cpu").unwrap().bytes(), x.bytes());
-    // Nothing at all can be anywhere.
+    // An empty tensor can be on any device.
     let none = ctx.to(&Tensor::zeros(DType::F32, &[0, 3]).unwrap(), &id).unwrap();
     assert_eq!(ctx.relu(&none).unwrap().bytes(), []);
 }
@@ -149,11 +149,11 @@ fn the_budget_holds_and_nothing_is_lost() {
     }
     let now = used(&ctx);
     assert_eq!((now.budget, now.tensors, now.evictions), (4 * bytes, 4, 20));
-    // Those that were used last are there still.
+    // The most recently used copies are still there.
     let there = |tensor: &Tensor| tensor.places().len() > usize::from(tensor.is_on_host());
     assert_eq!(all.iter().map(|(x, y)| (there(x), there(y))).filter(|pair| *pair == (true, true)).count(), 2);
     assert!(there(&all[11].1) && there(&all[10].0) && !there(&all[0].1) && all[0].1.is_on_host());
-    // One operation has what it needs, whatever the budget.
+    // One operation keeps its operands, whatever the budget.
     ctx.set_tensor_cache(0).unwrap();
     assert_eq!((used(&ctx).tensors, used(&ctx).used), (0, 0));
     let sum = ctx.add(&all[3].1, &all[4].1).unwrap();
@@ -171,7 +171,7 @@ fn the_budget_holds_and_nothing_is_lost() {
     assert!(there(&y) && !there(&product), "what is nowhere else stays");
 }
 
-/// Random operations on random earlier results, here and on the processor.
+/// Runs random operations on random earlier results, on the device and on the processor, and compares them.
 fn random_chain(ctx: &Context, cpu: &Context, seed: u64, steps: usize) {
     let mut r = Random(seed);
     let mut pairs = vec![];
@@ -284,7 +284,7 @@ fn a_tensor_outlives_its_context_and_works_in_others() {
     let (x, cpu) = (values(10, &[40, 40]), plain());
     let y = ctx.silu(&x).unwrap();
     let expected = cpu.silu(&x).unwrap();
-    // Another context of the same GPU has streams and a cache of its own.
+    // Another context of the same GPU has its own streams and cache.
     let other = Context::open(&backend()).unwrap();
     assert_eq!(other.matmul(&y, &y).unwrap().bytes(), cpu.matmul(&expected, &expected).unwrap().bytes());
     let z = ctx.neg(&y).unwrap();
@@ -308,7 +308,7 @@ fn the_dispatcher_knows_where_tensors_are() {
         let explained = both.explain(Op::Exp, &Attrs::default(), &[Some(x)]).unwrap();
         explained.estimates.iter().map(|estimate| estimate.transfer_bytes).collect()
     };
-    // There and back; nothing for the processor.
+    // The GPU needs an upload and a download, the processor nothing.
     assert_eq!(bytes(&x), [0.0, 720_000.0]);
     both.to(&x, &id).unwrap();
     assert_eq!(bytes(&x), [0.0, 360_000.0], "only the result");
@@ -316,7 +316,7 @@ fn the_dispatcher_knows_where_tensors_are() {
     let y = both.exp(&x).unwrap();
     both.dispatcher().force(None).unwrap();
     assert_eq!(bytes(&y), [360_000.0, 0.0], "only on the GPU, and what is made of it may stay");
-    // Divided or not, and wherever its operands are, an operation has the same bits.
+    // Divided or not, and wherever its operands are, an operation gives the same bits.
     both.dispatcher().set_hybrid(true);
     let z = both.matmul(&y, &x).unwrap();
     let cpu = plain();
@@ -331,24 +331,24 @@ fn pipelines_take_what_is_there() {
     let chain = ctx.pipeline().begin_with_input(DType::F32, &[8, 30]).matmul(&w).relu().compile().unwrap();
     let expected = cpu.relu(&cpu.matmul(&x, &w).unwrap()).unwrap();
     assert_eq!(chain.run(&[&x]).unwrap()[0].places(), ["cpu"], "what comes from the host goes there");
-    // A result of the same GPU, and a part of one.
+    // A result that is on the same GPU, and a part of one.
     let far = ctx.neg(&cpu.neg(&x).unwrap()).unwrap();
     let y = chain.run(&[&far]).unwrap().swap_remove(0);
     assert_eq!((y.places(), far.is_on_host()), (vec![id.clone()], false));
     assert_eq!(y.bytes(), expected.bytes());
     let more = ctx.concat(&[&x, &far], 0).unwrap();
     assert_eq!(chain.run(&[&more.rows(8, 8).unwrap()]).unwrap()[0].bytes(), expected.bytes());
-    // One of another context comes through host memory.
+    // A result of another context moves through host memory.
     let other = Context::open(&backend()).unwrap();
     assert_eq!(chain.run(&[&other.neg(&cpu.neg(&x).unwrap()).unwrap()]).unwrap()[0].bytes(), expected.bytes());
-    // A part that begins between words.
+    // A part that does not begin at a word.
     let half = Attrs { dtype: Some(DType::F16), ..Attrs::default() };
     let halves = ctx.run(Op::Cast, &half, &[Some(&values(14, &[400]))]).unwrap();
     let odd = ctx.pipeline().begin_with_input(DType::F16, &[301]).relu().compile().unwrap();
     let of_part = odd.run(&[&halves.rows(3, 301).unwrap()]).unwrap().swap_remove(0);
     assert_eq!(of_part.places(), [id.as_str()]);
     assert_eq!(of_part.bytes(), cpu.relu(&halves.rows(3, 301).unwrap()).unwrap().bytes());
-    // As a constant, too.
+    // The same as a constant.
     let far_w = ctx.neg(&cpu.neg(&w).unwrap()).unwrap();
     let again = ctx.pipeline().matmul(&far, &far_w).relu().execute().unwrap();
     assert_eq!(again.bytes(), expected.bytes());

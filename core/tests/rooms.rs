@@ -1,9 +1,9 @@
-//! The table of rooms in `docs/architecture.md` is true: no room of `core/src` uses a room that its row does not name, every file is
-//! in a room, every row has one, and no chain of uses leads back to where it began.
+//! Checks the table of rooms in `docs/architecture.md`: a room of `core/src` uses only the rooms that its row lists, every file
+//! is in a room, every room has a file, and uses form no cycle.
 //!
-//! A room is a module with what is in it, `hal/cpu` for `hal::cpu`; of several rows that fit a file, the longest is its own. A use is a
-//! path that begins with `crate`, `super`, `self`, or a module of the file's own. What is compiled for tests alone may use anything, and
-//! anything may use a room that "all may use".
+//! A room is a module with its contents: `hal/cpu` is `hal::cpu`. If several rows fit a file, it belongs to the longest. A use is
+//! a path that begins with `crate`, `super`, `self`, or a module of the file. Code that is compiled only for tests may use
+//! anything, and anything may use a room that "all may use".
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::{fs, path::Path};
@@ -13,7 +13,7 @@ use std::{fs, path::Path};
 struct Room {
     modules: Vec<Vec<String>>,
     uses: Vec<String>,
-    /// Whether all may use it.
+    /// Whether all rooms may use it.
     base: bool,
 }
 
@@ -22,7 +22,7 @@ fn quoted(cell: &str) -> Vec<String> {
     cell.split('`').skip(1).step_by(2).map(String::from).collect()
 }
 
-/// The rows of the table whose head begins with `| room |`, by their names.
+/// The rows, by name, of the table whose head begins with `| room |`.
 fn table(text: &str, faults: &mut Vec<String>) -> BTreeMap<String, Room> {
     let mut rooms = BTreeMap::new();
     let lines = text.lines().skip_while(|line| !line.starts_with("| room |")).skip(2);
@@ -45,7 +45,7 @@ fn table(text: &str, faults: &mut Vec<String>) -> BTreeMap<String, Room> {
     rooms
 }
 
-/// The words and signs of a source, without comments, strings, characters and lifetimes. `::` is one sign.
+/// The words and signs of a source, without comments, strings, character literals and lifetimes. `::` is one sign.
 fn tokens(text: &str) -> Vec<&str> {
     let bytes = text.as_bytes();
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80;
@@ -74,7 +74,7 @@ fn tokens(text: &str) -> Vec<&str> {
             }
             i += 1;
         } else if bytes[i] == b'\'' {
-            // A character ends with a quote, a lifetime doesn't.
+            // A character literal ends with a quote, a lifetime does not.
             let inside = rest[1..].chars().next().map_or(0, char::len_utf8);
             if rest[1..].starts_with('\\') {
                 i += 3 + rest[3..].find('\'').unwrap_or(0) + 1;
@@ -115,7 +115,7 @@ fn module(path: &str) -> Vec<String> {
     if path == "lib" { Vec::new() } else { path.split('/').map(String::from).collect() }
 }
 
-/// Behind the item or field that begins at `i`.
+/// The position after the item or field that begins at `i`.
 fn behind(tokens: &[&str], mut i: usize) -> usize {
     while tokens.get(i) == Some(&"#") {
         i = closing(tokens, i + 1) + 1;
@@ -160,7 +160,7 @@ fn closing(tokens: &[&str], i: usize) -> usize {
     tokens.len().saturating_sub(1)
 }
 
-/// The paths that begin with `prefix` and go on at `i`: several of a group. Returns what is behind them.
+/// Collects the paths that begin with `prefix` and continue at `i`; a group has several. Returns the position after them.
 fn paths(tokens: &[&str], mut i: usize, prefix: &[String], found: &mut Vec<Vec<String>>) -> usize {
     match tokens.get(i) {
         Some(&"{") => {
@@ -195,7 +195,7 @@ fn paths(tokens: &[&str], mut i: usize, prefix: &[String], found: &mut Vec<Vec<S
     i + 1
 }
 
-/// What a source says: the paths it uses, and the modules that it declares for tests alone.
+/// The paths that a source uses, and the modules that it declares only for tests.
 #[derive(Default)]
 struct Said {
     uses: Vec<Vec<String>>,
@@ -204,7 +204,7 @@ struct Said {
 
 fn said(path: &str, text: &str, modules: &BTreeSet<Vec<String>>) -> Said {
     let (tokens, mut said) = (tokens(text), Said::default());
-    // Modules written in the file, with the bracket that ends each.
+    // Modules declared inline, each with the position of its closing bracket.
     let (mut here, mut inside, mut i) = (module(path), Vec::<usize>::new(), 0);
     while i < tokens.len() {
         if inside.last().is_some_and(|&end| i >= end) {
@@ -247,7 +247,7 @@ fn said(path: &str, text: &str, modules: &BTreeSet<Vec<String>>) -> Said {
     said
 }
 
-/// Everything that is wrong with a table and sources, by path from the folder of sources on.
+/// All errors in a table and sources. Each source has its path from the source folder.
 fn faults(document: &str, files: &[(String, String)]) -> Vec<String> {
     let mut faults = Vec::new();
     let rooms = table(document, &mut faults);
@@ -258,7 +258,7 @@ fn faults(document: &str, files: &[(String, String)]) -> Vec<String> {
         let longest = |room: &Room| room.modules.iter().filter(|module| used.starts_with(module)).map(Vec::len).max();
         rooms.iter().filter_map(|(name, room)| Some((longest(room)?, name))).max().map(|(_, name)| name)
     };
-    // What the root names again is where it comes from.
+    // A name that lib.rs re-exports counts as a use of its module.
     let root = parsed.iter().find(|(path, _)| *path == "lib.rs");
     let again =
         |name: &str| root.and_then(|(_, said)| said.uses.iter().find(|path| path.last().is_some_and(|l| l == name)));

@@ -1,4 +1,4 @@
-//! Users' SPIR-V modules: what they say of themselves, and that nothing malformed gets through.
+//! Users' SPIR-V modules: what reflection reports, and that malformed modules are refused.
 
 use adead_core::Status;
 use adead_core::hal::spirv::{Binding, BindingKind, ConstantKind, EntryPoint, Member, Module};
@@ -85,7 +85,7 @@ fn blocks_of_spirv_1_0() {
     let module = Module::parse(OLD).unwrap();
     let main = only(&module);
     assert_eq!((main.workgroup_size, main.shared_bytes, &main.push_constants), ([8, 4, 2], 0, &None));
-    // vec4, two mat4x3 by rows (3 rows of 16 bytes each), int. What is not used is not there.
+    // vec4, two mat4x3 by rows (3 rows of 16 bytes each), int. Unused bindings are not listed.
     let uniform = Binding { kind: BindingKind::UniformBuffer, writable: false, bytes: 116, ..storage(0, 1, 0) };
     let log = Binding { readable: false, bytes: 40, ..storage(0, 7, 0) };
     // vec3, float, mat3 as three columns of 16 bytes.
@@ -135,7 +135,7 @@ fn push_constants_are_numbers() {
     let expected = [
         "0 u64 big",
         "8 f64 exact",
-        // By rows: a column's numbers are a row apart.
+        // In row-major order, a column's numbers are one row apart.
         "16 f32 turn[0].x",
         "24 f32 turn[0].y",
         "32 f32 turn[0].z",
@@ -158,7 +158,7 @@ fn push_constants_are_numbers() {
         "80 u64 far",
     ];
     assert_eq!(numbers(only(&module)), expected);
-    // Without names, as after spirv-opt --strip-debug, they are the same numbers.
+    // Without names, as after spirv-opt --strip-debug, the numbers are the same.
     let mut words = words(PUSH);
     let (mut at, mut left) = (5, words[..5].to_vec());
     while at < words.len() {
@@ -183,7 +183,7 @@ fn push_constants_are_numbers() {
 
 #[test]
 fn push_constants_of_too_many_numbers_are_bytes() {
-    // An array of so many floats in the block, as another length of one that is there.
+    // Changes the length of an array of floats in the block.
     let mut words = words(CONSTANTS);
     let length = words.windows(4).position(|w| w[0] == 4 << 16 | 43 && w[3] == 3).expect("the constant 3");
     for (count, numbers) in [(4, 12), (1000, 1008), (1100, 0), (0x1000_0000, 0)] {
@@ -270,7 +270,7 @@ fn cut_off_anywhere() {
     }
 }
 
-/// Values that a word may be set to in order to do harm.
+/// Values for a word that might do harm.
 fn hostile(words: &[u32], at: usize) -> [u32; 16] {
     let (word, bound) = (words[at], words[3]);
     [
@@ -301,7 +301,7 @@ fn any_word_overwritten() {
             let good = words[at];
             for word in hostile(&words, at) {
                 words[at] = word;
-                // Whatever comes of it, it is an answer.
+                // Parsing must return, with any result.
                 _ = Module::parse(&bytes(&words));
             }
             words[at] = good;
@@ -309,7 +309,7 @@ fn any_word_overwritten() {
     }
 }
 
-/// What spirv-val says of a module.
+/// Returns what spirv-val reports of a module.
 fn validate(words: &[u32], environment: &str) -> Result<(), String> {
     let mut child = Command::new("spirv-val")
         .args(["--target-env", environment, "--scalar-block-layout", "-"])
@@ -323,19 +323,19 @@ fn validate(words: &[u32], environment: &str) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
 }
 
-/// The Vulkan version that each module of [`ALL`] was made for.
+/// The Vulkan version of each module of [`ALL`].
 const ENVIRONMENTS: [&str; 6] = ["vulkan1.2", "vulkan1.2", "vulkan1.2", "vulkan1.0", "vulkan1.3", "vulkan1.2"];
 
-/// What spirv-val may find in a module that was taken, as the documentation of `hal::spirv` says.
+/// Errors that spirv-val may report for an accepted module, as the documentation of `hal::spirv` states.
 const LEFT_TO_VALIDATORS: &[&str] = &[
-    // How constructs nest.
+    // The nesting of constructs.
     "construct",
     "block <ID>",
     "back-edge",
     "Back-edges",
     "must be different labels",
     "must not both be specified",
-    // Signs, and types declared twice.
+    // Signedness, and types declared twice.
     "UMod",
     "UDiv",
     "BitReverse",
@@ -354,17 +354,17 @@ const LEFT_TO_VALIDATORS: &[&str] = &[
     "Operand 2 of Decorate requires",
     "Operand 3 of MemberDecorate requires",
     "while decoding OpMemberDecorate",
-    // Layout of blocks.
+    // The layout of blocks.
     "layout rules",
     "explicitly laid out",
-    // Stores to what can't be written.
+    // Stores to memory that is not writable.
     "cannot store to Uniform Blocks",
     "may not allocate a pointer type",
     // Scopes and semantics.
     "Semantics",
     "Scope",
     "scope",
-    // Capabilities, versions, and what OpSource says.
+    // Capabilities, versions, and the contents of OpSource.
     "apability",
     "capabilities",
     "requires SPIR-V version",
@@ -372,8 +372,8 @@ const LEFT_TO_VALIDATORS: &[&str] = &[
     "source language",
 ];
 
-/// Whatever is taken is valid but for what is documented. Takes spirv-val and half a minute, so only with
-/// `ADEAD_SPIRV_VAL=1`; of the modules that are taken, every so many are looked at.
+/// Accepted modules are valid except for the documented exceptions. This needs spirv-val and half a minute, so it runs only with
+/// `ADEAD_SPIRV_VAL=STEP`, which validates every STEP-th accepted module.
 #[test]
 fn what_is_taken_is_valid() {
     let Some(step) = std::env::var("ADEAD_SPIRV_VAL").ok().and_then(|step| step.parse::<usize>().ok()) else {
@@ -436,7 +436,7 @@ proptest! {
     }
 }
 
-/// A module of these instructions: each its opcode and operands.
+/// Assembles a module of instructions, each given by its opcode and operands.
 fn assembled(bound: u32, instructions: &[(u32, Vec<u32>)]) -> Vec<u32> {
     let mut words = vec![0x0723_0203, 0x0001_0600, 0, bound, 0];
     for (opcode, operands) in instructions {
@@ -446,14 +446,14 @@ fn assembled(bound: u32, instructions: &[(u32, Vec<u32>)]) -> Vec<u32> {
     words
 }
 
-/// A text as a module has it.
+/// Encodes a text as a module does.
 fn text(text: &str) -> Vec<u32> {
     let mut bytes = text.as_bytes().to_vec();
     bytes.resize(text.len() / 4 * 4 + 4, 0);
     words(&bytes)
 }
 
-/// A kernel with these capabilities, types and constants, and instructions; ids 1 to 9 are void, its function's type, f32, u32, a
+/// A kernel with these capabilities, types, constants and instructions. Ids 1 to 9 are void, its function's type, f32, u32, a
 /// buffer of floats, a pointer to one, the variable, the function and its block.
 fn kernel(capabilities: &[u32], types: &[(u32, Vec<u32>)], body: &[(u32, Vec<u32>)]) -> Vec<u32> {
     let mut all: Vec<(u32, Vec<u32>)> = [1, 5345].iter().chain(capabilities).map(|&it| (17, vec![it])).collect();
@@ -504,7 +504,8 @@ fn cooperative_matrices_are_taken() {
         body[at].1 = operands;
         kernel(&[6022], &types, &body)
     };
-    // A and B in the wrong order, sizes that don't fit, a result of another type, a value for a matrix, an element behind its end.
+    // A and B in the wrong order, sizes that don't fit, a result of another type, a value instead of a matrix, an index past the
+    // end.
     refused(&with(3, vec![32, 43, 42, 41, 34]), "instruction 4459");
     refused(&with(3, vec![32, 43, 41, 41, 34]), "instruction 4459");
     refused(&with(3, vec![30, 43, 41, 42, 34]), "instruction 4459");
@@ -512,11 +513,11 @@ fn cooperative_matrices_are_taken() {
     refused(&with(1, vec![3, 41, 40, 20, 25]), "instruction 4457");
     refused(&with(6, vec![3, 46, 45, 256]), "instruction 81");
     refused(&with(7, vec![4, 47, 3]), "instruction 4460");
-    // No function of the extended instructions has one.
+    // No extended instruction accepts one.
     let mut sine = body.clone();
     sine[4] = (148, vec![32, 44, 43, 43]);
     refused(&kernel(&[6022], &types, &sine), "instruction 148");
-    // No place in a buffer that is laid out.
+    // A buffer with a layout can't contain one.
     let mut inside = types.clone();
     inside.extend([(30, vec![35, 32]), (32, vec![36, 12, 35]), (59, vec![36, 37, 12])]);
     assert!(Module::parse(&bytes(&kernel(&[6022], &inside, &body))).is_ok(), "as long as nobody uses it");
@@ -548,7 +549,7 @@ fn dot_products_of_integers_are_taken() {
         assert!(takes(&[6019, 6018], one(4, 20, &[0])), "{opcode}");
         assert!(takes(&[6019, 6017], one(4, 25, &[])), "{opcode}");
         assert!(takes(&[6019, 6016], one(4, 27, &[])), "{opcode}");
-        // Without their capabilities, as another format, of numbers that are no vectors, into fewer bits.
+        // Without their capabilities, in another format, with numbers instead of vectors, with a result of fewer bits.
         assert!(!takes(&[6018], one(4, 20, &[0])), "{opcode}");
         assert!(!takes(&[6019], one(4, 20, &[0])), "{opcode}");
         assert!(!takes(&[6019], one(4, 25, &[])), "{opcode}");

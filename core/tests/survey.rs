@@ -1,10 +1,10 @@
-//! Programs priced without running: choices, transfers, and what would waste a GPU.
+//! Programs estimated without running: choices, transfers, and wastes of a GPU.
 
 use adead_core::dispatch::{AutoDispatcher, DeviceProfile, Kind, Link, Rate};
 use adead_core::program::{Program, Survey, Waste};
 use adead_core::{Family, Op, Status};
 
-/// Every rate 100 GFLOP/s and 10 GB/s, a call 100 ns.
+/// Rates of 100 GFLOP/s and 10 GB/s, and a call of 100 ns.
 fn cpu() -> DeviceProfile {
     let mut cpu = DeviceProfile::reference("mid").unwrap();
     (cpu.id, cpu.kind, cpu.launch_ns) = ("cpu".into(), Kind::Cpu, 100.0);
@@ -12,7 +12,7 @@ fn cpu() -> DeviceProfile {
     cpu
 }
 
-/// A hundred times as fast, a launch 10 µs, the bus 10 GB/s after 1 µs.
+/// A hundred times as fast, a launch of 10 µs, a bus with 10 GB/s after 1 µs.
 fn gpu() -> DeviceProfile {
     let mut gpu = DeviceProfile::reference("mid").unwrap();
     (gpu.id, gpu.launch_ns) = ("gpu".into(), 10_000.0);
@@ -164,7 +164,7 @@ fn copies_of_an_agpu_program_move_only_what_has_to() {
     let moved: Vec<f64> = survey.steps.iter().map(|step| step.estimate.transfer_bytes).collect();
     assert_eq!(moved, [0.0, 0.0, 3.0 * MEGABYTE_4, 0.0]);
     assert!(program.line(survey.steps[2].instruction).unwrap().starts_with("matmul "));
-    // A threshold of the caller's is the dispatcher's, here as everywhere.
+    // A threshold that the caller set applies here too.
     dispatcher.set_threshold(Family::Matmul, Some(1 << 21));
     assert_eq!(devices(&program.survey(&dispatcher).unwrap()), [0; 4]);
     dispatcher.force(Some("gpu")).unwrap();

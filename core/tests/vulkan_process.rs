@@ -1,7 +1,7 @@
-//! What becomes of a process that uses a GPU and ends, dies or forks, and of one that finds no loader or no driver.
+//! What happens to a process that uses a GPU and ends, dies or forks, and to a process without a loader or a driver.
 //!
-//! Each scenario is a process of its own: the test starts this executable again with its own name, and the copy, which
-//! finds `ADEAD_TEST_CHILD` set, plays the scenario.
+//! Each scenario runs in its own process: the test starts this executable again with its own name. The copy finds
+//! `ADEAD_TEST_CHILD` set and plays the scenario.
 #![cfg(unix)]
 
 use adead_core::gpu::{Recording, Stream};
@@ -15,9 +15,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 const ROLE: &str = "ADEAD_TEST_CHILD";
-/// What the copy prints when its work is under way.
+/// The copy prints this when its work is in progress.
 const UNDER_WAY: &str = "work is under way";
-/// How long a scenario may take: hung, not slow.
+/// A scenario that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
 const BYTES: usize = 64 << 20;
 
@@ -31,12 +31,12 @@ unsafe extern "C" {
     fn alarm(seconds: u32) -> u32;
 }
 
-/// Whether this is the copy.
+/// Whether this process is the copy.
 fn is_child() -> bool {
     std::env::var_os(ROLE).is_some()
 }
 
-/// Whether this machine has a GPU that can be opened; why not is printed.
+/// Whether this machine has a GPU that can be opened. Prints the reason if not.
 fn has_gpu() -> bool {
     match Context::open("vulkan") {
         Ok(_) => true,
@@ -48,7 +48,7 @@ fn has_gpu() -> bool {
     }
 }
 
-/// A copy of this process that plays a scenario, what it prints going to a file.
+/// A copy of this process that plays a scenario. Its output goes to a file.
 struct Copy {
     child: Child,
     printed: PathBuf,
@@ -71,19 +71,19 @@ impl Copy {
         String::from_utf8_lossy(&std::fs::read(&self.printed).unwrap()).into_owned()
     }
 
-    /// Waits until its work is under way; how it ended if that comes first.
+    /// Waits until its work is in progress. Returns its exit status if it ends before that.
     fn until_under_way(&mut self) -> Option<ExitStatus> {
         self.poll(|copy| copy.printed().contains(UNDER_WAY))
     }
 
-    /// Waits for its end.
+    /// Waits until it ends.
     fn ended(mut self) -> ExitStatus {
         let status = self.poll(|_| false).unwrap();
         self.printed().lines().for_each(|line| println!("| {line}"));
         status
     }
 
-    /// Waits for its end or for `enough`.
+    /// Waits until it ends or `enough` returns true.
     fn poll(&mut self, enough: impl Fn(&Copy) -> bool) -> Option<ExitStatus> {
         let begin = Instant::now();
         while begin.elapsed() < PATIENCE {
@@ -105,7 +105,7 @@ fn succeeds(scenario: &str, environment: &[(&str, &OsStr)]) {
     assert!(status.success(), "{scenario}: {status}");
 }
 
-/// The GPU works: here after another process used it badly.
+/// Checks that the GPU works, after another process misused it.
 fn works() {
     let ctx = Context::open("vulkan").unwrap();
     let buffer = ctx.buffer(&[1.0f32, -2.0, 3.0]).unwrap();
@@ -116,12 +116,12 @@ fn works() {
     assert_eq!(copy.to_vec::<f32>().unwrap(), [1.0, -2.0, 3.0]);
 }
 
-/// A context, a stream with a second or two of work under way, and what it runs.
+/// A context, a stream with a second or two of enqueued work, and the recording that it runs.
 fn busy() -> (Context, Stream, Recording) {
     let ctx = Context::open("vulkan").unwrap();
     let buffer = ctx.buffer_zeroed(BYTES).unwrap();
     let mut stream = ctx.stream().unwrap();
-    // How long one takes here; the first one warms up.
+    // Measures one replay; the first one warms up.
     let mut nanoseconds = 1;
     for _ in 0..2 {
         let before = stream.timestamp().unwrap();
@@ -174,7 +174,7 @@ fn a_thread_that_panics_with_work_under_way_unwinds() {
     }
     if has_gpu() {
         let status = Copy::start("a_thread_that_panics_with_work_under_way_unwinds", &[]).ended();
-        // libtest's number for a test that panicked.
+        // libtest's exit code for a test that panicked.
         assert_eq!(status.code(), Some(101), "{status}");
         works();
     }
@@ -211,19 +211,19 @@ fn a_process_that_is_killed_with_work_under_way_leaves_the_gpu_usable() {
     }
 }
 
-/// A forked child has handles and not the driver's threads: it gets an error instead of a hang, on every way to the GPU.
-/// The CPU works in it, and the parent goes on.
+/// A forked child has the handles but not the driver's threads. Every call to the GPU returns an error instead of hanging. The
+/// CPU works in the child, and the parent continues.
 #[test]
 fn a_forked_child_gets_an_error_and_its_parent_goes_on() {
     if is_child() {
         let (ctx, mut stream, recording) = busy();
         let buffer = ctx.buffer(&[1.0f32; 64]).unwrap();
         let event = stream.event().unwrap();
-        // SAFETY: the child calls nothing but what is tested here, and ends by `_exit` or by the alarm.
+        // SAFETY: the child calls only what is tested here, and ends by `_exit` or by the alarm.
         let process = unsafe { fork() };
         assert!(process >= 0);
         if process == 0 {
-            // SAFETY: it only sets a timer: a child that hangs is ended by it.
+            // SAFETY: it only sets a timer, which ends a child that hangs.
             unsafe { alarm(60) };
             let refused = [
                 stream.replay(&recording).err(),
@@ -236,7 +236,7 @@ fn a_forked_child_gets_an_error_and_its_parent_goes_on() {
                 ctx.stream().err(),
                 Context::open("vulkan").err(),
             ];
-            // What is known to be done needs no driver: this must only return.
+            // Work that is known to be done needs no driver, so this must only return.
             let _ = ctx.wait();
             let wrong = refused.iter().enumerate().find(|(_, error)| {
                 error.as_ref().is_none_or(|error| {
@@ -269,7 +269,7 @@ fn a_forked_child_gets_an_error_and_its_parent_goes_on() {
     }
 }
 
-/// An empty folder, removed again.
+/// An empty folder, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -293,7 +293,7 @@ impl Drop for Folder {
     }
 }
 
-/// Asking for the GPU says why there is none, the same twice; `auto` computes on the CPU.
+/// Opening the GPU fails with this reason, twice the same. `auto` computes on the CPU.
 fn there_is_no_gpu(why: &str) {
     for _ in 0..2 {
         for device in ["vulkan", "vulkan:0"] {
@@ -315,7 +315,7 @@ fn there_is_no_gpu(why: &str) {
     assert!(ctx.devices().iter().all(|info| !info.id.starts_with("vulkan:")));
 }
 
-/// Both names of the variable: loaders before 1.3.207 know only the second.
+/// Both variables: loaders before 1.3.207 know only the second.
 fn drivers(path: &Path) -> [(&str, &OsStr); 2] {
     [("VK_DRIVER_FILES", path.as_os_str()), ("VK_ICD_FILENAMES", path.as_os_str())]
 }
@@ -338,7 +338,7 @@ fn without_a_driver_the_reason_is_said_and_the_cpu_computes() {
     }
 }
 
-/// What `dlopen` finds first is no library, and then it looks no further: as on a machine that has none.
+/// `dlopen` finds a file first that is no library, and stops there, as on a machine without a loader.
 #[cfg(target_os = "linux")]
 #[test]
 fn without_a_loader_the_reason_is_said_and_the_cpu_computes() {

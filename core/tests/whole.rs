@@ -1,5 +1,5 @@
-//! Programs of tensors run as one graph: the bits, the errors, what moves and what is kept. The GPU is this machine's through the
-//! backend that `ADEAD_TEST_BACKEND` names (vulkan); without one that part says so and passes.
+//! Programs of tensors that run as one graph: the bits, the errors, the transfers and the cache. The GPU is this machine's,
+//! through the backend in `ADEAD_TEST_BACKEND` (vulkan). Without a GPU that part says so and passes.
 
 use adead_core::profile::{Activity, Report};
 use adead_core::program::{Outcome, Program, RunOptions};
@@ -35,7 +35,7 @@ const LAYERS: usize = 8;
 const ROWS: usize = 3;
 const WIDTH: usize = 16;
 
-/// Eight layers of relu(x·w + b), the weights in the program.
+/// Eight layers of relu(x·w + b), with the weights in the program.
 fn mlp() -> Program {
     let mut text = format!(".adead 1\ninput x f32[{ROWS},{WIDTH}]\n");
     let numbers = |tensor: &Tensor| -> String {
@@ -61,7 +61,8 @@ fn run(ctx: &Context, program: &Program, inputs: &[(&str, &Tensor)]) -> Outcome 
     program.run(ctx, &options).unwrap()
 }
 
-/// With exactly the memory that its own order takes, a program runs instruction by instruction: the graph's values are aligned.
+/// With exactly the memory that its own order takes, a program runs instruction by instruction, because the graph aligns its
+/// values.
 fn singly(ctx: &Context, program: &Program, x: &Tensor) -> Outcome {
     let exactly = program.validate(1 << 30).unwrap().memory();
     program.run(ctx, &RunOptions::new().input("x", x.clone()).memory_limit(exactly)).unwrap()
@@ -82,7 +83,7 @@ fn a_program_is_fused_and_its_plan_is_kept() {
     let flops: f64 = report.records.iter().map(|record| record.flops).sum();
     assert!(flops >= (LAYERS * 2 * ROWS * WIDTH * WIDTH) as f64, "{flops}");
     assert_eq!((ctx.pipeline_cache().hits, ctx.pipeline_cache().misses), (0, 1));
-    // The same instructions one by one, with the same bits, leave a name each.
+    // Run one by one, the same instructions give the same bits and a record each.
     let profile = ctx.profile().unwrap();
     let single = singly(&ctx, &program, &x);
     assert_eq!(profile.finish().records.len(), 3 * LAYERS);
@@ -91,15 +92,15 @@ fn a_program_is_fused_and_its_plan_is_kept() {
     for run_again in 1..4 {
         let again = run(&ctx, &program, &[("x", &x)]);
         assert_eq!(again.output("y").unwrap().bytes(), outcome.output("y").unwrap().bytes());
-        // The run one by one found the plan, which took too much.
+        // The run one by one found the cached plan, which takes too much memory.
         assert_eq!((ctx.pipeline_cache().hits, ctx.pipeline_cache().misses), (run_again + 1, 1));
     }
-    // A product stands for what was folded into it.
+    // A product has the time of the operations that were folded into it.
     let with_time = outcome.trace.iter().filter(|trace| trace.seconds > 0.0);
     let names: Vec<&str> = with_time.map(|trace| trace.name.as_str()).collect();
     assert_eq!(names, ["matmul"; LAYERS]);
     assert_eq!(outcome.trace.len(), program.len());
-    // Another program of the same form has other constants: its own plan. One that is gone leaves room.
+    // Another program of the same form has other constants, so it gets its own plan. A dropped program makes room.
     let same = mlp();
     run(&ctx, &same, &[("x", &x)]);
     assert_eq!((ctx.pipeline_cache().entries, ctx.pipeline_cache().misses), (2, 2));
@@ -133,7 +134,7 @@ fn values_stay_on_the_gpu() {
         report.records.iter().filter(|it| it.activity == Activity::Operation).map(|it| &*it.name).collect();
     assert_eq!(names, ["matmul+add+relu"; LAYERS]);
     assert!(report.records.iter().all(|record| report.devices[record.device].id == id));
-    // Without a profile all of it is one recording, with the same bits.
+    // Without a profile the whole program is one recording, with the same bits.
     let third = run(&ctx, &program, &[("x", &x)]);
     for outcome in [&second, &third] {
         assert_eq!(outcome.output("y").unwrap().bytes(), expected.output("y").unwrap().bytes());
@@ -178,7 +179,7 @@ fn what_is_on_the_gpu_only_neither_comes_nor_goes() {
     assert_eq!(z.bytes(), expected.output("y").unwrap().bytes());
 }
 
-/// On the CPU and on the GPU, if there is one.
+/// Runs a check on the CPU, and on the GPU if there is one.
 fn everywhere(check: impl Fn(&Context)) {
     check(&cpu());
     if let Some((ctx, _)) = gpu() {
@@ -223,7 +224,7 @@ fn an_error_names_its_instruction_though_all_run_as_one() {
             assert_eq!(error.status(), Status::InvalidArgument);
             assert!(error.message().starts_with(expected), "{error}");
         }
-        // And then works as before.
+        // Afterwards it works as before.
         let y = program.run(ctx, &options(3, 0)).unwrap();
         let rows = cpu().embedding(&values(2, &[4, 4]), &ids(3)).unwrap();
         assert_eq!(y.output("y").unwrap().bytes(), cpu().exp(&rows).unwrap().bytes());

@@ -1,5 +1,5 @@
-//! Operands and what identifies results. The operands of all items are parts of one pool of numbers that any program can
-//! make again: number i is `(splitmix64(1, i) >> 40) / 2²³ - 1`, exactly.
+//! Operands, and digests of results. The operands of all items are parts of one pool of numbers that any program can generate:
+//! number i is `(splitmix64(1, i) >> 40) / 2²³ - 1`, exactly.
 
 use adead_conformance::generate::splitmix64;
 use adead_conformance::hash;
@@ -7,7 +7,7 @@ use adead_core::{Result, Tensor};
 
 const SEED: u64 = 1;
 
-/// Parts of the pool begin at multiples of so many bytes.
+/// Parts of the pool begin at multiples of this many bytes.
 pub const ALIGN: usize = 256;
 
 /// The first numbers of the pool.
@@ -28,7 +28,7 @@ pub fn pool(count: usize) -> Vec<f32> {
     numbers
 }
 
-/// Where operands of these sizes lie, one behind the other, and where the next ones would.
+/// The positions of operands of these sizes, one after the other, and the position after the last.
 pub fn places(sizes: impl Iterator<Item = usize>) -> (Vec<usize>, usize) {
     let mut end = 0;
     let places = sizes
@@ -41,7 +41,7 @@ pub fn places(sizes: impl Iterator<Item = usize>) -> (Vec<usize>, usize) {
     (places, end)
 }
 
-/// What a result is: a hash of all of it, and some of its elements, for those that compute with other bits.
+/// A digest of a result: a hash of all of it, and some elements for implementations with other bits.
 pub struct Digest {
     pub sha256: String,
     pub sample: Vec<f32>,
@@ -51,7 +51,7 @@ pub struct Digest {
 const SAMPLES: usize = 64;
 
 impl Digest {
-    /// Of f32 values as bytes.
+    /// Makes the digest of f32 values given as bytes.
     pub fn of(bytes: &[u8]) -> Result<Digest> {
         let values: Vec<f32> =
             bytes.chunks_exact(4).map(|four| f32::from_ne_bytes([four[0], four[1], four[2], four[3]])).collect();
@@ -60,7 +60,7 @@ impl Digest {
     }
 }
 
-/// Where a sample of so many elements is taken.
+/// The positions of a sample from this many elements.
 fn positions(count: usize) -> impl Iterator<Item = usize> {
     let samples = SAMPLES.min(count);
     (0..samples).map(move |i| i * count / samples)

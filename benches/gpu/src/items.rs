@@ -1,4 +1,4 @@
-//! What is measured: operations, sizes, and what each of them reads, writes and computes.
+//! The items that are measured: operations, sizes, and what each reads, writes and computes.
 
 use adead_core::contract::Precision;
 use adead_core::{Attrs, Axis, DType, Meta, Op, Result, Shape};
@@ -6,23 +6,23 @@ use serde_json::{Value, json};
 
 /// An operation on operands of fixed shapes.
 pub struct Item {
-    /// `matmul 256x256x256`: unique.
+    /// A unique name: `matmul 256x256x256`.
     pub name: String,
-    /// Which table it stands in.
+    /// The table of the item.
     pub group: &'static str,
     pub op: Op,
     pub attrs: Attrs,
     pub shapes: Vec<Vec<usize>>,
     pub output: Vec<usize>,
     pub flops: f64,
-    /// Read and written, once for each operand and result.
+    /// Bytes read and written, each operand and result counted once.
     pub bytes: f64,
-    /// Whether `--quick` takes it.
+    /// Whether `--quick` measures it.
     pub quick: bool,
 }
 
 impl Item {
-    /// Its operands and result, described.
+    /// The descriptions of operands and result.
     pub fn metas(&self) -> Result<(Vec<Meta>, Meta)> {
         let meta = |dims: &[usize]| Ok(Meta::new(DType::F32, Shape::new(dims)?));
         Ok((self.shapes.iter().map(|dims| meta(dims)).collect::<Result<_>>()?, meta(&self.output)?))
@@ -38,7 +38,7 @@ impl Item {
         bytes_of(&self.output)
     }
 
-    /// As JSON, for those that measure the same elsewhere.
+    /// The item as JSON, for programs that measure the same elsewhere.
     pub fn to_json(&self) -> Value {
         json!({
             "name": self.name,
@@ -97,7 +97,7 @@ fn mlp(rows: usize, width: usize, hidden: usize) -> Item {
 
 fn attention([batch, heads, length, width]: [usize; 4], causal: bool, quick: bool) -> Item {
     let shape = vec![batch, heads, length, width];
-    // A causal query sees half of the keys on average: counted as all, as is usual, it would look twice as fast.
+    // A causal query sees half of the keys on average. Counting all of them, as is usual, would make it look twice as fast.
     let share = if causal { (length + 1) as f64 / (2 * length) as f64 } else { 1.0 };
     Item {
         name: format!("attention {batch}x{heads}x{length}x{width}{}", if causal { " causal" } else { "" }),
@@ -112,7 +112,7 @@ fn attention([batch, heads, length, width]: [usize; 4], causal: bool, quick: boo
     }
 }
 
-/// An operation that is bound by memory, on rows by columns.
+/// A memory-bound operation on rows by columns.
 fn memory(op: Op, rows: usize, columns: usize, quick: bool) -> Item {
     let shape = vec![rows, columns];
     let n = (rows * columns) as f64;
@@ -159,7 +159,7 @@ fn row_sums(rows: usize, columns: usize) -> Item {
     item
 }
 
-/// Everything, smaller before larger within a kind, so that a device too slow for one is not given the next.
+/// All items, smaller before larger within a kind, so that a device too slow for one item does not get the next.
 pub fn all() -> Vec<Item> {
     let mut items = vec![];
     for n in [256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 8192] {

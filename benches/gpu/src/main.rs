@@ -8,11 +8,11 @@
 //! gpu-bench --items                 what would be measured, as JSON: for programs that measure the same
 //! gpu-bench --devices               the devices of this machine, as JSON
 //! gpu-bench --overlap               instead: batches with copies beside the work (docs/overlap.md)
-//! gpu-bench --overlap --tiny        the same in a moment: to try it where the GPU is a program
+//! gpu-bench --overlap --tiny        the same in a moment, to try it on a software GPU
 //! ```
 //!
-//! `benches/gpu_peers.py` measures the same with PyTorch and `benches/gpu_compare.py` compares; docs/performance.md says how to
-//! read it. The exit status is not 0 where an item fails or its result differs from the CPU's.
+//! `benches/gpu_peers.py` measures the same with PyTorch and `benches/gpu_compare.py` compares. docs/performance.md says how to
+//! read the results. The exit status is not 0 if an item fails or its result differs from the CPU's.
 
 mod data;
 mod items;
@@ -28,10 +28,10 @@ use serde_json::{Value, json};
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Of the results' form; `benches/gpu_peers.py` writes the same.
+/// The version of the results' format. `benches/gpu_peers.py` writes the same.
 const SCHEMA: u32 = 1;
 
-/// The command line.
+/// The command line's arguments.
 struct Arguments {
     device: String,
     json: Option<String>,
@@ -77,13 +77,13 @@ fn arguments() -> Result<Arguments, String> {
             "--devices" => arguments.devices = true,
             "--overlap" => arguments.overlap = true,
             "--tiny" => arguments.tiny = true,
-            _ => return Err(format!("there is no option '{word}'")),
+            _ => return Err(format!("unknown option '{word}'")),
         }
     }
     Ok(arguments)
 }
 
-/// Whether every item could be measured and has the CPU's bits.
+/// Measures. Returns whether every item ran and has the CPU's bits.
 fn run(arguments: Arguments) -> Result<bool, String> {
     let text = |error: adead_core::Error| error.to_string();
     let mut items = items::all();
@@ -94,7 +94,7 @@ fn run(arguments: Arguments) -> Result<bool, String> {
     }
     let cpu = Context::open("cpu").map_err(text)?;
     if arguments.devices {
-        // A machine without any has none: that is no error here.
+        // A machine without GPUs is no error here.
         let gpus = devices::gpus(&Config::default());
         let why = gpus.as_ref().err().map(ToString::to_string);
         let mut all = vec![description(cpu.device_info())];
@@ -157,7 +157,7 @@ fn description(info: &DeviceInfo) -> Value {
     })
 }
 
-/// One entry for the terminal.
+/// Prints one entry to the terminal.
 fn print(entry: Option<&Value>) {
     let Some(entry) = entry else { return };
     let mut line = format!("{:<34}", entry["name"].as_str().unwrap_or_default());

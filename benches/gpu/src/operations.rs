@@ -1,4 +1,4 @@
-//! One operation at a time: its result, and how long it takes.
+//! Measures one operation at a time: its result and its times.
 
 use crate::data::{Digest, places};
 use crate::items::Item;
@@ -9,14 +9,14 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Seconds that one run may take, by what was seen of smaller ones; a slower device leaves it out.
+/// The most seconds of one run, estimated from smaller ones. A slower device skips the item.
 const PATIENCE: f64 = 0.3;
 /// Operands that together are larger than any cache of today's GPUs.
 const COLD: usize = 256 << 20;
-/// Sets of operands that are taken in turn.
+/// Sets of operands that are used in turn.
 const SETS: usize = 256;
 
-/// A device with room for the operands and results of every item.
+/// A device with memory for the operands and results of every item.
 pub struct Bench {
     pub ctx: Context,
     pub stream: Stream,
@@ -25,12 +25,12 @@ pub struct Bench {
     results: Buffer,
     ballast: Buffer,
     effort: Effort,
-    /// Whether the device has memory and caches of its own.
+    /// Whether it is a hardware device, with memory and caches of its own.
     hardware: bool,
     /// Seconds per flop and byte, by group and operation.
     rates: HashMap<(&'static str, &'static str), f64>,
     cpu: Context,
-    /// Seconds that the CPU may take for a result to compare with.
+    /// The most seconds that the CPU may take for a result to compare with.
     cpu_seconds: f64,
 }
 
@@ -60,7 +60,7 @@ impl Bench {
         })
     }
 
-    /// Everything about an item, as JSON: times, the hash of its result, whether the CPU's is the same.
+    /// Measures an item. Returns JSON: times, the hash of its result, whether the CPU's result is the same.
     pub fn measure(&mut self, item: &Item) -> Value {
         let mut found = match item.to_json() {
             Value::Object(found) => found,
@@ -93,7 +93,7 @@ impl Bench {
             stream.run(item.op, &item.attrs, &operands, result)
         };
 
-        // What it computes; this also makes its pipelines.
+        // The first run computes the result and makes the pipelines.
         let bytes = item.output_bytes();
         stream.clear(results, 0, bytes)?;
         let first = completion(stream, &mut |stream| run(stream, 0))?;
@@ -113,7 +113,7 @@ impl Bench {
         let mut queue = |stream: &mut Stream| (0..runs).try_for_each(|_| run(stream, 0));
         keep("queued", Times::of(effort.samples(|| completion(stream, &mut queue))?, runs));
 
-        // On the same operands again and again: those that fit in the caches are there.
+        // Repeated runs on the same operands, so those that fit in the caches are there.
         let runs = repeats(one, 2e-3, 200);
         let recording = stream.record(|stream| (0..runs).try_for_each(|_| run(stream, 0)));
         let recording = match recording {
@@ -126,7 +126,7 @@ impl Bench {
                 run(stream, 0)
             };
             keep("hot", Times::of(effort.samples(|| on_device(stream, &mut before, &recording))?, runs));
-            // On so many operands in turn that none is in a cache when it comes again.
+            // Runs on so many operands in turn that none is still in a cache when it is used again.
             let room = (inputs.size() / stride.max(1)).min(results.size() / out_stride.max(1));
             let wanted = COLD.div_ceil(stride + out_stride);
             let sets = wanted.clamp(2, SETS).min(room);
@@ -142,10 +142,10 @@ impl Bench {
         Ok(())
     }
 
-    /// `equal`, `different`, or why the CPU was not asked.
+    /// Returns `equal`, `different`, or the reason why the CPU's result was not computed.
     fn equals_cpu(&self, item: &Item, metas: &[Meta], offsets: &[usize], sha256: &str) -> Result<String> {
         let threads = self.cpu.device_info().units.max(1) as f64;
-        // What a thread does at least on a machine that has a GPU.
+        // The least rate of a thread on a machine with a GPU.
         let expected = item.flops / (threads * 20e9) + item.bytes / 10e9;
         if expected > self.cpu_seconds {
             return Ok(format!("not compared: it would take the CPU about {expected:.1} s"));

@@ -1,4 +1,4 @@
-//! What a submission costs, and what copies between host and device move.
+//! Measures the cost of a submission, and the rate of copies between host and device.
 
 use crate::timing::{Effort, Times, completion, occupy, on_device, repeats};
 use adead_core::gpu::{Buffer, Operand, Stream};
@@ -6,24 +6,23 @@ use adead_core::{Attrs, Context, DType, Meta, Op, Result, Shape};
 use serde_json::{Map, Value, json};
 use std::time::{Duration, Instant};
 
-/// A kernel of the user's, for Vulkan and for CUDA.
+/// A user's kernel, for Vulkan and for CUDA.
 const SPIRV: &[u8] = include_bytes!("../../../examples/kernels/vecadd.spv");
 const PTX: &[u8] = include_bytes!("../../../examples/kernels/vecadd.ptx");
-/// Elements of a small piece of work.
+/// Elements of a small operation.
 const SMALL: usize = 1024;
 /// Small kernels in a chain.
 const CHAIN: usize = 10;
-/// Submissions that are timed together: fewer than a stream keeps under way, so that none waits for another.
+/// Submissions that are timed together: fewer than a stream keeps in progress, so none waits for another.
 const SUBMISSIONS: usize = 16;
-/// Small pieces of work that are enqueued in a row, without a word to the device between them: no more than drivers take before
-/// they wait for it.
+/// Small operations that are enqueued together without a flush: no more than drivers accept before they wait for the device.
 const BURST: usize = 1000;
 
-/// What copies from and to the host move.
+/// The sizes of copies between host and device.
 const SIZES: [(&str, usize); 4] =
     [("64 KiB", 64 << 10), ("1 MiB", 1 << 20), ("16 MiB", 16 << 20), ("256 MiB", 256 << 20)];
 
-/// What is measured without being an operation of the table.
+/// Measures everything that is not an operation of the table.
 pub fn measure(ctx: &Context, quick: bool, hardware: bool) -> Vec<Value> {
     let effort =
         Effort { time: Duration::from_millis(if quick { 60 } else { 200 }), least: if quick { 10 } else { 30 } };
@@ -47,7 +46,7 @@ pub fn measure(ctx: &Context, quick: bool, hardware: bool) -> Vec<Value> {
 
 type Found = Result<Vec<(&'static str, Times)>>;
 
-/// An entry of the results, of the same form as an operation's.
+/// An entry of the results, in the same format as an operation's.
 fn entry(name: &str, group: &str, bytes: f64, found: Found) -> Value {
     let mut entry = json!({"name": name, "group": group, "op": null, "flops": 0.0, "bytes": bytes});
     match found {
@@ -61,7 +60,7 @@ fn entry(name: &str, group: &str, bytes: f64, found: Found) -> Value {
     entry
 }
 
-/// Seconds of the host's clock that a call takes of the host, submission by submission, without waiting for the device.
+/// Seconds that the host spends on a call that is submitted, without waiting for the device.
 fn on_host(stream: &mut Stream, work: &mut dyn FnMut(&mut Stream) -> Result<()>) -> Result<f64> {
     let begin = Instant::now();
     for _ in 0..SUBMISSIONS {
@@ -73,7 +72,7 @@ fn on_host(stream: &mut Stream, work: &mut dyn FnMut(&mut Stream) -> Result<()>)
     Ok(seconds)
 }
 
-/// Seconds of the host's clock that so many calls take of the host in a row.
+/// Seconds that the host spends on this many consecutive calls.
 fn in_a_row(stream: &mut Stream, calls: usize, work: &mut dyn FnMut(&mut Stream) -> Result<()>) -> Result<f64> {
     let begin = Instant::now();
     (0..calls).try_for_each(|_| work(stream))?;
@@ -82,7 +81,7 @@ fn in_a_row(stream: &mut Stream, calls: usize, work: &mut dyn FnMut(&mut Stream)
     Ok(seconds)
 }
 
-/// The times of small work: until it is done, and of the host alone.
+/// The times of a small operation: until it is done, and of the host alone.
 fn times(stream: &mut Stream, effort: Effort, calls: usize, work: &mut dyn FnMut(&mut Stream) -> Result<()>) -> Found {
     completion(stream, work)?;
     Ok(vec![
@@ -105,7 +104,7 @@ fn relu(stream: &mut Stream, x: &Buffer, y: &Buffer, meta: &Meta) -> Result<()> 
     stream.run(Op::Relu, &Attrs::default(), &[Some(operand(x))], operand(y))
 }
 
-/// One small kernel of the user's.
+/// One small user's kernel.
 fn users(ctx: &Context, effort: Effort) -> Found {
     let kernel = match ctx.device_info().id.starts_with("cuda") {
         true => ctx.load_ptx_bytes(PTX)?,
@@ -120,7 +119,7 @@ fn users(ctx: &Context, effort: Effort) -> Found {
     times(&mut stream, effort, BURST, &mut run)
 }
 
-/// A recorded chain of small kernels, each on the result of the one before.
+/// A recorded chain of small kernels, each on the previous result.
 fn chain(ctx: &Context, effort: Effort) -> Found {
     let (mut stream, x, y) = (ctx.stream()?, ctx.buffer(&[-0.5f32; SMALL])?, ctx.buffer_zeroed(4 * SMALL)?);
     let meta = Meta::new(DType::F32, Shape::new(&[SMALL])?);
@@ -135,7 +134,7 @@ fn chain(ctx: &Context, effort: Effort) -> Found {
     Ok(found)
 }
 
-/// From ordinary memory of the host's.
+/// Copies from ordinary host memory.
 fn upload(ctx: &Context, effort: Effort, bytes: usize) -> Found {
     let (mut stream, buffer, data) = (ctx.stream()?, ctx.buffer_zeroed(bytes)?, vec![7u8; bytes]);
     let mut run = |stream: &mut Stream| stream.upload(&buffer, 0, &data);
@@ -143,7 +142,7 @@ fn upload(ctx: &Context, effort: Effort, bytes: usize) -> Found {
     Ok(vec![("completion", Times::of(effort.samples(|| completion(&mut stream, &mut run))?, 1))])
 }
 
-/// To ordinary memory of the host's.
+/// Copies to ordinary host memory.
 fn download(ctx: &Context, effort: Effort, bytes: usize) -> Found {
     let (buffer, mut data) = (ctx.buffer_zeroed(bytes)?, vec![7u8; bytes]);
     let mut run = || {
@@ -155,7 +154,7 @@ fn download(ctx: &Context, effort: Effort, bytes: usize) -> Found {
     Ok(vec![("completion", Times::of(effort.samples(run)?, 1))])
 }
 
-/// From one buffer to another.
+/// Copies between two buffers.
 fn copy(ctx: &Context, effort: Effort, bytes: usize) -> Found {
     let (mut stream, from, to) = (ctx.stream()?, ctx.buffer_zeroed(bytes)?, ctx.buffer_zeroed(bytes)?);
     let mut run = |stream: &mut Stream| stream.copy((&from, 0), (&to, 0), bytes);

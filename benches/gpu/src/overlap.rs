@@ -1,4 +1,5 @@
-//! Batches through the device in six ways, on stages that take about as long as each other, beside doing one after the other.
+//! Runs batches through the device in six ways, with stages that take about equally long, and compares with running them in
+//! sequence.
 
 #[path = "../../../bindings/rust/examples/overlap_demo/patterns.rs"]
 mod patterns;
@@ -9,7 +10,7 @@ use patterns::{PATTERNS, Stages, Work};
 use serde_json::{Value, json};
 use std::time::Instant;
 
-/// How much is measured.
+/// The size of the measurement.
 #[derive(Clone, Copy)]
 pub struct Size {
     batches: usize,
@@ -18,7 +19,7 @@ pub struct Size {
     rounds: usize,
 }
 
-/// Batches of 64 MiB, or 16, or so small that a GPU which is a program comes to an end.
+/// Batches of 64 MiB, or of 16 MiB, or so small that a software GPU finishes.
 pub fn size(quick: bool, tiny: bool) -> Size {
     match (tiny, quick) {
         (true, _) => Size { batches: 5, rows: 64, width: 64, rounds: 1 },
@@ -27,8 +28,8 @@ pub fn size(quick: bool, tiny: bool) -> Size {
     }
 }
 
-/// What was found: the stages, and the patterns in rounds, each pattern once in a round. Where results of a pattern are wrong
-/// there is an `error` instead of its times.
+/// Measures the stages, and the patterns in rounds, each pattern once per round. If a pattern's results are wrong, it has an
+/// `error` instead of times.
 pub fn measure(ctx: &Context, size: Size) -> Result<Value> {
     let Size { batches, rows, width, rounds } = size;
     let mut work = Work::new(ctx, batches, [rows, width], 1)?;
@@ -41,7 +42,7 @@ pub fn measure(ctx: &Context, size: Size) -> Result<Value> {
         stages.compute * 1e3,
         stages.download * 1e3
     );
-    // Memory and kernels are there when it counts.
+    // By now memory is allocated and kernels are compiled.
     let wrong = check(&work)?;
     let mut seconds = [const { Vec::new() }; PATTERNS.len()];
     for _ in 0..rounds {
@@ -63,7 +64,7 @@ pub fn measure(ctx: &Context, size: Size) -> Result<Value> {
     }))
 }
 
-/// How many results of each pattern are not the first one's.
+/// The number of results of each pattern that differ from the first pattern's.
 fn check(work: &Work) -> Result<Vec<usize>> {
     let mut expected = vec![Vec::new(); work.batches.len()];
     (PATTERNS[0].1)(work, &mut |n, bytes| expected[n] = bytes.to_vec())?;
@@ -78,8 +79,8 @@ fn check(work: &Work) -> Result<Vec<usize>> {
     PATTERNS.iter().map(count).collect()
 }
 
-/// A pattern's entry: its times and, round by round, how many times as fast as sequential it was. `hidden` is the part of the
-/// time that could be hidden behind the slowest stage and was.
+/// A pattern's entry: its times and, for each round, how many times as fast as sequential it was. `hidden` is the share of the
+/// time behind the slowest stage that was actually hidden.
 fn entry(name: &str, own: &[f64], sequential: &[f64], stages: &Stages, batches: usize, wrong: usize) -> Value {
     if wrong > 0 {
         return json!({"name": name, "error": format!("{wrong} of {batches} results are wrong")});

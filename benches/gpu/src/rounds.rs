@@ -1,9 +1,9 @@
-//! Forms of the same work, timed in turns.
+//! Times several forms of the same work in turns.
 
 use adead_core::Result;
 use std::time::{Duration, Instant};
 
-/// Microseconds of each form, the median of rounds in which they take turns.
+/// Returns the microseconds of each form: the median of rounds in which the forms take turns.
 pub fn medians(forms: &mut [Box<dyn FnMut() -> Result<()> + '_>]) -> Result<Vec<f64>> {
     const ROUNDS: usize = 15;
     const ROUND: Duration = Duration::from_millis(40);

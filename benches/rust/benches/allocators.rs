@@ -1,8 +1,8 @@
-//! The allocators beside their peers: `cargo bench -p adead-benches --bench allocators`.
+//! Compares the allocators with their peers: `cargo bench -p adead-benches --bench allocators`.
 //!
-//! A step is one allocation and one release, timed together; the time shown is a step's. `nothing` does everything else
-//! that a step does. Memory is not written, so what is measured is the allocator. The general ones work in blocks of 64
-//! bytes where they have blocks, and in regions twice as large as what is live.
+//! A step is one allocation and one release, timed together. The time shown is a step's. `nothing` does everything else that a
+//! step does. Memory is not written, so only the allocator is measured. The general allocators use blocks of 64 bytes if they
+//! have blocks, and regions twice as large as the live memory.
 
 use adead_benches::Random;
 use adead_core::memory::{ArenaAllocator, DeterministicAllocator};
@@ -15,17 +15,17 @@ use std::time::{Duration, Instant};
 
 const BLOCK: usize = 64;
 
-/// An allocator of anything in any order.
+/// An allocator for any sizes in any order.
 trait Heap {
     type Place: Copy;
     const NAME: &'static str;
-    /// One with room for `bytes` bytes in `pieces` pieces.
+    /// Makes one with memory for `bytes` bytes in `pieces` pieces.
     fn new(bytes: usize, pieces: usize) -> Self;
     fn take(&mut self, bytes: usize) -> Self::Place;
     fn give(&mut self, place: Self::Place, bytes: usize);
 }
 
-/// Nothing: what a step costs without an allocator.
+/// Allocates nothing: the cost of a step without an allocator.
 struct Nothing;
 
 impl Heap for Nothing {
@@ -60,7 +60,7 @@ impl Heap for DeterministicAllocator {
     }
 }
 
-/// `rlsf`: two-level segregated fit, with its bookkeeping in the memory that it hands out.
+/// `rlsf`: two-level segregated fit, with its bookkeeping inside the memory that it allocates.
 struct Rlsf(rlsf::Tlsf<'static, u32, u32, 28, 16>, NonNull<[MaybeUninit<u8>]>);
 
 impl Heap for Rlsf {
@@ -76,12 +76,12 @@ impl Heap for Rlsf {
     }
     #[inline]
     fn take(&mut self, bytes: usize) -> NonNull<u8> {
-        // SAFETY: a size below isize::MAX and a power of two.
+        // SAFETY: the size is below isize::MAX and the alignment is a power of two.
         self.0.allocate(unsafe { Layout::from_size_align_unchecked(bytes, 16) }).unwrap()
     }
     #[inline]
     fn give(&mut self, place: NonNull<u8>, _: usize) {
-        // SAFETY: `take` gave it, with this alignment.
+        // SAFETY: `take` returned it, with this alignment.
         unsafe { self.0.deallocate(place, 16) }
     }
 }
@@ -89,7 +89,7 @@ impl Heap for Rlsf {
 impl Drop for Rlsf {
     fn drop(&mut self) {
         self.0 = rlsf::Tlsf::new();
-        // SAFETY: the box leaked in `new`, which nothing uses any more.
+        // SAFETY: this is the box leaked in `new`, and nothing uses it any more.
         drop(unsafe { Box::from_raw(self.1.as_ptr()) });
     }
 }
@@ -127,23 +127,23 @@ impl Heap for Malloc {
     }
     #[inline]
     fn give(&mut self, place: *mut u8, bytes: usize) {
-        // SAFETY: `take` gave it, with this layout.
+        // SAFETY: `take` returned it, with this layout.
         unsafe { std::alloc::dealloc(place, Layout::from_size_align_unchecked(bytes, 16)) }
     }
 }
 
-/// Which piece goes next.
+/// Which piece is released next.
 #[derive(Clone, Copy)]
 enum Order {
     /// The oldest.
     Fifo,
-    /// The newest: sixteen are taken, then given back.
+    /// The newest: sixteen are allocated, then released.
     Lifo,
-    /// Any.
+    /// A random one.
     Random,
 }
 
-/// What is asked for: so many pieces live, sizes of a power of two to the next or more, all octaves alike.
+/// A load: this many live pieces, with sizes from one power of two to a higher one, all octaves equally often.
 #[derive(Clone, Copy)]
 struct Pattern {
     name: &'static str,
@@ -152,7 +152,7 @@ struct Pattern {
     /// The smallest size, as a power of two.
     from: u32,
     octaves: u32,
-    /// Whether it starts with every other piece given back, and stays so full of holes.
+    /// Whether every other piece is released first, so the memory stays full of holes.
     holes: bool,
 }
 
@@ -162,7 +162,7 @@ impl Pattern {
         (octave + random.below(octave)) as usize
     }
 
-    /// Runs `count` steps on a heap that this pattern has filled, and returns their time.
+    /// Runs `count` steps on a heap that this pattern has filled. Returns their time.
     fn run<H: Heap>(&self, state: &mut State<H>, count: u64) -> Duration {
         let State { heap, pieces, random, at } = state;
         let start = Instant::now();
@@ -223,7 +223,7 @@ struct State<H: Heap> {
 }
 
 impl<H: Heap> State<H> {
-    /// As it is after every piece has been replaced some times.
+    /// A heap after every piece has been replaced several times.
     fn filled(pattern: &Pattern) -> State<H> {
         let mut random = Random::new(1);
         let count = pattern.live * if pattern.holes { 2 } else { 1 };
@@ -259,7 +259,7 @@ fn general(criterion: &mut Criterion) {
         pattern("large, random", Order::Random, 100, 16, 6),
         Pattern { holes: true, ..pattern("holes", Order::Random, 10_000, 6, 5) },
     ];
-    // The time of a step against what is live.
+    // The time of a step for different numbers of live pieces.
     patterns.extend([100, 1000, 10_000, 100_000, 1_000_000].map(|n| pattern("live", Order::Random, n, 6, 3)));
     for pattern in patterns {
         pattern.bench::<Nothing>(criterion);
@@ -270,10 +270,10 @@ fn general(criterion: &mut Criterion) {
     }
 }
 
-/// Scratch memory: what it takes to take 1000 pieces and release all, for a piece.
+/// Scratch memory: the time to allocate 1000 pieces and release all, per piece.
 fn arenas(criterion: &mut Criterion) {
     const PIECES: u64 = 1000;
-    /// In rounds of [`PIECES`].
+    /// Runs rounds of [`PIECES`].
     fn rounds(count: u64, mut round: impl FnMut(u64)) -> Duration {
         let start = Instant::now();
         (0..count / PIECES).for_each(|_| round(PIECES));
@@ -309,7 +309,7 @@ fn arenas(criterion: &mut Criterion) {
             bencher.iter_custom(|count| {
                 rounds(count, |pieces| {
                     for _ in 0..pieces {
-                        // SAFETY: a size below isize::MAX and a power of two.
+                        // SAFETY: the size is below isize::MAX and the alignment is a power of two.
                         let layout = unsafe { Layout::from_size_align_unchecked(pattern.size(&mut random), 16) };
                         black_box(arena.try_alloc_layout(layout).unwrap());
                     }

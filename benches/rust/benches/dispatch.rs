@@ -1,6 +1,6 @@
-//! What a choice costs: by a number of elements (at most 5 ns), and by pricing a command.
+//! Measures the cost of a choice: by a number of elements (at most 5 ns), and by pricing a command.
 
-// Criterion's macros make functions of their own.
+// Criterion's macros generate undocumented functions.
 #![allow(missing_docs)]
 
 use adead::dispatch::{AutoDispatcher, DeviceProfile, Family, Task};
@@ -24,7 +24,7 @@ fn select(c: &mut Criterion) {
         let mut n = 1usize;
         group.bench_function(name, |b| {
             b.iter(|| {
-                // Numbers that no branch predictor knows.
+                // Numbers that no branch predictor can learn.
                 n = n.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                 dispatcher.select(black_box(n >> 40))
             })

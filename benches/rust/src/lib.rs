@@ -1,16 +1,16 @@
-//! What the benchmarks share. They are in `benches/`; `cargo bench -p adead-benches` runs them. Whole operations beside
-//! other libraries are measured by `benches/compare.py`.
+//! Code that the benchmarks share. They are in `benches/`; `cargo bench -p adead-benches` runs them. `benches/compare.py`
+//! compares whole operations with other libraries.
 
-/// Marsaglia's xorshift with a multiplier: small enough to vanish beside what is measured, the same on every machine.
+/// Marsaglia's xorshift with a multiplier: negligible in a measurement, and the same on every machine.
 pub struct Random(u64);
 
 impl Random {
-    /// A sequence.
+    /// Begins a sequence.
     pub fn new(seed: u64) -> Random {
         Random(seed.wrapping_mul(2).wrapping_add(1))
     }
 
-    /// 32 bits.
+    /// Returns 32 bits.
     #[inline]
     pub fn bits(&mut self) -> u32 {
         self.0 ^= self.0 << 13;
@@ -19,7 +19,7 @@ impl Random {
         (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32) as u32
     }
 
-    /// A number below `n`.
+    /// Returns a number below `n`.
     #[inline]
     pub fn below(&mut self, n: u32) -> u32 {
         ((self.bits() as u64 * n as u64) >> 32) as u32

@@ -37,8 +37,8 @@ test('what a context is', async () => {
 test('what can’t be opened', async () => {
   throws('invalid_argument', /no device 'nothing'/, () => new Context('nothing'))
   throws('backend_unavailable', /cuda:9/, () => new Context('cuda:9'))
-  throws('backend_unavailable', /'cpu' names none/, () => new GPU('cpu'))
-  await rejects('backend_unavailable', /'cpu' names none/, GPU.openAsync('cpu'))
+  throws('backend_unavailable', /'cpu' is not a GPU/, () => new GPU('cpu'))
+  await rejects('backend_unavailable', /'cpu' is not a GPU/, GPU.openAsync('cpu'))
   throws('invalid_argument', /instruction set 'mmx'/, () => new Context('cpu', { isa: 'mmx' }))
   throws('invalid_argument', /-1 is no whole number/, () => new Context('cpu', { threads: -1 }))
   throws('invalid_argument', /a number is wanted, not a string/, () => new Context('cpu', { threads: 'two' }))

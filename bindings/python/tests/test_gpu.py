@@ -191,7 +191,7 @@ def test_what_a_dispatch_refuses(gpu, kernels):
         gpu.load_spirv(b"\x03\x02\x23\x07" + bytes(64))
     with pytest.raises(adead.Error):
         gpu.load_spirv(kernels / "vecadd.spv", entry="other")
-    with pytest.raises(adead.UnsupportedError, match="takes no PTX"):
+    with pytest.raises(adead.UnsupportedError, match="does not accept PTX"):
         gpu.load_ptx(kernels / "vecadd.ptx")
     with pytest.raises(TypeError):
         gpu.load_spirv(7)

@@ -1,5 +1,5 @@
-//! A GPU's figures: a call, the bus, and what each family of operations reaches. Work grows until it takes a while, so that one
-//! table of sizes serves a card for a data centre and a driver in software.
+//! Measures a GPU: a call, the bus, and the rates of each family of operations. The work grows until it takes long enough, so one
+//! table of sizes fits data-centre cards and software drivers.
 
 use super::Measuring;
 use crate::failure::Result;
@@ -8,16 +8,16 @@ use adead::gpu::{Buffer, Operand, Stream};
 use adead::{Attrs, Axis, Context, DType, Meta, Op, Shape, Tensor, View};
 use std::time::{Duration, Instant};
 
-/// How many things are measured of each GPU.
+/// The number of measurements of each GPU.
 pub(super) const GPU_PARTS: usize = 14;
 
-/// Work that takes so long shows a rate and not a launch.
+/// Work that takes this long measures the rate rather than the launch.
 const WHILE: Duration = Duration::from_micros(500);
 
 /// The most bytes of one operand.
 const MOST: usize = 256 << 20;
 
-/// What one run took at the largest size: its cost, and nanoseconds.
+/// One run at the largest size: its cost and its nanoseconds.
 struct Found {
     flops: f64,
     bytes: f64,
@@ -68,7 +68,7 @@ impl Job {
         Ok(stream.run(self.op, &self.attrs, &inputs, output)?)
     }
 
-    /// So many runs, one behind the other, until the last is done.
+    /// The time of this many runs, enqueued together, until the last is done.
     fn time(&self, stream: &mut Stream, runs: usize) -> Result<Duration> {
         let begin = Instant::now();
         (0..runs).try_for_each(|_| self.enqueue(stream))?;
@@ -77,7 +77,7 @@ impl Job {
     }
 }
 
-/// The least that something takes, tried for some time. Other work on the machine only ever adds.
+/// The shortest time of repeated tries. Other work on the machine only adds to a time.
 fn least(budget: Duration, mut one: impl FnMut() -> Result<Duration>) -> Result<Duration> {
     let (begin, mut best, mut times) = (Instant::now(), one()?, 1);
     while times < 3 || (begin.elapsed() < budget && times < 1000) {
@@ -92,7 +92,7 @@ fn ns(time: Duration) -> f64 {
 }
 
 impl Measuring {
-    /// The figures of the GPU that a context has alone.
+    /// Measures the GPU of a context that uses it alone.
     pub(super) fn gpu(&mut self, before: &DeviceProfile, ctx: &Context) -> Result<DeviceProfile> {
         let (mut profile, mut stream) = (before.clone(), ctx.stream()?);
         self.shown(before, "a call");
@@ -130,7 +130,7 @@ impl Measuring {
         self.progress.show(|| format!("{what} on {} ({done} of {of})", gpu.id));
     }
 
-    /// An operation whose work doubles until it takes a while, or an operand is large.
+    /// Measures an operation whose work doubles until it takes long enough or an operand is large.
     fn found(
         &mut self,
         gpu: &DeviceProfile,
@@ -145,7 +145,7 @@ impl Measuring {
             let dims = shapes(n);
             let dims: Vec<&[usize]> = dims.iter().map(Vec::as_slice).collect();
             let job = Job::new(ctx, op, &dims)?;
-            // The first run may compile.
+            // The first run may compile the kernel.
             job.time(stream, 1)?;
             let one = job.time(stream, 1)?;
             let largest = job.inputs.iter().map(|(_, meta)| meta.bytes()).max().unwrap_or(0);
@@ -153,14 +153,14 @@ impl Measuring {
                 n += 1;
                 continue;
             }
-            // One behind the other, so that none is waited for.
+            // The runs are enqueued together, so that no run waits for the host.
             let runs = (2.0 * WHILE.as_secs_f64() / one.as_secs_f64().max(1e-9)).ceil().clamp(1.0, 100.0) as usize;
             let all = least(self.budget, || job.time(stream, runs))?;
             return Ok(Found { flops: job.flops, bytes: job.bytes, ns: ns(all) / runs as f64 });
         }
     }
 
-    /// Copies of ordinary memory, as a context's own calls make them.
+    /// Measures copies of ordinary memory, made like a context's own calls.
     fn bus(&mut self, gpu: &DeviceProfile, ctx: &Context) -> Result<(Link, Link)> {
         const SMALL: usize = 4 << 10;
         const LARGE: usize = 32 << 20;
@@ -168,7 +168,7 @@ impl Measuring {
         let budget = self.budget;
         let link = |one: &mut dyn FnMut(usize) -> Result<Duration>| -> Result<Link> {
             let (small, large) = (ns(least(budget, || one(SMALL))?), ns(least(budget, || one(LARGE))?));
-            // Where a copy of much takes no longer than one of little, its time is all there is to know.
+            // If a large copy takes no longer than a small one, only its time is known.
             let gbytes = (LARGE - SMALL) as f64 / (large - small).max(large / 2.0);
             Ok(Link { latency_ns: (small - SMALL as f64 / gbytes).max(0.0), gbytes })
         };

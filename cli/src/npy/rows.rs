@@ -1,4 +1,4 @@
-//! Matrices of f32 in `.npy` files, written and read some rows at a time.
+//! Matrices of f32 in `.npy` files, written and read in groups of rows.
 
 use super::{Header, Npy, little_endian, malformed, preamble};
 use crate::failure::{Failure, Result};
@@ -7,7 +7,7 @@ use adead::{DType, Status, Tensor};
 use std::io::Read;
 use std::path::Path;
 
-/// Bytes before the data: the header of any number of rows fits.
+/// The size of the header, enough for any number of rows.
 const START: usize = 128;
 
 /// A file that rows are appended to.
@@ -18,17 +18,17 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Begins a file of rows of that width. It must be one that can be written anywhere: no pipe.
+    /// Begins a file of rows of this width. It must be seekable, so it can't be a pipe.
     pub fn create(path: &Path, width: usize) -> Result<Writer> {
         let mut file = NewFile::create(path)?;
         let start = preamble(DType::F32, &[0, width], START)?;
-        // Twice: what can't be written at its start again says so now.
+        // Written twice: a file that can't be overwritten at its start fails here.
         file.overwrite_start(&start)?;
         file.overwrite_start(&start)?;
         Ok(Writer { file, rows: 0, width })
     }
 
-    /// Appends rows; their bytes as they are in the file.
+    /// Appends rows and returns their bytes in the file.
     pub fn append(&mut self, values: &[f32]) -> Result<Vec<u8>> {
         let tensor = Tensor::new(values, &[values.len()])?;
         let bytes = little_endian(tensor.bytes(), DType::F32).into_owned();
@@ -37,7 +37,7 @@ impl Writer {
         Ok(bytes)
     }
 
-    /// Lets it take its place.
+    /// Writes the final header and renames the file to its final name.
     pub fn commit(mut self) -> Result<()> {
         self.file.overwrite_start(&preamble(DType::F32, &[self.rows, self.width], START)?)?;
         self.file.commit()
@@ -47,13 +47,13 @@ impl Writer {
 /// A file whose rows are read in order.
 pub struct Reader {
     npy: Npy,
-    /// Rows that are still to come.
+    /// The rows not read yet.
     left: usize,
     width: usize,
 }
 
 impl Reader {
-    /// Opens a file. `unsupported` unless it is a row-major matrix of f32 in little endian.
+    /// Opens a file. Returns `unsupported` unless it is a row-major, little-endian matrix of f32.
     pub fn open(path: &Path) -> Result<Reader> {
         let npy = Npy::open(path)?;
         let Header { dtype, dims, fortran, big_endian } = &npy.header;
@@ -62,23 +62,23 @@ impl Reader {
             [rows, width] if plain && width > 0 => Ok(Reader { left: rows, width, npy }),
             _ => {
                 let order = if *fortran { ", by columns" } else { "" };
-                let text = format!("{} holds {dtype}{dims:?}{order}; rows of f32 [n, width] are taken", path.display());
+                let text = format!("{} holds {dtype}{dims:?}{order}; expected rows of f32, [n, width]", path.display());
                 Err(Failure::new(Status::Unsupported, text))
             }
         }
     }
 
-    /// Values of a row.
+    /// The number of values in a row.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Rows that are still to come.
+    /// The rows not read yet.
     pub fn left(&self) -> usize {
         self.left
     }
 
-    /// The next rows, at most so many; `None` when all were read.
+    /// Reads the next rows, at most this many. `None` at the end.
     pub fn next(&mut self, most: usize) -> Result<Option<Tensor>> {
         let count = self.left.min(most);
         if count == 0 {
@@ -89,7 +89,8 @@ impl Reader {
         let read = (&mut self.npy.file).take(wanted as u64).read_to_end(&mut bytes);
         read.map_err(|error| Failure::io(self.npy.path.display(), &error))?;
         if bytes.len() != wanted {
-            let text = format!("it ends {} bytes before the rows that its header promises", wanted - bytes.len());
+            let text =
+                format!("truncated: {} bytes of the rows that its header claims are missing", wanted - bytes.len());
             return Err(malformed(&self.npy.path, text));
         }
         self.left -= count;

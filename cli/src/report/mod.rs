@@ -1,4 +1,4 @@
-//! `adead bench --report`: the same operations on the CPU, each GPU and both together, as one page of HTML.
+//! `adead bench --report`: the same operations on the CPU, on each GPU and on both together, as one HTML page.
 
 mod page;
 mod plot;
@@ -16,47 +16,47 @@ use adead::{Attrs, Context, Op, Status, Tensor, contract};
 use std::path::Path;
 use std::time::Duration;
 
-/// Runs in the profile that a row's parts are taken from.
+/// Runs in the profile that a row's shares come from.
 const PROFILED: usize = 5;
 
-/// A device with what was measured on it.
+/// The measurements of one device.
 pub struct Column {
-    /// How it was opened: `cpu`, `cuda:0`, `hybrid`.
+    /// The name that opened it: `cpu`, `cuda:0`, `hybrid`.
     pub id: String,
     pub devices: Vec<DeviceInfo>,
     pub figures: Option<DeviceProfile>,
-    /// By row; `None` where it failed.
+    /// By row; `None` if the row failed.
     pub cells: Vec<Option<Cell>>,
-    /// One run of every row, in order.
+    /// A profile of one run of every row, in order.
     pub once: Report,
 }
 
-/// A row on a device.
+/// The measurements of one row on one device.
 pub struct Cell {
     pub measured: Measured,
-    /// Of one run, in nanoseconds: work, and transfers.
+    /// Work and transfers of one run, in nanoseconds.
     pub work_ns: f64,
     pub transfer_ns: f64,
-    /// Of one run, in bytes.
+    /// Transfers of one run, in bytes.
     pub uploaded: f64,
     pub downloaded: f64,
-    /// The share of the time under way in which CPU, GPU and transfers overlapped.
+    /// The share of the busy time in which CPU, GPU and transfers overlapped.
     pub overlap: f64,
-    /// The share of the device's peak while it worked; `None` where several devices did.
+    /// The share of the device's peak while it worked. `None` if several devices worked.
     pub of_peak: Option<f64>,
 }
 
-/// What a page shows.
+/// The data of a page.
 pub struct Comparison<'a> {
     pub rows: &'a [Row],
     pub columns: Vec<Column>,
-    /// What `auto` would choose for each row, and why.
+    /// The device that `auto` would choose for each row, and the reason.
     pub choices: Vec<(String, String)>,
-    /// What was left out, and why.
+    /// What was left out, and the reasons.
     pub notes: Vec<String>,
 }
 
-/// What is compared.
+/// The rows of the comparison.
 pub fn rows() -> Vec<Row> {
     let plain = Attrs::default();
     let mut rows = Vec::new();
@@ -77,7 +77,7 @@ pub fn rows() -> Vec<Row> {
 
 /// Measures and writes the page.
 pub fn run(path: &Path, rows: &[Row], budget: Duration, device: &DeviceArgs) -> Result<()> {
-    // Before all the work: a folder that is not there is said at once.
+    // Opened before the measurements, so a missing folder is reported at once.
     let mut file = NewFile::create_text(path)?;
     let mut progress = Progress::new();
     let mut columns = Vec::new();
@@ -99,9 +99,9 @@ pub fn run(path: &Path, rows: &[Row], budget: Duration, device: &DeviceArgs) -> 
 /// Devices to compare.
 #[derive(Default)]
 pub struct Opened {
-    /// A context for each, by its id.
+    /// A context for each device, with its id.
     pub contexts: Vec<(String, Context)>,
-    /// What was left out, and why.
+    /// What was left out, and the reasons.
     pub notes: Vec<String>,
 }
 
@@ -111,7 +111,7 @@ pub fn open(device: &DeviceArgs) -> Result<Opened> {
     for id in devices(device)? {
         match Context::configured(Some(&id), &device.options(), &Config::load()?) {
             Ok(ctx) => opened.contexts.push((id, ctx)),
-            // A device that was asked for must be there; of the others, all that are.
+            // A device that the caller named must exist. Otherwise missing devices are skipped.
             Err(error) if device.device.is_none() && error.status() == Status::BackendUnavailable => {
                 opened.notes.push(format!("{id} is left out: {}", error.message()));
             }
@@ -121,7 +121,7 @@ pub fn open(device: &DeviceArgs) -> Result<Opened> {
     Ok(opened)
 }
 
-/// The device that was asked for, else the CPU, each GPU and what uses both.
+/// The requested device, else the CPU, each GPU, and hybrid.
 fn devices(device: &DeviceArgs) -> Result<Vec<String>> {
     if let Some(id) = &device.device {
         return Ok(vec![id.clone()]);
@@ -191,7 +191,7 @@ fn cell(ctx: &Context, row: &Row, budget: Duration) -> Result<Cell> {
     })
 }
 
-/// Where `auto` would run a row, and why.
+/// The device that `auto` would choose for a row, and the reason.
 fn choice(auto: &Context, row: &Row) -> Result<(String, String)> {
     let tensors = row.operands()?;
     let operands: Vec<Option<&Tensor>> = tensors.iter().map(Some).collect();
@@ -199,7 +199,7 @@ fn choice(auto: &Context, row: &Row) -> Result<(String, String)> {
     Ok((explanation.id().to_string(), explanation.reason))
 }
 
-/// The version and the contract, as the page says them.
+/// The version and the contract, as the page shows them.
 pub fn version() -> String {
     format!("adead {}, arithmetic contract {}", adead::VERSION, contract::VERSION)
 }

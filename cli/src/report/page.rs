@@ -1,4 +1,4 @@
-//! The page: text, tables and plots in one file, with nothing to load.
+//! The page: text, tables and plots in one file without external resources.
 
 use super::plot::{Bar, SERIES, Stack, bars, escape, stacks, timeline};
 use super::{Cell, Column, Comparison, version};
@@ -12,11 +12,11 @@ use std::time::Duration;
 
 const STYLE: &str = include_str!("style.css");
 
-/// The whole of it.
+/// Writes the whole page.
 pub fn page(it: &Comparison<'_>) -> String {
     let mut html = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     html += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
-    // What a browser would ask a server for by itself.
+    // Without an icon, a browser would request one from the server.
     html += "<link rel=\"icon\" href=\"data:,\">\n";
     let _ = write!(html, "<title>adead bench</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n");
     let _ =
@@ -79,7 +79,7 @@ fn legend(it: &Comparison<'_>) -> String {
     key(&entries)
 }
 
-/// A device by its id and its name.
+/// A device's id and name.
 fn title(column: &Column) -> String {
     match column.devices.first() {
         Some(info) if column.id != "hybrid" => format!("{}: {}", column.id, info.name.trim()),
@@ -87,12 +87,12 @@ fn title(column: &Column) -> String {
     }
 }
 
-/// Whether arithmetic limits an operation, and not memory.
+/// Whether arithmetic limits an operation, rather than memory.
 fn is_arithmetic(op: Op) -> bool {
     matches!(op, Op::Matmul | Op::Attention | Op::Ffn)
 }
 
-/// Bars of one figure, for the rows that have it, by device.
+/// Bars of one figure by device, for the rows that have it.
 fn chart(it: &Comparison<'_>, title: &str, unit: &str, of: impl Fn(Op, &Cell) -> Option<f64>) -> String {
     let mut groups = Vec::new();
     for (i, row) in it.rows.iter().enumerate() {
@@ -148,7 +148,7 @@ fn parts(it: &Comparison<'_>, column: &Column) -> String {
     stacks(&column.id, &list)
 }
 
-/// Three digits, or all in front of the point.
+/// Three significant digits, or all digits before the point.
 fn number(value: f64) -> String {
     match value {
         _ if value >= 99.95 => format!("{value:.0}"),
@@ -161,7 +161,7 @@ fn share(value: Option<f64>) -> String {
     value.map_or("–".into(), |share| format!("{} %", number(share * 100.0)))
 }
 
-/// A table in a box that scrolls by itself. Columns from `numbers` on are aligned to the right.
+/// A table in a box that scrolls. Columns from `numbers` on are aligned to the right.
 fn table(caption: &str, head: &[&str], numbers: usize, rows: &[Vec<String>]) -> String {
     let label = escape(caption);
     let mut html = format!("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\"><table>");

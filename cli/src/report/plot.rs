@@ -1,17 +1,17 @@
-//! Plots as SVG. They are as wide as a phone, so that their text can be read there; wider screens show them side by side.
+//! Plots as SVG. They are as wide as a phone, so their text is readable there. Wider screens show them side by side.
 
 use crate::format::time;
 use adead::profile::Report;
 use std::fmt::Write;
 use std::time::Duration;
 
-/// Units of the drawing; a phone shows some of them as one pixel.
+/// The width in units of the drawing. A phone shows about one unit per pixel.
 const WIDTH: f64 = 340.0;
-/// Room for a value behind the longest bar.
+/// Space for a value after the longest bar.
 const VALUE: f64 = 108.0;
 const BAR: f64 = 13.0;
 
-/// Text in HTML and SVG.
+/// Escapes text for HTML and SVG.
 pub fn escape(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
@@ -27,14 +27,14 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// A bar: its series, which is its colour, its length and what is written behind it.
+/// A bar: its series, which selects the colour, its length, and the text after it.
 pub struct Bar {
     pub series: usize,
     pub value: f64,
     pub text: String,
 }
 
-/// Bars in groups with a heading each. Lengths share one scale, from 0.
+/// Draws bars in groups, each with a heading. All lengths share one scale from 0.
 pub fn bars(title: &str, groups: &[(String, Vec<Bar>)]) -> String {
     let most = groups.iter().flat_map(|(_, bars)| bars).map(|bar| bar.value).fold(0.0, f64::max);
     let (mut body, mut y) = (String::new(), 0.0);
@@ -54,17 +54,17 @@ pub fn bars(title: &str, groups: &[(String, Vec<Bar>)]) -> String {
     svg(title, y, &body)
 }
 
-/// Colours that the style sheet has.
+/// The number of colours in the style sheet.
 pub const SERIES: usize = 6;
 
-/// A bar that is made of parts: its heading, its parts' lengths by series, and what is written under it.
+/// A bar made of parts: its heading, the lengths of its parts by series, and the text beside the heading.
 pub struct Stack {
     pub label: String,
     pub parts: Vec<(usize, f64)>,
     pub text: String,
 }
 
-/// Bars of parts, each as long as the plot is wide.
+/// Draws bars made of parts, each as long as the plot is wide.
 pub fn stacks(title: &str, stacks: &[Stack]) -> String {
     let (mut body, mut y) = (String::new(), 0.0);
     for Stack { label, parts, text } in stacks {
@@ -93,7 +93,7 @@ pub fn stacks(title: &str, stacks: &[Stack]) -> String {
     svg(title, y, &body)
 }
 
-/// When what was under way: a lane for each device's work and one for its transfers.
+/// Draws what happened when: a lane for each device's work and one for its transfers.
 pub fn timeline(title: &str, report: &Report) -> String {
     let times = || report.records.iter().filter_map(|record| Some((record, record.work?)));
     let first = times().map(|(_, work)| work.begin_ns).min().unwrap_or(0);

@@ -1,20 +1,20 @@
-//! What the tests share: running the command, folders of their own, `.npy` files written by hand.
+//! Shared by the tests: running the command, a folder for each test, `.npy` files written by hand.
 
-// Every test file takes what it needs of this.
+// Each test file uses only some of this.
 #![allow(dead_code)]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// The command, with no setting of whoever runs the tests.
+/// The command, without the settings of the user who runs the tests.
 pub fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_adead"));
     for name in ["ADEAD_DEVICE", "ADEAD_VISIBLE_DEVICES", "ADEAD_NUM_THREADS", "ADEAD_ISA", "ADEAD_LOG", "ADEAD_CONFIG"]
     {
         command.env_remove(name);
     }
-    // Nor with a calibration of theirs.
+    // It ignores the user's calibrations too.
     command.env("ADEAD_CACHE_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("no-cache"));
     command.args(args).stdin(Stdio::null());
     command
@@ -38,12 +38,12 @@ impl From<Output> for Ended {
     }
 }
 
-/// Runs it.
+/// Runs the command.
 pub fn adead(args: &[&str]) -> Ended {
     command(args).output().expect("it runs").into()
 }
 
-/// Runs it with something on stdin; stdout as bytes.
+/// Runs the command with input on stdin. Returns stdout as bytes.
 pub fn adead_with(args: &[&str], input: &[u8]) -> (i32, Vec<u8>, String) {
     let mut child =
         command(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
@@ -52,14 +52,14 @@ pub fn adead_with(args: &[&str], input: &[u8]) -> (i32, Vec<u8>, String) {
     (output.status.code().expect("it ended by itself"), output.stdout, String::from_utf8_lossy(&output.stderr).into())
 }
 
-/// Runs it and gives stdout; it must succeed without a word on stderr.
+/// Runs the command and returns stdout. The command must succeed and write nothing to stderr.
 pub fn good(args: &[&str]) -> String {
     let ended = adead(args);
     assert_eq!((ended.code, ended.err.as_str()), (0, ""), "{args:?} {ended:?}");
     ended.out
 }
 
-/// Runs it; it must fail with that code, one line on stderr and nothing on stdout. The line.
+/// Runs the command and returns its line on stderr. It must fail with this code and write nothing to stdout.
 pub fn bad(code: i32, args: &[&str]) -> String {
     let ended = adead(args);
     assert_eq!((ended.code, ended.out.as_str()), (code, ""), "{args:?} {ended:?}");
@@ -70,7 +70,7 @@ pub fn bad(code: i32, args: &[&str]) -> String {
     ended.err
 }
 
-/// Whether this machine has a GPU, software or not; if not, it says so.
+/// Whether this machine has a GPU, software or not. Prints a line if it has none.
 pub fn has_gpu() -> bool {
     let ended = adead(&["info", "--device", "vulkan"]);
     if ended.code == 15 {
@@ -89,14 +89,14 @@ pub fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// A file in a folder; its path as text.
+/// Writes a file into a folder and returns its path.
 pub fn file(folder: &Path, name: &str, contents: &[u8]) -> String {
     let path = folder.join(name);
     std::fs::write(&path, contents).expect("a file");
     path.to_str().expect("a path of text").into()
 }
 
-/// The names in a folder, hidden ones too.
+/// The names in a folder, including hidden ones.
 pub fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).expect("a folder");
     let mut names: Vec<String> =
@@ -130,7 +130,7 @@ pub fn floats(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// What stands after a word in a line of text: `sha256 500e…`.
+/// The text after a word in a line: `sha256 500e…`.
 pub fn after<'a>(text: &'a str, word: &str) -> &'a str {
     let rest = text.split_once(word).unwrap_or_else(|| panic!("no '{word}' in {text}")).1;
     rest.split_whitespace().next().expect("something follows")

@@ -1,4 +1,4 @@
-//! The settings of a text in TOML: the one user of the crate `toml`.
+//! Reads settings from TOML text. Only this module uses the crate `toml`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,13 +7,13 @@ use toml::de::{DeTable, DeValue};
 
 /// A setting in a text file.
 pub struct Entry<'a> {
-    /// From 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// The table's name, empty before any.
+    /// The table's name; empty before the first table.
     pub table: Cow<'a, str>,
     pub key: Cow<'a, str>,
     value: DeValue<'a>,
-    /// The value as it stands there.
+    /// The value as written in the file.
     pub text: &'a str,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// The value, if it is a text.
+    /// The value, if it is a string.
     pub fn string(&self) -> Option<&str> {
         self.value.as_str()
     }
@@ -38,13 +38,13 @@ impl<'a> Entry<'a> {
         self.value.as_bool()
     }
 
-    /// The value, if it is a whole number from 0 on.
+    /// The value, if it is a whole number of 0 or more.
     pub fn number(&self) -> Option<usize> {
         self.value.as_integer().and_then(|it| usize::from_str_radix(it.as_str(), it.radix()).ok())
     }
 }
 
-/// What is wrong with a text file; line 0 is all of it.
+/// An error in a text file. Line 0 means the whole file.
 pub struct Fault {
     pub line: usize,
     pub what: Cow<'static, str>,
@@ -59,12 +59,12 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The number of the line that a byte is in.
+/// The line number of a byte.
 fn line(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|&byte| byte == b'\n').count() + 1
 }
 
-/// The settings of a text in TOML, in its order: those before any table, and those of its tables.
+/// Reads the settings of a TOML text in the order of their lines: those before any table, and those in tables.
 pub fn entries(text: &str) -> Result<Vec<Entry<'_>>, Fault> {
     let all = DeTable::parse(text).map_err(|error| Fault {
         line: error.span().map_or(0, |span| line(text, span.start)),
@@ -80,7 +80,7 @@ pub fn entries(text: &str) -> Result<Vec<Entry<'_>>, Fault> {
             entries.push(Entry::new(text, "".into(), key, value));
         }
     }
-    // The first fault in the file is the one to tell.
+    // The first fault in the file is the one that is reported.
     entries.sort_by_key(|entry| entry.line);
     Ok(entries)
 }

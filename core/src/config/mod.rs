@@ -1,20 +1,21 @@
-//! Settings that the caller did not give as arguments: the environment, and behind it a file `adead.toml`. Where files
-//! that outlive a process go stands here too. Everything else asks this module.
+//! Settings that the caller did not pass as arguments: from the environment, or else from a file `adead.toml`. This module also
+//! chooses the folder for files that outlive a process. Two variables are read elsewhere: `ADEAD_ISA` by `isa.rs`,
+//! `ADEAD_NUM_THREADS` by the CPU device.
 //!
 //! ```toml
-//! device = "cpu"            # what is opened where nothing is named: as ADEAD_DEVICE
-//! use_gpu = false           # "auto" takes no GPU
-//! num_threads = 4           # as ADEAD_NUM_THREADS
-//! isa = "avx2"              # as ADEAD_ISA
-//! cache_dir = "/var/cache/adead"  # as ADEAD_CACHE_DIR
-//! log = "warn"              # as ADEAD_LOG; without the feature `log` it has no effect
+//! device = "cpu"            # the device to open if the caller names none, like ADEAD_DEVICE
+//! use_gpu = false           # "auto" uses no GPU
+//! num_threads = 4           # like ADEAD_NUM_THREADS
+//! isa = "avx2"              # like ADEAD_ISA
+//! cache_dir = "/var/cache/adead"  # like ADEAD_CACHE_DIR
+//! log = "warn"              # like ADEAD_LOG; ignored without the feature `log`
 //!
-//! [thresholds]              # from how many elements on an operation goes to the GPU
+//! [thresholds]              # operations with at least this many elements go to the GPU
 //! matmul = 65536
 //! ```
 //!
-//! The file is the one that `ADEAD_CONFIG` names, else `adead.toml` in the current directory. An argument beats the
-//! environment, the environment beats the file.
+//! `ADEAD_CONFIG` names the file; otherwise it is `adead.toml` in the current directory. An argument takes precedence over the
+//! environment, and the environment over the file.
 
 #[cfg(feature = "settings")]
 use crate::error::{Error, Status};
@@ -33,30 +34,29 @@ mod settings;
 #[cfg(feature = "settings")]
 pub(crate) use entries::{Fault, entries};
 
-/// What the environment and `adead.toml` say; `None` where neither does.
+/// The settings of the environment and of `adead.toml`, `None` where neither has one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
-    /// The device to open when the caller names none.
+    /// The device to open if the caller names none.
     pub device: Option<String>,
-    /// Whether `auto` may take a GPU.
+    /// Whether `auto` may use a GPU.
     pub use_gpu: Option<bool>,
-    /// CPU threads, from the file; unset where `ADEAD_NUM_THREADS` is, which the CPU device reads itself.
+    /// CPU threads, from the file. `None` if `ADEAD_NUM_THREADS` is set: the CPU device reads that itself.
     pub threads: Option<usize>,
-    /// The CPU's instruction set, from the file; unset where `ADEAD_ISA` is, which the CPU device reads itself.
+    /// The CPU's instruction set, from the file. `None` if `ADEAD_ISA` is set: the CPU device reads that itself.
     pub isa: Option<Isa>,
-    /// Where files that outlive a process go.
+    /// The folder for files that outlive a process.
     pub cache_dir: Option<PathBuf>,
-    /// `ADEAD_VISIBLE_DEVICES`: the GPUs that may be used, as numbers, names or UUIDs with commas between them; `none`
-    /// leaves none.
+    /// `ADEAD_VISIBLE_DEVICES`: the GPUs that may be used, as numbers, names or UUIDs separated by commas. `none` hides all.
     pub visible_devices: Option<String>,
-    /// From which level on messages are printed, where nothing else takes them: for the programs and bindings that print.
+    /// The least severe level of messages that programs and bindings print if no other logger is set.
     #[cfg(feature = "log")]
     pub log: Option<::log::LevelFilter>,
-    /// By [`Family`]: from how many elements on its operations go to the GPU.
+    /// By [`Family`]: operations with at least this many elements go to the GPU.
     pub thresholds: [Option<usize>; Family::COUNT],
 }
 
-/// An environment variable that is set and not empty.
+/// Reads an environment variable that is set and not empty.
 fn variable(name: &str) -> Option<String> {
     let value = env::var_os(name)?;
     #[cfg(feature = "log")]
@@ -64,7 +64,7 @@ fn variable(name: &str) -> Option<String> {
     if value.is_empty() { None } else { Some(value.to_string_lossy().into_owned()) }
 }
 
-/// `ADEAD_CHECK_BUFFERS`: whether users' buffers lie between guards.
+/// Reads `ADEAD_CHECK_BUFFERS`: whether users' buffers lie between guards.
 pub(crate) fn checks_buffers() -> Result<bool> {
     match variable("ADEAD_CHECK_BUFFERS").as_deref() {
         None | Some("0") => Ok(false),
@@ -74,13 +74,14 @@ pub(crate) fn checks_buffers() -> Result<bool> {
 }
 
 impl Config {
-    /// Reads both. `invalid_argument` with file and line for what is malformed, `io` for a file that can't be read.
+    /// Reads the environment and the file. Malformed settings are `invalid_argument` with file and line. A file that can't be
+    /// read is `io`.
     pub fn load() -> Result<Config> {
         let (path, named) = match env::var_os("ADEAD_CONFIG").filter(|path| !path.is_empty()) {
             Some(path) => (PathBuf::from(path), true),
             None => (PathBuf::from("adead.toml"), false),
         };
-        log!(Debug, "config", "{} is read if it is there", path.to_string_lossy());
+        log!(Debug, "config", "{} is read if it exists", path.to_string_lossy());
         let mut config = match fs::read_to_string(&path) {
             Ok(text) => Config::of_file(&text, &path.to_string_lossy())?,
             Err(error) if error.kind() == io::ErrorKind::NotFound && !named => Config::default(),
@@ -112,8 +113,8 @@ impl Config {
         Config::parse(text).map_err(|fault| Error::new(Status::InvalidArgument, format!("{name}, {fault}")))
     }
 
-    /// A build without the feature `settings` refuses a file that says something: passed over, another device might be opened than
-    /// the one that it names.
+    /// A build without the feature `settings` refuses a file with settings. If it ignored the file, it could open another device
+    /// than the file names.
     #[cfg(not(feature = "settings"))]
     fn of_file(text: &str, name: &str) -> Result<Config> {
         if !text.trim().is_empty() {
@@ -126,13 +127,14 @@ impl Config {
         Ok(Config::default())
     }
 
-    /// The device to open when the caller names none.
+    /// Returns the device to open if the caller names none.
     pub fn device_name(&self) -> &str {
         self.device.as_deref().unwrap_or("auto")
     }
 
-    /// The folder for files that outlive a process, such as calibrations: what is set, else `adead` in the user's cache
-    /// folder (`XDG_CACHE_HOME`, else `.cache` at home); `None` where there is no home either. It may not exist yet.
+    /// Returns the folder for files that outlive a process, such as calibrations. It is `cache_dir`, or else `adead` in the
+    /// user's cache folder (`XDG_CACHE_HOME`, or else `.cache` in `HOME`). `None` if there is no home either. The folder may not
+    /// exist yet.
     pub fn cache_folder(&self) -> Option<PathBuf> {
         let folder = |name: &str| env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
         let users = || Some(folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))?.join("adead"));
@@ -140,11 +142,11 @@ impl Config {
     }
 }
 
-/// What ADEAD_LOG and the file's `log` may say.
+/// The allowed values of ADEAD_LOG and of the file's `log`.
 #[cfg(feature = "log")]
 const LEVELS: &str = "log must be \"off\", \"error\", \"warn\", \"info\", \"debug\" or \"trace\"";
 
-/// The level of a name.
+/// The level with this name.
 #[cfg(feature = "log")]
 fn level(name: &str) -> Option<::log::LevelFilter> {
     ::log::LevelFilter::iter().find(|level| level.as_str().eq_ignore_ascii_case(name))

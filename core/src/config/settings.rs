@@ -1,4 +1,4 @@
-//! What `adead.toml` says.
+//! The settings of `adead.toml`.
 
 use super::Config;
 use super::entries::{Entry, Fault, entries};
@@ -8,7 +8,7 @@ use crate::isa::Isa;
 use crate::log::log;
 
 impl Config {
-    /// The settings of a text.
+    /// Reads the settings of a text.
     pub(super) fn parse(text: &str) -> Result<Config, Fault> {
         let mut config = Config::default();
         for entry in entries(text)? {
@@ -21,12 +21,12 @@ impl Config {
         Ok(config)
     }
 
-    /// Takes a setting of the file; the error says what it must be.
+    /// Takes a setting from the file. The error says what the value must be.
     fn set(&mut self, entry: &Entry<'_>) -> Result<(), &'static str> {
         let quoted = || entry.string().filter(|text| !text.is_empty());
         match (&*entry.table, &*entry.key) {
-            ("", "device") => self.device = Some(quoted().ok_or("device must be a text in quotes")?.into()),
-            ("", "cache_dir") => self.cache_dir = Some(quoted().ok_or("cache_dir must be a text in quotes")?.into()),
+            ("", "device") => self.device = Some(quoted().ok_or("device must be a string in quotes")?.into()),
+            ("", "cache_dir") => self.cache_dir = Some(quoted().ok_or("cache_dir must be a string in quotes")?.into()),
             ("", "isa") => {
                 let isa = Isa::ALL.into_iter().find(|isa| quoted() == Some(isa.name()));
                 self.isa = Some(isa.ok_or("isa must name an instruction set, such as \"avx2\"")?);
@@ -38,14 +38,16 @@ impl Config {
             }
             ("thresholds", key) => {
                 let Some(family) = Family::ALL.into_iter().find(|family| family.name() == key) else {
-                    return Err("thresholds are of matmul, attention, elementwise, function, reduction, move");
+                    return Err(
+                        "a threshold's key must be matmul, attention, elementwise, function, reduction or move",
+                    );
                 };
                 self.thresholds[family as usize] =
                     Some(entry.number().ok_or("a threshold must be a number of elements")?);
             }
             #[cfg(feature = "log")]
             ("", "log") => self.log = Some(quoted().and_then(super::level).ok_or(super::LEVELS)?),
-            // For others that read the file.
+            // Other builds read the level from the same file.
             #[cfg(not(feature = "log"))]
             ("", "log") => {}
             _ => return Err(KEYS),
@@ -54,8 +56,8 @@ impl Config {
     }
 }
 
-/// What a file may say.
-const KEYS: &str = "there are device, use_gpu, num_threads, isa, cache_dir, log and [thresholds]";
+/// The allowed keys of the file.
+const KEYS: &str = "the keys are device, use_gpu, num_threads, isa, cache_dir, log and [thresholds]";
 
 #[cfg(test)]
 mod tests {
@@ -83,7 +85,7 @@ mod tests {
         assert!(escapes.starts_with("line 2: "), "{escapes}");
     }
 
-    const UNKNOWN: &str = "line 1: there are device, use_gpu, num_threads, isa, cache_dir, log and [thresholds]";
+    const UNKNOWN: &str = "line 1: the keys are device, use_gpu, num_threads, isa, cache_dir, log and [thresholds]";
 
     #[cfg(not(feature = "log"))]
     #[test]
@@ -111,8 +113,8 @@ mod tests {
         for (text, expected) in [
             ("\ndevice", "line 2: key with no value, expected `=`"),
             ("device = cpu", "line 1: string values must be quoted, expected literal string"),
-            ("device = \"\"", "line 1: device must be a text in quotes"),
-            ("device = 7", "line 1: device must be a text in quotes"),
+            ("device = \"\"", "line 1: device must be a string in quotes"),
+            ("device = 7", "line 1: device must be a string in quotes"),
             ("#\ndevice = \"cpu", "line 2: invalid basic string, expected `\"`"),
             ("device = \"cpu\" x", "line 1: unexpected key or value, expected newline, `#`"),
             ("use_gpu = 1", "line 1: use_gpu must be true or false"),
@@ -123,12 +125,12 @@ mod tests {
             ("num_threads = \"4\"", "line 1: num_threads must be 1 to 1024"),
             ("device = \"cpu\"\n#\ndevice = \"cpu\"", "line 3: duplicate key"),
             ("[thresholds]\nmatmul = 1\nmatmul = 1", "line 3: duplicate key"),
-            // The first one in the file is named, not the first by name.
+            // The first fault in the file is reported, not the first by name.
             ("use_gpu = 1\ndevice = 1", "line 1: use_gpu must be true or false"),
             ("[thresholds]\nmatmul = -1", "line 2: a threshold must be a number of elements"),
             (
                 "[thresholds]\nconv = 1",
-                "line 2: thresholds are of matmul, attention, elementwise, function, reduction, move",
+                "line 2: a threshold's key must be matmul, attention, elementwise, function, reduction or move",
             ),
             ("[other]\nx = 1", &UNKNOWN.replace("line 1", "line 2")),
             ("device = \"cuda\"\nuse_gpu = false", "device names a GPU and use_gpu is false"),

@@ -1,4 +1,4 @@
-//! A context: opened devices and the road from a call to a kernel.
+//! Contexts: opened devices, and the path of a command to one of them.
 
 #[cfg(feature = "profile")]
 mod profiling;
@@ -24,58 +24,58 @@ use crate::tensor::{Tensor, TensorCacheUse};
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
-/// How to open a context; `Default` asks the environment.
+/// How to open a context. With `Default`, the environment decides.
 #[derive(Clone, Debug, Default)]
 pub struct ContextOptions {
-    /// The CPU's instruction set; `None` is `ADEAD_ISA`, else the best.
+    /// The CPU's instruction set. `None`: `ADEAD_ISA`, or else the best one.
     pub isa: Option<Isa>,
-    /// CPU threads, 1 to 1024; `None` is `ADEAD_NUM_THREADS`, else what the machine gives.
+    /// CPU threads, 1 to 1024. `None`: `ADEAD_NUM_THREADS`, or else as many as the machine allows.
     pub threads: Option<usize>,
 }
 
-/// What a room above contexts keeps in one.
+/// A value that a room above contexts keeps in a context, such as the cache of pipelines.
 pub(crate) trait Kept: Any + Send + Sync {
-    /// Lets go of all of it: [`Context::trim`].
+    /// Releases everything it holds. [`Context::trim`] calls it.
     fn clear(&self);
 }
 
-/// Opened devices. Clones share them; threads may too.
+/// Holds opened devices and runs operations on them. Clones share the devices. Threads may share a context.
 #[derive(Clone)]
 pub struct Context {
     cpu: Arc<CpuDevice>,
     gpus: Arc<[Slot]>,
-    /// How many of the dispatcher's devices come before the GPUs: 1, or 0 where the CPU is not among those that were named.
+    /// The number of devices before the GPUs in the dispatcher's list: 1, or 0 if the CPU was not named.
     before: usize,
     dispatcher: Arc<AutoDispatcher>,
     profiler: ProfilerHandle,
-    /// The CPU as a device with a stream, for buffers where there is no GPU; made when first asked for.
+    /// The CPU as a device with a stream, for buffers on a machine without a GPU. Opened when first used.
     host: Arc<OnceLock<Arc<Opened>>>,
     kept: Arc<OnceLock<Box<dyn Kept>>>,
 }
 
 impl Context {
-    /// The best device at hand, or the one that `ADEAD_DEVICE` or `adead.toml` names.
+    /// Opens the best device of the machine, or the one that `ADEAD_DEVICE` or `adead.toml` names.
     pub fn auto() -> Result<Context> {
         Context::configured(None, &ContextOptions::default(), &Config::load()?)
     }
 
-    /// A device by name: `auto`, `cpu`, `vulkan` (the best GPU), `vulkan:1`, a part of a GPU's name, or its UUID.
-    /// `backend_unavailable` if it is not there, `unsupported` if it can't keep the arithmetic contract.
+    /// Opens a device by name: `auto`, `cpu`, `vulkan` (the best GPU), `vulkan:1`, a part of a GPU's name, or its UUID. Returns
+    /// `backend_unavailable` if the device is missing, `unsupported` if it can't keep the arithmetic contract.
     ///
-    /// Several with commas between them, such as `cpu,cuda:0` or `cuda:0,cuda:1`, work as one: large operations on host memory
-    /// are divided among them by rows of their results, with the same bits. `hybrid` is the CPU and every GPU that `auto` would
-    /// take and that can be used; where there is none, the CPU. `invalid_argument` for a device that is named twice.
+    /// Several names with commas, such as `cpu,cuda:0` or `cuda:0,cuda:1`, open devices that work as one: large operations on
+    /// host memory are divided among them by rows of the result, with the same bits. `hybrid` is the CPU and every usable GPU
+    /// that `auto` would consider; without a GPU it is the CPU. A device that is named twice is `invalid_argument`.
     pub fn open(device: &str) -> Result<Context> {
         Context::with_options(device, &ContextOptions::default())
     }
 
-    /// A device by name, with options.
+    /// Opens a device by name, with options.
     pub fn with_options(device: &str, options: &ContextOptions) -> Result<Context> {
         Context::configured(Some(device), options, &Config::load()?)
     }
 
-    /// A device by name, else the one that the configuration names; with options, and where they say nothing, with the
-    /// configuration's.
+    /// Opens a device by name, or else the one that the configuration names. Options that are not set come from the
+    /// configuration.
     pub fn configured(device: Option<&str>, options: &ContextOptions, config: &Config) -> Result<Context> {
         let _environment = DefaultEnvironment::enter();
         let device = device.unwrap_or(config.device_name());
@@ -89,7 +89,7 @@ impl Context {
         match named {
             Named::Chosen => {}
             Named::Usable => gpus.retain(|slot| slot.opened().is_ok()),
-            // A device that was asked for and can't be used is an error now.
+            // The caller named this device, so failing to open it is an error now.
             Named::Each => gpus.iter().try_for_each(|slot| slot.opened().map(|_| ()))?,
         }
         let of_cpu = with_cpu.then(|| calibration::profile(config, &machine, DeviceProfile::of_cpu(&cpu)));
@@ -110,8 +110,9 @@ impl Context {
         Ok(Context { cpu, gpus, before, dispatcher: Arc::new(dispatcher), profiler, host, kept })
     }
 
-    /// A context of one of this context's devices alone, by its id among [`AutoDispatcher::profiles`]. It shares what is opened, the
-    /// threads, and a profile that is under way. `invalid_argument` for an id that is not there, and the errors of opening a GPU.
+    /// Makes a context that uses only one of this context's devices. `id` is an id in [`AutoDispatcher::profiles`]. It shares the
+    /// opened devices, the threads and a running profile. Returns `invalid_argument` for an unknown id, and the errors of opening
+    /// a GPU.
     pub fn alone(&self, id: &str) -> Result<Context> {
         let dispatcher = AutoDispatcher::new(self.dispatcher.profiles().to_vec())?;
         dispatcher.force(Some(id))?;
@@ -121,18 +122,19 @@ impl Context {
         Ok(Context { dispatcher: Arc::new(dispatcher), kept: Default::default(), ..self.clone() })
     }
 
-    /// The GPU that is the dispatcher's device of that number, unless it is the CPU.
+    /// The GPU with this index in the dispatcher's list, or `None` for the CPU.
     pub(crate) fn gpu(&self, device: usize) -> Option<&Slot> {
         self.gpus.get(device.checked_sub(self.before)?)
     }
 
-    /// What its device is: the one that it was opened on; the CPU of one that chooses or divides, the first of several GPUs.
+    /// Returns the description of the context's device: the device that it was opened on, the CPU if it chooses or divides, the
+    /// first of several GPUs.
     pub fn device_info(&self) -> &DeviceInfo {
         self.gpu(self.dispatcher.forced().unwrap_or(0)).map_or(self.cpu.info(), Slot::info)
     }
 
-    /// Every device that this context can use. A GPU that was not used yet says [`ContractLevel::Emulated`], as nobody has
-    /// looked how it computes.
+    /// Lists every device that this context can use. A GPU that was not used yet reports [`ContractLevel::Emulated`], because
+    /// nothing has tested its arithmetic.
     ///
     /// [`ContractLevel::Emulated`]: crate::hal::ContractLevel::Emulated
     pub fn devices(&self) -> Vec<DeviceInfo> {
@@ -140,7 +142,7 @@ impl Context {
         cpu.into_iter().chain(self.gpus.iter().map(Slot::info)).cloned().collect()
     }
 
-    /// Where buffers and users' kernels go: the GPU that it was opened on, else the first, else the CPU.
+    /// The device of buffers and users' kernels: the GPU that the context was opened on, else the first GPU, else the CPU.
     pub(crate) fn working(&self) -> Result<&Arc<Opened>> {
         if let Some(slot) = self.gpu(self.dispatcher.forced().unwrap_or(self.before)) {
             return slot.opened();
@@ -152,10 +154,9 @@ impl Context {
         Ok(self.host.get_or_init(|| host))
     }
 
-    /// Gives back what is kept for the next work: scratch memory goes to the system, pipelines that were compiled to be run once
-    /// go, copies that GPUs have of tensors in host memory too, worker threads finish what they have begun and end. For a program
-    /// that computes now and then; the next call takes them anew, which costs some 100 µs and what moves again.
-    /// May be called while others compute.
+    /// Releases everything that is kept for later work: scratch memory, cached pipelines, the GPUs' copies of tensors in host
+    /// memory. Worker threads finish their tasks and end. This suits a program that computes rarely. The next call allocates them
+    /// again, which costs some 100 µs and repeated transfers. Other threads may compute meanwhile.
     pub fn trim(&self) {
         let _environment = DefaultEnvironment::enter();
         if let Some(kept) = self.kept.get() {
@@ -168,9 +169,9 @@ impl Context {
         }
     }
 
-    /// A tensor with a copy on one of the context's devices, by its name, as [`Context::open`] takes it: `cuda`, `vulkan:0`, a
-    /// part of a GPU's name; `cpu` is [`Tensor::to_cpu`]. It shares its copies with the one that was given, which is there then,
-    /// too. Returns when the values may be on their way. `invalid_argument` for a device that the context has not.
+    /// Copies a tensor to one of the context's devices and returns a tensor that shares its copies with the given one. `device`
+    /// is a name as in [`Context::open`]: `cuda`, `vulkan:0`, a part of a GPU's name. `cpu` is [`Tensor::to_cpu`]. It may return
+    /// while the copy is still in progress. Returns `invalid_argument` for a device that the context does not have.
     pub fn to(&self, tensor: &Tensor, device: &str) -> Result<Tensor> {
         match self.named(device)? {
             Some(slot) => slot.opened()?.bring(tensor)?,
@@ -179,14 +180,14 @@ impl Context {
         Ok(tensor.clone())
     }
 
-    /// What tensors keep on one of the context's devices, by its name: nothing on the processor and on a GPU that was not used
-    /// yet. `invalid_argument` for a device that the context has not.
+    /// Returns the bytes that tensors keep on one of the context's devices. They are zero on the processor and on a GPU that was
+    /// not used yet. Returns `invalid_argument` for a device that the context does not have.
     pub fn tensor_cache(&self, device: &str) -> Result<TensorCacheUse> {
         let opened = self.named(device)?.and_then(Slot::if_opened);
         Ok(opened.map_or_else(TensorCacheUse::default, |gpu| gpu.cache.now()))
     }
 
-    /// The GPU of that name, `None` for the processor.
+    /// The GPU with this name, or `None` for the processor.
     #[inline(never)]
     fn named(&self, device: &str) -> Result<Option<&Slot>> {
         let _environment = DefaultEnvironment::enter();
@@ -199,10 +200,10 @@ impl Context {
         Ok(slot)
     }
 
-    /// The most bytes that tensors may keep on each of the context's GPUs, half of its memory unless this was called. Copies that
-    /// were not used for the longest time leave, now and when others come; values that are nowhere else are read first, and what
-    /// one operation needs is there whatever the budget. With 0, nothing stays that is in host memory too. Errors are those of
-    /// opening a GPU and of reading.
+    /// Sets the most bytes that tensors may keep on each of the context's GPUs. The default is half of the GPU's memory. The
+    /// least recently used copies are evicted, now and when others are added. Values that exist nowhere else are copied to the
+    /// host first. An operation's own operands may exceed the limit. With 0, nothing that is also in host memory stays on a GPU.
+    /// Returns the errors of opening a GPU and of reading from it.
     pub fn set_tensor_cache(&self, bytes: u64) -> Result<()> {
         let _environment = DefaultEnvironment::enter();
         for slot in self.gpus.iter() {
@@ -212,54 +213,55 @@ impl Context {
         Ok(())
     }
 
-    /// The processor.
+    /// The CPU device.
     pub(crate) fn cpu(&self) -> &Arc<CpuDevice> {
         &self.cpu
     }
 
-    /// What records, where a profile is under way.
+    /// The profiler.
     pub(crate) fn profiler(&self) -> &ProfilerHandle {
         &self.profiler
     }
 
-    /// What the room of pipelines keeps in it, made when it is first asked for. `None` if it is of another type.
+    /// The value that another room keeps in this context, made on first use. `None` if a value of another type is kept.
     pub(crate) fn kept<T: Kept + Default>(&self) -> Option<&T> {
         let kept: &dyn Any = &**self.kept.get_or_init(|| Box::new(T::default()));
         kept.downcast_ref()
     }
 
-    /// What chooses between these devices, in the same order.
+    /// Returns the dispatcher that chooses between this context's devices.
     pub fn dispatcher(&self) -> &AutoDispatcher {
         &self.dispatcher
     }
 
-    /// The id of the device for work on that many elements; see [`AutoDispatcher::select`].
+    /// Returns the id of the device for work on this many elements: see [`AutoDispatcher::select`].
     #[inline]
     pub fn select(&self, elements: usize) -> &str {
         &self.dispatcher.profiles()[self.dispatcher.select(elements)].id
     }
 
-    /// On which device [`Context::run`] would run these operands, or how many rows of the result on each, why, and what every
-    /// device would take. Runs nothing.
+    /// Explains on which device [`Context::run`] would run this operation and why, or how it would divide the result's rows, with
+    /// the estimate of every device. Runs nothing.
     pub fn explain(&self, op: Op, attrs: &Attrs, operands: &[Option<&Tensor>]) -> Result<Explanation<'_>> {
         let inputs: Vec<_> = operands.iter().map(|tensor| tensor.map(Tensor::view)).collect();
         let output = op.info().infer(attrs, &inputs)?;
-        // SAFETY: the rule gave this description, and there is no memory of it.
+        // SAFETY: the shape rule returned this description, and the output has no memory.
         let command = unsafe { Command::unchecked(op, attrs, &inputs, ViewMut::nowhere(&output)) };
         let cut = Cut::of(op, attrs, &inputs, &output);
         Ok(self.dispatcher.explain_parts(&self.dispatcher.task(&command), cut.as_ref()))
     }
 
-    /// Executes a checked command and returns when its output is written.
+    /// Executes a checked command.
     ///
-    /// With operands in buffers of a GPU it runs there, and with the output in one too it returns when it is enqueued: reading
-    /// the buffer waits. Where it is ended early ([`Interrupt`](crate::Interrupt)), parts of the output are written.
+    /// The output is written when this returns, with one exception: if operands and output are in buffers of a GPU, it returns
+    /// once the command is enqueued, and reading the buffer waits. A command that ends early ([`Interrupt`](crate::Interrupt))
+    /// has written parts of the output.
     #[inline]
     pub fn execute(&self, command: &mut Command<'_>) -> Result<()> {
         if command.has_buffers() { self.execute_in_turn(command) } else { self.execute_now(command) }
     }
 
-    /// A command on buffers: those in host memory wait for their turns.
+    /// Executes a command on buffers. Buffers in host memory wait for their turns.
     #[inline(never)]
     fn execute_in_turn(&self, command: &mut Command<'_>) -> Result<()> {
         let _turns = Turns::of_operands(command.inputs(), Some(command.output().place()))?;
@@ -277,13 +279,13 @@ impl Context {
         if self.is_for_cpu(command) {
             return self.cpu.execute(command);
         }
-        // Costs are computed.
+        // The cost model computes in floating point, so it needs the default environment.
         let _environment = DefaultEnvironment::enter();
         let target = self.target(command)?;
         self.execute_on(target, command)
     }
 
-    /// Whether nothing but the processor comes into question, which needs no look at costs.
+    /// Whether the command is so small that the processor takes it without a look at costs.
     fn is_for_cpu(&self, command: &Command<'_>) -> bool {
         let tiny = !self.gpus.is_empty() && !self.profiler.is_on() && self.dispatcher.is_tiny(command);
         tiny && devices::are_on_host(command)
@@ -302,16 +304,16 @@ impl Context {
         self.profiler.execute(&self.cpu, command, reason)
     }
 
-    /// Where a command is done, and why there.
+    /// Decides where a command runs, and the reason.
     fn target<'a>(&'a self, command: &Command<'a>) -> Result<Target<'a>> {
         if let Some(id) = devices::place_of(command) {
             let slot = self.gpus.iter().find(|slot| slot.info().id == id);
             let Some(slot) = slot else {
-                fail!(InvalidArgument, "an operand is on {id}, which is not of this context")
+                fail!(InvalidArgument, "an operand is on {id}, which this context does not use")
             };
             return Ok(Target::Gpu(slot.opened()?, Reason::Operands));
         }
-        // Without GPUs it is here for a profile, which tells why.
+        // A context without GPUs comes here only for a profile, which needs the dispatcher's reason.
         if !self.gpus.is_empty() && self.dispatcher.done_before_others_begin(command) && devices::are_on_host(command) {
             return Ok(Target::Cpu(Reason::Chosen(Why::Cheapest)));
         }
@@ -330,13 +332,13 @@ impl Context {
         }
         match slot.opened() {
             Ok(gpu) => Ok(Target::Gpu(gpu, chosen)),
-            // Nobody asked for a GPU that can't be used.
+            // The dispatcher chose this GPU, the caller did not: if it can't be used, the CPU computes.
             Err(_) if choice.why != Why::Forced => Ok(Target::Cpu(Reason::Fallback)),
             Err(error) => Err(error),
         }
     }
 
-    /// How a command could be divided, where that is wanted. Packed operands are in the layout of the CPU's kernels.
+    /// Returns how the command can be divided, if the context divides. Packed operands have the layout of the CPU's kernels.
     fn cut<'a>(&self, command: &Command<'a>) -> Option<Cut<'a>> {
         let divisible = self.dispatcher.is_hybrid() && !is_packed(command);
         if divisible { Cut::of(command.op(), command.attrs(), command.inputs(), command.output().meta()) } else { None }
@@ -349,7 +351,7 @@ impl Context {
             parts.push(match self.gpu(device).filter(|_| rows > 0).map(Slot::opened) {
                 Some(Ok(gpu)) => (Some(&**gpu), rows),
                 None => (None, rows),
-                // Nobody asked for a GPU that can't be used.
+                // The dispatcher chose this GPU, the caller did not: if it can't be used, the CPU computes.
                 Some(Err(_)) => return self.execute_on_cpu(command, Reason::Fallback),
             });
         }
@@ -357,57 +359,56 @@ impl Context {
         hybrid::execute((&self.cpu, &self.profiler), &parts, cut, command.parts().3)
     }
 
-    /// Executes an operation into a new tensor. Operands are in the operation's order, `None` where an optional one is
-    /// left out; trailing ones may be missing.
+    /// Executes an operation and returns its result as a new tensor. Operands are in the operation's order, `None` for an
+    /// optional operand that is left out. Trailing optional operands may be missing.
     ///
-    /// A result that a GPU computes stays there until somebody reads it ([`Tensor::places`]), and this returns when the
-    /// operation is enqueued.
+    /// A result that a GPU computes stays there until it is read ([`Tensor::places`]), and this returns once the operation is
+    /// enqueued.
     pub fn run(&self, op: Op, attrs: &Attrs, operands: &[Option<&Tensor>]) -> Result<Tensor> {
         let mut inputs = Inputs::new();
         operands.iter().for_each(|tensor| inputs.push(tensor.map(Tensor::view)));
         self.run_on(op, attrs, &inputs)
     }
 
-    /// [`Context::run`] with operands that are views: of anyone's memory, or of a [`Packed`] matrix.
+    /// Executes an operation like [`Context::run`], on views: of the caller's memory, or of a [`Packed`] matrix.
     #[inline(never)]
     pub fn run_views(&self, op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>]) -> Result<Tensor> {
         self.run_on(op, attrs, inputs)
     }
 
-    /// In both of its callers, as each further call costs small operations some percent.
+    /// Inlined into both callers, because one more call costs small operations a few percent.
     #[inline(always)]
     fn run_on(&self, op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>]) -> Result<Tensor> {
         let _turns = if in_buffers(inputs) { Some(Turns::of_operands(inputs, None)?) } else { None };
         let mut meta = Meta::scalar();
         op.info().describe(attrs, inputs.into(), &mut meta)?;
         if !self.gpus.is_empty() || self.profiler.is_on() {
-            // SAFETY: the rule gave this description, and there is no memory of it.
+            // SAFETY: the shape rule returned this description, and the output has no memory.
             let command = unsafe { Command::unchecked(op, attrs, inputs, ViewMut::nowhere(&meta)) };
             if let Some(tensor) = self.run_among(command)? {
                 return Ok(tensor);
             }
         }
         Tensor::filled(&meta, |output| {
-            // SAFETY: the output is what the rule says and memory of its own.
+            // SAFETY: the output has the rule's description and memory of its own.
             self.cpu.execute(&mut unsafe { Command::unchecked(op, attrs, inputs, output) })
         })
     }
 
-    /// A command without memory for its result, wherever it is best done. `None` where nothing but the processor comes into
-    /// question.
+    /// Runs a command without memory for its result on the best device. Returns `None` if only the processor is an option.
     #[inline(never)]
     fn run_among(&self, mut command: Command<'_>) -> Result<Option<Tensor>> {
         if self.is_for_cpu(&command) {
             return Ok(None);
         }
-        // Costs are computed.
+        // The cost model computes in floating point, so it needs the default environment.
         let _environment = DefaultEnvironment::enter();
         let tensor = match self.target(&command)? {
             Target::Gpu(gpu, reason) => gpu.compute(&mut command, reason)?,
             target => {
                 let meta = command.output().meta();
                 Tensor::filled(meta, |output| {
-                    // SAFETY: the output is described as the command's and memory of its own.
+                    // SAFETY: the output has the description of the command's output and memory of its own.
                     self.execute_on(target, &mut unsafe { command.with_output(output) })
                 })?
             }
@@ -415,9 +416,9 @@ impl Context {
         Ok(Some(tensor))
     }
 
-    /// Packs a matrix that is multiplied with many times, as the right operand of [`Context::matmul_packed`]: `[K, N]`,
-    /// or with `trans_b` `[N, K]`, of f32, f16 or bf16, which are widened here. Packing takes as long as some ten such
-    /// products of one row. `shape_mismatch` unless b is a matrix, `dtype_mismatch` for integers.
+    /// Packs a matrix for repeated products, as the right operand of [`Context::matmul_packed`]. Its shape is `[K, N]`, or `[N,
+    /// K]` with `trans_b`. f16 and bf16 are widened to f32 here. Packing takes about as long as ten products of one row. Returns
+    /// `shape_mismatch` unless b is a matrix, `dtype_mismatch` for integers.
     pub fn pack(&self, b: &Tensor, trans_b: bool) -> Result<Packed> {
         let dtype = b.dtype();
         if !dtype.is_float() {
@@ -432,11 +433,11 @@ impl Context {
     }
 }
 
-/// Where a command is done.
+/// Where a command runs.
 enum Target<'a> {
     Cpu(Reason),
     Gpu(&'a Arc<Opened>, Reason),
-    /// On several, which is rare and has more to say.
+    /// Several devices. Boxed, because this case is rare and large.
     Parts(Box<(Cut<'a>, Split)>),
 }
 
@@ -454,7 +455,7 @@ impl std::fmt::Debug for Context {
         write!(f, ": {}, {}", info.name, info.arch)?;
         match (info.kind, info.units) {
             (DeviceKind::Cpu, threads) => write!(f, ", {threads} threads)"),
-            // Where the driver does not tell.
+            // The driver does not report its units.
             (_, 0) => write!(f, ")"),
             (_, units) => write!(f, ", {units} units)"),
         }

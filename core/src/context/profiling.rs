@@ -1,4 +1,4 @@
-//! Profiles of a context.
+//! Profiles of a context, with the feature `profile`.
 
 use super::Context;
 use crate::devices::Slot;
@@ -9,13 +9,13 @@ use crate::profile::{DEFAULT_RECORDS, Profile, Profiled, Profiler};
 impl Context {
     /// Begins to record what this context, its clones and its streams do, in every thread, up to [`DEFAULT_RECORDS`] records.
     ///
-    /// A context has one profile at a time: `invalid_argument` while another is under way. What was begun before it is not
-    /// recorded, and neither is what a stream records for later: a replay is.
+    /// A context has one profile at a time: while one is running, another is `invalid_argument`. Work that began before the
+    /// profile is not recorded. Commands that a stream records for a later replay are not recorded either; the replay is.
     pub fn profile(&self) -> Result<Profile> {
         self.profile_with(DEFAULT_RECORDS)
     }
 
-    /// [`Context::profile`] with another limit. Records beyond it are counted, not kept.
+    /// Begins a profile like [`Context::profile`] with another limit. Records beyond the limit are counted and dropped.
     pub fn profile_with(&self, records: usize) -> Result<Profile> {
         Profile::begin(Box::new(self.clone()), records)
     }
@@ -28,7 +28,7 @@ impl Profiled for Context {
 
     fn wait_for_devices(&self) {
         for gpu in self.gpus.iter().filter_map(Slot::if_opened) {
-            // A device that is lost has no times either.
+            // A lost device has no times to wait for, so its error does not matter.
             let _ = gpu.with(|stream| stream.event()?.wait(u64::MAX));
         }
     }

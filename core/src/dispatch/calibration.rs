@@ -1,7 +1,7 @@
-//! Calibrations: figures of one machine, measured on request (`adead calibrate`), kept in a file of the cache folder.
+//! Calibrations: figures of one machine, measured on request (`adead calibrate`) and stored in a file in the cache folder.
 //!
-//! A file is text: a version, the machine that it is about, and a table for each device. One that is malformed or about
-//! another machine is ignored, and the profile says why; figures can make a choice slower, never a result different.
+//! A file is text: a version, the machine that it describes, and a table for each device. A file that is malformed or describes
+//! another machine is ignored, and the profile says why. Wrong figures can make a choice slower, but never change a result.
 
 use super::profile::{DeviceProfile, NAMES, Source};
 use crate::config::Config;
@@ -20,26 +20,26 @@ mod reading;
 #[cfg(feature = "settings")]
 use reading::read;
 
-/// The version of the files.
+/// The version of the file format.
 const VERSION: &str = "2";
 
-/// What a calibration is about, as a text: processor, instruction set, threads and arithmetic contract.
+/// Returns the text that identifies a machine: processor, instruction set, threads and arithmetic contract.
 pub fn machine(cpu: &DeviceInfo) -> String {
-    // A text ends at quotes.
+    // A quote would end the TOML string.
     let name = cpu.name.replace('"', "'");
     format!("{name}; {}; {} threads; {}", cpu.arch, cpu.units, contract::VERSION)
 }
 
-/// The file of a machine in a cache folder: several machines may share the folder.
+/// Returns the path of a machine's file in a cache folder, which several machines may share.
 pub fn file(folder: &Path, machine: &str) -> PathBuf {
-    // FNV-1a; the file itself names the machine, so that two of one hash are told apart.
+    // FNV-1a. The file also contains the machine's text, which distinguishes machines with the same hash.
     let hash = machine
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
     folder.join(format!("calibration-{hash:016x}.toml"))
 }
 
-/// The text of a file.
+/// Returns the text of a calibration file.
 pub fn encode(machine: &str, profiles: &[DeviceProfile]) -> String {
     let mut text = format!(
         "# Measured by `adead calibrate`. Figures change which device is chosen, never a result.\n\
@@ -55,8 +55,8 @@ pub fn encode(machine: &str, profiles: &[DeviceProfile]) -> String {
     text
 }
 
-/// Puts the figures of a file's text into the profile of the device that they are about. On an error, which says what is
-/// wrong with the text, the profile is as it was.
+/// Reads the figures of the profile's device from a file's text into the profile. On an error, which says what is wrong with the
+/// text, the profile is unchanged.
 pub fn decode(text: &str, machine: &str, profile: &mut DeviceProfile) -> Result<(), String> {
     read(text, machine, profile).map_err(|fault| fault.to_string())
 }
@@ -68,7 +68,7 @@ fn read(_: &str, _: &str, _: &mut DeviceProfile) -> Result<(), &'static str> {
     )
 }
 
-/// Tells that a calibration is ignored, and why: a note of it.
+/// Logs that a calibration is ignored, and returns a note with the reason.
 #[inline(never)]
 fn ignored(profile: &DeviceProfile, name: &str, why: &dyn Display) -> String {
     let note = format!("{name} is ignored: {why}");
@@ -76,8 +76,8 @@ fn ignored(profile: &DeviceProfile, name: &str, why: &dyn Display) -> String {
     note
 }
 
-/// A device's profile with the figures of this machine's calibration if there is a good one, else with its built-in ones and
-/// a note why.
+/// Returns the device's profile with the figures of this machine's calibration. Without a valid calibration it returns the
+/// built-in figures and a note with the reason.
 #[inline(never)]
 pub(crate) fn profile(config: &Config, machine: &str, mut profile: DeviceProfile) -> DeviceProfile {
     let note = match config.cache_folder().map(|folder| file(&folder, machine)) {
@@ -105,8 +105,8 @@ pub(crate) fn profile(config: &Config, machine: &str, mut profile: DeviceProfile
     profile
 }
 
-/// Writes the calibration of a machine into a cache folder, which is made if need be; the file appears whole or not at
-/// all. Its path. `io` if that fails.
+/// Writes a machine's calibration into a cache folder and returns the file's path. The folder is created if it is missing. The
+/// file appears whole or not at all. Returns `io` on failure.
 pub fn store(folder: &Path, machine: &str, profiles: &[DeviceProfile]) -> Result<PathBuf> {
     for profile in profiles {
         profile.check()?;
@@ -125,7 +125,7 @@ pub fn store(folder: &Path, machine: &str, profiles: &[DeviceProfile]) -> Result
     Ok(path)
 }
 
-/// The cache folder, or the error that says how to name one.
+/// Returns the cache folder, or an error that says how to name one.
 pub fn folder(config: &Config) -> Result<PathBuf> {
     let none =
         || Error::new(Status::Io, "there is no cache folder: neither ADEAD_CACHE_DIR, XDG_CACHE_HOME nor HOME is set");
@@ -180,10 +180,10 @@ mod tests {
             (good.replace("version = 2", "version = 1"), "it is of another version"),
             (good.replace("machine = \"m\"", "machine = \"n\""), "it is about another machine"),
             (good.replace("machine = \"m\"", ""), "it is about another machine"),
-            (good.replace("machine", "mashine"), "line 4: there are version and machine"),
+            (good.replace("machine", "mashine"), "line 4: the keys here are version and machine"),
             (good.replace("\"cpu\"", "\"gpu\""), "it has no figures of this device"),
-            (good.replace("wake_ns", "woke_ns"), "line 8: it is no figure"),
-            (good.replace("wake_ns = ", "wake_ns = 1_"), "line 8: it is no figure"),
+            (good.replace("wake_ns", "woke_ns"), "line 8: it is not a figure of a device"),
+            (good.replace("wake_ns = ", "wake_ns = 1_"), "line 8: it is not a figure of a device"),
             (good.replace("wake_ns = ", "wake_ns = x"), "line 8: "),
             (good.replace("matmul_gflops = ", "matmul_gflops = -"), "a figure is out of range"),
             (good.replace("matmul_gflops = ", "matmul_gflops = 0#"), "a figure is out of range"),
@@ -194,7 +194,7 @@ mod tests {
         ] {
             let mut profile = profile_of("cpu");
             let error = decode(&text, "m", &mut profile).unwrap_err();
-            // What comes behind a line may be the TOML reader's.
+            // The text after "line N: " may come from the TOML parser.
             assert!(error == expected || expected.ends_with(": ") && error.starts_with(expected), "{error}");
             assert_eq!(profile, profile_of("cpu"));
         }
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(load("m").source, Source::Calibrated(path.display().to_string()));
         assert_eq!(load("m").launch_ns, 1.0);
         assert_eq!(load("n").launch_ns, profile_of("cpu").launch_ns, "another machine has another file");
-        // A file under the wrong name, and one that is none.
+        // A file under the wrong name, and a file that is no calibration.
         fs::copy(&path, file(&folder, "n")).unwrap();
         let foreign = load("n").source.to_string();
         assert!(foreign.ends_with("is ignored: it is about another machine"), "{foreign}");
@@ -221,7 +221,7 @@ mod tests {
         store(&folder, "m", &[measured("cpu")]).unwrap();
         assert_eq!(load("m").launch_ns, 1.0, "written anew");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "nothing temporary is left");
-        // Where a folder can't be.
+        // A file in the place of the folder.
         let error = store(&path, "m", &[measured("cpu")]).unwrap_err();
         assert_eq!(error.status(), Status::Io);
         fs::remove_dir_all(&folder).unwrap();

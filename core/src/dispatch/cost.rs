@@ -1,8 +1,8 @@
-//! The cost model: what a task is, and what a device takes for it.
+//! The cost model: what a task is, and the time that a device takes for it.
 //!
-//! `time = launch + compute + transfers`. Computing takes what the slower of arithmetic and memory takes, on one thread
-//! or, after waking the others, on all. Transfers are counted only for operands that are not there yet and for a result
-//! that is wanted elsewhere.
+//! `time = launch + compute + transfers`. Compute time is the larger of the times for arithmetic and memory, on one thread or,
+//! after waking the other threads, on all. Transfers count only for operands that are not on the device yet and for a result that
+//! is wanted elsewhere.
 
 use super::profile::{DeviceProfile, Kind};
 use crate::contract::Precision;
@@ -10,39 +10,39 @@ use crate::family::Family;
 use crate::operand::Meta;
 use crate::ops::{Attrs, Cost, Metas, Op};
 
-/// The places that hold a valid copy of something: host memory, and devices by their index.
+/// The places that hold a valid copy of a value: host memory, and devices by index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Places(u64);
 
 impl Places {
-    /// Nowhere; for a result: it may stay where it was computed.
+    /// Nowhere. A result with this place may stay where it was computed.
     pub const NOWHERE: Places = Places(0);
     /// Host memory.
     pub const HOST: Places = Places(1);
     /// The most devices that a dispatcher chooses from.
     pub const MAX_DEVICES: usize = 63;
 
-    /// The memory of device `index`, below [`Places::MAX_DEVICES`].
+    /// Returns the memory of device `index`, which must be below [`Places::MAX_DEVICES`].
     pub const fn device(index: usize) -> Places {
         Places(2 << index)
     }
 
-    /// Both.
+    /// Returns the places of both.
     pub const fn and(self, other: Places) -> Places {
         Places(self.0 | other.0)
     }
 
-    /// Whether all of `other` is among them.
+    /// Whether all places of `other` are among these.
     pub const fn contain(self, other: Places) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether there is none.
+    /// Whether there are no places.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// One of the devices.
+    /// The first device among the places.
     fn some_device(self) -> Option<usize> {
         if self.0 < 2 { None } else { Some(self.0.trailing_zeros().max(1) as usize - 1) }
     }
@@ -51,36 +51,36 @@ impl Places {
 /// An operand or a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Item {
-    /// Its bytes.
+    /// Its size in bytes.
     pub bytes: usize,
-    /// For an operand: where it is. For a result: where it is wanted.
+    /// The places of an operand, or the places where a result is wanted.
     pub at: Places,
 }
 
 /// An operation as the cost model sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Task {
-    /// What kind of operation.
+    /// The operation's family.
     pub family: Family,
-    /// How its products are computed.
+    /// The precision of its products.
     pub precision: Precision,
     /// Its work.
     pub cost: Cost,
-    /// Elements of its largest operand or result: what thresholds are compared with.
+    /// Elements of the largest operand or result. Thresholds are compared with this number.
     pub elements: usize,
-    /// What it reads; the rest has no bytes. Where there are more operands, the last ones are counted as one.
+    /// The operands; unused entries have 0 bytes. The last entry sums up all operands from the eighth on.
     pub operands: [Item; 8],
-    /// What it writes.
+    /// The result.
     pub output: Item,
 }
 
 impl Task {
-    /// An operation on operands in host memory, where its result is wanted too. The operands must fit it.
+    /// Makes a task from an operation with operands and result in host memory. The operands must fit the operation.
     pub fn new<'a>(op: Op, attrs: &Attrs, inputs: impl Into<Metas<'a>>, output: &Meta) -> Task {
         Task::placed(op, attrs, inputs, output, &|_| Places::HOST)
     }
 
-    /// The same with operand `i` at `at(i)`, and the result wanted at `at(inputs.len())`.
+    /// Makes a task with operand `i` at `at(i)`, and the result wanted at `at(inputs.len())`.
     pub fn placed<'a>(
         op: Op,
         attrs: &Attrs,
@@ -109,8 +109,8 @@ impl Task {
         }
     }
 
-    /// What stands for an operation of a family when only a number of elements is known: square matrices, one head of
-    /// attention of width 64, two operands of an elementwise operation, one of the others; all of it in host memory.
+    /// Makes a typical task of a family from a number of elements: a product of square matrices, one head of attention of width
+    /// 64, an elementwise operation with two operands, or another operation with one. All of it is in host memory.
     pub fn typical(family: Family, elements: usize) -> Task {
         let n = elements as f64;
         let (flops, operands) = match family {
@@ -129,47 +129,47 @@ impl Task {
         task
     }
 
-    /// Bytes that a device's memory must hold for it.
+    /// Returns the bytes that a device's memory must hold for the task.
     pub fn footprint(&self) -> u64 {
         self.operands.iter().fold(self.output.bytes as u64, |sum, item| sum.saturating_add(item.bytes as u64))
     }
 }
 
-/// What a device would take for a task, in nanoseconds.
+/// The time that a device would take for a task, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
-    /// The work itself.
+    /// The time of the work itself.
     pub compute_ns: f64,
-    /// Getting it started.
+    /// The time to launch it.
     pub launch_ns: f64,
-    /// Moving operands there and the result to where it is wanted.
+    /// The time to move operands to the device and the result to where it is wanted.
     pub transfer_ns: f64,
-    /// Bytes of these moves.
+    /// The bytes that move.
     pub transfer_bytes: f64,
-    /// Whether operands and result fit in its memory.
+    /// Whether operands and result fit in the device's memory.
     pub fits: bool,
 }
 
 impl Estimate {
-    /// Whether it is better than another: it fits, and takes less.
+    /// Whether this estimate is better than another: it fits, or it takes less time.
     pub(super) fn beats(&self, other: &Estimate) -> bool {
         if self.fits != other.fits { self.fits } else { self.total_ns() < other.total_ns() }
     }
 
-    /// All of it.
+    /// Returns the sum of all times.
     pub fn total_ns(&self) -> f64 {
         self.compute_ns + self.launch_ns + self.transfer_ns
     }
 }
 
 impl DeviceProfile {
-    /// Nanoseconds that the work of an operation takes once it has begun, products by their precision.
+    /// Returns the nanoseconds that an operation's work takes after the launch. Products depend on their precision.
     pub fn work_ns(&self, family: Family, precision: Precision, cost: &Cost) -> f64 {
         self.compute_ns(family, &Cost { flops: cost.flops * self.factor(precision), ..*cost })
     }
 
-    /// How many times as long as in f32 products take, as measured on an EPYC of the fourth generation and on an H200, whose
-    /// tensor cores only CUDA's kernels use.
+    /// How many times as long as an f32 product a product of this precision takes. Measured on a fourth-generation EPYC and on an
+    /// H200, whose tensor cores only CUDA's kernels use.
     fn factor(&self, precision: Precision) -> f64 {
         match (precision, self.kind, self.id.starts_with("cuda")) {
             (Precision::F32, ..) => 1.0,
@@ -181,7 +181,7 @@ impl DeviceProfile {
         }
     }
 
-    /// The same in f32.
+    /// Returns the nanoseconds that work takes in f32.
     pub fn compute_ns(&self, family: Family, cost: &Cost) -> f64 {
         let rate = self.rate(family);
         let memory = self.memory_ns(cost, rate.gbytes);
@@ -191,7 +191,7 @@ impl DeviceProfile {
     }
 }
 
-/// What device `index` of these takes for a task.
+/// The estimate of device `index` for a task.
 pub(super) fn price(profiles: &[DeviceProfile], index: usize, task: &Task) -> Estimate {
     let profile = &profiles[index];
     let (mut transfer_ns, mut transfer_bytes) = (0.0, 0.0);
@@ -214,12 +214,12 @@ pub(super) fn price(profiles: &[DeviceProfile], index: usize, task: &Task) -> Es
     }
 }
 
-/// Where a device's own memory is: a processor's is the host's.
+/// The place of a device's own memory. A processor's memory is the host's.
 pub(super) fn place_of(profiles: &[DeviceProfile], index: usize) -> Places {
     if profiles[index].kind == Kind::Cpu { Places::HOST } else { Places::device(index) }
 }
 
-/// Nanoseconds to have bytes that are at `from` at `to` as well, through host memory between two devices.
+/// Nanoseconds to copy bytes from `from` to `to`. Copies between two devices go through host memory.
 pub(super) fn transfer(profiles: &[DeviceProfile], bytes: usize, from: Places, to: Places) -> f64 {
     if bytes == 0 || from.is_empty() || from.contain(to) {
         return 0.0;

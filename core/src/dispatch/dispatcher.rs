@@ -1,7 +1,7 @@
-//! The dispatcher: it prices a task on every device and takes the cheapest, unless the caller has said otherwise.
+//! The dispatcher. It prices a task on every device and chooses the cheapest, unless the caller has set a device or a threshold.
 //!
-//! When only a number of elements is known, the answer comes from steps that were computed beforehand: up to so many
-//! elements this device, from there on that one.
+//! If only a number of elements is known, a precomputed table of steps answers: each step is a device and the number of elements
+//! at which the next step begins.
 
 use super::cost::{Estimate, Places, Task, place_of, price, transfer};
 use super::explain::Explanation;
@@ -17,54 +17,54 @@ use crate::ops::Cut;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-/// Chooses devices. Shareable between threads; what one sets, the others' next calls see.
+/// Chooses devices. Threads may share it. Settings of one thread apply to the next calls of all.
 pub struct AutoDispatcher {
     profiles: Vec<DeviceProfile>,
-    /// By family: `limit << 8 | device` for each step, the last without a limit. A step is one word, so that a reader
-    /// needs no lock; between two words of a change it may see the old and the new, and each names a device that is there.
+    /// By family: `limit << 8 | device` for each step; the last step has no limit. A step is one word, so readers need no lock. A
+    /// reader may see some words before a change and some after it. Each of them names an existing device.
     steps: [Vec<AtomicU64>; Family::COUNT],
     thresholds: [AtomicUsize; Family::COUNT],
-    /// By family: up to so many elements of all operands together, the first device is done before any other has begun.
+    /// By family: up to this many elements of all operands together, the first device finishes before any other would begin.
     tiny: [AtomicUsize; Family::COUNT],
     forced: AtomicUsize,
     hybrid: AtomicBool,
-    /// What the other devices but the first take at least, whatever there is to do.
+    /// The shortest launch time of all devices but the first. No work on them takes less.
     others_ns: f64,
-    /// Held while something is set.
+    /// Locked while a setting changes.
     setting: Mutex<()>,
 }
 
-/// No threshold, no forced device.
+/// Stands for no threshold and for no forced device.
 const NONE: usize = usize::MAX;
 
-/// A limit that no number of elements reaches.
+/// A limit above every number of elements.
 const NO_LIMIT: u64 = u64::MAX >> 8;
 
 /// Why a device was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// There is no other.
+    /// It is the only device.
     Only,
-    /// It was forced.
+    /// The caller forced it.
     Forced,
-    /// The family has a threshold, of that many elements.
+    /// The family has a threshold of this many elements.
     Threshold(usize),
     /// It is the cheapest.
     Cheapest,
 }
 
-/// A choice.
+/// A chosen device with the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// The device, by its index in [`AutoDispatcher::profiles`].
     pub device: usize,
-    /// Why.
+    /// The reason.
     pub why: Why,
 }
 
 impl AutoDispatcher {
-    /// A dispatcher over devices; the first processor among them is the host. `invalid_argument` for none at all, more
-    /// than [`Places::MAX_DEVICES`], two of one id, or figures that can't be computed with.
+    /// Makes a dispatcher for these devices. The first processor among them is the host. Returns `invalid_argument` for no
+    /// devices, more than [`Places::MAX_DEVICES`], two with one id, or figures that are out of range.
     pub fn new(profiles: Vec<DeviceProfile>) -> Result<AutoDispatcher> {
         if profiles.is_empty() || profiles.len() > Places::MAX_DEVICES {
             fail!(InvalidArgument, "a dispatcher has 1 to {} devices, not {}", Places::MAX_DEVICES, profiles.len());
@@ -75,7 +75,7 @@ impl AutoDispatcher {
                 fail!(InvalidArgument, "two devices have the id '{}'", profile.id);
             }
         }
-        // Launches and threads that wake make costs cross more than once; alone, a device needs one step.
+        // Launch and wake times can make two devices' costs cross more than once. A single device needs one step.
         let words = 3 * profiles.len() - 2;
         let others_ns = profiles[1..].iter().map(|profile| profile.launch_ns).fold(f64::INFINITY, f64::min);
         let dispatcher = AutoDispatcher {
@@ -92,12 +92,12 @@ impl AutoDispatcher {
         Ok(dispatcher)
     }
 
-    /// The devices.
+    /// Returns the devices' profiles.
     pub fn profiles(&self) -> &[DeviceProfile] {
         &self.profiles
     }
 
-    /// The index of a device by its id. `invalid_argument` with the ids there are for another.
+    /// Returns the index of the device with this id. For an unknown id it returns `invalid_argument` with the known ids.
     pub fn index(&self, id: &str) -> Result<usize> {
         match self.profiles.iter().position(|profile| profile.id == id) {
             Some(index) => Ok(index),
@@ -108,15 +108,15 @@ impl AutoDispatcher {
         }
     }
 
-    /// The device for work on that many elements of which nothing else is known, by its index: priced as
-    /// [`Family::Function`] on values that come from host memory and go back there. Takes some nanoseconds.
+    /// Returns the index of the device for work on this many elements when nothing else is known. The work is priced as
+    /// [`Family::Function`] on values that come from host memory and return there. Takes a few nanoseconds.
     #[inline]
     pub fn select(&self, elements: usize) -> usize {
         self.select_for(Family::Function, elements)
     }
 
-    /// The device for an operation of a family on that many elements, in host memory; [`Task::typical`] says what kind
-    /// of operation is priced. Takes some nanoseconds.
+    /// Returns the index of the device for an operation of a family on this many elements in host memory. [`Task::typical`]
+    /// defines the priced operation. Takes a few nanoseconds.
     #[inline]
     pub fn select_for(&self, family: Family, elements: usize) -> usize {
         let mut device = 0;
@@ -130,14 +130,14 @@ impl AutoDispatcher {
         device
     }
 
-    /// The device for a command, and why.
+    /// Chooses the device for a command.
     pub fn choose(&self, command: &Command<'_>) -> Decision {
-        // Nothing to weigh, nothing to look at.
+        // With a single device there is nothing to price.
         if self.profiles.len() == 1 { self.only() } else { self.choose_task(&self.task(command)) }
     }
 
-    /// Whether a command on host memory is so small that [`AutoDispatcher::done_before_others_begin`] without a look at what the
-    /// operation does. Nothing but integers is computed: the caller's floating-point modes may be any.
+    /// Whether a command on host memory is so small that [`AutoDispatcher::done_before_others_begin`] holds for any operation of
+    /// its family. It computes with integers only, so the caller's floating-point modes don't matter.
     #[inline]
     pub(crate) fn is_tiny(&self, command: &Command<'_>) -> bool {
         let elements = command.output().meta().shape.elements();
@@ -149,15 +149,16 @@ impl AutoDispatcher {
         elements <= self.tiny(command.op().family())
     }
 
-    /// Up to how many elements of all operands on host memory together, the result among them, an operation of a family is done by
-    /// the first device before any other would have begun; 0 where a choice was set. A power of two, at most 4096.
+    /// Returns the number of elements, of all operands and the result together, up to which the first device finishes an
+    /// operation on host memory before any other device would begin. It is a power of two, at most 4096, or 0 if the caller has
+    /// set a device or a threshold.
     #[inline]
     pub fn tiny(&self, family: Family) -> usize {
         self.tiny[family as usize].load(Relaxed)
     }
 
-    /// Whether the first device has done a command on host memory before any other would have begun: it is chosen then, and no
-    /// task needs to be made and priced to find that out.
+    /// Whether the first device finishes a command on host memory before any other would begin. Then it is chosen without making
+    /// and pricing a task.
     #[inline]
     pub(crate) fn done_before_others_begin(&self, command: &Command<'_>) -> bool {
         let (host, family) = (&self.profiles[0], command.op().family());
@@ -169,7 +170,7 @@ impl AutoDispatcher {
         fits && host.launch_ns + host.work_ns(family, command.attrs().precision, &cost) <= self.others_ns
     }
 
-    /// The device for a task, and why.
+    /// Chooses the device for a task.
     pub fn choose_task(&self, task: &Task) -> Decision {
         if let Some(device) = self.forced() {
             return Decision { device, why: Why::Forced };
@@ -187,24 +188,24 @@ impl AutoDispatcher {
         Decision { device: self.cheapest(task), why: Why::Cheapest }
     }
 
-    /// The device for a task, and, where it is of an operation that is better divided among all, how it is.
+    /// Chooses the device for a task. If dividing its operation among all devices is faster, also returns how.
     pub(crate) fn choose_parts(&self, task: &Task, cut: Option<&Cut<'_>>) -> (Decision, Option<Split>) {
         let decision = self.choose_task(task);
         let cut = cut.filter(|_| decision.why == Why::Cheapest && self.is_hybrid());
         (decision, cut.and_then(|cut| self.split(cut, &self.estimate(task, decision.device))))
     }
 
-    /// What every device would take for a task, in the order of [`AutoDispatcher::profiles`].
+    /// Returns every device's estimate for a task, in the order of [`AutoDispatcher::profiles`].
     pub fn estimates(&self, task: &Task) -> Vec<Estimate> {
         (0..self.profiles.len()).map(|device| self.estimate(task, device)).collect()
     }
 
-    /// What one device would take for a task; the index must be one of a profile.
+    /// Returns one device's estimate for a task. The index must be that of a profile.
     pub fn estimate(&self, task: &Task, device: usize) -> Estimate {
         price(&self.profiles, device, task)
     }
 
-    /// The choice for a command with its reason and what every device would take.
+    /// Explains the choice for a command: the device, the reason, the estimates of all devices.
     pub fn explain(&self, command: &Command<'_>) -> Explanation<'_> {
         let output = command.output();
         let here = output.host().is_ok();
@@ -212,7 +213,7 @@ impl AutoDispatcher {
         self.explain_parts(&self.task(command), cut.as_ref())
     }
 
-    /// The same for a task, of which nobody knows how it could be divided.
+    /// Explains the choice for a task. A task alone can't be divided.
     pub fn explain_task(&self, task: &Task) -> Explanation<'_> {
         self.explain_parts(task, None)
     }
@@ -223,8 +224,8 @@ impl AutoDispatcher {
         Explanation::new(self, task, decision, split)
     }
 
-    /// A command as a task, with its operands where they are. A result that goes to host memory is wanted there, unless an
-    /// operand is on a device only: then it may stay where it is computed, as what it is made of did.
+    /// Makes a task from a command, with its operands at their places. A result in host memory is wanted there. But if an operand
+    /// is only on a device, the result may stay where it is computed, as its operand did.
     pub fn task(&self, command: &Command<'_>) -> Task {
         let (inputs, output) = (command.inputs(), command.output());
         let stays = |view: &View<'_>| matches!(view.place(), Place::Tensor(tensor, _) if tensor.if_on_host().is_none());
@@ -236,7 +237,7 @@ impl AutoDispatcher {
         })
     }
 
-    /// Where an operand is.
+    /// The places of an operand.
     fn places(&self, place: Place<'_>) -> Places {
         let of = |id: &str| {
             let device = self.profiles.iter().position(|profile| profile.id == id);
@@ -254,18 +255,18 @@ impl AutoDispatcher {
         }
     }
 
-    /// Nanoseconds to have bytes that are at `from` at `to` as well.
+    /// Returns the nanoseconds to copy bytes from `from` to `to`.
     pub fn transfer_ns(&self, bytes: usize, from: Places, to: Places) -> f64 {
         transfer(&self.profiles, bytes, from, to)
     }
 
-    /// The memory of device `index`, as a place for operands.
+    /// Returns the memory of device `index`, as a place for operands.
     pub fn place(&self, index: usize) -> Places {
         place_of(&self.profiles, index)
     }
 
-    /// From how many elements on operations of a family go to a GPU, the fastest for large ones, and below it to the
-    /// processor; `None` is what the cost model says. Without a GPU it changes nothing.
+    /// Sets a family's threshold: operations with at least this many elements go to the GPU that is fastest for large ones,
+    /// smaller operations to the processor. `None` returns to the cost model. Without a GPU this has no effect.
     pub fn set_threshold(&self, family: Family, elements: Option<usize>) {
         let _one_at_a_time = self.setting.lock().unwrap_or_else(PoisonError::into_inner);
         match elements {
@@ -277,13 +278,13 @@ impl AutoDispatcher {
         self.compute_steps(family);
     }
 
-    /// The threshold that was set for a family.
+    /// Returns the threshold that was set for a family.
     pub fn threshold(&self, family: Family) -> Option<usize> {
         Some(self.thresholds[family as usize].load(Relaxed)).filter(|&elements| elements != NONE)
     }
 
-    /// Sends everything to one device, whatever it costs; `None` lets the costs decide again. `invalid_argument` with the
-    /// ids there are if it is not among the devices.
+    /// Sends everything to one device, whatever it costs. `None` returns to the cost model. Returns `invalid_argument` with the
+    /// known ids if the device is not among them.
     pub fn force(&self, id: Option<&str>) -> Result<()> {
         let device = id.map_or(Ok(NONE), |id| self.index(id))?;
         let _one_at_a_time = self.setting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -293,23 +294,23 @@ impl AutoDispatcher {
         Ok(())
     }
 
-    /// Whether large operations on host memory are divided among all devices, by rows of their results, where that takes less
-    /// than the best device alone. A threshold and a forced device beat it.
+    /// Sets whether large operations on host memory are divided among all devices, by rows of their results, where that takes
+    /// less time than the best device alone. A threshold or a forced device takes precedence.
     pub fn set_hybrid(&self, hybrid: bool) {
         self.hybrid.store(hybrid, Relaxed);
     }
 
-    /// Whether they are.
+    /// Whether large operations are divided.
     pub fn is_hybrid(&self) -> bool {
         self.hybrid.load(Relaxed)
     }
 
-    /// The device that was forced.
+    /// Returns the index of the forced device.
     pub fn forced(&self) -> Option<usize> {
         Some(self.forced.load(Relaxed)).filter(|&device| device != NONE)
     }
 
-    /// The steps of a family: each device with the number of elements from which on it is the next one's turn.
+    /// Returns the steps of a family: each device, with the number of elements at which the next device takes over.
     pub fn steps(&self, family: Family) -> Vec<(usize, Option<usize>)> {
         let mut list = Vec::new();
         for step in &self.steps[family as usize] {
@@ -347,12 +348,11 @@ impl AutoDispatcher {
         Some(best?.0)
     }
 
-    /// The cheapest device; of equals the first. One whose memory is too small only if none is large
-    /// enough.
+    /// The cheapest device, the first of equals. A device whose memory is too small is chosen only if no device has enough.
     fn cheapest(&self, task: &Task) -> usize {
         let mut best = (0, self.estimate(task, 0));
         for device in 1..self.profiles.len() {
-            // Where getting it started takes longer, the rest need not be priced.
+            // A device whose launch alone takes longer can't be cheaper.
             if best.1.fits && self.profiles[device].launch_ns >= best.1.total_ns() {
                 continue;
             }
@@ -364,13 +364,13 @@ impl AutoDispatcher {
         best.0
     }
 
-    /// Computes the steps of a family anew.
+    /// Recomputes the steps of a family.
     fn compute_steps(&self, family: Family) {
         let _environment = DefaultEnvironment::enter();
         let limit = self.thresholds[family as usize].load(Relaxed);
         let words = &self.steps[family as usize];
         let mut next = 0;
-        // Where costs cross more often than there are words, the last step goes on: it has all from there.
+        // If costs cross more often than there are words, the last step covers everything above it.
         let mut put = |limit: u64, device: usize| {
             let limit = if next + 1 < words.len() { limit.min(NO_LIMIT) } else { NO_LIMIT };
             if let Some(word) = words.get(next) {
@@ -386,7 +386,7 @@ impl AutoDispatcher {
             }
             _ => self.crossings(family, &mut put),
         }
-        // Words behind the last step say the same.
+        // The remaining words repeat the last step.
         let mut last = 0;
         for (i, word) in words.iter().enumerate() {
             if i < next {
@@ -400,7 +400,7 @@ impl AutoDispatcher {
         self.tiny[family as usize].store(tiny, Relaxed);
     }
 
-    /// The largest power of two of which [`AutoDispatcher::is_tiny`] is true, 0 for none.
+    /// The largest power of two for which [`AutoDispatcher::is_tiny`] holds, or 0.
     fn largest_tiny(&self, family: Family) -> usize {
         let host = &self.profiles[0];
         let done = |elements: usize| {
@@ -411,9 +411,9 @@ impl AutoDispatcher {
         (0..=12).rev().map(|power| 1 << power).find(|&elements| done(elements)).unwrap_or(0)
     }
 
-    /// Where the cheapest device for typical tasks of a family changes: found between powers of two, then by halving.
+    /// Finds where the cheapest device for typical tasks of a family changes: first between powers of two, then by bisection.
     fn crossings(&self, family: Family, put: &mut dyn FnMut(u64, usize)) {
-        // One device never changes.
+        // A single device never changes.
         let largest = if self.profiles.len() == 1 { 0 } else { 40 };
         let best = |elements: u64| self.cheapest(&Task::typical(family, elements as usize));
         let mut device = best(1);

@@ -1,4 +1,4 @@
-//! Why a device was chosen, for people and for programs.
+//! Explanations: why a device was chosen, as text and as data.
 
 use super::cost::{Estimate, Task};
 use super::dispatcher::{AutoDispatcher, Decision, Why};
@@ -9,24 +9,24 @@ use crate::family::Family;
 use crate::ops::Cost;
 use std::fmt::{self, Write};
 
-/// A choice with its reason and what every device would take.
+/// A choice with its reason and every device's estimate.
 #[derive(Clone, Debug)]
 pub struct Explanation<'a> {
-    /// The chosen device, by its index in [`AutoDispatcher::profiles`]; of several the one with the most rows.
+    /// The chosen device, by its index in [`AutoDispatcher::profiles`]. If the work is divided, the device with the most rows.
     pub device: usize,
-    /// Where the operation is divided: rows of its result for each device, and what all take together.
+    /// If the operation is divided: each device's rows of the result, and the time of all together.
     pub split: Option<Split>,
-    /// Why it was chosen, in words with numbers.
+    /// The reason, in words with numbers.
     pub reason: String,
     /// The family that it was priced as.
     pub family: Family,
-    /// How its products are computed.
+    /// The precision of its products.
     pub precision: Precision,
     /// Elements of the largest operand or result.
     pub elements: usize,
     /// The work.
     pub cost: Cost,
-    /// What every device would take, in the order of [`AutoDispatcher::profiles`].
+    /// Every device's estimate, in the order of [`AutoDispatcher::profiles`].
     pub estimates: Vec<Estimate>,
     profiles: &'a [DeviceProfile],
 }
@@ -60,18 +60,18 @@ impl<'a> Explanation<'a> {
         Explanation { device, split, reason, family, precision, elements, cost, estimates, profiles }
     }
 
-    /// The chosen device's id.
+    /// Returns the chosen device's id.
     pub fn id(&self) -> &'a str {
         &self.profiles[self.device].id
     }
 
-    /// What the chosen device would take.
+    /// Returns the chosen device's estimate.
     pub fn estimate(&self) -> &Estimate {
         &self.estimates[self.device]
     }
 }
 
-/// Who gets how many rows, against the best device alone.
+/// Describes each device's rows and the time of the best device alone.
 fn divided(profiles: &[DeviceProfile], split: &Split, id: &str, alone: &Estimate) -> String {
     let mut text = format!("of {} rows", split.rows.iter().sum::<usize>());
     for (profile, rows) in profiles.iter().zip(&split.rows).filter(|(_, rows)| **rows > 0) {
@@ -86,7 +86,7 @@ fn divided(profiles: &[DeviceProfile], split: &Split, id: &str, alone: &Estimate
     text
 }
 
-/// Against the best of the others, and what makes that one slower.
+/// Compares with the best of the other devices, and names what makes it slower.
 fn cheapest(profiles: &[DeviceProfile], estimates: &[Estimate], device: usize) -> String {
     let mut best: Option<(&str, &Estimate)> = None;
     for (i, (profile, estimate)) in profiles.iter().zip(estimates).enumerate() {
@@ -115,11 +115,11 @@ fn cheapest(profiles: &[DeviceProfile], estimates: &[Estimate], device: usize) -
     format!("{text}, {} of it {word}", Time(part))
 }
 
-/// Nanoseconds in the unit that suits them.
+/// Displays nanoseconds in the unit that suits them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Time(pub f64);
 
-/// A number with one decimal, below 100. Written without the formatting of floats, which is large.
+/// Displays a number with one decimal if it is below 100. It avoids the formatting of floats, which is large code.
 pub(crate) struct Tenths(pub f64);
 
 impl fmt::Display for Tenths {

@@ -1,9 +1,8 @@
-//! Which device an operation should run on, or how many rows of it on which: a cost model for each device and family of
-//! operations, thresholds that the caller may set, a device that the caller may force, and explanations.
+//! Choosing devices: a cost model for each device and family of operations, thresholds that the caller may set, a device that the
+//! caller may force, division of an operation's rows among devices, and explanations.
 //!
-//! Every device returns the same bits, so nothing here can change a result: not a wrong figure, not a calibration.
-//! Figures come from tables of what makers document ([`DeviceProfile`]) until `adead calibrate` has measured this
-//! machine; nothing measures on its own.
+//! Every device returns the same bits, so a wrong figure or calibration can't change a result. Figures come from tables of what
+//! makers document ([`DeviceProfile`]) until `adead calibrate` has measured this machine. Nothing is measured automatically.
 
 pub mod calibration;
 mod cost;

@@ -1,4 +1,4 @@
-//! What the cost model knows of a device, and where it knows it from.
+//! Device profiles: the figures of the cost model, and where they come from.
 
 use crate::error::{Float, Result, fail};
 use crate::family::Family;
@@ -9,41 +9,41 @@ use crate::isa::Isa;
 use crate::ops::Cost;
 use std::fmt;
 
-/// What kind of device.
+/// The kind of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The processor: its memory is the host's.
+    /// The processor. Its memory is the host's.
     Cpu,
     /// A GPU in the processor, on the same memory chips.
     Integrated,
-    /// A GPU with memory of its own behind a bus.
+    /// A GPU with memory of its own, behind a bus.
     Discrete,
 }
 
-/// How fast operations of one family are, on all of a device.
+/// The speed of operations of one family on a whole device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// Floating-point operations a nanosecond.
+    /// Floating-point operations per nanosecond.
     pub gflops: f64,
-    /// Bytes a nanosecond, read and written.
+    /// Bytes read and written per nanosecond.
     pub gbytes: f64,
 }
 
-/// A way that bytes take.
+/// A link between host memory and a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Link {
     /// Nanoseconds before the first byte arrives.
     pub latency_ns: f64,
-    /// Bytes a nanosecond.
+    /// Bytes per nanosecond.
     pub gbytes: f64,
 }
 
 /// Where figures come from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
-    /// A table of what makers document; the text says which row, and why a calibration is not used if one is there.
+    /// A table of what makers document. The text names the row, and the reason why a calibration was ignored.
     BuiltIn(String),
-    /// This machine, measured; the text is the file.
+    /// Measured on this machine. The text is the file's path.
     Calibrated(String),
 }
 
@@ -57,38 +57,38 @@ impl fmt::Display for Source {
     }
 }
 
-/// The figures of a device. All are positive; times are nanoseconds.
+/// The figures of a device. All are positive. Times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceProfile {
-    /// How the device is opened: `cpu`, `cuda:0`.
+    /// The name that opens the device: `cpu`, `cuda:0`.
     pub id: String,
-    /// What kind it is.
+    /// The kind of device.
     pub kind: Kind,
     /// Where the figures come from.
     pub source: Source,
-    /// From a call to the beginning of the work, and from its end to the return.
+    /// The time from a call to the beginning of the work, plus the time from its end to the return.
     pub launch_ns: f64,
-    /// Getting the other threads to work; 0 where there are none.
+    /// The time to wake the other threads; 0 if there are none.
     pub wake_ns: f64,
-    /// The share of its arithmetic that one thread has; 1 where there is nothing to wake.
+    /// The share of the device's arithmetic that one thread has; 1 if there is nothing to wake.
     pub alone: f64,
-    /// The share of its memory's rate that one thread gets.
+    /// The share of the memory's rate that one thread gets.
     pub alone_memory: f64,
     /// Bytes that a cache is likely to hold from one operation to the next.
     pub cache_bytes: f64,
     /// How many times as fast as memory that cache is.
     pub cache_gain: f64,
-    /// Bytes of memory, 0 where unknown.
+    /// Bytes of memory; 0 if unknown.
     pub memory: u64,
     /// From host memory to the device.
     pub upload: Link,
     /// From the device to host memory.
     pub download: Link,
-    /// By [`Family`].
+    /// The rates, by [`Family`].
     pub rates: [Rate; Family::COUNT],
 }
 
-/// What a GPU's maker documents.
+/// The figures that a GPU's maker documents.
 struct Figures {
     name: &'static str,
     text: &'static str,
@@ -102,8 +102,8 @@ struct Figures {
 
 const GB: u64 = 1_000_000_000;
 
-/// GPUs to compare with where none is in the machine. Links are what copies from and to ordinary memory reach, with its pages
-/// pinned piece by piece: about half of the bus.
+/// Reference GPUs, to compare with when the machine has none. Links are the rate of copies from and to ordinary memory, whose
+/// pages are pinned piece by piece: about half of the bus.
 const REFERENCES: [Figures; 3] = [
     Figures {
         name: "integrated",
@@ -112,7 +112,7 @@ const REFERENCES: [Figures; 3] = [
         gflops: 2_070.0,
         gbytes: 51.2,
         memory: 4 * GB,
-        // The same memory, but copied to the GPU's part of it by one thread.
+        // The memory is shared, but one thread copies to the GPU's part of it.
         link: Link { latency_ns: 10_000.0, gbytes: 12.0 },
         launch_ns: 20_000.0,
     },
@@ -139,7 +139,7 @@ const REFERENCES: [Figures; 3] = [
     },
 ];
 
-/// A GPU that is a program: it computes on the processor, and is slower than the processor's own kernels.
+/// A software GPU. It computes on the processor, slower than the processor's own kernels.
 const SOFTWARE: Figures = Figures {
     name: "software",
     text: "a GPU that is a program on the processor",
@@ -152,37 +152,37 @@ const SOFTWARE: Figures = Figures {
 };
 
 impl DeviceProfile {
-    /// The rate of a family.
+    /// Returns the rate of a family.
     pub fn rate(&self, family: Family) -> Rate {
         self.rates[family as usize]
     }
 
-    /// The most of any family: the figures that shares of a device's peak are counted from.
+    /// Returns the highest rates of any family. Shares of a device's peak refer to them.
     pub fn peak(&self) -> Rate {
         let most = |of: fn(&Rate) -> f64| self.rates.iter().map(of).fold(0.0, f64::max);
         Rate { gflops: most(|rate| rate.gflops), gbytes: most(|rate| rate.gbytes) }
     }
 
-    /// Nanoseconds that work takes at least at [`DeviceProfile::peak`]: arithmetic or memory, whichever takes longer. What a
-    /// cache may hold is counted at the cache's rate.
+    /// Returns the least nanoseconds that work takes at [`DeviceProfile::peak`]: those of arithmetic or of memory, whichever is
+    /// more. Bytes that a cache may hold count at the cache's rate.
     pub fn least_ns(&self, cost: &Cost) -> f64 {
         let peak = self.peak();
         (cost.flops / peak.gflops).max(self.memory_ns(cost, peak.gbytes))
     }
 
-    /// Nanoseconds to read and write the bytes at a rate of memory; the first are those that a cache holds.
+    /// Nanoseconds to read and write the bytes at a memory rate. The bytes that a cache holds count at the cache's rate.
     pub(super) fn memory_ns(&self, cost: &Cost, gbytes: f64) -> f64 {
         let near = cost.bytes.min(self.cache_bytes);
         (near / self.cache_gain + (cost.bytes - near)) / gbytes
     }
 
-    /// The names that [`DeviceProfile::reference`] knows.
+    /// Lists the names that [`DeviceProfile::reference`] accepts.
     pub fn references() -> impl Iterator<Item = &'static str> {
         REFERENCES.iter().map(|figures| figures.name)
     }
 
-    /// A GPU to compare with where none is in the machine, from its maker's figures: `integrated`, `mid`, `datacentre`.
-    /// Its id is `gpu:` and that name. `invalid_argument` for another name.
+    /// Returns a reference GPU with its maker's figures, to compare with: `integrated`, `mid` or `datacentre`. Its id is `gpu:`
+    /// and the name. Returns `invalid_argument` for another name.
     pub fn reference(name: &str) -> Result<DeviceProfile> {
         let Some(figures) = REFERENCES.iter().find(|figures| figures.name == name) else {
             let known = DeviceProfile::references().collect::<Vec<_>>().join(", ");
@@ -191,7 +191,7 @@ impl DeviceProfile {
         Ok(DeviceProfile::of_figures(format!("gpu:{name}"), figures, Source::BuiltIn(figures.text.into())))
     }
 
-    /// A GPU of this machine that was not calibrated: the figures of the reference that it is likest.
+    /// The profile of a GPU without calibration: the figures of the most similar reference.
     pub(crate) fn of_gpu(info: &DeviceInfo) -> DeviceProfile {
         let figures = match info.kind {
             DeviceKind::Discrete | DeviceKind::Virtual if info.memory >= 32 * GB => &REFERENCES[2],
@@ -204,7 +204,7 @@ impl DeviceProfile {
     }
 
     fn of_figures(id: String, figures: &Figures, source: Source) -> DeviceProfile {
-        // What kernels reach of the peak: arithmetic and memory, by family. Products: 0.63 measured on an H200.
+        // The share of the peak that kernels reach, by family: arithmetic and memory. Products: 0.63 measured on an H200.
         let share = |arithmetic, memory| Rate { gflops: figures.gflops * arithmetic, gbytes: figures.gbytes * memory };
         DeviceProfile {
             id,
@@ -230,7 +230,7 @@ impl DeviceProfile {
         }
     }
 
-    /// A processor's figures by its instruction set, threads, nominal frequency and cache.
+    /// The profile of a processor, from its instruction set, threads, nominal frequency and cache.
     pub(crate) fn of_cpu(device: &CpuDevice) -> DeviceProfile {
         let cpu = host::cpu();
         let mhz = if cpu.frequency_mhz > 0 { cpu.frequency_mhz } else { 2500 };
@@ -239,19 +239,20 @@ impl DeviceProfile {
         DeviceProfile::of_threads(device.isa(), device.threads(), mhz, nearest.unwrap_or(512 << 10), memory)
     }
 
-    /// A processor's figures; `cache` has the bytes of its second level.
+    /// The profile of a processor. `cache` is the size of its second-level cache in bytes.
     pub(super) fn of_threads(isa: Isa, threads: usize, mhz: u32, cache: usize, memory: u64) -> DeviceProfile {
-        // Operations a nominal cycle and thread, as measured on a Xeon of 2.1 GHz and an EPYC of 2.6 GHz, which run faster than
-        // that: products, attention, elementwise, functions, reductions.
+        // Operations per nominal cycle and thread, measured on a Xeon of 2.1 GHz and an EPYC of 2.6 GHz, which run above their
+        // nominal frequency. In order: products, attention, elementwise, functions, reductions.
         let cycle = match isa {
             Isa::Avx512 => [47.0, 34.0, 16.0, 20.0, 18.0],
             Isa::Avx2 => [29.0, 20.0, 8.0, 10.0, 9.0],
-            // The multiply-add of products is emulated.
+            // SSE2 emulates the multiply-add of products.
             Isa::Sse2 => [0.3, 0.25, 4.0, 4.5, 4.0],
             _ => [0.2, 0.2, 1.0, 1.0, 0.8],
         };
         let (n, ghz) = (threads as f64, f64::from(mhz) / 1000.0);
-        // A thread gets some 20 GB/s. Few share two channels of memory; who has many has a server, with up to twelve.
+        // A thread gets some 20 GB/s. Few threads share two memory channels. Many threads mean a server with up to twelve
+        // channels.
         let channels = if n > 8.0 { (n / 2.0).min(12.0) } else { n.min(4.0) };
         let rate = |cycle: f64, share: f64| Rate { gflops: cycle * ghz * n, gbytes: 20.0 * channels * share };
         let [matmul, attention, elementwise, function, reduction] = cycle.map(|cycle| rate(cycle, 1.0));
@@ -273,7 +274,7 @@ impl DeviceProfile {
         }
     }
 
-    /// Every figure, in the order of [`NAMES`].
+    /// All figures, in the order of [`NAMES`].
     pub(super) fn figures(&self) -> [f64; COUNT] {
         let DeviceProfile { upload, download, rates, .. } = self;
         let mut figures = [0.0; COUNT];
@@ -295,7 +296,7 @@ impl DeviceProfile {
         figures
     }
 
-    /// Takes figures in that order.
+    /// Sets all figures, in the order of [`NAMES`].
     #[cfg(any(test, feature = "settings"))]
     pub(super) fn set_figures(&mut self, figures: &[f64; COUNT]) {
         let DeviceProfile {
@@ -309,7 +310,7 @@ impl DeviceProfile {
         }
     }
 
-    /// Every figure is one that can be computed with.
+    /// Checks that every figure is in range.
     pub(super) fn check(&self) -> Result<()> {
         match check(&self.figures()) {
             Some((name, value)) => {
@@ -320,22 +321,22 @@ impl DeviceProfile {
     }
 }
 
-/// How many figures a profile has.
+/// The number of figures of a profile.
 pub(super) const COUNT: usize = 10 + 2 * Family::COUNT;
 
-/// Their names in calibrations, a space between them: times and sizes, which may be 0; rates, which may not; shares, which
-/// are at most 1; then the families'.
+/// The figures' names in calibrations, separated by spaces: times and sizes, which may be 0; rates, which may not; shares, which
+/// are at most 1; then the families' rates.
 pub(super) const NAMES: &str = "launch_ns wake_ns cache_bytes upload_latency_ns download_latency_ns upload_gbytes \
     download_gbytes cache_gain alone alone_memory matmul_gflops matmul_gbytes attention_gflops attention_gbytes \
     elementwise_gflops elementwise_gbytes function_gflops function_gbytes reduction_gflops reduction_gbytes \
     move_gflops move_gbytes";
 
-/// The first figure that can't be computed with, if there is one.
+/// Finds the first figure that is out of range.
 pub(super) fn check(figures: &[f64; COUNT]) -> Option<(&'static str, f32)> {
     figures.iter().zip(NAMES.split(' ')).enumerate().find_map(|(i, (&value, name))| {
         let least = if i < 5 { 0.0 } else { 1e-9 };
         let most = if matches!(i, 8 | 9) { 1.0 } else { 1e18 };
-        // Not a number is in no range.
+        // NaN is in no range.
         if (least..=most).contains(&value) { None } else { Some((name, value as f32)) }
     })
 }
@@ -385,7 +386,7 @@ mod tests {
             assert!(DeviceProfile { launch_ns: wrong, ..good.clone() }.check().is_err(), "{wrong}");
         }
         assert!(DeviceProfile { alone: 1.5, ..good.clone() }.check().is_err());
-        // Every figure has a name, its own place and that place back.
+        // Each figure has a name, and set_figures puts it back where figures read it.
         assert_eq!(NAMES.split(' ').count(), COUNT);
         let figures = std::array::from_fn(|i| 0.5 + i as f64 / 100.0);
         let mut other = good;

@@ -1,25 +1,25 @@
-//! How an operation is divided among devices: by rows of its result, so that all of them are done at the same time.
+//! Division of an operation among devices, by rows of its result, so that all devices finish at the same time.
 //!
-//! What a device takes for a part is nearly a constant and a time for each row: both follow from the prices of the whole and of
-//! half of it. The host gives all GPUs their operands at the same time, and then computes its own part. So each device's rows follow
-//! from the time at which all are to be done, the host's also from how long the slowest way to a GPU takes, and that time follows
-//! from the number of rows.
+//! A device's time for a part is nearly linear: a constant plus a time for each row. Both follow from the prices of the whole
+//! operation and of half of it. The host gives all GPUs their operands at the same time and then computes its own part. So each
+//! device's rows follow from the common end time. The host's rows also depend on the slowest upload. The end time follows from
+//! the total number of rows.
 
 use super::cost::{Estimate, Places, Task, place_of, price, transfer};
 use super::dispatcher::AutoDispatcher;
 use super::profile::{DeviceProfile, Kind};
 use crate::ops::{Cut, Part};
 
-/// An operation, divided.
+/// A divided operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Split {
-    /// Rows of the result by device, in the order of [`AutoDispatcher::profiles`]: those of the first one first.
+    /// Rows of the result by device, in the order of [`AutoDispatcher::profiles`]. The first device has the first rows.
     pub rows: Vec<usize>,
-    /// Nanoseconds until all have theirs done.
+    /// Nanoseconds until all devices are done.
     pub ns: f64,
 }
 
-/// What a device takes for its rows: `fixed + each · rows`, in nanoseconds.
+/// A device's time for its rows: `fixed + each · rows`, in nanoseconds.
 #[derive(Clone, Copy, Default)]
 struct Line {
     fixed: f64,
@@ -27,9 +27,9 @@ struct Line {
 }
 
 impl Line {
-    /// Through what half and all of the rows take.
+    /// The line through the times of half and of all rows.
     fn through((half, at_half): (f64, f64), (all, at_all): (f64, f64)) -> Line {
-        // Where more rows cost nothing, everything would be this device's: some time they take.
+        // If more rows cost nothing, this device would get everything, so each row costs at least a little.
         let each = ((at_all - at_half) / (all - half)).max(at_all / all * 1e-3);
         Line { fixed: (at_all - each * all).max(0.0), each }
     }
@@ -42,19 +42,19 @@ impl Line {
 /// A device that may get rows.
 struct Share {
     device: usize,
-    /// The host, which begins when the others have their operands.
+    /// Whether it is the host, which begins when the others have their operands.
     last: bool,
-    /// While the host gives it its operands and does nothing else.
+    /// The time in which the host gives the device its operands and does nothing else.
     up: Line,
-    /// From then on.
+    /// The time after that.
     rest: Line,
-    /// The rows that its memory holds.
+    /// The most rows that its memory holds.
     most: f64,
-    /// Once it is known that they are not what makes it done with the others.
+    /// Its rows, once they are fixed by something other than the common end time: none, or all that fit.
     rows: Option<f64>,
 }
 
-/// What device `index` takes for a task whose operands and result are in host memory: before the host can go on, and after.
+/// The times of device `index` for a task whose operands and result are in host memory: before the host can continue, and after.
 fn halves(profiles: &[DeviceProfile], index: usize, task: &Task) -> (f64, f64, Estimate) {
     let estimate = price(profiles, index, task);
     let down = transfer(profiles, task.output.bytes, place_of(profiles, index), Places::HOST);
@@ -75,19 +75,19 @@ impl Share {
         let up = if all_up > 0.0 { Line::through((n, half_up), (total, all_up)) } else { Line::default() };
         let rest = Line::through((n, half_rest), (total, all_rest));
         let bytes = Line::through((n, half.footprint() as f64), (total, all.footprint() as f64));
-        // Some of it is others'.
+        // Other programs use some of the memory.
         let room = profiles[device].memory as f64 * 0.9;
         let most = if room == 0.0 { total } else { ((room - bytes.fixed) / bytes.each).max(0.0) };
         Share { device, last: profiles[device].kind == Kind::Cpu, up, rest, most, rows: None }
     }
 }
 
-/// Rows for each, so many together, that all are done at the same time; `None` if their memories are too small.
+/// Distributes `total` rows so that all devices finish at the same time. `None` if their memories are too small.
 fn balance(shares: &mut [Share], total: f64) -> Option<Vec<f64>> {
     loop {
-        // Rows of each and of all so far: so many for each nanosecond until the end, and so many more.
+        // Rows of each device, and of all so far, as a line: rows per nanosecond until the end, plus a constant.
         let (mut rows, mut sum) = (Vec::with_capacity(shares.len()), (0.0, 0.0));
-        // What the host waits for: the slowest of the ways up.
+        // The time that the host waits, as a line: that of the slowest upload.
         let mut before = (0.0, 0.0);
         let mut slowest = 0.0;
         for share in &*shares {
@@ -113,7 +113,7 @@ fn balance(shares: &mut [Share], total: f64) -> Option<Vec<f64>> {
         let end = (total - sum.1) / sum.0;
         let rows: Vec<f64> = rows.into_iter().map(|(each, more)| each * end + more).collect();
         let free = |(i, _): &(usize, &f64)| shares[*i].rows.is_none();
-        // The one that would be last even without a row gets none; then the others' rows are other ones.
+        // A device that would finish last even without a row gets none. Then the others' rows are computed again.
         let least = rows.iter().enumerate().filter(free).min_by(|a, b| a.1.total_cmp(b.1));
         let full = rows.iter().enumerate().filter(free).find(|(i, rows)| **rows > shares[*i].most);
         match (least, full) {
@@ -125,17 +125,17 @@ fn balance(shares: &mut [Share], total: f64) -> Option<Vec<f64>> {
 }
 
 impl AutoDispatcher {
-    /// How a cut operation is divided among all devices. `None` if `alone`, what the best of them takes for all of it, is less.
+    /// Divides a cut operation among all devices. `None` if `alone`, the best device's estimate for all of it, is less.
     pub(crate) fn split(&self, cut: &Cut<'_>, alone: &Estimate) -> Option<Split> {
         let profiles = self.profiles();
         let (half, all) = (task(cut, &cut.part(0, cut.rows / 2)), task(cut, &cut.part(0, cut.rows)));
-        // The host computes its part when the others have theirs.
+        // The host comes last: it computes its part when the others have their operands.
         let host = |device: &usize| profiles[*device].kind == Kind::Cpu;
         let (cpus, gpus): (Vec<usize>, Vec<usize>) = (0..profiles.len()).partition(host);
         let share = |&device: &usize| Share::new(profiles, device, cut.rows, &half, &all);
         let mut shares: Vec<Share> = gpus.iter().chain(&cpus).map(share).collect();
         let balanced = balance(&mut shares, cut.rows as f64)?;
-        // Where there are many, whole tiles of most kernels; the last one gets what is left.
+        // With many rows, each device gets whole tiles of most kernels. The last device gets the rest.
         let step = (cut.rows / 256).clamp(1, 64);
         let (mut rows, mut left) = (vec![0; profiles.len()], cut.rows);
         let last = balanced.iter().rposition(|&rows| rows >= 1.0)?;
@@ -149,7 +149,7 @@ impl AutoDispatcher {
         (better && rows.iter().filter(|&&rows| rows > 0).count() > 1).then_some(Split { rows, ns })
     }
 
-    /// Nanoseconds until all devices have done so many rows each; `None` if one's memory is too small.
+    /// Nanoseconds until all devices have computed these rows. `None` if the memory of one is too small.
     pub(super) fn together_ns(&self, cut: &Cut<'_>, rows: &[usize]) -> Option<f64> {
         let profiles = self.profiles();
         let (mut before, mut ns, mut host) = (0.0f64, 0.0f64, 0.0);
@@ -165,7 +165,7 @@ impl AutoDispatcher {
                 ns = ns.max(up + rest);
             }
         }
-        // The host computes when all others have their operands.
+        // The host computes once all other devices have their operands.
         Some(ns.max(before + host))
     }
 }

@@ -1,4 +1,4 @@
-//! The dispatcher over made-up machines: a processor, GPUs with launch costs and a bus.
+//! Tests of the dispatcher on made-up machines: a processor, GPUs with launch costs and a bus.
 
 use super::*;
 use crate::command::Command;
@@ -8,7 +8,7 @@ use crate::{Attrs, DType, Family, Op, OpKind, Shape, Status};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// A processor of some threads.
+/// A processor with some threads.
 pub(super) fn cpu() -> DeviceProfile {
     let mut cpu = DeviceProfile::reference("integrated").unwrap();
     cpu.id = "cpu".into();
@@ -29,7 +29,7 @@ fn machine() -> AutoDispatcher {
 }
 
 pub(super) fn metas(shapes: &[&[usize]]) -> Vec<Option<&'static Meta>> {
-    // Tests are few: each description is leaked.
+    // Leaked: there are few tests.
     let meta = |dims: &&[usize]| Some(&*Box::leak(Box::new(Meta::new(DType::F32, Shape::new(dims).unwrap()))));
     shapes.iter().map(meta).collect()
 }
@@ -40,7 +40,7 @@ fn task(op: Op, shapes: &[&[usize]]) -> Task {
     Task::new(op, &attrs, &inputs, &output)
 }
 
-/// A generator of wild but valid machines and tasks.
+/// Draws wild but valid machines and tasks.
 pub(super) struct Draw(pub u64);
 
 impl Draw {
@@ -49,7 +49,7 @@ impl Draw {
         self.0 >> 33
     }
 
-    /// Log-uniform between two powers of two.
+    /// Draws log-uniformly between two powers of two.
     fn between(&mut self, low: i32, high: i32) -> f64 {
         let unit = self.next() as f64 / (1u64 << 31) as f64;
         (f64::from(low) + unit * f64::from(high - low)).exp2()
@@ -91,7 +91,7 @@ fn small_work_stays_and_large_products_go() {
     assert_eq!(chosen(Op::Matmul, &[&[64, 64], &[64, 64]]), 0);
     assert_eq!(chosen(Op::Matmul, &[&[2048, 2048], &[2048, 2048]]), 1);
     assert_eq!(chosen(Op::Relu, &[&[16]]), 0);
-    // Over the bus and back costs more than it saves.
+    // The transfers cost more than the GPU saves.
     assert_eq!(chosen(Op::Relu, &[&[1 << 20]]), 0);
     assert_eq!(chosen(Op::Attention, &[&[16, 4096, 64], &[16, 4096, 64], &[16, 4096, 64]]), 1);
 }
@@ -190,7 +190,7 @@ fn thresholds_are_obeyed_to_the_element() {
     machine.set_threshold(Family::Function, None);
     assert_eq!(exp(1000).why, Why::Cheapest);
     assert!(machine.steps(Family::Function).len() <= 7);
-    // Without a GPU there is nothing to go to.
+    // Without a GPU a threshold has no effect.
     let alone = AutoDispatcher::new(vec![cpu()]).unwrap();
     alone.set_threshold(Family::Function, Some(10));
     assert_eq!((alone.select(100), alone.choose_task(&task(Op::Exp, &[&[100]])).why), (0, Why::Only));
@@ -259,7 +259,7 @@ fn steps_agree_with_the_cost_model() {
                 let (quick, task) = (machine.select_for(family, n), Task::typical(family, n));
                 let exact = machine.choose_task(&task).device;
                 if machine.profiles().len() == 2 && quick != exact {
-                    // Costs may cross twice between two powers of two, and then differ little there.
+                    // Costs may cross twice between two powers of two. They differ little there.
                     let [a, b] = [quick, exact].map(|device| machine.estimate(&task, device).total_ns());
                     assert!(a <= b * 1.5, "{family} {n}: {a} against {b}");
                 }
@@ -287,7 +287,7 @@ fn costs_grow_with_the_work_and_large_products_stay_on_the_faster_device() {
                 }
             }
         }
-        // A GPU that is chosen for products of some size is chosen for larger ones, if it is the faster multiplier.
+        // A GPU that is chosen for products of some size is chosen for larger ones, if it multiplies faster.
         let rate = |device: usize| machine.profiles()[device].rate(Family::Matmul).gflops;
         if rate(1) > rate(0) && machine.select_for(Family::Matmul, 1 << 26) == 1 {
             assert_eq!(machine.select_for(Family::Matmul, 1 << 39), 1);
@@ -389,7 +389,7 @@ fn every_operation_has_a_work_that_fits_its_family() {
             _ => {}
         }
     }
-    // A table's rows are read, not the table.
+    // Only the rows that are looked up are read, not the whole table.
     let (table, ids) = (Shape::new(&[50_000, 768]).unwrap(), Shape::new(&[16]).unwrap());
     let inputs = [Meta::new(DType::F32, table), Meta::new(DType::I64, ids)];
     let inputs = [Some(&inputs[0]), Some(&inputs[1])];

@@ -1,4 +1,4 @@
-//! Typed arrays: a buffer with the type and the shape of what is in it.
+//! Typed arrays: a buffer with the type and shape of its elements.
 
 use super::{Buffer, Operand};
 use crate::command::Command;
@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Elements of one type in a device's memory, row-major. Dropping it gives the memory back once work that uses it is done.
+/// Holds elements of one type in a device's memory, row-major. Dropping it frees the memory once the work that uses it is done.
 ///
 /// ```
 /// use adead_core::{Attrs, Context, Op};
@@ -37,32 +37,32 @@ impl<T: Element> GpuArray<T> {
         GpuArray { buffer, meta: Meta::new(T::DTYPE, shape), element: PhantomData }
     }
 
-    /// Its shape.
+    /// Returns the shape.
     pub fn shape(&self) -> &Shape {
         &self.meta.shape
     }
 
-    /// How many elements it has.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.meta.shape.elements()
     }
 
-    /// Whether it has none.
+    /// Whether it has no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The memory: for kernels and streams.
+    /// Returns the memory, for kernels and streams.
     pub fn buffer(&self) -> &Buffer {
         &self.buffer
     }
 
-    /// It as an operand: for [`Stream::run`](super::Stream::run) and [`Context::run_array`].
+    /// Returns the array as an operand, for [`Stream::run`](super::Stream::run) and [`Context::run_array`].
     pub fn operand(&self) -> Operand<'_> {
         Operand { buffer: &self.buffer, offset: 0, meta: &self.meta }
     }
 
-    /// The same elements under another shape, without a copy. `shape_mismatch` for another number of elements.
+    /// Gives the elements another shape without a copy. Returns `shape_mismatch` for another number of elements.
     pub fn reshape(self, dims: &[usize]) -> Result<GpuArray<T>> {
         let shape = Shape::new(dims)?;
         if shape.elements() != self.len() {
@@ -72,19 +72,19 @@ impl<T: Element> GpuArray<T> {
         Ok(GpuArray::of(self.buffer, shape))
     }
 
-    /// Replaces its elements and waits until they are there. `shape_mismatch` for another number of them.
+    /// Replaces the elements and waits until they are written. Returns `shape_mismatch` for another number of values.
     pub fn write(&self, values: &[T]) -> Result<()> {
         self.expect(values.len())?;
         self.buffer.write(0, values)
     }
 
-    /// Waits for what the context enqueued and copies its elements. `shape_mismatch` for another number of them.
+    /// Waits for the context's enqueued work and copies the elements. Returns `shape_mismatch` if `into` has another length.
     pub fn read(&self, into: &mut [T]) -> Result<()> {
         self.expect(into.len())?;
         self.buffer.read(0, into)
     }
 
-    /// [`GpuArray::read`] into a new vector.
+    /// Reads the elements into a new vector, like [`GpuArray::read`].
     pub fn to_vec(&self) -> Result<Vec<T>>
     where
         T: Default,
@@ -94,7 +94,7 @@ impl<T: Element> GpuArray<T> {
         Ok(values)
     }
 
-    /// [`GpuArray::read`] into a new tensor.
+    /// Reads the elements into a new tensor, like [`GpuArray::read`].
     pub fn to_tensor(&self) -> Result<Tensor> {
         self.buffer.to_tensor(0, &self.meta)
     }
@@ -113,21 +113,21 @@ impl<T: Element> fmt::Debug for GpuArray<T> {
     }
 }
 
-/// Typed arrays, on the context's GPU; where it has none, in host memory. `out_of_memory` tells the bytes asked for and those
-/// that are free.
+/// Typed arrays, on the context's GPU. Without a GPU they are in host memory. `out_of_memory` states the bytes requested and the
+/// bytes free.
 impl Context {
-    /// An array whose elements nobody has set yet: zeros, so that no program reads what was there before.
+    /// Allocates an array. Its elements are zero, so that no program can read what was in the memory before.
     pub fn alloc<T: Element>(&self, dims: &[usize]) -> Result<GpuArray<T>> {
         self.alloc_zeros(dims)
     }
 
-    /// An array of zeros.
+    /// Allocates an array of zeros.
     pub fn alloc_zeros<T: Element>(&self, dims: &[usize]) -> Result<GpuArray<T>> {
         let shape = Shape::new(dims)?;
         Ok(GpuArray::of(self.buffer_zeroed(Meta::new(T::DTYPE, shape).bytes())?, shape))
     }
 
-    /// An array of ones.
+    /// Allocates an array of ones.
     pub fn alloc_ones<T: Element + One>(&self, dims: &[usize]) -> Result<GpuArray<T>> {
         let (elements, mut ones) = (Shape::new(dims)?.elements(), Vec::new());
         if ones.try_reserve_exact(elements).is_err() {
@@ -137,7 +137,7 @@ impl Context {
         self.alloc_upload(&ones, dims)
     }
 
-    /// An array with a copy of these values, row-major. `shape_mismatch` unless the shape has as many elements.
+    /// Allocates an array with a copy of these values, row-major. Returns `shape_mismatch` unless the shape has as many elements.
     pub fn alloc_upload<T: Element>(&self, values: &[T], dims: &[usize]) -> Result<GpuArray<T>> {
         let shape = Shape::new(dims)?;
         if shape.elements() != values.len() {
@@ -146,8 +146,9 @@ impl Context {
         Ok(GpuArray::of(self.buffer(values)?, shape))
     }
 
-    /// Enqueues an operation on arrays, whose result is an array of its own. Operands are in the operation's order, `None` where
-    /// an optional one is left out. Errors as of [`Context::run`]; `dtype_mismatch` where the result has other elements.
+    /// Enqueues an operation on arrays and returns its result as a new array. Operands are in the operation's order, `None` for
+    /// an optional operand that is left out. Returns the errors of [`Context::run`], and `dtype_mismatch` if the result's
+    /// elements are not `T`.
     pub fn run_array<T: Element>(&self, op: Op, attrs: &Attrs, inputs: &[Option<Operand<'_>>]) -> Result<GpuArray<T>> {
         let mut memories = SmallVec::<[_; 4]>::new();
         for input in inputs {
@@ -164,7 +165,7 @@ impl Context {
         if meta.dtype != T::DTYPE {
             fail!(DtypeMismatch, "{op}: the result is {}, not {}", meta.dtype, T::DTYPE);
         }
-        // Written before it can be read.
+        // Not zeroed: the operation writes it before anything can read it.
         let result = GpuArray::of(Buffer::new(self.working()?, meta.bytes(), false)?, meta.shape);
         let memory = result.buffer.memory()?;
         self.execute(&mut Command::lent(op, attrs, &views, ViewMut::buffer(&*memory, 0, &meta)?)?)?;
@@ -172,9 +173,9 @@ impl Context {
     }
 }
 
-/// Elements that have a one.
+/// Element types that have a one.
 pub trait One {
-    /// It.
+    /// One.
     const ONE: Self;
 }
 

@@ -1,4 +1,4 @@
-//! Buffers: memory on a device with a size in bytes and no type.
+//! Buffers: untyped memory on a device, with a size in bytes.
 
 use crate::devices::Opened;
 use crate::error::{Result, fail};
@@ -10,23 +10,23 @@ use crate::tensor::{Element, Tensor};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Memory on a device. Work that uses it keeps it, so it may be dropped or freed while work is under way.
+/// Holds memory on a device. Enqueued work keeps the memory alive, so the buffer may be dropped or freed while work uses it.
 pub struct Buffer {
     opened: Arc<Opened>,
     memory: RwLock<Option<Arc<dyn hal::Buffer>>>,
     bytes: usize,
-    /// Its number among those between guards.
+    /// The buffer's number among buffers with guards.
     guard: Option<usize>,
 }
 
-/// A buffer as an operand of an operation: where in it the elements begin, in bytes, and what they are.
+/// A buffer as an operand of an operation: the byte offset of its elements, and their description.
 #[derive(Clone, Copy, Debug)]
 pub struct Operand<'a> {
-    /// Where they are.
+    /// The buffer that contains the elements.
     pub buffer: &'a Buffer,
-    /// The first one's byte.
+    /// The byte offset of the first element.
     pub offset: usize,
-    /// Their dtype and shape.
+    /// The dtype and shape of the elements.
     pub meta: &'a Meta,
 }
 
@@ -47,17 +47,17 @@ impl Buffer {
         Buffer { opened: opened.clone(), memory: RwLock::new(Some(memory)), bytes, guard: None }
     }
 
-    /// Bytes.
+    /// Returns the size in bytes.
     pub fn size(&self) -> usize {
         self.bytes
     }
 
-    /// What it is on.
+    /// Returns the device of the buffer.
     pub fn device(&self) -> &DeviceInfo {
         self.opened.device.info()
     }
 
-    /// Its number among those between guards.
+    /// The buffer's number among buffers with guards.
     pub(super) fn guard(&self) -> Option<usize> {
         self.guard
     }
@@ -66,7 +66,7 @@ impl Buffer {
         &self.opened
     }
 
-    /// The memory behind it, for commands of one's own. `invalid_argument` once it was freed.
+    /// Returns the underlying memory, for commands of your own. Returns `invalid_argument` if the buffer was freed.
     pub fn memory(&self) -> Result<Arc<dyn hal::Buffer>> {
         match &*self.memory.read().unwrap_or_else(PoisonError::into_inner) {
             Some(memory) => Ok(memory.clone()),
@@ -74,15 +74,15 @@ impl Buffer {
         }
     }
 
-    /// Copies values to it from a byte offset on, behind everything that the context enqueued, and waits until they are there:
-    /// for any stream. [`Stream::upload`](super::Stream::upload) doesn't wait. `invalid_argument` if they don't fit or it
-    /// was freed.
+    /// Copies values to a byte offset of the buffer, after everything that the context enqueued, and waits until they are
+    /// written. Any stream may use them then. [`Stream::upload`](super::Stream::upload) does not wait. Returns `invalid_argument`
+    /// if the values don't fit or the buffer was freed.
     pub fn write<T: Element>(&self, offset: usize, data: &[T]) -> Result<()> {
         // SAFETY: any Copy slice is readable as its bytes.
         self.write_bytes(offset, unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), size_of_val(data)) })
     }
 
-    /// [`Buffer::write`] of bytes.
+    /// Copies bytes like [`Buffer::write`].
     pub fn write_bytes(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         let memory = self.memory()?;
         let what = What::bytes(Activity::Upload, bytes.len(), "", Reason::Operands);
@@ -91,15 +91,15 @@ impl Buffer {
         self.opened.with(|stream| stream.synchronize())
     }
 
-    /// Waits for everything that the context enqueued and copies values from a byte offset on. `invalid_argument` if there are
-    /// fewer or it was freed.
+    /// Waits for everything that the context enqueued and copies values from a byte offset. Returns `invalid_argument` if there
+    /// are fewer values or the buffer was freed.
     pub fn read<T: Element>(&self, offset: usize, into: &mut [T]) -> Result<()> {
         let bytes = size_of_val(into);
         // SAFETY: elements may have any bits, so the slice is writable as its bytes.
         self.read_bytes(offset, unsafe { std::slice::from_raw_parts_mut(into.as_mut_ptr().cast(), bytes) })
     }
 
-    /// [`Buffer::read`] of bytes.
+    /// Reads bytes like [`Buffer::read`].
     pub fn read_bytes(&self, offset: usize, into: &mut [u8]) -> Result<()> {
         let (memory, size) = (self.memory()?, into.len());
         let what = What::bytes(Activity::Download, size, "", Reason::Operands);
@@ -107,27 +107,33 @@ impl Buffer {
         self.opened.watched(&what, |stream| stream.read(&*memory, offset, into))
     }
 
-    /// Part of it as a tensor, from a byte offset on. `invalid_argument` if there is less or it was freed.
+    /// Reads a part of the buffer, from a byte offset, into a new tensor. Returns `invalid_argument` if the part does not fit or
+    /// the buffer was freed.
     pub fn to_tensor(&self, offset: usize, meta: &Meta) -> Result<Tensor> {
         Tensor::filled(meta, |to| {
-            // SAFETY: the new tensor's memory, which nobody else has; it is written before it is read.
+            // SAFETY: this is the new tensor's memory, which nothing else uses. It is written before it is read.
             let into = unsafe { std::slice::from_raw_parts_mut(to.host()?, meta.bytes()) };
             self.read_bytes(offset, into)
         })
     }
 
-    /// All of it as values. `invalid_argument` if its size is no multiple of theirs.
+    /// Reads the whole buffer as values. Returns `invalid_argument` if its size is not a multiple of the element size.
     pub fn to_vec<T: Element + Default>(&self) -> Result<Vec<T>> {
         let size = size_of::<T>();
         if !self.bytes.is_multiple_of(size) {
-            fail!(InvalidArgument, "a buffer of {} bytes is no array of {}s of {size}", self.bytes, T::DTYPE);
+            fail!(
+                InvalidArgument,
+                "a buffer of {} bytes is not a whole number of {}s of {size} bytes",
+                self.bytes,
+                T::DTYPE
+            );
         }
         let mut values = vec![T::default(); self.bytes / size];
         self.read(0, &mut values)?;
         Ok(values)
     }
 
-    /// Gives the memory back once work that uses it is done. `invalid_argument` the second time.
+    /// Frees the memory once the work that uses it is done. Returns `invalid_argument` if it was freed before.
     pub fn free(&self) -> Result<()> {
         match self.memory.write().unwrap_or_else(PoisonError::into_inner).take() {
             Some(_) => Ok(()),

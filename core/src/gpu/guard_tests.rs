@@ -1,4 +1,4 @@
-//! Guards around buffers, on a CUDA driver in host memory.
+//! Tests of the guards around buffers, with a fake CUDA driver in host memory.
 
 use super::*;
 use crate::devices::guard::{GUARD, Guards};
@@ -24,12 +24,12 @@ fn a_guard_that_is_broken_is_found_and_mended() {
     assert_eq!((buffer.to_vec::<u32>().unwrap(), buffer.size()), (vec![0; 25], 100));
     let kernel =
         opened.device.kernel(&KernelSource { code: BUMP, entry: None, constants: &[], workgroup: None }).unwrap();
-    // All of the device's memory, as a kernel reaches it.
+    // The device's memory around the buffer, as a kernel could reach it.
     let (own, other) = (buffer.memory().unwrap(), beside.memory().unwrap());
     let address = |memory: &Arc<dyn hal::Buffer>| memory.device_address().unwrap();
-    // SAFETY: the guards of a buffer, which is kept; the fake driver looks at what is touched.
+    // SAFETY: the range is a buffer with its guards, and the buffer is kept. The fake driver checks every access.
     let around = unsafe { device.over(address(&own) - GUARD as u64, 2 * GUARD + 100, Box::new(own.clone())) }.unwrap();
-    // Adds one to so many words from a byte of the buffer on.
+    // Adds one to this many words from a byte offset of the buffer.
     let bump = |from: isize, words: u32| {
         let push = [&words.to_ne_bytes()[..], &[0; 4], &1u64.to_ne_bytes()].concat();
         let offset = (GUARD as isize + from) as usize;
@@ -52,7 +52,7 @@ fn a_guard_that_is_broken_is_found_and_mended() {
     let error = bump(-16, 1).unwrap_err();
     assert!(error.message().contains("1 bytes from byte -16 on"), "{error}");
     bump(0, 25).unwrap();
-    // What is gone has no guards any more; the others have theirs.
+    // Dropped buffers have no guards any more. The other buffers keep theirs.
     drop((own, around, buffer));
     opened.with(|stream| opened.guards.as_ref().unwrap().watch(stream, "nothing", &|_| None, &mut |_| Ok(()))).unwrap();
     assert_eq!(opened.guards.as_ref().unwrap().listed(), 1);

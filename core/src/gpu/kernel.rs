@@ -1,4 +1,4 @@
-//! Kernels of the user's.
+//! Users' kernels.
 
 use super::{Buffer, same};
 use crate::devices::{Opened, same_through};
@@ -10,32 +10,32 @@ use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
 
-/// How to make a kernel of a module; `Default` is the entry point `main` of SPIR-V, else its first, with every constant at its
-/// default.
+/// How to make a kernel from a module. With `Default`, the entry point is `main` for SPIR-V, or else the first one, and every
+/// constant has its default.
 #[derive(Clone, Debug, Default)]
 pub struct PipelineOptions {
     /// The entry point.
     pub entry: Option<String>,
-    /// Specialization constants by id: integers and booleans as they are, f32 by their bits.
+    /// Specialization constants by id: integers and booleans as they are, f32 as their bits.
     pub constants: Vec<(u32, u32)>,
-    /// Threads of a workgroup in x, y, z, for a CUDA kernel whose module does not fix them; a SPIR-V module always does.
+    /// Threads of a workgroup in x, y, z, for a CUDA kernel whose module does not fix them. A SPIR-V module always fixes them.
     pub workgroup: Option<[u32; 3]>,
 }
 
 impl PipelineOptions {
-    /// With an integer or boolean constant.
+    /// Sets an integer or boolean constant.
     pub fn constant(mut self, id: u32, value: u32) -> PipelineOptions {
         self.constants.push((id, value));
         self
     }
 
-    /// With another entry point.
+    /// Sets the entry point.
     pub fn entry(mut self, name: impl Into<String>) -> PipelineOptions {
         self.entry = Some(name.into());
         self
     }
 
-    /// With so many threads of a workgroup.
+    /// Sets the threads of a workgroup.
     pub fn workgroup(mut self, threads: [u32; 3]) -> PipelineOptions {
         self.workgroup = Some(threads);
         self
@@ -57,21 +57,21 @@ impl Language {
     }
 }
 
-/// `unsupported`, with the device that takes such a module.
+/// Makes an `unsupported` error that names the device for this kind of module.
 #[cold]
 fn not_here(info: &DeviceInfo, language: Language) -> Error {
     let what = language.name();
     let there = match Backend::taking(language) {
         Some(backend) => match same_through(backend, info) {
             Some(id) => format!("open '{id}', which is the same GPU"),
-            None => format!("this GPU is not there through {}", backend.name),
+            None => format!("{} does not see this GPU", backend.name),
         },
-        None => "no backend takes it".into(),
+        None => "no backend accepts it".into(),
     };
-    Error::new(Status::Unsupported, format!("{} takes no {what}: {there}", info.id))
+    Error::new(Status::Unsupported, format!("{} does not accept {what}: {there}", info.id))
 }
 
-/// A kernel, compiled for a device. Clones share it.
+/// A kernel compiled for a device. Clones share it.
 #[derive(Clone)]
 pub struct Kernel {
     opened: Arc<Opened>,
@@ -88,7 +88,7 @@ impl Kernel {
     ) -> Result<Kernel> {
         let info = opened.device.info();
         let takes = Backend::of(&info.id).map(|(backend, _)| backend.takes);
-        // What else is no SPIR-V, Vulkan's own check says.
+        // Vulkan's own check reports other bytes that are not SPIR-V.
         let is = if takes == Some(Language::Cuda) { Language::of(&code) } else { said };
         if let Some(other) = [said, is].into_iter().find(|&language| takes.is_some_and(|takes| takes != language)) {
             return Err(not_here(info, other));
@@ -104,28 +104,29 @@ impl Kernel {
         Kernel::new(opened, self.code.clone(), options, Language::of(&self.code))
     }
 
-    /// The entry point.
+    /// Returns the name of the entry point.
     pub fn name(&self) -> &str {
         self.built.name()
     }
 
-    /// The buffers that a dispatch gives, in order.
+    /// Returns the buffers that a dispatch passes, in order.
     pub fn parameters(&self) -> &[Parameter] {
         self.built.parameters()
     }
 
-    /// Bytes of push constants that a dispatch gives.
+    /// Returns the bytes of push constants that a dispatch passes.
     pub fn push_bytes(&self) -> usize {
         self.built.push_bytes()
     }
 
-    /// The numbers that those bytes are, where the module tells: SPIR-V does, PTX of what is no structure, machine code not.
+    /// Returns the numbers in the push constants, if the module describes them. SPIR-V does, and so does PTX unless a parameter
+    /// is a structure. Machine code does not.
     pub fn push_numbers(&self) -> &[PushNumber] {
         self.built.push_numbers()
     }
 
-    /// Push constants' bytes from one number for each, in the module's order. `invalid_argument` names the one that is missing or
-    /// does not fit its type.
+    /// Packs one number for each push constant into bytes, in the module's order. Returns `invalid_argument` with the name of a
+    /// number that is missing or does not fit its type.
     ///
     /// ```no_run
     /// # fn main() -> adead_core::Result<()> {
@@ -141,17 +142,18 @@ impl Kernel {
         hal::pack(self.push_numbers(), self.push_bytes(), numbers)
     }
 
-    /// [`Kernel::pack`] with the numbers by name. `invalid_argument` for one that is missing, unknown or given twice.
+    /// Packs numbers by name like [`Kernel::pack`]. Returns `invalid_argument` for a number that is missing, unknown or given
+    /// twice.
     pub fn pack_named(&self, numbers: &[(&str, Number)]) -> Result<Vec<u8>> {
         hal::pack_named(self.push_numbers(), self.push_bytes(), numbers)
     }
 
-    /// Threads of a workgroup in x, y, z.
+    /// Returns the threads of a workgroup in x, y, z.
     pub fn workgroup(&self) -> [u32; 3] {
         self.built.workgroup()
     }
 
-    /// `runs`: it is not only recorded.
+    /// Dispatches the kernel. `runs` is false while the stream only records.
     pub(super) fn dispatch(
         &self,
         stream: &mut dyn hal::Stream,
@@ -162,7 +164,10 @@ impl Kernel {
     ) -> Result<()> {
         if let Some(other) = buffers.iter().find(|buffer| !same(buffer.opened(), &self.opened)) {
             let (kernel, buffer) = (&self.opened.device.info().id, &other.device().id);
-            fail!(InvalidArgument, "the kernel is of one context's {kernel} and a buffer of another's {buffer}");
+            fail!(
+                InvalidArgument,
+                "the kernel belongs to a context on {kernel}, and a buffer to another context on {buffer}"
+            );
         }
         let memories: SmallVec<[Arc<dyn hal::Buffer>; 8]> =
             buffers.iter().map(|buffer| buffer.memory()).collect::<Result<_>>()?;

@@ -1,7 +1,7 @@
-//! The runtime of users' own GPU work: buffers, kernels, streams. On the same devices and streams as the operations.
+//! Users' own GPU work: buffers, kernels, streams. It runs on the same devices and streams as the operations.
 //!
-//! Work that a context enqueues runs in order behind what was enqueued before; reading a buffer waits for it. Streams of one's
-//! own run beside each other, ordered by events.
+//! Work that a context enqueues runs in order, and reading a buffer waits for it. Streams of your own run concurrently; events
+//! order them.
 
 mod array;
 mod buffer;
@@ -30,14 +30,14 @@ use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The best GPU of the machine, as a context: `Gpu::new()`, and then everything that a [`Context`] does.
+/// Opens the best GPU of the machine as a context: `Gpu::new()`. It has all methods of [`Context`].
 #[derive(Clone, Debug)]
 pub struct Gpu(Context);
 
 impl Gpu {
-    /// Opens the best GPU: one of its own memory before one in the processor, and a software one only where there is no other.
-    /// Through Vulkan, which takes kernels in SPIR-V whoever made the GPU; through CUDA where Vulkan has none.
-    /// `backend_unavailable` says why there is none.
+    /// Opens the best GPU. A GPU with its own memory is preferred over one in the processor. A software GPU is used only if there
+    /// is no other. Vulkan is used first, because it accepts SPIR-V kernels on every maker's GPU; without a Vulkan GPU, CUDA is
+    /// used. `backend_unavailable` states why there is no GPU.
     pub fn new() -> Result<Gpu> {
         match Gpu::open("vulkan") {
             Err(error) if error.status() == Status::BackendUnavailable => Gpu::open("cuda").map_err(|_| error),
@@ -45,15 +45,15 @@ impl Gpu {
         }
     }
 
-    /// Opens a GPU by `cuda:0`, `vulkan:0`, a part of its name or its UUID.
+    /// Opens a GPU by name: `cuda:0`, `vulkan:0`, a part of its name, or its UUID.
     pub fn open(device: &str) -> Result<Gpu> {
         if matches!(device, "auto" | "cpu" | "hybrid") {
-            return Err(no_gpu(&format!("'{device}' names none")));
+            return Err(no_gpu(&format!("'{device}' is not a GPU")));
         }
         Ok(Gpu(Context::with_options(device, &ContextOptions::default())?))
     }
 
-    /// The context.
+    /// Returns the context.
     pub fn context(&self) -> &Context {
         &self.0
     }
@@ -67,34 +67,34 @@ impl Deref for Gpu {
     }
 }
 
-/// Buffers, kernels and streams, on the context's GPU; where it has none, buffers are in host memory and kernels are
-/// `unsupported`.
+/// Buffers, kernels and streams on the context's GPU. Without a GPU, buffers are in host memory and kernels are `unsupported`.
 impl Context {
-    /// A buffer with a copy of these values.
+    /// Makes a buffer with a copy of these values.
     pub fn buffer<T: Element>(&self, data: &[T]) -> Result<Buffer> {
         // SAFETY: any Copy slice is readable as its bytes.
         self.buffer_of_bytes(unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), size_of_val(data)) })
     }
 
-    /// A buffer with a copy of these bytes.
+    /// Makes a buffer with a copy of these bytes.
     pub fn buffer_of_bytes(&self, bytes: &[u8]) -> Result<Buffer> {
         let buffer = Buffer::new(self.working()?, bytes.len(), false)?;
         buffer.write_bytes(0, bytes)?;
         Ok(buffer)
     }
 
-    /// A buffer of so many bytes, zeroed.
+    /// Makes a zeroed buffer of this many bytes.
     pub fn buffer_zeroed(&self, bytes: usize) -> Result<Buffer> {
         Buffer::new(self.working()?, bytes, true)
     }
 
-    /// A buffer over CUDA memory that somebody else has, without a copy; its address is a multiple of 16. `device` is the id of
-    /// the CUDA device that it is on. `owner` is dropped when neither the buffer nor work uses the memory any more. What CUDA's
-    /// default stream was given before is done when it returns. `invalid_argument` if the context's GPU is another,
-    /// `unsupported` if it is not a CUDA device.
+    /// Makes a buffer over CUDA memory that other code owns, without a copy. The address must be a multiple of 16, and `device`
+    /// is the id of the memory's CUDA device. `owner` is dropped when neither the buffer nor enqueued work uses the memory any
+    /// more. It waits for the work that CUDA's default stream received before. Returns `invalid_argument` if the context's GPU is
+    /// another one, `unsupported` if it is not a CUDA device.
     ///
     /// # Safety
-    /// So many bytes are there on that device until `owner` is dropped, and whoever else uses them orders that use.
+    /// The device must have this many bytes at the address until `owner` is dropped. Other users of the memory must order their
+    /// accesses.
     pub unsafe fn buffer_over(
         &self,
         device: &str,
@@ -107,130 +107,134 @@ impl Context {
         if device != own {
             fail!(InvalidArgument, "the memory is on {device} and the context on {own}: open '{device}'");
         }
-        // SAFETY: passed on.
+        // SAFETY: the caller keeps this function's contract, which is the same.
         Ok(Buffer::over(opened, unsafe { opened.device.over(address, bytes, owner) }?, bytes))
     }
 
-    /// Waits for what others, who share memory of this context, gave CUDA's default stream; on other devices there is nothing
-    /// to wait for.
+    /// Waits for the work on CUDA's default stream, of other code that shares memory with this context. On other devices it does
+    /// nothing.
     pub fn wait_for_others(&self) -> Result<()> {
         self.working()?.device.wait_for_others()
     }
 
-    /// A kernel from a SPIR-V file, with the entry point called `main`, else its first, and every specialization constant at its
-    /// default. `io` if the file can't be read, `invalid_kernel` if it is malformed or the driver refuses it, `unsupported` if
-    /// it needs what the device has not; and on a CUDA device, with the Vulkan device that is the same GPU.
+    /// Loads a kernel from a SPIR-V file. The entry point is `main`, or else the first one. Specialization constants have their
+    /// defaults. Returns `io` if the file can't be read, `invalid_kernel` if it is malformed or the driver refuses it,
+    /// `unsupported` if the device lacks something that it needs. On a CUDA device it is `unsupported` too, and the error names
+    /// the Vulkan device of the same GPU.
     pub fn load_spirv(&self, path: impl AsRef<Path>) -> Result<Kernel> {
         self.load_spirv_bytes(&read(path.as_ref())?)
     }
 
-    /// A kernel from a SPIR-V module in memory.
+    /// Loads a kernel from a SPIR-V module in memory.
     pub fn load_spirv_bytes(&self, code: &[u8]) -> Result<Kernel> {
         self.load_spirv_with(code, &PipelineOptions::default())
     }
 
-    /// A kernel from a SPIR-V module in memory, with another entry point, with specialization constants.
+    /// Loads a kernel from a SPIR-V module in memory, with options such as the entry point and specialization constants.
     pub fn load_spirv_with(&self, code: &[u8], options: &PipelineOptions) -> Result<Kernel> {
         Kernel::new(self.working()?.clone(), code.into(), options, Language::Spirv)
     }
 
-    /// A kernel from a PTX file, its first: its leading 64-bit parameters are buffers, the rest push constants. `io` if the file
-    /// can't be read, `invalid_kernel` if it is malformed or the driver refuses it, `unsupported` if it needs what the device or
-    /// its driver has not; and on a Vulkan device, with the CUDA device that is the same GPU.
+    /// Loads the first kernel of a PTX file. Its leading 64-bit parameters are buffers, the others push constants. Returns `io`
+    /// if the file can't be read, `invalid_kernel` if it is malformed or the driver refuses it, `unsupported` if the device or
+    /// its driver lacks something that it needs. On a Vulkan device it is `unsupported` too, and the error names the CUDA device
+    /// of the same GPU.
     pub fn load_ptx(&self, path: impl AsRef<Path>) -> Result<Kernel> {
         self.load_ptx_bytes(&read(path.as_ref())?)
     }
 
-    /// A kernel from PTX in memory, with or without a zero at its end.
+    /// Loads a kernel from PTX in memory. A terminating zero is optional.
     pub fn load_ptx_bytes(&self, code: &[u8]) -> Result<Kernel> {
         self.load_ptx_with(code, &PipelineOptions::default())
     }
 
-    /// A kernel from PTX in memory, of another name, with workgroups of a size that it leaves open.
+    /// Loads a kernel from PTX in memory, with options such as its name and the workgroup size that the module leaves open.
     pub fn load_ptx_with(&self, code: &[u8], options: &PipelineOptions) -> Result<Kernel> {
         Kernel::new(self.working()?.clone(), code.into(), options, Language::Cuda)
     }
 
-    /// As [`Context::load_ptx`], from a cubin, which is machine code for one architecture, or a fatbin, which may have code for
-    /// several and PTX. `unsupported` where none of it is for the device; a fatbin also needs a driver of CUDA 12.4.
+    /// Loads a kernel like [`Context::load_ptx`] from a cubin or a fatbin. A cubin is machine code for one architecture. A fatbin
+    /// may hold code for several architectures, and PTX. Returns `unsupported` if none of it fits the device. A fatbin also needs
+    /// a driver for CUDA 12.4.
     pub fn load_cubin(&self, path: impl AsRef<Path>) -> Result<Kernel> {
         self.load_cubin_bytes(&read(path.as_ref())?)
     }
 
-    /// A kernel from a cubin or fatbin in memory.
+    /// Loads a kernel from a cubin or fatbin in memory.
     pub fn load_cubin_bytes(&self, code: &[u8]) -> Result<Kernel> {
         self.load_cubin_with(code, &PipelineOptions::default())
     }
 
-    /// A kernel from a cubin or fatbin in memory, of another name, with workgroups of a size that it leaves open.
+    /// Loads a kernel from a cubin or fatbin in memory, with options such as its name and the workgroup size that the module
+    /// leaves open.
     pub fn load_cubin_with(&self, code: &[u8], options: &PipelineOptions) -> Result<Kernel> {
         self.load_ptx_with(code, options)
     }
 
-    /// The same module as another kernel: with another entry point, with other specialization constants or another workgroup.
+    /// Makes another kernel from the same module, with another entry point, specialization constants or workgroup.
     pub fn create_pipeline(&self, kernel: &Kernel, options: &PipelineOptions) -> Result<Kernel> {
         kernel.again(self.working()?.clone(), options)
     }
 
-    /// A program from an `.adead` file (or in an older format), to be run with [`Program::run`] on this context.
+    /// Loads a program from an `.adead` file (or an older format). [`Program::run`] runs it on a context.
     pub fn load_adead(&self, path: impl AsRef<Path>) -> Result<Program> {
         Program::load(path.as_ref())
     }
 
-    /// Enqueues a kernel over workgroups in x, y, z, with buffers in the order of their set and binding. It returns at once;
-    /// reading a buffer, or [`Context::wait`], waits. `invalid_argument` says what does not fit: the number of buffers, their
-    /// sizes, the groups, missing push constants.
+    /// Enqueues a kernel over workgroups in x, y, z. Buffers are in the order of their set and binding. It returns at once;
+    /// reading a buffer and [`Context::wait`] wait. `invalid_argument` states what does not fit: the number of buffers, their
+    /// sizes, the workgroups, missing push constants.
     pub fn dispatch(&self, kernel: &Kernel, buffers: &[&Buffer], groups: [u32; 3]) -> Result<()> {
         self.dispatch_with(kernel, buffers, &[], groups)
     }
 
-    /// [`Context::dispatch`] with push constants' bytes.
+    /// Enqueues a kernel like [`Context::dispatch`], with the bytes of its push constants.
     pub fn dispatch_with(&self, kernel: &Kernel, buffers: &[&Buffer], push: &[u8], groups: [u32; 3]) -> Result<()> {
         let what = What::kernel(kernel.name(), groups, Reason::Operands);
         self.working()?.watched(&what, |stream| kernel.dispatch(stream, buffers, push, groups, true))
     }
 
-    /// Waits until everything that the context enqueued has finished.
+    /// Waits until everything that the context enqueued is done.
     pub fn wait(&self) -> Result<()> {
         self.working()?.catch_up()?;
         self.working()?.with(|stream| stream.synchronize())
     }
 
-    /// What the device is that its buffers, kernels and streams are on: its GPU, the CPU where it has none. Errors are those of
-    /// opening it.
+    /// Returns the device of the context's buffers, kernels and streams: its GPU, or the CPU if it has none. Returns the errors
+    /// of opening it.
     pub fn working_device(&self) -> Result<&DeviceInfo> {
         Ok(self.working()?.device.info())
     }
 
-    /// The point after everything that the context enqueued, for streams to wait for and the host to ask.
+    /// Returns the point after everything that the context enqueued. Streams can wait for it, and the host can query it.
     pub fn event(&self) -> Result<Event> {
         Ok(Event::new(self.working()?.with(|stream| stream.event())?))
     }
 
-    /// The same for the host to wait for.
+    /// Returns the same point for the host to wait for.
     pub fn fence(&self) -> Result<Fence> {
         self.event()
     }
 
-    /// A stream of its own.
+    /// Makes a new stream.
     pub fn stream(&self) -> Result<Stream> {
         self.stream_with(Priority::Normal)
     }
 
-    /// A stream of its own with that priority: on an NVIDIA GPU through CUDA the work of [`Priority::High`] begins before that of
-    /// other streams; elsewhere it is an ordinary stream.
+    /// Makes a new stream with a priority. On an NVIDIA GPU through CUDA, work of [`Priority::High`] begins before that of other
+    /// streams. Elsewhere the priority has no effect.
     pub fn stream_with(&self, priority: Priority) -> Result<Stream> {
         Stream::new(self.working()?.clone(), priority)
     }
 
-    /// The memory of the context's GPU, or of the host where it has none.
+    /// Returns the memory use of the context's GPU, or of the host if it has none.
     pub fn memory(&self) -> Result<MemoryUse> {
         let _environment = DefaultEnvironment::enter();
         Ok(self.working()?.device.memory())
     }
 }
 
-/// Whether two things are of one opened device.
+/// Whether both belong to the same opened device.
 fn same(a: &Arc<Opened>, b: &Arc<Opened>) -> bool {
     Arc::ptr_eq(&a.device, &b.device)
 }

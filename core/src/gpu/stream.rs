@@ -1,4 +1,4 @@
-//! Streams of the user's, and what they are ordered and timed by.
+//! Users' streams, with the events that order them and the timestamps that time them.
 
 use super::{Buffer, Kernel, Operand, same};
 use crate::command::Command;
@@ -15,16 +15,16 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A queue of work on a context's device. What it is given runs in order; streams run beside each other. One thread at a time.
+/// A queue of work on a context's device. Its work runs in order; streams run concurrently. One thread uses a stream at a time.
 pub struct Stream {
     opened: Arc<Opened>,
     stream: Box<dyn hal::Stream>,
-    /// For profiles.
+    /// The stream's number in profiles.
     number: usize,
     recording: bool,
 }
 
-/// A device's stream in the default floating-point environment.
+/// A device's stream, used in the default floating-point environment.
 struct Entered<'a> {
     stream: &'a mut dyn hal::Stream,
     _environment: DefaultEnvironment,
@@ -51,18 +51,19 @@ impl Stream {
         Ok(Stream { stream, number: opened.profiler.number_stream(), recording: false, opened })
     }
 
-    /// What its device is.
+    /// Returns the stream's device.
     pub fn device(&self) -> &DeviceInfo {
         self.opened.device.info()
     }
 
-    /// The device's stream: drivers compute, and must not meet the host's floating-point modes and traps.
+    /// The device's stream in the default environment: drivers compute in floating point, and must not see the host's modes and
+    /// traps.
     fn stream(&mut self) -> Entered<'_> {
         Entered { stream: &mut *self.stream, _environment: DefaultEnvironment::enter() }
     }
 
-    /// One piece of work for the device's stream, recorded where a profile is under way; what the stream records for later is
-    /// not done.
+    /// Gives the device's stream one piece of work, and records it if a profile is running. Work that the stream only records for
+    /// a later replay is not profiled.
     fn watched(&mut self, what: &What<'_>, mut work: impl FnMut(&mut dyn hal::Stream) -> Result<()>) -> Result<()> {
         let number = if self.recording { None } else { Some(self.number) };
         self.opened.watch(number, &mut *self.stream, what, &mut work)
@@ -71,19 +72,22 @@ impl Stream {
     fn memory(&self, buffer: &Buffer) -> Result<Arc<dyn hal::Buffer>> {
         if !same(buffer.opened(), &self.opened) {
             let (stream, buffer) = (&self.opened.device.info().id, &buffer.device().id);
-            fail!(InvalidArgument, "the stream is of one context's {stream} and a buffer of another's {buffer}");
+            fail!(
+                InvalidArgument,
+                "the stream belongs to a context on {stream}, and a buffer to another context on {buffer}"
+            );
         }
         buffer.memory()
     }
 
-    /// Enqueues a copy of host bytes to a buffer from a byte offset on; the bytes are the caller's again when it returns.
+    /// Enqueues a copy of host bytes to a byte offset of a buffer. The caller may reuse the bytes when this returns.
     pub fn upload(&mut self, buffer: &Buffer, offset: usize, bytes: &[u8]) -> Result<()> {
         let memory = self.memory(buffer)?;
         let what = What::bytes(Activity::Upload, bytes.len(), "", Reason::Stream);
         self.watched(&what, |stream| stream.write(&*memory, offset, bytes))
     }
 
-    /// Enqueues a copy of part of a buffer to the host.
+    /// Enqueues a copy of a part of a buffer to the host.
     pub fn download(&mut self, buffer: &Buffer, offset: usize, bytes: usize) -> Result<Download> {
         let memory = self.memory(buffer)?;
         let what = What::bytes(Activity::Download, bytes, "", Reason::Stream);
@@ -99,7 +103,7 @@ impl Stream {
         }
     }
 
-    /// Enqueues a copy of so many bytes between buffers, given with their byte offsets.
+    /// Enqueues a copy of this many bytes between two buffers, each given with a byte offset.
     pub fn copy(&mut self, from: (&Buffer, usize), to: (&Buffer, usize), bytes: usize) -> Result<()> {
         let (source, target) = (self.memory(from.0)?, self.memory(to.0)?);
         let slice = |buffer, offset| Slice { buffer, offset, bytes };
@@ -107,23 +111,23 @@ impl Stream {
         self.watched(&what, |stream| stream.copy(slice(&*source, from.1), slice(&*target, to.1)))
     }
 
-    /// Enqueues the zeroing of part of a buffer.
+    /// Enqueues setting a part of a buffer to zero.
     pub fn clear(&mut self, buffer: &Buffer, offset: usize, bytes: usize) -> Result<()> {
         let memory = self.memory(buffer)?;
         let what = What::bytes(Activity::Clear, bytes, "", Reason::Stream);
         self.watched(&what, |stream| stream.clear(Slice { buffer: &*memory, offset, bytes }))
     }
 
-    /// Enqueues a kernel; see [`Context::dispatch_with`](crate::Context::dispatch_with).
+    /// Enqueues a kernel: see [`Context::dispatch_with`](crate::Context::dispatch_with).
     pub fn dispatch(&mut self, kernel: &Kernel, buffers: &[&Buffer], push: &[u8], groups: [u32; 3]) -> Result<()> {
         let what = What::kernel(kernel.name(), groups, Reason::Stream);
         let runs = !self.recording;
         self.watched(&what, |stream| kernel.dispatch(stream, buffers, push, groups, runs))
     }
 
-    /// Enqueues an operation on buffers. Operands are in its order, `None` where an optional one is left out; the output's
-    /// description must be what follows from them. Errors as of a command, at once; what only the device can find (an id outside
-    /// a table) comes from [`Stream::synchronize`].
+    /// Enqueues an operation on buffers. Operands are in the operation's order, `None` for an optional operand that is left out.
+    /// The output must have the description that follows from them. Errors of a command are returned at once. Errors that only
+    /// the device can find, such as an id outside a table, are returned by [`Stream::synchronize`].
     pub fn run(&mut self, op: Op, attrs: &Attrs, inputs: &[Option<Operand<'_>>], output: Operand<'_>) -> Result<()> {
         let mut memories = SmallVec::<[Option<Arc<dyn hal::Buffer>>; 4]>::new();
         for input in inputs {
@@ -146,17 +150,17 @@ impl Stream {
         self.watched(&what, |stream| stream.submit(&mut [Command::new(op, attrs, &views, output.reborrow())?]))
     }
 
-    /// The point after everything enqueued.
+    /// Returns the point after everything enqueued so far.
     pub fn event(&mut self) -> Result<Event> {
         Ok(Event::new(self.stream().event()?))
     }
 
-    /// Everything enqueued from now on waits for an event of this device.
+    /// Makes work enqueued from now on wait for an event of this device.
     pub fn wait_for(&mut self, event: &Event) -> Result<()> {
         self.stream().wait(&*event.0)
     }
 
-    /// Enqueues the taking of a time.
+    /// Enqueues a timestamp.
     pub fn timestamp(&mut self) -> Result<Timestamp> {
         Ok(Timestamp(self.stream().timestamp()?))
     }
@@ -170,15 +174,15 @@ impl Stream {
         recording
     }
 
-    /// From here to [`Stream::finish_recording`], what is enqueued is recorded: [`Stream::record`] for callers that have no
-    /// closure to give. `invalid_argument` while recording already, `unsupported` on the CPU.
+    /// Begins a recording that [`Stream::finish_recording`] ends, for callers that have no closure to pass to [`Stream::record`].
+    /// Returns `invalid_argument` if the stream is recording already, `unsupported` on the CPU.
     pub fn start_recording(&mut self) -> Result<()> {
         self.stream().start_recording()?;
         self.recording = true;
         Ok(())
     }
 
-    /// What was recorded. `invalid_argument` unless the stream is recording.
+    /// Ends the recording and returns it. Returns `invalid_argument` unless the stream is recording.
     pub fn finish_recording(&mut self) -> Result<Recording> {
         self.recording = false;
         Ok(Recording(self.stream().finish_recording()?))
@@ -193,13 +197,13 @@ impl Stream {
         })
     }
 
-    /// Hands what was enqueued to the device now, without waiting. Work begins by itself; this only spares it a wait behind
-    /// what is under way.
+    /// Hands enqueued work to the device now, without waiting. Work also begins without it; flushing can make it begin earlier,
+    /// before running work is done.
     pub fn flush(&mut self) -> Result<()> {
         self.stream().flush()
     }
 
-    /// Waits until everything enqueued has finished.
+    /// Waits until everything enqueued is done.
     pub fn synchronize(&mut self) -> Result<()> {
         if interrupt::is_possible() && !self.query()? {
             self.event()?.wait()?;
@@ -207,13 +211,13 @@ impl Stream {
         self.stream().synchronize()
     }
 
-    /// Whether everything enqueued has finished.
+    /// Whether everything enqueued is done.
     pub fn query(&mut self) -> Result<bool> {
         self.stream().is_idle()
     }
 }
 
-/// A point in a stream, to ask, to wait for, and for other streams to wait for.
+/// A point in a stream. The host can query it or wait for it, and other streams can wait for it.
 #[derive(Clone)]
 pub struct Event(pub(super) Arc<dyn hal::Event>);
 
@@ -225,61 +229,61 @@ impl Event {
         Event(event)
     }
 
-    /// Whether the stream has come there.
+    /// Whether the stream has reached the event.
     pub fn is_done(&self) -> Result<bool> {
         let _environment = DefaultEnvironment::enter();
         self.0.is_done()
     }
 
-    /// Waits until it has.
+    /// Waits until the stream has reached the event.
     pub fn wait(&self) -> Result<()> {
         let _environment = DefaultEnvironment::enter();
         interrupt::wait(&*self.0, u64::MAX)
     }
 
-    /// Waits at most so long; `not_ready` if that did not suffice.
+    /// Waits for the event at most this long. Returns `not_ready` after that.
     pub fn wait_for(&self, most: Duration) -> Result<()> {
         let _environment = DefaultEnvironment::enter();
         interrupt::wait(&*self.0, most.as_nanos().try_into().unwrap_or(u64::MAX))
     }
 }
 
-/// Bytes on their way to the host.
+/// Bytes that are being copied to the host.
 pub struct Download(Box<dyn hal::Download>);
 
 impl Download {
-    /// One of a device.
+    /// Wraps a device's download.
     #[cfg(all(test, feature = "cuda"))]
     pub(crate) fn of(download: Box<dyn hal::Download>) -> Download {
         Download(download)
     }
 
-    /// Bytes.
+    /// Returns the number of bytes.
     pub fn size(&self) -> usize {
         self.0.size()
     }
 
-    /// Whether they have arrived.
+    /// Whether the bytes have arrived.
     pub fn is_done(&self) -> Result<bool> {
         let _environment = DefaultEnvironment::enter();
         self.0.is_done()
     }
 
-    /// Waits for them, where they lie: memory that the device reaches, which is not to be kept for long.
+    /// Waits for the bytes and returns them in place. They are in memory that the device accesses, so drop the download soon.
     pub fn bytes(&self) -> Result<&[u8]> {
         let _environment = DefaultEnvironment::enter();
         interrupt::arrived(&*self.0)?;
         self.0.bytes()
     }
 
-    /// Waits for them and copies them; `into` has as many bytes.
+    /// Waits for the bytes and copies them to `into`, which must have the same length.
     pub fn take(self, into: &mut [u8]) -> Result<()> {
         let _environment = DefaultEnvironment::enter();
         interrupt::arrived(&*self.0)?;
         self.0.take(into)
     }
 
-    /// Waits for them.
+    /// Waits for the bytes and returns a copy.
     pub fn to_bytes(self) -> Result<Vec<u8>> {
         let mut bytes = vec![0; self.size()];
         self.take(&mut bytes)?;
@@ -287,18 +291,18 @@ impl Download {
     }
 }
 
-/// A time that the device took.
+/// A timestamp of a device.
 #[derive(Clone)]
 pub struct Timestamp(Arc<dyn hal::Timestamp>);
 
 impl Timestamp {
-    /// Nanoseconds since an earlier one of the same device; `not_ready` before both were taken.
+    /// Returns the nanoseconds since an earlier timestamp of the same device. Returns `not_ready` before both are taken.
     pub fn since(&self, earlier: &Timestamp) -> Result<u64> {
         let _environment = DefaultEnvironment::enter();
         Ok(self.0.nanoseconds()?.saturating_sub(earlier.0.nanoseconds()?))
     }
 }
 
-/// Work that was recorded, to be run any number of times. It keeps the buffers and kernels that it uses.
+/// Recorded work, to be run any number of times. It keeps the buffers and kernels that it uses.
 #[derive(Clone)]
 pub struct Recording(Arc<dyn hal::Recording>);

@@ -1,6 +1,6 @@
-//! Names of Arm processors, which tell only numbers: those of the MIDR register, as Linux prints them.
+//! Names of Arm processors. The processors report only numbers, those of the MIDR register; Linux prints them.
 
-/// Who made it, by `CPU implementer`.
+/// The maker, by `CPU implementer`.
 const IMPLEMENTERS: [(u32, &str); 12] = [
     (0x41, "Arm"),
     (0x42, "Broadcom"),
@@ -16,7 +16,7 @@ const IMPLEMENTERS: [(u32, &str); 12] = [
     (0xc0, "Ampere"),
 ];
 
-/// Arm's own designs, by `CPU part`; most makers license them and keep the numbers.
+/// Arm's own designs, by `CPU part`. Most makers license them and keep the numbers.
 const ARM_PARTS: [(u32, &str); 31] = [
     (0xd03, "Cortex-A53"),
     (0xd04, "Cortex-A35"),
@@ -59,13 +59,13 @@ fn number(text: &str) -> Option<u32> {
     u32::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
-/// The maker, from `CPU implementer`; the number itself where it has no name here.
+/// The maker, from `CPU implementer`; an unknown number is returned as it is.
 pub(super) fn vendor(implementer: &str) -> String {
     number(implementer).and_then(|number| named(&IMPLEMENTERS, number)).unwrap_or_else(|| implementer.into())
 }
 
-/// The designs in the machine, each once, in the kernel's order: `Cortex-A55 + Cortex-A76`. `None` where /proc/cpuinfo
-/// has no `CPU part`.
+/// The designs in the machine, each once, in the kernel's order: `Cortex-A55 + Cortex-A76`. `None` if /proc/cpuinfo has no `CPU
+/// part`.
 pub(super) fn model(cpuinfo: &str) -> Option<String> {
     let mut models: Vec<String> = Vec::new();
     let mut implementer = "";

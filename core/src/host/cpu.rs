@@ -1,10 +1,10 @@
-//! The processor: by CPUID on x86, by the kernel elsewhere and for what CPUID does not tell.
+//! The processor. CPUID describes it on x86. The kernel describes it elsewhere, and what CPUID lacks.
 
 #[cfg(any(test, not(any(target_arch = "x86_64", target_arch = "x86"))))]
 use super::arm;
 use std::fs;
 
-/// Gives a file's text, if it is there.
+/// Returns a file's text, if the file exists.
 type Read<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
 /// A processor.
@@ -12,33 +12,33 @@ type Read<'a> = dyn Fn(&str) -> Option<String> + 'a;
 pub struct Cpu {
     /// `GenuineIntel`, `AuthenticAMD`, `Arm`, …
     pub vendor: String,
-    /// The maker's name for it; on Arm that of the design, or designs.
+    /// The maker's name of the processor. On Arm the name of the design, or designs.
     pub model: String,
     /// Physical cores that this process may use.
     pub cores: usize,
     /// Hardware threads that this process may use.
     pub threads: usize,
-    /// Nominal frequency in MHz, 0 where unknown; off x86 the highest of any core.
+    /// Nominal frequency in MHz, 0 if unknown. On other processors than x86, the highest frequency of any core.
     pub frequency_mhz: u32,
-    /// Data and unified caches, from the nearest.
+    /// Data and unified caches, the nearest first.
     pub caches: Vec<Cache>,
-    /// Instruction-set extensions that kernels may use, as the architecture names them.
+    /// Instruction-set extensions that kernels may use, with the architecture's names.
     pub features: Vec<String>,
 }
 
 /// A cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cache {
-    /// 1 is the nearest.
+    /// The level. 1 is the nearest.
     pub level: u8,
-    /// Bytes.
+    /// The size in bytes.
     pub size: usize,
-    /// Bytes of a line.
+    /// The size of a line in bytes.
     pub line: usize,
 }
 
 impl Cpu {
-    /// Looks at this machine's processor.
+    /// Examines this machine's processor.
     pub fn detect() -> Cpu {
         let threads = super::available_threads();
         let mut cpu = Cpu::from_kernel(&|path| fs::read_to_string(path).ok(), threads);
@@ -47,7 +47,7 @@ impl Cpu {
         cpu
     }
 
-    /// What Linux tells about the machine in files, which `read` gives; nothing of it has to be there.
+    /// Reads what Linux reports in files through `read`. Every file may be missing.
     fn from_kernel(read: &Read<'_>, threads: usize) -> Cpu {
         let info = read("/proc/cpuinfo").unwrap_or_default();
         let mut cpu = Cpu {
@@ -65,13 +65,13 @@ impl Cpu {
         cpu
     }
 
-    /// What x86 has in /proc/cpuinfo, where other kernels have it.
+    /// Reads what other architectures report in other places than x86.
     #[cfg(any(test, not(any(target_arch = "x86_64", target_arch = "x86"))))]
     fn ask_kernel(&mut self, info: &str, read: &Read<'_>) {
         if let Some(implementer) = field(info, "CPU implementer") {
             self.vendor = arm::vendor(&implementer);
         }
-        // "uarch" is RISC-V's, "cpu" POWER's.
+        // RISC-V has "uarch", POWER has "cpu".
         let other = || field(info, "uarch").or_else(|| field(info, "cpu"));
         if field(info, "model name").is_none()
             && let Some(model) = arm::model(info).or_else(other)
@@ -81,7 +81,7 @@ impl Cpu {
         let (mut siblings, mut kilohertz) = (Vec::new(), 0u32);
         for processor in info.lines().filter_map(|line| line.strip_prefix("processor")?.split_once(':')) {
             let folder = format!("/sys/devices/system/cpu/cpu{}", processor.1.trim());
-            // Threads of one core name the same set.
+            // Threads of one core have the same list of siblings.
             if let Some(set) = read(&format!("{folder}/topology/thread_siblings_list"))
                 && !siblings.contains(&set)
             {
@@ -132,13 +132,13 @@ impl Cpu {
     fn ask_processor(&mut self) {}
 }
 
-/// The first field of that name in /proc/cpuinfo.
+/// The first field with this name in /proc/cpuinfo.
 fn field(info: &str, name: &str) -> Option<String> {
     let line = info.lines().find(|line| line.split(':').next().is_some_and(|key| key.trim() == name))?;
     Some(line.split_once(':')?.1.trim().to_string())
 }
 
-/// Distinct (package, core) pairs; the most where /proc/cpuinfo names no cores.
+/// Counts distinct (package, core) pairs. Returns `usize::MAX` if /proc/cpuinfo names no cores.
 fn physical_cores(info: &str) -> usize {
     let mut cores = Vec::new();
     let mut package = "";
@@ -149,11 +149,11 @@ fn physical_cores(info: &str) -> usize {
             _ => {}
         }
     }
-    // Where the kernel names no cores, threads are cores as far as anyone can tell.
+    // The caller then counts every thread as a core.
     if cores.is_empty() { usize::MAX } else { cores.len() }
 }
 
-/// The first processor's caches from sysfs.
+/// Reads the first processor's caches from sysfs.
 fn kernel_caches(read: &Read<'_>) -> Vec<Cache> {
     let mut caches = Vec::new();
     for index in 0..8 {
@@ -177,7 +177,7 @@ fn kernel_caches(read: &Read<'_>) -> Vec<Cache> {
     caches
 }
 
-/// The named ones that this machine has.
+/// Lists the named features that this machine has.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! present {
     ($detected:ident: $($feature:tt)*) => {
@@ -209,7 +209,7 @@ fn features() -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// A machine's files: (path, text).
+    /// Makes a processor from a machine's files: (path, text).
     fn machine(files: Vec<(String, String)>, threads: usize) -> Cpu {
         Cpu::from_kernel(&|path| files.iter().find(|(name, _)| name == path).map(|(_, text)| text.clone()), threads)
     }

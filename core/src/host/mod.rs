@@ -1,4 +1,4 @@
-//! What the process runs on: the processor, host memory, and how much of both it may use.
+//! The machine that the process runs on: the processor, host memory, and the limits of this process on both.
 
 #[cfg(any(test, not(any(target_arch = "x86_64", target_arch = "x86"))))]
 mod arm;
@@ -11,27 +11,27 @@ pub use ram::Memory;
 
 use std::sync::OnceLock;
 
-/// The most threads that a context takes: more than processors of any machine have, few enough to be started.
+/// The most threads of a context: more than any machine's processors have, and few enough to start.
 pub const MOST_THREADS: usize = 1024;
 
-/// How many threads this process may run at a time, at least 1: what its processors (cpuset) and the quotas of its control groups
-/// leave.
+/// The number of threads that this process may run at a time, at least 1. Its processors (cpuset) and the quotas of its control
+/// groups limit it.
 pub(crate) fn available_threads() -> usize {
     std::thread::available_parallelism().map_or(1, |threads| threads.get())
 }
 
-/// The processor, looked at once.
+/// Returns the processor, which is examined once.
 pub(crate) fn cpu() -> &'static Cpu {
     static CPU: OnceLock<Cpu> = OnceLock::new();
     CPU.get_or_init(Cpu::detect)
 }
 
-/// The processor's name.
+/// Returns the processor's name.
 pub(crate) fn cpu_name() -> String {
     cpu().model.clone()
 }
 
-/// Host memory now.
+/// Returns the current state of host memory.
 pub fn memory() -> Memory {
     Memory::detect()
 }

@@ -1,4 +1,4 @@
-//! Host memory, within the limits of the control groups that this process is in.
+//! Host memory, within the limits of this process's control groups.
 
 use super::groups;
 use std::fs;
@@ -7,20 +7,20 @@ use std::path::Path;
 /// Bytes of host memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// What this process could use if it were alone.
+    /// The bytes that this process could use if no other process ran.
     pub total: u64,
-    /// What it could use now.
+    /// The bytes that it could use now.
     pub available: u64,
 }
 
 impl Memory {
-    /// Looks at this machine's memory.
+    /// Examines this machine's memory.
     pub fn detect() -> Memory {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         Memory::of(&read("/proc/meminfo"), &read(groups::OWN), Path::new(groups::ROOT))
     }
 
-    /// From the text of /proc/meminfo, that of /proc/self/cgroup, and where control groups are mounted.
+    /// Computes it from the texts of /proc/meminfo and /proc/self/cgroup, and the mount point of control groups.
     fn of(info: &str, groups: &str, root: &Path) -> Memory {
         let mut memory = Memory { total: field(info, "MemTotal"), available: field(info, "MemAvailable") };
         groups::visit(groups, root, "memory", &mut |folder, first| {
@@ -30,14 +30,14 @@ impl Memory {
         memory
     }
 
-    /// Lowers it to what a group leaves.
+    /// Reduces the bytes to a group's limit.
     fn limit(&mut self, folder: &Path, files: &Files) {
         let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
         let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
-        // "max", or more than there is, is no limit.
+        // "max" and numbers above the machine's memory are no limits.
         if let Some(limit) = number(files.limit).filter(|&limit| limit < u64::MAX / 2) {
             self.total = self.total.min(limit);
-            // The kernel drops pages of files that nobody used lately before it refuses memory.
+            // The kernel drops inactive file pages before it refuses memory, so they count as free.
             let stat = read("memory.stat").unwrap_or_default();
             let dropped = stat.lines().find_map(|line| line.strip_prefix(files.inactive)?.trim().parse().ok());
             let used = number(files.usage).unwrap_or(0).saturating_sub(dropped.unwrap_or(0));
@@ -46,11 +46,11 @@ impl Memory {
     }
 }
 
-/// What a version of control groups calls its files and fields.
+/// The names of files and fields in a version of control groups.
 struct Files {
     limit: &'static str,
     usage: &'static str,
-    /// With the space behind it, since other fields begin alike.
+    /// With a trailing space, because other fields have the same prefix.
     inactive: &'static str,
 }
 
@@ -59,7 +59,7 @@ const VERSION_1: Files =
 
 const VERSION_2: Files = Files { limit: "memory.max", usage: "memory.current", inactive: "inactive_file " };
 
-/// A field of /proc/meminfo, in bytes.
+/// Reads a field of /proc/meminfo, in bytes.
 fn field(info: &str, name: &str) -> u64 {
     let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).map_or(0, |kib| kib.saturating_mul(1024))
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(field(INFO, "Nothing"), 0);
     }
 
-    /// A folder with files, as the kernel would show them.
+    /// Makes a folder with files like the kernel's.
     fn mounted(name: &str, files: &[(&str, &str)]) -> PathBuf {
         let root = std::env::temp_dir().join(format!("adead-cgroup-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&root);

@@ -1,5 +1,5 @@
-//! Operations in parts on two CPU devices, and on this machine's GPU where `ADEAD_TEST_BACKEND` names a backend: the bits of
-//! the whole at every split point.
+//! Tests of operations in parts on two CPU devices, and on this machine's GPU if `ADEAD_TEST_BACKEND` names a backend. At every
+//! split point the bits are those of the whole.
 
 use super::*;
 use crate::config::Config;
@@ -12,7 +12,7 @@ use draws::{Random, draw, plain};
 #[path = "../../tests/draws/mod.rs"]
 mod draws;
 
-/// A CPU that computes on the caller's thread, and devices with streams: another CPU, and the GPU.
+/// A CPU that computes on the caller's thread, and devices with streams: another CPU, and the GPU if there is one.
 fn devices() -> (Arc<CpuDevice>, Vec<Arc<Opened>>) {
     let cpu = || Arc::new(CpuDevice::open(None, Some(2)).unwrap());
     let mut devices = vec![Opened::new(cpu(), Default::default()).unwrap()];
@@ -29,23 +29,23 @@ fn devices() -> (Arc<CpuDevice>, Vec<Arc<Opened>>) {
     (cpu(), devices)
 }
 
-/// An output in memory of its own, which nothing was written to yet.
+/// An output in memory of its own that was not written yet.
 fn unwritten(meta: &Meta) -> Vec<u64> {
     vec![0xa5a5_a5a5_a5a5_a5a5; meta.bytes().div_ceil(8)]
 }
 
 fn view<'a>(memory: &'a mut [u64], meta: &'a Meta) -> ViewMut<'a> {
     let data = std::ptr::NonNull::from(memory).cast();
-    // SAFETY: aligned to eight bytes, as many as the description says, borrowed mutably.
+    // SAFETY: the memory is aligned to eight bytes, as long as the description says, and mutably borrowed.
     unsafe { ViewMut::from_raw(data, meta) }
 }
 
 fn bytes<'a>(memory: &'a [u64], meta: &Meta) -> &'a [u8] {
-    // SAFETY: so many bytes are there.
+    // SAFETY: the memory has at least this many bytes.
     unsafe { slice::from_raw_parts(memory.as_ptr().cast(), meta.bytes()) }
 }
 
-/// A call, cut, with its result by the CPU alone.
+/// A call that can be cut, and its result computed by the CPU alone.
 struct Call {
     op: Op,
     attrs: Attrs,
@@ -65,13 +65,13 @@ impl Call {
         plain().run(self.op, &self.attrs, &operands).unwrap()
     }
 
-    /// How many rows it has; none where it has no parts.
+    /// The number of rows; 0 if it can't be cut.
     fn rows(&self) -> usize {
         let views: Vec<_> = self.operands.iter().map(|it| it.as_ref().map(Tensor::view)).collect();
         Cut::of(self.op, &self.attrs, &views, &self.meta).map_or(0, |cut| cut.rows)
     }
 
-    /// Computes it in parts.
+    /// Computes the call in parts.
     fn run(&self, cpu: &CpuDevice, parts: &[(Option<&Opened>, usize)]) -> Result<Vec<u64>> {
         let views: Vec<_> = self.operands.iter().map(|it| it.as_ref().map(Tensor::view)).collect();
         let cut = Cut::of(self.op, &self.attrs, &views, &self.meta).unwrap();
@@ -84,7 +84,7 @@ impl Call {
     }
 }
 
-/// Every split point of a few rows; of more, the outermost ones and some between.
+/// Every split point if there are few rows. With many rows, the outermost ones and some in between.
 fn points(rows: usize, r: &mut Random) -> Vec<usize> {
     if rows <= 40 {
         return (0..=rows).collect();
@@ -97,7 +97,7 @@ fn points(rows: usize, r: &mut Random) -> Vec<usize> {
 #[test]
 fn every_split_point_has_the_bits_of_the_whole() {
     let (cpu, devices) = devices();
-    // A GPU may be a program.
+    // A software GPU is slow.
     let seeds = if devices.len() > 1 { 8 } else { 16 };
     for &op in Op::ALL {
         let (mut cut, mut compared) = (0, 0);
@@ -114,7 +114,7 @@ fn every_split_point_has_the_bits_of_the_whole() {
             let expected = call.whole();
             for point in points(rows, &mut r) {
                 let other = &devices[r.below(devices.len())];
-                // Two parts, in both orders, and three: those of the two ends are the CPU's and another device's.
+                // Two parts in both orders, and three parts, of which the CPU has the middle one.
                 let third = r.below(rows - point + 1);
                 let parts: [&[(Option<&Opened>, usize)]; 3] = [
                     &[(None, point), (Some(other), rows - point)],
@@ -125,7 +125,7 @@ fn every_split_point_has_the_bits_of_the_whole() {
                         (devices.get(1).map(|it| &**it), rows - point - third),
                     ],
                 ];
-                // Without a third device the CPU's part would be there twice.
+                // Without a third device the CPU would have two parts.
                 for parts in &parts[..if devices.len() > 1 { 3 } else { 2 }] {
                     let memory = call.run(&cpu, parts).unwrap_or_else(|error| panic!("{op} seed {seed}: {error}"));
                     let same = bytes(&memory, &call.meta) == expected.bytes();
@@ -146,7 +146,7 @@ fn metas(shapes: &[&[usize]]) -> Vec<Meta> {
     shapes.iter().map(|dims| Meta::new(DType::F32, Shape::new(dims).unwrap())).collect()
 }
 
-/// The rows of a call by its shapes, and each operand's and the result's in a part of `count` rows.
+/// The rows of a call with these shapes, and the shapes of operands and result in a part of `count` rows.
 fn shapes(op: Op, attrs: &Attrs, shapes: &[&[usize]], count: usize) -> (usize, Vec<Vec<usize>>) {
     let metas = metas(shapes);
     let metas: Vec<_> = metas.iter().map(Some).collect();
@@ -161,7 +161,7 @@ fn shapes(op: Op, attrs: &Attrs, shapes: &[&[usize]], count: usize) -> (usize, V
 #[test]
 fn cuts_are_as_fine_as_they_can_be() {
     let plain = Attrs::default();
-    // Products: rows of all batches where B is one for all of them, else batches.
+    // Products: rows of all batches if they share one B, otherwise batches.
     assert_eq!(
         shapes(Op::Matmul, &plain, &[&[8, 5, 7], &[8, 7, 3]], 2),
         (8, vec![vec![2, 5, 7], vec![2, 7, 3], vec![2, 5, 3]])
@@ -171,14 +171,14 @@ fn cuts_are_as_fine_as_they_can_be() {
         (40, vec![vec![11, 7], vec![7, 3], vec![11, 3]])
     );
     assert_eq!(shapes(Op::Matmul, &plain, &[&[8, 5, 7], &[1, 7, 3]], 4).0, 40);
-    // One row for each batch: then a batch is no row of one product.
+    // One row for each batch: a batch is not a row of one product then.
     assert_eq!(shapes(Op::Matmul, &plain, &[&[8, 1, 7], &[8, 7, 3]], 2).1[2], [2, 1, 3]);
     assert_eq!(shapes(Op::Matmul, &plain, &[&[5, 7], &[7]], 2), (5, vec![vec![2, 7], vec![7], vec![2]]));
     assert_eq!(shapes(Op::Matmul, &plain, &[&[7], &[7, 3]], 2).0, 0);
     let turned = Attrs { trans_a: true, ..plain };
     assert_eq!(shapes(Op::Matmul, &turned, &[&[7, 5], &[7, 3]], 2).0, 0);
     assert_eq!(shapes(Op::Matmul, &turned, &[&[4, 7, 5], &[7, 3]], 2).0, 4);
-    // Elementwise: elements where nothing is broadcast, else the axes before.
+    // Elementwise: elements if nothing is broadcast, otherwise the leading axes.
     assert_eq!(shapes(Op::Add, &plain, &[&[4, 5, 6], &[4, 5, 6]], 7), (120, vec![vec![7], vec![7], vec![7]]));
     assert_eq!(shapes(Op::Add, &plain, &[&[4, 5, 6], &[6]], 7), (20, vec![vec![7, 6], vec![6], vec![7, 6]]));
     assert_eq!(shapes(Op::Add, &plain, &[&[4, 1, 6], &[5, 6]], 3), (4, vec![vec![3, 1, 6], vec![5, 6], vec![3, 5, 6]]));
@@ -191,7 +191,7 @@ fn cuts_are_as_fine_as_they_can_be() {
     assert_eq!(shapes(Op::Sum, &along(-1), &[&[4, 5, 6]], 3), (20, vec![vec![3, 6], vec![3]]));
     assert_eq!(shapes(Op::Sum, &along(0), &[&[4, 5, 6]], 3).0, 0);
     assert_eq!(shapes(Op::Sum, &plain, &[&[4, 5, 6]], 3).0, 0);
-    // Attention: heads; those that share keys together; queries of one head unless causality counts them.
+    // Attention: heads, together with those that share their keys. Queries of a single head, unless causality counts them.
     let causal = Attrs { causal: true, ..plain };
     let (q, kv): (&[usize], &[usize]) = (&[2, 6, 9, 8], &[2, 3, 10, 8]);
     assert_eq!(
@@ -204,7 +204,7 @@ fn cuts_are_as_fine_as_they_can_be() {
     assert_eq!(shapes(Op::Attention, &plain, &[&[1, 9, 8], &[1, 10, 8], &[1, 10, 8], &[9, 10]], 2).0, 9);
     assert_eq!(shapes(Op::Attention, &causal, &[&[1, 9, 8], &[1, 10, 8], &[1, 10, 8]], 2).0, 0);
     assert_eq!(shapes(Op::Ffn, &plain, &[&[4, 5, 6], &[6, 7], &[7], &[7, 3]], 7).0, 20);
-    // Nothing to compute, one row.
+    // Nothing to compute, and a single row.
     assert_eq!(shapes(Op::Relu, &plain, &[&[4, 0]], 0).0, 0);
     assert_eq!(shapes(Op::Relu, &plain, &[&[1, 1]], 0).0, 0);
 }
@@ -218,7 +218,7 @@ fn a_result_may_replace_an_operand() {
         for rows in 0..=64 {
             let mut memory = values.clone();
             let data = std::ptr::NonNull::from(&mut memory[..]).cast();
-            // SAFETY: both views are of the vector, which nobody else uses; the operation may work in place.
+            // SAFETY: both views are of the vector, which nothing else uses. The operation may work in place.
             let (x, mut y) = unsafe { ([Some(View::from_raw(data, meta))], ViewMut::from_raw(data, meta)) };
             let cut = Cut::of(Op::Relu, &Attrs::DEFAULT, &x, meta).unwrap();
             execute((&cpu, &Profiler::default()), &[(None, rows), (Some(device), 64 - rows)], &cut, &mut y).unwrap();
@@ -258,7 +258,7 @@ fn failed<T>(what: &str) -> Result<T> {
     Err(Error::new(Status::DeviceLost, what))
 }
 
-// SAFETY: a device's own, or errors.
+// SAFETY: everything is the CPU device's own, or an error.
 unsafe impl Device for Failing {
     fn info(&self) -> &DeviceInfo {
         self.0.info()
@@ -287,7 +287,7 @@ unsafe impl Device for Failing {
     fn trim(&self) {}
 }
 
-// SAFETY: a device's own, or errors.
+// SAFETY: everything is the CPU stream's own, or an error.
 unsafe impl Stream for FailingStream {
     fn submit(&mut self, commands: &mut [Command<'_>]) -> Result<()> {
         if self.1 == Fault::Submission { failed("submission") } else { self.0.submit(commands) }
@@ -361,7 +361,7 @@ fn an_error_of_any_part_is_the_command_s() {
     let call = Call::new(Op::Exp, Attrs::DEFAULT, vec![Some(x)]);
     for (fault, expected) in [(Fault::Memory, "memory"), (Fault::Submission, "submission")] {
         let failing = Opened::new(Arc::new(Failing(cpu.clone(), fault)), Default::default()).unwrap();
-        // Before or behind one that works: nothing was written, and that one's stream works on.
+        // The failing device comes before or after a working one. Nothing is written, and the working one's stream stays usable.
         for parts in [
             [(Some(&*failing), 4), (None, 4), (Some(&*devices[0]), 4)],
             [(Some(&*devices[0]), 4), (None, 4), (Some(&*failing), 4)],
@@ -371,7 +371,7 @@ fn an_error_of_any_part_is_the_command_s() {
         }
         call.run(&cpu, &[(Some(&devices[0]), 12)]).unwrap();
     }
-    // What fails when the others have computed.
+    // A part that fails after the others have computed.
     let failing = Opened::new(Arc::new(Failing(cpu.clone(), Fault::Work)), Default::default()).unwrap();
     let views = [Some(call.operands[0].as_ref().unwrap().view())];
     let cut = Cut::of(call.op, &call.attrs, &views, &call.meta).unwrap();

@@ -1,4 +1,5 @@
-//! Work of one kernel call, which no other thread could cut: it asks between its parts, ends, and otherwise has the same bits.
+//! Tests of work that is one kernel call, which no other thread could end: it asks between its parts and ends, or has the same
+//! bits.
 
 use super::*;
 use crate::dtype::DType;
@@ -20,10 +21,10 @@ fn values(dims: &[usize]) -> Tensor {
     Tensor::new(&values, dims).unwrap()
 }
 
-/// Elements of the long operands: some pieces and a bit.
+/// Elements of the long operands: some pieces and a little more.
 const LONG: usize = 5 * PIECE + 3000;
 
-/// Calls whose work is one part to the pool, each of at least so many elementary operations.
+/// Calls that the pool sees as one part, each of at least the given number of elementary operations.
 fn calls(ctx: &Context) -> Vec<(&'static str, Op, Attrs, Vec<Tensor>, usize)> {
     let plain = Attrs::default();
     let along = |axis| Attrs { axis: Axis::At(axis), ..plain };
@@ -118,7 +119,7 @@ fn checking_ids_ends() {
     let operands = [values(&[3, 1]), Tensor::new(&ids, &[LONG]).unwrap()];
     let embed = || run(&ctx, Op::Embedding, &Attrs::default(), &operands).map(drop).unwrap_err();
     LOOKS.set(0);
-    // One that is no row is found before anything is written, and named.
+    // An invalid id is found before anything is written, and the error names it.
     let error = stop.run(embed);
     assert!(error.message().contains(&format!("id 9 at position {}", LONG - 1)), "{error}");
     assert_eq!(LOOKS.get(), LONG.div_ceil(PIECE) - 1);
@@ -212,7 +213,7 @@ fn a_flag_that_is_taken_back_ends_what_saw_it() {
             }
         });
         for _ in 0..100 {
-            // Either an error or all of the product.
+            // Either an error or the complete product.
             if let Ok(product) = stop.run(|| ctx.matmul(&x, &x)) {
                 assert_eq!(product.bytes(), expected.bytes());
             }
@@ -227,7 +228,7 @@ fn flags_for_a_thread_are_given_and_taken_back() {
     let x = values(&[700, 700]);
     let ends = || ctx.matmul(&x, &x).is_err();
     outer.set(true);
-    // SAFETY: both live until NULL takes their place.
+    // SAFETY: both flags live until NULL replaces them.
     unsafe {
         assert!(Interrupt::watch(&outer).is_null());
         assert!(ends());

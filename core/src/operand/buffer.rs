@@ -1,4 +1,4 @@
-//! Memory on a device, as an operand.
+//! Device memory as an operand.
 
 use std::any::Any;
 use std::ptr::NonNull;
@@ -6,23 +6,23 @@ use std::ptr::NonNull;
 /// Memory on a device.
 ///
 /// # Safety
-/// `size` bytes, initialised, are there at `host_pointer` or `device_address`, where it has one, as long as the buffer is; neither
-/// changes. Commands and streams trust that.
+/// `size` initialised bytes must exist at `host_pointer` or `device_address`, if it has one, as long as the buffer does. Neither
+/// may change. Commands and streams rely on that.
 pub unsafe trait Buffer: Send + Sync {
-    /// Bytes.
+    /// Returns the size in bytes.
     fn size(&self) -> usize;
 
-    /// The device that it is on, for messages.
+    /// Returns the name of the buffer's device, for messages.
     fn device_name(&self) -> &str;
 
-    /// Its first byte, where the host can address it.
+    /// Returns the address of the first byte, if the host can access it.
     fn host_pointer(&self) -> Option<NonNull<u8>>;
 
-    /// Its first byte, where kernels of others on the same device can address it: CUDA's.
+    /// Returns the device address of the first byte, if other code's kernels on the same device can access it (CUDA).
     fn device_address(&self) -> Option<u64> {
         None
     }
 
-    /// Itself, for its own backend.
+    /// Returns itself, for its own backend to downcast.
     fn as_any(&self) -> &dyn Any;
 }

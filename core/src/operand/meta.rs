@@ -1,11 +1,11 @@
-//! What an operand looks like.
+//! Descriptions of operands.
 
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::shape::Shape;
 use std::fmt;
 
-/// What an operand looks like, without its memory.
+/// The description of an operand, without its memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Meta {
     /// The element type.
@@ -15,33 +15,33 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// An f32 scalar, to be given another description in place.
+    /// Makes an f32 scalar's description, to be changed in place.
     #[inline(always)]
     pub fn scalar() -> Meta {
         Meta { dtype: DType::F32, shape: Shape::scalar() }
     }
 
-    /// Makes this the description of that dtype and those dimensions, as [`Shape::set`] does.
+    /// Changes it to this dtype and these dimensions, like [`Shape::set`].
     #[inline]
     pub fn set(&mut self, dtype: DType, dims: &[usize]) -> Result<()> {
         self.dtype = dtype;
         self.shape.set(dims)
     }
 
-    /// Makes this a copy of another. Only the dimensions that are there are moved, where an assignment moves all.
+    /// Copies another description. It copies only the dimensions in use, where an assignment copies all.
     #[inline]
     pub fn assign(&mut self, other: &Meta) {
         self.dtype = other.dtype;
         self.shape.assign(&other.shape);
     }
 
-    /// A description.
+    /// Makes a description.
     #[inline]
     pub fn new(dtype: DType, shape: Shape) -> Meta {
         Meta { dtype, shape }
     }
 
-    /// Bytes of all elements. [`Shape::new`] bounds the product.
+    /// Returns the bytes of all elements. [`Shape::new`] bounds the product.
     #[inline]
     pub fn bytes(&self) -> usize {
         self.shape.elements() * self.dtype.size()

@@ -1,4 +1,4 @@
-//! Operands: what an operation reads and writes. Descriptions, views of memory, and the kinds of memory that a view may be of.
+//! Operands: what an operation reads and writes. Descriptions, views of memory, and the kinds of memory that a view can have.
 
 mod buffer;
 mod meta;
@@ -25,30 +25,30 @@ pub enum Place<'a> {
     Host(NonNull<u8>),
     /// In a device's buffer, from a byte offset.
     Buffer(&'a dyn Buffer, usize),
-    /// In the layout of the kernels that multiply with them.
+    /// In a packed matrix, in the layout of the kernels that multiply with it.
     Packed(&'a Packed),
-    /// Wherever a tensor's values are, from a byte offset.
+    /// Wherever a tensor's values are, at a byte offset.
     Tensor(&'a dyn Residence, usize),
-    /// Nowhere yet: a result gets its memory where it is computed.
+    /// Nowhere yet. The result gets its memory where it is computed.
     Nowhere,
 }
 
 /// Where the values of a tensor are: in host memory, on devices, or both.
 ///
 /// # Safety
-/// `host` and `if_on_host` give the first of as many initialised bytes as the tensor has, which nobody writes and which stay there as
-/// long as it does.
+/// `host` and `if_on_host` must return the first of the tensor's bytes. The bytes are initialised, nothing writes to them, and
+/// they stay in place as long as the tensor does.
 pub unsafe trait Residence: Any + Sync {
-    /// The first byte in host memory. Brings the values there if they are only on devices.
+    /// Returns the first byte in host memory. Copies the values there if they are only on devices.
     fn host(&self) -> Result<NonNull<u8>>;
 
-    /// The first byte in host memory, if the values are there.
+    /// Returns the first byte in host memory, if the values are there.
     fn if_on_host(&self) -> Option<NonNull<u8>>;
 
     /// Calls `each` with the id of every device that has the values.
     fn each_device(&self, each: &mut dyn FnMut(&str));
 
-    /// Itself, for the room that made it.
+    /// Returns itself, for the room that made it to downcast.
     fn as_any(&self) -> &dyn Any;
 }
 
@@ -60,18 +60,18 @@ pub struct View<'a> {
     borrow: PhantomData<&'a [u8]>,
 }
 
-/// The operand that is written.
+/// An operand that is written.
 pub struct ViewMut<'a> {
     meta: &'a Meta,
     place: Place<'a>,
     borrow: PhantomData<&'a mut [u8]>,
 }
 
-/// Operands in the operation's order, `None` where an optional one is absent: for makers of commands that don't know how
-/// many there are.
+/// Operands in the operation's order, `None` for an optional operand that is absent. For makers of commands with a variable
+/// number of operands.
 pub type Inputs<'a> = SmallVec<[Option<View<'a>>; 4]>;
 
-/// The first element of an operand that is not plain host memory.
+/// Finds the first element of an operand that is not plain host memory.
 #[inline(never)]
 fn elsewhere(place: Place<'_>) -> Result<*mut u8> {
     match place {
@@ -90,32 +90,32 @@ fn elsewhere(place: Place<'_>) -> Result<*mut u8> {
 
 macro_rules! view_common {
     () => {
-        /// The description.
+        /// Returns the description.
         #[inline]
         pub fn meta(&self) -> &'a Meta {
             self.meta
         }
 
-        /// The element type.
+        /// Returns the element type.
         #[inline]
         pub fn dtype(&self) -> DType {
             self.meta.dtype
         }
 
-        /// The dimensions.
+        /// Returns the dimensions.
         #[inline]
         pub fn shape(&self) -> &'a Shape {
             &self.meta.shape
         }
 
-        /// Where the elements are.
+        /// Returns where the elements are.
         #[inline]
         pub fn place(&self) -> Place<'a> {
             self.place
         }
 
-        /// The first element in host memory; an error if it is on a device that the host can't address, or packed. A tensor's
-        /// values are brought there.
+        /// Returns the first element in host memory. A tensor's values are copied there if needed. Returns an error for memory on
+        /// a device that the host can't access, and for a packed matrix.
         #[inline]
         pub fn host(&self) -> Result<*mut u8> {
             match self.place {
@@ -127,16 +127,16 @@ macro_rules! view_common {
 }
 
 impl<'a> View<'a> {
-    /// A view of host memory.
+    /// Makes a view of host memory.
     ///
     /// # Safety
-    /// `data` is aligned for the dtype and holds `meta.bytes()` initialised bytes that nobody writes during `'a`.
+    /// `data` must be aligned for the dtype and hold `meta.bytes()` initialised bytes that nothing writes during `'a`.
     #[inline]
     pub unsafe fn from_raw(data: NonNull<u8>, meta: &'a Meta) -> View<'a> {
         View { meta, place: Place::Host(data), borrow: PhantomData }
     }
 
-    /// A view of f32 values in host memory; `meta` must say f32, and as many elements as the slice has.
+    /// Makes a view of f32 values in host memory. `meta` must be f32 with as many elements as the slice.
     #[inline]
     pub fn f32(data: &'a [f32], meta: &'a Meta) -> Result<View<'a>> {
         check_f32(data.len(), meta)?;
@@ -144,24 +144,24 @@ impl<'a> View<'a> {
         Ok(unsafe { View::from_raw(NonNull::from(data).cast(), meta) })
     }
 
-    /// A view of part of a device's buffer; `bytes` must fit behind `offset`.
+    /// Makes a view of a part of a device's buffer. The elements must fit after `offset`.
     pub fn buffer(buffer: &'a dyn Buffer, offset: usize, meta: &'a Meta) -> Result<View<'a>> {
         check_buffer(buffer, offset, meta)?;
         Ok(View { meta, place: Place::Buffer(buffer, offset), borrow: PhantomData })
     }
 
-    /// A packed matrix, as b of `matmul`; no other operand may be one.
+    /// Makes a view of a packed matrix, as b of `matmul`. No other operand may be packed.
     pub fn packed(matrix: &'a Packed) -> View<'a> {
         View { meta: matrix.meta(), place: Place::Packed(matrix), borrow: PhantomData }
     }
 
-    /// A tensor's values from a byte offset on, which are as many as `meta` says.
+    /// Makes a view of a tensor's values from a byte offset. The tensor must have as many values as `meta`.
     #[inline]
     pub(crate) fn tensor(tensor: &'a dyn Residence, offset: usize, meta: &'a Meta) -> View<'a> {
         View { meta, place: Place::Tensor(tensor, offset), borrow: PhantomData }
     }
 
-    /// The same place with another description, which fits what is there.
+    /// The same place with another description, which must fit the memory.
     pub(crate) fn described(self, meta: &'a Meta) -> View<'a> {
         View { meta, ..self }
     }
@@ -170,16 +170,16 @@ impl<'a> View<'a> {
 }
 
 impl<'a> ViewMut<'a> {
-    /// A writable view of host memory.
+    /// Makes a writable view of host memory.
     ///
     /// # Safety
-    /// `data` is aligned for the dtype and holds `meta.bytes()` bytes that nobody else touches during `'a`.
+    /// `data` must be aligned for the dtype and hold `meta.bytes()` bytes that nothing else accesses during `'a`.
     #[inline]
     pub unsafe fn from_raw(data: NonNull<u8>, meta: &'a Meta) -> ViewMut<'a> {
         ViewMut { meta, place: Place::Host(data), borrow: PhantomData }
     }
 
-    /// A writable view of f32 values in host memory; `meta` must say f32, and as many elements as the slice has.
+    /// Makes a writable view of f32 values in host memory. `meta` must be f32 with as many elements as the slice.
     #[inline]
     pub fn f32(data: &'a mut [f32], meta: &'a Meta) -> Result<ViewMut<'a>> {
         check_f32(data.len(), meta)?;
@@ -187,7 +187,7 @@ impl<'a> ViewMut<'a> {
         Ok(unsafe { ViewMut::from_raw(NonNull::from(data).cast(), meta) })
     }
 
-    /// A writable view of part of a device's buffer; `bytes` must fit behind `offset`.
+    /// Makes a writable view of a part of a device's buffer. The elements must fit after `offset`.
     pub fn buffer(buffer: &'a dyn Buffer, offset: usize, meta: &'a Meta) -> Result<ViewMut<'a>> {
         check_buffer(buffer, offset, meta)?;
         Ok(ViewMut { meta, place: Place::Buffer(buffer, offset), borrow: PhantomData })
@@ -198,7 +198,7 @@ impl<'a> ViewMut<'a> {
         ViewMut { meta, place: Place::Nowhere, borrow: PhantomData }
     }
 
-    /// The same view for a shorter time.
+    /// The same view with a shorter lifetime.
     pub(crate) fn reborrow(&mut self) -> ViewMut<'_> {
         ViewMut { meta: self.meta, place: self.place, borrow: PhantomData }
     }
@@ -209,7 +209,7 @@ impl<'a> ViewMut<'a> {
 #[inline]
 fn check_f32(length: usize, Meta { dtype, shape }: &Meta) -> Result<()> {
     if *dtype != DType::F32 {
-        fail!(DtypeMismatch, "the data is f32 and its description says {dtype}");
+        fail!(DtypeMismatch, "the data is f32, but its description is {dtype}");
     }
     if length != shape.elements() {
         fail!(ShapeMismatch, "the shape {shape} has {} elements and the data {length}", shape.elements());
@@ -228,13 +228,13 @@ fn check_buffer(buffer: &dyn Buffer, offset: usize, meta: &Meta) -> Result<()> {
     Ok(())
 }
 
-/// Whether any operand is in a buffer, which other threads may use.
+/// Whether any operand is in a buffer, which other threads may use too.
 #[inline(always)]
 pub(crate) fn in_buffers(inputs: &[Option<View<'_>>]) -> bool {
     inputs.iter().flatten().any(|view| matches!(view.place, Place::Buffer(..)))
 }
 
-/// Which memory, and from where to where: a buffer that the host can address is host memory like any other.
+/// The address space, start and length of an operand. A buffer that the host can access counts as host memory.
 fn span(place: Place<'_>, bytes: usize) -> (usize, usize, usize) {
     match place {
         Place::Host(pointer) => (0, pointer.as_ptr() as usize, bytes),
@@ -242,9 +242,9 @@ fn span(place: Place<'_>, bytes: usize) -> (usize, usize, usize) {
             Some(pointer) => (0, pointer.as_ptr() as usize + offset, bytes),
             None => (buffer as *const dyn Buffer as *const u8 as usize, offset, bytes),
         },
-        // Never asked: nobody writes to a packed matrix, and what is nowhere overlaps nothing.
+        // Nothing writes to a packed matrix, and a result without memory overlaps nothing.
         Place::Packed(_) | Place::Nowhere => (0, 0, 0),
-        // Nobody writes to a copy on a device.
+        // Nothing writes to a tensor's copy on a device.
         Place::Tensor(tensor, offset) => match tensor.if_on_host() {
             Some(pointer) => (0, pointer.as_ptr() as usize + offset, bytes),
             None => (0, 0, 0),

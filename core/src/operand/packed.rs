@@ -1,4 +1,4 @@
-//! Matrices packed once, for products that multiply with them many times. The CPU device packs and reads them.
+//! Packed matrices, for repeated products with the same matrix. The CPU device packs and reads them.
 
 use super::Meta;
 use crate::dtype::DType;
@@ -7,10 +7,10 @@ use crate::memory::host::HostBuffer;
 use crate::shape::Shape;
 use std::fmt;
 
-/// A right operand of matrix products, `[K, N]`, laid out in advance as the kernels of one instruction set read it.
+/// A right operand of matrix products, `[K, N]`, in the layout that the kernels of one instruction set read.
 ///
-/// `Context::pack` makes it, `Context::matmul_packed` multiplies with it. Its elements take four bytes each whatever
-/// their dtype, and columns are rounded up to a multiple of 8, 16 or 32. It never changes; threads may share one.
+/// `Context::pack` makes it, `Context::matmul_packed` multiplies with it. Its elements take four bytes each, whatever their
+/// dtype. Columns are rounded up to a multiple of 8, 16 or 32. It never changes, so threads may share it.
 pub struct Packed {
     pub(crate) meta: Meta,
     pub(crate) isa: Isa,
@@ -24,17 +24,17 @@ impl Packed {
         &self.meta
     }
 
-    /// Its shape as an operand: `[K, N]`, however it was given.
+    /// Returns its shape as an operand: `[K, N]`, also if it was packed from `[N, K]`.
     pub fn shape(&self) -> &Shape {
         &self.meta.shape
     }
 
-    /// The element type of the matrix that it was made of, which the other operands of a product have, too.
+    /// Returns the element type of the original matrix. The other operands of a product must have the same type.
     pub fn dtype(&self) -> DType {
         self.meta.dtype
     }
 
-    /// Bytes of memory that it takes.
+    /// Returns the bytes of memory that it takes.
     pub fn bytes(&self) -> usize {
         self.data.len()
     }

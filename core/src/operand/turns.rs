@@ -1,7 +1,8 @@
-//! Buffers of the CPU device: host memory that several threads may use at once, each in its turn.
+//! Buffers of the CPU device: host memory that several threads share, each in its turn.
 //!
-//! A buffer is shared: any thread may write it through a stream, or give it to a command. Whoever touches its bytes holds its turn,
-//! so safe code can't have one thread read what another one writes. (An embedding reads its ids twice: they must not change between.)
+//! Any thread may write a buffer through a stream, or pass it to a command. A thread that accesses a buffer's bytes holds the
+//! buffer's turn. So safe code can't make one thread read what another one is writing. (An embedding reads its ids twice, and
+//! they must not change in between.)
 
 use super::{Buffer, Place, View};
 use crate::error::{Result, fail};
@@ -18,13 +19,13 @@ pub struct CpuBuffer {
 }
 
 impl CpuBuffer {
-    /// Memory whose contents are zero.
+    /// Allocates zeroed memory.
     pub fn zeroed(bytes: usize) -> Result<CpuBuffer> {
         Ok(CpuBuffer { memory: HostBuffer::zeroed(bytes)?, turn: RwLock::new(()) })
     }
 }
 
-// SAFETY: the memory is owned, initialised, as large as it says, and stays where it is.
+// SAFETY: the memory is owned and initialised, has the stated size, and stays in place.
 unsafe impl Buffer for CpuBuffer {
     fn size(&self) -> usize {
         self.memory.len()
@@ -49,11 +50,11 @@ enum Turn<'a> {
     Write(#[allow(dead_code, reason = "held, not read")] RwLockWriteGuard<'a, ()>),
 }
 
-/// The turns of all CPU buffers that a piece of work uses; they end when it is dropped.
+/// The turns of all CPU buffers that a piece of work uses. They end when this is dropped.
 pub(crate) struct Turns<'a>(#[allow(dead_code, reason = "held, not read")] SmallVec<[Turn<'a>; 4]>);
 
 thread_local! {
-    /// How many of this thread's pieces of work have turns: more than one only where a caller is asked amid its work.
+    /// How many of this thread's pieces of work hold turns. It exceeds one only if a caller's check runs inside its work.
     static HELD: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -64,7 +65,7 @@ impl Drop for Turns<'_> {
 }
 
 impl<'a> Turn<'a> {
-    /// Waits for it; an error where this thread might wait for itself.
+    /// Waits for the turn. Returns an error if this thread might wait for itself.
     fn of(buffer: &'a CpuBuffer, written: bool) -> Result<Turn<'a>> {
         let (turn, waits) = (&buffer.turn, HELD.get() == 0);
         Ok(match written {
@@ -81,21 +82,18 @@ fn now<T>(turn: TryLockResult<T>) -> Result<T> {
         Ok(turn) => Ok(turn),
         Err(TryLockError::Poisoned(turn)) => Ok(turn.into_inner()),
         Err(TryLockError::WouldBlock) => {
-            fail!(
-                NotReady,
-                "the buffer is in use by the call that this one was made from: use it when that one has returned"
-            )
+            fail!(NotReady, "the buffer is in use by the call around this one: use it after that call has returned")
         }
     }
 }
 
 impl<'a> Turns<'a> {
-    /// Waits for the turns of buffers, of which those marked are written. Buffers of other devices have none.
+    /// Waits for the turns of the buffers; those marked `true` are written. Buffers of other devices have no turns.
     pub fn of(uses: impl Iterator<Item = (&'a dyn Buffer, bool)>) -> Result<Turns<'a>> {
         let mut buffers = SmallVec::<[(&'a CpuBuffer, bool); 4]>::new();
         for (buffer, written) in uses {
             let Some(buffer) = buffer.as_any().downcast_ref::<CpuBuffer>() else { continue };
-            // In one order, whoever waits for them: so nobody waits for a turn while another waits for its own.
+            // All threads take turns in the order of addresses, so they can't deadlock.
             let address = |buffer| std::ptr::from_ref::<CpuBuffer>(buffer).addr();
             let place = buffers.partition_point(|(other, _)| address(other) < address(buffer));
             match buffers.get_mut(place) {
@@ -108,7 +106,7 @@ impl<'a> Turns<'a> {
         Ok(Turns(turns))
     }
 
-    /// Waits for the turns of operands in buffers, and of a result there.
+    /// Waits for the turns of operands in buffers, and of a result in a buffer.
     #[inline(never)]
     pub fn of_operands(inputs: &[Option<View<'a>>], output: Option<Place<'a>>) -> Result<Turns<'a>> {
         let buffer = |place, written| match place {

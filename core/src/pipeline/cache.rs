@@ -1,4 +1,4 @@
-//! What pipelines were compiled to, for the next ones of the same form.
+//! The cache of compiled pipelines. It finds the compiled form of an earlier graph with the same operations and shapes.
 
 use super::compiled::Compiled;
 use super::graph::Graph;
@@ -7,10 +7,10 @@ use crate::error::{Error, Result, Status};
 use crate::log::log;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Compiled pipelines that are kept, at most.
+/// At most this many compiled pipelines are kept.
 const MOST: usize = 32;
 
-/// The pipelines that a context keeps, the last one used first.
+/// A context's compiled pipelines, the most recently used first.
 #[derive(Default)]
 pub(crate) struct Cache(Mutex<Lists>);
 
@@ -21,21 +21,21 @@ struct Lists {
     misses: u64,
 }
 
-/// How a context's cache of pipelines was used.
+/// Counts how a context's cache of pipelines was used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheUse {
-    /// Pipelines in it.
+    /// Pipelines in the cache.
     pub entries: usize,
-    /// Pipelines that it holds at most; the one that was not used for longest goes first.
+    /// The most pipelines that the cache holds. The least recently used one is evicted first.
     pub most: usize,
-    /// Executions that found theirs.
+    /// Executions that found their pipeline in the cache.
     pub hits: u64,
-    /// Executions that compiled theirs.
+    /// Executions that had to compile.
     pub misses: u64,
 }
 
 impl Cache {
-    /// The one of a context.
+    /// Finds the cache of a context.
     pub(super) fn of(context: &Context) -> Result<&Cache> {
         context
             .kept()
@@ -46,7 +46,8 @@ impl Cache {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a graph was compiled to, which takes at most so many bytes.
+    /// Returns the compiled form of a graph, compiled now if the cache has none. Fails if its values take more than `limit`
+    /// bytes.
     pub(super) fn get(&self, context: &Context, graph: &Graph, limit: usize) -> Result<Arc<Compiled>> {
         let forgotten: Vec<_> = {
             let mut kept = self.lists();
@@ -62,7 +63,7 @@ impl Cache {
             kept.compiled.extract_if(.., |compiled| compiled.is_forgotten()).collect()
         };
         drop(forgotten);
-        // Unlocked: it may take long, and another thread's pipeline need not wait.
+        // The lock is released: compiling may take long, and other threads' pipelines must not wait for it.
         let compiled = Arc::new(Compiled::new(context, graph.clone(), limit, true)?);
         log!(
             Debug,
@@ -76,7 +77,7 @@ impl Cache {
         kept.compiled.insert(0, compiled.clone());
         let most = MOST.min(kept.compiled.len());
         let surplus = kept.compiled.split_off(most);
-        // What is given back is given back unlocked.
+        // Evicted pipelines are dropped without the lock, because freeing device memory may take long.
         drop(kept);
         if !surplus.is_empty() {
             log!(Debug, "pipeline", "evicted {}: at most {MOST} are kept", surplus.len());
@@ -99,7 +100,8 @@ impl Kept for Cache {
 }
 
 impl Context {
-    /// How the cache of what [`Pipeline::execute`](super::Pipeline::execute) and runs of programs compiled was used. [`Context::trim`] empties it.
+    /// Returns how the cache was used by [`Pipeline::execute`](super::Pipeline::execute) and by runs of programs.
+    /// [`Context::trim`] empties it.
     pub fn pipeline_cache(&self) -> CacheUse {
         Cache::of(self).map_or_else(|_| CacheUse::default(), Cache::usage)
     }

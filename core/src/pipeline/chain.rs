@@ -1,4 +1,4 @@
-//! The short form of a pipeline: each operation takes the result of the one before it as its first operand.
+//! The short form of a pipeline: each operation takes the previous result as its first operand.
 
 use super::compiled::Compiled;
 use super::graph::{Pipeline, Value};
@@ -11,9 +11,9 @@ use crate::tensor::Tensor;
 /// An operand of a chain: a tensor, which becomes a constant, or an earlier value.
 #[derive(Clone, Copy)]
 pub enum ChainOperand<'a> {
-    /// The same each time.
+    /// A constant: every run uses this tensor.
     Tensor(&'a Tensor),
-    /// What [`Chain::value`] or [`Pipeline::input`] gave.
+    /// A value that [`Chain::value`] or [`Pipeline::input`] returned.
     Value(Value),
 }
 
@@ -29,15 +29,15 @@ impl From<Value> for ChainOperand<'_> {
     }
 }
 
-/// A pipeline under construction with the value that its next operation takes. An error of an operation is returned by
-/// [`Chain::execute`] or [`Chain::compile`], the first one; what follows it does nothing.
+/// Builds a pipeline in which each operation takes the previous value. [`Chain::execute`] or [`Chain::compile`] returns the first
+/// error of an operation; the operations after it are not recorded.
 #[derive(Clone)]
 pub struct Chain {
     state: Result<(Pipeline, Value)>,
 }
 
 impl Pipeline {
-    /// A value of a tensor or of itself.
+    /// Turns a tensor into a constant of this pipeline. A value of this pipeline is returned unchanged.
     pub fn operand(&mut self, operand: ChainOperand<'_>) -> Result<Value> {
         match operand {
             ChainOperand::Tensor(tensor) => self.constant(tensor),
@@ -45,8 +45,7 @@ impl Pipeline {
         }
     }
 
-    /// An operation on tensors, which become constants, and values, in the operation's order. Where it is refused, nothing is
-    /// recorded.
+    /// Records an operation. `operands` are in the operation's order; tensors become constants. On an error nothing is recorded.
     pub fn record(&mut self, op: Op, attrs: &Attrs, operands: &[Option<ChainOperand<'_>>]) -> Result<Value> {
         let before = self.graph.nodes.len();
         let mut values = Vec::with_capacity(operands.len());
@@ -62,19 +61,19 @@ impl Pipeline {
         result
     }
 
-    /// A chain that begins with a value or a tensor.
+    /// Begins a chain with a value or a tensor.
     pub fn begin<'a>(mut self, operand: impl Into<ChainOperand<'a>>) -> Chain {
         let value = self.operand(operand.into());
         Chain { state: value.map(|value| (self, value)) }
     }
 
-    /// A chain that begins with an input, which [`Compiled::run`] is given.
+    /// Begins a chain with an input, which each [`Compiled::run`] receives.
     pub fn begin_with_input(mut self, dtype: DType, dims: &[usize]) -> Chain {
         let value = self.input(dtype, dims);
         Chain { state: value.map(|value| (self, value)) }
     }
 
-    /// A chain that begins with the product of a and b: `[…, M, K]` and `[…, K, N]`.
+    /// Begins a chain with the product of a and b: `[…, M, K]` and `[…, K, N]`.
     pub fn matmul<'a>(self, a: impl Into<ChainOperand<'a>>, b: impl Into<ChainOperand<'a>>) -> Chain {
         self.begin(a).matmul(b)
     }
@@ -91,7 +90,7 @@ macro_rules! methods {
         reduction $reductions:tt
         own $own:tt
     ) => {
-        // The names are those of the operations.
+        // The methods have the operations' names, also where a trait of `std::ops` has the same name.
         #[allow(clippy::should_implement_trait)]
         impl Chain {
             $($(#[$unary_doc])* pub fn $unary_name(self $(, $attr: $attr_type)*) -> Chain {
@@ -111,7 +110,7 @@ macro_rules! methods {
 table!(methods);
 
 impl Chain {
-    /// Any operation: its first operand is the chain's value, `operands` are those behind it.
+    /// Applies any operation. Its first operand is the chain's value; `operands` are the others.
     pub fn then(self, op: Op, attrs: &Attrs, operands: &[Option<ChainOperand<'_>>]) -> Chain {
         let state = self.state.and_then(|(mut pipeline, value)| {
             let mut all = vec![Some(ChainOperand::Value(value))];
@@ -122,22 +121,22 @@ impl Chain {
         Chain { state }
     }
 
-    /// Its product with b, `[…, K, N]`.
+    /// Multiplies by b, `[…, K, N]`.
     pub fn matmul<'a>(self, b: impl Into<ChainOperand<'a>>) -> Chain {
         self.then(Op::Matmul, &Attrs::DEFAULT, &[Some(b.into())])
     }
 
-    /// The sum with a row `[N]` behind a product, which adds it itself.
+    /// Adds a row `[N]`. Directly after a product, the product adds it itself.
     pub fn bias<'a>(self, b: impl Into<ChainOperand<'a>>) -> Chain {
         self.add(b)
     }
 
-    /// e^x over its sum, along an axis.
+    /// Divides e^x by its sum along an axis.
     pub fn softmax(self, axis: Axis) -> Chain {
         self.then(Op::Softmax, &Attrs { axis, ..Attrs::DEFAULT }, &[])
     }
 
-    /// Mean and variance normalised over the last axis, times gamma, plus beta.
+    /// Normalises mean and variance over the last axis, multiplies by gamma and adds beta.
     pub fn layernorm<'a>(
         self,
         gamma: impl Into<ChainOperand<'a>>,
@@ -148,27 +147,27 @@ impl Chain {
         self.then(Op::Layernorm, &Attrs { eps, ..Attrs::DEFAULT }, &operands)
     }
 
-    /// Root mean square normalised over the last axis, times gamma.
+    /// Normalises the root mean square over the last axis and multiplies by gamma.
     pub fn rmsnorm<'a>(self, gamma: impl Into<ChainOperand<'a>>, eps: f32) -> Chain {
         self.then(Op::Rmsnorm, &Attrs { eps, ..Attrs::DEFAULT }, &[Some(gamma.into())])
     }
 
-    /// Attention with the chain's value as queries, `[…, H, S, D]`.
+    /// Computes attention with the chain's value as queries, `[…, H, S, D]`.
     pub fn attention<'a>(self, k: impl Into<ChainOperand<'a>>, v: impl Into<ChainOperand<'a>>, causal: bool) -> Chain {
         self.then(Op::Attention, &Attrs { causal, ..Attrs::DEFAULT }, &[Some(k.into()), Some(v.into())])
     }
 
-    /// The axes permuted.
+    /// Permutes the axes.
     pub fn transpose(self, perm: Permutation) -> Chain {
         self.then(Op::Transpose, &Attrs { perm, ..Attrs::DEFAULT }, &[])
     }
 
-    /// Another element type.
+    /// Converts to another element type.
     pub fn cast(self, dtype: DType) -> Chain {
         self.then(Op::Cast, &Attrs { dtype: Some(dtype), ..Attrs::DEFAULT }, &[])
     }
 
-    /// The same elements in another shape.
+    /// Gives the elements another shape of as many elements.
     pub fn reshape(self, dims: &[usize]) -> Chain {
         let state = self.state.and_then(|(mut pipeline, value)| {
             let value = pipeline.reshape(value, dims)?;
@@ -177,7 +176,7 @@ impl Chain {
         Chain { state }
     }
 
-    /// Goes on from another value of the same pipeline: for a second branch.
+    /// Continues from another value of the same pipeline, for a second branch.
     pub fn switch_to(self, operand: Value) -> Chain {
         let state = self.state.and_then(|(mut pipeline, _)| {
             let value = pipeline.operand(operand.into())?;
@@ -186,7 +185,7 @@ impl Chain {
         Chain { state }
     }
 
-    /// The value of what is recorded so far, to be used again further on.
+    /// Returns the chain's current value, for a later operation.
     pub fn value(&self) -> Result<Value> {
         match &self.state {
             Ok((_, value)) => Ok(*value),
@@ -194,19 +193,19 @@ impl Chain {
         }
     }
 
-    /// The pipeline with the chain's value as its last output.
+    /// Ends the chain: returns the pipeline with the chain's value as its last output.
     pub fn finish(self) -> Result<Pipeline> {
         let (mut pipeline, value) = self.state?;
         pipeline.output(value)?;
         Ok(pipeline)
     }
 
-    /// Plans it: see [`Pipeline::compile`].
+    /// Plans the pipeline for a device: see [`Pipeline::compile`].
     pub fn compile(self) -> Result<Compiled> {
         self.finish()?.compile()
     }
 
-    /// Runs it once: see [`Pipeline::execute`]. The chain's value.
+    /// Runs the pipeline once and returns the chain's value: see [`Pipeline::execute`].
     pub fn execute(self) -> Result<Tensor> {
         let mut outputs = self.finish()?.execute()?;
         Ok(outputs.swap_remove(outputs.len() - 1))

@@ -1,4 +1,4 @@
-//! A pipeline that was compiled: planned for a device, to be run any number of times.
+//! A compiled pipeline: planned for one device, to be run any number of times.
 
 use super::cache::Cache;
 use super::gpu::Gpu;
@@ -15,28 +15,28 @@ use crate::operand::Meta;
 use crate::profile::Reason;
 use crate::tensor::Tensor;
 
-/// A compiled [`Pipeline`](super::Pipeline). Threads may share it; on a GPU their runs follow each other.
+/// A compiled [`Pipeline`](super::Pipeline). Threads may share it. On a GPU their runs take turns.
 pub struct Compiled {
     pub(super) plan: Arrangement,
     device: Device,
-    /// The device that everything was sent to when it was compiled.
+    /// The device that the dispatcher was told to use for everything when this was compiled.
     forced: Option<usize>,
-    /// Why it is there, for profiles.
+    /// Why this device was chosen. Profiles show it.
     reason: Reason,
 }
 
-/// The most bytes of the CPU's memory that a pipeline in a cache has between its runs. More is allocated by each run.
+/// A pipeline in a cache keeps at most this much CPU memory between runs. A run that needs more allocates it.
 const MOST_KEPT: usize = 64 << 20;
 
-/// Where it runs.
+/// The device that the pipeline runs on.
 enum Device {
     Cpu(Host),
     Gpu(Gpu),
 }
 
 impl Compiled {
-    /// Its values may take so many bytes besides inputs and constants. In one that is `kept` in a cache, large memory of the CPU is
-    /// not.
+    /// Compiles a graph. Fails if its values take more than `limit` bytes besides inputs and constants. A pipeline that is `kept`
+    /// in a cache allocates a CPU block larger than [`MOST_KEPT`] only for the duration of each run.
     pub(super) fn new(context: &Context, graph: Graph, limit: usize, kept: bool) -> Result<Compiled> {
         let _environment = DefaultEnvironment::enter();
         let dispatcher = context.dispatcher();
@@ -52,13 +52,13 @@ impl Compiled {
             plan.check(true, limit)?;
             let mut gpu = slot.opened().and_then(|opened| Gpu::new(opened, &plan, reason));
             if gpu.as_ref().is_err_and(|error| error.status() == Status::OutOfMemory) {
-                // What is kept for other pipelines can be made again.
+                // The memory of cached pipelines is released: they can be compiled again.
                 Cache::of(context)?.clear();
                 gpu = slot.opened().and_then(|opened| Gpu::new(opened, &plan, reason));
             }
             match gpu {
                 Ok(gpu) => return Ok(Compiled { plan, device: Device::Gpu(gpu), forced, reason }),
-                // Nobody asked for a GPU that can't run it.
+                // The dispatcher chose this GPU, the caller did not: if the GPU can't run the pipeline, the CPU does.
                 Err(_) if forced.is_none() => reason = Reason::Fallback,
                 Err(error) => return Err(error),
             }
@@ -70,23 +70,24 @@ impl Compiled {
         Ok(Compiled { device: Device::Cpu(host), plan, forced, reason })
     }
 
-    /// `out_of_memory` where its values take more than so many bytes.
+    /// Returns `out_of_memory` if the values take more than `limit` bytes.
     pub(super) fn check(&self, limit: usize) -> Result<()> {
         self.plan.check(matches!(self.device, Device::Gpu(_)), limit)
     }
 
-    /// Whether a constant of it is nobody else's any more, so that no other graph can be like this one's.
+    /// Whether only this pipeline still holds one of its constants. Then no later graph can have the same constants, and the
+    /// cache can drop it.
     pub(super) fn is_forgotten(&self) -> bool {
         let nodes = &self.plan.graph.nodes;
         nodes.iter().any(|node| matches!(&node.source, Source::Constant(tensor) if tensor.is_unshared()))
     }
 
-    /// Whether it is what this graph would be compiled to.
+    /// Whether compiling this graph now would give this pipeline.
     pub(super) fn serves(&self, context: &Context, graph: &Graph) -> bool {
         self.forced == context.dispatcher().forced() && self.plan.graph.is_like(graph)
     }
 
-    /// The device that it runs on.
+    /// Returns the device that the pipeline runs on.
     pub fn device(&self) -> &DeviceInfo {
         match &self.device {
             Device::Cpu(host) => host.info(),
@@ -94,43 +95,44 @@ impl Compiled {
         }
     }
 
-    /// What its inputs must be, in order.
+    /// Returns the dtype and shape that each input must have, in order.
     pub fn inputs(&self) -> Vec<Meta> {
         self.plan.graph.inputs.iter().map(|&node| *self.plan.graph.meta(node)).collect()
     }
 
-    /// What its outputs are, in order.
+    /// Returns the dtype and shape of each output, in order.
     pub fn outputs(&self) -> Vec<Meta> {
         self.plan.graph.outputs.iter().map(|&node| *self.plan.graph.meta(node)).collect()
     }
 
-    /// Steps that it takes: kernels, where a step needs no more than one. (On a GPU a run is one for each eight operations.)
+    /// Returns the number of steps. A step is one kernel if its operation needs only one. On a GPU, every eight operations of a
+    /// run of elementwise operations are one kernel.
     pub fn steps(&self) -> usize {
         self.plan.steps.len()
     }
 
-    /// Operations that were recorded and are needed.
+    /// Returns the number of recorded operations that an output needs.
     pub fn operations(&self) -> usize {
         self.plan.operations()
     }
 
-    /// The nodes of the operations that each step does, in their order.
+    /// Returns the nodes of the operations that each step computes, in order.
     pub(crate) fn recorded(&self) -> impl Iterator<Item = Vec<u32>> {
         self.plan.steps.iter().map(|step| step.recorded().copied().collect())
     }
 
-    /// Bytes of the memory that intermediate values share, on a GPU with inputs and outputs.
+    /// Returns the bytes of the block that intermediate values share. On a GPU, inputs and outputs are in the block too.
     pub fn memory(&self) -> usize {
         self.plan.block
     }
 
-    /// Runs it: its outputs. `invalid_argument` for another number of inputs, `dtype_mismatch` and `shape_mismatch` for one
-    /// that is not what was recorded; an error of an operation, such as an id outside a table, is the run's.
+    /// Runs the pipeline and returns its outputs. Errors: `invalid_argument` for a wrong number of inputs; `dtype_mismatch` and
+    /// `shape_mismatch` for an input that differs from the recorded one; the errors of operations, such as an id outside a table.
     pub fn run(&self, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
         self.run_timed(inputs, None)
     }
 
-    /// [`Compiled::run`] with the seconds of each step, if they are asked for and it runs on the CPU.
+    /// Runs like [`Compiled::run`]. On the CPU it also adds the seconds of each step to `times`.
     pub(crate) fn run_timed(&self, inputs: &[&Tensor], times: Option<&mut Vec<f64>>) -> Result<Vec<Tensor>> {
         let graph = &self.plan.graph;
         if inputs.len() != graph.inputs.len() {

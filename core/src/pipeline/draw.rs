@@ -1,4 +1,4 @@
-//! A compiled pipeline as a text and as a picture.
+//! A compiled pipeline as text and as a graph in the DOT language.
 
 use super::compiled::Compiled;
 use super::fuse::Step;
@@ -6,7 +6,7 @@ use super::graph::{Graph, Source};
 use super::plan::Place;
 use std::fmt::{self, Write};
 
-/// The operations of a step, as they were recorded: `matmul+add+relu`.
+/// Writes the recorded operations of a step: `matmul+add+relu`.
 pub(super) fn name(step: &Step, graph: &Graph, to: &mut dyn Write) -> fmt::Result {
     for (i, &node) in step.recorded().enumerate() {
         if let Source::Op(op, ..) = graph.nodes[node as usize].source {
@@ -16,7 +16,7 @@ pub(super) fn name(step: &Step, graph: &Graph, to: &mut dyn Write) -> fmt::Resul
     Ok(())
 }
 
-/// What a step reads, each value once, without what it makes itself.
+/// Lists the values that a step reads, each once, without those that the step computes itself.
 pub(super) fn read(step: &Step) -> Vec<u32> {
     let mut nodes = Vec::new();
     for link in &step.links {
@@ -30,7 +30,7 @@ pub(super) fn read(step: &Step) -> Vec<u32> {
 }
 
 impl Compiled {
-    /// What a value is called: `input 0`, `constant 1`, `step 2`.
+    /// Writes the name of a value: `input 0`, `constant 1`, `step 2`.
     fn value(&self, node: u32, to: &mut dyn Write) -> fmt::Result {
         let root = self.plan.graph.root(node);
         let number = |nodes: &[u32]| nodes.iter().position(|&other| other == root).unwrap_or(0);
@@ -44,7 +44,7 @@ impl Compiled {
         }
     }
 
-    /// The plan as a graph in the DOT language, which Graphviz draws: `dot -Tsvg`.
+    /// Returns the plan in the DOT language. Graphviz draws it: `dot -Tsvg`.
     pub fn to_dot(&self) -> String {
         let mut text = String::new();
         // Writing to a String can't fail.
@@ -83,7 +83,7 @@ impl Compiled {
     }
 }
 
-/// The plan, a line for each step: what it does, on what, where its result is.
+/// The plan, one line for each step: its operations, its operands, the place of its result.
 impl fmt::Display for Compiled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (plan, graph) = (&self.plan, &self.plan.graph);

@@ -1,5 +1,6 @@
-//! Which operations become one step: an addition and an activation behind a product its bias, residual and activation, which it
-//! applies in the same order (`docs/contract.md`); elementwise operations that follow each other a run.
+//! Fusion: which operations become one step. A product takes an addition and an activation that follow it as its own bias,
+//! residual and activation, which it applies in the same order (`docs/contract.md`). Consecutive elementwise operations become a
+//! run.
 
 use super::draw::{name, read};
 use super::graph::{Graph, Operands, Source};
@@ -16,25 +17,25 @@ pub(super) struct Link {
     pub op: Op,
     pub attrs: Attrs,
     pub operands: Operands,
-    /// The nodes that it computes: the operation's own, then those of operations that were folded into it.
+    /// The nodes that it computes: the operation's own node first, then those of the operations folded into it.
     pub recorded: Vec<u32>,
 }
 
-/// Operations that are done as one: a single one, or a run of elementwise ones, each of which works in place on the result of
-/// the one before.
+/// Operations that execute as one: a single operation, or a run of elementwise operations, each working in place on the previous
+/// result.
 pub(super) struct Step {
     pub links: Vec<Link>,
-    /// The nodes of the links' results; the last one's is the step's.
+    /// The nodes of the links' results. The last one is the step's result.
     pub nodes: Vec<u32>,
 }
 
 impl Step {
-    /// The nodes of everything that it computes, in their order.
+    /// The nodes that the step computes, in order.
     pub fn recorded(&self) -> impl Iterator<Item = &u32> {
         self.links.iter().flat_map(|link| &link.recorded)
     }
 
-    /// The work of one of its links. Values that a run hands from one operation to the next are not read or written.
+    /// The work of one link. Values that a run passes from one operation to the next count as neither read nor written.
     pub fn cost(&self, graph: &Graph, link: usize) -> Cost {
         let Link { op, attrs, operands, .. } = &self.links[link];
         let meta = graph.meta(self.nodes[link]);
@@ -47,7 +48,7 @@ impl Step {
         cost
     }
 
-    /// What a profile says of it.
+    /// What a profile shows of the step.
     pub fn described(&self, graph: &Graph) -> Described {
         let (mut text, mut cost) = (Described::default(), Cost::default());
         for link in 0..self.links.len() {
@@ -64,13 +65,13 @@ impl Step {
         Described { cost, ..text }
     }
 
-    /// The node of its result.
+    /// The node of the step's result.
     pub fn result(&self) -> u32 {
         self.nodes[self.nodes.len() - 1]
     }
 }
 
-/// The activation that a product applies as this operation does.
+/// The product's activation that equals this operation.
 fn activation(op: Op, attrs: &Attrs) -> Option<Activation> {
     Some(match op {
         Op::Relu => Activation::Relu,
@@ -85,9 +86,10 @@ fn activation(op: Op, attrs: &Attrs) -> Option<Activation> {
     })
 }
 
-/// Folds an operation on a product's result, its operand `at`, into the product, if the product can do that last.
+/// Folds an operation into the product whose result is its operand `at`, if the product can do the operation last.
 fn fold(product: &mut Link, of: &Meta, graph: &Graph, op: Op, attrs: &Attrs, operands: &Operands, at: usize) -> bool {
-    // Between f16s the unfused result is rounded, between f32s it is not.
+    // A product of f16 rounds its result once, after the epilogue; unfused operations round in between. In f32 both give the same
+    // bits.
     if product.op != Op::Matmul
         || of.dtype != DType::F32
         || product.attrs.activation.unwrap_or(Activation::None) != Activation::None
@@ -104,7 +106,7 @@ fn fold(product: &mut Link, of: &Meta, graph: &Graph, op: Op, attrs: &Attrs, ope
         return false;
     }
     product.operands.resize(4, None);
-    // What is added comes before the bias, and the bias last.
+    // A product adds the residual first and the bias last, so nothing can follow a bias.
     if product.operands[3].is_some() {
         return false;
     }
@@ -121,16 +123,15 @@ fn fold(product: &mut Link, of: &Meta, graph: &Graph, op: Op, attrs: &Attrs, ope
     true
 }
 
-/// The right operand, which a product has.
+/// The right operand, which every product has.
 fn product_b(product: &Link) -> u32 {
     product.operands[1].unwrap_or_default()
 }
 
-/// The steps of a graph, in an order in which every operand is there before it is used. Values that no output needs are left
-/// out.
+/// The steps of a graph, ordered so that every operand is computed before it is used. Values that no output needs are left out.
 pub(super) fn steps(graph: &Graph) -> Vec<Step> {
     let uses = uses(graph);
-    // The step whose result a node is.
+    // By node: the step whose result the node is, while that step can still grow.
     let mut open: Vec<Option<Step>> = Vec::new();
     open.resize_with(graph.nodes.len(), || None);
     for (i, node) in graph.nodes.iter().enumerate() {
@@ -141,7 +142,8 @@ pub(super) fn steps(graph: &Graph) -> Vec<Step> {
         let link = || Link { op: *op, attrs: *attrs, operands: operands.clone(), recorded: vec![i as u32] };
         let mut joined = None;
         for (at, operand) in operands.iter().enumerate().take(2) {
-            // Only what nobody else sees, and in the same shape: a result that is repeated is needed as it was.
+            // A step joins only if nothing else uses its result and the shapes agree: a result that is broadcast must stay as it
+            // was.
             let times = operands.iter().filter(|other| *other == operand).count();
             let alone = |&from: &u32| uses[from as usize] as usize == times && graph.meta(from) == &node.meta;
             let Some(from) = operand.filter(alone) else { continue };
@@ -166,7 +168,7 @@ pub(super) fn steps(graph: &Graph) -> Vec<Step> {
     open.into_iter().flatten().collect()
 }
 
-/// How often each node is used: by operations, by reshapes, by coming out. 0 where no output needs it.
+/// How often each node is used: by operations, by reshapes, as an output. 0 if no output needs it.
 fn uses(graph: &Graph) -> Vec<u32> {
     let mut uses = vec![0; graph.nodes.len()];
     graph.outputs.iter().for_each(|&node| uses[node as usize] += 1);

@@ -1,4 +1,4 @@
-//! A plan on a GPU: recorded once, replayed by each run.
+//! A plan on a GPU: recorded once and replayed by each run.
 
 use super::fuse::Step;
 use super::graph::Source;
@@ -12,25 +12,25 @@ use crate::profile::{Activity, Reason, What};
 use crate::tensor::Tensor;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A plan on a GPU: its memory, and what was recorded on it.
+/// A plan on a GPU: its memory and its recording.
 pub(super) struct Gpu {
     opened: Arc<Opened>,
     block: Arc<dyn Buffer>,
-    /// By their numbers.
+    /// By the constants' numbers.
     constants: Vec<Arc<dyn Buffer>>,
     recording: Arc<dyn Recording>,
-    /// From writing the inputs to reading the outputs the block is one run's.
+    /// A run holds this from writing the inputs to reading the outputs, because runs share the block.
     turn: Mutex<()>,
 }
 
 impl Gpu {
-    /// The plan recorded on the device, with its constants there.
+    /// Uploads the plan's constants to the device and records the plan there.
     pub fn new(opened: &Arc<Opened>, plan: &Arrangement, reason: Reason) -> Result<Gpu> {
         let block = opened.allocate(plan.block, false)?;
         let mut constants = Vec::new();
         for &node in &plan.constants {
             let Source::Constant(tensor) = &plan.graph.nodes[node as usize].source else { continue };
-            // Read from where it is before the stream is locked.
+            // Read before the stream is locked, because the tensor may be on another device.
             let bytes = tensor.host_bytes()?;
             let buffer = opened.allocate(bytes.len(), false)?;
             let what = What::bytes(Activity::Upload, bytes.len(), PURPOSE, reason);
@@ -38,7 +38,7 @@ impl Gpu {
             constants.push(buffer);
         }
         let recording = opened.with(|stream| {
-            // What the constants need is there before anything is replayed on another stream.
+            // The uploads finish here, because the recording may be replayed on another stream.
             stream.synchronize()?;
             stream.start_recording()?;
             let recorded = record(plan, &*block, &constants, &mut |_, commands| stream.submit(commands));
@@ -52,10 +52,10 @@ impl Gpu {
         self.opened.device.info()
     }
 
-    /// One run: one submission between the inputs' way there and the outputs' way back. Inputs that are on the device already
-    /// don't travel; if one is there only, the outputs stay there too.
+    /// Runs the plan: uploads inputs, submits once, downloads outputs. Inputs that are on the device already are copied there. If
+    /// an input is only on the device, the outputs stay on the device too.
     ///
-    /// Under a profile the steps are submitted one by one, so that each has its time.
+    /// Under a profile the steps are submitted one by one, so that each step gets its own time.
     pub fn run(&self, plan: &Arrangement, inputs: &[&Tensor], reason: Reason) -> Result<Vec<Tensor>> {
         let stay = inputs.iter().any(|tensor| tensor.if_on_host().is_none());
         let mut room = Vec::new();
@@ -63,7 +63,7 @@ impl Gpu {
             let sizes = || plan.computed.iter().map(|&node| plan.graph.meta(node).bytes());
             let since = self.opened.cache.use_one();
             self.opened.cache.make_room(&*self.opened, sizes().sum::<usize>() as u64, since)?;
-            // Before the stream is locked, so that others can leave where the device is full.
+            // Allocated before the stream is locked, because evicting tensors from a full device needs the stream.
             room = sizes().map(|bytes| self.opened.allocate(bytes, false)).collect::<Result<_>>()?;
         }
         let mut sources = Vec::with_capacity(inputs.len());
@@ -71,7 +71,7 @@ impl Gpu {
             let (root, at) = tensor.root();
             let copy = root.copy_on(&*self.opened);
             if copy.is_none() {
-                // From another device before this one's stream is locked.
+                // Brings the tensor from another device before this device's stream is locked.
                 tensor.host()?;
             }
             sources.push(copy.map(|copy| (copy, at)));
@@ -123,7 +123,7 @@ impl Gpu {
                 watch.step(stream, &What::bytes(Activity::Download, from.bytes, PURPOSE, reason));
                 outputs.push(output);
             }
-            // What only the device can find is this run's error.
+            // Errors that only the device can find, such as an id outside a table, are returned by this run.
             if stay {
                 stream.synchronize()?;
             }
@@ -132,10 +132,10 @@ impl Gpu {
     }
 }
 
-/// What bytes travel for, in profiles.
+/// The purpose of transfers that profiles show.
 const PURPOSE: &str = "pipeline";
 
-/// Gives the commands of each step to `submit`, with their operands in a device's memory.
+/// Passes each step's commands to `submit`, with their operands in device memory.
 fn record(
     plan: &Arrangement,
     block: &dyn Buffer,
@@ -199,7 +199,7 @@ mod tests {
         let h = op(Op::Add, &[h, begun]);
         let h = op(Op::Scale, &[h]);
         let h = op(Op::Div, &[begun, h]);
-        // It is needed twice: what follows is a run of its own.
+        // `h` is used twice, so the operations after it form a run of their own.
         let twice = op(Op::Tanh, &[h]);
         let last = op(Op::Exp, &[twice]);
         let last = op(Op::Add, &[last, h]);

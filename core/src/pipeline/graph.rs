@@ -1,4 +1,4 @@
-//! What is recorded: values and the operations between them.
+//! The recorded graph: values and the operations between them.
 
 use super::cache::Cache;
 use super::compiled::Compiled;
@@ -20,18 +20,18 @@ pub struct Value {
 }
 
 impl Value {
-    /// It as a number, for languages that have no such type.
+    /// Returns the value as a number, for languages that have no such type.
     pub fn to_bits(self) -> u64 {
         u64::from(self.pipeline) << 32 | u64::from(self.node)
     }
 
-    /// The value of a number; one of no value is refused where it is used.
+    /// Makes a value from a number. An operation refuses a number that no pipeline gave out.
     pub fn from_bits(bits: u64) -> Value {
         Value { pipeline: (bits >> 32) as u32, node: bits as u32 }
     }
 }
 
-/// Operations that are recorded on a context, to be run as a whole. Belongs to one thread.
+/// Records operations on a context, to be run as a whole. Each thread needs a pipeline of its own.
 #[derive(Clone)]
 pub struct Pipeline {
     context: Context,
@@ -39,20 +39,20 @@ pub struct Pipeline {
     pub(super) graph: Graph,
 }
 
-/// Operands by their nodes.
+/// Operands as node numbers.
 pub(crate) type Operands = Vec<Option<u32>>;
 
-/// Values in the order of their making, and which of them are results.
+/// Values in the order of recording, and which of them are inputs and outputs.
 #[derive(Clone, Default)]
 pub(crate) struct Graph {
     pub nodes: Vec<Node>,
-    /// The nodes that are inputs, in order.
+    /// The inputs' nodes, in order.
     pub inputs: Vec<u32>,
-    /// The nodes that come out, in order.
+    /// The outputs' nodes, in order.
     pub outputs: Vec<u32>,
 }
 
-/// A value.
+/// A value: what it is and where it comes from.
 #[derive(Clone)]
 pub(crate) struct Node {
     pub meta: Meta,
@@ -70,7 +70,7 @@ pub(crate) enum Source {
 }
 
 impl Graph {
-    /// The node whose memory a node's is.
+    /// The node whose memory this node uses: itself, or what it reshapes.
     pub fn root(&self, mut node: u32) -> u32 {
         while let Source::Reshape(of) = self.nodes[node as usize].source {
             node = of;
@@ -83,13 +83,13 @@ impl Graph {
         &self.nodes[node as usize].meta
     }
 
-    /// Operands' descriptions, for rules and costs.
+    /// Operands' descriptions, for shape rules and costs.
     pub fn metas(&self, operands: &[Option<u32>]) -> MetaList<'_> {
         operands.iter().map(|operand| operand.map(|node| self.meta(node))).collect()
     }
 
-    /// The same with every constant an input, and the constants in the order of those inputs: what a pipeline that is run
-    /// once has in common with the next one of its form.
+    /// Turns every constant into an input, and returns the constants in the order of those inputs. Graphs with different
+    /// constants then share one compiled form.
     pub fn abstracted(mut self) -> (Graph, Vec<Tensor>) {
         let mut tensors = Vec::new();
         for (i, node) in self.nodes.iter_mut().enumerate() {
@@ -102,13 +102,13 @@ impl Graph {
         (self, tensors)
     }
 
-    /// Its compiled form on a context: the one in the context's cache, or a new one. `out_of_memory` where its values take more
-    /// than `limit` bytes besides inputs and constants.
+    /// Returns the compiled form of the graph on a context, from the context's cache or new. Fails with `out_of_memory` if its
+    /// values take more than `limit` bytes besides inputs and constants.
     pub(crate) fn prepared(&self, context: &Context, limit: usize) -> Result<Arc<Compiled>> {
         Cache::of(context)?.get(context, self, limit)
     }
 
-    /// Whether another records the same, with the same tensors as constants.
+    /// Whether both graphs record the same operations with the same tensors as constants.
     pub fn is_like(&self, other: &Graph) -> bool {
         let like = |(a, b): (&Node, &Node)| {
             a.meta == b.meta
@@ -138,13 +138,13 @@ impl Context {
 }
 
 impl Pipeline {
-    /// The context that it runs on.
+    /// Returns the context that the pipeline runs on.
     pub fn context(&self) -> &Context {
         &self.context
     }
 
     fn push(&mut self, meta: Meta, source: Source) -> Result<Value> {
-        /// More than any model has; what is counted stays far below 32 bits.
+        /// More values than any model has, so that counters stay far below 32 bits.
         const MOST: usize = 1 << 20;
         let node = self.graph.nodes.len();
         if node == MOST {
@@ -156,25 +156,26 @@ impl Pipeline {
 
     pub(super) fn node(&self, value: Value) -> Result<u32> {
         if value.pipeline != self.id || value.node as usize >= self.graph.nodes.len() {
-            fail!(InvalidArgument, "the value is one of another pipeline");
+            fail!(InvalidArgument, "the value belongs to another pipeline");
         }
         Ok(value.node)
     }
 
-    /// A tensor that is given each time it runs, in the order in which they were asked for.
+    /// Adds an input: a tensor that each run receives. Inputs are numbered in the order of these calls.
     pub fn input(&mut self, dtype: DType, dims: &[usize]) -> Result<Value> {
         let value = self.push(Meta::new(dtype, Shape::new(dims)?), Source::Input)?;
         self.graph.inputs.push(value.node);
         Ok(value)
     }
 
-    /// A tensor that is the same each time, such as weights; a GPU gets it once.
+    /// Adds a constant: a tensor that is the same in each run, such as weights. A GPU receives it once.
     pub fn constant(&mut self, tensor: &Tensor) -> Result<Value> {
         self.push(*tensor.view().meta(), Source::Constant(tensor.clone()))
     }
 
-    /// An operation on values, in the operation's order, `None` where an optional one is left out. The errors are those of the
-    /// operation itself, and `invalid_argument` for another pipeline's value; then nothing is recorded.
+    /// Records an operation on values. `operands` are in the operation's order, `None` for an optional operand that is left out.
+    /// Returns the operation's own errors, and `invalid_argument` for a value of another pipeline. On an error nothing is
+    /// recorded.
     pub fn op(&mut self, op: Op, attrs: &Attrs, operands: &[Option<Value>]) -> Result<Value> {
         let mut nodes = Operands::new();
         for operand in operands {
@@ -184,7 +185,7 @@ impl Pipeline {
         self.push(meta, Source::Op(op, *attrs, nodes))
     }
 
-    /// A value's elements in another shape of as many, without a copy.
+    /// Gives a value's elements another shape of as many elements, without a copy.
     pub fn reshape(&mut self, value: Value, dims: &[usize]) -> Result<Value> {
         let (node, shape) = (self.node(value)?, Shape::new(dims)?);
         let Meta { dtype, shape: from } = *self.graph.meta(node);
@@ -199,8 +200,8 @@ impl Pipeline {
         self.push(Meta::new(dtype, shape), Source::Reshape(node))
     }
 
-    /// Says that a value comes out: in the order of these calls. Without any, the last value does. `invalid_argument` for an
-    /// input or a constant.
+    /// Makes a value an output. Outputs are numbered in the order of these calls. Without any call the last value is the output.
+    /// Returns `invalid_argument` for an input or a constant.
     pub fn output(&mut self, value: Value) -> Result<()> {
         let node = self.node(value)?;
         if !matches!(self.graph.nodes[self.graph.root(node) as usize].source, Source::Op(..)) {
@@ -210,17 +211,17 @@ impl Pipeline {
         Ok(())
     }
 
-    /// How many outputs it has: those that were named, else one.
+    /// Returns the number of outputs: those that [`Pipeline::output`] named, or one if there were none.
     pub fn outputs(&self) -> usize {
         self.graph.outputs.len().max(1)
     }
 
-    /// A value's description.
+    /// Returns a value's dtype and shape.
     pub fn meta(&self, value: Value) -> Result<Meta> {
         Ok(*self.graph.meta(self.node(value)?))
     }
 
-    /// With the last value as output where none was named.
+    /// Makes the last value the output if none was named.
     fn finished(mut self) -> Result<(Context, Graph)> {
         if self.graph.outputs.is_empty() {
             let Some(last) = self.graph.nodes.len().checked_sub(1) else {
@@ -231,14 +232,14 @@ impl Pipeline {
         Ok((self.context, self.graph))
     }
 
-    /// Plans it for the device that takes least, with its constants there: see [`Compiled`].
+    /// Plans the pipeline for the cheapest device and uploads its constants there: see [`Compiled`].
     pub fn compile(self) -> Result<Compiled> {
         let (context, graph) = self.finished()?;
         Compiled::new(&context, graph, usize::MAX, false)
     }
 
-    /// Runs it once, its constants as they are: its outputs. `invalid_argument` if it has inputs: compile it and give them.
-    /// What it was compiled to serves the next one with the same operations and shapes, whatever its constants: see
+    /// Runs the pipeline once and returns its outputs. Returns `invalid_argument` if it has inputs: compile it and run it with
+    /// them. The compiled form is kept for the next pipeline with the same operations and shapes, whatever its constants: see
     /// [`Context::pipeline_cache`].
     pub fn execute(self) -> Result<Vec<Tensor>> {
         let (context, graph) = self.finished()?;

@@ -1,5 +1,5 @@
-//! A plan on the CPU: its steps one after another on memory that is there already, runs of elementwise operations in parts that
-//! stay in a core's cache.
+//! A plan on the CPU: its steps run one after another in memory allocated beforehand. Runs of elementwise operations are computed
+//! in parts that stay in a core's cache.
 
 use super::fuse::{Link, Step};
 use super::graph::Source;
@@ -18,17 +18,17 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::Instant;
 
-/// The processor with the block of a plan.
+/// The CPU device with the memory block of a plan.
 pub(super) struct Host {
     cpu: Arc<CpuDevice>,
     profiler: ProfilerHandle,
-    /// One run's at a time. A run that comes meanwhile, or that needs more, takes memory of its own.
+    /// One run uses the block at a time. A run that finds it taken, or too small, allocates its own.
     block: Mutex<HostBuffer>,
 }
 
-/// Elements that a run goes through at once: with an operand they stay in the first cache or little beyond it.
+/// Elements of one part of a run. With one operand they fit the first-level cache or little more.
 const PART: usize = 8 * 1024;
-/// Elements of the cheapest run that are worth handing to another thread, and what a function counts against that.
+/// Elements of the cheapest run that are worth another thread, and the weight of a function against that.
 const GRAIN: usize = 256 * 1024;
 const FUNCTION: usize = 8;
 
@@ -40,7 +40,7 @@ struct Values<'a> {
     outputs: &'a [HostBuffer],
 }
 
-// SAFETY: the memory is that of one run, whose tasks write disjoint parts of it.
+// SAFETY: the memory belongs to one run, whose tasks write disjoint parts of it.
 unsafe impl Sync for Values<'_> {}
 
 impl Values<'_> {
@@ -69,7 +69,7 @@ impl Host {
         self.cpu.info()
     }
 
-    /// One run: what is computed of its outputs, and where they are asked for, the seconds of each step.
+    /// Runs the plan and returns the computed outputs. If `times` is given, adds the seconds of each step.
     pub fn run(
         &self,
         plan: &Arrangement,
@@ -106,7 +106,7 @@ impl Host {
             }
         }
         let metas = plan.computed.iter().map(|&node| plan.graph.meta(node));
-        // SAFETY: every output is the result of a step, which has written all of it.
+        // SAFETY: every output is the result of a step, and the step has written all of it.
         Ok(outputs.into_iter().zip(metas).map(|(data, meta)| unsafe { Tensor::written(meta, data) }).collect())
     }
 
@@ -120,7 +120,7 @@ impl Host {
         }
     }
 
-    /// An operation, of all elements or of a part of a run's.
+    /// Executes an operation on all elements, or on one part of a run's.
     fn execute(&self, values: &Values<'_>, link: &Link, node: u32, part: Option<&Part<'_>>) -> Result<()> {
         let graph = &values.plan.graph;
         let described = |node: u32| match part {
@@ -144,19 +144,19 @@ impl Host {
         let mut inputs = Inputs::new();
         for ((meta, offset), operand) in metas.iter().zip(&offsets).zip(&link.operands) {
             inputs.push(match *operand {
-                // SAFETY: the value's memory from the part's first element on, written by an earlier step or before the run,
-                // and written meanwhile by nobody but the operation itself, in place.
+                // SAFETY: the pointer is the value's memory from the part's first element on. An earlier step wrote it, or it was
+                // written before the run. Until the operation ends, only the operation itself writes to it, in place.
                 Some(node) => Some(unsafe { View::from_raw(values.pointer(node)?.add(*offset), meta) }),
                 None => None,
             });
         }
         let (meta, offset) = described(node)?;
-        // SAFETY: the value's memory, which the plan gives to nobody else before its last use.
+        // SAFETY: this is the value's memory. The plan gives it to no other value before the value's last use.
         let output = unsafe { ViewMut::from_raw(values.pointer(node)?.add(offset), &meta) };
         self.cpu.execute(&mut Command::lent(link.op, &link.attrs, &inputs, output)?)
     }
 
-    /// A run, part by part, by several threads where that pays.
+    /// Computes a run part by part, with several threads if that pays.
     fn run_in_parts(&self, values: &Values<'_>, step: &Step, parts: &Parts) -> Result<()> {
         let count = parts.units.div_ceil(parts.size);
         let weight = |link: &Link| if link.op.family() == Family::Function { FUNCTION } else { 1 };
@@ -182,18 +182,18 @@ impl Host {
     }
 }
 
-/// How a run is cut: into elements, or into rows where an operand is one row for all of them.
+/// How a run is cut: into elements, or into rows if an operand is one row that all rows share.
 struct Parts {
-    /// Elements of a unit: 1, or those of a row.
+    /// Elements of a unit: 1, or the length of a row.
     elements: usize,
     units: usize,
-    /// Units of a part.
+    /// Units in a part.
     size: usize,
     shape: Shape,
 }
 
 impl Parts {
-    /// `None` for what is no run, small, or has an operand that is repeated in another way.
+    /// Returns `None` if the step is no run, is small, or has an operand that is broadcast in another way.
     fn of(plan: &Arrangement, step: &Step) -> Option<Parts> {
         let shape = plan.graph.meta(step.result()).shape;
         let n = shape.elements();
@@ -216,7 +216,7 @@ impl Parts {
     }
 }
 
-/// A part of a run.
+/// One part of a run.
 struct Part<'a> {
     parts: &'a Parts,
     first: usize,
@@ -224,7 +224,7 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// What there is of an operand in it, and the bytes before that.
+    /// An operand's description within the part, and its byte offset.
     fn of(&self, meta: &Meta) -> Result<(Meta, usize)> {
         let Parts { elements, shape, .. } = self.parts;
         let mut own = Meta::scalar();
@@ -232,7 +232,7 @@ impl Part<'_> {
             own.set(meta.dtype, &[self.units, *elements])?;
             return Ok((own, self.first * elements * meta.dtype.size()));
         }
-        // One row or one element: for every part the same.
+        // One row or one element: every part reads the same.
         own.set(meta.dtype, &[meta.shape.elements()])?;
         Ok((own, 0))
     }

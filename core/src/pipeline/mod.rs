@@ -1,12 +1,12 @@
-//! Fused pipelines: operations recorded first, then run as a whole.
+//! Fused pipelines: operations are recorded first and run as a whole.
 //!
 //! A [`Pipeline`] records operations on [`Value`]s: inputs, constants, results. Compiling it chooses a device, folds a bias, a
-//! residual and an activation into the product before them (`fuse.rs`), joins elementwise operations to runs, plans memory so
-//! that a value's is used again once nobody reads it (`plan.rs`), and makes a [`Compiled`], which runs any number of times:
-//! on a GPU as one submission, on the CPU without an allocation between operations. The bits are those of the same operations
-//! called one after another.
+//! residual and an activation into the product before them, and joins elementwise operations into runs (`fuse.rs`). It plans
+//! memory so that values share it once nothing reads the earlier one (`plan.rs`). The result is a [`Compiled`], which runs any
+//! number of times: on a GPU as one submission, on the CPU without an allocation between operations. The bits are the same as
+//! those of the single operations.
 //!
-//! A [`Chain`] is the short form, where each operation takes the result of the one before:
+//! A [`Chain`] is the short form, in which each operation takes the previous result:
 //! `ctx.pipeline().matmul(&x, &w1).bias(&b1).relu().matmul(&w2).execute()`.
 
 mod cache;

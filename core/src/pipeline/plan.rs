@@ -1,44 +1,44 @@
-//! Where values are while a pipeline runs: one block of memory, parts of which are used again once nobody reads them.
+//! The memory plan of a pipeline: one block, in which a value's memory is used again once nothing reads the value.
 
 use super::fuse::{Step, steps};
 use super::graph::{Graph, Source};
 use crate::error::{Result, fail};
 
-/// What every GPU's kernels can begin at, and host kernels like.
+/// The alignment of values. Every GPU's kernels accept it, and CPU kernels are fast with it.
 const ALIGN: usize = 256;
 
 /// Where a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Nowhere: nobody needs it by itself.
+    /// Nowhere: the value is never stored.
     None,
-    /// The input of that number.
+    /// The memory of this input.
     Input(u32),
-    /// The constant of that number.
+    /// The memory of this constant.
     Constant(u32),
-    /// The output of that number, among those that are computed.
+    /// The memory of this output. The number counts computed outputs.
     Output(u32),
-    /// In the block, from that byte on.
+    /// In the block, at this byte offset.
     Block(usize),
 }
 
-/// Steps in their order, and where their values are.
+/// The steps in order, and the places of their values.
 pub(super) struct Arrangement {
     pub graph: Graph,
     pub steps: Vec<Step>,
-    /// By node.
+    /// By node number.
     pub places: Vec<Place>,
-    /// Nodes of constants, by their numbers.
+    /// The constants' nodes, by constant number.
     pub constants: Vec<u32>,
-    /// Nodes of outputs that are computed, by their numbers: an output that is a reshape of another has none of its own.
+    /// The nodes of computed outputs, by output number. An output that reshapes another one is not computed.
     pub computed: Vec<u32>,
     /// Bytes of the block.
     pub block: usize,
-    /// Bytes of what is in the block, if nothing were used again.
+    /// Bytes that the values in the block would take without reuse.
     pub values: usize,
 }
 
-/// A part of the block while it is in use.
+/// A part of the block that is in use.
 struct Part {
     begin: usize,
     end: usize,
@@ -47,7 +47,7 @@ struct Part {
 }
 
 impl Arrangement {
-    /// A plan. With `all`, inputs and outputs are in the block too, as a GPU has them.
+    /// Plans a graph. With `all`, inputs and outputs are in the block too, as a GPU needs them.
     pub fn new(graph: Graph, all: bool) -> Arrangement {
         let steps = steps(&graph);
         let mut plan = Arrangement {
@@ -61,7 +61,7 @@ impl Arrangement {
         };
         plan.place_fixed(all);
         plan.place_rest(all);
-        // The results within a run are where its last one is; a reshape is where its origin is.
+        // All results within a run are at the place of its last one. A reshape is at the place of its source.
         for step in &plan.steps {
             let place = plan.places[step.result() as usize];
             step.nodes.iter().for_each(|&node| plan.places[node as usize] = place);
@@ -72,7 +72,7 @@ impl Arrangement {
         plan
     }
 
-    /// Places what is not in the block.
+    /// Places the values outside the block.
     fn place_fixed(&mut self, all: bool) {
         for (i, node) in self.graph.nodes.iter().enumerate() {
             if let Source::Constant(_) = node.source {
@@ -93,10 +93,10 @@ impl Arrangement {
         }
     }
 
-    /// Places the rest, each where the first gap is that is large enough.
+    /// Places the other values, each in the first gap that is large enough.
     fn place_rest(&mut self, all: bool) {
         let count = self.steps.len();
-        // The last step that reads a node; outputs are read behind the last.
+        // By node: the last step that reads it. Outputs are read after the last step.
         let mut last = vec![0; self.graph.nodes.len()];
         for (i, step) in self.steps.iter().enumerate() {
             let read = step.links.iter().flat_map(|link| link.operands.iter().flatten());
@@ -105,7 +105,7 @@ impl Arrangement {
         self.computed.iter().for_each(|&node| last[node as usize] = count);
         let mut parts: Vec<Part> = Vec::new();
         if all {
-            // They are written before the first step, so none of them may share.
+            // All inputs are written before the first step, so none of them may share memory.
             for i in 0..self.graph.inputs.len() {
                 let node = self.graph.inputs[i];
                 self.place(node, &mut parts, last[node as usize]);
@@ -120,9 +120,9 @@ impl Arrangement {
         }
     }
 
-    /// Places a node in the first gap between the parts in use, which are in order.
+    /// Places a node in the first gap between the parts in use, which are sorted.
     fn place(&mut self, node: u32, parts: &mut Vec<Part>, last: usize) {
-        // A program's sizes are its file's word: their sum may pass what a usize holds.
+        // A program file may claim any sizes, so their sum may overflow a usize.
         let bytes = self.graph.meta(node).bytes().max(1).checked_next_multiple_of(ALIGN).unwrap_or(usize::MAX);
         let (mut begin, mut at) = (0usize, parts.len());
         for (i, part) in parts.iter().enumerate() {
@@ -139,7 +139,8 @@ impl Arrangement {
         self.values = self.values.saturating_add(bytes);
     }
 
-    /// The most bytes that a run's values take besides inputs and constants. On a GPU those share the block with inputs.
+    /// The bytes that a run's values take besides inputs and constants. On a GPU the block contains the inputs too, so they are
+    /// subtracted.
     pub fn takes(&self, all: bool) -> usize {
         let bytes =
             |nodes: &[u32]| nodes.iter().fold(0usize, |sum, &node| sum.saturating_add(self.graph.meta(node).bytes()));
@@ -150,9 +151,9 @@ impl Arrangement {
         }
     }
 
-    /// `out_of_memory` where it takes more than so many bytes.
+    /// Returns `out_of_memory` if the values take more than `limit` bytes.
     pub fn check(&self, all: bool, limit: usize) -> Result<()> {
-        // What no process has room for is not a sum any more.
+        // Sums saturate. Beyond `isize::MAX` they are no real sizes, and no process has that much memory anyway.
         let limit = limit.min(isize::MAX as usize);
         let takes = self.takes(all);
         if takes > limit || self.block > isize::MAX as usize {
@@ -161,7 +162,7 @@ impl Arrangement {
         Ok(())
     }
 
-    /// Operations that were recorded and are done.
+    /// The number of recorded operations that the steps compute.
     pub fn operations(&self) -> usize {
         self.steps.iter().map(|step| step.recorded().count()).sum()
     }

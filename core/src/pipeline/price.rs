@@ -1,17 +1,18 @@
-//! What a graph takes on each device: its inputs' way there, every operation with what was folded into it, its outputs' way back.
-//! Operations that are joined read and write nothing in between, and all of them begin with one submission to a GPU.
+//! The cost of a graph on each device: uploads of inputs, every operation with what was folded into it, downloads of outputs.
+//! Joined operations read and write no intermediate values. On a GPU all operations share the cost of one submission.
 
 use super::fuse::{Step, steps};
 use super::graph::{Graph, Source};
 use crate::dispatch::{AutoDispatcher, Estimate, Kind, Places};
 
-/// A graph, priced.
+/// The prices of a graph.
 pub(crate) struct Prices {
-    /// The device that takes least, or the one that everything is sent to, by its index.
+    /// The index of the cheapest device, or of the one that the dispatcher was told to use.
     pub device: usize,
-    /// By device, by node: what its operation takes, with what was folded into it.
+    /// By device and node: the estimate of the node's operation, with what was folded into it.
     pub nodes: Vec<Vec<Estimate>>,
-    /// By node: the operation that does its work, itself where it was not folded into another. `None` where nobody needs it.
+    /// By node: the operation that computes it, which is the node itself unless it was folded into another. `None` if no output
+    /// needs the node.
     pub done_by: Vec<Option<u32>>,
 }
 
@@ -36,13 +37,13 @@ impl Prices {
         prices
     }
 
-    /// Nanoseconds of everything on a device.
+    /// The estimated nanoseconds of the whole graph on a device.
     pub fn total_ns(&self, device: usize) -> f64 {
         self.nodes[device].iter().map(Estimate::total_ns).sum()
     }
 }
 
-/// What the operations of each node take on a device.
+/// The estimate of each node's operations on one device.
 fn on(dispatcher: &AutoDispatcher, graph: &Graph, steps: &[Step], device: usize) -> Vec<Estimate> {
     let (profile, place) = (&dispatcher.profiles()[device], dispatcher.place(device));
     let mut nodes = vec![Estimate { fits: true, ..Estimate::default() }; graph.nodes.len()];
@@ -85,7 +86,7 @@ fn on(dispatcher: &AutoDispatcher, graph: &Graph, steps: &[Step], device: usize)
     nodes
 }
 
-/// Adds a way to an estimate: the bytes that travel.
+/// Adds a transfer to an estimate. Returns the bytes that move.
 fn moved(dispatcher: &AutoDispatcher, bytes: usize, from: Places, to: Places, estimate: &mut Estimate) -> usize {
     let ns = dispatcher.transfer_ns(bytes, from, to);
     estimate.transfer_ns += ns;

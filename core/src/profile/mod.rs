@@ -1,9 +1,10 @@
-//! The profiler: what commands and transfers took, on which device, and why there.
+//! The profiler: the times of commands and transfers, their devices, and the reasons for these devices.
 //!
-//! [`Context::profile`](crate::Context::profile) begins, [`Profile::finish`] gives a [`Report`]. Between them every operation, user's kernel and
-//! transfer of the context and its streams leaves a [`Record`]. A device's times come from the device: CUDA events, Vulkan
-//! timestamps. They are put on the host's clock by one comparison of the two, so that everything shares one time line.
-//! Without a profile, a call looks at one flag; without the feature `profile`, `off.rs` is in its place, and a call looks at nothing.
+//! [`Context::profile`](crate::Context::profile) begins a profile, [`Profile::finish`] returns a [`Report`]. In between, every
+//! operation, user's kernel and transfer of the context and its streams leaves a [`Record`]. A GPU's times come from the GPU:
+//! CUDA events, Vulkan timestamps. One comparison of the clocks maps them to the host's clock, so that all records share one time
+//! line. Without a profile, a call reads one flag. Without the feature `profile`, `off.rs` replaces this module, and a call reads
+//! nothing.
 
 mod record;
 mod recorder;
@@ -18,37 +19,38 @@ use crate::dispatch::DeviceProfile;
 use crate::error::Result;
 use crate::fpenv::DefaultEnvironment;
 
-/// Records that a profile keeps unless it is told otherwise: some 20 MB.
+/// The number of records that a profile keeps by default: some 20 MB.
 pub const DEFAULT_RECORDS: usize = 1 << 16;
 
-/// A profile under way. Dropped, it ends without a report.
+/// A running profile. Dropping it ends the profile without a report.
 #[must_use = "dropped, it records nothing"]
 pub struct Profile {
-    /// None once it is finished: the next profile of the context may be under way then.
+    /// `None` once finished, because the context's next profile may be running by then.
     of: Option<Box<dyn Profiled>>,
 }
 
-/// What is profiled: a context.
+/// The owner of a profiler: a context.
 pub(crate) trait Profiled: Send + Sync {
-    /// What records.
+    /// The profiler.
     fn profiler(&self) -> &Profiler;
 
-    /// Waits for what was enqueued.
+    /// Waits for the work that was enqueued.
     fn wait_for_devices(&self);
 
-    /// What is known of its devices.
+    /// The profiles of its devices.
     fn devices(&self) -> &[DeviceProfile];
 }
 
 impl Profile {
-    /// Begins one with so many records at most.
+    /// Begins a profile that keeps at most this many records.
     pub(crate) fn begin(of: Box<dyn Profiled>, records: usize) -> Result<Profile> {
         of.profiler().begin(records)?;
         Ok(Profile { of: Some(of) })
     }
 
-    /// Ends it. Waits for what the context enqueued, so that the device's times are there; for streams of your own, call
-    /// [`Stream::synchronize`](crate::gpu::Stream::synchronize) first: work that is still under way is without a device's time.
+    /// Ends the profile and returns its report. It waits for the work that the context enqueued, so that the devices' times are
+    /// known. For streams of your own, call [`Stream::synchronize`](crate::gpu::Stream::synchronize) first: work still in
+    /// progress has no device time.
     pub fn finish(mut self) -> Report {
         let _environment = DefaultEnvironment::enter();
         let Some(of) = self.of.take() else { return Report::default() };

@@ -1,5 +1,5 @@
-//! What stands in the profiler's place without the feature `profile`: the same names inside the crate, none of which does or
-//! keeps anything, so that who calls them needs no condition.
+//! Replaces the profiler without the feature `profile`. It has the same crate-internal names, but does and stores nothing, so
+//! that callers need no condition.
 
 use crate::command::Command;
 use crate::dispatch::Why;
@@ -11,21 +11,21 @@ use crate::ops::{Attrs, Cost, Op};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// What would record.
+/// The disabled profiler.
 #[derive(Clone, Default)]
 pub(crate) struct Profiler(());
 
-/// A profiler as its context and the context's devices share it.
+/// The handle that a context shares with its devices.
 pub(crate) type ProfilerHandle = Profiler;
 
 impl Profiler {
-    /// Whether a profile is under way: never.
+    /// Whether a profile is running: never.
     #[inline(always)]
     pub fn is_on(&self) -> bool {
         false
     }
 
-    /// A number for a new stream.
+    /// Returns a number for a new stream.
     #[inline(always)]
     pub fn number_stream(&self) -> usize {
         0
@@ -37,7 +37,7 @@ impl Profiler {
         cpu.execute(command)
     }
 
-    /// Does something of several operations on the CPU.
+    /// Runs work of several operations on the CPU.
     #[inline(always)]
     pub fn perform(
         &self,
@@ -50,16 +50,16 @@ impl Profiler {
     }
 }
 
-/// What a record would say of several operations.
+/// The description of several operations that run as one.
 #[derive(Default)]
-#[allow(dead_code)] // as the profiler's
+#[allow(dead_code)] // the same fields as the profiler's
 pub(crate) struct Described {
     pub name: String,
     pub operands: String,
     pub cost: Cost,
 }
 
-/// What kind of work.
+/// The kind of work.
 pub(crate) enum Activity {
     Upload,
     Download,
@@ -67,11 +67,11 @@ pub(crate) enum Activity {
     Clear,
 }
 
-/// Why work is done where it is. No enum, as that would have a size.
+/// Why work runs where it does. A zero-sized struct, so that the disabled profiler adds no field.
 #[derive(Clone, Copy)]
 pub(crate) struct Reason;
 
-#[allow(non_upper_case_globals, non_snake_case)] // as the profiler's variants
+#[allow(non_upper_case_globals, non_snake_case)] // the same names as the profiler's variants
 impl Reason {
     pub const Operands: Reason = Reason;
     pub const Packed: Reason = Reason;
@@ -85,7 +85,7 @@ impl Reason {
     }
 }
 
-/// What a record would say of the work itself.
+/// The description of a piece of work.
 pub(crate) struct What<'a>(PhantomData<&'a ()>);
 
 impl<'a> What<'a> {
@@ -120,7 +120,7 @@ impl<'a> What<'a> {
     }
 }
 
-/// A watch over what a stream is given.
+/// A watch over the work of a stream.
 pub(crate) struct Watch<'a>(PhantomData<&'a ProfilerHandle>);
 
 impl<'a> Watch<'a> {

@@ -1,30 +1,30 @@
-//! What a profile keeps of a piece of work.
+//! Records: what a profile keeps of each piece of work.
 
 use crate::dispatch::Why;
 use std::borrow::Cow;
 use std::fmt;
 
-/// What kind of work.
+/// The kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
-    /// An operation of the table.
+    /// An operation of the op table.
     Operation,
     /// A user's kernel.
     Kernel,
-    /// A recording that was run.
+    /// A replay of a recording.
     Replay,
-    /// Bytes from the host to a device.
+    /// A transfer from the host to a device.
     Upload,
-    /// Bytes from a device to the host.
+    /// A transfer from a device to the host.
     Download,
-    /// Bytes from one buffer of a device to another.
+    /// A copy from one buffer of a device to another.
     Copy,
-    /// Bytes of a buffer set to zero.
+    /// Setting bytes of a buffer to zero.
     Clear,
 }
 
 impl Activity {
-    /// All, in the order of their numbers.
+    /// All kinds, in the order of their numbers.
     pub const ALL: [Activity; 7] = [
         Activity::Operation,
         Activity::Kernel,
@@ -35,7 +35,7 @@ impl Activity {
         Activity::Clear,
     ];
 
-    /// `operation`, `kernel`, `replay`, `upload`, `download`, `copy` or `clear`.
+    /// Returns `operation`, `kernel`, `replay`, `upload`, `download`, `copy` or `clear`.
     pub const fn name(self) -> &'static str {
         match self {
             Activity::Operation => "operation",
@@ -48,24 +48,24 @@ impl Activity {
         }
     }
 
-    /// Whether bytes travel between the host and a device.
+    /// Whether bytes move between the host and a device.
     pub const fn is_transfer(self) -> bool {
         matches!(self, Activity::Upload | Activity::Download)
     }
 }
 
-/// Why work was done where it was.
+/// Why work ran on its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The dispatcher said so.
+    /// The dispatcher chose the device.
     Chosen(Why),
-    /// An operand is in that device's memory.
+    /// An operand is in the device's memory.
     Operands,
-    /// An operand is a packed matrix, which only the CPU takes.
+    /// An operand is a packed matrix, which only the CPU accepts.
     Packed,
-    /// It was given to a stream of that device.
+    /// The work was given to a stream of the device.
     Stream,
-    /// The dispatcher divided the operation: these are some rows of its result.
+    /// The dispatcher divided the operation. This work is some rows of its result.
     Split,
     /// The GPU that the dispatcher chose can't be opened.
     Fallback,
@@ -87,7 +87,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// From when to when, in nanoseconds since the profile's beginning.
+/// A span of time, in nanoseconds since the profile began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// When it began.
@@ -97,7 +97,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// How long it is, in nanoseconds.
+    /// Returns its length in nanoseconds.
     pub const fn ns(self) -> u64 {
         self.end_ns - self.begin_ns
     }
@@ -106,29 +106,29 @@ impl Span {
 /// A piece of work: an operation, a user's kernel, a transfer.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// What kind.
+    /// The kind of work.
     pub activity: Activity,
-    /// The operation's or the kernel's name; of the others, that of their kind.
+    /// The name of the operation or kernel. For other work, the name of its kind.
     pub name: Cow<'static, str>,
-    /// What it worked on: `f32[2, 3], f32[3, 4] -> f32[2, 4]`, a kernel's workgroups, the operation that bytes travel for.
+    /// Its operands: `f32[2, 3], f32[3, 4] -> f32[2, 4]`, a kernel's workgroups, or the purpose of a transfer.
     pub operands: String,
     /// The device, by its index in [`Report::devices`](super::Report::devices).
     pub device: usize,
-    /// Why there.
+    /// Why it ran on this device.
     pub reason: Reason,
-    /// The thread that called, counted from 0 in the order of their first records.
+    /// The thread that called, numbered from 0 in the order of first records.
     pub thread: usize,
-    /// The device's stream: 0 is the context's own, others are numbered in the order in which they were made.
+    /// The device's stream. 0 is the context's own; others are numbered in the order in which they were made.
     pub stream: usize,
-    /// The call. Where the device works behind the caller's back, it only hands work over.
+    /// The call. A device that works asynchronously only receives the work in this time.
     pub host: Span,
-    /// The work itself, on the host's clock. On the CPU it is the call; on a GPU the device tells, and `None` is a device that
-    /// takes no times, or work that was not done when the profile ended.
+    /// The work itself, on the host's clock. On the CPU this is the call. On a GPU the device measures it. `None` if the device
+    /// has no timestamps, or if the work was not done when the profile ended.
     pub work: Option<Span>,
-    /// Cycles of the time stamp counter that it took on the CPU; `None` on GPUs and where the processor has none.
+    /// Cycles of the CPU's time stamp counter. `None` on GPUs and on processors without a counter.
     pub cycles: Option<u64>,
-    /// Floating-point operations; a multiply-add is two. 0 where nobody knows.
+    /// Floating-point operations. A multiply-add counts as two. 0 if unknown.
     pub flops: f64,
-    /// Bytes read and written, each operand once; of transfers and copies, the bytes that travelled. 0 where nobody knows.
+    /// Bytes read and written, each operand counted once. For transfers and copies, the bytes that moved. 0 if unknown.
     pub bytes: f64,
 }

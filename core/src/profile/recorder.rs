@@ -1,4 +1,4 @@
-//! What records: the flag that calls look at, the session behind it, and watches over streams.
+//! The recorder: the flag that calls read, the session, and watches over streams.
 
 use super::record::{Activity, Reason, Record, Span};
 use super::report::{DeviceUse, Report};
@@ -15,11 +15,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Records whose times were not read yet, from which on they are read where the device has come to them: timestamps are the
-/// driver's objects.
+/// The most records whose device times are not read yet. Beyond it, times are read as soon as the device has them, because
+/// timestamps occupy objects of the driver.
 const UNREAD: usize = 256;
 
-/// Whether a context is profiled, and what was recorded.
+/// Whether a context is profiled, and the recorded session.
 #[derive(Default)]
 pub(crate) struct Profiler {
     on: AtomicBool,
@@ -27,40 +27,40 @@ pub(crate) struct Profiler {
     streams: AtomicUsize,
 }
 
-/// A profiler as its context and the context's devices share it.
+/// A profiler, shared by a context and its devices.
 pub(crate) type ProfilerHandle = Arc<Profiler>;
 
-/// What was recorded so far.
+/// The state of a running profile.
 pub(super) struct Session {
     pub start: Instant,
     limit: usize,
-    /// With records and devices, and without what follows from them.
+    /// Records and devices. Totals are computed when the profile ends.
     pub report: Report,
-    /// By device, what to add to its nanoseconds to have the session's.
+    /// By device: the nanoseconds to add to its clock to get the session's time.
     offsets: Vec<Option<i64>>,
     threads: Vec<usize>,
     unread: Vec<Unread>,
 }
 
-/// A record whose times the device still has.
+/// A record whose times are still on the device.
 struct Unread {
     record: usize,
     begin: Arc<dyn Timestamp>,
     end: Arc<dyn Timestamp>,
 }
 
-/// What a record says of the work itself: only what it is made of, as most calls are not recorded.
+/// The description of a piece of work. It only borrows its parts, because most calls are not recorded.
 pub(crate) struct What<'a> {
     reason: Reason,
     work: Work<'a>,
 }
 
-/// What a record says of several operations that are done as one.
+/// The description of several operations that run as one.
 #[derive(Default)]
 pub(crate) struct Described {
-    /// Their names with `+` between them.
+    /// The operations' names, joined with `+`.
     pub name: String,
-    /// What they read and what they make.
+    /// The operands and the result.
     pub operands: String,
     pub cost: Cost,
 }
@@ -69,18 +69,18 @@ enum Work<'a> {
     Step(&'a Described),
     Operation(Op, &'a Attrs, &'a [Option<View<'a>>], &'a Meta),
     Kernel(&'a str, [u32; 3]),
-    /// Bytes that travel, for something.
+    /// Bytes that move, and the purpose.
     Bytes(Activity, usize, &'a str),
 }
 
 impl<'a> What<'a> {
-    /// An operation.
+    /// Describes a command.
     #[inline]
     pub fn command(command: &'a Command<'_>, reason: Reason) -> What<'a> {
         What::operation(command.op(), command.attrs(), command.inputs(), command.output().meta(), reason)
     }
 
-    /// An operation on operands that fit.
+    /// Describes an operation on operands that fit it.
     #[inline]
     pub fn operation(
         op: Op,
@@ -92,30 +92,30 @@ impl<'a> What<'a> {
         What { reason, work: Work::Operation(op, attrs, inputs, output) }
     }
 
-    /// Operations that are done as one.
+    /// Describes operations that run as one.
     pub fn step(described: &'a Described, reason: Reason) -> What<'a> {
         What { reason, work: Work::Step(described) }
     }
 
-    /// Bytes that travel, for something.
+    /// Describes bytes that move, with the purpose.
     #[inline]
     pub fn bytes(activity: Activity, bytes: usize, purpose: &'a str, reason: Reason) -> What<'a> {
         What { reason, work: Work::Bytes(activity, bytes, purpose) }
     }
 
-    /// A user's kernel over so many workgroups.
+    /// Describes a user's kernel with this many workgroups.
     #[inline]
     pub fn kernel(name: &'a str, groups: [u32; 3], reason: Reason) -> What<'a> {
         What { reason, work: Work::Kernel(name, groups) }
     }
 
-    /// A recording.
+    /// Describes a replay.
     #[inline]
     pub fn replay() -> What<'a> {
         What::bytes(Activity::Replay, 0, "", Reason::Stream)
     }
 
-    /// What kind of work, its name, its operands and its cost.
+    /// Returns the kind of work, its name, its operands and its cost.
     fn describe(&self) -> (Activity, Cow<'static, str>, String, Cost) {
         let mut operands = String::new();
         match self.work {
@@ -142,7 +142,7 @@ impl<'a> What<'a> {
     }
 }
 
-/// A number of this thread, from 1. The standard library's takes memory in threads that it did not start.
+/// The number of this thread, from 1. The standard library's ThreadId allocates in threads that Rust did not start.
 fn thread_number() -> usize {
     static LAST: AtomicUsize = AtomicUsize::new(0);
     thread_local!(static NUMBER: Cell<usize> = const { Cell::new(0) });
@@ -152,7 +152,7 @@ fn thread_number() -> usize {
     NUMBER.get()
 }
 
-/// The processor's time stamp counter, where it has one.
+/// Reads the processor's time stamp counter, if it has one.
 fn cycles() -> Option<u64> {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 processor has it.
@@ -162,13 +162,13 @@ fn cycles() -> Option<u64> {
 }
 
 impl Profiler {
-    /// Whether a profile is under way.
+    /// Whether a profile is running.
     #[inline]
     pub fn is_on(&self) -> bool {
         self.on.load(Relaxed)
     }
 
-    /// A number for a new stream.
+    /// Returns a number for a new stream.
     pub fn number_stream(&self) -> usize {
         self.streams.fetch_add(1, Relaxed) + 1
     }
@@ -199,7 +199,7 @@ impl Profiler {
         Some(session)
     }
 
-    /// Executes a command on the CPU, which is there for that reason, and records it where a profile is under way.
+    /// Executes a command on the CPU, and records it if a profile is running.
     #[inline]
     pub fn execute(&self, cpu: &CpuDevice, command: &mut Command<'_>, reason: Reason) -> Result<()> {
         if self.is_on() { self.record(cpu, command, reason) } else { cpu.execute(command) }
@@ -215,7 +215,7 @@ impl Profiler {
         Ok(())
     }
 
-    /// Does something of several operations on the CPU, and records it.
+    /// Runs work of several operations on the CPU, and records it.
     #[cold]
     #[inline(never)]
     pub fn perform(
@@ -236,7 +236,8 @@ impl Profiler {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Compares a device's clock with the host's once in a session, on a stream of its own: the device's others go on.
+    /// Compares the clocks of a device and the host, once in a session. It uses a new stream, so the device's other streams
+    /// continue.
     fn know(&self, device: &Arc<dyn Device>) {
         let id = &device.info().id;
         let start = match &*self.session() {
@@ -252,7 +253,7 @@ impl Profiler {
     fn push(&self, id: &str, what: &What<'_>, stream: usize, [begin, end]: [Instant; 2], times: Times) {
         let mut guard = self.session();
         let Some(session) = &mut *guard else { return };
-        // Begun under the profile before, it is none of this one's.
+        // Work that began before this profile belongs to the previous one.
         let Some(begin) = begin.checked_duration_since(session.start) else { return };
         if session.report.records.len() >= session.limit {
             session.report.dropped += 1;
@@ -295,16 +296,16 @@ impl Profiler {
 
 /// Where a record's times come from.
 enum Times {
-    /// The host did the work itself; cycles.
+    /// The host did the work itself. The value is the cycles that it took.
     Host(Option<u64>),
-    /// The device takes them.
+    /// The device measures them.
     Device(Arc<dyn Timestamp>, Arc<dyn Timestamp>),
-    /// The device can't.
+    /// The device can't measure.
     None,
 }
 
 impl Session {
-    /// A device's index.
+    /// Returns a device's index.
     fn device(&mut self, id: &str, offset: Option<i64>) -> usize {
         let devices = &mut self.report.devices;
         if let Some(index) = devices.iter().position(|known| known.id == id) {
@@ -315,7 +316,7 @@ impl Session {
         devices.len() - 1
     }
 
-    /// Reads the times of the oldest record that has none; whether it could.
+    /// Reads the times of the oldest unread record. Returns whether they were available.
     fn read_first(&mut self) -> bool {
         let done = self.unread.first().is_some_and(|unread| unread.read(&mut self.report, &self.offsets));
         if done {
@@ -326,7 +327,7 @@ impl Session {
 }
 
 impl Unread {
-    /// Reads the times; whether it could.
+    /// Reads the times. Returns whether they were available.
     fn read(&self, report: &mut Report, offsets: &[Option<i64>]) -> bool {
         let (Ok(begin), Ok(end)) = (self.begin.nanoseconds(), self.end.nanoseconds()) else { return false };
         let record = &mut report.records[self.record];
@@ -338,7 +339,7 @@ impl Unread {
     }
 }
 
-/// What to add to a device's nanoseconds to have those since `start`: of three comparisons, the one that took least.
+/// Finds the nanoseconds to add to a device's clock to get the time since `start`. The shortest of three comparisons counts.
 fn compare(device: &Arc<dyn Device>, start: Instant) -> Option<i64> {
     let mut stream = device.clone().stream().ok()?;
     let mut best: Option<(u64, i64)> = None;
@@ -355,7 +356,7 @@ fn compare(device: &Arc<dyn Device>, start: Instant) -> Option<i64> {
     Some(best?.1)
 }
 
-/// A watch over what a stream is given, one piece of work after the other. Without a profile it does nothing.
+/// Watches the work that a stream receives, piece by piece. Without a profile it does nothing.
 pub(crate) struct Watch<'a>(Option<Box<Watching<'a>>>);
 
 struct Watching<'a> {
@@ -373,12 +374,12 @@ struct Point {
 }
 
 impl<'a> Watch<'a> {
-    /// One that does nothing.
+    /// Makes a watch that does nothing.
     pub fn nothing() -> Watch<'a> {
         Watch(None)
     }
 
-    /// From here on, over a stream of that number.
+    /// Begins to watch the stream with this number.
     #[inline]
     pub fn begin(
         profiler: &'a ProfilerHandle,
@@ -403,7 +404,7 @@ impl<'a> Watch<'a> {
         Watch(Some(Box::new(Watching { profiler, device, stream: number, since: Point::now(device, stream) })))
     }
 
-    /// What the stream was given since the last step.
+    /// Records the work that the stream received since the last step.
     #[inline]
     pub fn step(&mut self, stream: &mut dyn Stream, what: &What<'_>) {
         if let Some(watching) = &mut self.0 {
@@ -427,7 +428,7 @@ impl Watching<'_> {
             }
         };
         self.profiler.push(&self.device.info().id, what, self.stream, host, times);
-        // Not what writing the record took.
+        // The time to write the record does not count.
         (now.host, now.cycles) = (Instant::now(), cycles());
         self.since = now;
     }
@@ -440,7 +441,7 @@ impl Point {
     }
 }
 
-/// Whether work is done when a call returns, by the caller.
+/// Whether the caller's thread does the work before the call returns.
 fn is_host(device: &Arc<dyn Device>) -> bool {
     device.info().kind == DeviceKind::Cpu
 }

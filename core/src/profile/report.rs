@@ -1,4 +1,4 @@
-//! What a profile gives: the records and what follows from them.
+//! Reports: a profile's records, and totals computed from them.
 
 use super::record::{Activity, Reason, Record, Span};
 use crate::dispatch::{DeviceProfile, Source};
@@ -7,42 +7,42 @@ use crate::ops::Cost;
 use std::borrow::Cow;
 use std::collections::BinaryHeap;
 
-/// What was recorded. `Display` writes a table, [`Report::to_json`] JSON, [`Report::to_trace`] a trace for Perfetto and
+/// The result of a profile. `Display` writes a table, [`Report::to_json`] JSON, [`Report::to_trace`] a trace for Perfetto and
 /// chrome://tracing.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Every piece of work, in the order in which the calls returned.
     pub records: Vec<Record>,
-    /// Records beyond the limit, which are only counted: in nothing else below.
+    /// The number of records beyond the limit. No other field includes them.
     pub dropped: u64,
-    /// By kind, name, device and reason; what took longest is first.
+    /// Totals by kind, name, device and reason, the longest time first.
     pub totals: Vec<Total>,
     /// The devices that worked.
     pub devices: Vec<DeviceUse>,
-    /// From the profile's beginning to its end, in nanoseconds.
+    /// The length of the profile in nanoseconds.
     pub ns: u64,
-    /// Nanoseconds in which anything was under way: work on the CPU, work on a GPU, a transfer.
+    /// Nanoseconds in which anything was in progress: work on the CPU, work on a GPU, or a transfer.
     pub busy_ns: u64,
-    /// Of these, nanoseconds in which at least two of the three were.
+    /// Of these, the nanoseconds in which at least two of the three were in progress.
     pub overlapped_ns: u64,
 }
 
-/// What was recorded of one kind and name, on one device, for one reason.
+/// The total of all records with one kind, name, device and reason.
 #[derive(Clone, Debug)]
 pub struct Total {
-    /// What kind.
+    /// The kind of work.
     pub activity: Activity,
     /// The operation's or the kernel's name.
     pub name: Cow<'static, str>,
     /// The device, by its index in [`Report::devices`].
     pub device: usize,
-    /// Why there.
+    /// Why the work ran on this device.
     pub reason: Reason,
-    /// How often.
+    /// The number of records.
     pub count: u64,
-    /// Of these, how many have a time ([`Record::work`]); the numbers below are of those.
+    /// The number of records with a time ([`Record::work`]). The fields below count only these.
     pub timed: u64,
-    /// Nanoseconds of all.
+    /// Nanoseconds of all together.
     pub ns: u64,
     /// Nanoseconds of the fastest.
     pub min_ns: u64,
@@ -50,31 +50,31 @@ pub struct Total {
     pub max_ns: u64,
     /// Floating-point operations.
     pub flops: f64,
-    /// Bytes read and written; of transfers, those that travelled.
+    /// Bytes read and written. For transfers, the bytes that moved.
     pub bytes: f64,
-    /// Nanoseconds at the device's peak ([`DeviceProfile::least_ns`]); of transfers, at the link's rate.
+    /// Nanoseconds at the device's peak ([`DeviceProfile::least_ns`]). For transfers, at the link's rate.
     pub least_ns: f64,
 }
 
 impl Total {
-    /// Nanoseconds of one, on average.
+    /// Returns the average nanoseconds of a record.
     pub fn mean_ns(&self) -> f64 {
         over(self.ns as f64, self.timed as f64)
     }
 
-    /// Floating-point operations a nanosecond.
+    /// Returns floating-point operations per nanosecond.
     pub fn gflops(&self) -> f64 {
         over(self.flops, self.ns as f64)
     }
 
-    /// Bytes a nanosecond.
+    /// Returns bytes per nanosecond.
     pub fn gbytes(&self) -> f64 {
         over(self.bytes, self.ns as f64)
     }
 
-    /// The share of the device's peak, of arithmetic or of memory, whichever is nearer; of transfers, of the link's rate. 0
-    /// where neither operations nor bytes are known. It can be above 1: figures are measured on large operands, and
-    /// built-in ones not at all.
+    /// Returns the share of the device's peak rate of arithmetic or of memory, whichever is larger. For transfers, the share of
+    /// the link's rate. 0 if neither operations nor bytes are known. It can be above 1: the figures are measured on large
+    /// operands, and built-in figures are not measured at all.
     pub fn of_peak(&self) -> f64 {
         over(self.least_ns, self.ns as f64)
     }
@@ -87,15 +87,15 @@ fn over(amount: f64, by: f64) -> f64 {
 /// A device that worked.
 #[derive(Clone, Debug)]
 pub struct DeviceUse {
-    /// Its id.
+    /// The device's id.
     pub id: String,
-    /// What the dispatcher knows of it, which shares of the peak are counted from.
+    /// The dispatcher's figures of the device. Shares of the peak refer to them.
     pub figures: Option<DeviceProfile>,
-    /// Nanoseconds of work other than transfers; of two pieces at a time, both.
+    /// Nanoseconds of work other than transfers. Pieces that overlap both count.
     pub work_ns: u64,
-    /// Bytes that it was sent.
+    /// Bytes that were uploaded to it.
     pub uploaded: u64,
-    /// Bytes that it sent back.
+    /// Bytes that were downloaded from it.
     pub downloaded: u64,
 }
 
@@ -107,7 +107,7 @@ impl DeviceUse {
 }
 
 impl Report {
-    /// Completes one that has records and devices: what follows from them.
+    /// Computes everything that follows from records and devices.
     pub(super) fn complete(&mut self, ns: u64, profiles: &[DeviceProfile]) {
         self.ns = ns;
         for device in &mut self.devices {
@@ -122,7 +122,7 @@ impl Report {
             }
             add(&mut self.totals, record, device.figures.as_ref());
         }
-        // What took longest comes first, of equals the first. There are few.
+        // Sorts by time, longest first; equal ones keep their order. An insertion sort, because there are few.
         let totals = &mut self.totals;
         for i in 1..totals.len() {
             let mut at = i;
@@ -134,14 +134,14 @@ impl Report {
         (self.busy_ns, self.overlapped_ns) = busy(&self.records, &self.devices);
     }
 
-    /// The share of the time in which anything was under way in which at least two of these were: work on the CPU, work on a
-    /// GPU, a transfer. 0 where nothing was.
+    /// Returns how much work overlapped: of the time in which anything was in progress, the share in which at least two of these
+    /// were: work on the CPU, work on a GPU, a transfer. 0 if nothing was.
     pub fn overlap(&self) -> f64 {
         over(self.overlapped_ns as f64, self.busy_ns as f64)
     }
 }
 
-/// Counts a record.
+/// Adds a record to the totals.
 fn add(totals: &mut Vec<Total>, record: &Record, figures: Option<&DeviceProfile>) {
     let Record { activity, device, reason, .. } = *record;
     let same = |total: &Total| (total.activity, total.device, total.reason) == (activity, device, reason);
@@ -180,9 +180,9 @@ fn add(totals: &mut Vec<Total>, record: &Record, figures: Option<&DeviceProfile>
     };
 }
 
-/// Nanoseconds in which anything was under way, and in which at least two of CPU, GPUs and transfers were.
+/// Nanoseconds in which anything was in progress, and in which at least two of CPU, GPUs and transfers were.
 fn busy(records: &[Record], devices: &[DeviceUse]) -> (u64, u64) {
-    // A moment, what changes, and whether it begins, in one word: a heap of words is little code.
+    // A word packs the moment, the class, and whether it begins. A heap of words compiles to little code.
     let mut moments = Vec::with_capacity(2 * records.len());
     for record in records {
         let Some(Span { begin_ns, end_ns }) = record.work else { continue };

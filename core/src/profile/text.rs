@@ -1,5 +1,5 @@
-//! A report as text: JSON, a trace of Chrome's format, a table. Written by one small writer, since formatting each value by
-//! itself is large.
+//! A report as text: JSON, a trace in Chrome's format, a table. One small writer produces them all, because formatting each value
+//! separately would be large code.
 
 use super::record::{Activity, Record, Span};
 use super::report::{DeviceUse, Report, Total};
@@ -8,7 +8,7 @@ use crate::fpenv::DefaultEnvironment;
 use crate::hal::DeviceKind;
 use std::fmt::{self, Write};
 
-/// JSON under construction. Commas are put where they belong.
+/// JSON under construction. It inserts the commas.
 struct Json(String);
 
 impl Json {
@@ -52,7 +52,7 @@ impl Json {
         let _ = write!(self.0, "{value}");
     }
 
-    /// A number with six decimals; 0 or more.
+    /// Writes a number of at least 0 with six decimals.
     fn decimal(&mut self, value: f64) {
         let (mut whole, mut rest) = (value as u64, ((value - (value as u64) as f64) * 1e6 + 0.5) as u64);
         if rest > 999_999 {
@@ -103,8 +103,8 @@ impl Json {
 }
 
 impl Report {
-    /// As JSON: an object with `ns`, `busy_ns`, `overlapped_ns`, `overlap`, `dropped`, and lists `devices`, `totals` and
-    /// `records` whose fields are named as the structs' here.
+    /// Writes the report as JSON: an object with `ns`, `busy_ns`, `overlapped_ns`, `overlap`, `dropped`, and the lists `devices`,
+    /// `totals` and `records`, whose fields have the names of the structs' fields.
     pub fn to_json(&self) -> String {
         let _environment = DefaultEnvironment::enter();
         let mut json = Json(String::new());
@@ -150,7 +150,7 @@ impl Report {
         json.0
     }
 
-    /// What JSON and a trace say of a record.
+    /// Writes the fields of a record that JSON and traces share.
     fn details(&self, json: &mut Json, record: &Record) {
         json.field("device", &self.devices[record.device].id);
         json.field("reason", &record.reason.to_string());
@@ -161,8 +161,9 @@ impl Report {
         }
     }
 
-    /// As a trace in Chrome's format, for Perfetto and chrome://tracing: a process for the host's calls to GPUs with a row for
-    /// each thread, and one for each device, whose rows are threads on the CPU and streams on a GPU. Times are microseconds.
+    /// Writes the report as a trace in Chrome's format, for Perfetto and chrome://tracing. One process shows the host's calls to
+    /// GPUs with a row for each thread. One process for each device shows its threads (CPU) or streams (GPU). Times are in
+    /// microseconds.
     pub fn to_trace(&self) -> String {
         let _environment = DefaultEnvironment::enter();
         let mut json = Json(String::new());
@@ -210,7 +211,7 @@ impl Report {
     }
 }
 
-/// Columns of a table; the first `LEFT` are aligned to the left.
+/// The table's columns. The first `LEFT` are aligned to the left.
 const COLUMNS: usize = 11;
 const LEFT: usize = 3;
 

@@ -1,26 +1,26 @@
-//! AGPU binaries: a header, then instructions with as many operands as each says.
+//! AGPU binaries: a header, then instructions. Each instruction states its number of operands.
 
 use super::code::{Code, Instruction, Kind};
 use super::fault::{Reader, invalid};
 use super::opcodes::Opcode;
 use crate::error::{Result, fail};
 
-/// What an AGPU binary begins with.
+/// The first bytes of an AGPU binary.
 pub(super) const MAGIC: &[u8] = b"AGPU";
 
-/// The fewest bytes of an instruction.
+/// The smallest size of an instruction in bytes.
 const SMALLEST: usize = 5;
 
-/// Decodes a whole binary that stands at offset `base` of its file.
+/// Decodes a whole binary that begins at offset `base` of its file.
 pub(super) fn decode(bytes: &[u8], base: usize) -> Result<Code> {
     let mut reader = Reader::new(bytes, base);
     let at = reader.here();
     if reader.take(4, "the magic")? != MAGIC {
-        return Err(invalid(at, format_args!("no AGPU program: it does not begin with 'AGPU'")));
+        return Err(invalid(at, format_args!("not an AGPU program: it must begin with 'AGPU'")));
     }
     reader.version("AGPU")?;
     let count = reader.u16("the instruction count")? as usize;
-    // The count is the file's word; the memory follows from the bytes that are there.
+    // The file may claim any count. The allocation is bounded by the bytes that follow.
     let mut instructions = Vec::with_capacity(count.min(reader.left() / SMALLEST));
     for _ in 0..count {
         instructions.push(instruction(&mut reader)?);
@@ -29,7 +29,7 @@ pub(super) fn decode(bytes: &[u8], base: usize) -> Result<Code> {
     Ok(Code { instructions, ..Code::default() })
 }
 
-/// Decodes instructions until the bytes end, as `.hex` text has them.
+/// Decodes instructions to the end of the bytes, as `.hex` text stores them.
 #[cfg(feature = "text")]
 pub(super) fn decode_stream(bytes: &[u8]) -> Result<Code> {
     let mut reader = Reader::new(bytes, 0);
@@ -44,7 +44,7 @@ fn instruction(reader: &mut Reader<'_>) -> Result<Instruction> {
     let at = reader.here();
     let number = reader.u32("an opcode")?;
     let Some(opcode) = Opcode::find(number).filter(|opcode| opcode.is_gpu()) else {
-        return Err(invalid(at, format_args!("no AGPU opcode {number:08X}")));
+        return Err(invalid(at, format_args!("unknown AGPU opcode {number:08X}")));
     };
     let count = reader.u8("an operand count")? as usize;
     opcode.check_count(at, count)?;
@@ -55,7 +55,7 @@ fn instruction(reader: &mut Reader<'_>) -> Result<Instruction> {
     Ok(Instruction { at, kind: Kind::Plain(opcode, operands) })
 }
 
-/// The instructions' bytes, one vector each; `unsupported` where the program has more than AGPU can say.
+/// Encodes each instruction to bytes. Returns `unsupported` if AGPU can't express the program.
 pub(super) fn encode_instructions(code: &Code) -> Result<Vec<Vec<u8>>> {
     if !code.is_agpu() {
         fail!(Unsupported, "the program has tensors or runtime opcodes, which AGPU can't hold; encode it as .adead");
@@ -72,7 +72,7 @@ pub(super) fn encode_instructions(code: &Code) -> Result<Vec<Vec<u8>>> {
     Ok(encoded.collect())
 }
 
-/// A whole binary.
+/// Encodes a whole binary.
 pub(super) fn encode(code: &Code) -> Result<Vec<u8>> {
     let instructions = encode_instructions(code)?;
     let Ok(count) = u16::try_from(instructions.len()) else {

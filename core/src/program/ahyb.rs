@@ -5,14 +5,13 @@ use super::code::Code;
 use super::fault::{Reader, invalid};
 use crate::error::Result;
 
-/// What an AHYB file begins with.
+/// The first bytes of an AHYB file.
 pub(super) const MAGIC: &[u8] = b"AHYB";
 
-/// Bytes of a symbol: its name, then a u32.
+/// The size of a symbol in bytes: a name of 32, then a u32.
 const SYMBOL: u64 = 36;
 
-/// A name that an AHYB file gives to a number. The format does not say what the number means, so nothing is bound
-/// through it.
+/// A name that an AHYB file gives to a number. The format does not define what the number means, so nothing is bound through it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
     /// The name.
@@ -21,7 +20,7 @@ pub struct Symbol {
     pub value: u32,
 }
 
-/// The AGPU program inside, the symbols, and what was left out.
+/// Returns the AGPU program in the file, its symbols, and notes on the parts that were skipped.
 pub(super) fn decode(bytes: &[u8]) -> Result<(Code, Vec<Symbol>, Vec<String>)> {
     let mut reader = Reader::new(bytes, 0);
     reader.take(4, "the magic")?;
@@ -68,7 +67,13 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(Code, Vec<Symbol>, Vec<String>)> {
         let field = reader.take(32, "a symbol's name")?;
         let name = field.split(|&byte| byte == 0).next().unwrap_or_default();
         if name.is_empty() || !name.iter().all(u8::is_ascii_graphic) {
-            return Err(invalid(at, format_args!("symbol {i} is named '{}', which is no name", name.escape_ascii())));
+            return Err(invalid(
+                at,
+                format_args!(
+                    "symbol {i} is named '{}': a name is 1 to 32 printable ASCII characters without spaces",
+                    name.escape_ascii()
+                ),
+            ));
         }
         let name = String::from_utf8_lossy(name).into_owned();
         symbols.push(Symbol { name, value: reader.u32("a symbol's value")? });

@@ -1,4 +1,4 @@
-//! What every format decodes to: a table of tensors and a list of instructions.
+//! The decoded form of every format: a table of tensors and a list of instructions.
 
 use super::fault::{Where, invalid, invalid_because};
 use super::opcodes::{Action, Opcode};
@@ -10,24 +10,24 @@ use crate::tensor::Tensor;
 /// The longest name of a tensor, in bytes.
 pub(super) const MAX_NAME: usize = 64;
 
-/// What a tensor of the table is for. The numbers are those of `.adead`.
+/// What a tensor of the table is for. `.adead` files store these numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Role {
-    /// The caller supplies it; read only.
+    /// The caller supplies it. Read only.
     Input = 0,
-    /// The caller gets it; every one must be written.
+    /// The caller receives it. The program must write every output.
     Output = 1,
-    /// Its contents are in the program; read only.
+    /// Its contents are in the program. Read only.
     Constant = 2,
-    /// It lives from its first write to FREE.
+    /// It exists from its first write until FREE.
     Temporary = 3,
 }
 
 impl Role {
     pub const ALL: [Role; 4] = [Role::Input, Role::Output, Role::Constant, Role::Temporary];
 
-    /// The word of the text form.
+    /// The role's keyword in text.
     pub const fn word(self) -> &'static str {
         match self {
             Role::Input => "input",
@@ -44,11 +44,11 @@ pub(super) struct Declared {
     pub name: String,
     pub role: Role,
     pub meta: Meta,
-    /// A constant's contents.
+    /// The contents of a constant.
     pub data: Option<Tensor>,
 }
 
-/// An instruction and where it stands.
+/// An instruction and its place in the source.
 pub(super) struct Instruction {
     pub at: Where,
     pub kind: Kind,
@@ -56,7 +56,7 @@ pub(super) struct Instruction {
 
 /// An instruction.
 pub(super) enum Kind {
-    /// A fixed opcode with numbers as operands; those of kind `Tensor` are indexes of the table.
+    /// A fixed opcode with its numeric operands. Operands of kind `Tensor` are indexes into the table.
     Plain(&'static Opcode, Vec<u32>),
     /// An operation of the op table.
     Operation(Box<Operation>),
@@ -66,7 +66,7 @@ pub(super) enum Kind {
 pub(super) struct Operation {
     pub op: Op,
     pub attrs: Attrs,
-    /// The attributes as they were written: `name=value`, one space between them.
+    /// The attributes as written: `name=value`, separated by one space.
     pub text: String,
     pub inputs: Vec<Option<u32>>,
     pub output: u32,
@@ -80,15 +80,15 @@ pub(super) struct Code {
 }
 
 impl Operation {
-    /// A call whose attributes are written as `name=value` words.
+    /// Makes a call from attributes written as `name=value` words.
     pub fn new(at: Where, op: Op, text: &str, inputs: Vec<Option<u32>>, output: u32) -> Result<Operation> {
         let mut attrs = Attrs::default();
         let words: Vec<&str> = text.split_ascii_whitespace().collect();
         for (i, word) in words.iter().enumerate() {
-            // What the text form could not hold would not survive a round trip.
+            // Other characters could not be written in the text form, so they would be lost in a round trip.
             let clean = word.bytes().all(|byte| byte.is_ascii_graphic() && byte != b';');
             let Some((name, value)) = word.split_once('=').filter(|_| clean) else {
-                return Err(invalid(at, format_args!("{op}: {word:?} is no attribute; write name=value")));
+                return Err(invalid(at, format_args!("{op}: {word:?} is not an attribute; write name=value")));
             };
             if words[..i].iter().any(|other| other.split_once('=').is_some_and(|(other, _)| other == name)) {
                 return Err(invalid(at, format_args!("{op}: the attribute {name} is given twice")));
@@ -100,7 +100,7 @@ impl Operation {
 }
 
 impl Instruction {
-    /// What it is called in text.
+    /// The instruction's name in text.
     pub fn name(&self) -> String {
         match &self.kind {
             Kind::Plain(opcode, _) => opcode.name.to_ascii_lowercase(),
@@ -110,13 +110,13 @@ impl Instruction {
 }
 
 impl Code {
-    /// Whether all of it is an AGPU program.
+    /// Whether the whole program is AGPU.
     pub fn is_agpu(&self) -> bool {
         self.tensors.is_empty()
             && self.instructions.iter().all(|i| matches!(&i.kind, Kind::Plain(opcode, _) if opcode.is_gpu()))
     }
 
-    /// Rules of the table and the list that don't depend on the format they came from.
+    /// Checks the rules of the table and the list that hold for every format.
     pub fn check(&self) -> Result<()> {
         let calls = self.instructions.iter().map(|instruction| match &instruction.kind {
             Kind::Operation(call) => (call.inputs.len(), call.text.len()),
@@ -128,7 +128,7 @@ impl Code {
         {
             return Err(invalid(Where::Byte(0), format_args!("the program has more parts than its tables can count")));
         }
-        // The maps of programs are of two types, numbers and names to indexes, so that each is compiled once.
+        // The map's values are unused. With values of usize it has the same type as other maps, so this code is compiled once.
         let mut names = std::collections::HashMap::<&str, usize>::new();
         for tensor in &self.tensors {
             check_name(tensor.at, &tensor.name)?;
@@ -146,14 +146,16 @@ impl Code {
     }
 }
 
-/// A name: a letter or `_`, then letters, digits, `_` and `.`; at most [`MAX_NAME`] bytes.
+/// Checks a name: a letter or `_`, then letters, digits, `_` and `.`; at most [`MAX_NAME`] bytes.
 pub(super) fn check_name(at: Where, name: &str) -> Result<()> {
     let first = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
     let rest = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.');
     if !first || !rest || name.len() > MAX_NAME {
         return Err(invalid(
             at,
-            format_args!("{name:?} is no name: a letter or _, then letters, digits, _ and ., at most {MAX_NAME} bytes"),
+            format_args!(
+                "{name:?} is not a valid name: use a letter or _, then letters, digits, _ and ., at most {MAX_NAME} bytes"
+            ),
         ));
     }
     Ok(())

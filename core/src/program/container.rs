@@ -1,4 +1,4 @@
-//! The `.adead` container. `docs/program-format.md` describes every byte; this follows it from top to bottom.
+//! The `.adead` container. `docs/program-format.md` describes every byte; this code follows the document from top to bottom.
 
 use super::code::{Code, Declared, Instruction, Kind, Operation, Role, check_name};
 use super::crc::crc32;
@@ -11,18 +11,18 @@ use crate::ops::Op;
 use crate::shape::{MAX_RANK, Shape};
 use crate::tensor::Tensor;
 
-/// What an `.adead` file begins with. The line ending and the control character catch text-mode copies.
+/// The first bytes of an `.adead` file. The line ending and the control character reveal a file that was copied as text.
 pub(super) const MAGIC: &[u8] = b"ADEAD\r\n\x1a";
 
 const HEADER: usize = 64;
 const TENSOR: usize = 80;
 const INSTRUCTION: usize = 20;
-/// Constants, and the section that holds them, begin on multiples of this.
+/// Constants, and their section, begin at multiples of this.
 const ALIGNMENT: usize = 64;
-/// An operand that is left out.
+/// Stands for an operand that is left out.
 const ABSENT: u32 = u32::MAX;
 
-/// MATMUL's flags as the attributes that they stand for.
+/// The attributes of each value of MATMUL's flags.
 const MATMUL_FLAGS: [&str; 4] = ["", "trans_a=1", "trans_b=1", "trans_a=1 trans_b=1"];
 
 /// Decodes a whole file.
@@ -45,7 +45,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Code> {
         return Err(invalid(at, format_args!("the header says {size} bytes and the file has {}", bytes.len())));
     }
 
-    // Every section is there, or nothing is decoded: what follows allocates no more than the file is long.
+    // Every section must be complete before anything is decoded. So decoding allocates no more than the file's length.
     let mut tensors = Reader::new(reader.take(u64::from(tensors) * TENSOR as u64, "the tensor table")?, HEADER);
     let at = reader.offset();
     let mut names = Reader::new(reader.take(names.into(), "the names")?, at);
@@ -81,7 +81,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Code> {
     Ok(program)
 }
 
-/// Bytes that must be zero.
+/// Checks that the next bytes are zero.
 fn zero(reader: &mut Reader<'_>, count: u64, what: &str) -> Result<()> {
     let at = reader.here();
     match reader.take(count, what)?.iter().all(|&byte| byte == 0) {
@@ -107,13 +107,13 @@ fn tensor(table: &mut Reader<'_>, names: &mut Reader<'_>, constants: &mut Reader
 
     let name = names.take(length.into(), "a tensor's name")?;
     let name = String::from_utf8(name.to_vec())
-        .map_err(|_| invalid(at, format_args!("'{}' is no name of a tensor", name.escape_ascii())))?;
+        .map_err(|_| invalid(at, format_args!("the tensor name '{}' is not UTF-8", name.escape_ascii())))?;
     check_name(at, &name)?;
     let Some(dtype) = DType::from_code(dtype.into()) else {
-        return Err(invalid(at, format_args!("'{name}': no dtype {dtype}")));
+        return Err(invalid(at, format_args!("'{name}': unknown dtype {dtype}")));
     };
     let Some(&role) = Role::ALL.get(role as usize) else {
-        return Err(invalid(at, format_args!("'{name}': no role {role}")));
+        return Err(invalid(at, format_args!("'{name}': unknown role {role}")));
     };
     if rank > MAX_RANK || dims[rank..].iter().any(|&dim| dim != 0) {
         return Err(invalid(
@@ -128,18 +128,18 @@ fn tensor(table: &mut Reader<'_>, names: &mut Reader<'_>, constants: &mut Reader
     } else if data == 0 {
         None
     } else {
-        return Err(invalid(data_at, format_args!("'{name}' is no constant and has contents at {data:#x}")));
+        return Err(invalid(data_at, format_args!("'{name}' is not a constant but has contents at {data:#x}")));
     };
     Ok(Declared { at, name, role, meta, data })
 }
 
-/// The next constant's contents: at the next multiple of 64 behind the one before.
+/// Reads the next constant. It must begin at the next multiple of 64 after the previous one.
 fn constant(name: &str, meta: Meta, offset: u64, at: Where, constants: &mut Reader<'_>) -> Result<Tensor> {
     let before = constants.offset() as u64;
     if offset < before {
         return Err(invalid(
             at,
-            format_args!("'{name}' begins at {offset:#x}, before {before:#x}: it overlaps what stands there"),
+            format_args!("'{name}' begins at {offset:#x}, before {before:#x}: it overlaps the data there"),
         ));
     }
     let expected = before.next_multiple_of(ALIGNMENT as u64);
@@ -151,7 +151,7 @@ fn constant(name: &str, meta: Meta, offset: u64, at: Where, constants: &mut Read
     Tensor::from_bytes(&native(bytes, meta.dtype), meta.dtype, meta.shape.dims())
 }
 
-/// Little-endian elements in the machine's order, and back.
+/// Converts elements between little-endian and native byte order, in either direction.
 fn native(bytes: &[u8], dtype: DType) -> std::borrow::Cow<'_, [u8]> {
     if cfg!(target_endian = "little") {
         return bytes.into();
@@ -173,7 +173,7 @@ fn instruction(
     }
     let index = |index: u32| match (index as usize) < tensors {
         true => Ok(index),
-        false => Err(invalid(at, format_args!("operand {index} is no tensor: the table has {tensors}"))),
+        false => Err(invalid(at, format_args!("operand {index} is not a tensor: the table has {tensors}"))),
     };
     let unused = |used: usize| match fields[used..].iter().all(|&field| field == 0) {
         true => Ok(()),
@@ -192,7 +192,7 @@ fn instruction(
         let text_at = attributes.here();
         let raw = attributes.take(bytes.into(), "a call's attributes")?;
         let text =
-            std::str::from_utf8(raw).map_err(|_| invalid(text_at, format_args!("the attributes are no text")))?;
+            std::str::from_utf8(raw).map_err(|_| invalid(text_at, format_args!("the attributes are not UTF-8")))?;
         let call = Operation::new(at, op, text, inputs, index(output)?)?;
         if call.text != text {
             return Err(invalid(text_at, format_args!("the attributes {text:?} must be written {:?}", call.text)));
@@ -201,11 +201,11 @@ fn instruction(
     }
 
     let Some(opcode) = Opcode::find(number) else {
-        return Err(invalid(at, format_args!("no opcode {number:08X}")));
+        return Err(invalid(at, format_args!("unknown opcode {number:08X}")));
     };
     let count = opcode.operands.len();
     if count > IN_PLACE {
-        // The operands stand in the list; the instruction says how many.
+        // The operands are in the list; the instruction has their number.
         unused(1)?;
         opcode.check_count(at, fields[0] as usize)?;
         let mut words = Reader::new(list.take(count as u64 * 4, "an instruction's operands")?, 0);
@@ -297,7 +297,7 @@ fn filled(number: u32, operands: &[u32]) -> [u32; 1 + IN_PLACE] {
     words
 }
 
-/// The call as an opcode of its own, where there is one that says all of it.
+/// Encodes the call as an opcode of its own. Returns `None` if no such opcode expresses the whole call.
 fn short(call: &Operation) -> Option<[u32; 1 + IN_PLACE]> {
     let opcode = TABLE.iter().find(|opcode| opcode.action == Action::Operation(call.op))?;
     let tensors = opcode.operands.iter().filter(|operand| operand.kind == OperandKind::Tensor).count();

@@ -1,4 +1,4 @@
-//! CRC-32 as Ethernet, zip and PNG have it: reflected polynomial EDB88320, all ones before and after.
+//! CRC-32 as in Ethernet, zip and PNG: reflected polynomial EDB88320, all bits inverted before and after.
 
 const TABLE: [u32; 256] = {
     let mut table = [0; 256];
@@ -15,7 +15,7 @@ const TABLE: [u32; 256] = {
     table
 };
 
-/// The checksum of the bytes.
+/// Computes the checksum of the bytes.
 pub(super) fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc: u32, &byte| crc >> 8 ^ TABLE[(crc as u8 ^ byte) as usize])
 }

@@ -1,5 +1,5 @@
-//! The engine: it runs validated programs through a [`Context`]: as one graph (`whole.rs`), or instruction by instruction, one after the
-//! other or several at a time.
+//! The engine. It runs validated programs through a [`Context`]: as one graph (`whole.rs`) or instruction by instruction, in
+//! order or several at a time.
 
 use super::fault::invalid_because;
 use super::lower::{Do, Located, Source, Step, Work};
@@ -18,25 +18,25 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// What a run gave.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The outputs, by the name of their slot, in the order of [`Program::slots`].
+    /// The outputs with the names of their slots, in the order of [`Program::slots`].
     pub outputs: Vec<(String, Tensor)>,
-    /// Instructions that ran.
+    /// The number of instructions that ran.
     pub instructions: usize,
-    /// Floating-point operations; a multiply-add is two.
+    /// Floating-point operations. A multiply-add counts as two.
     pub flops: f64,
-    /// Seconds from the first instruction's beginning to the last one's end.
+    /// Seconds from the start of the first instruction to the end of the last one.
     pub seconds: f64,
-    /// The most bytes that registers, temporaries and outputs had at once.
+    /// The most bytes that registers, temporaries and outputs took at one time.
     pub memory: usize,
     /// What each instruction did, in the program's order.
     pub trace: Vec<Trace>,
 }
 
 impl Outcome {
-    /// A run with what each instruction took: seconds, flops, bytes.
+    /// Makes the outcome of a run. `spent` has seconds, flops and bytes of each instruction.
     pub(super) fn new(
         program: &Program,
         plan: &Plan<'_>,
@@ -57,7 +57,7 @@ impl Outcome {
         Outcome { outputs, instructions, flops, seconds, memory, trace: trace.collect() }
     }
 
-    /// The output of that name.
+    /// Returns the output with this name.
     pub fn output(&self, name: &str) -> Option<&Tensor> {
         self.outputs.iter().find(|(slot, _)| slot == name).map(|(_, tensor)| tensor)
     }
@@ -65,38 +65,38 @@ impl Outcome {
 
 /// What one instruction did in a run.
 ///
-/// What ran as one stands at the first of its instructions, and the others have zeros: a product with its bias and activation, a run
-/// of elementwise operations; on a GPU all of the program. [`Context::profile`] times each step there too. Instructions whose results
-/// nobody needs don't run, and have zeros.
+/// Instructions that run as one are timed together: the first of them has the total, the others have zeros. Examples are a
+/// product with its bias and activation, a run of elementwise operations and, on a GPU, the whole program. On a GPU,
+/// [`Context::profile`] times each step. Instructions whose results nothing needs don't run and have zeros.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// Its index; [`Program::line`] is its text.
+    /// The instruction's index. [`Program::line`] returns its text.
     pub instruction: usize,
-    /// Its name.
+    /// The instruction's name.
     pub name: String,
-    /// The device that it ran on.
+    /// The device that ran it.
     pub device: Arc<str>,
-    /// Seconds spent in it.
+    /// Seconds spent on it.
     pub seconds: f64,
-    /// Floating-point operations; a multiply-add is two.
+    /// Floating-point operations. A multiply-add counts as two.
     pub flops: f64,
-    /// Bytes read and written, each operand once.
+    /// Bytes read and written, each operand counted once.
     pub bytes: f64,
 }
 
 impl Trace {
-    /// Floating-point operations a nanosecond; 0 where there are none.
+    /// Returns floating-point operations per nanosecond, or 0 if there were none.
     pub fn gflops(&self) -> f64 {
         if self.flops > 0.0 && self.seconds > 0.0 { self.flops / self.seconds.max(1e-9) * 1e-9 } else { 0.0 }
     }
 }
 
-/// Runs programs on a context. A whole program is validated before anything of it runs.
+/// Runs programs on a context. A whole program is validated before any of it runs.
 pub struct OpcodeEngine<'a> {
     context: &'a Context,
 }
 
-/// Memory of a cell. Clones share it.
+/// The memory of a cell. Clones share it.
 #[derive(Clone)]
 enum Memory {
     Buffer(Arc<HostBuffer>),
@@ -120,7 +120,7 @@ struct Run<'a> {
     context: &'a Context,
     plan: &'a Plan<'a>,
     cells: Vec<Mutex<Option<Memory>>>,
-    /// Per instruction: seconds, flops, bytes.
+    /// By instruction: seconds, flops, bytes.
     spent: Mutex<Vec<[f64; 3]>>,
 }
 
@@ -129,17 +129,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<'a> OpcodeEngine<'a> {
-    /// An engine that executes through `context`.
+    /// Makes an engine that executes through `context`.
     pub fn new(context: &'a Context) -> OpcodeEngine<'a> {
         OpcodeEngine { context }
     }
 
-    /// Validates the program, binds its inputs, runs it and returns its outputs. If anything fails there are no outputs
-    /// and nothing of the caller's has changed.
+    /// Validates the program, binds its inputs, runs it and returns its outputs. If a step fails, there are no outputs and the
+    /// caller's tensors are unchanged.
     ///
-    /// A program whose registers are tensors runs as one pipeline, on one device, which the context keeps for the next run
-    /// ([`Context::pipeline_cache`]). A program with AGPU registers runs instruction by instruction; so does any program on a context
-    /// that divides operations among devices, and one that fits the memory limit only so.
+    /// A program of tensors runs as one pipeline on one device. The context caches the pipeline for the next run
+    /// ([`Context::pipeline_cache`]). Three kinds of programs run instruction by instruction: programs with AGPU registers,
+    /// programs on a context that divides operations among devices, and programs that fit the memory limit only this way.
     pub fn run(&self, program: &Program, options: &RunOptions) -> Result<Outcome> {
         let plan = program.validate(options.memory_limit)?;
         let given = given(program, options)?;
@@ -148,7 +148,7 @@ impl<'a> OpcodeEngine<'a> {
         {
             match whole::run(self.context, program, &plan, flow, &given, options.memory_limit) {
                 Err(error) if matches!(error.status(), Status::NotReady | Status::DeviceLost) => return Err(error),
-                // Nothing has changed. One by one, the instruction that is wrong shows, and less memory may do.
+                // Nothing has changed yet. Running one by one finds the instruction that is wrong, and may take less memory.
                 Err(error) => log!(Debug, "program", "runs instruction by instruction: {error}"),
                 done => return done,
             }
@@ -175,7 +175,7 @@ impl<'a> OpcodeEngine<'a> {
     }
 }
 
-/// The caller's tensors by their slots.
+/// Assigns the caller's tensors to slots.
 fn given<'a>(program: &Program, options: &'a RunOptions) -> Result<Vec<Option<&'a Tensor>>> {
     let slots = program.slots();
     let mut given: Vec<Option<&Tensor>> = vec![None; slots.len()];
@@ -207,7 +207,7 @@ fn given<'a>(program: &Program, options: &'a RunOptions) -> Result<Vec<Option<&'
     Ok(given)
 }
 
-/// The caller's tensors, the constants and the outputs' memory in their cells.
+/// Fills the cells: the caller's tensors, the constants, memory for the outputs.
 fn bind(program: &Program, plan: &Plan<'_>, given: &[Option<&Tensor>]) -> Result<Vec<Mutex<Option<Memory>>>> {
     let slots = program.slots();
     let memory = |source: &Source| {
@@ -216,7 +216,7 @@ fn bind(program: &Program, plan: &Plan<'_>, given: &[Option<&Tensor>]) -> Result
             Source::Constant(tensor) => program.code.tensors[tensor].data.clone(),
             Source::Input(slot) => match given[slot] {
                 Some(tensor) => Some(tensor.clone()),
-                // Only one that nothing is read from is not required.
+                // A slot that is not required is never read, so zeros are enough.
                 None => Some(Tensor::zeros(slots[slot].meta.dtype, slots[slot].meta.shape.dims())?),
             },
             Source::Output(slot) => {
@@ -246,7 +246,7 @@ impl Run<'_> {
         match &step.action {
             Do::Nothing | Do::Barrier => {}
             Do::Allocate { cell, zeroed } => {
-                // Scratch is the device's to allocate.
+                // The device allocates scratch itself.
                 if let Source::Allocated(size) = self.plan.lowered().cells[*cell] {
                     let buffer = if *zeroed { HostBuffer::zeroed(size)? } else { HostBuffer::uninitialised(size)? };
                     *lock(&self.cells[*cell]) = Some(Memory::Buffer(Arc::new(buffer)));
@@ -255,13 +255,13 @@ impl Run<'_> {
             Do::Release(cell) => *lock(&self.cells[*cell]) = None,
             Do::Copy { from, to, bytes: count } => {
                 let (from, to) = (self.memory(*from)?, self.memory(*to)?);
-                // SAFETY: validation found both at least that long and different cells, which never share memory; the
-                // schedule lets nobody else write `from` or touch `to` now.
+                // SAFETY: validation checked that both are at least this long and that they are different cells. Different cells
+                // never share memory. The schedule lets no other step write `from` or touch `to` now.
                 unsafe { to.pointer()?.as_ptr().copy_from_nonoverlapping(from.pointer()?.as_ptr(), *count) };
                 bytes = 2.0 * *count as f64;
             }
             Do::Fill { cell, value, bytes: count } => {
-                // SAFETY: validation found it at least that long; the schedule lets nobody else touch it now.
+                // SAFETY: validation checked that the memory is at least this long. The schedule lets no other step touch it now.
                 unsafe { self.memory(*cell)?.pointer()?.as_ptr().write_bytes(*value, *count) };
                 bytes = *count as f64;
             }
@@ -284,19 +284,19 @@ impl Run<'_> {
                 continue;
             };
             let memory = self.memory(*cell)?;
-            // SAFETY: validation found the cell large enough; buffers and tensors are aligned to 64 bytes and written
-            // before they are read (an operation's result completely, the rest zeroed); the schedule lets nobody write
-            // it now, except this command where it works in place; `memories` keeps it.
+            // SAFETY: validation checked that the cell is large enough. Buffers and tensors are aligned to 64 bytes and written
+            // before they are read: an operation's result completely, the rest zeroed. The schedule lets no step write the cell
+            // now, except this command where it works in place. `memories` keeps the memory alive.
             views.push(Some(unsafe { View::from_raw(memory.pointer()?, meta) }));
             memories.push(memory);
         }
         let memory = self.memory(output.cell)?;
-        // SAFETY: as above, and the schedule lets nobody else touch it now. An output's tensor is not given to anyone
-        // before the run is over.
+        // SAFETY: as above, and the schedule lets no other step touch the memory now. The caller gets an output's tensor only
+        // after the run.
         let target = unsafe { ViewMut::from_raw(memory.pointer()?, &output.meta) };
         let cost = op.info().cost(attrs, &views, &output.meta);
         let mut command = Command::lent(*op, attrs, &views, target)?;
-        // No result, no work, however large the other dimensions are. Only ids are worth a look all the same.
+        // An empty result needs no work, however large the other dimensions are. Only wrong ids must still be found.
         if output.meta.bytes() > 0 || op.checks_ids() {
             self.context.execute(&mut command)?;
         }

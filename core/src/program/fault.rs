@@ -1,4 +1,4 @@
-//! Where in a program something is, and what is wrong there.
+//! Places in a program's source, errors with their place, and the reader of binary formats.
 
 use crate::error::{Error, Result, Status};
 use std::fmt;
@@ -6,9 +6,9 @@ use std::fmt;
 /// A place in a program's source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Where {
-    /// A byte of a binary, or of the bytes that `.hex` text spells.
+    /// A byte offset in a binary, or among the bytes that `.hex` text spells out.
     Byte(usize),
-    /// A line of text, from 1.
+    /// A line of text, counted from 1.
     #[cfg(feature = "text")]
     Line(usize),
 }
@@ -23,20 +23,20 @@ impl fmt::Display for Where {
     }
 }
 
-/// `invalid_program` at a place.
+/// Makes an `invalid_program` error for a place.
 #[cold]
 #[inline(never)]
 pub(super) fn invalid(at: Where, text: fmt::Arguments<'_>) -> Error {
     Error::formatted(Status::InvalidProgram, format_args!("{at}: {text}"))
 }
 
-/// An error from elsewhere (a shape rule, an attribute) as `invalid_program` at a place.
+/// Makes an `invalid_program` error for a place from another error, such as one of a shape rule or an attribute.
 #[cold]
 pub(super) fn invalid_because(at: Where, error: Error) -> Error {
     invalid(at, format_args!("{}", error.message()))
 }
 
-/// Bytes read in order; running out of them is `invalid_program` with the offset.
+/// Reads bytes in order. Where they end too early, it returns `invalid_program` with the offset.
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -44,7 +44,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads `bytes`, which stand at offset `base` of the file.
+    /// Reads `bytes`, which begin at offset `base` of the file.
     pub fn new(bytes: &'a [u8], base: usize) -> Reader<'a> {
         Reader { bytes, at: 0, base }
     }
@@ -59,12 +59,12 @@ impl<'a> Reader<'a> {
         self.base + self.at
     }
 
-    /// How many bytes are left.
+    /// The number of bytes left.
     pub fn left(&self) -> usize {
         self.bytes.len() - self.at
     }
 
-    /// The next `count` bytes.
+    /// Takes the next `count` bytes.
     pub fn take(&mut self, count: u64, what: &str) -> Result<&'a [u8]> {
         let left = self.left();
         if count > left as u64 {
@@ -84,27 +84,27 @@ impl<'a> Reader<'a> {
         Ok(array)
     }
 
-    /// A byte.
+    /// Reads a byte.
     pub fn u8(&mut self, what: &str) -> Result<u8> {
         Ok(u8::from_le_bytes(self.array(what)?))
     }
 
-    /// Two bytes, little endian.
+    /// Reads two bytes, little endian.
     pub fn u16(&mut self, what: &str) -> Result<u16> {
         Ok(u16::from_le_bytes(self.array(what)?))
     }
 
-    /// Four bytes, little endian.
+    /// Reads four bytes, little endian.
     pub fn u32(&mut self, what: &str) -> Result<u32> {
         Ok(u32::from_le_bytes(self.array(what)?))
     }
 
-    /// Eight bytes, little endian.
+    /// Reads eight bytes, little endian.
     pub fn u64(&mut self, what: &str) -> Result<u64> {
         Ok(u64::from_le_bytes(self.array(what)?))
     }
 
-    /// A version number that must be 1.
+    /// Reads a version number, which must be 1.
     pub fn version(&mut self, format: &str) -> Result<()> {
         let at = self.here();
         match self.u16("the version")? {
@@ -113,7 +113,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Nothing may follow.
+    /// Checks that no bytes follow.
     pub fn finish(&self, what: &str) -> Result<()> {
         match self.left() {
             0 => Ok(()),

@@ -1,8 +1,8 @@
-//! A program whose registers are tensors, as one graph: what each instruction makes is a value of its own, so that the pipeline can fuse
-//! operations, plan memory and run all of them as one.
+//! A program of tensors as one graph: each instruction's result becomes a value, so the pipeline can fuse operations, plan memory
+//! and run all of them as one.
 //!
-//! AGPU's registers are bytes that operations of any shape read and write in part. Programs with such registers have no graph: they run
-//! instruction by instruction.
+//! AGPU's registers are bytes, which operations of any shape read and write in part. Programs with such registers have no graph
+//! and run instruction by instruction.
 
 use super::code::{Code, Kind};
 use super::lower::{Do, Located, Lowered, Source, Step, Work};
@@ -10,28 +10,29 @@ use super::opcodes::Action;
 use crate::operand::Meta;
 use crate::pipeline::{self, Graph, Node};
 
-/// More operations and operands than this run one by one: planning them would take time that grows with the square of their number.
+/// A program with more operations and operands than this runs one by one: the time to plan it grows with the square of their
+/// number.
 const MOST: usize = 1 << 13;
 
 /// Where an input of the graph comes from.
 #[derive(Clone, Copy)]
 pub(super) enum Given {
-    /// The caller, by the slot.
+    /// The caller's tensor for this slot.
     Slot(usize),
-    /// Nobody wrote it.
+    /// Zeros: no instruction wrote it.
     Zeros,
 }
 
 /// Where an output of the program comes from.
 #[derive(Clone, Copy)]
 pub(super) enum Made {
-    /// The graph computes it, as the output of that number.
+    /// The graph's output with this number.
     Computed(usize),
-    /// It is a copy of another slot's tensor.
+    /// A copy of this slot's tensor.
     Slot(usize),
-    /// It is a copy of a constant, by its index in the tensor table.
+    /// A copy of the constant with this index in the tensor table.
     Constant(usize),
-    /// Nobody wrote it.
+    /// Zeros: no instruction wrote it.
     Zeros,
 }
 
@@ -40,13 +41,13 @@ pub(super) struct Flow {
     pub graph: Graph,
     /// By the graph's inputs.
     pub inputs: Vec<Given>,
-    /// The slots of outputs, in order.
+    /// The outputs' slots, in order.
     pub outputs: Vec<(usize, Made)>,
-    /// By step: the node that it computes. `None` for what computes nothing.
+    /// By step: the node that it computes, `None` if it computes nothing.
     pub nodes: Vec<Option<u32>>,
-    /// By node: the instruction that computes it, if any does.
+    /// By node: the instruction that computes it, if any.
     pub instructions: Vec<Option<usize>>,
-    /// The scratch that devices may take for all steps at once, as a recording keeps it.
+    /// The bytes of scratch that a device may take for all steps together. A recording keeps all of it.
     pub scratch: usize,
 }
 
@@ -64,13 +65,13 @@ struct Building<'a> {
     flow: Flow,
     /// By cell.
     holds: Vec<Holds>,
-    /// The nodes of inputs and of constants that operations read.
+    /// The nodes of the inputs and of the constants that operations read.
     slots: Vec<Option<u32>>,
     constants: Vec<Option<u32>>,
 }
 
 impl Flow {
-    /// `None` for a program with AGPU registers, without operations, or with too many.
+    /// Returns `None` for a program that has AGPU registers, no operations, or too many operations.
     pub fn new(code: &Code, lowered: &Lowered) -> Option<Flow> {
         let is_raw = |kind: &Kind| match kind {
             Kind::Plain(opcode, _) => {
@@ -123,7 +124,7 @@ impl Building<'_> {
         self.flow.graph.nodes.len() as u32 - 1
     }
 
-    /// A node of the graph that is given to each run.
+    /// Adds an input of the graph, which each run receives.
     fn input(&mut self, meta: Meta, given: Given) -> u32 {
         let node = self.push(meta, pipeline::Source::Input, None);
         self.flow.graph.inputs.push(node);
@@ -131,7 +132,7 @@ impl Building<'_> {
         node
     }
 
-    /// The node of what a cell holds. `None` for a constant without contents, which no program has.
+    /// Returns the node of a cell's value. `None` for a constant without contents, which no valid program has.
     fn node(&mut self, Located { cell, meta }: Located) -> Option<u32> {
         Some(match self.holds[cell] {
             Holds::Node(node) => node,
@@ -155,7 +156,7 @@ impl Building<'_> {
 
     fn command(&mut self, step: usize, instruction: usize, work: &Work) -> Option<()> {
         let Work { op, attrs, inputs, output, .. } = work;
-        // No result, no work, however large the other dimensions are. Only ids are worth a look all the same.
+        // An empty result needs no work, however large the other dimensions are. Only wrong ids must still be found.
         if output.meta.bytes() == 0 && !op.checks_ids() {
             self.holds[output.cell] = Holds::Zeros;
             return Some(());
@@ -172,7 +173,8 @@ impl Building<'_> {
         Some(())
     }
 
-    /// The outputs, and what nobody reads but may have wrong ids, which are an error all the same.
+    /// Adds the outputs. Operations that check ids become outputs too, even if nothing reads their result, so that wrong ids are
+    /// reported.
     fn come_out(&mut self, lowered: &Lowered) {
         for (cell, source) in lowered.cells.iter().enumerate() {
             let Source::Output(slot) = *source else { continue };

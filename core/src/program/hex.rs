@@ -1,4 +1,4 @@
-//! `.hex` text: `OFFSET: HEXBYTES ; comment`, the bytes of AGPU instructions without their header.
+//! `.hex` text: lines of `OFFSET: HEXBYTES ; comment` with the bytes of AGPU instructions, without their header.
 
 use super::agpu;
 use super::code::Code;
@@ -7,22 +7,23 @@ use super::text;
 use crate::error::Result;
 use std::fmt::Write;
 
-/// Decodes the text. Lines may hold any number of bytes; each line's offset must be the number of bytes before it.
+/// Decodes the text. A line may hold any number of bytes. Its offset must be the number of bytes before it.
 pub(super) fn decode(source: &[u8]) -> Result<Code> {
     let bytes = bytes(source)?;
     let code = agpu::decode_stream(&bytes)?;
     let counts = [("Instructions:", code.instructions.len(), "instructions"), ("Total size:", bytes.len(), "bytes")];
     for (word, found, unit) in counts {
         if let Some((line, said)) = comment(source, word).filter(|&(_, said)| said != found as u64) {
-            let text =
-                format_args!("the comment says {said} {unit}, and the file has {found}: it is cut off or was changed");
+            let text = format_args!(
+                "the comment says {said} {unit}, but the file has {found}: it is truncated or was changed"
+            );
             return Err(invalid(Where::Line(line), text));
         }
     }
     Ok(code)
 }
 
-/// The number that the first comment of a line of its own gives behind a word, and its line.
+/// Finds the first line that is only a comment beginning with `word`, and returns its number and the number after the word.
 fn comment(source: &[u8], word: &str) -> Option<(usize, u64)> {
     source.split(|&byte| byte == b'\n').enumerate().find_map(|(i, line)| {
         let text = std::str::from_utf8(line.trim_ascii().strip_prefix(b";")?).ok()?;
@@ -31,7 +32,7 @@ fn comment(source: &[u8], word: &str) -> Option<(usize, u64)> {
     })
 }
 
-/// Whether a line, its comment gone, looks like `OFFSET: …`.
+/// Whether a line without its comment looks like `OFFSET: …`.
 pub(super) fn looks_like(line: &[u8]) -> bool {
     match line.iter().position(|&byte| byte == b':') {
         Some(colon) => colon > 0 && line[..colon].trim_ascii().iter().all(u8::is_ascii_hexdigit),
@@ -63,7 +64,7 @@ fn bytes(source: &[u8]) -> Result<Vec<u8>> {
         let mut high = None;
         for &byte in line[colon + 1..].iter().filter(|byte| !byte.is_ascii_whitespace()) {
             let Some(digit) = (byte as char).to_digit(16) else {
-                return Err(fault(&bytes, format!("'{}' is no hexadecimal digit", byte.escape_ascii())));
+                return Err(fault(&bytes, format!("'{}' is not a hexadecimal digit", byte.escape_ascii())));
             };
             match high.take() {
                 None => high = Some(digit),
@@ -77,7 +78,7 @@ fn bytes(source: &[u8]) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The text, one instruction a line, its text form as the comment.
+/// Writes the text, one instruction a line, with its text form as the comment.
 pub(super) fn encode(code: &Code) -> Result<String> {
     let mut out = String::new();
     let mut offset = 0;

@@ -1,5 +1,5 @@
-//! Validation: every instruction is checked, in order, against what the ones before it left, and becomes the steps that
-//! the engine takes. Nothing is allocated or computed here. Shape rules are those of the op table.
+//! Validation. Every instruction is checked, in order, against the state that the earlier ones leave, and becomes steps for the
+//! engine. Nothing is allocated or computed here. Shape rules are those of the op table.
 
 use super::code::{Code, Instruction, Kind, Operation, Role};
 use super::fault::{Where, invalid, invalid_because};
@@ -11,25 +11,25 @@ use crate::operand::Meta;
 use crate::ops::{Attrs, FfnPlan, MetaList, Op};
 use std::collections::HashMap;
 
-/// A piece of memory of a run, by index.
+/// A piece of a run's memory, by index.
 pub(super) type Cell = usize;
 
 /// What a cell is.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Source {
-    /// Memory between two steps, of that many bytes.
+    /// Memory of this many bytes that exists between two steps.
     Allocated(usize),
-    /// Scratch of a device for one step: counted between two steps, but not the engine's to allocate.
+    /// A device's scratch for one step. It counts between two steps, but the device allocates it.
     Scratch(usize),
     /// A constant, by its index in the tensor table.
     Constant(usize),
-    /// The caller's tensor for a slot; only read.
+    /// The caller's tensor for a slot. Only read.
     Input(usize),
-    /// An output's memory, there from the beginning, zeroed or with the caller's tensor copied into it.
+    /// An output's memory. It exists from the beginning, zeroed or with the caller's tensor copied into it.
     Output(usize),
 }
 
-/// Part of a command: where and as what.
+/// An operand of a command: its cell and its description.
 #[derive(Clone, Copy)]
 pub(super) struct Located {
     pub cell: Cell,
@@ -47,13 +47,13 @@ pub(super) enum Do {
     Command(Box<Work>),
 }
 
-/// An operation and where its operands are.
+/// An operation and the places of its operands.
 pub(super) struct Work {
     pub op: Op,
     pub attrs: Attrs,
     pub inputs: Vec<Option<Located>>,
     pub output: Located,
-    /// The scratch that its device takes for it.
+    /// The scratch that the device takes for the operation.
     pub scratch: Option<Cell>,
 }
 
@@ -76,13 +76,13 @@ pub(super) struct Register {
     pub alive: bool,
     pub cell: Cell,
     pub bytes: usize,
-    /// The slot whose contents it holds, until something is written over them.
+    /// The slot whose contents it holds, until an instruction overwrites them.
     pub from: Option<usize>,
-    /// What the last operation wrote into it.
+    /// The description of the last result written to it.
     pub holds: Option<Meta>,
 }
 
-/// A tensor of the table while the list is walked.
+/// The state of a tensor of the table while instructions are validated.
 #[derive(Clone, Copy)]
 struct State {
     cell: Option<Cell>,
@@ -99,13 +99,13 @@ pub(super) struct Lowering<'a> {
     pub register_index: HashMap<u32, usize>,
     /// The cells of AGPU slots.
     slot_cells: Vec<Cell>,
-    /// The instruction at hand.
+    /// The current instruction.
     pub at: Where,
     index: usize,
 }
 
 impl<'a> Lowering<'a> {
-    /// Walks the program; what it found of slots is there even if it fails.
+    /// Validates the program. The slots are returned even if it fails.
     pub fn run(code: &'a Code) -> (Lowered, Result<()>) {
         let lowered = Lowered { cells: Vec::new(), steps: Vec::new(), slots: Slots::new(code) };
         let mut lowering = Lowering {
@@ -204,7 +204,7 @@ impl<'a> Lowering<'a> {
         Declared { name, role: *role, meta: *meta }
     }
 
-    /// A tensor's cell, for reading.
+    /// Returns the cell of a tensor that is read.
     fn readable(&self, tensor: usize, what: &str) -> Result<Cell> {
         match self.tensors[tensor] {
             State { cell: Some(cell), written: true, .. } => Ok(cell),
@@ -215,7 +215,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// A tensor's cell, for writing all of it.
+    /// Returns the cell of a tensor that is written completely.
     fn writable(&mut self, tensor: usize, what: &str) -> Result<Cell> {
         let Declared { name, role, .. } = self.declared(tensor);
         match role {
@@ -232,7 +232,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Memory for a temporary.
+    /// Allocates a temporary.
     fn appear(&mut self, tensor: usize, zeroed: bool) -> Cell {
         let cell = self.allocate(self.code.tensors[tensor].meta.bytes(), zeroed);
         self.tensors[tensor] = State { cell: Some(cell), written: true, was_freed: false };
@@ -289,13 +289,13 @@ impl<'a> Lowering<'a> {
         self.command(call.op, call.attrs, inputs, Located { cell, meta })
     }
 
-    /// What an operation would give, by its own rule.
+    /// Computes the description of an operation's result by the operation's own rule.
     pub fn infer(&self, op: Op, attrs: &Attrs, inputs: &[Option<Located>]) -> Result<Meta> {
         let metas: MetaList<'_> = inputs.iter().map(|input| input.as_ref().map(|it| &it.meta)).collect();
         op.info().infer(attrs, &metas).map_err(|error| invalid_because(self.at, error))
     }
 
-    /// A step that executes an operation whose shapes were inferred.
+    /// Adds a step that executes an operation whose shapes were inferred.
     pub fn command(&mut self, op: Op, attrs: Attrs, inputs: Vec<Option<Located>>, output: Located) -> Result<()> {
         for (i, input) in inputs.iter().enumerate() {
             let Some(input) = input else { continue };
@@ -315,7 +315,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// Memory that a step from here on has.
+    /// Allocates memory for the following steps.
     pub fn allocate(&mut self, bytes: usize, zeroed: bool) -> Cell {
         self.provide(Source::Allocated(bytes), zeroed)
     }
@@ -327,7 +327,7 @@ impl<'a> Lowering<'a> {
         cell
     }
 
-    /// The cell of an AGPU slot, and its number.
+    /// Returns the cell of an AGPU slot, and the slot's number.
     pub fn slot(&self, address: u32) -> Option<(Cell, usize)> {
         let slot = self.lowered.slots.of_address(address)?;
         Some((*self.slot_cells.get(slot)?, slot))
@@ -337,14 +337,14 @@ impl<'a> Lowering<'a> {
         self.lowered.steps.push(Step { instruction: self.index, action });
     }
 
-    /// `invalid_program` at the instruction at hand.
+    /// Makes an `invalid_program` error for the current instruction.
     pub fn fault(&self, text: std::fmt::Arguments<'_>) -> crate::error::Error {
         invalid(self.at, text)
     }
 }
 
-/// The scratch that an operation needs and that may be large where its operands are small, or a multiple of them: the
-/// hidden values of ffn, and 16-bit operands and results in the f32 that they are computed in.
+/// The bytes of scratch that may be large compared with an operation's operands: the hidden values of ffn, and the f32 copies in
+/// which 16-bit operands and results are computed.
 fn scratch(op: Op, inputs: &[Option<Located>], output: &Located) -> usize {
     let values = |elements: usize| elements.saturating_mul(DType::F32.size());
     let moves = op.is_move();
@@ -359,7 +359,7 @@ fn scratch(op: Op, inputs: &[Option<Located>], output: &Located) -> usize {
     widened.saturating_add(hidden)
 }
 
-/// What an instruction needs to know of a tensor.
+/// What an instruction must know of a tensor.
 struct Declared<'a> {
     name: &'a str,
     role: Role,
@@ -367,7 +367,7 @@ struct Declared<'a> {
 }
 
 impl Do {
-    /// Calls `touch` with every cell that the step uses and whether it changes it.
+    /// Calls `touch` with every cell that the step uses, and whether the step changes it.
     pub fn cells(&self, mut touch: impl FnMut(Cell, bool)) {
         match self {
             Do::Nothing | Do::Barrier => {}

@@ -1,5 +1,5 @@
-//! Validation of AGPU's opcodes: registers are bytes whose number ALLOC fixed, and an operation takes as many of them,
-//! from the first, as its sizes say.
+//! Validation of AGPU's opcodes. A register is a number of bytes that ALLOC fixes. An operation takes as many of them, from the
+//! first, as its sizes say.
 
 use super::lower::{Do, Located, Lowering, Register};
 use super::opcodes::{Action, Opcode};
@@ -70,7 +70,7 @@ pub(super) fn instruction(to: &mut Lowering<'_>, opcode: &Opcode, action: Action
             simple(to, name, Op::Scale, attrs, &[Some((src, &[n]))], dst)?;
         }
         (Action::Unary(op), &[src, dst, n]) => {
-            // Only gelu has a form.
+            // Only gelu reads the form.
             let attrs = Attrs { form: GeluForm::Tanh, ..Attrs::default() };
             simple(to, name, op, attrs, &[Some((src, &[n]))], dst)?;
         }
@@ -105,7 +105,7 @@ pub(super) fn instruction(to: &mut Lowering<'_>, opcode: &Opcode, action: Action
     Ok(())
 }
 
-/// The register, if it is alive.
+/// Returns the register if it is allocated.
 fn alive<'a>(to: &'a mut Lowering<'_>, name: &str, register: u32) -> Result<&'a mut Register> {
     let index = to.register_index.get(&register).copied();
     match index.and_then(|index| to.registers.get(index)) {
@@ -125,7 +125,7 @@ fn check_size(to: &mut Lowering<'_>, name: &str, register: u32, bytes: usize) ->
     Ok(())
 }
 
-/// What both copies check; the slot's cell and number.
+/// Checks what both copies check, and returns the slot's cell and number.
 fn copied(to: &mut Lowering<'_>, name: &str, register: u32, address: u32, bytes: u32) -> Result<(usize, usize)> {
     check_size(to, name, register, bytes as usize)?;
     if !(bytes as usize).is_multiple_of(WORD) {
@@ -135,7 +135,7 @@ fn copied(to: &mut Lowering<'_>, name: &str, register: u32, address: u32, bytes:
         Some((cell, slot)) if to.lowered.slots.list[slot].meta.bytes() == to.lowered.slots.list[slot].bytes => {
             Ok((cell, slot))
         }
-        _ => Err(to.fault(format_args!("{name}: the slot {address:#x} has another size than its copies"))),
+        _ => Err(to.fault(format_args!("{name}: no tensor can have the size of the slot {address:#x}"))),
     }
 }
 
@@ -146,7 +146,7 @@ fn described(to: &Lowering<'_>, dtype: DType, dims: &[usize]) -> Result<Meta> {
     }
 }
 
-/// A register as an operand that is read.
+/// Makes an operand from a register that is read.
 fn operand(to: &mut Lowering<'_>, name: &str, register: u32, dtype: DType, dims: &[usize]) -> Result<Located> {
     let meta = described(to, dtype, dims)?;
     let Register { cell, bytes, from, .. } = *alive(to, name, register)?;
@@ -160,7 +160,7 @@ fn operand(to: &mut Lowering<'_>, name: &str, register: u32, dtype: DType, dims:
     Ok(Located { cell, meta })
 }
 
-/// An operation on f32 registers of these dimensions.
+/// Adds an operation on f32 registers with these dimensions.
 fn simple(
     to: &mut Lowering<'_>,
     name: &str,
@@ -182,7 +182,7 @@ fn simple(
     write(to, name, op, attrs, operands, out)
 }
 
-/// An operation whose result goes to the beginning of a register.
+/// Adds an operation whose result is written to the beginning of a register.
 fn write(
     to: &mut Lowering<'_>,
     name: &str,
@@ -196,7 +196,7 @@ fn write(
     to.command(op, attrs, inputs, output)
 }
 
-/// The beginning of a register as a result.
+/// Makes a result from the beginning of a register.
 fn result(to: &mut Lowering<'_>, name: &str, register: u32, meta: Meta) -> Result<Located> {
     let target = alive(to, name, register)?;
     let (cell, bytes) = (target.cell, target.bytes);
@@ -210,8 +210,8 @@ fn result(to: &mut Lowering<'_>, name: &str, register: u32, meta: Meta) -> Resul
     Ok(Located { cell, meta })
 }
 
-/// Heads lie side by side in a row: each operand becomes `[heads, seq, head_dim]`, attention works per head, and the
-/// result goes back. The scratch for that is memory like any other.
+/// Heads lie side by side in a row. Each operand is transposed to `[heads, seq, head_dim]`, attention runs per head, and the
+/// result is transposed back. The copies for that count as memory of the program.
 fn multihead(to: &mut Lowering<'_>, name: &str, inputs: [u32; 3], out: u32, [seq, dim, heads]: [u32; 3]) -> Result<()> {
     if heads == 0 || !dim.is_multiple_of(heads) {
         return Err(to.fault(format_args!("{name}: {dim} columns can't be split into {heads} heads")));

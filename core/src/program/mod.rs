@@ -1,9 +1,8 @@
 //! Programs: lists of opcodes from files, validated as a whole and then run through the same commands as direct calls.
 //!
-//! A [`Program`] is decoded from an `.adead` container, an AGPU binary, `.hex` text or an AHYB hybrid file (told apart
-//! by their bytes), or assembled from text. `docs/program-format.md` describes every format. What a program reads from
-//! and gives to its caller are named [`Slot`]s; no number of a program is ever used as an address, and machine code is
-//! never executed.
+//! A [`Program`] is decoded from an `.adead` container, an AGPU binary, `.hex` text or an AHYB hybrid file, which their bytes
+//! distinguish, or it is assembled from text. `docs/program-format.md` describes every format. The data that a program exchanges
+//! with its caller are named [`Slot`]s. No number in a program is ever used as an address, and machine code is never executed.
 //!
 //! ```
 //! # fn main() -> adead_core::Result<()> {
@@ -68,23 +67,23 @@ use opcodes::Action;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// What a program was decoded from.
+/// The format that a program was decoded from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// adead's own container.
     Adead,
-    /// The binary of AGPU.
+    /// An AGPU binary.
     Agpu,
-    /// AGPU's instructions as hexadecimal text.
+    /// AGPU instructions as hexadecimal text.
     Hex,
-    /// The hybrid container, of which the AGPU program is taken.
+    /// The hybrid container. Only its AGPU program is used.
     Ahyb,
     /// Assembler text.
     Text,
 }
 
 impl Format {
-    /// `adead`, `agpu`, `hex`, `ahyb` or `text`.
+    /// Returns `adead`, `agpu`, `hex`, `ahyb` or `text`.
     pub const fn name(self) -> &'static str {
         match self {
             Format::Adead => "adead",
@@ -104,9 +103,9 @@ pub struct Program {
     symbols: Vec<Symbol>,
     report: Vec<String>,
     lowered: Lowered,
-    /// The same as one graph, if it can be one.
+    /// The program as one graph, if it can be one.
     flow: Option<Flow>,
-    /// The most memory that is alive at once, counted when the program is first validated.
+    /// The most bytes alive at one time, counted when the program is first validated.
     memory: OnceLock<usize>,
     fault: Option<Error>,
 }
@@ -114,12 +113,12 @@ pub struct Program {
 /// How to run a program.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// The inputs, by the name of their slot.
+    /// The inputs with the names of their slots.
     pub inputs: Vec<(String, Tensor)>,
-    /// The most bytes that the program's registers, temporaries and outputs may take at once; 1 GiB.
+    /// The most bytes that registers, temporaries and outputs may take at one time. Default: 1 GiB.
     pub memory_limit: usize,
-    /// Whether instructions that don't depend on each other may run at the same time where they run one by one; the results
-    /// are the same. Off.
+    /// Whether independent instructions of a program that runs instruction by instruction may run at the same time. The results
+    /// are the same. Default: no.
     pub parallel: bool,
 }
 
@@ -130,24 +129,24 @@ impl Default for RunOptions {
 }
 
 impl RunOptions {
-    /// No inputs, 1 GiB, one instruction after the other.
+    /// Makes the default options: no inputs, at most 1 GiB, one instruction after the other.
     pub fn new() -> RunOptions {
         RunOptions::default()
     }
 
-    /// With an input.
+    /// Adds an input.
     pub fn input(mut self, name: impl Into<String>, tensor: Tensor) -> RunOptions {
         self.inputs.push((name.into(), tensor));
         self
     }
 
-    /// With another memory limit.
+    /// Sets the memory limit in bytes.
     pub fn memory_limit(mut self, bytes: usize) -> RunOptions {
         self.memory_limit = bytes;
         self
     }
 
-    /// With independent instructions at the same time, or not.
+    /// Chooses whether independent instructions may run at the same time.
     pub fn parallel(mut self, parallel: bool) -> RunOptions {
         self.parallel = parallel;
         self
@@ -155,14 +154,14 @@ impl RunOptions {
 }
 
 impl Program {
-    /// Decodes a file; see [`Program::decode`]. `io` if it can't be read.
+    /// Reads and decodes a file: see [`Program::decode`]. Returns `io` if the file can't be read.
     pub fn load(path: &Path) -> Result<Program> {
         Program::decode(&crate::files::read(path)?)
     }
 
-    /// Decodes `.adead`, AGPU, AHYB, `.hex` text or assembler text: which one, the bytes say. `invalid_program` with
-    /// the offset where they are malformed; takes no more memory than in proportion to their length. What the
-    /// instructions mean is checked by [`Program::validate`]. Without the feature `text`, text is `unsupported`.
+    /// Decodes `.adead`, AGPU, AHYB, `.hex` text or assembler text. The bytes tell which. Malformed bytes are `invalid_program`
+    /// with the offset. The memory taken is proportional to the length. [`Program::validate`] checks what the instructions mean.
+    /// Without the feature `text`, text is `unsupported`.
     pub fn decode(bytes: &[u8]) -> Result<Program> {
         if bytes.starts_with(container::MAGIC) {
             return Program::new(container::decode(bytes)?, Format::Adead);
@@ -181,8 +180,8 @@ impl Program {
         Program::new(code, format)
     }
 
-    /// Assembles program text, `.adead 1` or `.agpu 1`. `invalid_program` with the line where it is malformed; `unsupported`
-    /// without the feature `text`.
+    /// Assembles program text, `.adead 1` or `.agpu 1`. Malformed text is `invalid_program` with the line. Without the feature
+    /// `text`, it is `unsupported`.
     pub fn assemble(text: &str) -> Result<Program> {
         Program::new(text::assemble(text.as_bytes())?, Format::Text)
     }
@@ -196,21 +195,23 @@ impl Program {
         });
         let mut report = match (vulkan.clone().count(), vulkan.clone().next()) {
             (count, Some((at, name))) => {
-                vec![format!("{count} Vulkan opcodes, the first {name} at {at}, only order what stands around them")]
+                vec![format!(
+                    "{count} Vulkan opcodes, the first {name} at {at}, only order the instructions around them"
+                )]
             }
             _ => Vec::new(),
         };
         let agpu = code.is_agpu();
         let ends =
             |instruction: &Instruction| matches!(&instruction.kind, Kind::Plain(it, _) if it.action == Action::End);
-        // An AHYB file may have no program at all, which is told there.
+        // An AHYB file may have no GPU section. `ahyb::decode` reports that.
         let whole = match code.instructions.last() {
             Some(last) => ends(last),
             None => format == Format::Ahyb,
         };
         if !whole {
             let (count, end) = (code.instructions.len(), if agpu { "END" } else { "HALT" });
-            report.push(format!("no {end} behind its {count} instructions: the program may be cut off"));
+            report.push(format!("no {end} after its {count} instructions: the program may be truncated"));
         }
         let flow = if result.is_ok() { Flow::new(&code, &lowered) } else { None };
         Ok(Program {
@@ -226,71 +227,73 @@ impl Program {
         })
     }
 
-    /// Text that [`Program::assemble`] makes this program of again.
+    /// Writes the program as text. [`Program::assemble`] makes the same program from it.
     #[cfg(feature = "text")]
     pub fn disassemble(&self) -> String {
         text::disassemble(&self.code, self.agpu)
     }
 
-    /// The text of one instruction; without the feature `text`, its name.
+    /// Returns the text of one instruction. Without the feature `text`, returns its name.
     pub fn line(&self, instruction: usize) -> Option<String> {
         Some(text::line(&self.code, self.agpu, self.code.instructions.get(instruction)?))
     }
 
-    /// An `.adead` file. Every program that validates can be one.
+    /// Encodes the program as an `.adead` file. This works for every program that validates.
     pub fn encode(&self) -> Vec<u8> {
         container::encode(&self.code)
     }
 
-    /// An AGPU binary; `unsupported` for programs with tensors or runtime opcodes, or more than 65535 instructions.
+    /// Encodes the program as an AGPU binary. Returns `unsupported` if it has tensors, runtime opcodes or more than 65535
+    /// instructions.
     pub fn encode_agpu(&self) -> Result<Vec<u8>> {
         agpu::encode(&self.code)
     }
 
-    /// `.hex` text, commented with the text form; `unsupported` for programs with tensors or runtime opcodes.
+    /// Encodes the program as `.hex` text, with the text form as comments. Returns `unsupported` if it has tensors or runtime
+    /// opcodes.
     #[cfg(feature = "text")]
     pub fn encode_hex(&self) -> Result<String> {
         hex::encode(&self.code)
     }
 
-    /// The number of instructions.
+    /// Returns the number of instructions.
     pub fn len(&self) -> usize {
         self.code.instructions.len()
     }
 
-    /// Whether it has no instructions.
+    /// Whether the program has no instructions.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What it was decoded from.
+    /// Returns the format that the program was decoded from.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// Whether all of it is AGPU, so that [`Program::encode_agpu`] can write it.
+    /// Whether the whole program is AGPU, so that [`Program::encode_agpu`] can write it.
     pub fn is_agpu(&self) -> bool {
         self.agpu
     }
 
-    /// Its named inputs and outputs.
+    /// Returns the named inputs and outputs.
     pub fn slots(&self) -> &[Slot] {
         &self.lowered.slots.list
     }
 
-    /// What an AHYB file named.
+    /// Returns the symbols of an AHYB file.
     pub fn symbols(&self) -> &[Symbol] {
         &self.symbols
     }
 
-    /// What a user should know: parts that were skipped, opcodes that do nothing.
+    /// Returns notes for the user: parts that were skipped, opcodes that do nothing, a missing end.
     pub fn report(&self) -> &[String] {
         &self.report
     }
 
-    /// Checks everything that can be without data: registers and tensors alive, sizes, shapes, dtypes, slots, and the
-    /// most memory alive at once against the limit. `invalid_program` with the offset or line; `out_of_memory` for the
-    /// limit. Nothing is allocated for it.
+    /// Checks everything that can be checked without data: registers and tensors are alive, sizes, shapes, dtypes, slots, and the
+    /// most memory alive at one time against the limit. Returns `invalid_program` with the offset or line, or `out_of_memory` if
+    /// the limit is exceeded. It allocates none of the program's memory.
     pub fn validate(&self, memory_limit: usize) -> Result<Plan<'_>> {
         match &self.fault {
             Some(fault) => Err(fault.clone()),

@@ -1,18 +1,18 @@
-//! The opcode table: number, name, operands and meaning of every fixed opcode, once. Decoders, encoders, the text form,
-//! validation and the test of `docs/program-format.md` all read it.
+//! The opcode table: number, name, operands and meaning of every fixed opcode. Decoders, encoders, the text form, validation and
+//! the test of `docs/program-format.md` all read it.
 
 use super::fault::{Where, invalid};
 use crate::error::Result;
 use crate::ops::Op;
 
-/// What an operand is, which decides how it is written in text.
+/// The kind of an operand, which decides how text writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OperandKind {
     /// A register of an AGPU program: `r0`.
     Register,
-    /// A symbolic slot: `0x1000`.
+    /// The address that names a slot: `0x1000`.
     Address,
-    /// A count, a size, a value: `1024`.
+    /// A count, a size or a value: `1024`.
     Number,
     /// The bits of an f32: `0.5` or `0x3f000000`.
     Bits,
@@ -23,12 +23,12 @@ pub(super) enum OperandKind {
 /// One operand of an opcode.
 #[derive(Debug)]
 pub(super) struct OperandName {
-    /// In place, with zeros behind: a pointer to it would take five times the room in the library.
+    /// The name, padded with zeros. A pointer to it would take five times the space in the library.
     name: [u8; LONGEST],
     pub kind: OperandKind,
 }
 
-/// The longest name of an operand.
+/// The length of the longest operand name.
 const LONGEST: usize = 8;
 
 impl OperandName {
@@ -42,7 +42,7 @@ impl OperandName {
         OperandName { name: bytes, kind }
     }
 
-    /// What it is called.
+    /// The operand's name.
     pub fn name(&self) -> &str {
         let end = self.name.iter().position(|&byte| byte == 0).unwrap_or(LONGEST);
         std::str::from_utf8(&self.name[..end]).unwrap_or_default()
@@ -52,53 +52,53 @@ impl OperandName {
 /// What an opcode does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
-    /// Nothing.
+    /// Does nothing.
     Nothing,
-    /// What stands before it finishes before what stands after it begins.
+    /// Instructions before it finish before instructions after it begin.
     Barrier,
-    /// The last instruction.
+    /// Ends the program.
     End,
-    /// AGPU: memory for a register, zeroed.
+    /// AGPU: allocates zeroed memory for a register.
     Alloc,
-    /// AGPU: a register's memory is given back.
+    /// AGPU: frees a register's memory.
     Free,
-    /// AGPU: from a slot into a register.
+    /// AGPU: copies from a slot to a register.
     Upload,
-    /// AGPU: from a register into a slot.
+    /// AGPU: copies from a register to a slot.
     Download,
-    /// AGPU: bytes of one value.
+    /// AGPU: sets bytes to one value.
     Fill,
-    /// AGPU: the matrix product.
+    /// AGPU: computes the matrix product.
     Matmul,
-    /// AGPU: element by element, two operands.
+    /// AGPU: an elementwise operation with two operands.
     Binary(Op),
-    /// AGPU: element by element, one operand.
+    /// AGPU: an elementwise operation with one operand.
     Unary(Op),
-    /// AGPU: every row of a matrix.
+    /// AGPU: an operation on every row of a matrix.
     Rows(Op),
-    /// AGPU: times a number.
+    /// AGPU: multiplies by a number.
     Scale,
-    /// AGPU: one head.
+    /// AGPU: attention with one head.
     Attention,
-    /// AGPU: several heads side by side in a row.
+    /// AGPU: attention with several heads side by side in a row.
     Multihead,
-    /// AGPU: two products with relu between them.
+    /// AGPU: two products with relu in between.
     Ffn,
-    /// AGPU: rows of a table.
+    /// AGPU: copies rows of a table.
     Embedding,
-    /// A temporary (or an output) of zeros.
+    /// Allocates a temporary (or an output), zeroed.
     TensorAlloc,
-    /// A temporary's memory is given back.
+    /// Frees a temporary's memory.
     TensorFree,
-    /// A copy of an input or a constant.
+    /// Copies an input or a constant.
     Load,
-    /// A copy into an output.
+    /// Copies into an output.
     Store,
     /// An operation of the op table on tensors.
     Operation(Op),
 }
 
-/// One row.
+/// One row of the table.
 #[derive(Debug)]
 pub(super) struct Opcode {
     pub number: u32,
@@ -107,10 +107,10 @@ pub(super) struct Opcode {
     pub action: Action,
 }
 
-/// `CALL + Op as u32` is any operation of the op table with any operands and attributes.
+/// `CALL + Op as u32` is the opcode of any operation of the op table, with any operands and attributes.
 pub(super) const CALL: u32 = 0x0004_0000;
 
-/// How many operands a fixed-size instruction holds in place.
+/// The number of operands that a fixed-size instruction holds in place.
 pub(super) const IN_PLACE: usize = 4;
 
 macro_rules! opcodes {
@@ -180,23 +180,23 @@ opcodes! {
 }
 
 impl Opcode {
-    /// The opcode of that number.
+    /// Finds the opcode with this number.
     pub fn find(number: u32) -> Option<&'static Opcode> {
         TABLE.iter().find(|opcode| opcode.number == number)
     }
 
-    /// The opcode that is written `name` in text, among AGPU's or among the others.
+    /// Finds the opcode with this name in text, among AGPU's or among the others.
     #[cfg(feature = "text")]
     pub fn find_text(name: &str, gpu: bool) -> Option<&'static Opcode> {
         TABLE.iter().find(|opcode| opcode.is_gpu() == gpu && opcode.name.to_ascii_lowercase() == name)
     }
 
-    /// Whether it is one of AGPU's.
+    /// Whether it is an AGPU opcode.
     pub fn is_gpu(&self) -> bool {
         self.number >> 16 == 0xC0DA
     }
 
-    /// Whether it dispatches or orders Vulkan work, which a program run does not have.
+    /// Whether it dispatches or orders Vulkan work. A run of a program has no such work.
     pub fn is_vulkan(&self) -> bool {
         self.number >> 16 == 0x564B
     }
@@ -206,7 +206,7 @@ impl Opcode {
         self.operands.iter().map(OperandName::name).collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether that many operands are right.
+    /// Checks the number of operands.
     pub fn check_count(&self, at: Where, count: usize) -> Result<()> {
         if count == self.operands.len() {
             return Ok(());

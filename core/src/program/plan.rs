@@ -1,4 +1,4 @@
-//! Plans: a validated program with the memory it takes and the order that its instructions need.
+//! Plans: a validated program with its peak memory and the dependencies of its instructions.
 
 use super::Program;
 use super::lower::{Do, Lowered, Source};
@@ -14,7 +14,7 @@ pub struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    /// Checks the most memory that is alive at once, counted without allocating any.
+    /// Checks the most memory alive at one time against the limit, without allocating any.
     pub(super) fn new(program: &'a Program, limit: usize) -> Result<Plan<'a>> {
         if let Some(&memory) = program.memory.get()
             && memory <= limit
@@ -22,7 +22,7 @@ impl<'a> Plan<'a> {
             return Ok(Plan { program, schedule: OnceLock::new(), memory });
         }
         let lowered = program.lowered();
-        // Sizes are the file's word, so their sum may pass what a usize holds.
+        // A file may claim any sizes, so their sum may overflow a usize.
         let mut alive: u128 = 0;
         for source in &lowered.cells {
             let Source::Output(slot) = source else { continue };
@@ -52,18 +52,18 @@ impl<'a> Plan<'a> {
                 fail!(OutOfMemory, "{at}: with '{line}' the program takes {alive} bytes; the limit is {limit}");
             }
         }
-        // It is below the limit, and the same for every limit.
+        // The peak is below the limit, so it fits a usize. It is the same for every limit.
         let memory = *program.memory.get_or_init(|| peak as usize);
         Ok(Plan { program, schedule: OnceLock::new(), memory })
     }
 
-    /// The most bytes that registers, temporaries and outputs have at once, with the scratch of `ffn` and of 16-bit
-    /// operands. Inputs are the caller's, constants the program's; neither is counted.
+    /// Returns the most bytes that registers, temporaries and outputs take at one time, including the scratch of `ffn` and of
+    /// 16-bit operands. Inputs belong to the caller and constants to the program, so they are not counted.
     pub fn memory(&self) -> usize {
         self.memory
     }
 
-    /// The instructions that must be done before this one begins, in order.
+    /// Returns the instructions that must be done before this one begins, in order.
     pub fn depends_on(&self, instruction: usize) -> Vec<usize> {
         let steps = &self.lowered().steps;
         let of = steps.iter().enumerate().filter(|(_, step)| step.instruction == instruction);
@@ -82,7 +82,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Bytes as an error tells them: no more than any process could have.
+/// Converts bytes for an error message; larger numbers saturate.
 fn told(bytes: u128) -> u64 {
     bytes.try_into().unwrap_or(u64::MAX)
 }

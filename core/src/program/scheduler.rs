@@ -1,9 +1,9 @@
-//! The task scheduler: which step must wait for which, and workers that take what is ready.
+//! The task scheduler: the dependencies between steps, and the workers that take steps that are ready.
 //!
-//! A step waits for the one that last wrote what it reads or writes, and for those that read what it writes. An
-//! allocation also waits for every release that stands before it: whatever the order, no more memory is alive than at
-//! some point of the program's own order. A barrier waits for all before it and all after it wait for it. Every step
-//! computes the same bits whenever it runs, so the order never shows in a result.
+//! A step waits for the step that last wrote what it reads or writes, and for the steps that read what it writes. An allocation
+//! also waits for every earlier release: so in any order, no more memory is alive than at some point of the program's own order.
+//! A barrier waits for all steps before it, and all steps after it wait for the barrier. A step computes the same bits whenever
+//! it runs, so the order never shows in a result.
 
 use super::lower::{Cell, Do, Step};
 use crate::error::{Error, Result};
@@ -13,12 +13,13 @@ use std::collections::BinaryHeap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// For each step, the earlier ones that it waits for, in order.
+/// By step: the earlier steps that it waits for, in order.
 pub(super) struct Schedule {
     before: Vec<Vec<usize>>,
 }
 
-/// The list in ascending order, each once. By a heap, as steps wait in one too: a sort would be five times the code.
+/// Sorts the list and removes duplicates. A heap does it because the scheduler uses one anyway; a sort would be five times the
+/// code.
 pub(super) fn in_order(list: Vec<usize>) -> Vec<usize> {
     let mut list = BinaryHeap::from(list).into_sorted_vec();
     list.dedup();
@@ -26,7 +27,7 @@ pub(super) fn in_order(list: Vec<usize>) -> Vec<usize> {
 }
 
 impl Schedule {
-    /// The dependencies of a list of steps over that many cells.
+    /// Finds the dependencies of a list of steps over this many cells.
     pub fn new(steps: &[Step], cells: usize) -> Schedule {
         #[derive(Clone, Default)]
         struct Users {
@@ -62,25 +63,25 @@ impl Schedule {
                 }
                 _ => {}
             }
-            // A step that reads and writes one cell met itself.
+            // A step that reads and writes the same cell found itself.
             waits.retain(|other| *other != i);
             before.push(in_order(waits));
         }
         Schedule { before }
     }
 
-    /// What a step waits for.
+    /// The steps that a step waits for.
     pub fn before(&self, step: usize) -> &[usize] {
         &self.before[step]
     }
 
-    /// Calls `body` for every step in the program's order; the first error ends it.
+    /// Calls `body` for every step in the program's order. Stops at the first error.
     pub fn run_in_order(&self, body: &(dyn Fn(usize) -> Result<()> + Sync)) -> Result<()> {
         (0..self.before.len()).try_for_each(body)
     }
 
-    /// Calls `body` for every step as soon as those it waits for are done, on that many threads. The error is that of
-    /// the first failing step in the program's order, as if the steps had run in order.
+    /// Calls `body` for every step as soon as its dependencies are done, on this many threads. Returns the error of the first
+    /// failing step in the program's order, as if the steps had run in order.
     pub fn run_parallel(&self, workers: usize, body: &(dyn Fn(usize) -> Result<()> + Sync)) -> Result<()> {
         let mut after: Vec<Vec<usize>> = vec![Vec::new(); self.before.len()];
         let mut state = State { end: self.before.len(), ..State::default() };
@@ -96,7 +97,7 @@ impl Schedule {
             std::thread::scope(|scope| {
                 for i in 1..workers {
                     let worker = std::thread::Builder::new().name(format!("adead-program-{i}"));
-                    // Fewer threads than wished for do the same work.
+                    // If a thread can't be started, fewer threads do the same work.
                     if worker.spawn_scoped(scope, || work.join(|| shared.work(&after, body))).is_err() {
                         break;
                     }
@@ -118,11 +119,11 @@ impl Schedule {
 
 #[derive(Default)]
 struct State {
-    /// For each step, how many it still waits for.
+    /// By step: the number of steps that it still waits for.
     waiting: Vec<usize>,
     ready: BinaryHeap<Reverse<usize>>,
     running: usize,
-    /// Steps from here on are not begun any more: the first that failed, at last.
+    /// Steps from this one on don't begin any more. In the end this is the first step that failed.
     end: usize,
     error: Option<Error>,
 }
@@ -140,7 +141,7 @@ impl Progress {
     fn work(&self, after: &[Vec<usize>], body: &(dyn Fn(usize) -> Result<()> + Sync)) {
         let mut state = self.lock();
         loop {
-            // The lowest ready step; if that one is past the end, so are the others.
+            // The lowest ready step. If it is past the end, so are the others.
             let next = state.ready.peek().map(|step| step.0).filter(|&step| step < state.end);
             let Some(step) = next else {
                 if state.running == 0 {
@@ -150,7 +151,7 @@ impl Progress {
                     state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                     continue;
                 }
-                // Another thread's step ends when this one says so, whose caller is asked.
+                // Another thread's step stops only if this thread asks its caller and says so.
                 drop(state);
                 let stopped = interrupt::is_stopped();
                 state = self.lock();
@@ -178,7 +179,7 @@ impl Progress {
                         }
                     }
                 }
-                // Steps before this one still run, so whichever fails first in order is the one that is reported.
+                // Steps before this one still run, so the error of the first failing step in order is reported.
                 Err(error) if step < state.end => (state.end, state.error) = (step, Some(error)),
                 Err(_) => {}
             }
@@ -189,7 +190,7 @@ impl Progress {
     }
 }
 
-/// A step that runs. When it is done, or panics, the others look again.
+/// A running step. When it ends or panics, it wakes the other workers.
 struct Running<'a>(&'a Progress);
 
 impl Drop for Running<'_> {
@@ -197,7 +198,7 @@ impl Drop for Running<'_> {
         let mut state = self.0.lock();
         state.running -= 1;
         if std::thread::panicking() {
-            // Nothing begins any more; the panic itself is resumed where the threads are joined.
+            // No step begins any more. Joining the threads resumes the panic.
             state.end = 0;
         }
         drop(state);

@@ -1,4 +1,4 @@
-//! Slots: where a program meets its caller. A slot has a name; no number of a program is ever an address.
+//! Slots: the data that a program exchanges with its caller. A slot has a name. No number in a program is ever an address.
 
 use super::code::{Code, Role};
 use super::opcodes::Action;
@@ -7,19 +7,19 @@ use crate::operand::Meta;
 use crate::shape::Shape;
 use std::collections::HashMap;
 
-/// Which way a slot's contents go.
+/// The direction in which a slot's contents move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// The caller supplies it.
     In,
-    /// The program makes it.
+    /// The program produces it.
     Out,
     /// Both.
     Both,
 }
 
 impl Direction {
-    /// `in`, `out` or `both`.
+    /// Returns `in`, `out` or `both`.
     pub const fn name(self) -> &'static str {
         match self {
             Direction::In => "in",
@@ -37,32 +37,32 @@ impl Direction {
 /// A named input or output of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slot {
-    /// The tensor's name; for AGPU programs the host address as text, such as `0x1000`.
+    /// The tensor's name. In AGPU programs it is the host address as text, such as `0x1000`.
     pub name: String,
-    /// Which way its contents go.
+    /// The direction in which its contents move.
     pub direction: Direction,
-    /// Bytes of its contents.
+    /// The size of its contents in bytes.
     pub bytes: usize,
-    /// What its contents are. Where [`Slot::typed`] is false, what the program first does with them says, else f32.
+    /// The dtype and shape of its contents. If [`Slot::typed`] is false, they follow from the program's first use, or are f32.
     pub meta: Meta,
-    /// Whether a tensor bound to it must have exactly this dtype and shape, or only this many bytes.
+    /// Whether a bound tensor must have exactly this dtype and shape. Otherwise only the number of bytes must match.
     pub typed: bool,
-    /// Whether the caller must supply it: false for what the program writes before reading it.
+    /// Whether the caller must supply it. False if the program writes it before reading it.
     pub required: bool,
 }
 
-/// The slots of a program, in the order of their first use.
+/// The slots of a program, in the order of first use.
 #[derive(Default)]
 pub(super) struct Slots {
     pub list: Vec<Slot>,
     by_address: HashMap<u32, usize>,
-    /// For each slot, how many bytes from its start the program has written.
+    /// By slot: how many bytes from its start the program has written.
     written: Vec<usize>,
     hints: Vec<Option<Meta>>,
 }
 
 impl Slots {
-    /// Those of the tensor table, and those that the copies name.
+    /// Collects the slots of the tensor table and of the addresses that copies name.
     pub fn new(code: &Code) -> Slots {
         let mut slots = Slots::default();
         for tensor in &code.tensors {
@@ -106,7 +106,7 @@ impl Slots {
         }
         let slot = &mut self.list[index];
         slot.bytes = slot.bytes.max(bytes);
-        // A size that no shape has stays one that differs, which validation refuses.
+        // A size that no shape can have stays different from the shape's, and validation refuses it.
         slot.meta.shape = Shape::new(&[slot.bytes / DType::F32.size()]).unwrap_or(Shape::SCALAR);
         if slot.direction != direction {
             slot.direction = Direction::Both;
@@ -122,7 +122,7 @@ impl Slots {
         self.by_address.get(&address).copied()
     }
 
-    /// What the contents of an untyped slot seem to be; the first word counts.
+    /// Records the apparent description of an untyped slot's contents. The first one counts.
     pub fn hint(&mut self, index: usize, meta: Meta) {
         let slot = &mut self.list[index];
         if self.hints[index].is_none() && !slot.typed && meta.bytes() == slot.bytes {

@@ -1,9 +1,10 @@
-//! Surveys: a validated program priced step by step without running it, and which of its steps would waste a GPU.
+//! Surveys: a validated program is priced step by step without running it, and steps that would waste a GPU are found.
 //!
-//! A program of tensors runs as one graph, on the device where all of it takes least: inputs begin in host memory, outputs are wanted
-//! there, constants and what is between stay on the device. A program with AGPU registers, or on devices among which operations are
-//! divided, runs step by step, each where the dispatcher sends it, and every value is in host memory between the steps. Beside the
-//! choice every device is priced as if all steps ran on it.
+//! A program of tensors runs as one graph on the device where the whole graph takes least. Inputs begin in host memory and
+//! outputs end there. Constants and intermediate values stay on the device. Two kinds of programs are priced step by step:
+//! programs with AGPU registers, and programs on devices among which operations are divided. There each step runs where the
+//! dispatcher sends it, and every value is in host memory between steps. Besides the choice, every device is priced as if all
+//! steps ran on it.
 
 use super::Program;
 use super::flow::Flow;
@@ -15,58 +16,59 @@ use crate::ops::Op;
 use crate::pipeline::Prices;
 use std::fmt::{self, Write};
 
-/// A program, priced.
+/// The prices of a program.
 #[derive(Clone, Debug)]
 pub struct Survey {
-    /// What computes or moves data, in order.
+    /// The steps that compute or move data, in order.
     pub steps: Vec<SurveyStep>,
-    /// What would waste a GPU, the costliest first.
+    /// The findings, the costliest first.
     pub findings: Vec<Finding>,
-    /// Nanoseconds of all steps where the dispatcher sends them.
+    /// Nanoseconds of all steps on the devices that the dispatcher chooses.
     pub chosen_ns: f64,
-    /// Nanoseconds of all steps on one device, in the dispatcher's order.
+    /// Nanoseconds of all steps on one device, in the dispatcher's order of devices.
     pub alone_ns: Vec<f64>,
 }
 
-/// A step of a program, priced.
+/// A step of a program with its prices.
 #[derive(Clone, Debug)]
 pub struct SurveyStep {
-    /// The instruction that it belongs to; [`Program::line`] is its text.
+    /// The step's instruction. [`Program::line`] returns its text.
     pub instruction: usize,
-    /// The operation; `None` for a copy.
+    /// The operation, or `None` for a copy.
     pub op: Option<Op>,
     /// Operands and result, such as `f32[2, 3] f32[3, 4] -> f32[2, 4]`, or the bytes of a copy.
     pub shapes: String,
-    /// The chosen device, by its index in the dispatcher; for a copy, where it is made.
+    /// The chosen device, by its index in the dispatcher. A copy names the device that makes it.
     pub device: usize,
-    /// Why.
+    /// Why this device was chosen.
     pub reason: String,
-    /// What it takes there, with the moves of what has to move for it; of steps that are done with another, nothing.
+    /// The estimate for the chosen device, with the transfers that the step needs. Zero for steps that are done with another
+    /// step.
     pub estimate: Estimate,
-    /// By device: what the step would take there, which is what the choice was made by: of a graph, by the sum of its steps. Nothing of
-    /// a copy, and of what is done with another step.
+    /// By device: the estimates that the choice compared. For a graph, the sums of all steps decide. Empty for a copy and for a
+    /// step that is done with another step.
     pub compared: Vec<Estimate>,
-    /// By device: what the step takes if all steps run there.
+    /// By device: the estimate of the step if all steps run there.
     pub alone: Vec<Estimate>,
 }
 
 /// How a step would waste a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waste {
-    /// Launching it takes longer than its work, and the processor would be done.
+    /// The launch takes longer than the work, and the processor is faster.
     TooSmall,
-    /// Moving its data takes longer than its work, and the processor would be done.
+    /// Moving the data takes longer than the work, and the processor is faster.
     Transfers,
-    /// The processor is as fast.
+    /// The processor is at least as fast.
     NoFaster,
-    /// Small steps one after the other, each with a launch of its own, in a program that runs step by step.
+    /// Consecutive small steps, each with a launch of its own, in a program that runs step by step.
     Unfused,
-    /// The result of a step comes to the host and goes back for a later step.
+    /// A step's result is moved to the host and back to the same GPU for a later step.
     RoundTrip,
 }
 
 impl Waste {
-    /// `too_small`, `transfers`, `no_faster`, `unfused` or `round_trip`.
+    /// Returns `too_small`, `transfers`, `no_faster`, `unfused` or `round_trip`.
     pub const fn name(self) -> &'static str {
         match self {
             Waste::TooSmall => "too_small",
@@ -78,29 +80,29 @@ impl Waste {
     }
 }
 
-/// A waste that was found.
+/// A found waste.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// How.
+    /// The kind of waste.
     pub waste: Waste,
     /// The GPU, by its index in the dispatcher.
     pub device: usize,
-    /// The first and the last step, by their index in [`Survey::steps`].
+    /// The first and the last step, by their indexes in [`Survey::steps`].
     pub steps: (usize, usize),
     /// Nanoseconds that are lost.
     pub lost_ns: f64,
-    /// Why, with the numbers.
+    /// The reason, with the numbers.
     pub reason: String,
 }
 
-/// The processor, by its index.
+/// The processor's index among the devices.
 pub(super) fn cpu(dispatcher: &AutoDispatcher) -> Option<usize> {
     dispatcher.profiles().iter().position(|profile| profile.kind == Kind::Cpu)
 }
 
 impl Program {
-    /// Prices the program as it would run over a dispatcher's devices: as one graph, or instruction by instruction. Fails as
-    /// [`Program::validate`] does; runs nothing.
+    /// Estimates the program as it would run on a dispatcher's devices: as one graph, or instruction by instruction. Runs
+    /// nothing. Fails like [`Program::validate`].
     pub fn survey(&self, dispatcher: &AutoDispatcher) -> Result<Survey> {
         let plan = self.validate(usize::MAX)?;
         let lowered = plan.lowered();
@@ -127,7 +129,7 @@ impl Program {
             survey.chosen_ns += visit.estimate.total_ns();
             survey.alone_ns.iter_mut().zip(&alone).for_each(|(sum, estimate)| *sum += estimate.total_ns());
             if let Some((step, device, ns)) = visit.returned {
-                let reason = format!("its result comes to the host and goes back to the GPU: {} of moving", Time(ns));
+                let reason = format!("its result is moved to the host and back to the GPU: {} of transfers", Time(ns));
                 survey.findings.push(Finding {
                     waste: Waste::RoundTrip,
                     device,
@@ -150,7 +152,7 @@ impl Program {
     }
 }
 
-/// A program that runs as one graph, priced.
+/// The prices of a program that runs as one graph.
 struct Whole<'a> {
     flow: &'a Flow,
     prices: Prices,
@@ -175,7 +177,7 @@ impl Whole<'_> {
         Whole { flow, prices, reason }
     }
 
-    /// What a step takes on a device if all of them run there.
+    /// The estimate of a step on a device if all steps run there.
     fn estimate(&self, step: usize, device: usize) -> Estimate {
         match self.flow.nodes[step] {
             Some(node) => self.prices.nodes[device][node as usize],
@@ -226,13 +228,13 @@ impl SurveyStep {
         SurveyStep { instruction, op: Some(work.op), shapes, device, reason, estimate, compared, alone }
     }
 
-    /// How it would waste a GPU, what that loses, and why.
+    /// How the step would waste a GPU: the kind, the nanoseconds lost, the reason.
     fn waste(&self, cpu: usize, gpu: usize) -> Option<(Waste, f64, String)> {
         if self.op.is_some() { waste(&self.alone[cpu], &self.alone[gpu]) } else { None }
     }
 }
 
-/// How work that takes the one on the processor and the other on a GPU would waste the GPU.
+/// How work with these estimates, `here` on the processor and `there` on a GPU, would waste the GPU.
 fn waste(here: &Estimate, there: &Estimate) -> Option<(Waste, f64, String)> {
     let lost = there.total_ns() - here.total_ns();
     if lost <= 0.0 {
@@ -252,7 +254,7 @@ fn waste(here: &Estimate, there: &Estimate) -> Option<(Waste, f64, String)> {
 }
 
 impl Survey {
-    /// Adds what would be wasted if all steps ran on a GPU as one.
+    /// Adds the waste if all steps ran on a GPU as one.
     fn wasted_by_all(&mut self, cpu: usize, device: usize) {
         let sum = |device: usize| {
             self.steps.iter().fold(Estimate::default(), |sum, step| Estimate {
@@ -271,9 +273,9 @@ impl Survey {
         }
     }
 
-    /// Adds what would be wasted if all steps ran on a GPU one by one.
+    /// Adds the wastes if all steps ran on a GPU one by one.
     fn wasted(&mut self, dispatcher: &AutoDispatcher, cpu: usize, device: usize) {
-        // Operations one after the other whose launch takes longer than their work.
+        // Consecutive operations whose launch takes longer than their work.
         let mut run: Vec<usize> = Vec::new();
         let mut found = Vec::new();
         let mut end_run = |run: &mut Vec<usize>, steps: &[SurveyStep]| {

@@ -1,4 +1,4 @@
-//! The text form: an assembler and a disassembler that undo each other.
+//! The text form: an assembler, and a disassembler that inverts it.
 
 use super::code::{Code, Declared, Instruction, Kind, Operation, Role};
 use super::fault::{Where, invalid, invalid_because};
@@ -15,10 +15,10 @@ use crate::tensor::Tensor;
 use std::collections::HashMap;
 use std::fmt::Write;
 
-/// What stands for an operand that is left out.
+/// Stands for an operand that is left out.
 const ABSENT: &str = "-";
 
-/// Lines with their number (from 1) that hold something besides space and a comment from `;`.
+/// Returns the lines with content, without their comments (from `;`), each with its number from 1.
 pub(super) fn lines(source: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let source = source.strip_prefix(b"\xef\xbb\xbf").unwrap_or(source);
     let cut = |line: &'_ [u8]| line.iter().position(|&byte| byte == b';').unwrap_or(line.len());
@@ -29,7 +29,7 @@ pub(super) fn lines(source: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
         .filter(|(_, line)| !line.is_empty())
 }
 
-/// Whether the first line says that it is program text, and of which form: whether AGPU's.
+/// Whether a line is the first line of program text. The value says whether it is AGPU text.
 fn header(line: &[u8]) -> Option<bool> {
     match line.split(u8::is_ascii_whitespace).next() {
         Some(b".agpu") => Some(true),
@@ -41,9 +41,9 @@ fn header(line: &[u8]) -> Option<bool> {
 struct Assembler<'a> {
     code: Code,
     names: HashMap<&'a str, usize>,
-    /// Whether AGPU's opcodes are meant when no prefix says so.
+    /// Whether opcodes without a prefix are AGPU's.
     gpu: bool,
-    /// The bytes of the last tensor, while its lines may go on.
+    /// The bytes of the last constant, while further lines may continue it.
     contents: Option<Vec<u8>>,
 }
 
@@ -55,7 +55,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(Code, Format)> {
         _ => Err(invalid(
             Where::Byte(0),
             format_args!(
-                "no program: it begins with '{}'; .adead, AGPU and AHYB files begin with their names, .hex text \
+                "not a recognised program: it begins with '{}'; .adead, AGPU and AHYB files begin with their names, .hex text \
                  with an offset and a colon, program text with '.adead 1' or '.agpu 1'",
                 bytes[..bytes.len().min(16)].escape_ascii()
             ),
@@ -69,9 +69,9 @@ pub(super) fn assemble(source: &[u8]) -> Result<Code> {
     for (number, line) in lines(source) {
         let at = Where::Line(number);
         let Ok(line) = std::str::from_utf8(line) else {
-            return Err(invalid(at, format_args!("the line is no UTF-8 text")));
+            return Err(invalid(at, format_args!("the line is not UTF-8")));
         };
-        // Messages quote lines, and must not move anybody's cursor.
+        // Messages quote lines. A control character in them could move the terminal's cursor.
         if line.chars().any(|char| char.is_control() && char != '\t') {
             return Err(invalid(at, format_args!("the line holds control characters")));
         }
@@ -90,7 +90,7 @@ pub(super) fn assemble(source: &[u8]) -> Result<Code> {
             assembler.finish_constant()?;
             Ok(assembler.code)
         }
-        None => Err(invalid(Where::Line(1), format_args!("no program text: it is empty"))),
+        None => Err(invalid(Where::Line(1), format_args!("the program text is empty"))),
     }
 }
 
@@ -117,12 +117,12 @@ impl<'a> Assembler<'a> {
         if self.gpu {
             return Err(invalid(
                 at,
-                format_args!("an '.agpu' program has registers, no tensors; begin it with '.adead 1'"),
+                format_args!("an '.agpu' program has registers and no tensors; begin it with '.adead 1'"),
             ));
         }
         let meta = parse_meta(kind)
             .ok_or_else(|| {
-                invalid(at, format_args!("'{kind}' is no dtype and shape; write it as f32[2,3], without space"))
+                invalid(at, format_args!("'{kind}' is not a dtype and shape; write them as f32[2,3], without spaces"))
             })?
             .map_err(|error| invalid_because(at, error))?;
         match (role, data) {
@@ -141,7 +141,7 @@ impl<'a> Assembler<'a> {
         Ok(())
     }
 
-    /// More elements of the last constant.
+    /// Adds elements to the last constant.
     fn contents(&mut self, at: Where, words: &[&str]) -> Result<()> {
         let (Some(bytes), Some(tensor)) = (&mut self.contents, self.code.tensors.last()) else {
             return Err(invalid(at, format_args!("'=' continues a constant, and there is none before it")));
@@ -149,11 +149,12 @@ impl<'a> Assembler<'a> {
         for word in words {
             let Some(bits) = parse_element(word, tensor.meta.dtype) else {
                 let (dtype, digits) = (tensor.meta.dtype, tensor.meta.dtype.size() * 2);
-                let text =
-                    format!("'{word}' is no element of {dtype}: {digits} hexadecimal digits, or a decimal with a '.'");
+                let text = format!(
+                    "'{word}' is not an element of {dtype}: {digits} hexadecimal digits, or a decimal with a '.'"
+                );
                 return Err(invalid(at, format_args!("{text}")));
             };
-            // Native order, the low bytes of the pattern.
+            // Native byte order, from the low bytes of the pattern.
             match tensor.meta.dtype.size() {
                 1 => bytes.push(bits as u8),
                 2 => bytes.extend((bits as u16).to_ne_bytes()),
@@ -204,7 +205,7 @@ impl<'a> Assembler<'a> {
             _ => (word, self.gpu),
         };
         let Some(opcode) = Opcode::find_text(name, gpu) else {
-            return Err(invalid(at, format_args!("no opcode '{word}'")));
+            return Err(invalid(at, format_args!("unknown opcode '{word}'")));
         };
         if let Action::Operation(op) = opcode.action {
             return Err(invalid(at, format_args!("write it as an assignment: dst = {op} …")));
@@ -226,7 +227,7 @@ impl<'a> Assembler<'a> {
                     OperandKind::Bits => "a number such as 0.5 or 0x3f000000",
                     _ => "a number from 0 to 4294967295",
                 };
-                return Err(invalid(at, format_args!("{name}: '{text}' is no {}; write {example}", operand.name())));
+                return Err(invalid(at, format_args!("{name}: {} is '{text}'; write {example}", operand.name())));
             };
             numbers.push(number);
         }
@@ -236,7 +237,7 @@ impl<'a> Assembler<'a> {
 }
 
 fn parse_number(text: &str) -> Option<u32> {
-    // A sign would parse, and would not come back.
+    // `parse` accepts a plus sign, but the disassembler would not write it again.
     if text.starts_with('+') { None } else { text.parse().ok() }
 }
 
@@ -276,7 +277,7 @@ fn meta_text(meta: &Meta) -> String {
     format!("{}[{}]", meta.dtype, dims.join(","))
 }
 
-/// The whole program as text. `agpu` is [`Code::is_agpu`].
+/// Writes the whole program as text. `agpu` is [`Code::is_agpu`].
 pub(super) fn disassemble(code: &Code, agpu: bool) -> String {
     let mut out = String::from(if agpu { ".agpu 1\n" } else { ".adead 1\n" });
     for tensor in &code.tensors {
@@ -307,7 +308,7 @@ pub(super) fn disassemble(code: &Code, agpu: bool) -> String {
     out
 }
 
-/// One instruction as text.
+/// Writes one instruction as text.
 pub(super) fn line(code: &Code, agpu: bool, instruction: &Instruction) -> String {
     let name = |index: u32| code.tensors.get(index as usize).map_or("?", |tensor| tensor.name.as_str());
     match &instruction.kind {

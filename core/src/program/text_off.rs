@@ -1,20 +1,20 @@
-//! Programs as text in a build without them: they are not read, and errors name an instruction without its operands.
+//! Programs in a build without the text form: text is refused, and errors name an instruction without its operands.
 
 use super::Format;
 use super::code::{Code, Instruction};
 use super::fault::{Where, invalid};
 use crate::error::{Result, fail};
 
-/// The error for what is no binary form.
+/// Returns the error for bytes that are no binary format.
 pub(super) fn decode(bytes: &[u8]) -> Result<(Code, Format)> {
     if std::str::from_utf8(bytes).is_ok_and(|text| !text.trim().is_empty()) {
         assemble(bytes)?;
     }
-    let text = "no program: .adead, AGPU and AHYB files begin with their names";
+    let text = "not a recognised program: .adead, AGPU and AHYB files begin with their names";
     Err(invalid(Where::Byte(0), format_args!("{text}")))
 }
 
-/// Program text is unsupported.
+/// Refuses program text as unsupported.
 pub(super) fn assemble(_: &[u8]) -> Result<Code> {
     fail!(
         Unsupported,
@@ -23,7 +23,7 @@ pub(super) fn assemble(_: &[u8]) -> Result<Code> {
     )
 }
 
-/// What an instruction is called.
+/// The name of an instruction.
 pub(super) fn line(_: &Code, _: bool, instruction: &Instruction) -> String {
     instruction.name()
 }

@@ -1,27 +1,27 @@
-//! What the steps of a program cost that runs instruction by instruction.
+//! The costs of a program that runs instruction by instruction.
 
 use super::lower::{Do, Located, Work};
 use super::survey::cpu;
 use crate::dispatch::{AutoDispatcher, Estimate, Explanation, Places, Task};
 use crate::ops::{Cut, MetaList};
 
-/// The steps of a program that runs instruction by instruction. Every value is in host memory between them.
+/// Walks the steps of a program that runs instruction by instruction. Every value is in host memory between steps.
 pub(super) struct Walk<'a> {
     dispatcher: &'a AutoDispatcher,
-    /// By cell: the step on a GPU whose result came to the host, the GPU, and the nanoseconds of that way.
+    /// By cell: the step on a GPU whose result moved to the host, the GPU, and the nanoseconds of the transfer.
     came: Vec<Option<(usize, usize, f64)>>,
 }
 
-/// What a step costs in a walk.
+/// The cost of one step.
 #[derive(Default)]
 pub(super) struct Visit {
     pub device: usize,
     pub estimate: Estimate,
-    /// Why there, of a command.
+    /// Why this device was chosen, for a command.
     pub reason: String,
-    /// What each device would take, where there was a choice.
+    /// The estimates of all devices, where there was a choice.
     pub compared: Vec<Estimate>,
-    /// The step whose result goes back to the GPU that it came from, that GPU, and the nanoseconds of both ways.
+    /// The step whose result goes back to the GPU that computed it, the GPU, and the nanoseconds of both transfers.
     pub returned: Option<(usize, usize, f64)>,
 }
 
@@ -30,7 +30,7 @@ impl<'a> Walk<'a> {
         Walk { dispatcher, came: vec![None; cells] }
     }
 
-    /// The next step, on a device or where it is cheapest. `None` for one that neither computes nor moves anything.
+    /// Prices the next step, on the given device or on the cheapest. Returns `None` if it neither computes nor moves anything.
     pub fn step(&mut self, index: usize, action: &Do, forced: Option<usize>) -> Option<Visit> {
         match action {
             Do::Command(work) => Some(self.command(index, work, forced)),
@@ -61,7 +61,7 @@ impl<'a> Walk<'a> {
         };
         let mut estimate = self.dispatcher.estimate(&task, device);
         if let Some(split) = split {
-            // Launches and transfers are beside each other's work.
+            // A divided operation overlaps launches and transfers with work, so only the total is known.
             estimate = Estimate { compute_ns: split.ns, fits: true, ..Estimate::default() };
         }
         let mut returned = None;

@@ -1,4 +1,4 @@
-//! A program run as one graph, by the pipeline that a context keeps for it.
+//! Runs a program as one graph, through the pipeline that the context caches for it.
 
 use super::Program;
 use super::engine::Outcome;
@@ -10,7 +10,7 @@ use crate::pipeline::Source;
 use crate::tensor::Tensor;
 use std::time::Instant;
 
-/// Runs it: its values take at most `limit` bytes besides inputs and constants.
+/// Runs the program. Its values may take at most `limit` bytes besides inputs and constants.
 pub(super) fn run(
     context: &Context,
     program: &Program,
@@ -42,7 +42,7 @@ pub(super) fn run(
     for &(slot, made) in &flow.outputs {
         let slot = &program.slots()[slot];
         let dims = slot.meta.shape.dims();
-        // The caller's memory may be somebody else's, who writes to it later.
+        // Copied, because the caller may write to its tensor's memory after the run.
         let copy = |tensor: &Tensor| Tensor::from_bytes(tensor.host_bytes()?, slot.meta.dtype, dims);
         let tensor = match made {
             Made::Computed(output) => match computed.get(output) {
@@ -65,7 +65,7 @@ pub(super) fn run(
         device = &compiled.device().id;
         let mut steps: Vec<Vec<u32>> = compiled.recorded().collect();
         if times.len() != steps.len() {
-            // One submission, of which nobody knows what its parts took.
+            // A GPU runs everything as one submission, so only the total time is known.
             (steps, times) = (vec![steps.concat()], vec![seconds]);
         }
         for (nodes, &seconds) in steps.iter().zip(&times) {
@@ -84,7 +84,7 @@ pub(super) fn run(
     Ok(Outcome::new(program, plan, outputs, seconds, device, &spent))
 }
 
-/// The caller's tensor of a slot that operations read, which validation has asked for.
+/// The caller's tensor for a slot that operations read. `given` has checked that it is there.
 fn required<'a>(given: &[Option<&'a Tensor>], slot: usize) -> Result<&'a Tensor> {
     match given.get(slot).copied().flatten() {
         Some(tensor) => Ok(tensor),

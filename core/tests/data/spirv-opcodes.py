@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Every opcode of SPIR-V 1.6, and of the extensions whose capabilities adead knows, from the specification's grammar.
+"""Lists every opcode of SPIR-V 1.6, and of the extensions that adead supports, from the specification's grammar.
 
     spirv-opcodes.py spirv.core.grammar.json > spirv-opcodes.txt
 
-The grammar is in https://github.com/KhronosGroup/SPIRV-Headers, include/spirv/unified1, and in Debian's package spirv-headers; for
-cooperative matrices it must be of 2023-06 or newer. A line is: opcode, name, result, words at least, words at most.
+The grammar is in https://github.com/KhronosGroup/SPIRV-Headers, include/spirv/unified1, and in Debian's package spirv-headers.
+For cooperative matrices it must be from 2023-06 or newer. A line has: opcode, name, result, least words, most words.
 """
 
 import json
 import sys
 
 EXTENSIONS = {"CooperativeMatrixKHR", "AtomicFloat32AddEXT"}
-# A text or a pair of words ends where it ends.
+# Operands of variable length: a text, or a pair of words.
 OPEN = {"LiteralString", "LiteralContextDependentNumber", "LiteralSpecConstantOpInteger"}
 
 with open(sys.argv[1], encoding="utf-8") as file:

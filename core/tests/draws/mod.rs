@@ -1,9 +1,9 @@
-//! Random calls of every operation, with NaN, infinities, subnormals and −0 mixed in.
+//! Draws random calls of every operation, with NaN, infinities, subnormals and −0 mixed in.
 
 use adead_core::contract::Precision;
 use adead_core::{Attrs, Axis, Context, ContextOptions, DType, Gives, Op, OpKind, PerAxis, Permutation, Tensor};
 
-/// A small generator, so that a failure names its seed and nothing else is needed to repeat it.
+/// A small generator: a failure can be repeated from its seed alone.
 pub struct Random(pub u64);
 
 impl Random {
@@ -23,7 +23,7 @@ impl Random {
         self.next() & 1 == 1
     }
 
-    /// Often small, sometimes around the sizes where kernels change their ways.
+    /// Usually a small size, sometimes one near the sizes at which kernels switch methods.
     pub fn size(&mut self, most: usize) -> usize {
         let edges = [0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 127, 128, 129, 255, 256, 257, 513, 1025];
         let n = if self.below(3) == 0 { edges[self.below(edges.len())] } else { 1 + self.below(40) };
@@ -54,7 +54,7 @@ impl Random {
         if dtype == DType::F32 { tensor } else { plain().cast(&tensor, dtype).unwrap() }
     }
 
-    /// Elements that are often equal, of any dtype; NaN, infinities and −0 among floats.
+    /// A tensor of any dtype with many equal elements. Floats include NaN, infinities and −0.
     pub fn few(&mut self, dtype: DType, dims: &[usize]) -> Tensor {
         let values = [0.0, 1.0, -1.0, 2.0, -0.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
         let values: Vec<f32> = (0..dims.iter().product()).map(|_| values[self.below(8)]).collect();
@@ -71,12 +71,12 @@ pub fn plain() -> Context {
 }
 
 /// The operations of a kind.
-#[allow(dead_code)] // Not every test asks for it.
+#[allow(dead_code)] // Not every test uses it.
 pub fn of(kind: OpKind) -> Vec<Op> {
     Op::ALL.iter().copied().filter(|op| op.kind() == kind).collect()
 }
 
-/// Operands and attributes of a random call.
+/// Draws operands and attributes of a call.
 pub fn draw(op: Op, dtype: DType, r: &mut Random) -> (Attrs, Vec<Option<Tensor>>) {
     let mut attrs = Attrs::default();
     let mut operands = Vec::new();
@@ -139,7 +139,7 @@ pub fn draw(op: Op, dtype: DType, r: &mut Random) -> (Attrs, Vec<Option<Tensor>>
             if r.below(3) == 0 {
                 dims[r.below(rank)] = 1000 + r.below(1200);
             }
-            // Where every axis is long there would be much to do.
+            // Several long axes would make too many elements.
             let mut rest = 200_000;
             for n in &mut dims {
                 *n = (*n).min(rest);

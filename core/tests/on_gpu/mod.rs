@@ -1,5 +1,5 @@
-//! Calls on this machine's first GPU, software or not, compared with the scalar references, bit for bit. `ADEAD_TEST_BACKEND`
-//! says through what: `vulkan`, or `cuda`. `ADEAD_TEST_CALLS` says how many random calls of each operation there are.
+//! Calls on this machine's first GPU, software or not, compared with the scalar references, bit for bit. `ADEAD_TEST_BACKEND` is
+//! `vulkan` or `cuda`. `ADEAD_TEST_CALLS` is the number of random calls of each operation.
 
 use crate::draws::{Random, draw};
 use adead_core::hal::cuda::{self, CudaDevice};
@@ -8,13 +8,13 @@ use adead_core::hal::{Device, Stream};
 use adead_core::{Attrs, Command, DType, Meta, Op, Status, Tensor, View, ViewMut, reference};
 use std::sync::Arc;
 
-/// Bytes around a result that must stay as they are.
+/// Bytes around a result that must stay unchanged.
 const MARGIN: usize = 64;
 
-/// Operations of chains.
+/// Operations that compute chains.
 pub const PRODUCTS: [Op; 4] = [Op::Matmul, Op::Dot, Op::Ffn, Op::Attention];
 
-/// A variable of the environment, or what it stands for where it is not set.
+/// Returns an environment variable, or its default.
 fn variable(name: &str, usual: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| usual.into())
 }
@@ -26,7 +26,7 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// Nothing, and why, where there is no device.
+    /// Opens the device, or prints why there is none.
     pub fn open() -> Option<Gpu> {
         let backend = variable("ADEAD_TEST_BACKEND", "vulkan");
         let opened = match &*backend {
@@ -47,16 +47,16 @@ impl Gpu {
         }
     }
 
-    /// As many random calls of each operation as `ADEAD_TEST_CALLS` says, else so many.
+    /// Runs `ADEAD_TEST_CALLS` random calls of each operation, or the default number.
     pub fn random_calls(&mut self, ops: &[Op], usual: usize) {
         let calls = variable("ADEAD_TEST_CALLS", &usual.to_string());
-        let Ok(calls) = calls.parse::<u64>() else { panic!("ADEAD_TEST_CALLS is '{calls}', which is no number") };
+        let Ok(calls) = calls.parse::<u64>() else { panic!("ADEAD_TEST_CALLS is '{calls}', not a number") };
         for &op in ops {
             for seed in 0..calls {
                 let mut r = Random(seed << 8 | op as u64);
                 let dtype = [DType::F32, DType::F32, DType::F16, DType::BF16][r.below(4)];
                 let (attrs, operands) = draw(op, dtype, &mut r);
-                // Half of the time on a multiple of 16 bytes, else wherever.
+                // In half of the calls aligned to 16 bytes, in the others anywhere.
                 let shifts: Vec<usize> = (0..6).map(|_| if seed % 2 == 0 { 0 } else { r.below(9) }).collect();
                 self.check(&format!("seed {seed} {dtype}"), op, &attrs, &operands, &shifts);
             }
@@ -64,7 +64,7 @@ impl Gpu {
         }
     }
 
-    /// Runs a call whose operands lie at these many elements behind the beginnings of their buffers; the result's bytes.
+    /// Runs a call whose operands begin this many elements after the beginning of their buffers. Returns the result's bytes.
     pub fn run(
         &mut self,
         op: Op,
@@ -111,7 +111,7 @@ impl Gpu {
         Ok(bytes[written].to_vec())
     }
 
-    /// Compares with the reference.
+    /// Compares a call with the reference.
     pub fn check(&mut self, what: &str, op: Op, attrs: &Attrs, operands: &[Option<Tensor>], shifts: &[usize]) {
         let views: Vec<Option<View<'_>>> = operands.iter().map(|t| t.as_ref().map(Tensor::view)).collect();
         let meta = op.info().infer(attrs, &views).unwrap_or_else(|error| panic!("{op} {what}: {error}"));

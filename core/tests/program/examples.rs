@@ -1,4 +1,4 @@
-//! The programs of `examples/programs`. Those made from others are compared with them; `ADEAD_BLESS=1` writes them.
+//! The programs of `examples/programs`. Programs generated from others are compared with them; `ADEAD_BLESS=1` writes them.
 
 use super::{LIMIT, Random, context, decode_example, example, run};
 use adead_core::contract::{self, GeluForm};

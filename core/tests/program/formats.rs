@@ -1,4 +1,4 @@
-//! Bytes and text, there and back.
+//! Encoding and decoding of bytes and text.
 
 use super::{LIMIT, adead, agpu, refused};
 use adead_core::program::{Format, Program};
@@ -59,14 +59,14 @@ fn what_comments_of_hex_text_count_is_compared() {
         assert_eq!(error.status(), Status::InvalidProgram);
         assert!(error.message().starts_with(words), "{error}");
     }
-    // Without its last line it has no end.
+    // Without its last line the program has no end.
     let cut: String = hex.lines().take(2).map(|line| format!("{line}\n")).collect();
-    assert_eq!(decode(cut).unwrap().report(), ["no END behind its 2 instructions: the program may be cut off"]);
+    assert_eq!(decode(cut).unwrap().report(), ["no END after its 2 instructions: the program may be truncated"]);
 }
 
 #[test]
 fn every_operation_is_written_and_read() {
-    // Whether these operands fit is not the decoder's question.
+    // The decoder does not check whether these operands fit.
     for op in Op::ALL {
         let program = adead(&format!("input a f32[2,2]\noutput c f32[2,2]\nc = {op} a - a"));
         let again = Program::decode(&program.encode()).unwrap();
@@ -131,9 +131,9 @@ fn bytes_decide_the_format() {
     let text = "\u{feff}; first\n  .adead 1 ; second\nhalt\n";
     assert_eq!(Program::decode(text.as_bytes()).unwrap().format(), Format::Text);
     for bytes in [&b""[..], b"AGP", b"hello", b"\xff\xfe\x00", b"; only a comment", b"\x7fELF\x02\x01\x01"] {
-        assert!(refused(Program::decode(bytes)).starts_with("byte 0x0: no program"));
+        assert!(refused(Program::decode(bytes)).starts_with("byte 0x0: not a recognised program"));
     }
-    // Bytes that are no text may stand in comments.
+    // Comments may contain bytes that are not UTF-8.
     assert!(Program::decode(b"0000: 0000DAC000 ; caf\xe9").is_ok());
 }
 
@@ -142,36 +142,36 @@ fn text_mistakes_name_their_line() {
     let cases = [
         ("halt", "line 1: program text begins with"),
         (".adead 2", "line 1: '.adead 2': this version reads '.adead 1'"),
-        (".adead 1\n\nfoo", "line 3: no opcode 'foo'"),
+        (".adead 1\n\nfoo", "line 3: unknown opcode 'foo'"),
         (".adead 1\nc = relu a", "line 2: no tensor is named 'c'"),
-        (".adead 1\ninput a f32[2\n", "line 2: 'f32[2' is no dtype and shape"),
+        (".adead 1\ninput a f32[2\n", "line 2: 'f32[2' is not a dtype and shape"),
         (".adead 1\ninput a f99[2]", "line 2: no dtype 'f99'"),
         (".adead 1\ninput a f32[1,1,1,1,1,1,1,1,1]", "line 2: a shape has at most 8 dimensions"),
         (".adead 1\ninput a f32[99999999999,99999999999]", "line 2: the shape"),
-        (".adead 1\ninput 9 f32[2]", "line 2: \"9\" is no name"),
+        (".adead 1\ninput 9 f32[2]", "line 2: \"9\" is not a valid name"),
         (".adead 1\ninput a f32[2]\ntemp a f32[2]", "line 3: a second tensor is named 'a'"),
         (".adead 1\nconst a f32[2]", "line 2: 'a' needs its contents"),
         (".adead 1\nconst a f32[2] = 1.0", "line 2: 'a' is f32[2]: it has 2 elements and 1 are given"),
-        (".adead 1\nconst a f32[2] = 1.0 2", "line 2: '2' is no element of f32: 8 hexadecimal digits"),
-        (".adead 1\nconst a i32[1] = 1.0", "line 2: '1.0' is no element of i32"),
+        (".adead 1\nconst a f32[2] = 1.0 2", "line 2: '2' is not an element of f32: 8 hexadecimal digits"),
+        (".adead 1\nconst a i32[1] = 1.0", "line 2: '1.0' is not an element of i32"),
         (".adead 1\n= 00000000", "line 2: '=' continues a constant"),
         (".adead 1\ninput a f32[1] 5", "line 2: '5' after the input 'a'"),
         (".adead 1\ninput a f32[1]\na = nothing a", "line 3: no operation 'nothing'"),
         (".adead 1\ninput a f32[1]\na = relu a form=erf", "line 3: relu has no attribute 'form'"),
         (".adead 1\ninput a f32[1]\na = gelu a form=x", "line 3: gelu: form is 'x'; it must be erf or tanh"),
         (".adead 1\ninput a f32[1]\na = gelu a form=erf form=erf", "line 3: gelu: the attribute form is given twice"),
-        (".adead 1\ninput a f32[1]\na = gelu a form=erf a", "line 3: gelu: \"a\" is no attribute"),
+        (".adead 1\ninput a f32[1]\na = gelu a form=erf a", "line 3: gelu: \"a\" is not an attribute"),
         (".adead 1\nadd a b c", "line 2: write it as an assignment: dst = add"),
         (".adead 1\nalloc 5 r0", "line 2: ALLOC has 2 operands; it takes 1 (dst)"),
         (".agpu 1\nalloc 5", "line 2: ALLOC has 1 operands; it takes 2 (bytes, register)"),
-        (".agpu 1\nalloc 5 5", "line 2: alloc: '5' is no register; write a register such as r0"),
-        (".agpu 1\nalloc 4294967296 r0", "line 2: alloc: '4294967296' is no bytes"),
-        (".agpu 1\nalloc +5 r0", "line 2: alloc: '+5' is no bytes"),
-        (".agpu 1\ncopy_h2d 4096 r0 5", "line 2: copy_h2d: '4096' is no address; write a slot such as 0x1000"),
-        (".agpu 1\nscale r0 r0 5 x", "line 2: scale: 'x' is no factor"),
-        (".agpu 1\ninput a f32[1]", "line 2: an '.agpu' program has registers, no tensors"),
+        (".agpu 1\nalloc 5 5", "line 2: alloc: register is '5'; write a register such as r0"),
+        (".agpu 1\nalloc 4294967296 r0", "line 2: alloc: bytes is '4294967296'"),
+        (".agpu 1\nalloc +5 r0", "line 2: alloc: bytes is '+5'"),
+        (".agpu 1\ncopy_h2d 4096 r0 5", "line 2: copy_h2d: address is '4096'; write a slot such as 0x1000"),
+        (".agpu 1\nscale r0 r0 5 x", "line 2: scale: factor is 'x'"),
+        (".agpu 1\ninput a f32[1]", "line 2: an '.agpu' program has registers and no tensors"),
         (".agpu 1\n\u{1b}[2J", "line 2: the line holds control characters"),
-        (".agpu 1\nhalt", "line 2: no opcode 'halt'"),
+        (".agpu 1\nhalt", "line 2: unknown opcode 'halt'"),
         (".agpu 1\nend\nnop", "line 3: nop follows end, which ends the program"),
     ];
     for (text, expected) in cases {

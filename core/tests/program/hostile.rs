@@ -1,11 +1,11 @@
-//! Input that means harm: every one is refused with its offset, and nothing panics.
+//! Hostile input: it is refused with the offset, and nothing panics.
 
 use super::examples::hybrid;
 use super::{LIMIT, Random, adead, agpu, context, example, refused};
 use adead_core::program::{Program, RunOptions};
 use adead_core::{Op, Status, Tensor};
 
-/// CRC-32 bit by bit, to make files whose checksum is right and nothing else.
+/// CRC-32 bit by bit, to make malformed files with a right checksum.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0u32, |crc, &byte| {
         (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg()))
@@ -20,7 +20,7 @@ fn with_checksum(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// The bytes with a little-endian number put in at an offset.
+/// The bytes with a little-endian number written at an offset.
 fn patched<const N: usize>(bytes: &[u8], at: usize, value: [u8; N]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     bytes[at..at + N].copy_from_slice(&value);
@@ -38,12 +38,12 @@ fn agpu_binaries() {
         (patched(&bytes, 4, 2u16.to_le_bytes()), "byte 0x4: AGPU version 2"),
         (patched(&bytes, 6, u16::MAX.to_le_bytes()), "byte 0x37: truncated: an opcode takes 4 bytes and 0 are left"),
         (patched(&bytes, 6, 2u16.to_le_bytes()), "byte 0x32: 5 bytes follow the end of the 2 instructions"),
-        (patched(&bytes, 8, 0xC0DA_00FFu32.to_le_bytes()), "byte 0x8: no AGPU opcode C0DA00FF"),
-        (patched(&bytes, 8, 0u32.to_le_bytes()), "byte 0x8: no AGPU opcode 00000000"),
+        (patched(&bytes, 8, 0xC0DA_00FFu32.to_le_bytes()), "byte 0x8: unknown AGPU opcode C0DA00FF"),
+        (patched(&bytes, 8, 0u32.to_le_bytes()), "byte 0x8: unknown AGPU opcode 00000000"),
         (patched(&bytes, 12, [3]), "byte 0x8: ALLOC has 3 operands; it takes 2 (bytes, register)"),
         (patched(&bytes, 25, [255]), "byte 0x15: MATMUL has 255 operands"),
         (patched(&bytes, 26, 1u32.to_le_bytes()), "byte 0x15: MATMUL: r1 was never allocated"),
-        (patched(&bytes, 9, [0xff]), "byte 0x8: no AGPU opcode C0DAFF10"),
+        (patched(&bytes, 9, [0xff]), "byte 0x8: unknown AGPU opcode C0DAFF10"),
     ];
     for (bytes, expected) in cases {
         assert!(message(&bytes).starts_with(expected), "{expected}: {}", message(&bytes));
@@ -60,7 +60,7 @@ fn hex_text() {
         ("0000: 0100DAC000\n0006: FFFFDAC000", "line 2: at byte 0x5: the offset 0006 leaves a gap"),
         ("0000: 0100DAC000\nFFFFFFFFFFFFFFFFFF: 00", "line 2: at byte 0x5: the offset FFFFFFFFFFFFFFFFFF leaves a gap"),
         ("0000: 0100DAC00", "line 1: at byte 0x4: an odd number of hexadecimal digits"),
-        ("0000: 0100DAC0zz", "line 1: at byte 0x4: 'z' is no hexadecimal digit"),
+        ("0000: 0100DAC0zz", "line 1: at byte 0x4: 'z' is not a hexadecimal digit"),
         ("0000: 0100DAC000\nhello", "line 2: at byte 0x5: expected 'OFFSET: HEXBYTES ; comment'"),
         ("0000: 0100DAC000\n: 00", "line 2: at byte 0x5: expected"),
         ("0000: 1000DAC0020000400000", "byte 0x9: truncated: ALLOC's operand register takes 4 bytes and 1 are left"),
@@ -77,7 +77,7 @@ fn hex_text() {
 fn hybrid_files() {
     let bytes = hybrid(&agpu("alloc 4 r0\nend").encode_agpu().unwrap());
     assert!(Program::decode(&bytes).is_ok());
-    // Header 24, CPU 16, then the AGPU program at 0x28.
+    // The header takes 24 bytes and the CPU section 16, so the AGPU program begins at 0x28.
     let cases = [
         (patched(&bytes, 4, 9u16.to_le_bytes()), "byte 0x4: AHYB version 9"),
         (patched(&bytes, 8, u32::MAX.to_le_bytes()), "byte 0x18: truncated: the CPU section takes 4294967295 bytes"),
@@ -89,8 +89,8 @@ fn hybrid_files() {
             "byte 0x46: truncated: 4294967295 symbols take 154618822620 bytes",
         ),
         (patched(&bytes, 20, 1u32.to_le_bytes()), "byte 0x6a: 36 bytes follow the end of the 1 symbols"),
-        (patched(&bytes, 40, *b"AGPV"), "byte 0x28: no AGPU program"),
-        (patched(&bytes, 48, 5u32.to_le_bytes()), "byte 0x30: no AGPU opcode 00000005"),
+        (patched(&bytes, 40, *b"AGPV"), "byte 0x28: not an AGPU program"),
+        (patched(&bytes, 48, 5u32.to_le_bytes()), "byte 0x30: unknown AGPU opcode 00000005"),
         (patched(&bytes, 0x46, [0]), "byte 0x46: symbol 0 is named ''"),
         (patched(&bytes, 0x47, [0x80]), "byte 0x46: symbol 0 is named 'm\\x80in'"),
     ];
@@ -115,7 +115,7 @@ fn adead_files() {
     let long = |at: usize, value: u64| with_checksum(patched(&bytes, at, value.to_le_bytes()));
     let byte = |at: usize, value: u8| with_checksum(patched(&bytes, at, [value]));
     let no_call = 0x40000 + Op::NUMBERS as u32;
-    let no_opcode = format!("byte 0x184: no opcode {no_call:08X}");
+    let no_opcode = format!("byte 0x184: unknown opcode {no_call:08X}");
     let cases = [
         (byte(8, 2), "byte 0x8: .adead version 2"),
         (byte(10, 1), "byte 0xa: the flags must be zero"),
@@ -129,25 +129,25 @@ fn adead_files() {
         (byte(48, 1), "byte 0x30: the reserved bytes must be zero"),
         (patched(&bytes, 0x1c0, [1]), "byte 0x208: the checksum is"),
         (byte(0x40, 200), "byte 0x180: truncated: a tensor's name takes 200 bytes and 4 are left"),
-        (byte(0x40, 0), "byte 0x40: \"\" is no name"),
-        (byte(0x42, 7), "byte 0x40: 'a': no dtype 7"),
-        (byte(0x43, 4), "byte 0x40: 'a': no role 4"),
-        (byte(0x43, 2), "byte 0x88: 'a' begins at 0x0, before 0x1c0: it overlaps what stands there"),
+        (byte(0x40, 0), "byte 0x40: \"\" is not a valid name"),
+        (byte(0x42, 7), "byte 0x40: 'a': unknown dtype 7"),
+        (byte(0x43, 4), "byte 0x40: 'a': unknown role 4"),
+        (byte(0x43, 2), "byte 0x88: 'a' begins at 0x0, before 0x1c0: it overlaps the data there"),
         (byte(0x44, 9), "byte 0x40: 'a': rank 9"),
         (byte(0x44, 0), "byte 0x40: 'a': rank 0 with the dimensions [2, 0"),
         (byte(0x45, 1), "byte 0x45: the bytes after a rank must be zero"),
         (long(0x48, u64::MAX), "byte 0x40: the shape [18446744073709551615] has more than"),
         (long(0x98, 1 << 40), "byte 0x1c0: truncated: the constant 'w' takes 4398046511104 bytes and 72 are left"),
-        (long(0x88, 0x1c0), "byte 0x88: 'a' is no constant and has contents at 0x1c0"),
-        (long(0x128, 0x1c0), "byte 0x128: 'v' begins at 0x1c0, before 0x1c8: it overlaps what stands there"),
+        (long(0x88, 0x1c0), "byte 0x88: 'a' is not a constant but has contents at 0x1c0"),
+        (long(0x128, 0x1c0), "byte 0x128: 'v' begins at 0x1c0, before 0x1c8: it overlaps the data there"),
         (long(0x128, 0x240), "byte 0x128: 'v' begins at 0x240; it must begin at 0x200"),
         (byte(0x1d0, 1), "byte 0x1c8: the padding between constants must be zero"),
-        (byte(0x180, b'9'), "byte 0x40: \"9\" is no name"),
+        (byte(0x180, b'9'), "byte 0x40: \"9\" is not a valid name"),
         (byte(0x180, b'w'), "byte 0x90: a second tensor is named 'w'"),
-        (byte(0x180, 0xff), "byte 0x40: '\\xff' is no name of a tensor"),
-        (word(0x184, 0x7777), "byte 0x184: no opcode 00007777"),
+        (byte(0x180, 0xff), "byte 0x40: the tensor name '\\xff' is not UTF-8"),
+        (word(0x184, 0x7777), "byte 0x184: unknown opcode 00007777"),
         (word(0x184, no_call), &*no_opcode),
-        (word(0x188, 4), "byte 0x184: operand 4 is no tensor: the table has 4"),
+        (word(0x188, 4), "byte 0x184: operand 4 is not a tensor: the table has 4"),
         (word(0x194, 1), "byte 0x184: opcode 00020000: operand fields from 3 on must be 0"),
         (word(0x184, 0x30000), "byte 0x184: matmul: 'c' is f32[2]; the result is f32[]"),
         (with_checksum(patched(&word(0x184, 0x30000), 0x194, [4])), "byte 0x184: flags 0x4: bit 0 transposes a"),
@@ -155,7 +155,7 @@ fn adead_files() {
         (word(0x1a0, 0), "byte 0x1ac: 4 bytes follow the end of the last instruction's operands"),
         (word(0x1a4, 10), "byte 0x1b0: truncated: a call's attributes takes 10 bytes and 9 are left"),
         (word(0x1a4, 0), "byte 0x1b0: 9 bytes follow the end of the last instruction's attributes"),
-        (word(0x1ac, 77), "byte 0x198: operand 77 is no tensor"),
+        (word(0x1ac, 77), "byte 0x198: operand 77 is not a tensor"),
         (word(0x1ac, u32::MAX), "byte 0x198: gelu: operand 0 (x) is missing"),
         (byte(0x1b0, b' '), "byte 0x198: gelu has no attribute 'orm'"),
         (
@@ -163,8 +163,8 @@ fn adead_files() {
             "byte 0x1b0: the attributes \"form=erf \" must be written \"form=erf\"",
         ),
         (byte(0x1b5, b' '), "byte 0x198: gelu: form is ''; it must be erf or tanh"),
-        (byte(0x1b5, b';'), "byte 0x198: gelu: \"form=;anh\" is no attribute"),
-        (byte(0x1b5, 0xff), "byte 0x1b0: the attributes are no text"),
+        (byte(0x1b5, b';'), "byte 0x198: gelu: \"form=;anh\" is not an attribute"),
+        (byte(0x1b5, 0xff), "byte 0x1b0: the attributes are not UTF-8"),
         (byte(0x1b9, 1), "byte 0x1b9: the padding before the constants must be zero"),
         (word(0x198, 0xC0DA_0020), "byte 0x198: opcode C0DA0020: operand fields from 1 on must be 0"),
     ];
@@ -178,7 +178,7 @@ fn adead_files() {
     assert!(message(&longer).starts_with("byte 0x28: the header says"));
 }
 
-/// Valid programs in every format, to be cut and changed.
+/// Valid programs in every format, to be truncated and changed.
 fn seeds() -> Vec<Vec<u8>> {
     let mut seeds: Vec<Vec<u8>> =
         ["matmul_1024.hex", "mlp.asm", "mlp.adead", "softmax.asm", "hybrid.ahyb", "attention.asm", "attention.hex"]
@@ -199,7 +199,7 @@ fn every_truncation_is_refused() {
     }
 }
 
-/// Decodes, validates, writes again and runs; whatever happens must be a value.
+/// Decodes, validates, encodes and runs. Any outcome is accepted, except a panic.
 fn try_everything(bytes: &[u8], counts: &mut [usize; 3]) {
     const SMALL: usize = 64 << 10;
     let program = match Program::decode(bytes) {
@@ -227,7 +227,7 @@ fn try_everything(bytes: &[u8], counts: &mut [usize; 3]) {
         }
         options = options.input(&slot.name, Tensor::zeros(slot.meta.dtype, slot.meta.shape.dims()).unwrap());
     }
-    // Ids, for one, may be wrong.
+    // The run may fail, for example because of wrong ids.
     let _ = program.run(&context(), &options);
     counts[2] += 1;
 }
@@ -287,7 +287,7 @@ fn random_bytes_never_panic() {
 
 #[test]
 fn many_random_instructions_never_panic() {
-    // Words of the text form, thrown together: deeper than bytes reach.
+    // Random words of the text form, which reach deeper than random bytes.
     let words = "alloc free copy_h2d copy_d2h memset matmul add div scale relu gelu softmax layernorm attention \
                  multihead_attn ffn embedding sync end";
     let words: Vec<&str> = words.split_whitespace().collect();
@@ -371,7 +371,7 @@ fn every_operation_on_random_shapes_never_panics() {
                 line += &format!(" {name}={}", values[random.below(values.len())]);
             }
         }
-        // The rule itself says what the result must be.
+        // The shape rule states the expected result in its error.
         let wrong = format!("{text}output c u32[9,9,9]\n{line}");
         let result = match Program::assemble(&wrong).and_then(|program| program.validate(LIMIT).map(drop)) {
             Err(error) => error.message().rsplit_once("the result is ").map(|(_, meta)| meta.replace(' ', "")),
@@ -385,7 +385,7 @@ fn every_operation_on_random_shapes_never_panics() {
 
 #[test]
 fn a_header_of_many_instructions_takes_no_memory_for_them() {
-    // The largest counts that the formats can announce, in files of a few bytes; they are refused at once.
+    // The largest counts that the formats can express, in files of a few bytes. They are refused at once.
     let begin = std::time::Instant::now();
     let mut adead = b"ADEAD\r\n\x1a\x01\0\0\0".to_vec();
     adead.resize(64, 0xff);

@@ -1,11 +1,11 @@
-//! What every opcode does, and what it refuses.
+//! What every opcode computes, and what it refuses.
 
 use super::{LIMIT, Random, adead, agpu, context, refused, run};
 use adead_core::contract::GeluForm;
 use adead_core::program::{Direction, Program, RunOptions};
 use adead_core::{Context, DType, Result, Status, Tensor};
 
-/// Registers r0, r1 and r2 hold the inputs 0x0, 0x1 and 0x2, r3 zeros; the line computes; r3 is the output.
+/// Registers r0, r1 and r2 hold the inputs 0x0, 0x1 and 0x2, and r3 zeros. After the line, r3 is the output.
 fn compute(line: &str, inputs: [&Tensor; 3], bytes: usize) -> Vec<u8> {
     let mut text = format!("init\nalloc {bytes} r3\n");
     for (i, input) in inputs.iter().enumerate() {
@@ -46,7 +46,7 @@ fn agpu_arithmetic() {
     check("multihead_attn r0 r1 r2 r3 4 6 3", ctx.permute(&attended, &[1, 0, 2]));
     let hidden = ctx.relu(&ctx.matmul(&a, &b.reshape(&[6, 4]).unwrap()).unwrap()).unwrap();
     check("ffn r0 r1 r2 r3 4 6 4", ctx.matmul(&hidden, &c));
-    // In place, and twice the same operand.
+    // In place, and with the same operand twice.
     check("add r0 r0 r0 24\nadd r0 r3 r3 24", ctx.add(&a, &a));
     check("softmax r0 r0 4 6\nscale r0 r3 24 1.0", ctx.softmax(&a, -1));
 }
@@ -60,27 +60,27 @@ fn embedding_and_memory_opcodes() {
     let ids = |values: &[u32]| Tensor::new(values, &[2]).unwrap();
     let rows = run(&program, &[("0xa", &table), ("0xb", &ids(&[2, 0]))]);
     assert_eq!(rows.output("0xc").unwrap().to_vec::<f32>().unwrap(), [4.0, 5.0, 0.0, 1.0]);
-    // Only the data shows this one: the operation's own status, at its place.
+    // Only the data can show this error. It has the operation's status and the instruction's place.
     let options = RunOptions::new().input("0xa", table.clone()).input("0xb", ids(&[1, 3]));
     let error = program.run(&context(), &options).unwrap_err();
     assert_eq!(error.status(), Status::InvalidArgument);
     assert!(error.message().starts_with("line 7: embedding: id 3 at position 1"), "{error}");
 
-    // Registers begin as zeros, also when they come back.
+    // Registers begin as zeros, also after they were freed.
     let program = agpu("alloc 8 r0\nmemset r0 511 8\nfree r0\nalloc 8 r0\nmemset r0 258 3\ncopy_d2h r0 0x1 8");
     assert_eq!(run(&program, &[]).output("0x1").unwrap().bytes(), [2, 2, 2, 0, 0, 0, 0, 0]);
 }
 
 #[test]
 fn slots_go_both_ways() {
-    // Read before it is written: the caller must supply it, and its tensor does not change.
+    // The slot is read before it is written, so the caller must supply it. The caller's tensor does not change.
     let program = agpu("alloc 8 r0\ncopy_h2d 0xff r0 8\nadd r0 r0 r0 2\ncopy_d2h r0 0xff 4");
     let slot = &program.slots()[0];
     assert_eq!((slot.name.as_str(), slot.direction, slot.required), ("0xff", Direction::Both, true));
     let x = Tensor::new(&[1.0f32, 2.0], &[2]).unwrap();
     assert_eq!(run(&program, &[("0xff", &x)]).output("0xff").unwrap().to_vec::<f32>().unwrap(), [2.0, 2.0]);
     assert_eq!(x.to_vec::<f32>().unwrap(), [1.0, 2.0]);
-    // Written before it is read: nothing to supply.
+    // The slot is written before it is read, so the caller need not supply it.
     let program =
         agpu("alloc 4 r0\nmemset r0 1 4\ncopy_d2h r0 0x9 4\nalloc 4 r1\ncopy_h2d 0x9 r1 4\ncopy_d2h r1 0x8 4");
     assert!(!program.slots()[0].required);
@@ -226,14 +226,14 @@ fn memory_is_counted_before_anything_is_allocated() {
     };
     let message = limit(&agpu("alloc 64 r0\nfree r0\nalloc 48 r0\nalloc 48 r1"), 96);
     assert_eq!(message, "line 5: with 'alloc 48 r1' the program takes 96 bytes; the limit is 95");
-    // The output too, and the heads' scratch: three transposed operands and the result.
+    // The output counts too, and so does the heads' scratch: three transposed operands and the result.
     limit(&agpu("alloc 64 r0\ncopy_d2h r0 0x1 32"), 96);
     limit(&agpu("alloc 64 r0\nalloc 64 r1\nmultihead_attn r0 r0 r0 r1 4 4 2"), 128 + 4 * 64);
-    // Small operands, large hidden values.
+    // Small operands with large hidden values.
     let ffn = "alloc 4096 r0\nalloc 4096 r1\nffn r0 r0 r0 r1 1024 1 1024";
     limit(&agpu(ffn), 8192 + 4 * 1024 * 1024);
     limit(&adead("const x f16[8] = 3c00 3c00 3c00 3c00 3c00 3c00 3c00 3c00\noutput y f16[8]\ny = relu x"), 16 + 2 * 32);
-    // Four gigabytes each, and more of them than fit anywhere.
+    // Registers of four gigabytes each, more than fit anywhere.
     let lines: String = (0..1000).map(|i| format!("alloc 4294967295 r{i}\n")).collect();
     let error = agpu(&lines).validate(LIMIT).unwrap_err();
     assert_eq!(error.status(), Status::OutOfMemory);

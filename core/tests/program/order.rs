@@ -1,4 +1,4 @@
-//! The scheduler: what waits for what, and that the order never shows.
+//! The scheduler: the dependencies of instructions, and that the order never shows in a result.
 
 use super::{LIMIT, Random, adead, agpu, context};
 use adead_core::Tensor;
@@ -12,14 +12,14 @@ fn instructions_wait_for_what_they_use() {
     );
     let plan = program.validate(LIMIT).unwrap();
     let waits: Vec<Vec<usize>> = (0..program.len()).map(|i| plan.depends_on(i)).collect();
-    // Allocations in order; copies after their register; ADD after both; RELU, in place, after ADD read r0.
+    // Allocations run in order, copies after their register's allocation, ADD after both, RELU (in place) after ADD read r0.
     assert_eq!(waits[..7], [vec![], vec![0], vec![1], vec![0], vec![1], vec![2, 3, 4], vec![3, 5]]);
     assert_eq!(waits[7], [0, 1, 2, 3, 4, 5, 6], "SYNC waits for all");
     assert_eq!(waits[9], [2, 7, 8], "an allocation waits for the FREE before it");
     assert_eq!(waits[10], [5, 7]);
 }
 
-/// A program of small square matrices with independent strands, reuse, freeing and barriers.
+/// A program of small square matrices with independent parts, reuse, FREE and barriers.
 fn random_tensors(random: &mut Random) -> Program {
     const N: usize = 7;
     let mut text = String::new();
@@ -78,7 +78,7 @@ fn random_tensors(random: &mut Random) -> Program {
     adead(&text)
 }
 
-/// The same with registers that are reused under other sizes.
+/// The same with registers that are reused with other sizes.
 fn random_registers(random: &mut Random) -> Program {
     let mut text = String::from("alloc 256 r0\nalloc 256 r1\nalloc 256 r2\ncopy_h2d 0x1 r0 256\ncopy_h2d 0x2 r1 256\n");
     let mut size = [256, 256, 256, 0, 0];
@@ -109,7 +109,7 @@ fn random_registers(random: &mut Random) -> Program {
 
 #[test]
 fn order_never_shows() {
-    // Where operations are divided among devices, programs of tensors run instruction by instruction, too.
+    // If operations are divided among devices, programs of tensors run instruction by instruction too.
     let (ctx, singly) = (context(), context());
     singly.dispatcher().force(None).unwrap();
     singly.dispatcher().set_hybrid(true);
@@ -126,7 +126,7 @@ fn order_never_shows() {
         };
         let expected = bytes(&program.run(&ctx, &options).unwrap());
         assert!(!expected.is_empty());
-        // One by one, in order and in any order.
+        // Instruction by instruction, in the program's order and in any order.
         assert_eq!(bytes(&program.run(&singly, &options).unwrap()), expected, "seed {seed}\n{}", program.disassemble());
         let options = options.parallel(true);
         for _ in 0..8 {

@@ -1,9 +1,9 @@
-//! What the first run of an operation takes on a GPU, its kernels' loading included, and what later ones take by the device's
-//! clock; and a hash of each result.
+//! Times the first run of each operation on a GPU, including loading its kernels, and later runs by the device's clock. Prints a
+//! hash of each result.
 //!
 //! ```text
 //! first-bench cuda:0
-//! CUDA_FORCE_PTX_JIT=1 CUDA_CACHE_DISABLE=1 first-bench cuda:0     with PTX, as where there is no machine code
+//! CUDA_FORCE_PTX_JIT=1 CUDA_CACHE_DISABLE=1 first-bench cuda:0     with PTX, as on a GPU without machine code
 //! ```
 
 use adead::gpu::{Buffer, Gpu, Operand, Stream};
@@ -12,11 +12,11 @@ use std::hash::{DefaultHasher, Hasher};
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// How often an operation is replayed between two times of the device, and how many such times the median is of.
+/// The replays between two timestamps, and the number of such times in a median.
 const REPLAYS: usize = 10;
 const ROUNDS: usize = 7;
 
-/// Operations of every family of kernels, the first of a family first.
+/// Operations of every family of kernels. The first operation of a family loads its kernels.
 const WORK: [(Op, &[&[usize]]); 13] = [
     (Op::Relu, &[&[1024]]),
     (Op::Relu, &[&[4096, 4096]]),
@@ -85,7 +85,7 @@ fn milliseconds(begin: Instant) -> f64 {
     begin.elapsed().as_secs_f64() * 1e3
 }
 
-/// All operands are the same memory.
+/// All operands share the same memory.
 fn enqueue(stream: &mut Stream, op: Op, metas: &[Meta], output: &Meta, [from, to]: [&Buffer; 2]) -> Result<()> {
     let inputs: Vec<_> = metas.iter().map(|meta| Some(Operand { buffer: from, offset: 0, meta })).collect();
     stream.run(op, &Attrs::default(), &inputs, Operand { buffer: to, offset: 0, meta: output })

@@ -1,14 +1,14 @@
-//! Fused pipelines beside the same operations one by one, on a device, in one run: what each takes from inputs in host memory
-//! to the outputs there, by the host's clock.
+//! Compares fused pipelines with the same single operations on a device, in one run, by the host's clock. A time is from inputs
+//! in host memory to outputs in host memory.
 //!
 //! ```text
 //! pipeline-bench                     on the CPU
-//! pipeline-bench --device cuda:0     on a GPU: beside single calls also operations enqueued one by one, on buffers that are
-//! there pipeline-bench --json results.json
+//! pipeline-bench --device cuda:0     on a GPU; also compares with operations enqueued one by one on GPU buffers
+//! pipeline-bench --json results.json
 //! ```
 //!
-//! The forms take turns; a ratio is the median of the unfused form by that of the compiled one. The exit status is not 0
-//! where the results differ in a bit.
+//! The forms take turns. A ratio is the median of the unfused form divided by that of the compiled form. The exit status is not 0
+//! if results differ in a bit.
 
 #[path = "../rounds.rs"]
 mod rounds;
@@ -20,7 +20,7 @@ use rounds::medians;
 use serde_json::json;
 use std::process::ExitCode;
 
-/// A value of a workload: its description, and where it comes from.
+/// A value of a workload: its description and its source.
 enum Source {
     Input(Tensor),
     Weight(Tensor),
@@ -28,13 +28,13 @@ enum Source {
     Reshape(usize),
 }
 
-/// Operations in their order; the last value comes out.
+/// Operations in order. The last value is the output.
 struct Workload {
     name: String,
     values: Vec<(Meta, Source)>,
 }
 
-/// Values in [−1, 1), the same each time.
+/// Values in [−1, 1), the same in every run.
 fn some(dims: &[usize], seed: &mut u32) -> Tensor {
     let mut next = || {
         *seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -85,7 +85,7 @@ impl Workload {
         work
     }
 
-    /// A transformer block: normalised before, one sequence.
+    /// A transformer block with pre-normalisation, for one sequence.
     fn transformer(length: usize, heads: usize, width: usize) -> Workload {
         let n = heads * width;
         let mut work = Workload::new(format!("transformer block {length} x {n}, {heads} heads"));
@@ -132,7 +132,7 @@ impl Workload {
         self.values.iter().filter(|value| input(value)).map(tensor).collect()
     }
 
-    /// One call after another.
+    /// Runs one call after another.
     fn singly(&self, ctx: &Context) -> Result<Tensor> {
         let mut made: Vec<Tensor> = Vec::with_capacity(self.values.len());
         for (meta, source) in &self.values {
@@ -148,7 +148,7 @@ impl Workload {
         Ok(made.swap_remove(made.len() - 1))
     }
 
-    /// The same fused.
+    /// Compiles the fused form.
     fn compiled(&self, ctx: &Context) -> Result<Compiled> {
         let mut pipeline = ctx.pipeline();
         let mut made = Vec::with_capacity(self.values.len());
@@ -187,7 +187,7 @@ impl Eager<'_> {
     }
 
     fn run(&mut self) -> Result<Vec<u8>> {
-        // A reshape is its origin's buffer.
+        // A reshape uses its source's buffer.
         let root = |mut i: usize| {
             while let Source::Reshape(of) = self.work.values[i].1 {
                 i = of;
@@ -243,7 +243,7 @@ fn run(device: &str, json: Option<&str>) -> std::result::Result<bool, String> {
             forms.push(Box::new(|| eager.run().map(drop)));
         }
         let times = medians(&mut forms).map_err(text)?;
-        // The unfused form that is at home there.
+        // The best unfused form on this device.
         let unfused = times[times.len() - 1];
         println!(
             "{:<44} {:>10.1} {:>10.1} {:>10} {:>4}/{:<3}  {:.2}{}",

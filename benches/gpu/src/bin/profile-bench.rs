@@ -1,18 +1,19 @@
-//! What a profile costs: the same operations on a device without one and under one, in turns, in one run, by the host's clock.
+//! Measures the cost of a profile: the same operations on a device with and without a profile, in turns, by the host's clock.
 //!
 //! ```text
 //! profile-bench                     on the CPU
-//! profile-bench --device cuda:0     on a GPU, enqueued in a stream on buffers that are there
+//! profile-bench --device cuda:0     on a GPU, enqueued in a stream on GPU buffers
 //! ```
 //!
-//! Of each operation: the median time of one without a profile, the median of the ratios of the turns, and half of them.
+//! For each operation it prints the median time without a profile, the median ratio of the turns, and the middle half of the
+//! ratios.
 
 use adead::gpu::{Buffer, Operand};
 use adead::{Attrs, Context, DType, Meta, Op, Result, Shape, Tensor, View};
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Seconds that a turn takes about.
+/// Seconds of one turn, about.
 const TURN: f64 = 0.03;
 const TURNS: usize = 31;
 
@@ -44,7 +45,7 @@ fn run(device: &str) -> Result<()> {
     one(ctx, "softmax of a millisecond", Op::Softmax, &|n| vec![vec![n, n]], 1e-3)
 }
 
-/// Grows the operation until it takes at least so many seconds, and measures it.
+/// Grows the operation until it takes at least this many seconds, then measures it.
 fn one(ctx: &Context, name: &str, op: Op, shapes: &dyn Fn(usize) -> Vec<Vec<usize>>, least: f64) -> Result<()> {
     let mut n = 64;
     loop {
@@ -58,7 +59,7 @@ fn one(ctx: &Context, name: &str, op: Op, shapes: &dyn Fn(usize) -> Vec<Vec<usiz
         let runs = ((TURN / took) as usize).clamp(1, 20_000);
         let (mut plain, mut ratios) = (Vec::new(), Vec::new());
         for turn in 0..TURNS {
-            // Neither is always the second.
+            // The form that comes second alternates.
             let mut times = [0.0; 2];
             for form in [turn % 2, (turn + 1) % 2] {
                 let profile = if form == 1 { Some(ctx.profile()?) } else { None };
@@ -85,7 +86,7 @@ fn one(ctx: &Context, name: &str, op: Op, shapes: &dyn Fn(usize) -> Vec<Vec<usiz
     }
 }
 
-/// Something that runs the operation so often and tells the seconds until the last is done.
+/// Makes a function that runs the operation a number of times and returns the seconds until the last is done.
 fn work<'a>(ctx: &'a Context, op: Op, shapes: &[Vec<usize>]) -> Result<Box<dyn FnMut(usize) -> Result<f64> + 'a>> {
     let tensors = shapes.iter().map(|dims| Tensor::zeros(DType::F32, dims)).collect::<Result<Vec<_>>>()?;
     let attrs = Attrs::default();

@@ -1,5 +1,5 @@
-//! A program of tensors beside the compiled pipeline of the same operations: eight layers of relu(x·w + b), 1024 wide, from the input in
-//! host memory to the output there.
+//! Compares a program of tensors with the compiled pipeline of the same operations: eight layers of relu(x·w + b), 1024 wide,
+//! from the input in host memory to the output in host memory.
 //!
 //! ```text
 //! program-bench                       on the CPU
@@ -8,9 +8,9 @@
 //! program-bench --width 256           narrower layers
 //! ```
 //!
-//! The forms take turns, and a time is the median of rounds, by the host's clock. `program` has its weights as constants, `given` takes
-//! them as inputs that are on the device already, `single` is one call after another. The ratio is that of `program` by `compiled`; the
-//! aim is 1.1 at most. The exit status is not 0 where results differ in a bit.
+//! The forms take turns. A time is the median of the rounds, by the host's clock. `program` has its weights as constants, `given`
+//! takes them as inputs that are already on the device, `single` is one call after another. The ratio is `program` divided by
+//! `compiled`; the goal is at most 1.1. The exit status is not 0 if results differ in a bit.
 
 #[path = "../rounds.rs"]
 mod rounds;
@@ -27,7 +27,7 @@ const LAYERS: usize = 8;
 const ROWS: [usize; 5] = [1, 16, 64, 256, 1024];
 const AIM: f64 = 1.1;
 
-/// Values in [−scale, scale), the same each time.
+/// Values in [−scale, scale), the same in every run.
 fn some(dims: &[usize], seed: u32, scale: f32) -> Result<Tensor> {
     let mut state = seed;
     let mut next = || {
@@ -61,7 +61,7 @@ impl Layers {
         chain.compile()
     }
 
-    /// The same as a program, its weights as constants or as inputs.
+    /// The layers as a program, with the weights as constants or as inputs.
     fn program(&self, rows: usize, constant: bool) -> Result<Program> {
         let n = self.width;
         let mut text = format!(".adead 1\ninput x f32[{rows},{n}]\n");

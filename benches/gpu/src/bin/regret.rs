@@ -1,20 +1,21 @@
-//! What `auto` loses by its choices: the time of every operation of a table on each device alone and where the dispatcher sends it,
-//! side by side in turns. Regret is the time of `auto` over that of the best single device. Calibrations are not used.
+//! Measures the time that `auto` loses by its choices. Every operation of a table runs on each device alone and where the
+//! dispatcher sends it, in turns. Regret is the time of `auto` divided by that of the best single device. Calibrations are not
+//! used.
 //!
 //! ```text
 //! regret                # auto's devices
-//! regret vulkan:0       # the processor and a GPU that auto would not take, with the choice left to the dispatcher
+//! regret vulkan:0       # the processor and a GPU that auto would not use, with the dispatcher choosing
 //! regret --only matmul  # rows whose name contains a text
 //! ```
 //!
-//! Operands and results have one of three places:
+//! Operands and results are in one of three places:
 //!
-//! - `host`: all of it in host memory, and nothing stays on a GPU.
-//! - `weights`: the first operand and the result in host memory, the others also on the GPU, where they were used before.
-//! - `gpu`: operands are on the GPU only, where the result may stay.
+//! - `host`: all in host memory, and nothing stays on a GPU.
+//! - `weights`: the first operand and the result are in host memory. The other operands are also on the GPU, from an earlier use.
+//! - `gpu`: operands are only on the GPU, where the result may stay.
 //!
-//! A device that would take more than a second and a hundred times the best one's time by the cost model is not measured: a GPU that
-//! is a program would take hours for the table.
+//! A device is not measured if the cost model expects more than a second and a hundred times the best device's time: a software
+//! GPU would take hours for the table.
 
 use adead::config::Config;
 use adead::{Attrs, Axis, Command, Context, ContextOptions, DType, Op, Result, Tensor, View, ViewMut};
@@ -22,7 +23,7 @@ use adead_conformance::generate::{ids, rand};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// The goals: of each row, and of the geometric mean of all.
+/// The goals for each row and for the geometric mean of all rows.
 const MOST: f64 = 1.10;
 const MEAN: f64 = 1.03;
 
@@ -35,7 +36,7 @@ struct Row {
     attrs: Attrs,
 }
 
-/// The table: operations of every family, from what no GPU is worth asking for to what fills one.
+/// The table: operations of every family, from those too small for any GPU to those that fill one.
 fn rows() -> Vec<Row> {
     const PLAIN: &[(Op, &[&[usize]])] = &[
         (Op::Matmul, &[&[16, 16], &[16, 16]]),
@@ -92,7 +93,7 @@ impl Row {
     fn operands(&self) -> Result<Vec<Tensor>> {
         let make = |(i, dims): (usize, &&[usize])| {
             let (count, seed) = (dims.iter().product(), i as u64 + 1);
-            // The operand behind a table is ids.
+            // The operand after the table is ids.
             let (dtype, bytes) = match self.op {
                 Op::Embedding if i == 1 => (DType::I32, ids(DType::I32, count, seed, self.shapes[0][0] as u64)),
                 _ => (DType::F32, rand(DType::F32, count, seed, 0)),
@@ -103,31 +104,31 @@ impl Row {
     }
 }
 
-/// Where work may go: a device alone, or wherever the dispatcher sends it.
+/// A way to run work: on one device alone, or wherever the dispatcher sends it.
 struct Way {
     id: Option<String>,
-    /// A context of that device alone.
+    /// A context of this device alone.
     alone: Context,
 }
 
-/// Runs a row's operation once in one way: its time and where it ran.
+/// Runs a row's operation once in one way. Returns its time and the device.
 type Turn<'a> = Box<dyn FnMut() -> Result<(Duration, String)> + 'a>;
 
 struct Machine {
-    /// The context whose dispatcher is looked at.
+    /// The context with the dispatcher under test.
     auto: Context,
-    /// The single devices, then the choice.
+    /// The single devices, then the dispatcher's choice.
     ways: Vec<Way>,
     gpu: Option<String>,
 }
 
-/// A context without calibration: what is built in is measured against.
+/// A context without calibration, so the built-in figures are tested.
 fn open(name: &str) -> Result<Context> {
     let config = Config { cache_dir: Some(std::env::temp_dir().join("adead-regret")), ..Config::load()? };
     Context::configured(Some(name), &ContextOptions::default(), &config)
 }
 
-/// The same, with its choice left to the dispatcher.
+/// The same with the dispatcher choosing.
 fn choosing(name: &str) -> Result<Context> {
     let context = open(name)?;
     context.dispatcher().force(None)?;
@@ -146,7 +147,7 @@ impl Machine {
         Ok(Machine { auto, ways, gpu: ids.into_iter().find(|id| id != "cpu") })
     }
 
-    /// Microseconds of a row on each way, and where the dispatcher sends it.
+    /// Microseconds of a row for each way, and the device that the dispatcher chooses.
     fn measure(&self, row: &Row, place: Place) -> Result<(Vec<f64>, String)> {
         let operands = row.operands()?;
         let given: Vec<Option<&Tensor>> = operands.iter().map(Some).collect();
@@ -176,15 +177,15 @@ impl Machine {
         }
         let mut times: Vec<Vec<f64>> = vec![Vec::new(); turns.len()];
         let (mut last, mut total) = (String::new(), Duration::ZERO);
-        // Once for what is made at first use.
+        // The first turn allocates and compiles.
         for turn in &mut turns {
             turn()?;
         }
         let rounds = |total: Duration, done: usize| done < 5 || (done < 101 && total < BUDGET * self.ways.len() as u32);
         let (mut order, mut random) = ((0..turns.len()).collect::<Vec<_>>(), 1u64);
         while rounds(total, times[0].len()) {
-            // Each comes as often behind every other one: the processor's threads are slower to start behind a GPU's turn, in which
-            // they slept.
+            // Each way follows every other way equally often: the processor's threads sleep during a GPU's turn and start slower
+            // after it.
             for i in (1..order.len()).rev() {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 order.swap(i, (random >> 33) as usize % (i + 1));
@@ -205,7 +206,7 @@ impl Machine {
         Ok((medians.collect(), if chosen.is_empty() { last } else { chosen }))
     }
 
-    /// From host memory to host memory, always the same, as often as a clock needs.
+    /// Runs from host memory to host memory on the same operands, often enough for the clock.
     fn on_host<'a>(
         &'a self,
         row: &'a Row,
@@ -238,7 +239,7 @@ impl Machine {
         })
     }
 
-    /// With what is on the GPU before; one run, as its result would be there for the next.
+    /// Runs once with operands on the GPU, because its result would be there for a second run.
     fn near<'a>(
         &'a self,
         row: &'a Row,
@@ -260,7 +261,7 @@ impl Machine {
         }
         Ok(move || {
             dispatcher.force(Some(gpu))?;
-            // A copy that nothing but the GPU has.
+            // A copy that only the GPU has.
             let axis = Attrs { axis: Axis::At(0), ..Attrs::default() };
             let far = |x: &Tensor| match place {
                 Place::Gpu => context.run(Op::Concat, &axis, &[Some(x)]),

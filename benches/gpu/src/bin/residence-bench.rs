@@ -1,13 +1,13 @@
-//! Tensors that stay on a GPU beside the same calls whose operands and results travel each time: layers of relu(x·w) over one
-//! batch, through `Context::run`, with weights in host memory at first. Wall-clock time from the first call to the result in host
-//! memory.
+//! Compares tensors that stay on a GPU with the same calls whose operands and results move each time. The work is layers of
+//! relu(x·w) over one batch, through `Context::run`, with weights that begin in host memory. Times are wall-clock times from the
+//! first call to the result in host memory.
 //!
 //! ```text
 //! residence-bench cuda:0
 //! residence-bench vulkan:0
 //! ```
 //!
-//! The exit status is not 0 where the results differ in a bit.
+//! The exit status is not 0 if results differ in a bit.
 
 use adead::{Context, Result, Tensor};
 use std::process::ExitCode;
@@ -27,7 +27,7 @@ fn some(dims: &[usize], seed: u32) -> Result<Tensor> {
     Tensor::new(&values, dims)
 }
 
-/// A tensor that shares nothing with this one: what no copy of is anywhere.
+/// A tensor that shares nothing with this one, so that no device has a copy.
 fn anew(x: &Tensor) -> Result<Tensor> {
     Tensor::from_bytes(x.host_bytes()?, x.dtype(), x.dims())
 }

@@ -1,5 +1,5 @@
-//! What it costs that Vulkan keeps users' kernels in their buffers: `vecadd.spv` and `matmul.spv` of `examples/kernels` with
-//! `robustBufferAccess` and without, in turns, by the device's clock.
+//! Measures the cost of keeping users' Vulkan kernels within their buffers: `vecadd.spv` and `matmul.spv` of `examples/kernels`
+//! with and without `robustBufferAccess`, in turns, by the device's clock.
 //!
 //! ```text
 //! robust-bench           # vulkan:0
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 const VECADD: &[u8] = include_bytes!("../../../../examples/kernels/vecadd.spv");
 const MATMUL: &[u8] = include_bytes!("../../../../examples/kernels/matmul.spv");
-/// How often both forms have their turn.
+/// The number of turns of both forms.
 const ROUNDS: usize = 31;
 
 /// A kernel with its call.

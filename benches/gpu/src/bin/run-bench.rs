@@ -1,12 +1,12 @@
-//! A run of elementwise operations as one kernel beside the same operations as a kernel each, by a device's clock: recordings of
-//! x·a + b, gelu, ·c, + residual on memory that is there. Rows a, b and c are repeated.
+//! Compares a run of elementwise operations as one kernel with the same operations as a kernel each, by a device's clock.
+//! Recordings compute x·a + b, gelu, ·c, + residual in GPU memory. Rows a, b and c are broadcast.
 //!
 //! ```text
 //! run-bench cuda:0
 //! run-bench vulkan:0
 //! ```
 //!
-//! The exit status is not 0 where the results differ in a bit.
+//! The exit status is not 0 if results differ in a bit.
 
 use adead_core::hal::cuda::{self, CudaDevice};
 use adead_core::hal::vulkan::{self, VulkanDevice};
@@ -15,7 +15,7 @@ use adead_core::{Attrs, Command, DType, Inputs, Meta, Op, Result, Shape, View, V
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Replays between two timestamps, and how often both forms have their turn.
+/// Replays between two timestamps, and the number of turns of both forms.
 const REPLAYS: usize = 20;
 const ROUNDS: usize = 31;
 
@@ -57,7 +57,7 @@ fn median(mut times: Vec<f64>) -> f64 {
     times[times.len() / 2]
 }
 
-/// Whether both forms have the same bits.
+/// Measures both forms. Returns whether their bits are equal.
 fn measure(device: &Arc<dyn Device>, rows: usize, n: usize) -> Result<bool> {
     let mut stream = device.clone().stream()?;
     let (all, row) = (Meta::new(DType::F32, Shape::new(&[rows, n])?), Meta::new(DType::F32, Shape::new(&[n])?));

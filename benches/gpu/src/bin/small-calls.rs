@@ -1,5 +1,5 @@
-//! What a small operation costs in many processes: relu of 1,024 values until it is done, and of the host's time alone. A process
-//! may have the luck to run on a processor that nobody disturbs: hence several.
+//! Measures a small operation in many processes: relu of 1,024 values until it is done, and the host's time alone. A single
+//! process may be lucky and run on an idle processor, so several are measured.
 //!
 //! ```text
 //! small-calls vulkan:0                 20 processes
@@ -13,14 +13,14 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 const ELEMENTS: usize = 1024;
-/// Calls that are timed, behind as many that are not.
+/// Calls that are timed, after as many that are not.
 const CALLS: usize = 1000;
-/// Submissions in a row, of which the host's time is taken.
+/// Consecutive submissions for the host's time.
 const ROW: usize = 16;
-/// Operations in a row, of which the device's time is taken.
+/// Consecutive operations for the device's time.
 const CHAIN: usize = 200;
 
-/// Microseconds, the median.
+/// The median, in microseconds.
 fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]
@@ -30,7 +30,8 @@ fn microseconds(begin: Instant) -> f64 {
     begin.elapsed().as_secs_f64() * 1e6
 }
 
-/// Until done, of the host, of one operation of a recorded chain, and of one that depends on no other in a recording.
+/// Measures four times: until done, of the host, of one operation of a recorded chain, of one independent operation of a
+/// recording.
 fn measure(device: &str) -> Result<[f64; 4]> {
     let ctx = Context::open(device)?;
     let meta = Meta::new(DType::F32, Shape::new(&[ELEMENTS])?);
@@ -82,7 +83,7 @@ fn measure(device: &str) -> Result<[f64; 4]> {
     Ok([median(done), median(host), chain, apart])
 }
 
-/// The same in processes of their own; whether all could.
+/// Measures in separate processes. Fails if one of them fails.
 fn processes(device: &str, count: usize) -> std::result::Result<(), String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut all: [Vec<f64>; 4] = Default::default();

@@ -1,11 +1,11 @@
-//! What a calibration's text says.
+//! Reads a calibration's text.
 
 use super::VERSION;
 use crate::config::{Fault, entries};
 use crate::dispatch::profile::{COUNT, DeviceProfile, NAMES, check};
 use crate::ops::parse_f32;
 
-/// What `super::decode` does.
+/// Implements `super::decode`.
 pub fn read(text: &str, machine: &str, profile: &mut DeviceProfile) -> Result<(), Fault> {
     let (mut version, mut about) = (None, None);
     let (mut figures, mut missing) = ([0.0; COUNT], (1u32 << COUNT) - 1);
@@ -16,15 +16,17 @@ pub fn read(text: &str, machine: &str, profile: &mut DeviceProfile) -> Result<()
             match &*entry.key {
                 "version" => version = Some(entry.text),
                 "machine" => about = entry.string(),
-                _ => return fault("there are version and machine"),
+                _ => return fault("the keys here are version and machine"),
             }
         } else if entry.table == profile.id {
             let place = NAMES.split(' ').position(|name| name == entry.key);
-            let (Some(i), Some(number)) = (place, parse_f32(entry.text)) else { return fault("it is no figure") };
+            let (Some(i), Some(number)) = (place, parse_f32(entry.text)) else {
+                return fault("it is not a figure of a device");
+            };
             figures[i] = f64::from(number);
             missing &= !(1 << i);
         }
-        // The tables of other devices are theirs.
+        // Tables of other devices are ignored.
     }
     let fault = |what: &'static str| Err(Fault { line: 0, what: what.into() });
     if version != Some(VERSION) {

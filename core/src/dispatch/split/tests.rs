@@ -1,4 +1,4 @@
-//! How work is divided over made-up machines.
+//! Tests of division on made-up machines.
 
 use super::super::tests::{Draw, cpu, metas, named};
 use super::*;
@@ -6,7 +6,7 @@ use crate::isa::Isa;
 use crate::operand::Meta;
 use crate::{Attrs, Op};
 
-/// An operation on operands of these shapes, cut.
+/// Calls `body` with an operation on operands of these shapes, cut.
 fn with_cut<R>(op: Op, shapes: &[&[usize]], body: impl FnOnce(&Cut<'_>, &Task) -> R) -> R {
     let (attrs, inputs) = (Attrs::default(), metas(shapes));
     let output: Meta = op.info().infer(&attrs, &inputs).unwrap();
@@ -20,7 +20,7 @@ fn hybrid(profiles: Vec<DeviceProfile>) -> AutoDispatcher {
     machine
 }
 
-/// A division of an operation by what the machine's dispatcher says.
+/// Divides an operation as the machine's dispatcher decides.
 fn divide(machine: &AutoDispatcher, op: Op, shapes: &[&[usize]]) -> Option<Split> {
     with_cut(op, shapes, |cut, task| machine.choose_parts(task, Some(cut)).1)
 }
@@ -38,15 +38,15 @@ fn large_products_are_divided_and_small_work_is_not() {
     let machine = hybrid(vec![cpu(), small_gpu("vulkan:0")]);
     let Split { rows, ns } = divide(&machine, Op::Matmul, &[&[4096, 4096], &[4096, 4096]]).unwrap();
     assert_eq!(rows.iter().sum::<usize>(), 4096);
-    // The processor has a fifth of the arithmetic, and what the other's transfers take.
+    // The processor has a fifth of the arithmetic, and computes during the GPU's transfers.
     assert!((700..1200).contains(&rows[0]), "{rows:?}");
     let alone = with_cut(Op::Matmul, &[&[4096, 4096], &[4096, 4096]], |_, task| machine.estimates(task));
     assert!(alone.iter().all(|alone| ns < alone.total_ns()), "{ns} {alone:?}");
-    // Work for one token, and what only moves.
+    // Work for one token, and memory-bound work.
     assert_eq!(divide(&machine, Op::Matmul, &[&[8, 512], &[512, 512]]), None);
     assert_eq!(divide(&machine, Op::Softmax, &[&[16, 128]]), None);
     assert_eq!(divide(&machine, Op::Add, &[&[1024, 1024], &[1024, 1024]]), None);
-    // Unless it is told to.
+    // With division switched off.
     machine.set_hybrid(false);
     assert_eq!(divide(&machine, Op::Matmul, &[&[4096, 4096], &[4096, 4096]]), None);
 }
@@ -60,7 +60,7 @@ fn what_does_not_fit_is_divided_so_that_it_does() {
     let bytes = rows[1] * 4096 * 4 * 2 + 4096 * 4096 * 4;
     assert!((1_500_000_000..2_000_000_000).contains(&bytes), "{rows:?}");
     assert_eq!(rows[0] + rows[1], 262_144);
-    // Two that are too small for it, and nothing else.
+    // Two devices that are too small, and no other.
     let small = |id: &str| DeviceProfile { memory: 100_000_000, ..small_gpu(id) };
     assert_eq!(divide(&hybrid(vec![small("cuda:0"), small("cuda:1")]), Op::Matmul, shapes), None);
 }
@@ -111,7 +111,7 @@ fn explanations_name_the_rows() {
     });
 }
 
-/// Of two devices every division can be tried.
+/// With two devices, every division can be tried.
 #[test]
 fn no_other_division_is_much_better() {
     let (mut draw, mut divided) = (Draw(5), 0);
@@ -131,7 +131,7 @@ fn no_other_division_is_much_better() {
                 }
                 None => alone,
             };
-            // Costs are nearly lines: threads that wake and caches make corners.
+            // Costs are nearly linear. Waking threads and caches bend them.
             assert!(ns <= best * 1.25, "{ns} and {best} of {alone}: {:?}", machine.profiles());
         });
     }

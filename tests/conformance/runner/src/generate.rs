@@ -43,7 +43,7 @@ fn centred(z: u64, half: i64, e: i32) -> f32 {
     (z as i64 - half) as f32 * 2f32.powi(e / 2) * 2f32.powi(e - e / 2)
 }
 
-/// Elements as bytes, in memory that is reserved at once: growing it would take up to three times as much.
+/// Collects elements as bytes, in memory reserved at once: growing it would take up to three times as much.
 fn bytes<const N: usize>(elements: impl ExactSizeIterator<Item = [u8; N]>) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(elements.len() * N);
     elements.for_each(|element| bytes.extend_from_slice(&element));

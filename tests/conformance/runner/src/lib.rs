@@ -1,4 +1,4 @@
-//! The conformance cases (`tests/conformance/FORMAT.md`), read and run through the Rust API.
+//! Reads the conformance cases (`tests/conformance/FORMAT.md`) and runs them through the Rust API.
 //!
 //! `cargo test` runs them for every instruction set and several thread counts; `adead verify` runs them on every device.
 
@@ -13,7 +13,7 @@ use std::fmt::Write;
 /// The case files as `(stem, text)`, in name order.
 pub const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/cases.rs"));
 
-/// A case, its inputs not made yet.
+/// A case whose inputs are not generated yet.
 #[derive(Debug)]
 pub struct Case<'a> {
     /// `FILE-STEM/NAME`.
@@ -22,22 +22,22 @@ pub struct Case<'a> {
     attrs: Vec<(&'a str, &'a str)>,
     inputs: Vec<&'a str>,
     expected: &'a str,
-    /// What `op pipeline` stands for.
+    /// The recording of a case with `op pipeline`.
     pipeline: Option<Recorded<'a>>,
-    /// The capabilities it asks for.
+    /// The capabilities that it requires.
     pub requires: Vec<&'a str>,
 }
 
-/// What became of a case.
+/// The outcome of a case.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The bits are those expected.
+    /// The bits are the expected ones.
     Passed,
-    /// They are not, or the case itself is malformed: a text for a person.
+    /// The bits differ, or the case is malformed. The text describes it.
     Failed(String),
 }
 
-/// Every case of every file. A malformed file is an error text with its line.
+/// Returns every case of every file, or an error with the line of a malformed file.
 pub fn cases() -> Result<Vec<Case<'static>>, String> {
     let mut all = Vec::new();
     for (stem, text) in FILES {
@@ -46,7 +46,7 @@ pub fn cases() -> Result<Vec<Case<'static>>, String> {
     Ok(all)
 }
 
-/// Reads the cases of one file into `all`. What makes no sense is an error text with its line.
+/// Reads the cases of one file into `all`. Malformed lines are an error with the line's number.
 pub fn parse<'a>(stem: &str, text: &'a str, all: &mut Vec<Case<'a>>) -> Result<(), String> {
     let mut lines = text.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     let header = format!("format 1 {}", adead_core::contract::VERSION);
@@ -56,7 +56,7 @@ pub fn parse<'a>(stem: &str, text: &'a str, all: &mut Vec<Case<'a>>) -> Result<(
     let mut open: Option<Case<'a>> = None;
     for (number, line) in lines {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-        let fault = || format!("{stem}.txt:{}: '{line}' makes no sense here", number + 1);
+        let fault = || format!("{stem}.txt:{}: '{line}' is not valid here", number + 1);
         match (word, &mut open) {
             ("case", None) => {
                 let (op, expected) = ("", "");
@@ -82,7 +82,7 @@ fn shape(text: &str) -> Option<Vec<usize>> {
     if text == "-" { Some(Vec::new()) } else { text.split(',').map(|n| n.parse().ok()).collect() }
 }
 
-/// Bytes from fixed-width hex numbers.
+/// Reads bytes from fixed-width hexadecimal numbers.
 fn from_hex(hex: &str, dtype: DType) -> Option<Vec<u8>> {
     let digits = dtype.size() * 2;
     if !hex.is_ascii() || !hex.len().is_multiple_of(digits) {
@@ -93,7 +93,7 @@ fn from_hex(hex: &str, dtype: DType) -> Option<Vec<u8>> {
         let value = u64::from_str_radix(&hex[at..at + digits], 16).ok()?;
         bytes.extend_from_slice(&value.to_le_bytes()[..dtype.size()]);
     }
-    // Little endian so far; elements are native.
+    // The bytes are little endian here; elements are in native order.
     if cfg!(target_endian = "big") {
         bytes.chunks_exact_mut(dtype.size()).for_each(<[u8]>::reverse);
     }
@@ -110,7 +110,7 @@ fn to_hex(bytes: &[u8], dtype: DType) -> String {
     text
 }
 
-/// The data of an operand: `bits:…`, `fill:…`, `rand:…`, `wild:…`, `ids:…`.
+/// Makes the data of an operand: `bits:…`, `fill:…`, `rand:…`, `wild:…`, `ids:…`.
 pub fn data(dtype: DType, n: usize, spec: &str) -> Option<Vec<u8>> {
     let (kind, rest) = spec.split_once(':')?;
     let mut numbers = rest.split(':');
@@ -127,7 +127,7 @@ pub fn data(dtype: DType, n: usize, spec: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// SHA-256 of a tensor's elements, little endian, in hex: the hash that `adead` prints everywhere.
+/// Returns the SHA-256 of a tensor's elements, little endian, in hex. `adead` prints this hash everywhere.
 pub fn hash(tensor: &Tensor) -> String {
     let bytes = tensor.bytes();
     let digest = if cfg!(target_endian = "big") {
@@ -141,7 +141,7 @@ pub fn hash(tensor: &Tensor) -> String {
 }
 
 impl Case<'_> {
-    /// Runs it.
+    /// Runs the case.
     pub fn run(&self, ctx: &Context) -> Outcome {
         match self.attempt(ctx) {
             Ok(outcome) => outcome,
@@ -172,22 +172,21 @@ impl Case<'_> {
     }
 }
 
-/// Dtype, shape and data of an operand.
+/// The dtype, shape and data of an operand.
 fn meta(text: &str) -> Option<(DType, Vec<usize>, &str)> {
     let mut words = text.splitn(3, ' ');
     let (dtype, dims) = (words.next()?.parse().ok()?, shape(words.next()?)?);
     Some((dtype, dims, words.next()?))
 }
 
-/// The tensor that a text stands for.
+/// Makes the tensor of an operand's text.
 fn operand(text: &str) -> Result<Tensor, String> {
     let (dtype, dims, spec) = meta(text).ok_or_else(|| format!("operand '{text}'"))?;
     let bytes = data(dtype, dims.iter().product(), spec).ok_or_else(|| format!("data '{spec}'"))?;
     Tensor::from_bytes(&bytes, dtype, &dims).map_err(|error| error.to_string())
 }
 
-/// What is wrong with a result, in words for a person; `None` if nothing is. `expected` is a line for each output, or one of an
-/// error.
+/// Describes what is wrong with a result, or returns `None`. `expected` has a line for each output, or one line for an error.
 fn check(expected: &[&str], result: adead_core::Result<Vec<Tensor>>) -> Result<Option<String>, String> {
     let status = expected.first().and_then(|line| line.strip_prefix("error "));
     Ok(match (status, result) {
@@ -229,7 +228,7 @@ fn check_tensor(expected: &str, tensor: &Tensor) -> Result<Option<String>, Strin
     })
 }
 
-/// Where two hex strings of elements differ first, for a person.
+/// Describes where two hex strings of elements first differ.
 fn difference(expected: &str, got: &str, dtype: DType) -> String {
     let digits = dtype.size() * 2;
     if expected.len() != got.len() {
@@ -245,9 +244,9 @@ fn difference(expected: &str, got: &str, dtype: DType) -> String {
 pub struct Summary {
     /// Cases run.
     pub ran: usize,
-    /// Of those, how many did not give the bits expected.
+    /// Cases whose bits were wrong.
     pub failed: usize,
-    /// Cases left out, with a printed reason.
+    /// Cases left out, each with a printed reason.
     pub skipped: usize,
 }
 
@@ -257,7 +256,7 @@ impl std::fmt::Display for Summary {
     }
 }
 
-/// Runs every case, giving each failure to `report` as `(id, text)`.
+/// Runs every case. Passes each failure to `report` as `(id, text)`.
 pub fn run_all(ctx: &Context, mut report: impl FnMut(&str, &str)) -> Result<Summary, String> {
     let mut summary = Summary::default();
     for case in cases()? {

@@ -1,4 +1,4 @@
-//! The Rust runner: every case on a device.
+//! The Rust runner: runs every case on a device.
 //!
 //! ```text
 //! adead-conformance                       on the CPU
@@ -13,7 +13,7 @@ use adead_core::hal::cpu::Isa;
 use adead_core::{Context, ContextOptions};
 use std::process::ExitCode;
 
-/// The command line.
+/// The command line's arguments.
 #[derive(Default)]
 struct Arguments {
     list: bool,
@@ -41,7 +41,7 @@ fn arguments() -> Result<Arguments, String> {
             "--list" => arguments.list = true,
             "--all-isas" => arguments.all_isas = true,
             "--device" => arguments.devices.push(all.next().ok_or("--device needs a name, such as vulkan:0")?),
-            option if option.starts_with('-') => return Err(format!("there is no option '{option}'")),
+            option if option.starts_with('-') => return Err(format!("unknown option '{option}'")),
             _ => arguments.prefixes.push(word),
         }
     }
@@ -51,7 +51,7 @@ fn arguments() -> Result<Arguments, String> {
     Ok(arguments)
 }
 
-/// Whether every case passed.
+/// Runs the selected cases. Returns whether all passed.
 fn run() -> Result<bool, String> {
     let arguments = arguments()?;
     let mut cases = cases()?;
@@ -80,7 +80,7 @@ fn run() -> Result<bool, String> {
     Ok(passed)
 }
 
-/// Runs the cases, with a line for each failure and one at the end; whether all passed.
+/// Runs the cases. Prints each failure and a summary. Returns whether all passed.
 fn verify(ctx: &Context, cases: &[Case<'_>]) -> bool {
     let mut summary = Summary::default();
     for case in cases {

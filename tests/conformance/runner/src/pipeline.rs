@@ -1,10 +1,10 @@
-//! Cases of pipelines: recorded, compiled and run with each of their inputs, and executed with them as constants.
+//! Cases of pipelines. Each is recorded, compiled and run with each set of inputs, and executed with the inputs as constants.
 
 use super::{Outcome, check, meta, operand, shape};
 use adead_core::pipeline::{Pipeline, Value};
 use adead_core::{Attrs, Context, DType, Error, Op, Tensor};
 
-/// What a case records, in its order, and what each of its runs is given and gives.
+/// The recorded values of a case, and the inputs and results of each run.
 #[derive(Debug)]
 pub(crate) struct Recorded<'a> {
     values: Vec<Source<'a>>,
@@ -12,10 +12,10 @@ pub(crate) struct Recorded<'a> {
     runs: Vec<Run<'a>>,
 }
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Debug)]
 enum Source<'a> {
-    /// What is the same in each run, with its text, or an input.
+    /// A constant with its text, or an input.
     Given(DType, Vec<usize>, Option<&'a str>),
     Reshape(usize, Vec<usize>),
     Op(&'a str, Vec<Option<usize>>, Vec<(&'a str, &'a str)>),
@@ -32,7 +32,7 @@ impl<'a> Recorded<'a> {
         Recorded { values: Vec::new(), outputs: Vec::new(), runs: vec![Run::default()] }
     }
 
-    /// Reads a line: `None` where it makes no sense.
+    /// Reads a line. Returns `None` if it is malformed.
     pub fn line(&mut self, line: &'a str) -> Option<()> {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         let first = self.runs.len() == 1;
@@ -74,7 +74,7 @@ impl<'a> Recorded<'a> {
         Some(())
     }
 
-    /// Runs it: compiled, and executed.
+    /// Runs it compiled, and executes it.
     pub fn run(&self, ctx: &Context) -> Result<Outcome, String> {
         let mut tensors = Vec::new();
         for value in &self.values {
@@ -88,7 +88,7 @@ impl<'a> Recorded<'a> {
             if let Some(wrong) = check(&run.expected, result)? {
                 return Ok(Outcome::Failed(format!("run {i}, compiled: {wrong}")));
             }
-            // With inputs of other shapes it would be another pipeline.
+            // Other shapes of inputs would make another pipeline.
             if !self.replace(&mut tensors, inputs) {
                 continue;
             }
@@ -100,7 +100,7 @@ impl<'a> Recorded<'a> {
         Ok(Outcome::Passed)
     }
 
-    /// Puts a run's inputs in the places of values, if they are what was recorded.
+    /// Replaces values by a run's inputs, if their dtypes and shapes are the recorded ones.
     fn replace(&self, tensors: &mut [Option<Tensor>], inputs: Vec<Tensor>) -> bool {
         let mut recorded = Vec::new();
         for (value, tensor) in self.values.iter().zip(tensors) {
@@ -118,7 +118,7 @@ impl<'a> Recorded<'a> {
         true
     }
 
-    /// Records it; what there is a tensor of is a constant.
+    /// Records the pipeline. Values with a tensor become constants.
     fn record(&self, ctx: &Context, tensors: &[Option<Tensor>]) -> adead_core::Result<Pipeline> {
         let mut pipeline = ctx.pipeline();
         let mut values: Vec<Value> = Vec::new();

@@ -1,5 +1,5 @@
-//! Threads that open contexts, use them and let go of them, on every backend of this machine at once. Every result is compared with
-//! the CPU's, bit for bit; a thread that hangs is reported and ends the process.
+//! Threads open contexts, use them and drop them, on every backend of this machine at once. Every result is compared with the
+//! CPU's, bit for bit. A thread that hangs is reported and ends the process.
 //!
 //! ```text
 //! adead-churn                                 ten seconds on the first GPU of each backend
@@ -7,7 +7,7 @@
 //! adead-churn --devices vulkan:0 --seed 7
 //! ```
 //!
-//! Exits with 77 and the reason where there is no GPU.
+//! Exits with 77 and the reason if there is no GPU.
 
 use adead_core::config::Config;
 use adead_core::gpu::Operand;
@@ -18,14 +18,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
-/// A thread without a context for so long hangs.
+/// A thread that opens no context for this long hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Contexts that a thread opens before all of them meet. Then nobody has any, and devices go and come back.
+/// Contexts that a thread opens before all threads meet. At that point no context exists, so devices are closed and opened again.
 const ROUND: u64 = 6;
 /// Elements of the vectors.
 const ELEMENTS: usize = 3000;
 
-/// The command line.
+/// The command line's arguments.
 struct Arguments {
     devices: Vec<String>,
     time: Duration,
@@ -37,7 +37,7 @@ fn arguments() -> std::result::Result<Arguments, String> {
     let mut arguments = Arguments { devices: Vec::new(), time: Duration::from_secs(10), threads: 12, seed: 0 };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
-        let value = words.next().ok_or(format!("{word} needs a value, or there is no such option"))?;
+        let value = words.next().ok_or(format!("unknown option or missing value: {word}"))?;
         let number = || value.parse::<u64>().map_err(|_| format!("{word} {value}: expected a whole number"));
         match word.as_str() {
             "--devices" => arguments.devices = value.split(',').map(String::from).collect(),
@@ -45,7 +45,7 @@ fn arguments() -> std::result::Result<Arguments, String> {
             "--seconds" => arguments.time = Duration::from_secs(number()?),
             "--threads" => arguments.threads = number()?.clamp(1, 256) as usize,
             "--seed" => arguments.seed = number()?,
-            _ => return Err(format!("there is no option '{word}'")),
+            _ => return Err(format!("unknown option '{word}'")),
         }
     }
     Ok(arguments)
@@ -87,14 +87,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// What the threads have in common.
+/// The state that all threads share.
 struct Shared<'a> {
     arguments: &'a Arguments,
-    /// Whether the time is over, or a thread has failed; whether the round was the last.
+    /// Whether the time is over or a thread has failed, and whether the round was the last.
     over: AtomicBool,
     last: AtomicBool,
     ended: AtomicUsize,
-    /// Contexts that were opened, by thread and by device.
+    /// Contexts opened, by thread and by device.
     ticks: Vec<AtomicU64>,
     opened: Vec<AtomicU64>,
     meeting: Barrier,
@@ -124,7 +124,7 @@ fn run(arguments: &Arguments) -> std::result::Result<(), String> {
         threads.into_iter().map(|thread| thread.join()).collect::<Vec<_>>()
     });
     for (i, outcome) in ended.into_iter().enumerate() {
-        let outcome = outcome.map_err(|_| format!("thread {i} panicked; it says above why"))?;
+        let outcome = outcome.map_err(|_| format!("thread {i} panicked; its message is above"))?;
         outcome.map_err(|error| format!("thread {i}: {error}"))?;
     }
     println!("contexts: {}; none hung, and every result equals the CPU's", shared.counts());
@@ -137,7 +137,7 @@ impl Shared<'_> {
         self.arguments.devices.iter().zip(&self.opened).map(of).collect::<Vec<_>>().join(", ")
     }
 
-    /// Until every thread has ended. One that hangs can't be ended alone: then the process ends.
+    /// Watches until every thread has ended. A thread that hangs can't be ended alone, so the process ends.
     fn watch(&self) {
         let begin = Instant::now();
         let (mut said, mut last) = (0, vec![(0, begin); self.ticks.len()]);
@@ -162,7 +162,7 @@ impl Shared<'_> {
         }
     }
 
-    /// Rounds of contexts, between which the threads meet.
+    /// Rounds of contexts. The threads meet between rounds.
     fn work(&self, thread: usize) -> std::result::Result<(), String> {
         let mut random = Random(self.arguments.seed << 16 | thread as u64);
         let mut outcome = Ok(());
@@ -177,7 +177,7 @@ impl Shared<'_> {
             if outcome.is_err() {
                 self.over.store(true, Relaxed);
             }
-            // One decides for all, between two meetings: else a thread could wait for others that have ended.
+            // One thread decides for all between two meetings. Otherwise a thread could wait for others that have ended.
             if self.meeting.wait().is_leader() && self.over.load(Relaxed) {
                 self.last.store(true, Relaxed);
             }
@@ -189,7 +189,7 @@ impl Shared<'_> {
         }
     }
 
-    /// A context's life.
+    /// Opens a context, uses it and drops it.
     fn context(&self, random: &mut Random) -> std::result::Result<(), String> {
         let which = random.below(self.arguments.devices.len());
         let id = &self.arguments.devices[which];
@@ -208,7 +208,7 @@ impl Shared<'_> {
     }
 }
 
-/// Any full-period generator of 64 bits.
+/// A full-period generator of 64 bits.
 struct Random(u64);
 
 impl Random {
@@ -222,7 +222,7 @@ impl Random {
     }
 }
 
-/// A product from host memory and back.
+/// A product of operands in host memory.
 fn direct(id: &str, random: &mut Random) -> Result<bool> {
     let (m, k, n) = (1 + random.below(20), 1 + random.below(60), 1 + random.below(40));
     let a = Tensor::new(&random.values(m * k), &[m, k])?;
@@ -235,7 +235,7 @@ fn vector() -> Result<Meta> {
     Ok(Meta::new(DType::F32, Shape::new(&[ELEMENTS])?))
 }
 
-/// Two streams: what one writes, the other one takes on behind an event.
+/// Two streams: one writes a buffer, and the other reads it after an event.
 fn streams(id: &str, random: &mut Random) -> Result<bool> {
     let (ctx, meta, values) = (Context::open(id)?, vector()?, random.values(ELEMENTS));
     let (mut one, mut other) = (ctx.stream()?, ctx.stream()?);
@@ -255,7 +255,7 @@ fn streams(id: &str, random: &mut Random) -> Result<bool> {
     Ok(x.to_vec::<f32>()? == values.iter().map(|x| x.max(0.0) * factor).collect::<Vec<_>>())
 }
 
-/// Everything goes while work is under way.
+/// Everything is dropped while work is in progress.
 fn left_under_way(id: &str, random: &mut Random) -> Result<bool> {
     let (ctx, meta) = (Context::open(id)?, vector()?);
     let mut stream = ctx.stream()?;

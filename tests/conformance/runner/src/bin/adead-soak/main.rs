@@ -1,5 +1,5 @@
-//! Keeps a device at work from several threads: random operations, transfers, recordings, kernels of the user's, allocations,
-//! errors, on streams of their own. Every result is compared with the CPU's, bit for bit; memory must not grow.
+//! Keeps a device busy from several threads: random operations, transfers, recordings, users' kernels, allocations and errors,
+//! each on a stream of its own. Every result is compared with the CPU's, bit for bit. Memory must not grow.
 //!
 //! ```text
 //! adead-soak --device cuda:0                  ten minutes
@@ -8,7 +8,7 @@
 //! adead-soak --device cuda:0 --only transfers,recordings
 //! ```
 //!
-//! Exits with 77 and the reason where there is no such device.
+//! Exits with 77 and the reason if the device does not exist.
 
 #[path = "../../../../../../core/tests/draws/mod.rs"]
 #[allow(dead_code)]
@@ -24,13 +24,13 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use work::{COUNT, Fault, KINDS, Worker};
 
-/// A thread without a result for so long hangs; a large kernel in software takes seconds.
+/// A thread without a result for this long hangs. A large kernel in software takes seconds.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How often memory is looked at.
+/// The number of memory measurements in a run.
 const LOOKS: u32 = 5;
 
-/// The command line.
+/// The command line's arguments.
 struct Arguments {
     device: String,
     time: Duration,
@@ -39,19 +39,19 @@ struct Arguments {
     kinds: Vec<usize>,
 }
 
-/// What the threads have in common.
+/// The state that all threads share.
 pub struct Shared {
     /// The device.
     pub gpu: Gpu,
     /// The kinds of work to do.
     pub kinds: Vec<usize>,
-    /// Set when time is over, and by a thread that fails.
+    /// Set when the time is over, and by a thread that fails.
     pub over: AtomicBool,
-    /// Set while threads are to rest.
+    /// Set while the threads must pause.
     pub pause: AtomicBool,
-    /// How many do.
+    /// The number of paused threads.
     pub resting: AtomicUsize,
-    /// What was done, by kind.
+    /// Steps done, by kind.
     pub done: [AtomicU64; COUNT],
 }
 
@@ -65,8 +65,8 @@ fn arguments() -> Result<Arguments, String> {
         kinds: (0..COUNT).collect(),
     };
     while let Some(word) = all.next() {
-        let value = all.next().ok_or(format!("{word} needs a value, or there is no such option"))?;
-        let number = || value.parse::<u64>().map_err(|_| format!("{word} {value}: no number"));
+        let value = all.next().ok_or(format!("unknown option or missing value: {word}"))?;
+        let number = || value.parse::<u64>().map_err(|_| format!("{word} {value}: not a number"));
         match word.as_str() {
             "--device" => arguments.device = value,
             "--minutes" => arguments.time = Duration::from_secs(60 * number()?),
@@ -74,7 +74,7 @@ fn arguments() -> Result<Arguments, String> {
             "--threads" => arguments.threads = number()?.clamp(1, 256) as usize,
             "--seed" => arguments.seed = number()?,
             "--only" => arguments.kinds = value.split(',').map(kind).collect::<Result<_, _>>()?,
-            _ => return Err(format!("there is no option '{word}'")),
+            _ => return Err(format!("unknown option '{word}'")),
         }
     }
     if arguments.device.is_empty() {
@@ -85,7 +85,7 @@ fn arguments() -> Result<Arguments, String> {
 
 fn kind(name: &str) -> Result<usize, String> {
     let known = KINDS.iter().position(|kind| *kind == name);
-    known.ok_or_else(|| format!("there is no kind of work '{name}', but {}", KINDS.join(", ")))
+    known.ok_or_else(|| format!("unknown kind of work '{name}': expected {}", KINDS.join(", ")))
 }
 
 fn main() -> ExitCode {
@@ -138,7 +138,7 @@ fn run(arguments: &Arguments, gpu: Gpu) -> Result<(), String> {
                 let (shared, tick) = (&shared, &ticks[i]);
                 scope.spawn(move || {
                     let outcome = Worker::new(shared, seed << 16 | i as u64).and_then(|mut worker| worker.run(tick));
-                    // One failure ends all of them.
+                    // One failure ends all threads.
                     if outcome.is_err() {
                         shared.over.store(true, Relaxed);
                     }
@@ -150,14 +150,14 @@ fn run(arguments: &Arguments, gpu: Gpu) -> Result<(), String> {
         shared.over.store(true, Relaxed);
         let ended: Vec<_> = workers.into_iter().map(|worker| worker.join()).collect();
         for outcome in ended {
-            outcome.map_err(|_| "a thread panicked; it says above why".to_string())??;
+            outcome.map_err(|_| "a thread panicked; its message is above".to_string())??;
         }
         watched
     });
     outcome?;
     println!("{}", counts(&shared));
     if let Some(none) = arguments.kinds.iter().find(|&&kind| shared.done[kind].load(Relaxed) == 0) {
-        return Err(format!("there was no time for {}", KINDS[*none]));
+        return Err(format!("the time was too short for {}", KINDS[*none]));
     }
     memory::none_in_use(&shared.gpu)?;
     growth.judge(time)?;
@@ -165,7 +165,7 @@ fn run(arguments: &Arguments, gpu: Gpu) -> Result<(), String> {
     Ok(())
 }
 
-/// Says every ten seconds what was done, and looks at memory, until time is over or a thread gives up.
+/// Prints every ten seconds what was done, and measures memory, until the time is over or a thread fails.
 fn watch(shared: &Shared, time: Duration, ticks: &[AtomicU64], growth: &mut Growth) -> Result<(), String> {
     let begin = Instant::now();
     let (mut said, mut looks) = (0, 1);
@@ -185,7 +185,7 @@ fn watch(shared: &Shared, time: Duration, ticks: &[AtomicU64], growth: &mut Grow
     Ok(())
 }
 
-/// Has all threads rest while memory is looked at.
+/// Pauses all threads while memory is measured.
 fn rest(shared: &Shared, ticks: &[AtomicU64], last: &mut [(u64, Instant)], growth: &mut Growth) -> Result<(), String> {
     shared.pause.store(true, SeqCst);
     while shared.resting.load(SeqCst) < ticks.len() {
@@ -197,7 +197,7 @@ fn rest(shared: &Shared, ticks: &[AtomicU64], last: &mut [(u64, Instant)], growt
     }
     let looked = growth.look(&shared.gpu);
     shared.pause.store(false, SeqCst);
-    // None may still count as resting when they are to rest again.
+    // All threads must have resumed before the next pause.
     while shared.resting.load(SeqCst) > 0 && !shared.over.load(Relaxed) {
         sleep(Duration::from_millis(1));
         watch_ticks(ticks, last);
@@ -205,7 +205,7 @@ fn rest(shared: &Shared, ticks: &[AtomicU64], last: &mut [(u64, Instant)], growt
     looked
 }
 
-/// Ends the process where a thread hangs: it can't be ended alone.
+/// Ends the process if a thread hangs, because the thread can't be ended alone.
 fn watch_ticks(ticks: &[AtomicU64], last: &mut [(u64, Instant)]) {
     for (i, (tick, last)) in ticks.iter().zip(last).enumerate() {
         let now = tick.load(Relaxed);

@@ -1,14 +1,14 @@
-//! Whether memory grows. Now and then all threads rest and everything idle goes back: what is then left is compared.
+//! Checks whether memory grows. Sometimes all threads pause and idle memory is released; the rest is compared.
 
 use adead_core::Gpu;
 use std::time::Duration;
 
-/// Shorter runs say nothing about growth: kernels are still compiled when they are first used.
+/// Shorter runs can't show growth, because kernels are still compiled on first use.
 const SHORTEST: Duration = Duration::from_secs(60);
-/// What may come late: code that is loaded when it is first used, pages of the allocator that are in part in use.
+/// Allowed growth: code loaded on first use, and partly used pages of the allocator.
 const SLACK: u64 = 64 << 20;
 
-/// What was left each time.
+/// The memory left at each measurement.
 #[derive(Default)]
 pub struct Growth {
     left: Vec<[u64; 2]>,
@@ -17,7 +17,7 @@ pub struct Growth {
 const WHAT: [&str; 2] = ["the process's memory", "memory taken from the driver"];
 
 impl Growth {
-    /// While every thread rests, with nothing under way.
+    /// Measures. Every thread must pause and no work may be in progress.
     pub fn look(&mut self, gpu: &Gpu) -> Result<(), String> {
         none_in_use(gpu)?;
         gpu.trim();
@@ -27,7 +27,7 @@ impl Growth {
         Ok(())
     }
 
-    /// Compares the last time with the second, after a run of that time: at the first not everything was used yet.
+    /// Compares the last measurement with the second, after a run of this length. At the first, not everything had been used.
     pub fn judge(&self, time: Duration) -> Result<(), String> {
         for (i, what) in WHAT.iter().enumerate() {
             let all: Vec<u64> = self.left.iter().map(|left| left[i]).collect();
@@ -44,24 +44,24 @@ impl Growth {
     }
 }
 
-/// With nothing under way no memory is in use.
+/// Checks that no memory is in use when no work is in progress.
 pub fn none_in_use(gpu: &Gpu) -> Result<(), String> {
     gpu.wait().map_err(|error| error.to_string())?;
     let memory = gpu.memory().map_err(|error| error.to_string())?;
     if memory.allocations > 0 || memory.used > 0 {
-        return Err(format!("memory is in use while nothing is: {memory:?}"));
+        return Err(format!("memory is in use although no work is in progress: {memory:?}"));
     }
     Ok(())
 }
 
-/// What there is now.
+/// The current memory, as text.
 pub fn now(gpu: &Gpu) -> String {
     let memory = gpu.memory().unwrap_or_default();
     format!("process {} MiB, device {} MiB of {}", resident() >> 20, memory.used >> 20, memory.held >> 20)
 }
 
-/// Has the C library hand free memory back, so that growth of the process is growth of what is in use: by itself it keeps up to
-/// 32 MiB of each thread's large blocks, in pieces.
+/// Makes the C library release free memory, so that the process grows only if memory in use grows. By default it keeps up to 32
+/// MiB of each thread's large blocks, in pieces.
 pub fn keep_little() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
@@ -70,7 +70,7 @@ pub fn keep_little() {
         }
         const M_MMAP_THRESHOLD: i32 = -3;
         const M_ARENA_MAX: i32 = -8;
-        // SAFETY: both take a number; they are set before there are other threads.
+        // SAFETY: both functions take a number, and no other threads exist yet.
         unsafe {
             mallopt(M_ARENA_MAX, 1);
             mallopt(M_MMAP_THRESHOLD, 256 << 10);
@@ -78,7 +78,7 @@ pub fn keep_little() {
     }
 }
 
-/// Has the C library give back what it keeps.
+/// Makes the C library release the memory that it keeps.
 fn give_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
@@ -90,7 +90,7 @@ fn give_back() {
     }
 }
 
-/// Bytes of the process in memory, 0 where the system does not tell.
+/// Bytes of the process in memory; 0 if the system does not report them.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,4 +1,4 @@
-//! What a thread does: by chance one thing after another, with several of its results under way.
+//! The steps of a thread: random ones, with several results in progress.
 
 use crate::Shared;
 use crate::draws::{Random, draw, plain};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// What there is to do.
+/// The kinds of steps.
 pub const KINDS: [&str; COUNT] =
     ["operations", "transfers", "recordings", "user kernels", "handovers", "allocations", "errors", "direct calls"];
 pub const COUNT: usize = 8;
@@ -17,11 +17,11 @@ pub const COUNT: usize = 8;
 const VECADD_SPV: &[u8] = include_bytes!("../../../../../../examples/kernels/vecadd.spv");
 const VECADD_PTX: &[u8] = include_bytes!("../../../../../../examples/kernels/vecadd.ptx");
 
-/// Results that a thread has under way, and the bytes of a transfer, at most.
+/// The most results in progress of a thread, and the most bytes of a transfer.
 const UNDER_WAY: usize = 8;
 const TRANSFER: usize = 6 << 20;
 
-/// What went wrong.
+/// A failure, as text.
 pub struct Fault(pub String);
 
 impl From<Error> for Fault {
@@ -32,14 +32,14 @@ impl From<Error> for Fault {
 
 type Outcome<T = ()> = std::result::Result<T, Fault>;
 
-/// Bytes on their way and what they must be.
+/// A download in progress and its expected bytes.
 struct Awaited {
     what: String,
     download: Download,
     expected: Vec<u8>,
 }
 
-/// A thread's own: a stream for work, another to hand over to, the CPU to compare with.
+/// A thread's own state: a stream for work, another one for handovers, the CPU for comparison.
 pub struct Worker<'a> {
     shared: &'a Shared,
     r: Random,
@@ -69,14 +69,14 @@ impl<'a> Worker<'a> {
         Ok(Worker { shared, r, began: 0, cpu: plain(), stream, other, vecadd, awaited: VecDeque::new() })
     }
 
-    /// Until the time is over; `tick` counts.
+    /// Works until the time is over. `tick` counts the steps.
     pub fn run(&mut self, tick: &AtomicU64) -> Outcome {
         while !self.shared.over.load(Relaxed) {
             if self.shared.pause.load(SeqCst) {
                 self.rest()?;
             }
             let step = tick.fetch_add(1, Relaxed);
-            // The first kind, operations, is most of it; the first steps are one of each.
+            // The first steps are one of each kind. Later ones are mostly of the first kind, operations.
             let kinds = &self.shared.kinds;
             let any = self.r.below(2 * kinds.len()).saturating_sub(kinds.len());
             let kind = *kinds.get(step as usize).unwrap_or(&kinds[any]);
@@ -101,7 +101,7 @@ impl<'a> Worker<'a> {
         self.finish()
     }
 
-    /// Until nothing is under way.
+    /// Waits until nothing is in progress.
     fn finish(&mut self) -> Outcome {
         while !self.awaited.is_empty() {
             self.settle()?;
@@ -110,7 +110,7 @@ impl<'a> Worker<'a> {
         Ok(self.other.synchronize()?)
     }
 
-    /// While threads are to rest.
+    /// Pauses while memory is measured.
     fn rest(&mut self) -> Outcome {
         self.finish()?;
         self.cpu.trim();
@@ -122,13 +122,13 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Waits for the eldest result and compares it.
+    /// Waits for the oldest result and compares it.
     fn settle(&mut self) -> Outcome {
         let Some(Awaited { what, download, expected }) = self.awaited.pop_front() else { return Ok(()) };
         same(&what, &download.to_bytes()?, &expected)
     }
 
-    /// A download to be compared later.
+    /// Begins a download that is compared later.
     fn await_bytes(&mut self, what: String, buffer: &Buffer, offset: usize, expected: Vec<u8>) -> Outcome {
         let what = format!("{what} (random state {:#x})", self.began);
         let download = self.stream.download(buffer, offset, expected.len())?;
@@ -136,7 +136,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// A random call of a random operation, its operands wherever.
+    /// A random call of a random operation, with operands at random offsets.
     fn operation(&mut self) -> Outcome {
         let op = Op::ALL[self.r.below(Op::ALL.len())];
         let dtype = [DType::F32, DType::F32, DType::F16, DType::BF16][self.r.below(4)];
@@ -147,7 +147,7 @@ impl<'a> Worker<'a> {
         self.await_bytes(format!("{op} of {dtype}"), &buffer, offset, expected.bytes().to_vec())
     }
 
-    /// The result's buffer, and where it begins there.
+    /// Runs a call and returns the result's buffer and its offset there.
     fn on_device(&mut self, op: Op, attrs: &Attrs, given: &[Option<&Tensor>], meta: &Meta) -> Result<(Buffer, usize)> {
         let mut buffers = Vec::new();
         for tensor in given {
@@ -171,7 +171,7 @@ impl<'a> Worker<'a> {
         Ok((buffer, offset))
     }
 
-    /// Bytes to the device, between buffers, and back in part.
+    /// Moves bytes to the device, between buffers, and back in part.
     fn transfer(&mut self) -> Outcome {
         let most = if self.r.below(8) == 0 { TRANSFER } else { 50_000 };
         let bytes = 1 + self.r.below(most);
@@ -231,7 +231,7 @@ impl<'a> Worker<'a> {
         self.await_bytes(format!("{times} replays of {rows}x{n}"), &a, 0, expected.bytes().to_vec())
     }
 
-    /// A kernel of the user's, loaded anew now and then.
+    /// Runs a user's kernel, which is sometimes loaded again.
     fn kernel(&mut self) -> Outcome {
         let n = 1 + self.r.below(5000);
         let (x, y) = (self.r.float(DType::F32, &[n]), self.r.float(DType::F32, &[n]));
@@ -248,14 +248,14 @@ impl<'a> Worker<'a> {
             Ok(c)
         };
         let c = added()?;
-        // What a kernel of the user's does with subnormals and NaN is the device's.
+        // The device decides how a user's kernel handles subnormals and NaN.
         if [&x, &y, &expected].into_iter().any(is_wild) {
             return Ok(());
         }
         self.await_bytes(format!("vecadd of {n}"), &c, 0, expected.bytes().to_vec())
     }
 
-    /// What one stream writes, another one takes on behind its event.
+    /// One stream writes a buffer, and another stream uses it after an event.
     fn handover(&mut self) -> Outcome {
         let n = 1 + self.r.below(200_000);
         let data = self.bytes(n);
@@ -277,7 +277,7 @@ impl<'a> Worker<'a> {
         self.await_bytes(format!("{n} bytes handed over"), &b, 0, data)
     }
 
-    /// Buffers that come and go; new ones are zeroed.
+    /// Allocates and drops buffers. New ones must be zeroed.
     fn allocations(&mut self) -> Outcome {
         let mut size = || {
             let most = 1 << self.r.below(20);
@@ -298,7 +298,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// An id outside its table: the stream says so when it is waited for, and goes on.
+    /// An id outside its table: synchronising the stream returns the error, and the stream stays usable.
     fn error(&mut self) -> Outcome {
         let (rows, n) = (1 + self.r.below(50), 1 + self.r.below(3000));
         let mut ids: Vec<u32> = (0..n).map(|_| self.r.below(rows) as u32).collect();
@@ -323,7 +323,7 @@ impl<'a> Worker<'a> {
         self.await_bytes("what a refused command left".into(), &c, 0, vec![0; 12 * n])
     }
 
-    /// A call with operands of the host's, on the stream that all threads share.
+    /// A call with operands in host memory, on the context's stream, which all threads share.
     fn direct(&mut self) -> Outcome {
         let (m, n, k) = (1 + self.r.below(40), 1 + self.r.below(40), 1 + self.r.below(300));
         let (a, b) = (self.r.float(DType::F32, &[m, k]), self.r.float(DType::F32, &[k, n]));
@@ -339,7 +339,7 @@ fn same(what: &str, got: &[u8], expected: &[u8]) -> Outcome {
     }
 }
 
-/// Whether there is a subnormal or a NaN among f32s.
+/// Whether a tensor of f32s contains a subnormal or a NaN.
 fn is_wild(tensor: &Tensor) -> bool {
     let float = |word: &[u8]| f32::from_ne_bytes([word[0], word[1], word[2], word[3]]);
     tensor.bytes().chunks_exact(4).map(float).any(|x| x.is_subnormal() || x.is_nan())
