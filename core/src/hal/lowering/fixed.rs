@@ -138,7 +138,7 @@ fn multiply(encoder: &mut dyn Encoder, products: &Products, a: Digits, b: Digits
     let axes = &products.axes;
     let limits = encoder.limits();
     let [bm, bn] =
-        limits.fixed_wide.map_or(limits.fixed_tile, |wide| wide(limits, precision.digits(), [m, n, batches]));
+        limits.fixed_wide.map_or(limits.fixed_tile, |wide| wide(&limits, precision.digits(), [m, n, batches]));
     let groups = m.div_ceil(bm) as u64 * n.div_ceil(bn) as u64 * batches as u64;
     if groups > i32::MAX as u64 {
         fail!(Unsupported, "matmul: {batches} products of {m}×{k} by {k}×{n} are too many for one kernel");
