@@ -57,7 +57,9 @@ double time_memcpy(float *dst, const float *src, size_t bytes, long reps) {
   each(adead_tensor_create) each(adead_tensor_destroy) each(adead_tensor_read)
 
 /* Younger than some libraries that are compared with: NULL in those. */
-#define YOUNG(each) each(adead_packed_create) each(adead_packed_destroy) each(adead_packed_matmul)
+#define YOUNG(each)                                                                                             \
+  each(adead_packed_create) each(adead_packed_destroy) each(adead_packed_matmul)                                \
+  each(adead_attrs_create) each(adead_attrs_destroy) each(adead_attrs_set)
 
 #define POINTER(name) static __typeof__(name) *p_##name;
 USED(POINTER)
@@ -68,6 +70,7 @@ static adead_tensor *operands[4], *result;
 static size_t operand_count;
 static adead_op operation;
 static adead_packed *packed;
+static adead_attrs *attributes;
 
 /* Loads a libadead.so and opens its device. NULL, or what went wrong. */
 const char *adead_load(const char *path) {
@@ -102,14 +105,21 @@ double time_adead_relu(const float *in, float *out, int size, long reps) {
   TIMED(reps, if (p_adead_relu(in, out, size)) return -1);
 }
 
-/* Operands for time_adead_op: `count` arrays, `ranks[i]` dimensions each, one after the other in `dims`. */
+/* Operands for time_adead_op: `count` arrays, `ranks[i]` dimensions each, one after the other in `dims`. `precision` is
+ * NULL but for products. */
 const char *adead_prepare(const char *name, size_t count, const float *const *data, const size_t *ranks,
-                          const size_t *dims) {
+                          const size_t *dims, const char *precision) {
   for (size_t i = 0; i < operand_count; i++) p_adead_tensor_destroy(operands[i]);
   p_adead_tensor_destroy(result);
   result = NULL;
   operand_count = 0;
   if (p_adead_op_from_name(name, &operation)) return p_adead_last_error();
+  if (attributes) p_adead_attrs_destroy(attributes);
+  attributes = NULL;
+  if (precision && (p_adead_attrs_create(&attributes) ||
+                    p_adead_attrs_set(attributes, operation, "precision", precision))) {
+    return p_adead_last_error();
+  }
   for (size_t i = 0; i < count; dims += ranks[i++]) {
     size_t bytes = sizeof(float);
     for (size_t d = 0; d < ranks[i]; d++) bytes *= dims[d];
@@ -124,7 +134,7 @@ const char *adead_prepare(const char *name, size_t count, const float *const *da
 static int run_once(void) {
   p_adead_tensor_destroy(result);
   result = NULL;
-  return p_adead_op_run(context, operation, (const adead_tensor *const *)operands, operand_count, NULL, &result);
+  return p_adead_op_run(context, operation, (const adead_tensor *const *)operands, operand_count, attributes, &result);
 }
 
 double time_adead_op(long reps) {
@@ -132,6 +142,8 @@ double time_adead_op(long reps) {
 }
 
 int adead_packs(void) { return p_adead_packed_create != NULL; }
+
+int adead_has_attributes(void) { return p_adead_attrs_create != NULL; }
 
 /* The second of the operands, packed before the clock starts. */
 const char *adead_pack(void) {

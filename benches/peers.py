@@ -140,8 +140,11 @@ class Adead(Peer):
         self.keep, self.out, self.object = inputs, out, False
         if item.packed and not self.call("adead_packs", ctypes.c_int):
             return None
+        exact = item.precision != "f32"
+        if exact and not self.call("adead_has_attributes", ctypes.c_int):
+            return None
         arrays = [*map(pointer, (*inputs, out))]
-        if item.op == "matmul" and not item.packed:
+        if item.op == "matmul" and not item.packed and not exact:
             (m, k), (_, n) = item.shapes
             name, args = "time_adead_matmul", [*arrays, m, n, k]
         elif item.op == "softmax":
@@ -156,7 +159,8 @@ class Adead(Peer):
             flat = [dim for shape in item.shapes for dim in shape]
             dims = (ctypes.c_size_t * len(flat))(*flat)
             op = item.op.encode()
-            self.check(self.call("adead_prepare", ctypes.c_char_p, op, ctypes.c_size_t(count), data, ranks, dims))
+            how = item.precision.encode() if exact else None
+            self.check(self.call("adead_prepare", ctypes.c_char_p, op, ctypes.c_size_t(count), data, ranks, dims, how))
             name, args = "time_adead_op", []
             if item.packed:
                 self.check(self.call("adead_pack", ctypes.c_char_p))

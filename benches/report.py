@@ -15,6 +15,7 @@ TITLES = {"baseline": "adead, baseline", "openblas": "OpenBLAS", "mkl": "MKL", "
           "torch": "PyTorch", "onnxruntime": "ONNX Runtime"}  # fmt: skip
 GROUPS = {
     "matmul": ("Matrix products (M×K×N)", "GFLOP/s"),
+    "fixed": ("Matrix products in exact integers, the peers' in fp32 (M×K×N)", "GFLOP/s"),
     "attention": ("Attention (heads×length×width)", "GFLOP/s"),
     "memory": ("Over memory", "GB/s, read and written"),
     "call": ("The cost of a call: matmul 4x4x4, and elementwise operations on 16 values", "ns"),

@@ -1,7 +1,7 @@
 """The measured items: operations, sizes and their operands."""
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,9 @@ PACKED = "1x4096x4096 8x1024x1024 32x384x384 128x384x1536 128x1536x384".split()
 
 QUICK = "16x16x16 64x64x64 256x256x256 1024x1024x1024 1x4096x4096".split()
 
+# Products in exact integers. The peers compute them in fp32.
+FIXED = "128x384x1536 512x512x512 1024x1024x1024 2048x2048x2048 4096x4096x4096".split()
+
 # Bytes read and written per element. gamma and beta of layernorm are too small to count.
 TRAFFIC = {"softmax": 8, "sigmoid": 8, "tanh": 8, "gelu": 8, "layernorm": 8, "relu": 8, "add": 12, "sum": 4,
            "transpose": 8}  # fmt: skip
@@ -25,13 +28,14 @@ ROW = 1024  # of softmax and layernorm
 class Item:
     """One line of a table."""
 
-    group: str  # matmul, attention, memory, call
+    group: str  # matmul, fixed, attention, memory, call
     op: str
     size: str
     shapes: tuple  # of the operands
     output: tuple
     work: float  # flops, bytes, or 1 for a call
     packed: bool = False  # whether adead's right operand is packed before the clock starts
+    precision: str = "f32"  # of adead's product; the peers' is fp32
 
     @property
     def name(self):
@@ -64,6 +68,10 @@ def matmul(size, packed=False):
     return Item("matmul", "matmul", name, ((m, k), (k, n)), (m, n), 2.0 * m * k * n, packed)
 
 
+def fixed(size, precision):
+    return replace(matmul(size), group="fixed", size=f"{size} {precision}", precision=precision)
+
+
 def attention(heads, length, width):
     shape = (heads, length, width)
     flops = 4.0 * heads * length * length * width
@@ -89,6 +97,7 @@ def items(quick=False):
     """Returns all items in the order of the tables."""
     every = [matmul(size) for size in (QUICK if quick else MATMUL)]
     every += [matmul(size, packed=True) for size in (PACKED[:1] if quick else PACKED)]
+    every += [fixed(size, precision) for size in (FIXED[:1] if quick else FIXED) for precision in ("fixed24", "fixed16")]
     every += [attention(8, length, 64) for length in ((512,) if quick else (512, 2048))]
     for size, n in (("1M", 1 << 20),) if quick else (("64K", 1 << 16), ("1M", 1 << 20)):
         for op, bytes_each in TRAFFIC.items():

@@ -77,6 +77,17 @@ template <class T> T __shfl_sync(unsigned, T value, unsigned lane) {
 inline float __uint_as_float(unsigned u) { float f; memcpy(&f, &u, 4); return f; }
 inline unsigned __float_as_uint(float f) { unsigned u; memcpy(&u, &f, 4); return u; }
 inline int __float_as_int(float f) { int i; memcpy(&i, &f, 4); return i; }
+// Of NaN 0, as the processor's has another.
+inline int __float2int_rn(float x) { return x == x ? int(nearbyintf(x)) : 0; }
+// Four bytes of the eight of x and y, by the lower three bits of each digit of the selector.
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
+    uint64_t both = uint64_t(y) << 32 | x;
+    unsigned r = 0;
+    for (int i = 0; i < 4; i++) {
+        r |= unsigned(both >> 8 * (selector >> 4 * i & 7) & 0xff) << 8 * i;
+    }
+    return r;
+}
 inline float __int_as_float(int i) { float f; memcpy(&f, &i, 4); return f; }
 inline float __fsqrt_rn(float x) { return sqrtf(x); }
 inline int __clz(int x) { return x ? __builtin_clz(x) : 32; }

@@ -41,69 +41,101 @@ const uint HAS_C = 1, HAS_BIAS = 2, RELU = 4, FIRST = 8, LAST = 16, A_ALONG = 32
 // The 16-byte chunks of a plane in a block.
 const uint PLANE = 512;
 
-// Cuts eight lines: the lines of a, then those of b, one matrix after the other, each padded to blocks of 128. If a
-// line is contiguous, one warp reads it. If lines lie side by side, eight neighbouring threads read one element of
-// each.
-extern "C" __global__ void __launch_bounds__(256) fixed_cut(const Cut s, const uint digits, const uint has, TABLE) {
+// Cuts eight lines: the lines of a, then those of b, one matrix after the other, each padded to blocks of 128. If a line is contiguous,
+// an eighth of the threads (whole warps) reads it. If lines lie side by side, eight neighbouring threads read one element of each. Both
+// passes read the elements from memory. The second pass finds them in the L2 cache, because few blocks run at the same time.
+extern "C" __global__ void __launch_bounds__(1024) fixed_cut(const Cut s, const uint digits, const uint has, TABLE) {
 #ifdef __CUDA_ARCH__
-    __shared__ uint found[256];
-    __shared__ int scales[8];
+    __shared__ uint found[1024];
+    __shared__ float powers[16];
 #else
     uint *found = reinterpret_cast<uint *>(pool);
-    int *scales = reinterpret_cast<int *>(pool + 1024);
+    float *powers = reinterpret_cast<float *>(found + 1024);
 #endif
     bool of_a = blockIdx.x < s.a_groups, along = has & (of_a ? A_ALONG : B_ALONG);
     uint lines = of_a ? s.a_lines : s.b_lines, line_step = of_a ? s.a_line_step : s.b_line_step;
     uint k_step = of_a ? s.a_k_step : s.b_k_step, group = of_a ? blockIdx.x : blockIdx.x - s.a_groups;
     uint groups = (lines + 127) / 128 * 16, matrix = group / groups, first_line = group % groups * 8;
     const uint *from = (of_a ? s.a : s.b) + size_t(matrix) * lines * s.k;
-    uint own = along ? threadIdx.x / 32 : threadIdx.x % 8, begin = along ? threadIdx.x % 32 : threadIdx.x / 8, most = 0;
+    bool quads = along && s.k % 4 == 0 && reinterpret_cast<size_t>(from) % 16 == 0;
+    uint each = blockDim.x / 8, own = along ? threadIdx.x / each : threadIdx.x % 8, begin = along ? threadIdx.x % each : threadIdx.x / 8;
+    uint most = 0;
     if (first_line + own < lines) {
         const uint *line = from + size_t(first_line + own) * line_step;
+        if (quads) {
+#pragma unroll 4
+            for (uint p = begin; p < s.k / 4; p += each) {
+                uint4 four = reinterpret_cast<const uint4 *>(line)[p];
+                most = max(most, max(max(four.x & MAGNITUDE, four.y & MAGNITUDE), max(four.z & MAGNITUDE, four.w & MAGNITUDE)));
+            }
+        } else {
 #pragma unroll 8
-        for (uint p = begin; p < s.k; p += 32) {
-            most = max(most, line[size_t(p) * k_step] & MAGNITUDE);
+            for (uint p = begin; p < s.k; p += each) {
+                most = max(most, line[size_t(p) * k_step] & MAGNITUDE);
+            }
         }
     }
-    found[own * 32 + begin] = most;
+    found[own * each + begin] = most;
     __syncthreads();
-    most = found[threadIdx.x];
+    if (threadIdx.x < 256) {
+        uint line = threadIdx.x / 32;
+        most = 0;
+        for (uint i = threadIdx.x % 32; i < each; i += 32) {
+            most = max(most, found[line * each + i]);
+        }
 #pragma unroll
-    for (uint step = 16; step > 0; step /= 2) {
-        most = max(most, __shfl_xor_sync(0xffffffffu, most, step));
-    }
-    if (threadIdx.x % 32 == 0) {
-        uint line = first_line + threadIdx.x / 32;
-        scales[threadIdx.x / 32] = scale_of(most, digits);
-        if (line < lines) {
-            (of_a ? s.a_scales : s.b_scales)[size_t(matrix) * lines + line] = scale_of(most, digits);
+        for (uint step = 16; step > 0; step /= 2) {
+            most = max(most, __shfl_xor_sync(0xffffffffu, most, step));
+        }
+        if (threadIdx.x % 32 == 0) {
+            int scale = scale_of(most, digits), half = scale >> 1;
+            // 2^scale may not be a binary32 number, so it is split in two. Each multiplication is exact, or so small that the
+            // integer is 0.
+            powers[line] = scale == NOT_FINITE ? 0.0f : power_of_two(half);
+            powers[8 + line] = scale == NOT_FINITE ? 0.0f : power_of_two(scale - half);
+            if (first_line + line < lines) {
+                (of_a ? s.a_scales : s.b_scales)[size_t(matrix) * lines + first_line + line] = scale;
+            }
         }
     }
     __syncthreads();
     uint blocks = (s.k + 63) / 64;
     uint4 *digits_of = (of_a ? s.a_digits : s.b_digits) + size_t(group / 16) * blocks * (digits * PLANE) + first_line % 128;
 #pragma unroll 1
-    for (uint task = threadIdx.x; task < 32 * blocks; task += 256) {
+    for (uint task = threadIdx.x; task < 32 * blocks; task += blockDim.x) {
         uint own = task % 8, chunk = task / 8, line = first_line + own, k = chunk * 16;
         uint there = line < lines && k < s.k ? min(s.k - k, 16u) : 0, x[16], words[3][4];
         const uint *element = from + size_t(line) * line_step + size_t(k) * k_step;
+        float power = powers[own], rest = powers[8 + own];
+        if (quads) {
 #pragma unroll
-        for (uint i = 0; i < 16; i++) {
-            x[i] = i < there ? element[size_t(i) * k_step] : 0;
+            for (uint i = 0; i < 16; i += 4) {
+                uint4 four = i < there ? *reinterpret_cast<const uint4 *>(element + i) : make_uint4(0, 0, 0, 0);
+                x[i] = four.x;
+                x[i + 1] = four.y;
+                x[i + 2] = four.z;
+                x[i + 3] = four.w;
+            }
+        } else {
+#pragma unroll
+            for (uint i = 0; i < 16; i++) {
+                x[i] = i < there ? element[size_t(i) * k_step] : 0;
+            }
         }
 #pragma unroll
         for (uint w = 0; w < 4; w++) {
-            words[0][w] = words[1][w] = words[2][w] = 0;
+            uint q[4];
 #pragma unroll
             for (uint e = 0; e < 4; e++) {
                 // Adds half a digit, so each byte is its digit plus 128.
-                uint q = uint(cut(x[4 * w + e], scales[own])) + (digits == 3 ? 0x8080u : 0x80u);
-                words[0][w] |= (q & 0xff) << (8 * e);
-                words[1][w] |= ((q >> 8) & 0xff) << (8 * e);
-                words[2][w] |= ((q >> 16) & 0xff) << (8 * e);
+                float scaled = of_bits(x[4 * w + e]) * power * rest;
+                q[e] = uint(__float2int_rn(scaled)) + (digits == 3 ? 0x8080u : 0x80u);
             }
-            words[0][w] ^= 0x80808080u;
-            words[1][w] ^= digits == 3 ? 0x80808080u : 0;
+            // Byte i of the four numbers becomes word i.
+            uint low = __byte_perm(q[0], q[1], 0x5140), high = __byte_perm(q[2], q[3], 0x5140);
+            words[0][w] = __byte_perm(low, high, 0x5410) ^ 0x80808080u;
+            words[1][w] = __byte_perm(low, high, 0x7632) ^ (digits == 3 ? 0x80808080u : 0);
+            words[2][w] = __byte_perm(__byte_perm(q[0], q[1], 0x0062), __byte_perm(q[2], q[3], 0x0062), 0x5410);
         }
         uint4 *to = digits_of + size_t(chunk / 4) * (digits * PLANE) + chunk % 4 * 128 + own;
         if (digits == 3) {
@@ -159,6 +191,7 @@ INLINE Total add_words(Total total, const uint4 before) {
     return total;
 }
 
+#ifndef __CUDA_ARCH_FEAT_SM90_ALL
 // Copies 16 bytes from global to shared memory.
 INLINE void copy_chunk(uint4 *to, const uint4 *from) {
 #if __CUDA_ARCH__ >= 800
@@ -348,7 +381,9 @@ extern "C" __global__ void __launch_bounds__(256, 2) fixed_product_3(const Produ
 extern "C" __global__ void __launch_bounds__(256, 2) fixed_product_2(const Product p, const uint, const uint has, TABLE t) {
     product<2>(p, has, t);
 }
+#endif
 
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 // Returns the place of a wide tile among all batches. Tiles form bands of rows, so tiles that run at the same time
 // share lines.
 struct Place {
@@ -364,22 +399,9 @@ INLINE Place place_of(const Product &p, const uint tile) {
     return at;
 }
 
-// Finishes a 64-bit total, with that of earlier launches, and stores the result, or keeps the total for the next
-// launch.
-INLINE void finish_wide(const Product &p, const uint has, const long long sum, const uint held, const Place &at, const Starts &from,
-    const uint row, const uint column) {
-    bool there = row < p.m && column < p.n;
-    if ((has & (FIRST | LAST)) == (FIRST | LAST)) {
-        if (!there) {
-            return;
-        }
-        int s = p.a_scales[from.a * p.m + row], r = p.b_scales[from.b * p.n + column], e = -s - r;
-        if (s != NOT_FINITE && r != NOT_FINITE && e >= -126 && e <= 127) {
-            // The conversion rounds to 24 bits. The multiplication rounds only if the result is subnormal.
-            finish(p, has, static_cast<float>(sum) * of_bits(uint(e + 127) << 23), at.batch, row, column, from);
-            return;
-        }
-    }
+// Adds a 64-bit total to those of earlier launches. Returns the rounded result, or keeps the total for the next launch. `s` and `r` are
+// the scales of its lines.
+INLINE float value_wide(const Product &p, const uint has, const long long sum, const uint held, const int s, const int r) {
     Total total;
     total.low = uint(sum);
     total.middle = uint(sum >> 32);
@@ -389,22 +411,44 @@ INLINE void finish_wide(const Product &p, const uint has, const long long sum, c
     }
     if (!(has & LAST)) {
         p.totals[held] = make_uint4(total.low, total.middle, total.high, 0);
-    } else if (there) {
-        finish(p, has, value(p, total, row, column, from), at.batch, row, column, from);
     }
+    return of_bits(s == NOT_FINITE || r == NOT_FINITE ? NAN : rounded(total, -s - r));
 }
 
-// Computes tiles of 128 rows and `COLUMNS` columns, for GPUs whose tensor cores multiply 8-bit integers in warpgroups.
-// Blocks of threads take tiles in turn. One warp requests steps of 64 of k from the copy engine. Each of two warpgroups
-// multiplies its 64 rows by all columns.
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+// Stands for NOT_FINITE in a tile's scales: its sum with any other scale is outside binary32's exponents.
+const int FAR = 0x20000000;
+
+INLINE int far(const int scale) {
+    return scale == NOT_FINITE ? FAR : scale;
+}
+
+INLINE int scale(const int kept) {
+    return kept == FAR ? NOT_FINITE : kept;
+}
+
+// Synchronises the two warpgroups that multiply.
+INLINE void meet_both() {
+    asm volatile("bar.sync 1, 256;" ::: "memory");
+}
+#endif
+
+// Computes tiles of 128 rows and `COLUMNS` columns, for GPUs whose tensor cores multiply 8-bit integers in warpgroups. Blocks of threads
+// take tiles in turn. One warp requests steps of 64 of k from the copy engine. Each of two warpgroups multiplies its 64 rows by all
+// columns. A warp's results go through shared memory, so the epilogue runs along rows and its stores coalesce.
 template <uint DIGITS, uint COLUMNS, uint STEPS>
 INLINE void wide(const Product &p, const uint has, const uint tiles, const Table &t) {
     const uint ROWS = 128, SUMS = 2 * DIGITS - 1;
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     // A step has the digits of the rows, then those of the columns: [plane][16 bytes of k][line].
     const uint PLANE_A = ROWS * 64, PLANE_B = COLUMNS * 64, OF_A = DIGITS * PLANE_A, STEP = OF_A + DIGITS * PLANE_B;
+    // Eight columns of padding keep the rows of results in different banks.
+    const uint PITCH = COLUMNS + 8;
     extern __shared__ __align__(128) unsigned char steps[];
+    float *results = reinterpret_cast<float *>(steps + STEPS * STEP) + threadIdx.x / 32 * 16 * PITCH - 4 * 16 * PITCH;
     __shared__ __align__(8) unsigned long long barriers[2 * STEPS];
+    // The scales of the tile's lines. Reading them from device memory for each result would take longer than the product.
+    __shared__ int row_scales[ROWS], column_scales[COLUMNS];
     uint full = shared_at(barriers), empty = full + 8 * STEPS, base = shared_at(steps), group = threadIdx.x / 128;
     if (threadIdx.x == 0) {
         for (uint i = 0; i < STEPS; i++) {
@@ -450,16 +494,40 @@ INLINE void wide(const Product &p, const uint has, const uint tiles, const Table
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     group -= 1;
     int sums[SUMS][COLUMNS / 2];
-    uint thread = threadIdx.x % 128;
+    uint thread = threadIdx.x % 128, consumer = threadIdx.x - 128;
 #pragma unroll 1
     for (uint tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         uint last = STEPS;
+        Place at = place_of<ROWS, COLUMNS>(p, tile);
+        Starts from = starts(p, at.batch, t);
+        // Both warpgroups have read the scales of the tile before.
+        meet_both();
+        if (consumer < ROWS) {
+            row_scales[consumer] = at.row + consumer < p.m ? far(p.a_scales[from.a * p.m + at.row + consumer]) : 0;
+        } else if (consumer < ROWS + COLUMNS) {
+            uint column = at.column + consumer - ROWS;
+            column_scales[consumer - ROWS] = column < p.n ? far(p.b_scales[from.b * p.n + column]) : 0;
+        }
 #pragma unroll
         for (uint g = 0; g < SUMS; g++) {
 #pragma unroll
             for (uint i = 0; i < COLUMNS / 2; i++) {
                 sums[g][i] = 0;
             }
+        }
+        if (at.row + group * 64 >= p.m) {
+            // All rows of this warpgroup are padding.
+#pragma unroll 1
+            for (uint block = p.begin; block < p.end; block++) {
+                Barrier::wait(full + 8 * step, phase);
+                if (thread == 0) {
+                    Barrier::arrive(empty + 8 * step);
+                }
+                step = step + 1 == STEPS ? 0 : step + 1;
+                phase ^= step == 0;
+            }
+            meet_both();
+            continue;
         }
 #pragma unroll 1
         for (uint block = p.begin; block < p.end; block++) {
@@ -503,11 +571,6 @@ INLINE void wide(const Product &p, const uint has, const uint tiles, const Table
         if (thread == 0) {
             Barrier::arrive(empty + 8 * last);
         }
-        Place at = place_of<ROWS, COLUMNS>(p, tile);
-        Starts from = starts(p, at.batch, t);
-        uint first_row = group * 64 + thread / 32 * 16 + thread % 32 / 4, first_column = thread % 4 * 2;
-        // Results are finished in a loop, so this code exists only once. Until then they wait in the thread's local
-        // memory.
         long long totals[COLUMNS / 2];
 #pragma unroll
         for (uint i = 0; i < COLUMNS / 2; i++) {
@@ -517,10 +580,44 @@ INLINE void wide(const Product &p, const uint has, const uint tiles, const Table
                 totals[i] = totals[i] * 256 + sums[g][i];
             }
         }
+        // The scales are in shared memory now.
+        meet_both();
+        uint lane = thread % 32, own_row = group * 64 + thread / 32 * 16, first_row = lane / 4, first_column = lane % 4 * 2;
+        // The conversion rounds to 24 bits. The multiplication rounds only if the result is subnormal. `rare`: the factor is no
+        // normal number, or the product takes several launches.
+        bool rare = (has & (FIRST | LAST)) != (FIRST | LAST);
+#pragma unroll
+        for (uint i = 0; i < COLUMNS / 2; i += 2) {
+            uint row = first_row + i / 2 % 2 * 8, column = first_column + i / 4 * 8;
+            int s = row_scales[own_row + row], e0 = -s - column_scales[column], e1 = -s - column_scales[column + 1];
+            rare |= uint(e0 + 126) > 253 || uint(e1 + 126) > 253;
+            float2 pair = make_float2(static_cast<float>(totals[i]) * of_bits(uint(e0 + 127) << 23),
+                static_cast<float>(totals[i + 1]) * of_bits(uint(e1 + 127) << 23));
+            *reinterpret_cast<float2 *>(results + row * PITCH + column) = pair;
+        }
+        if (rare) {
+            // A loop over local memory keeps this code small.
+            long long waiting[COLUMNS / 2];
+#pragma unroll
+            for (uint i = 0; i < COLUMNS / 2; i++) {
+                waiting[i] = totals[i];
+            }
 #pragma unroll 1
-        for (uint i = 0; i < COLUMNS / 2; i++) {
-            uint row = first_row + i / 2 % 2 * 8, column = first_column + i / 4 * 8 + i % 2;
-            finish_wide(p, has, totals[i], (tile * ROWS + row) * COLUMNS + column, at, from, at.row + row, at.column + column);
+            for (uint i = 0; i < COLUMNS / 2; i++) {
+                uint row = first_row + i / 2 % 2 * 8, column = first_column + i / 4 * 8 + i % 2;
+                results[row * PITCH + column] = value_wide(p, has, waiting[i], (tile * ROWS + own_row + row) * COLUMNS + column,
+                    scale(row_scales[own_row + row]), scale(column_scales[column]));
+            }
+        }
+        __syncwarp();
+        if (has & LAST) {
+#pragma unroll 4
+            for (uint i = 0; i < COLUMNS / 2; i++) {
+                uint row = i / (COLUMNS / 32), column = i % (COLUMNS / 32) * 32 + lane;
+                if (at.row + own_row + row < p.m && at.column + column < p.n) {
+                    finish(p, has, results[row * PITCH + column], at.batch, at.row + own_row + row, at.column + column, from);
+                }
+            }
         }
     }
 #else
@@ -554,16 +651,32 @@ INLINE void wide(const Product &p, const uint has, const uint tiles, const Table
                 }
                 sum += of_chunk;
             }
-            finish_wide(p, has, sum, (tile * ROWS + row) * COLUMNS + column, at, from, at.row + row, beside);
+            if (there) {
+                float x = value_wide(p, has, sum, (tile * ROWS + row) * COLUMNS + column, p.a_scales[from.a * p.m + at.row + row],
+                    p.b_scales[from.b * p.n + beside]);
+                if (has & LAST) {
+                    finish(p, has, x, at.batch, at.row + row, beside, from);
+                }
+            }
         }
     }
 #endif
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1) fixed_wide_3(const Product p, const uint tiles, const uint has, TABLE t) {
-    wide<3, 64, 6>(p, has, tiles, t);
+    wide<3, 64, 5>(p, has, tiles, t);
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1) fixed_wide_2(const Product p, const uint tiles, const uint has, TABLE t) {
-    wide<2, 128, 6>(p, has, tiles, t);
+    wide<2, 128, 4>(p, has, tiles, t);
 }
+
+// For products with fewer wide tiles than the GPU has multiprocessors.
+extern "C" __global__ void __launch_bounds__(384, 1) fixed_narrow_3(const Product p, const uint tiles, const uint has, TABLE t) {
+    wide<3, 32, 5>(p, has, tiles, t);
+}
+
+extern "C" __global__ void __launch_bounds__(384, 1) fixed_narrow_2(const Product p, const uint tiles, const uint has, TABLE t) {
+    wide<2, 64, 5>(p, has, tiles, t);
+}
+#endif

@@ -43,6 +43,14 @@ INLINE address operand(const uint at, const uint chunk) {
 
 // c += a·b for the warpgroup's 64 rows of a and all columns of b, over 32 of k. c is the thread's share. It must not be
 // used before `multiplied`.
+INLINE void multiply_lines(int (&c)[16], const address a, const address b) {
+    asm volatile("wgmma.mma_async.sync.aligned.m64n32k32.s32.s8.s8 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, %16, %17, 1;"
+                 : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3]), "+r"(c[4]), "+r"(c[5]), "+r"(c[6]), "+r"(c[7]), "+r"(c[8]),
+                   "+r"(c[9]), "+r"(c[10]), "+r"(c[11]), "+r"(c[12]), "+r"(c[13]), "+r"(c[14]), "+r"(c[15])
+                 : "l"(a), "l"(b));
+}
+
 INLINE void multiply_lines(int (&c)[32], const address a, const address b) {
     asm volatile("wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 "
                  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, "

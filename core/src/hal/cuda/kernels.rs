@@ -95,9 +95,21 @@ fn narrow(sizes: &Sizes) -> Option<Tile> {
     (sizes.m <= 4 && !sizes.trans_b).then(|| tile(128, [4, 128], [4, 1], 1, 2))
 }
 
-/// Returns the rows and columns of a tile of the tensor-core kernel, by the number of digits.
-fn fixed_wide(digits: u32) -> [u32; 2] {
-    if digits == 3 { [128, 64] } else { [128, 128] }
+/// The threads that cut eight lines. With 512, few blocks run at the same time, so the second pass finds the lines in the L2 cache.
+const CUT_THREADS: u32 = 512;
+
+/// Returns the rows and columns of a tile of the tensor-core kernel. Tiles are half as wide if then no multiprocessor has two of them.
+fn fixed_wide(limits: &Limits, digits: u32, [m, n, batches]: [u32; 3]) -> [u32; 2] {
+    let columns = if digits == 3 { 64 } else { 128 };
+    let narrow = m.div_ceil(128) as u64 * n.div_ceil(columns / 2) as u64 * batches as u64;
+    [128, if narrow <= limits.units as u64 { columns / 2 } else { columns }]
+}
+
+/// Returns the shared memory of that kernel in bytes: four or five steps in flight of both operands' planes, each 64 long in k, and the
+/// results with eight columns of padding.
+fn fixed_wide_bytes(digits: u32, columns: u32) -> u32 {
+    let steps = if digits == 2 && columns == 128 { 4 } else { 5 };
+    steps * digits * (128 + columns) * 64 + 4 * 128 * (columns + 8)
 }
 
 impl Launch {
@@ -162,14 +174,17 @@ impl Launch {
                 launch.take(&[has, own]);
             }
             Kernels::Fixed if constants[0] == FIXED_WIDE => {
-                let &[_, digits, has, tiles] = constants else {
+                let &[_, digits, has, tiles, columns] = constants else {
                     fail!(Internal, "a wide fixed-point product has {} constants", constants.len());
                 };
-                launch.name = if digits == 3 { c"fixed_wide_3" } else { c"fixed_wide_2" };
+                launch.name = match (digits, columns) {
+                    (3, 64) => c"fixed_wide_3",
+                    (3, _) => c"fixed_narrow_3",
+                    (_, 128) => c"fixed_wide_2",
+                    _ => c"fixed_narrow_2",
+                };
                 launch.threads = 384;
-                // Six steps in flight of both operands' planes, each 64 long in k.
-                let [rows, columns] = fixed_wide(digits);
-                launch.shared_bytes = 6 * digits * (rows + columns) * 64;
+                launch.shared_bytes = fixed_wide_bytes(digits, columns);
                 launch.take(&[tiles, has]);
             }
             Kernels::Fixed => {
@@ -177,7 +192,7 @@ impl Launch {
                     fail!(Internal, "a fixed-point product has {} constants", constants.len());
                 };
                 (launch.name, launch.threads) = match (stage, digits) {
-                    (0, _) => (c"fixed_cut", THREADS),
+                    (0, _) => (c"fixed_cut", CUT_THREADS),
                     (_, 3) => (c"fixed_product_3", THREADS),
                     _ => (c"fixed_product_2", THREADS),
                 };

@@ -49,8 +49,9 @@ pub struct Limits {
     pub narrow: fn(&Sizes) -> Option<Tile>,
     /// Rows and columns of a tile of products of fixed-point numbers.
     pub fixed_tile: [u32; 2],
-    /// Rows and columns of the tiles that tensor cores compute, for so many digits, where the device has such a kernel.
-    pub fixed_wide: Option<fn(u32) -> [u32; 2]>,
+    /// Rows and columns of the tiles that tensor cores compute, for so many digits and m, n and batches, where the device has such
+    /// a kernel.
+    pub fixed_wide: Option<fn(&Limits, u32, [u32; 3]) -> [u32; 2]>,
     /// The tile of attention for so many heads, each with so many queries, their width and the values'.
     pub attention: fn(&Limits, u64, u32, u32, u32) -> attention::Tile,
 }

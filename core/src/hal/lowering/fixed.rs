@@ -137,7 +137,8 @@ fn multiply(encoder: &mut dyn Encoder, products: &Products, a: Digits, b: Digits
     let Products { precision, m, n, k, batches, c, bias, y, c_row, c_column, alpha, beta, activation, .. } = *products;
     let axes = &products.axes;
     let limits = encoder.limits();
-    let [bm, bn] = limits.fixed_wide.map_or(limits.fixed_tile, |wide| wide(precision.digits()));
+    let [bm, bn] =
+        limits.fixed_wide.map_or(limits.fixed_tile, |wide| wide(&limits, precision.digits(), [m, n, batches]));
     let groups = m.div_ceil(bm) as u64 * n.div_ceil(bn) as u64 * batches as u64;
     if groups > i32::MAX as u64 {
         fail!(Unsupported, "matmul: {batches} products of {m}×{k} by {k}×{n} are too many for one kernel");
@@ -169,7 +170,7 @@ fn multiply(encoder: &mut dyn Encoder, products: &Products, a: Digits, b: Digits
         if limits.fixed_wide.is_some() {
             // A workgroup has a multiprocessor to itself, and takes tiles in turn.
             let resident = groups.min(limits.units);
-            encoder.dispatch(Kernels::Fixed, &[WIDE, digits, has | part, groups], &push, [resident, 1, 1])?;
+            encoder.dispatch(Kernels::Fixed, &[WIDE, digits, has | part, groups, bn], &push, [resident, 1, 1])?;
         } else {
             encoder.dispatch(Kernels::Fixed, &[PRODUCT, digits, has | part], &push, [groups, 1, 1])?;
         }

@@ -3,7 +3,13 @@
 //! Lines' scales first. Then blocks of the result, which threads claim (`tiles.rs`): some of K is cut and laid out in panels for
 //! both operands, multiplied, and added to the block's totals.
 
+#[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+mod bytes;
+#[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+mod digits;
 mod tiles;
+#[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+mod units;
 
 use super::gemm::{Block, Epilogue, Matrix, Packing};
 use super::{Exec, Shared};
@@ -43,6 +49,10 @@ impl Fixed<'_> {
         let Fixed { m, n, k, count, precision, matrices: [of_a, of_b], .. } = *self;
         if m * n * count == 0 {
             return Ok(());
+        }
+        #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+        if let Some(unit) = bytes::unit(exec, self) {
+            return self.compute_by(exec, unit);
         }
         let threads = exec.pool.threads();
         let (mut rows, mut columns) = (m.min(ROWS), n.min(COLUMNS));

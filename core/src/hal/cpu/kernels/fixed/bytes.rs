@@ -1,0 +1,238 @@
+//! Products of digits, by units that multiply bytes: both operands are cut once, then tiles of 16 rows by 16 columns are multiplied.
+
+use super::super::Exec;
+use super::super::gemm::{Block, Matrix, Packing};
+use super::digits::{DEPTH, LINES, Lines, PLANE, Panels, raise};
+use super::units::{MOST, Session, Square, Unit};
+use super::{Fixed, NOT_FINITE, Shared};
+use crate::contract::{NAN, fixed_round};
+use crate::error::Result;
+use crate::interrupt::Looks;
+use crate::isa::Isa;
+use std::arch::x86_64::*;
+
+/// The most of K: a total of it has 62 bits.
+const LONGEST: usize = 32_768;
+/// Multiply-adds below which cutting into panels costs more than it gives.
+const LEAST: usize = 16 * 16 * 64;
+/// Tiles of the block of a result that one task computes, down and across.
+const TILES: usize = 16;
+/// Multiply-adds that are worth a task.
+const TASK: usize = 4 << 20;
+
+/// The unit for such products, if there is one that pays.
+pub fn unit(exec: &Exec<'_>, of: &Fixed<'_>) -> Option<Unit> {
+    let worth = of.m.saturating_mul(of.n).saturating_mul(of.k) >= LEAST;
+    if exec.isa == Isa::Avx512 && worth && of.k <= LONGEST { Unit::best() } else { None }
+}
+
+/// The panels of all matrices of an operand.
+struct Operand {
+    to: Panels,
+    /// Of each matrix.
+    panels: usize,
+}
+
+// SAFETY: tasks write different panels, and read them when all are written.
+unsafe impl Sync for Operand {}
+
+impl Operand {
+    /// Scratch for it, in f32s: panels, scales, sums.
+    fn room(matrices: usize, lines: usize, size: usize) -> [usize; 3] {
+        let panels = matrices * lines.div_ceil(LINES);
+        [panels * size / 4, panels * LINES, panels * LINES * 2]
+    }
+
+    /// # Safety
+    /// The scratch is as large as asked.
+    unsafe fn new(scratch: *mut f32, matrices: usize, lines: usize, size: usize) -> Operand {
+        let [bytes, scales, _] = Operand::room(matrices, lines, size);
+        // SAFETY: as the caller says.
+        unsafe {
+            let to = Panels {
+                bytes: scratch.cast(),
+                scales: scratch.add(bytes).cast(),
+                sums: scratch.add(bytes + scales).cast(),
+                size,
+            };
+            Operand { to, panels: lines.div_ceil(LINES) }
+        }
+    }
+}
+
+/// Both operands, cut.
+struct Digits {
+    unit: Unit,
+    /// How many.
+    digits: usize,
+    /// [`DEPTH`]s of K.
+    depths: usize,
+    a: Operand,
+    b: Operand,
+}
+
+impl Fixed<'_> {
+    /// Computes all products with a unit, which is this processor's. There is more than none of K.
+    pub(super) fn compute_by(&self, exec: &Exec<'_>, unit: Unit) -> Result<()> {
+        let Fixed { m, n, k, precision, matrices: [of_a, of_b], .. } = *self;
+        let size = k.div_ceil(DEPTH) * precision.digits() as usize * PLANE;
+        let rooms =
+            [Operand::room(of_a, m, size), Operand::room(of_b, n, size)].map(|parts| parts.iter().sum::<usize>());
+        let scratch = exec.scratch.take(rooms[0] + rooms[1])?;
+        // SAFETY: both parts of the scratch have room.
+        let (a, b) = unsafe {
+            let start = scratch.pointer();
+            (Operand::new(start, of_a, m, size), Operand::new(start.add(rooms[0]), of_b, n, size))
+        };
+        self.cut(exec, self.a, m, &a, of_a, false)?;
+        let turned = Matrix { data: self.b.data, row: self.b.column, column: self.b.row };
+        self.cut(exec, turned, n, &b, of_b, true)?;
+        self.multiply(exec, &Digits { unit, digits: precision.digits() as usize, depths: k.div_ceil(DEPTH), a, b })
+    }
+
+    /// Cuts `count` matrices of so many lines, which follow each other in memory.
+    fn cut(&self, exec: &Exec<'_>, from: Matrix, lines: usize, to: &Operand, count: usize, right: bool) -> Result<()> {
+        let Fixed { k, precision, .. } = *self;
+        let Matrix { data, row, column } = from;
+        let data = Shared(data.cast_mut());
+        // As many panels as are worth a task; of lines side by side more, as memory is read in rows.
+        let some = (TASK / 64 / (LINES * k)).clamp(if column == 1 { 1 } else { 4 }, 64);
+        let parts = to.panels.div_ceil(some);
+        exec.pool.try_run(count * parts, &|task, _| {
+            let (matrix, first) = (task / parts, task % parts * some);
+            let mut looks = Looks::NEW;
+            for panel in first..to.panels.min(first + some) {
+                let there = LINES.min(lines - panel * LINES);
+                // SAFETY: the lines are the operand's; tasks have different panels; AVX-512 is there, as a unit is.
+                unsafe {
+                    let data = data.get().add(matrix * lines * k + panel * LINES * row);
+                    let from = Matrix { data, row, column };
+                    Lines { from, there, k, precision }.cut(to.to, matrix * to.panels + panel, right);
+                }
+                if looks.before(LINES * k) {
+                    return;
+                }
+            }
+        })
+    }
+
+    /// Multiplies the panels, block by block of the result.
+    fn multiply(&self, exec: &Exec<'_>, of: &Digits) -> Result<()> {
+        let Fixed { m, n, k, count, .. } = *self;
+        let (a, b) = (&of.a, &of.b);
+        let threads = exec.pool.threads();
+        let (mut down, mut across) = (a.panels.min(TILES), b.panels.min(TILES));
+        let worth = count.saturating_mul(m).saturating_mul(n).saturating_mul(k) / TASK;
+        while threads > 1 && count * a.panels.div_ceil(down) * b.panels.div_ceil(across) < worth.min(4 * threads) {
+            match (down > 2, across > 2) {
+                (_, true) if across >= down => across = across.div_ceil(2),
+                (true, _) => down = down.div_ceil(2),
+                (_, true) => across = across.div_ceil(2),
+                _ => break,
+            }
+        }
+        let (parts_down, parts_across) = (a.panels.div_ceil(down), b.panels.div_ceil(across));
+        let (out, operands) = (self.out, self.operands);
+        exec.pool.try_run(count * parts_down * parts_across, &|task, _| {
+            let (batch, rest) = (task / (parts_down * parts_across), task % (parts_down * parts_across));
+            let (i, j) = (rest % parts_down * down, rest / parts_down * across);
+            let (a_at, b_at, epilogue) = operands(batch);
+            // What the block is made of is in the panels.
+            let none = Matrix { data: std::ptr::null(), row: 0, column: 0 };
+            // SAFETY: (i, j) are panels of the operands; blocks are disjoint; the unit is this processor's.
+            unsafe {
+                let block = Block {
+                    m: (down * LINES).min(m - i * LINES),
+                    n: (across * LINES).min(n - j * LINES),
+                    k,
+                    a: none,
+                    b: none,
+                    out: out.get().add((batch * m + i * LINES) * n + j * LINES),
+                    out_row: n,
+                    packing: Packing { a: false, b: false, cache: 0 },
+                    epilogue: epilogue.at(i * LINES, j * LINES),
+                };
+                let _session = Session::new(of.unit);
+                let mut looks = Looks::NEW;
+                for right in 0..block.n.div_ceil(LINES) {
+                    for left in 0..block.m.div_ceil(LINES) {
+                        let panels = [a_at * a.panels + i + left, b_at * b.panels + j + right];
+                        of.tile(panels, &block, left * LINES, right * LINES);
+                        if looks.before(k * LINES * LINES) {
+                            return;
+                        }
+                    }
+                }
+                block.finish(exec.isa);
+            }
+        })
+    }
+}
+
+impl Digits {
+    /// A tile of the result, from a panel of each operand, at (row, column) of a block.
+    ///
+    /// # Safety
+    /// The panels are there, the unit is set up, and (row, column) lies inside the block.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    unsafe fn tile(&self, [left, right]: [usize; 2], block: &Block, row: usize, column: usize) {
+        let Digits { unit, digits, depths, .. } = *self;
+        let (a, b) = (&self.a.to, &self.b.to);
+        let columns = LINES.min(block.n - column);
+        let mask = if columns == LINES { u16::MAX } else { (1 << columns) - 1 };
+        let mut sums: [Square; 5] = [[0; 256]; 5];
+        let mut totals = [[_mm512_setzero_si512(); 2]; LINES];
+        // SAFETY: as the caller says; vectors of 16 columns of one of 16 rows.
+        unsafe {
+            for begin in (0..depths).step_by(MOST / DEPTH) {
+                let some = (depths - begin).min(MOST / DEPTH);
+                let from = begin * digits * PLANE;
+                unit.multiply(
+                    digits,
+                    a.bytes.add(left * a.size + from),
+                    b.bytes.add(right * b.size + from),
+                    some,
+                    &mut sums,
+                );
+                for (i, total) in totals.iter_mut().enumerate() {
+                    for (&shift, sums) in unit.shifts(digits).iter().zip(&sums) {
+                        let by = _mm_cvtsi32_si128(shift as i32);
+                        for (half, total) in total.iter_mut().enumerate() {
+                            let eight = _mm256_loadu_si256(sums.as_ptr().add(16 * i + 8 * half).cast());
+                            *total = _mm512_add_epi64(*total, _mm512_sll_epi64(_mm512_cvtepi32_epi64(eight), by));
+                        }
+                    }
+                }
+            }
+            let scales = b.scales.add(right * LINES);
+            let of_columns = _mm512_loadu_si512(scales.cast());
+            for (i, total) in totals.iter().enumerate().take(LINES.min(block.m - row)) {
+                // What the raise of b's digits added.
+                let more = _mm512_set1_epi64(*a.sums.add(left * LINES + i) * raise(digits) as i64);
+                let total = [_mm512_sub_epi64(total[0], more), _mm512_sub_epi64(total[1], more)];
+                let scale = *a.scales.add(left * LINES + i);
+                let out = block.out.add((row + i) * block.out_row + column);
+                // The power of two by which a total is multiplied, if it is a normal number: then the product is rounded as it must be.
+                let biased = _mm512_sub_epi32(_mm512_set1_epi32(127 - scale.max(-1000)), of_columns);
+                let normal =
+                    _mm512_cmplt_epu32_mask(_mm512_sub_epi32(biased, _mm512_set1_epi32(1)), _mm512_set1_epi32(254));
+                if normal & mask == mask && scale != NOT_FINITE {
+                    let rounded = _mm512_insertf32x8::<1>(
+                        _mm512_castps256_ps512(_mm512_cvtepi64_ps(total[0])),
+                        _mm512_cvtepi64_ps(total[1]),
+                    );
+                    let powers = _mm512_castsi512_ps(_mm512_slli_epi32::<23>(biased));
+                    _mm512_mask_storeu_ps(out, mask, _mm512_mul_ps(rounded, powers));
+                } else {
+                    let totals: [[i64; 8]; 2] = std::mem::transmute(total);
+                    for j in 0..columns {
+                        let other = *scales.add(j);
+                        let finite = scale != NOT_FINITE && other != NOT_FINITE;
+                        *out.add(j) =
+                            if finite { fixed_round(totals[j / 8][j % 8] as i128, -scale - other) } else { NAN };
+                    }
+                }
+            }
+        }
+    }
+}

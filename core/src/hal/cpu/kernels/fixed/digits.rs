@@ -1,0 +1,263 @@
+//! The digits of an operand, for processors that multiply bytes (`units.rs`).
+//!
+//! An operand is cut once, before its product begins. 16 lines along K are a panel: 64 of K at a time, digit by digit, the lowest
+//! first. A left operand's digits are signed: a line's 64 follow each other. A right operand's numbers are raised by 128 in each
+//! digit, so that its bytes have no sign, and four of K follow each other, line by line: what dot products of four bytes read.
+//! What the raise adds to a product is a multiple of the left line's sum, which is kept and taken away at the end.
+
+use super::super::gemm::Matrix;
+use super::NOT_FINITE;
+use crate::contract::{Precision, fixed_scale};
+use crate::hal::cpu::simd::unroll;
+use std::arch::x86_64::*;
+
+/// Lines of a panel.
+pub const LINES: usize = 16;
+/// So much of K lies together.
+pub const DEPTH: usize = 64;
+/// Bytes of a digit of a panel, for [`DEPTH`] of K.
+pub const PLANE: usize = LINES * DEPTH;
+
+/// An operand's panels, and for each line the scale and the sum of its numbers.
+#[derive(Clone, Copy)]
+pub struct Panels {
+    pub bytes: *mut u8,
+    pub scales: *mut i32,
+    pub sums: *mut i64,
+    /// Bytes of a panel.
+    pub size: usize,
+}
+
+/// Lines of a matrix, to be cut.
+#[derive(Clone, Copy)]
+pub struct Lines {
+    /// Its row is the step from one line to the next, its column the step along K. One of them is 1.
+    pub from: Matrix,
+    /// At most [`LINES`].
+    pub there: usize,
+    pub k: usize,
+    pub precision: Precision,
+}
+
+/// Two powers of two for each line, whose product is 2 to the line's scale; zeros of a line that is not finite.
+type Powers = [[f32; LINES]; 2];
+
+impl Lines {
+    /// Cuts the lines into panel `to` of a left operand, or a right one.
+    ///
+    /// # Safety
+    /// The processor has AVX-512 F, BW, DQ and VL. The matrix covers the lines, of one or more of K. The panel is there, and no other
+    /// thread uses it.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    pub unsafe fn cut(self, to: Panels, panel: usize, right: bool) {
+        // SAFETY: as the caller says.
+        unsafe {
+            let (bytes, scales) = (to.bytes.add(panel * to.size), to.scales.add(panel * LINES));
+            let sums = to.sums.add(panel * LINES);
+            let largest = if self.from.column == 1 { self.largest_along() } else { self.largest_across() };
+            let mut powers: Powers = [[0.0; LINES]; 2];
+            for (i, &largest) in largest.iter().enumerate() {
+                let scale = fixed_scale(largest as u32, self.precision);
+                *scales.add(i) = scale.unwrap_or(NOT_FINITE);
+                if let Some(scale) = scale {
+                    let half = scale >> 1;
+                    (powers[0][i], powers[1][i]) = (power(half), power(scale - half));
+                }
+            }
+            match (self.from.column == 1, right) {
+                (true, false) => self.along::<false>(&powers, bytes, sums),
+                (true, true) => self.along::<true>(&powers, bytes, sums),
+                (false, false) => self.across::<false>(&powers, bytes, sums),
+                (false, true) => self.across::<true>(&powers, bytes, sums),
+            }
+        }
+    }
+
+    /// The largest bits without signs of each line, whose elements follow each other.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    unsafe fn largest_along(&self) -> [i32; LINES] {
+        let magnitude = _mm512_set1_epi32(0x7fff_ffff);
+        let mut largest = [0; LINES];
+        for (i, largest) in largest.iter_mut().enumerate().take(self.there) {
+            let mut most = [_mm512_setzero_si512(); 4];
+            for p in (0..self.k).step_by(64) {
+                unroll!(v < 4 => {
+                    // SAFETY: the mask leaves what is behind the line.
+                    let x = unsafe { self.load_along(i, p + 16 * v) };
+                    most[v] = _mm512_max_epi32(most[v], _mm512_and_si512(_mm512_castps_si512(x), magnitude));
+                });
+            }
+            let both = [_mm512_max_epi32(most[0], most[1]), _mm512_max_epi32(most[2], most[3])];
+            *largest = _mm512_reduce_max_epi32(_mm512_max_epi32(both[0], both[1]));
+        }
+        largest
+    }
+
+    /// The same of lines that lie side by side.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    unsafe fn largest_across(&self) -> [i32; LINES] {
+        let magnitude = _mm512_set1_epi32(0x7fff_ffff);
+        let mut most = _mm512_setzero_si512();
+        for p in 0..self.k {
+            // SAFETY: p is below k.
+            let x = unsafe { self.load_across(p) };
+            most = _mm512_max_epi32(most, _mm512_and_si512(_mm512_castps_si512(x), magnitude));
+        }
+        let mut largest = [0; LINES];
+        // SAFETY: 16 words.
+        unsafe { _mm512_storeu_si512(largest.as_mut_ptr().cast(), most) };
+        largest
+    }
+
+    /// 16 elements of line i from p on; zeros behind its end.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    unsafe fn load_along(&self, i: usize, p: usize) -> __m512 {
+        // SAFETY: only elements that are there are read.
+        unsafe {
+            _mm512_maskz_loadu_ps(first(self.k.saturating_sub(p)), self.from.data.wrapping_add(i * self.from.row + p))
+        }
+    }
+
+    /// Element p of every line; zeros of lines that are not there, and from k on.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    unsafe fn load_across(&self, p: usize) -> __m512 {
+        let there = if p < self.k { self.there } else { 0 };
+        // SAFETY: only elements that are there are read.
+        unsafe { _mm512_maskz_loadu_ps(first(there), self.from.data.wrapping_add(p * self.from.column)) }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    unsafe fn along<const RIGHT: bool>(&self, powers: &Powers, to: *mut u8, sums: *mut i64) {
+        let digits = self.precision.digits() as usize;
+        for i in 0..LINES {
+            let (power, rest) = (_mm512_set1_ps(powers[0][i]), _mm512_set1_ps(powers[1][i]));
+            let mut sum = _mm512_setzero_si512();
+            let k = if i < self.there { self.k } else { 0 };
+            for p in (0..self.k).step_by(16) {
+                let there = if p < k { k - p } else { 0 };
+                // SAFETY: elements below k of a line that is there; the panel has room for a multiple of DEPTH.
+                unsafe {
+                    let x = if there > 0 { self.load_along(i, p) } else { _mm512_setzero_ps() };
+                    let q = integers(x, power, rest);
+                    let u = raised(q, digits, RIGHT);
+                    let at = to.add(p / DEPTH * digits * PLANE);
+                    for digit in 0..digits {
+                        let four = _mm512_cvtepi32_epi8(_mm512_srl_epi32(u, _mm_cvtsi32_si128(8 * digit as i32)));
+                        if RIGHT {
+                            let words = at.add(digit * PLANE + p % DEPTH * LINES + 4 * i).cast::<u32>();
+                            let parts: [u32; 4] = std::mem::transmute(four);
+                            for (g, part) in parts.into_iter().enumerate() {
+                                words.add(g * LINES).write_unaligned(part);
+                            }
+                        } else {
+                            let signs = _mm_set1_epi8(if digit + 1 < digits { i8::MIN } else { 0 });
+                            let line = at.add(digit * PLANE + i * DEPTH + p % DEPTH);
+                            _mm_storeu_si128(line.cast(), _mm_xor_si128(four, signs));
+                        }
+                    }
+                    if !RIGHT {
+                        let (low, high) = (_mm512_castsi512_si256(q), _mm512_extracti64x4_epi64::<1>(q));
+                        let both = _mm512_add_epi64(_mm512_cvtepi32_epi64(low), _mm512_cvtepi32_epi64(high));
+                        sum = _mm512_add_epi64(sum, both);
+                    }
+                }
+            }
+            // SAFETY: as above; a sum for each line.
+            unsafe {
+                for p in (self.k.next_multiple_of(16)..self.k.next_multiple_of(DEPTH)).step_by(16) {
+                    for digit in 0..digits {
+                        let at = to.add(p / DEPTH * digits * PLANE + digit * PLANE);
+                        if RIGHT {
+                            (0..4).for_each(|g| {
+                                at.add((p % DEPTH / 4 + g) * DEPTH + 4 * i).cast::<u32>().write_unaligned(0)
+                            });
+                        } else {
+                            _mm_storeu_si128(at.add(i * DEPTH + p % DEPTH).cast(), _mm_setzero_si128());
+                        }
+                    }
+                }
+                *sums.add(i) = _mm512_reduce_add_epi64(sum);
+            }
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    unsafe fn across<const RIGHT: bool>(&self, powers: &Powers, to: *mut u8, sums: *mut i64) {
+        let digits = self.precision.digits() as usize;
+        // SAFETY: as many values.
+        let (power, rest) = unsafe { (_mm512_loadu_ps(powers[0].as_ptr()), _mm512_loadu_ps(powers[1].as_ptr())) };
+        let low = _mm512_set1_epi32(0xff);
+        let mut sum = [_mm512_setzero_si512(); 2];
+        for p in (0..self.k.next_multiple_of(DEPTH)).step_by(4) {
+            let mut u = [_mm512_setzero_si512(); 4];
+            unroll!(v < 4 => {
+                // SAFETY: zeros from k on.
+                let q = integers(unsafe { self.load_across(p + v) }, power, rest);
+                u[v] = raised(q, digits, RIGHT);
+                if !RIGHT {
+                    sum[0] = _mm512_add_epi64(sum[0], _mm512_cvtepi32_epi64(_mm512_castsi512_si256(q)));
+                    sum[1] = _mm512_add_epi64(sum[1], _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64::<1>(q)));
+                }
+            });
+            for digit in 0..digits {
+                let by = _mm_cvtsi32_si128(8 * digit as i32);
+                let byte = |v: usize| _mm512_and_si512(_mm512_srl_epi32(u[v], by), low);
+                let words = _mm512_or_si512(
+                    _mm512_or_si512(byte(0), _mm512_slli_epi32::<8>(byte(1))),
+                    _mm512_or_si512(_mm512_slli_epi32::<16>(byte(2)), _mm512_slli_epi32::<24>(byte(3))),
+                );
+                // SAFETY: the panel has room for a multiple of DEPTH.
+                unsafe {
+                    let at = to.add((p / DEPTH * digits + digit) * PLANE);
+                    if RIGHT {
+                        _mm512_storeu_si512(at.add(p % DEPTH * LINES).cast(), words);
+                    } else {
+                        let signs = _mm512_set1_epi32(if digit + 1 < digits { 0x8080_8080u32 as i32 } else { 0 });
+                        let parts: [u32; LINES] = std::mem::transmute(_mm512_xor_si512(words, signs));
+                        for (i, part) in parts.into_iter().enumerate() {
+                            at.add(i * DEPTH + p % DEPTH).cast::<u32>().write_unaligned(part);
+                        }
+                    }
+                }
+            }
+        }
+        // SAFETY: a sum for each line.
+        unsafe {
+            _mm512_storeu_si512(sums.cast(), sum[0]);
+            _mm512_storeu_si512(sums.add(8).cast(), sum[1]);
+        }
+    }
+}
+
+/// x·2^scale to the nearest integers. Each multiplication is exact, or its result is so small that the integer is 0.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn integers(x: __m512, power: __m512, rest: __m512) -> __m512i {
+    _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_mul_ps(x, power), rest))
+}
+
+/// 128 more in every digit, or in every digit but the highest.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn raised(q: __m512i, digits: usize, all: bool) -> __m512i {
+    _mm512_add_epi32(q, _mm512_set1_epi32(raise(if all { digits } else { digits - 1 })))
+}
+
+/// 128 in each of so many digits.
+pub fn raise(digits: usize) -> i32 {
+    0x80_8080 >> (8 * (3 - digits))
+}
+
+/// The first n of 16 lanes.
+#[inline(always)]
+fn first(n: usize) -> u16 {
+    if n >= 16 { u16::MAX } else { (1 << n) - 1 }
+}
+
+/// 2^n, of an n for which it is normal.
+#[inline(always)]
+fn power(n: i32) -> f32 {
+    f32::from_bits(((127 + n) as u32) << 23)
+}

@@ -1,0 +1,282 @@
+//! The processor's units that multiply bytes and add the products exactly: AMX's tiles, AVX-512's dot products.
+
+use super::digits::PLANE;
+use crate::hal::cpu::simd::unroll;
+use std::arch::asm;
+use std::arch::x86_64::*;
+use std::sync::OnceLock;
+
+/// Sums of 16 rows by 16 columns.
+pub type Square = [i32; 256];
+
+/// So many products of digits add up in 32 bits: at most three of a signed and an unsigned byte for each of K.
+pub const MOST: usize = 16_384;
+
+/// A unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    Amx,
+    Vnni,
+}
+
+impl Unit {
+    /// The fastest one of this processor that this process may use.
+    pub fn best() -> Option<Unit> {
+        static BEST: OnceLock<Option<Unit>> = OnceLock::new();
+        *BEST.get_or_init(|| {
+            let vectors = std::is_x86_feature_detected!("avx512bw") && std::is_x86_feature_detected!("avx512dq");
+            if !vectors || !std::is_x86_feature_detected!("avx512vl") {
+                None
+            } else if amx() {
+                Some(Unit::Amx)
+            } else if std::is_x86_feature_detected!("avx512vnni") {
+                Some(Unit::Vnni)
+            } else {
+                None
+            }
+        })
+    }
+
+    /// The places of its sums in the total of a product of so many digits, as shifts.
+    pub fn shifts(self, digits: usize) -> &'static [u32] {
+        match (self, digits) {
+            (_, 3) => &[0, 8, 16, 24, 32],
+            // Both middle ones, so that no sum waits for the one before.
+            (Unit::Amx, _) => &[0, 8, 8, 16],
+            _ => &[0, 8, 16],
+        }
+    }
+
+    /// The sums of the products of two panels' digits, over `depths` times [`DEPTH`](super::digits::DEPTH) of K.
+    ///
+    /// # Safety
+    /// The unit is this processor's, and set up on this thread ([`Session`]). The panels are there. K is at most [`MOST`].
+    #[inline]
+    pub unsafe fn multiply(
+        self,
+        digits: usize,
+        left: *const u8,
+        right: *const u8,
+        depths: usize,
+        sums: &mut [Square; 5],
+    ) {
+        // SAFETY: passed on.
+        unsafe {
+            match (self, digits) {
+                (Unit::Amx, 3) => amx_3(left, right, depths, sums),
+                (Unit::Amx, _) => amx_2(left, right, depths, sums),
+                (Unit::Vnni, 3) => vnni_3(left, right, depths, sums),
+                (Unit::Vnni, _) => vnni_2(left, right, depths, sums),
+            }
+        }
+    }
+}
+
+/// A thread's use of a unit.
+pub struct Session(Unit);
+
+impl Session {
+    /// Sets the unit up on this thread, until this is dropped.
+    ///
+    /// # Safety
+    /// The unit is [`Unit::best`]'s.
+    pub unsafe fn new(unit: Unit) -> Session {
+        if unit == Unit::Amx {
+            /// Palette 1: eight tiles of 16 rows of 64 bytes.
+            #[repr(C, align(64))]
+            struct Configuration {
+                palette: [u8; 16],
+                bytes: [u16; 16],
+                rows: [u8; 16],
+            }
+            let mut all = Configuration { palette: [0; 16], bytes: [0; 16], rows: [0; 16] };
+            all.palette[0] = 1;
+            all.bytes[..8].fill(64);
+            all.rows[..8].fill(16);
+            // SAFETY: the processor has AMX, and the system lets this process use it.
+            unsafe { asm!("ldtilecfg [{}]", in(reg) &raw const all, options(nostack)) };
+        }
+        Session(unit)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if self.0 == Unit::Amx {
+            // SAFETY: as in `new`.
+            unsafe { asm!("tilerelease", options(nostack)) };
+        }
+    }
+}
+
+/// Whether the processor has AMX for 8-bit integers, and Linux lets this process use it: it must be asked for.
+fn amx() -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        const TILE_AND_INT8: u32 = 3 << 24;
+        const TILE_STATE: u64 = 3 << 17;
+        const ARCH_PRCTL: usize = 158;
+        const ARCH_REQ_XCOMP_PERM: usize = 0x1023;
+        const TILE_DATA: usize = 18;
+        let leaf = __cpuid_count(7, 0);
+        // SAFETY: processors with AVX-512 have XGETBV.
+        if leaf.edx & TILE_AND_INT8 != TILE_AND_INT8 || unsafe { extended_states() } & TILE_STATE != TILE_STATE {
+            return false;
+        }
+        let answer: isize;
+        // SAFETY: a system call that reads no memory.
+        unsafe {
+            asm!("syscall", inlateout("rax") ARCH_PRCTL => answer, in("rdi") ARCH_REQ_XCOMP_PERM, in("rsi") TILE_DATA,
+                out("rcx") _, out("r11") _, options(nostack));
+        }
+        answer == 0
+    }
+    #[cfg(not(target_os = "linux"))]
+    false
+}
+
+#[cfg(target_os = "linux")]
+#[target_feature(enable = "xsave")]
+unsafe fn extended_states() -> u64 {
+    // SAFETY: register 0 is there with XGETBV.
+    unsafe { _xgetbv(0) }
+}
+
+/// Three digits. Nine products for five sums, which stay in tiles; operands take turns in the other three.
+unsafe fn amx_3(left: *const u8, right: *const u8, depths: usize, sums: &mut [Square; 5]) {
+    // SAFETY: as `Unit::multiply`'s.
+    unsafe {
+        asm!(
+            "tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3", "tilezero tmm4",
+            "2:",
+            "tileloadd tmm5, [{a} + {line}*1]",
+            "tileloadd tmm7, [{b} + {line}*1]",
+            "tdpbsud tmm0, tmm5, tmm7",
+            "tileloadd tmm6, [{a} + {line}*1 + 1024]",
+            "tdpbsud tmm1, tmm6, tmm7",
+            "tileloadd tmm7, [{b} + {line}*1 + 1024]",
+            "tdpbsud tmm2, tmm6, tmm7",
+            "tdpbsud tmm1, tmm5, tmm7",
+            "tileloadd tmm7, [{b} + {line}*1 + 2048]",
+            "tdpbsud tmm3, tmm6, tmm7",
+            "tdpbsud tmm2, tmm5, tmm7",
+            "tileloadd tmm5, [{a} + {line}*1 + 2048]",
+            "tdpbsud tmm4, tmm5, tmm7",
+            "tileloadd tmm6, [{b} + {line}*1 + 1024]",
+            "tdpbsud tmm3, tmm5, tmm6",
+            "tileloadd tmm7, [{b} + {line}*1]",
+            "tdpbsud tmm2, tmm5, tmm7",
+            "add {a}, 3072",
+            "add {b}, 3072",
+            "dec {n}",
+            "jnz 2b",
+            "tilestored [{to} + {line}*1], tmm0",
+            "tilestored [{to} + {line}*1 + 1024], tmm1",
+            "tilestored [{to} + {line}*1 + 2048], tmm2",
+            "tilestored [{to} + {line}*1 + 3072], tmm3",
+            "tilestored [{to} + {line}*1 + 4096], tmm4",
+            a = inout(reg) left => _, b = inout(reg) right => _, n = inout(reg) depths => _,
+            line = in(reg) 64usize, to = in(reg) sums.as_mut_ptr(),
+            out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _, out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
+            options(nostack),
+        );
+    }
+}
+
+/// Two digits.
+unsafe fn amx_2(left: *const u8, right: *const u8, depths: usize, sums: &mut [Square; 5]) {
+    // SAFETY: as `Unit::multiply`'s.
+    unsafe {
+        asm!(
+            "tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3",
+            "2:",
+            "tileloadd tmm4, [{a} + {line}*1]",
+            "tileloadd tmm6, [{b} + {line}*1]",
+            "tdpbsud tmm0, tmm4, tmm6",
+            "tileloadd tmm5, [{a} + {line}*1 + 1024]",
+            "tdpbsud tmm1, tmm5, tmm6",
+            "tileloadd tmm7, [{b} + {line}*1 + 1024]",
+            "tdpbsud tmm2, tmm4, tmm7",
+            "tdpbsud tmm3, tmm5, tmm7",
+            "add {a}, 2048",
+            "add {b}, 2048",
+            "dec {n}",
+            "jnz 2b",
+            "tilestored [{to} + {line}*1], tmm0",
+            "tilestored [{to} + {line}*1 + 1024], tmm1",
+            "tilestored [{to} + {line}*1 + 2048], tmm2",
+            "tilestored [{to} + {line}*1 + 3072], tmm3",
+            a = inout(reg) left => _, b = inout(reg) right => _, n = inout(reg) depths => _,
+            line = in(reg) 64usize, to = in(reg) sums.as_mut_ptr(),
+            out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _, out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
+            options(nostack),
+        );
+    }
+}
+
+/// Four digits of a line, in every lane.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn four(at: *const u8) -> __m512i {
+    // SAFETY: as the caller says.
+    _mm512_set1_epi32(unsafe { at.cast::<i32>().read_unaligned() })
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+unsafe fn vnni_3(left: *const u8, right: *const u8, depths: usize, sums: &mut [Square; 5]) {
+    // Four rows at a time: 20 sums, three of b, one of a.
+    for row in (0..16).step_by(4) {
+        let mut s = [[_mm512_setzero_si512(); 5]; 4];
+        for step in 0..16 * depths {
+            let at = step / 16 * 3 * PLANE;
+            // SAFETY: inside the panels.
+            unsafe {
+                let (a, b) = (left.add(at + row * 64 + step % 16 * 4), right.add(at + step % 16 * 64));
+                let b = [
+                    _mm512_loadu_si512(b.cast()),
+                    _mm512_loadu_si512(b.add(PLANE).cast()),
+                    _mm512_loadu_si512(b.add(2 * PLANE).cast()),
+                ];
+                unroll!(i < 3 => {
+                    unroll!(r < 4 => {
+                        let x = four(a.add(i * PLANE + r * 64));
+                        s[r][i] = _mm512_dpbusd_epi32(s[r][i], b[0], x);
+                        s[r][i + 1] = _mm512_dpbusd_epi32(s[r][i + 1], b[1], x);
+                        s[r][i + 2] = _mm512_dpbusd_epi32(s[r][i + 2], b[2], x);
+                    });
+                });
+            }
+        }
+        unroll!(g < 5 => {
+            // SAFETY: 16 columns of each row.
+            unroll!(r < 4 => { unsafe { _mm512_storeu_si512(sums[g].as_mut_ptr().add((row + r) * 16).cast(), s[r][g]) } });
+        });
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+unsafe fn vnni_2(left: *const u8, right: *const u8, depths: usize, sums: &mut [Square; 5]) {
+    // Eight rows at a time: 24 sums, two of b, one of a.
+    for row in (0..16).step_by(8) {
+        let mut s = [[_mm512_setzero_si512(); 3]; 8];
+        for step in 0..16 * depths {
+            let at = step / 16 * 2 * PLANE;
+            // SAFETY: inside the panels.
+            unsafe {
+                let (a, b) = (left.add(at + row * 64 + step % 16 * 4), right.add(at + step % 16 * 64));
+                let b = [_mm512_loadu_si512(b.cast()), _mm512_loadu_si512(b.add(PLANE).cast())];
+                unroll!(i < 2 => {
+                    unroll!(r < 8 => {
+                        let x = four(a.add(i * PLANE + r * 64));
+                        s[r][i] = _mm512_dpbusd_epi32(s[r][i], b[0], x);
+                        s[r][i + 1] = _mm512_dpbusd_epi32(s[r][i + 1], b[1], x);
+                    });
+                });
+            }
+        }
+        unroll!(g < 3 => {
+            // SAFETY: 16 columns of each row.
+            unroll!(r < 8 => { unsafe { _mm512_storeu_si512(sums[g].as_mut_ptr().add((row + r) * 16).cast(), s[r][g]) } });
+        });
+    }
+}
