@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 /// Sums of 16 rows by 16 columns.
 pub type Square = [i32; 256];
 
-/// So many products of digits add up in 32 bits: at most three of a signed and an unsigned byte for each of K.
+/// The most of K: its products of digits add up in 32 bits, at most three of a signed and an unsigned byte for each of K.
 pub const MOST: usize = 16_384;
 
 /// A unit.
@@ -47,26 +47,22 @@ impl Unit {
         }
     }
 
-    /// The sums of the products of two panels' digits, over `depths` times [`DEPTH`](super::digits::DEPTH) of K.
+    /// Adds the products of two panels' digits to `sums`, over `depths` times [`DEPTH`](super::digits::DEPTH) of K. In the `first` part
+    /// of K, `sums` begin at zero, whatever they hold.
     ///
     /// # Safety
-    /// The unit is this processor's, and set up on this thread ([`Session`]). The panels are there. K is at most [`MOST`].
+    /// The unit is this processor's and set up on this thread ([`Session`]). The panels hold that much of K, and `depths` is not 0. All
+    /// parts of K together are at most [`MOST`]. `sums` has room for the unit's squares and is this call's alone.
     #[inline]
-    pub unsafe fn multiply(
-        self,
-        digits: usize,
-        left: *const u8,
-        right: *const u8,
-        depths: usize,
-        sums: &mut [Square; 5],
-    ) {
+    pub unsafe fn multiply(self, digits: usize, panels: [*const u8; 2], depths: usize, first: bool, sums: *mut Square) {
+        let [left, right] = panels;
         // SAFETY: passed on.
         unsafe {
             match (self, digits) {
-                (Unit::Amx, 3) => amx_3(left, right, depths, sums),
-                (Unit::Amx, _) => amx_2(left, right, depths, sums),
-                (Unit::Vnni, 3) => vnni_3(left, right, depths, sums),
-                (Unit::Vnni, _) => vnni_2(left, right, depths, sums),
+                (Unit::Amx, 3) => amx_3(left, right, depths, first, sums),
+                (Unit::Amx, _) => amx_2(left, right, depths, first, sums),
+                (Unit::Vnni, 3) => vnni_3(left, right, depths, first, sums),
+                (Unit::Vnni, _) => vnni_2(left, right, depths, first, sums),
             }
         }
     }
@@ -143,11 +139,24 @@ unsafe fn extended_states() -> u64 {
 }
 
 /// Three digits. Nine products for five sums, which stay in tiles; operands take turns in the other three.
-unsafe fn amx_3(left: *const u8, right: *const u8, depths: usize, sums: &mut [Square; 5]) {
+unsafe fn amx_3(left: *const u8, right: *const u8, depths: usize, first: bool, sums: *mut Square) {
     // SAFETY: as `Unit::multiply`'s.
     unsafe {
         asm!(
-            "tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3", "tilezero tmm4",
+            "test {first:l}, {first:l}",
+            "jnz 3f",
+            "tileloadd tmm0, [{to} + {line}*1]",
+            "tileloadd tmm1, [{to} + {line}*1 + 1024]",
+            "tileloadd tmm2, [{to} + {line}*1 + 2048]",
+            "tileloadd tmm3, [{to} + {line}*1 + 3072]",
+            "tileloadd tmm4, [{to} + {line}*1 + 4096]",
+            "jmp 2f",
+            "3:",
+            "tilezero tmm0",
+            "tilezero tmm1",
+            "tilezero tmm2",
+            "tilezero tmm3",
+            "tilezero tmm4",
             "2:",
             "tileloadd tmm5, [{a} + {line}*1]",
             "tileloadd tmm7, [{b} + {line}*1]",
@@ -176,7 +185,7 @@ unsafe fn amx_3(left: *const u8, right: *const u8, depths: usize, sums: &mut [Sq
             "tilestored [{to} + {line}*1 + 3072], tmm3",
             "tilestored [{to} + {line}*1 + 4096], tmm4",
             a = inout(reg) left => _, b = inout(reg) right => _, n = inout(reg) depths => _,
-            line = in(reg) 64usize, to = in(reg) sums.as_mut_ptr(),
+            line = in(reg) 64usize, to = in(reg) sums, first = in(reg_abcd) first as u32,
             out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _, out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
             options(nostack),
         );
@@ -184,11 +193,22 @@ unsafe fn amx_3(left: *const u8, right: *const u8, depths: usize, sums: &mut [Sq
 }
 
 /// Two digits.
-unsafe fn amx_2(left: *const u8, right: *const u8, depths: usize, sums: &mut [Square; 5]) {
+unsafe fn amx_2(left: *const u8, right: *const u8, depths: usize, first: bool, sums: *mut Square) {
     // SAFETY: as `Unit::multiply`'s.
     unsafe {
         asm!(
-            "tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3",
+            "test {first:l}, {first:l}",
+            "jnz 3f",
+            "tileloadd tmm0, [{to} + {line}*1]",
+            "tileloadd tmm1, [{to} + {line}*1 + 1024]",
+            "tileloadd tmm2, [{to} + {line}*1 + 2048]",
+            "tileloadd tmm3, [{to} + {line}*1 + 3072]",
+            "jmp 2f",
+            "3:",
+            "tilezero tmm0",
+            "tilezero tmm1",
+            "tilezero tmm2",
+            "tilezero tmm3",
             "2:",
             "tileloadd tmm4, [{a} + {line}*1]",
             "tileloadd tmm6, [{b} + {line}*1]",
@@ -207,7 +227,7 @@ unsafe fn amx_2(left: *const u8, right: *const u8, depths: usize, sums: &mut [Sq
             "tilestored [{to} + {line}*1 + 2048], tmm2",
             "tilestored [{to} + {line}*1 + 3072], tmm3",
             a = inout(reg) left => _, b = inout(reg) right => _, n = inout(reg) depths => _,
-            line = in(reg) 64usize, to = in(reg) sums.as_mut_ptr(),
+            line = in(reg) 64usize, to = in(reg) sums, first = in(reg_abcd) first as u32,
             out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _, out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
             options(nostack),
         );
@@ -223,10 +243,17 @@ unsafe fn four(at: *const u8) -> __m512i {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
-unsafe fn vnni_3(left: *const u8, right: *const u8, depths: usize, sums: &mut [Square; 5]) {
+unsafe fn vnni_3(left: *const u8, right: *const u8, depths: usize, first: bool, sums: *mut Square) {
     // Four rows at a time: 20 sums, three of b, one of a.
     for row in (0..16).step_by(4) {
         let mut s = [[_mm512_setzero_si512(); 5]; 4];
+        let row_of = |g: usize, r: usize| sums.wrapping_add(g).cast::<i32>().wrapping_add((row + r) * 16);
+        if !first {
+            unroll!(g < 5 => {
+                // SAFETY: 16 columns of each row.
+                unroll!(r < 4 => { s[r][g] = unsafe { _mm512_loadu_si512(row_of(g, r).cast()) } });
+            });
+        }
         for step in 0..16 * depths {
             let at = step / 16 * 3 * PLANE;
             // SAFETY: inside the panels.
@@ -249,16 +276,23 @@ unsafe fn vnni_3(left: *const u8, right: *const u8, depths: usize, sums: &mut [S
         }
         unroll!(g < 5 => {
             // SAFETY: 16 columns of each row.
-            unroll!(r < 4 => { unsafe { _mm512_storeu_si512(sums[g].as_mut_ptr().add((row + r) * 16).cast(), s[r][g]) } });
+            unroll!(r < 4 => { unsafe { _mm512_storeu_si512(row_of(g, r).cast(), s[r][g]) } });
         });
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
-unsafe fn vnni_2(left: *const u8, right: *const u8, depths: usize, sums: &mut [Square; 5]) {
+unsafe fn vnni_2(left: *const u8, right: *const u8, depths: usize, first: bool, sums: *mut Square) {
     // Eight rows at a time: 24 sums, two of b, one of a.
     for row in (0..16).step_by(8) {
         let mut s = [[_mm512_setzero_si512(); 3]; 8];
+        let row_of = |g: usize, r: usize| sums.wrapping_add(g).cast::<i32>().wrapping_add((row + r) * 16);
+        if !first {
+            unroll!(g < 3 => {
+                // SAFETY: 16 columns of each row.
+                unroll!(r < 8 => { s[r][g] = unsafe { _mm512_loadu_si512(row_of(g, r).cast()) } });
+            });
+        }
         for step in 0..16 * depths {
             let at = step / 16 * 2 * PLANE;
             // SAFETY: inside the panels.
@@ -276,7 +310,7 @@ unsafe fn vnni_2(left: *const u8, right: *const u8, depths: usize, sums: &mut [S
         }
         unroll!(g < 3 => {
             // SAFETY: 16 columns of each row.
-            unroll!(r < 8 => { unsafe { _mm512_storeu_si512(sums[g].as_mut_ptr().add((row + r) * 16).cast(), s[r][g]) } });
+            unroll!(r < 8 => { unsafe { _mm512_storeu_si512(row_of(g, r).cast(), s[r][g]) } });
         });
     }
 }
