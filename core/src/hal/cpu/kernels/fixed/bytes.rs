@@ -15,8 +15,8 @@ use std::arch::x86_64::*;
 const LEAST: usize = 16 * 16 * 64;
 /// Tiles of the block of a result that one task computes, down and across: with their sums they fit in the second-level cache.
 const TILES: usize = 8;
-/// Of K this many [`DEPTH`]s are multiplied at a time: both panels' parts fit in the first-level cache.
-const PART: usize = 12;
+/// Of K this many [`DEPTH`]s are multiplied at a time: the parts of a block's panels fit in the second-level cache.
+const PART: usize = 32;
 /// 32-bit sums of a tile: the most squares that a unit has.
 const SUMS: usize = 5 * 256;
 /// Multiply-adds that are worth a task.

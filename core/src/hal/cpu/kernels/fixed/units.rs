@@ -234,17 +234,53 @@ unsafe fn amx_2(left: *const u8, right: *const u8, depths: usize, first: bool, s
     }
 }
 
-/// Four digits of a line, in every lane.
+/// Adds the products of four of K of a row of the left panel, three digits, and of 16 columns of the right one. The row's digits are
+/// broadcast from memory by the instructions themselves. In assembly, as compilers load them all before and then lack registers.
 #[inline]
-#[target_feature(enable = "avx512f")]
-unsafe fn four(at: *const u8) -> __m512i {
-    // SAFETY: as the caller says.
-    _mm512_set1_epi32(unsafe { at.cast::<i32>().read_unaligned() })
+#[target_feature(enable = "avx512f,avx512vnni")]
+unsafe fn dots_3(s: &mut [__m512i; 5], b: [__m512i; 3], a: *const u8) {
+    let [s0, s1, s2, s3, s4] = s;
+    // SAFETY: 4 bytes are read of each of the row's planes, which are there.
+    unsafe {
+        asm!(
+            "vpdpbusd {s0}, {b0}, dword ptr [{a}]{{1to16}}",
+            "vpdpbusd {s1}, {b1}, dword ptr [{a}]{{1to16}}",
+            "vpdpbusd {s2}, {b2}, dword ptr [{a}]{{1to16}}",
+            "vpdpbusd {s3}, {b2}, dword ptr [{a} + 1024]{{1to16}}",
+            "vpdpbusd {s1}, {b0}, dword ptr [{a} + 1024]{{1to16}}",
+            "vpdpbusd {s2}, {b1}, dword ptr [{a} + 1024]{{1to16}}",
+            "vpdpbusd {s4}, {b2}, dword ptr [{a} + 2048]{{1to16}}",
+            "vpdpbusd {s3}, {b1}, dword ptr [{a} + 2048]{{1to16}}",
+            "vpdpbusd {s2}, {b0}, dword ptr [{a} + 2048]{{1to16}}",
+            s0 = inout(zmm_reg) *s0, s1 = inout(zmm_reg) *s1, s2 = inout(zmm_reg) *s2, s3 = inout(zmm_reg) *s3,
+            s4 = inout(zmm_reg) *s4, b0 = in(zmm_reg) b[0], b1 = in(zmm_reg) b[1], b2 = in(zmm_reg) b[2], a = in(reg) a,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+}
+
+/// The same of two digits.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vnni")]
+unsafe fn dots_2(s: &mut [__m512i; 3], b: [__m512i; 2], a: *const u8) {
+    let [s0, s1, s2] = s;
+    // SAFETY: as above.
+    unsafe {
+        asm!(
+            "vpdpbusd {s0}, {b0}, dword ptr [{a}]{{1to16}}",
+            "vpdpbusd {s1}, {b1}, dword ptr [{a}]{{1to16}}",
+            "vpdpbusd {s2}, {b1}, dword ptr [{a} + 1024]{{1to16}}",
+            "vpdpbusd {s1}, {b0}, dword ptr [{a} + 1024]{{1to16}}",
+            s0 = inout(zmm_reg) *s0, s1 = inout(zmm_reg) *s1, s2 = inout(zmm_reg) *s2,
+            b0 = in(zmm_reg) b[0], b1 = in(zmm_reg) b[1], a = in(reg) a,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 unsafe fn vnni_3(left: *const u8, right: *const u8, depths: usize, first: bool, sums: *mut Square) {
-    // Four rows at a time: 20 sums, three of b, one of a.
+    // Four rows at a time: 20 sums, three of b.
     for row in (0..16).step_by(4) {
         let mut s = [[_mm512_setzero_si512(); 5]; 4];
         let row_of = |g: usize, r: usize| sums.wrapping_add(g).cast::<i32>().wrapping_add((row + r) * 16);
@@ -254,24 +290,19 @@ unsafe fn vnni_3(left: *const u8, right: *const u8, depths: usize, first: bool, 
                 unroll!(r < 4 => { s[r][g] = unsafe { _mm512_loadu_si512(row_of(g, r).cast()) } });
             });
         }
-        for step in 0..16 * depths {
-            let at = step / 16 * 3 * PLANE;
-            // SAFETY: inside the panels.
-            unsafe {
-                let (a, b) = (left.add(at + row * 64 + step % 16 * 4), right.add(at + step % 16 * 64));
-                let b = [
-                    _mm512_loadu_si512(b.cast()),
-                    _mm512_loadu_si512(b.add(PLANE).cast()),
-                    _mm512_loadu_si512(b.add(2 * PLANE).cast()),
-                ];
-                unroll!(i < 3 => {
-                    unroll!(r < 4 => {
-                        let x = four(a.add(i * PLANE + r * 64));
-                        s[r][i] = _mm512_dpbusd_epi32(s[r][i], b[0], x);
-                        s[r][i + 1] = _mm512_dpbusd_epi32(s[r][i + 1], b[1], x);
-                        s[r][i + 2] = _mm512_dpbusd_epi32(s[r][i + 2], b[2], x);
-                    });
-                });
+        for depth in 0..depths {
+            for step in 0..16 {
+                // SAFETY: inside the panels.
+                unsafe {
+                    let a = left.add(depth * 3 * PLANE + row * 64 + step * 4);
+                    let b = right.add(depth * 3 * PLANE + step * 64);
+                    let b = [
+                        _mm512_loadu_si512(b.cast()),
+                        _mm512_loadu_si512(b.add(PLANE).cast()),
+                        _mm512_loadu_si512(b.add(2 * PLANE).cast()),
+                    ];
+                    unroll!(r < 4 => { dots_3(&mut s[r], b, a.add(r * 64)); });
+                }
             }
         }
         unroll!(g < 5 => {
@@ -283,7 +314,7 @@ unsafe fn vnni_3(left: *const u8, right: *const u8, depths: usize, first: bool, 
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 unsafe fn vnni_2(left: *const u8, right: *const u8, depths: usize, first: bool, sums: *mut Square) {
-    // Eight rows at a time: 24 sums, two of b, one of a.
+    // Eight rows at a time: 24 sums, two of b.
     for row in (0..16).step_by(8) {
         let mut s = [[_mm512_setzero_si512(); 3]; 8];
         let row_of = |g: usize, r: usize| sums.wrapping_add(g).cast::<i32>().wrapping_add((row + r) * 16);
@@ -293,19 +324,15 @@ unsafe fn vnni_2(left: *const u8, right: *const u8, depths: usize, first: bool, 
                 unroll!(r < 8 => { s[r][g] = unsafe { _mm512_loadu_si512(row_of(g, r).cast()) } });
             });
         }
-        for step in 0..16 * depths {
-            let at = step / 16 * 2 * PLANE;
-            // SAFETY: inside the panels.
-            unsafe {
-                let (a, b) = (left.add(at + row * 64 + step % 16 * 4), right.add(at + step % 16 * 64));
-                let b = [_mm512_loadu_si512(b.cast()), _mm512_loadu_si512(b.add(PLANE).cast())];
-                unroll!(i < 2 => {
-                    unroll!(r < 8 => {
-                        let x = four(a.add(i * PLANE + r * 64));
-                        s[r][i] = _mm512_dpbusd_epi32(s[r][i], b[0], x);
-                        s[r][i + 1] = _mm512_dpbusd_epi32(s[r][i + 1], b[1], x);
-                    });
-                });
+        for depth in 0..depths {
+            for step in 0..16 {
+                // SAFETY: inside the panels.
+                unsafe {
+                    let a = left.add(depth * 2 * PLANE + row * 64 + step * 4);
+                    let b = right.add(depth * 2 * PLANE + step * 64);
+                    let b = [_mm512_loadu_si512(b.cast()), _mm512_loadu_si512(b.add(PLANE).cast())];
+                    unroll!(r < 8 => { dots_2(&mut s[r], b, a.add(r * 64)); });
+                }
             }
         }
         unroll!(g < 3 => {
