@@ -2,7 +2,7 @@
 
 use super::super::Exec;
 use super::super::gemm::{Block, Matrix, Packing};
-use super::digits::{DEPTH, LINES, Lines, PLANE, Panels, raise};
+use super::digits::{DEPTH, LINES, Lines, MANY, PLANE, Panels, raise};
 use super::units::{MOST, Session, Square, Unit};
 use super::{Fixed, NOT_FINITE, Shared};
 use crate::contract::{NAN, fixed_round};
@@ -11,19 +11,21 @@ use crate::interrupt::Looks;
 use crate::isa::Isa;
 use std::arch::x86_64::*;
 
-/// The most of K: a total of it has 62 bits.
-const LONGEST: usize = 32_768;
 /// Multiply-adds below which cutting into panels costs more than it gives.
 const LEAST: usize = 16 * 16 * 64;
-/// Tiles of the block of a result that one task computes, down and across.
-const TILES: usize = 16;
+/// Tiles of the block of a result that one task computes, down and across: with their sums they fit in the second-level cache.
+const TILES: usize = 8;
+/// Of K this many [`DEPTH`]s are multiplied at a time: the parts of a block's panels fit in the second-level cache.
+const PART: usize = 32;
+/// 32-bit sums of a tile: the most squares that a unit has.
+const SUMS: usize = 5 * 256;
 /// Multiply-adds that are worth a task.
 const TASK: usize = 4 << 20;
 
 /// The unit for such products, if there is one that pays.
 pub fn unit(exec: &Exec<'_>, of: &Fixed<'_>) -> Option<Unit> {
     let worth = of.m.saturating_mul(of.n).saturating_mul(of.k) >= LEAST;
-    if exec.isa == Isa::Avx512 && worth && of.k <= LONGEST { Unit::best() } else { None }
+    if exec.isa == Isa::Avx512 && worth && of.k <= MOST { Unit::best() } else { None }
 }
 
 /// The panels of all matrices of an operand.
@@ -95,21 +97,22 @@ impl Fixed<'_> {
         let Fixed { k, precision, .. } = *self;
         let Matrix { data, row, column } = from;
         let data = Shared(data.cast_mut());
-        // As many panels as are worth a task; of lines side by side more, as memory is read in rows.
-        let some = (TASK / 64 / (LINES * k)).clamp(if column == 1 { 1 } else { 4 }, 64);
+        let together = if column == 1 { 1 } else { MANY };
+        // As many panels as are worth a task.
+        let some = (TASK / 64 / (LINES * k)).clamp(1, 64).next_multiple_of(together);
         let parts = to.panels.div_ceil(some);
         exec.pool.try_run(count * parts, &|task, _| {
             let (matrix, first) = (task / parts, task % parts * some);
             let mut looks = Looks::NEW;
-            for panel in first..to.panels.min(first + some) {
-                let there = LINES.min(lines - panel * LINES);
+            for panel in (first..to.panels.min(first + some)).step_by(together) {
+                let there = (LINES * together).min(lines - panel * LINES);
                 // SAFETY: the lines are the operand's; tasks have different panels; AVX-512 is there, as a unit is.
                 unsafe {
                     let data = data.get().add(matrix * lines * k + panel * LINES * row);
                     let from = Matrix { data, row, column };
                     Lines { from, there, k, precision }.cut(to.to, matrix * to.panels + panel, right);
                 }
-                if looks.before(LINES * k) {
+                if looks.before(there * k) {
                     return;
                 }
             }
@@ -133,7 +136,11 @@ impl Fixed<'_> {
         }
         let (parts_down, parts_across) = (a.panels.div_ceil(down), b.panels.div_ceil(across));
         let (out, operands) = (self.out, self.operands);
-        exec.pool.try_run(count * parts_down * parts_across, &|task, _| {
+        let tasks = count * parts_down * parts_across;
+        let each = down * across * SUMS;
+        let scratch = exec.scratch.take(each * threads.min(tasks))?;
+        let scratch = Shared(scratch.pointer());
+        exec.pool.try_run(tasks, &|task, seat| {
             let (batch, rest) = (task / (parts_down * parts_across), task % (parts_down * parts_across));
             let (i, j) = (rest % parts_down * down, rest / parts_down * across);
             let (a_at, b_at, epilogue) = operands(batch);
@@ -154,14 +161,27 @@ impl Fixed<'_> {
                 };
                 let _session = Session::new(of.unit);
                 let mut looks = Looks::NEW;
-                for right in 0..block.n.div_ceil(LINES) {
-                    for left in 0..block.m.div_ceil(LINES) {
-                        let panels = [a_at * a.panels + i + left, b_at * b.panels + j + right];
-                        of.tile(panels, &block, left * LINES, right * LINES);
-                        if looks.before(k * LINES * LINES) {
+                let sums = scratch.get().add(each * seat).cast::<Square>();
+                let (tiles_down, tiles_across) = (block.m.div_ceil(LINES), block.n.div_ceil(LINES));
+                let (first_a, first_b) = (a_at * a.panels + i, b_at * b.panels + j);
+                for begin in (0..of.depths).step_by(PART) {
+                    let part = PART.min(of.depths - begin);
+                    for tile in 0..tiles_down * tiles_across {
+                        let (left, right) = (first_a + tile % tiles_down, first_b + tile / tiles_down);
+                        let from = begin * of.digits * PLANE;
+                        let panels =
+                            [a.to.bytes.add(left * a.to.size + from), b.to.bytes.add(right * b.to.size + from)];
+                        let sums = sums.add(tile * (SUMS / 256));
+                        of.unit.multiply(of.digits, panels.map(<*mut u8>::cast_const), part, begin == 0, sums);
+                        if looks.before(part * DEPTH * LINES * LINES) {
                             return;
                         }
                     }
+                }
+                for tile in 0..tiles_down * tiles_across {
+                    let (left, right) = (tile % tiles_down, tile / tiles_down);
+                    let place = [left * LINES, right * LINES];
+                    of.finish(sums.add(tile * (SUMS / 256)), [first_a + left, first_b + right], &block, place);
                 }
                 block.finish(exec.isa);
             }
@@ -170,49 +190,36 @@ impl Fixed<'_> {
 }
 
 impl Digits {
-    /// A tile of the result, from a panel of each operand, at (row, column) of a block.
+    /// Rounds a tile's sums into the result, at a place (row, column) of a block.
     ///
     /// # Safety
-    /// The panels are there, the unit is set up, and (row, column) lies inside the block.
+    /// The sums are those of these panels, and the place lies inside the block.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    unsafe fn tile(&self, [left, right]: [usize; 2], block: &Block, row: usize, column: usize) {
-        let Digits { unit, digits, depths, .. } = *self;
+    unsafe fn finish(&self, sums: *const Square, [left, right]: [usize; 2], block: &Block, [row, column]: [usize; 2]) {
+        let Digits { unit, digits, .. } = *self;
         let (a, b) = (&self.a.to, &self.b.to);
         let columns = LINES.min(block.n - column);
         let mask = if columns == LINES { u16::MAX } else { (1 << columns) - 1 };
-        let mut sums: [Square; 5] = [[0; 256]; 5];
-        let mut totals = [[_mm512_setzero_si512(); 2]; LINES];
         // SAFETY: as the caller says; vectors of 16 columns of one of 16 rows.
         unsafe {
-            for begin in (0..depths).step_by(MOST / DEPTH) {
-                let some = (depths - begin).min(MOST / DEPTH);
-                let from = begin * digits * PLANE;
-                unit.multiply(
-                    digits,
-                    a.bytes.add(left * a.size + from),
-                    b.bytes.add(right * b.size + from),
-                    some,
-                    &mut sums,
-                );
-                for (i, total) in totals.iter_mut().enumerate() {
-                    for (&shift, sums) in unit.shifts(digits).iter().zip(&sums) {
-                        let by = _mm_cvtsi32_si128(shift as i32);
-                        for (half, total) in total.iter_mut().enumerate() {
-                            let eight = _mm256_loadu_si256(sums.as_ptr().add(16 * i + 8 * half).cast());
-                            *total = _mm512_add_epi64(*total, _mm512_sll_epi64(_mm512_cvtepi32_epi64(eight), by));
-                        }
-                    }
-                }
-            }
             let scales = b.scales.add(right * LINES);
             let of_columns = _mm512_loadu_si512(scales.cast());
-            for (i, total) in totals.iter().enumerate().take(LINES.min(block.m - row)) {
-                // What the raise of b's digits added.
-                let more = _mm512_set1_epi64(*a.sums.add(left * LINES + i) * raise(digits) as i64);
-                let total = [_mm512_sub_epi64(total[0], more), _mm512_sub_epi64(total[1], more)];
+            for i in 0..LINES.min(block.m - row) {
+                // What the raise of b's digits added is taken away.
+                let more = _mm512_set1_epi64(-*a.sums.add(left * LINES + i) * raise(digits) as i64);
+                let mut total = [more; 2];
+                for (g, &shift) in unit.shifts(digits).iter().enumerate() {
+                    let by = _mm_cvtsi32_si128(shift as i32);
+                    let sums = sums.add(g).cast::<i32>().add(16 * i);
+                    for (half, total) in total.iter_mut().enumerate() {
+                        let eight = _mm512_cvtepi32_epi64(_mm256_loadu_si256(sums.add(8 * half).cast()));
+                        *total = _mm512_add_epi64(*total, _mm512_sll_epi64(eight, by));
+                    }
+                }
                 let scale = *a.scales.add(left * LINES + i);
                 let out = block.out.add((row + i) * block.out_row + column);
-                // The power of two by which a total is multiplied, if it is a normal number: then the product is rounded as it must be.
+                // The power of two by which a total is multiplied, if it is a normal number: the product rounds again only where the
+                // result is subnormal.
                 let biased = _mm512_sub_epi32(_mm512_set1_epi32(127 - scale.max(-1000)), of_columns);
                 let normal =
                     _mm512_cmplt_epu32_mask(_mm512_sub_epi32(biased, _mm512_set1_epi32(1)), _mm512_set1_epi32(254));

@@ -15,6 +15,8 @@ use std::arch::x86_64::*;
 pub const LINES: usize = 16;
 /// So much of K lies together.
 pub const DEPTH: usize = 64;
+/// Panels of lines that lie side by side which are cut together, as memory is read in rows.
+pub const MANY: usize = 4;
 /// Bytes of a digit of a panel, for [`DEPTH`] of K.
 pub const PLANE: usize = LINES * DEPTH;
 
@@ -33,7 +35,7 @@ pub struct Panels {
 pub struct Lines {
     /// Its row is the step from one line to the next, its column the step along K. One of them is 1.
     pub from: Matrix,
-    /// At most [`LINES`].
+    /// At most [`LINES`], or [`MANY`] times as many that lie side by side.
     pub there: usize,
     pub k: usize,
     pub precision: Precision,
@@ -43,42 +45,48 @@ pub struct Lines {
 type Powers = [[f32; LINES]; 2];
 
 impl Lines {
-    /// Cuts the lines into panel `to` of a left operand, or a right one.
+    /// Cuts the lines into panels of a left operand, or a right one, from `panel` on.
     ///
     /// # Safety
-    /// The processor has AVX-512 F, BW, DQ and VL. The matrix covers the lines, of one or more of K. The panel is there, and no other
-    /// thread uses it.
+    /// The processor has AVX-512 F, BW, DQ and VL. The matrix covers the lines, of one or more of K. The panels are there, and no other
+    /// thread uses them.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     pub unsafe fn cut(self, to: Panels, panel: usize, right: bool) {
+        let along = self.from.column == 1;
+        let mut powers: [Powers; MANY] = [[[0.0; LINES]; 2]; MANY];
         // SAFETY: as the caller says.
         unsafe {
-            let (bytes, scales) = (to.bytes.add(panel * to.size), to.scales.add(panel * LINES));
-            let sums = to.sums.add(panel * LINES);
-            let largest = if self.from.column == 1 { self.largest_along() } else { self.largest_across() };
-            let mut powers: Powers = [[0.0; LINES]; 2];
-            for (i, &largest) in largest.iter().enumerate() {
-                let scale = fixed_scale(largest as u32, self.precision);
-                *scales.add(i) = scale.unwrap_or(NOT_FINITE);
-                if let Some(scale) = scale {
-                    let half = scale >> 1;
-                    (powers[0][i], powers[1][i]) = (power(half), power(scale - half));
+            let largest = if along { self.largest_along() } else { self.largest_across() };
+            for (p, (largest, powers)) in largest.iter().zip(&mut powers).enumerate().take(self.panels()) {
+                for (i, &largest) in largest.iter().enumerate() {
+                    let scale = fixed_scale(largest as u32, self.precision);
+                    *to.scales.add((panel + p) * LINES + i) = scale.unwrap_or(NOT_FINITE);
+                    if let Some(scale) = scale {
+                        let half = scale >> 1;
+                        (powers[0][i], powers[1][i]) = (power(half), power(scale - half));
+                    }
                 }
             }
-            match (self.from.column == 1, right) {
-                (true, false) => self.along::<false>(&powers, bytes, sums),
-                (true, true) => self.along::<true>(&powers, bytes, sums),
-                (false, false) => self.across::<false>(&powers, bytes, sums),
-                (false, true) => self.across::<true>(&powers, bytes, sums),
+            match (along, right) {
+                (true, false) => self.along::<false>(&powers[0], to, panel),
+                (true, true) => self.along::<true>(&powers[0], to, panel),
+                (false, false) => self.across::<false>(&powers, to, panel),
+                (false, true) => self.across::<true>(&powers, to, panel),
             }
         }
     }
 
+    /// Panels that the lines fill.
+    fn panels(&self) -> usize {
+        self.there.div_ceil(LINES)
+    }
+
     /// The largest bits without signs of each line, whose elements follow each other.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    unsafe fn largest_along(&self) -> [i32; LINES] {
+    unsafe fn largest_along(&self) -> [[i32; LINES]; MANY] {
         let magnitude = _mm512_set1_epi32(0x7fff_ffff);
-        let mut largest = [0; LINES];
-        for (i, largest) in largest.iter_mut().enumerate().take(self.there) {
+        let mut all = [[0; LINES]; MANY];
+        for (i, largest) in all[0].iter_mut().enumerate().take(self.there) {
             let mut most = [_mm512_setzero_si512(); 4];
             for p in (0..self.k).step_by(64) {
                 unroll!(v < 4 => {
@@ -90,23 +98,23 @@ impl Lines {
             let both = [_mm512_max_epi32(most[0], most[1]), _mm512_max_epi32(most[2], most[3])];
             *largest = _mm512_reduce_max_epi32(_mm512_max_epi32(both[0], both[1]));
         }
-        largest
+        all
     }
 
     /// The same of lines that lie side by side.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    unsafe fn largest_across(&self) -> [i32; LINES] {
+    unsafe fn largest_across(&self) -> [[i32; LINES]; MANY] {
         let magnitude = _mm512_set1_epi32(0x7fff_ffff);
-        let mut most = _mm512_setzero_si512();
+        let mut most = [_mm512_setzero_si512(); MANY];
         for p in 0..self.k {
-            // SAFETY: p is below k.
-            let x = unsafe { self.load_across(p) };
-            most = _mm512_max_epi32(most, _mm512_and_si512(_mm512_castps_si512(x), magnitude));
+            unroll!(v < MANY => {
+                // SAFETY: p is below k.
+                let x = unsafe { self.load_across(p, v) };
+                most[v] = _mm512_max_epi32(most[v], _mm512_and_si512(_mm512_castps_si512(x), magnitude));
+            });
         }
-        let mut largest = [0; LINES];
-        // SAFETY: 16 words.
-        unsafe { _mm512_storeu_si512(largest.as_mut_ptr().cast(), most) };
-        largest
+        // SAFETY: as many words.
+        unsafe { std::mem::transmute(most) }
     }
 
     /// 16 elements of line i from p on; zeros behind its end.
@@ -119,18 +127,22 @@ impl Lines {
         }
     }
 
-    /// Element p of every line; zeros of lines that are not there, and from k on.
+    /// Element p of every line of a panel; zeros of lines that are not there, and from k on.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    unsafe fn load_across(&self, p: usize) -> __m512 {
-        let there = if p < self.k { self.there } else { 0 };
+    unsafe fn load_across(&self, p: usize, panel: usize) -> __m512 {
+        let there = if p < self.k { self.there.saturating_sub(panel * LINES) } else { 0 };
         // SAFETY: only elements that are there are read.
-        unsafe { _mm512_maskz_loadu_ps(first(there), self.from.data.wrapping_add(p * self.from.column)) }
+        unsafe {
+            _mm512_maskz_loadu_ps(first(there), self.from.data.wrapping_add(p * self.from.column + panel * LINES))
+        }
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    unsafe fn along<const RIGHT: bool>(&self, powers: &Powers, to: *mut u8, sums: *mut i64) {
+    unsafe fn along<const RIGHT: bool>(&self, powers: &Powers, to: Panels, panel: usize) {
         let digits = self.precision.digits() as usize;
+        // SAFETY: the panel is there.
+        let (to, sums) = unsafe { (to.bytes.add(panel * to.size), to.sums.add(panel * LINES)) };
         for i in 0..LINES {
             let (power, rest) = (_mm512_set1_ps(powers[0][i]), _mm512_set1_ps(powers[1][i]));
             let mut sum = _mm512_setzero_si512();
@@ -184,49 +196,55 @@ impl Lines {
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    unsafe fn across<const RIGHT: bool>(&self, powers: &Powers, to: *mut u8, sums: *mut i64) {
+    unsafe fn across<const RIGHT: bool>(&self, powers: &[Powers; MANY], to: Panels, panel: usize) {
         let digits = self.precision.digits() as usize;
-        // SAFETY: as many values.
-        let (power, rest) = unsafe { (_mm512_loadu_ps(powers[0].as_ptr()), _mm512_loadu_ps(powers[1].as_ptr())) };
         let low = _mm512_set1_epi32(0xff);
-        let mut sum = [_mm512_setzero_si512(); 2];
+        let mut sums = [[_mm512_setzero_si512(); 2]; MANY];
         for p in (0..self.k.next_multiple_of(DEPTH)).step_by(4) {
-            let mut u = [_mm512_setzero_si512(); 4];
-            unroll!(v < 4 => {
-                // SAFETY: zeros from k on.
-                let q = integers(unsafe { self.load_across(p + v) }, power, rest);
-                u[v] = raised(q, digits, RIGHT);
-                if !RIGHT {
-                    sum[0] = _mm512_add_epi64(sum[0], _mm512_cvtepi32_epi64(_mm512_castsi512_si256(q)));
-                    sum[1] = _mm512_add_epi64(sum[1], _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64::<1>(q)));
-                }
-            });
-            for digit in 0..digits {
-                let by = _mm_cvtsi32_si128(8 * digit as i32);
-                let byte = |v: usize| _mm512_and_si512(_mm512_srl_epi32(u[v], by), low);
-                let words = _mm512_or_si512(
-                    _mm512_or_si512(byte(0), _mm512_slli_epi32::<8>(byte(1))),
-                    _mm512_or_si512(_mm512_slli_epi32::<16>(byte(2)), _mm512_slli_epi32::<24>(byte(3))),
-                );
-                // SAFETY: the panel has room for a multiple of DEPTH.
-                unsafe {
-                    let at = to.add((p / DEPTH * digits + digit) * PLANE);
-                    if RIGHT {
-                        _mm512_storeu_si512(at.add(p % DEPTH * LINES).cast(), words);
-                    } else {
-                        let signs = _mm512_set1_epi32(if digit + 1 < digits { 0x8080_8080u32 as i32 } else { 0 });
-                        let parts: [u32; LINES] = std::mem::transmute(_mm512_xor_si512(words, signs));
-                        for (i, part) in parts.into_iter().enumerate() {
-                            at.add(i * DEPTH + p % DEPTH).cast::<u32>().write_unaligned(part);
+            for many in 0..self.panels() {
+                // SAFETY: as many values.
+                let [power, rest] = unsafe { [0, 1].map(|half| _mm512_loadu_ps(powers[many][half].as_ptr())) };
+                let mut u = [_mm512_setzero_si512(); 4];
+                unroll!(v < 4 => {
+                    // SAFETY: zeros from k on.
+                    let q = integers(unsafe { self.load_across(p + v, many) }, power, rest);
+                    u[v] = raised(q, digits, RIGHT);
+                    if !RIGHT {
+                        let [sum, other] = &mut sums[many];
+                        *sum = _mm512_add_epi64(*sum, _mm512_cvtepi32_epi64(_mm512_castsi512_si256(q)));
+                        *other = _mm512_add_epi64(*other, _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64::<1>(q)));
+                    }
+                });
+                for digit in 0..digits {
+                    let by = _mm_cvtsi32_si128(8 * digit as i32);
+                    let byte = |v: usize| _mm512_and_si512(_mm512_srl_epi32(u[v], by), low);
+                    let words = _mm512_or_si512(
+                        _mm512_or_si512(byte(0), _mm512_slli_epi32::<8>(byte(1))),
+                        _mm512_or_si512(_mm512_slli_epi32::<16>(byte(2)), _mm512_slli_epi32::<24>(byte(3))),
+                    );
+                    // SAFETY: the panel has room for a multiple of DEPTH.
+                    unsafe {
+                        let at = to.bytes.add((panel + many) * to.size + (p / DEPTH * digits + digit) * PLANE);
+                        if RIGHT {
+                            _mm512_storeu_si512(at.add(p % DEPTH * LINES).cast(), words);
+                        } else {
+                            let signs = _mm512_set1_epi32(if digit + 1 < digits { 0x8080_8080u32 as i32 } else { 0 });
+                            let parts: [u32; LINES] = std::mem::transmute(_mm512_xor_si512(words, signs));
+                            for (i, part) in parts.into_iter().enumerate() {
+                                at.add(i * DEPTH + p % DEPTH).cast::<u32>().write_unaligned(part);
+                            }
                         }
                     }
                 }
             }
         }
-        // SAFETY: a sum for each line.
-        unsafe {
-            _mm512_storeu_si512(sums.cast(), sum[0]);
-            _mm512_storeu_si512(sums.add(8).cast(), sum[1]);
+        for (many, sums) in sums.iter().enumerate().take(self.panels()) {
+            // SAFETY: a sum for each line.
+            unsafe {
+                let to = to.sums.add((panel + many) * LINES);
+                _mm512_storeu_si512(to.cast(), sums[0]);
+                _mm512_storeu_si512(to.add(8).cast(), sums[1]);
+            }
         }
     }
 }

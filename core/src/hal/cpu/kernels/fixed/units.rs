@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 /// Sums of 16 rows by 16 columns.
 pub type Square = [i32; 256];
 
-/// So many products of digits add up in 32 bits: at most three of a signed and an unsigned byte for each of K.
+/// The most of K: its products of digits add up in 32 bits, at most three of a signed and an unsigned byte for each of K.
 pub const MOST: usize = 16_384;
 
 /// A unit.
@@ -47,26 +47,22 @@ impl Unit {
         }
     }
 
-    /// The sums of the products of two panels' digits, over `depths` times [`DEPTH`](super::digits::DEPTH) of K.
+    /// Adds the products of two panels' digits to `sums`, over `depths` times [`DEPTH`](super::digits::DEPTH) of K. In the `first` part
+    /// of K, `sums` begin at zero, whatever they hold.
     ///
     /// # Safety
-    /// The unit is this processor's, and set up on this thread ([`Session`]). The panels are there. K is at most [`MOST`].
+    /// The unit is this processor's and set up on this thread ([`Session`]). The panels hold that much of K, and `depths` is not 0. All
+    /// parts of K together are at most [`MOST`]. `sums` has room for the unit's squares and is this call's alone.
     #[inline]
-    pub unsafe fn multiply(
-        self,
-        digits: usize,
-        left: *const u8,
-        right: *const u8,
-        depths: usize,
-        sums: &mut [Square; 5],
-    ) {
+    pub unsafe fn multiply(self, digits: usize, panels: [*const u8; 2], depths: usize, first: bool, sums: *mut Square) {
+        let [left, right] = panels;
         // SAFETY: passed on.
         unsafe {
             match (self, digits) {
-                (Unit::Amx, 3) => amx_3(left, right, depths, sums),
-                (Unit::Amx, _) => amx_2(left, right, depths, sums),
-                (Unit::Vnni, 3) => vnni_3(left, right, depths, sums),
-                (Unit::Vnni, _) => vnni_2(left, right, depths, sums),
+                (Unit::Amx, 3) => amx_3(left, right, depths, first, sums),
+                (Unit::Amx, _) => amx_2(left, right, depths, first, sums),
+                (Unit::Vnni, 3) => vnni_3(left, right, depths, first, sums),
+                (Unit::Vnni, _) => vnni_2(left, right, depths, first, sums),
             }
         }
     }
@@ -143,11 +139,24 @@ unsafe fn extended_states() -> u64 {
 }
 
 /// Three digits. Nine products for five sums, which stay in tiles; operands take turns in the other three.
-unsafe fn amx_3(left: *const u8, right: *const u8, depths: usize, sums: &mut [Square; 5]) {
+unsafe fn amx_3(left: *const u8, right: *const u8, depths: usize, first: bool, sums: *mut Square) {
     // SAFETY: as `Unit::multiply`'s.
     unsafe {
         asm!(
-            "tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3", "tilezero tmm4",
+            "test {first:l}, {first:l}",
+            "jnz 3f",
+            "tileloadd tmm0, [{to} + {line}*1]",
+            "tileloadd tmm1, [{to} + {line}*1 + 1024]",
+            "tileloadd tmm2, [{to} + {line}*1 + 2048]",
+            "tileloadd tmm3, [{to} + {line}*1 + 3072]",
+            "tileloadd tmm4, [{to} + {line}*1 + 4096]",
+            "jmp 2f",
+            "3:",
+            "tilezero tmm0",
+            "tilezero tmm1",
+            "tilezero tmm2",
+            "tilezero tmm3",
+            "tilezero tmm4",
             "2:",
             "tileloadd tmm5, [{a} + {line}*1]",
             "tileloadd tmm7, [{b} + {line}*1]",
@@ -176,7 +185,7 @@ unsafe fn amx_3(left: *const u8, right: *const u8, depths: usize, sums: &mut [Sq
             "tilestored [{to} + {line}*1 + 3072], tmm3",
             "tilestored [{to} + {line}*1 + 4096], tmm4",
             a = inout(reg) left => _, b = inout(reg) right => _, n = inout(reg) depths => _,
-            line = in(reg) 64usize, to = in(reg) sums.as_mut_ptr(),
+            line = in(reg) 64usize, to = in(reg) sums, first = in(reg_abcd) first as u32,
             out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _, out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
             options(nostack),
         );
@@ -184,11 +193,22 @@ unsafe fn amx_3(left: *const u8, right: *const u8, depths: usize, sums: &mut [Sq
 }
 
 /// Two digits.
-unsafe fn amx_2(left: *const u8, right: *const u8, depths: usize, sums: &mut [Square; 5]) {
+unsafe fn amx_2(left: *const u8, right: *const u8, depths: usize, first: bool, sums: *mut Square) {
     // SAFETY: as `Unit::multiply`'s.
     unsafe {
         asm!(
-            "tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3",
+            "test {first:l}, {first:l}",
+            "jnz 3f",
+            "tileloadd tmm0, [{to} + {line}*1]",
+            "tileloadd tmm1, [{to} + {line}*1 + 1024]",
+            "tileloadd tmm2, [{to} + {line}*1 + 2048]",
+            "tileloadd tmm3, [{to} + {line}*1 + 3072]",
+            "jmp 2f",
+            "3:",
+            "tilezero tmm0",
+            "tilezero tmm1",
+            "tilezero tmm2",
+            "tilezero tmm3",
             "2:",
             "tileloadd tmm4, [{a} + {line}*1]",
             "tileloadd tmm6, [{b} + {line}*1]",
@@ -207,76 +227,117 @@ unsafe fn amx_2(left: *const u8, right: *const u8, depths: usize, sums: &mut [Sq
             "tilestored [{to} + {line}*1 + 2048], tmm2",
             "tilestored [{to} + {line}*1 + 3072], tmm3",
             a = inout(reg) left => _, b = inout(reg) right => _, n = inout(reg) depths => _,
-            line = in(reg) 64usize, to = in(reg) sums.as_mut_ptr(),
+            line = in(reg) 64usize, to = in(reg) sums, first = in(reg_abcd) first as u32,
             out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _, out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
             options(nostack),
         );
     }
 }
 
-/// Four digits of a line, in every lane.
+/// Adds the products of four of K of a row of the left panel, three digits, and of 16 columns of the right one. The row's digits are
+/// broadcast from memory by the instructions themselves. In assembly, as compilers load them all before and then lack registers.
 #[inline]
-#[target_feature(enable = "avx512f")]
-unsafe fn four(at: *const u8) -> __m512i {
-    // SAFETY: as the caller says.
-    _mm512_set1_epi32(unsafe { at.cast::<i32>().read_unaligned() })
+#[target_feature(enable = "avx512f,avx512vnni")]
+unsafe fn dots_3(s: &mut [__m512i; 5], b: [__m512i; 3], a: *const u8) {
+    let [s0, s1, s2, s3, s4] = s;
+    // SAFETY: 4 bytes are read of each of the row's planes, which are there.
+    unsafe {
+        asm!(
+            "vpdpbusd {s0}, {b0}, dword ptr [{a}]{{1to16}}",
+            "vpdpbusd {s1}, {b1}, dword ptr [{a}]{{1to16}}",
+            "vpdpbusd {s2}, {b2}, dword ptr [{a}]{{1to16}}",
+            "vpdpbusd {s3}, {b2}, dword ptr [{a} + 1024]{{1to16}}",
+            "vpdpbusd {s1}, {b0}, dword ptr [{a} + 1024]{{1to16}}",
+            "vpdpbusd {s2}, {b1}, dword ptr [{a} + 1024]{{1to16}}",
+            "vpdpbusd {s4}, {b2}, dword ptr [{a} + 2048]{{1to16}}",
+            "vpdpbusd {s3}, {b1}, dword ptr [{a} + 2048]{{1to16}}",
+            "vpdpbusd {s2}, {b0}, dword ptr [{a} + 2048]{{1to16}}",
+            s0 = inout(zmm_reg) *s0, s1 = inout(zmm_reg) *s1, s2 = inout(zmm_reg) *s2, s3 = inout(zmm_reg) *s3,
+            s4 = inout(zmm_reg) *s4, b0 = in(zmm_reg) b[0], b1 = in(zmm_reg) b[1], b2 = in(zmm_reg) b[2], a = in(reg) a,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+}
+
+/// The same of two digits.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vnni")]
+unsafe fn dots_2(s: &mut [__m512i; 3], b: [__m512i; 2], a: *const u8) {
+    let [s0, s1, s2] = s;
+    // SAFETY: as above.
+    unsafe {
+        asm!(
+            "vpdpbusd {s0}, {b0}, dword ptr [{a}]{{1to16}}",
+            "vpdpbusd {s1}, {b1}, dword ptr [{a}]{{1to16}}",
+            "vpdpbusd {s2}, {b1}, dword ptr [{a} + 1024]{{1to16}}",
+            "vpdpbusd {s1}, {b0}, dword ptr [{a} + 1024]{{1to16}}",
+            s0 = inout(zmm_reg) *s0, s1 = inout(zmm_reg) *s1, s2 = inout(zmm_reg) *s2,
+            b0 = in(zmm_reg) b[0], b1 = in(zmm_reg) b[1], a = in(reg) a,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
-unsafe fn vnni_3(left: *const u8, right: *const u8, depths: usize, sums: &mut [Square; 5]) {
-    // Four rows at a time: 20 sums, three of b, one of a.
+unsafe fn vnni_3(left: *const u8, right: *const u8, depths: usize, first: bool, sums: *mut Square) {
+    // Four rows at a time: 20 sums, three of b.
     for row in (0..16).step_by(4) {
         let mut s = [[_mm512_setzero_si512(); 5]; 4];
-        for step in 0..16 * depths {
-            let at = step / 16 * 3 * PLANE;
-            // SAFETY: inside the panels.
-            unsafe {
-                let (a, b) = (left.add(at + row * 64 + step % 16 * 4), right.add(at + step % 16 * 64));
-                let b = [
-                    _mm512_loadu_si512(b.cast()),
-                    _mm512_loadu_si512(b.add(PLANE).cast()),
-                    _mm512_loadu_si512(b.add(2 * PLANE).cast()),
-                ];
-                unroll!(i < 3 => {
-                    unroll!(r < 4 => {
-                        let x = four(a.add(i * PLANE + r * 64));
-                        s[r][i] = _mm512_dpbusd_epi32(s[r][i], b[0], x);
-                        s[r][i + 1] = _mm512_dpbusd_epi32(s[r][i + 1], b[1], x);
-                        s[r][i + 2] = _mm512_dpbusd_epi32(s[r][i + 2], b[2], x);
-                    });
-                });
+        let row_of = |g: usize, r: usize| sums.wrapping_add(g).cast::<i32>().wrapping_add((row + r) * 16);
+        if !first {
+            unroll!(g < 5 => {
+                // SAFETY: 16 columns of each row.
+                unroll!(r < 4 => { s[r][g] = unsafe { _mm512_loadu_si512(row_of(g, r).cast()) } });
+            });
+        }
+        for depth in 0..depths {
+            for step in 0..16 {
+                // SAFETY: inside the panels.
+                unsafe {
+                    let a = left.add(depth * 3 * PLANE + row * 64 + step * 4);
+                    let b = right.add(depth * 3 * PLANE + step * 64);
+                    let b = [
+                        _mm512_loadu_si512(b.cast()),
+                        _mm512_loadu_si512(b.add(PLANE).cast()),
+                        _mm512_loadu_si512(b.add(2 * PLANE).cast()),
+                    ];
+                    unroll!(r < 4 => { dots_3(&mut s[r], b, a.add(r * 64)); });
+                }
             }
         }
         unroll!(g < 5 => {
             // SAFETY: 16 columns of each row.
-            unroll!(r < 4 => { unsafe { _mm512_storeu_si512(sums[g].as_mut_ptr().add((row + r) * 16).cast(), s[r][g]) } });
+            unroll!(r < 4 => { unsafe { _mm512_storeu_si512(row_of(g, r).cast(), s[r][g]) } });
         });
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
-unsafe fn vnni_2(left: *const u8, right: *const u8, depths: usize, sums: &mut [Square; 5]) {
-    // Eight rows at a time: 24 sums, two of b, one of a.
+unsafe fn vnni_2(left: *const u8, right: *const u8, depths: usize, first: bool, sums: *mut Square) {
+    // Eight rows at a time: 24 sums, two of b.
     for row in (0..16).step_by(8) {
         let mut s = [[_mm512_setzero_si512(); 3]; 8];
-        for step in 0..16 * depths {
-            let at = step / 16 * 2 * PLANE;
-            // SAFETY: inside the panels.
-            unsafe {
-                let (a, b) = (left.add(at + row * 64 + step % 16 * 4), right.add(at + step % 16 * 64));
-                let b = [_mm512_loadu_si512(b.cast()), _mm512_loadu_si512(b.add(PLANE).cast())];
-                unroll!(i < 2 => {
-                    unroll!(r < 8 => {
-                        let x = four(a.add(i * PLANE + r * 64));
-                        s[r][i] = _mm512_dpbusd_epi32(s[r][i], b[0], x);
-                        s[r][i + 1] = _mm512_dpbusd_epi32(s[r][i + 1], b[1], x);
-                    });
-                });
+        let row_of = |g: usize, r: usize| sums.wrapping_add(g).cast::<i32>().wrapping_add((row + r) * 16);
+        if !first {
+            unroll!(g < 3 => {
+                // SAFETY: 16 columns of each row.
+                unroll!(r < 8 => { s[r][g] = unsafe { _mm512_loadu_si512(row_of(g, r).cast()) } });
+            });
+        }
+        for depth in 0..depths {
+            for step in 0..16 {
+                // SAFETY: inside the panels.
+                unsafe {
+                    let a = left.add(depth * 2 * PLANE + row * 64 + step * 4);
+                    let b = right.add(depth * 2 * PLANE + step * 64);
+                    let b = [_mm512_loadu_si512(b.cast()), _mm512_loadu_si512(b.add(PLANE).cast())];
+                    unroll!(r < 8 => { dots_2(&mut s[r], b, a.add(r * 64)); });
+                }
             }
         }
         unroll!(g < 3 => {
             // SAFETY: 16 columns of each row.
-            unroll!(r < 8 => { unsafe { _mm512_storeu_si512(sums[g].as_mut_ptr().add((row + r) * 16).cast(), s[r][g]) } });
+            unroll!(r < 8 => { unsafe { _mm512_storeu_si512(row_of(g, r).cast(), s[r][g]) } });
         });
     }
 }
