@@ -136,12 +136,13 @@ fn every_instruction_set_equals_the_reference() {
     }
 }
 
-/// More products than 32-bit sums of digits hold, and more than 64-bit sums of the largest numbers hold.
+/// The longest K of units that multiply bytes, and one more. More than 32-bit sums of digits hold, and more than 64-bit sums of the
+/// largest numbers hold.
 #[test]
 fn long_sums_are_exact() {
     let contexts = contexts(&[1]);
     for precision in FIXED {
-        for k in [43_691, 140_000] {
+        for k in [16_384, 16_385, 43_691, 140_000] {
             let mut r = Random(k as u64);
             // Every product is the largest possible one: the total has 46 + 17 bits.
             let most = if precision == Precision::Fixed24 { 8_355_711.0 } else { 32_639.0 };

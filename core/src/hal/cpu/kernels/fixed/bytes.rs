@@ -1,4 +1,4 @@
-//! Products of digits, by units that multiply bytes: both operands are cut once, then tiles of 16 rows by 16 columns are multiplied.
+//! Fixed-point products by units that multiply bytes: cuts both operands once, then multiplies tiles of 16 rows by 16 columns.
 
 use super::super::Exec;
 use super::super::gemm::{Block, Matrix, Packing};
@@ -11,18 +11,18 @@ use crate::interrupt::Looks;
 use crate::isa::Isa;
 use std::arch::x86_64::*;
 
-/// Multiply-adds below which cutting into panels costs more than it gives.
+/// The fewest multiply-adds for which panels pay.
 const LEAST: usize = 16 * 16 * 64;
-/// Tiles of the block of a result that one task computes, down and across: with their sums they fit in the second-level cache.
+/// The tiles of the block that one task computes, down and across. Their sums fit in the second-level cache.
 const TILES: usize = 8;
-/// Of K this many [`DEPTH`]s are multiplied at a time: the parts of a block's panels fit in the second-level cache.
+/// How many [`DEPTH`]s of K are multiplied at a time. A block's panels fit in the second-level cache for that long.
 const PART: usize = 32;
-/// 32-bit sums of a tile: the most squares that a unit has.
+/// The 32-bit sums of a tile, for the unit with the most squares.
 const SUMS: usize = 5 * 256;
-/// Multiply-adds that are worth a task.
+/// The multiply-adds that are worth a task.
 const TASK: usize = 4 << 20;
 
-/// The unit for such products, if there is one that pays.
+/// Returns the unit for a product, if the processor has one and it pays.
 pub fn unit(exec: &Exec<'_>, of: &Fixed<'_>) -> Option<Unit> {
     let worth = of.m.saturating_mul(of.n).saturating_mul(of.k) >= LEAST;
     if exec.isa == Isa::Avx512 && worth && of.k <= MOST { Unit::best() } else { None }
@@ -31,15 +31,15 @@ pub fn unit(exec: &Exec<'_>, of: &Fixed<'_>) -> Option<Unit> {
 /// The panels of all matrices of an operand.
 struct Operand {
     to: Panels,
-    /// Of each matrix.
+    /// The panels of each matrix.
     panels: usize,
 }
 
-// SAFETY: tasks write different panels, and read them when all are written.
+// SAFETY: while panels are written, each task has its own; they are read only afterwards.
 unsafe impl Sync for Operand {}
 
 impl Operand {
-    /// Scratch for it, in f32s: panels, scales, sums.
+    /// Returns the scratch that an operand needs, in f32s: panels, scales, sums.
     fn room(matrices: usize, lines: usize, size: usize) -> [usize; 3] {
         let panels = matrices * lines.div_ceil(LINES);
         [panels * size / 4, panels * LINES, panels * LINES * 2]
@@ -62,19 +62,19 @@ impl Operand {
     }
 }
 
-/// Both operands, cut.
+/// Both operands, cut into digits.
 struct Digits {
     unit: Unit,
-    /// How many.
+    /// The digits of a number.
     digits: usize,
-    /// [`DEPTH`]s of K.
+    /// The [`DEPTH`]s of K.
     depths: usize,
     a: Operand,
     b: Operand,
 }
 
 impl Fixed<'_> {
-    /// Computes all products with a unit, which is this processor's. There is more than none of K.
+    /// Computes all products with a unit of this processor. K is not 0.
     pub(super) fn compute_by(&self, exec: &Exec<'_>, unit: Unit) -> Result<()> {
         let Fixed { m, n, k, precision, matrices: [of_a, of_b], .. } = *self;
         let size = k.div_ceil(DEPTH) * precision.digits() as usize * PLANE;
@@ -92,13 +92,13 @@ impl Fixed<'_> {
         self.multiply(exec, &Digits { unit, digits: precision.digits() as usize, depths: k.div_ceil(DEPTH), a, b })
     }
 
-    /// Cuts `count` matrices of so many lines, which follow each other in memory.
+    /// Cuts `count` matrices of `lines` lines each. The matrices are contiguous.
     fn cut(&self, exec: &Exec<'_>, from: Matrix, lines: usize, to: &Operand, count: usize, right: bool) -> Result<()> {
         let Fixed { k, precision, .. } = *self;
         let Matrix { data, row, column } = from;
         let data = Shared(data.cast_mut());
         let together = if column == 1 { 1 } else { MANY };
-        // As many panels as are worth a task.
+        // The panels of a task.
         let some = (TASK / 64 / (LINES * k)).clamp(1, 64).next_multiple_of(together);
         let parts = to.panels.div_ceil(some);
         exec.pool.try_run(count * parts, &|task, _| {
@@ -119,7 +119,7 @@ impl Fixed<'_> {
         })
     }
 
-    /// Multiplies the panels, block by block of the result.
+    /// Multiplies the panels, one block of the result at a time.
     fn multiply(&self, exec: &Exec<'_>, of: &Digits) -> Result<()> {
         let Fixed { m, n, k, count, .. } = *self;
         let (a, b) = (&of.a, &of.b);
@@ -144,7 +144,7 @@ impl Fixed<'_> {
             let (batch, rest) = (task / (parts_down * parts_across), task % (parts_down * parts_across));
             let (i, j) = (rest % parts_down * down, rest / parts_down * across);
             let (a_at, b_at, epilogue) = operands(batch);
-            // What the block is made of is in the panels.
+            // The operands are read from the panels.
             let none = Matrix { data: std::ptr::null(), row: 0, column: 0 };
             // SAFETY: (i, j) are panels of the operands; blocks are disjoint; the unit is this processor's.
             unsafe {
@@ -190,7 +190,7 @@ impl Fixed<'_> {
 }
 
 impl Digits {
-    /// Rounds a tile's sums into the result, at a place (row, column) of a block.
+    /// Rounds a tile's sums and stores them at a place (row, column) of a block.
     ///
     /// # Safety
     /// The sums are those of these panels, and the place lies inside the block.
@@ -205,7 +205,7 @@ impl Digits {
             let scales = b.scales.add(right * LINES);
             let of_columns = _mm512_loadu_si512(scales.cast());
             for i in 0..LINES.min(block.m - row) {
-                // What the raise of b's digits added is taken away.
+                // Subtracts what the raise of b's digits added.
                 let more = _mm512_set1_epi64(-*a.sums.add(left * LINES + i) * raise(digits) as i64);
                 let mut total = [more; 2];
                 for (g, &shift) in unit.shifts(digits).iter().enumerate() {
@@ -218,8 +218,7 @@ impl Digits {
                 }
                 let scale = *a.scales.add(left * LINES + i);
                 let out = block.out.add((row + i) * block.out_row + column);
-                // The power of two by which a total is multiplied, if it is a normal number: the product rounds again only where the
-                // result is subnormal.
+                // If the power of two is a normal number, the multiplication rounds again only if the result is subnormal.
                 let biased = _mm512_sub_epi32(_mm512_set1_epi32(127 - scale.max(-1000)), of_columns);
                 let normal =
                     _mm512_cmplt_epu32_mask(_mm512_sub_epi32(biased, _mm512_set1_epi32(1)), _mm512_set1_epi32(254));

@@ -1,9 +1,9 @@
-//! The digits of an operand, for processors that multiply bytes (`units.rs`).
+//! Cuts an operand into digits, for the units that multiply bytes (`units.rs`).
 //!
-//! An operand is cut once, before its product begins. 16 lines along K are a panel: 64 of K at a time, digit by digit, the lowest
-//! first. A left operand's digits are signed: a line's 64 follow each other. A right operand's numbers are raised by 128 in each
-//! digit, so that its bytes have no sign, and four of K follow each other, line by line: what dot products of four bytes read.
-//! What the raise adds to a product is a multiple of the left line's sum, which is kept and taken away at the end.
+//! Each operand is cut once, before its product begins. A panel holds 16 lines along K. It stores 64 of K at a time, digit by digit, the
+//! lowest digit first. Left digits are signed, and the 64 bytes of a line are contiguous. Right numbers are raised by 128 in each digit,
+//! so their bytes are unsigned, and four of K are contiguous for each line, as dot products of four bytes need them. The raise adds a
+//! multiple of the left line's sum to each product. That sum is kept, and `bytes.rs` subtracts the multiple at the end.
 
 use super::super::gemm::Matrix;
 use super::NOT_FINITE;
@@ -11,41 +11,41 @@ use crate::contract::{Precision, fixed_scale};
 use crate::hal::cpu::simd::unroll;
 use std::arch::x86_64::*;
 
-/// Lines of a panel.
+/// The lines of a panel.
 pub const LINES: usize = 16;
-/// So much of K lies together.
+/// The part of K that is stored together.
 pub const DEPTH: usize = 64;
-/// Panels of lines that lie side by side which are cut together, as memory is read in rows.
+/// How many panels are cut together if lines lie side by side, so that each read covers a long row.
 pub const MANY: usize = 4;
-/// Bytes of a digit of a panel, for [`DEPTH`] of K.
+/// The bytes of one digit of a panel over [`DEPTH`] of K.
 pub const PLANE: usize = LINES * DEPTH;
 
-/// An operand's panels, and for each line the scale and the sum of its numbers.
+/// An operand's panels, with the scale and the sum of the numbers of each line.
 #[derive(Clone, Copy)]
 pub struct Panels {
     pub bytes: *mut u8,
     pub scales: *mut i32,
     pub sums: *mut i64,
-    /// Bytes of a panel.
+    /// The bytes of a panel.
     pub size: usize,
 }
 
-/// Lines of a matrix, to be cut.
+/// Some lines of a matrix, to be cut.
 #[derive(Clone, Copy)]
 pub struct Lines {
-    /// Its row is the step from one line to the next, its column the step along K. One of them is 1.
+    /// `row` is the step from one line to the next, `column` the step along K. One of them is 1.
     pub from: Matrix,
-    /// At most [`LINES`], or [`MANY`] times as many that lie side by side.
+    /// How many lines: at most [`LINES`], or [`MANY`] times as many if they lie side by side.
     pub there: usize,
     pub k: usize,
     pub precision: Precision,
 }
 
-/// Two powers of two for each line, whose product is 2 to the line's scale; zeros of a line that is not finite.
+/// Two powers of two for each line; their product is 2 to the line's scale. Both are 0 if the line is not finite.
 type Powers = [[f32; LINES]; 2];
 
 impl Lines {
-    /// Cuts the lines into panels of a left operand, or a right one, from `panel` on.
+    /// Cuts the lines into the panels of a left or a right operand, starting at `panel`.
     ///
     /// # Safety
     /// The processor has AVX-512 F, BW, DQ and VL. The matrix covers the lines, of one or more of K. The panels are there, and no other
@@ -76,12 +76,12 @@ impl Lines {
         }
     }
 
-    /// Panels that the lines fill.
+    /// Returns how many panels the lines fill.
     fn panels(&self) -> usize {
         self.there.div_ceil(LINES)
     }
 
-    /// The largest bits without signs of each line, whose elements follow each other.
+    /// Returns the largest magnitude in each line, as bits. Lines are contiguous.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     unsafe fn largest_along(&self) -> [[i32; LINES]; MANY] {
         let magnitude = _mm512_set1_epi32(0x7fff_ffff);
@@ -90,7 +90,7 @@ impl Lines {
             let mut most = [_mm512_setzero_si512(); 4];
             for p in (0..self.k).step_by(64) {
                 unroll!(v < 4 => {
-                    // SAFETY: the mask leaves what is behind the line.
+                    // SAFETY: the mask leaves out elements after the line's end.
                     let x = unsafe { self.load_along(i, p + 16 * v) };
                     most[v] = _mm512_max_epi32(most[v], _mm512_and_si512(_mm512_castps_si512(x), magnitude));
                 });
@@ -101,7 +101,7 @@ impl Lines {
         all
     }
 
-    /// The same of lines that lie side by side.
+    /// Returns the largest magnitude in each line, as bits. Lines lie side by side.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     unsafe fn largest_across(&self) -> [[i32; LINES]; MANY] {
         let magnitude = _mm512_set1_epi32(0x7fff_ffff);
@@ -117,22 +117,22 @@ impl Lines {
         unsafe { std::mem::transmute(most) }
     }
 
-    /// 16 elements of line i from p on; zeros behind its end.
+    /// Loads 16 elements of line i, starting at p. Elements after its end are 0.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     unsafe fn load_along(&self, i: usize, p: usize) -> __m512 {
-        // SAFETY: only elements that are there are read.
+        // SAFETY: the mask selects elements of the lines only.
         unsafe {
             _mm512_maskz_loadu_ps(first(self.k.saturating_sub(p)), self.from.data.wrapping_add(i * self.from.row + p))
         }
     }
 
-    /// Element p of every line of a panel; zeros of lines that are not there, and from k on.
+    /// Loads element p of every line of a panel. Missing lines, and p ≥ k, give 0.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     unsafe fn load_across(&self, p: usize, panel: usize) -> __m512 {
         let there = if p < self.k { self.there.saturating_sub(panel * LINES) } else { 0 };
-        // SAFETY: only elements that are there are read.
+        // SAFETY: the mask selects elements of the lines only.
         unsafe {
             _mm512_maskz_loadu_ps(first(there), self.from.data.wrapping_add(p * self.from.column + panel * LINES))
         }
@@ -249,32 +249,32 @@ impl Lines {
     }
 }
 
-/// x·2^scale to the nearest integers. Each multiplication is exact, or its result is so small that the integer is 0.
+/// Rounds x·2^scale to the nearest integers. Each multiplication is exact, or its result is so small that the integer is 0.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn integers(x: __m512, power: __m512, rest: __m512) -> __m512i {
     _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_mul_ps(x, power), rest))
 }
 
-/// 128 more in every digit, or in every digit but the highest.
+/// Adds 128 to all digits, or to all but the highest.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn raised(q: __m512i, digits: usize, all: bool) -> __m512i {
     _mm512_add_epi32(q, _mm512_set1_epi32(raise(if all { digits } else { digits - 1 })))
 }
 
-/// 128 in each of so many digits.
+/// Returns the number whose lowest `digits` digits are 128.
 pub fn raise(digits: usize) -> i32 {
     0x80_8080 >> (8 * (3 - digits))
 }
 
-/// The first n of 16 lanes.
+/// Returns the mask of the first n of 16 lanes.
 #[inline(always)]
 fn first(n: usize) -> u16 {
     if n >= 16 { u16::MAX } else { (1 << n) - 1 }
 }
 
-/// 2^n, of an n for which it is normal.
+/// Returns 2^n, for an n that gives a normal number.
 #[inline(always)]
 fn power(n: i32) -> f32 {
     f32::from_bits(((127 + n) as u32) << 23)

@@ -1,4 +1,4 @@
-//! The processor's units that multiply bytes and add the products exactly: AMX's tiles, AVX-512's dot products.
+//! The processor's units that multiply bytes and add the products exactly: AMX and AVX-512 VNNI.
 
 use super::digits::PLANE;
 use crate::hal::cpu::simd::unroll;
@@ -6,13 +6,13 @@ use std::arch::asm;
 use std::arch::x86_64::*;
 use std::sync::OnceLock;
 
-/// Sums of 16 rows by 16 columns.
+/// 32-bit sums of 16 rows by 16 columns.
 pub type Square = [i32; 256];
 
-/// The most of K: its products of digits add up in 32 bits, at most three of a signed and an unsigned byte for each of K.
+/// The largest K. Up to three products of a signed and an unsigned byte for each of K then fit in 32 bits.
 pub const MOST: usize = 16_384;
 
-/// A unit.
+/// A unit that multiplies bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     Amx,
@@ -20,7 +20,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The fastest one of this processor that this process may use.
+    /// Returns the fastest unit of this processor that this process may use.
     pub fn best() -> Option<Unit> {
         static BEST: OnceLock<Option<Unit>> = OnceLock::new();
         *BEST.get_or_init(|| {
@@ -37,11 +37,11 @@ impl Unit {
         })
     }
 
-    /// The places of its sums in the total of a product of so many digits, as shifts.
+    /// Returns the shift of each of the unit's sums in a total, for a product of numbers of so many digits.
     pub fn shifts(self, digits: usize) -> &'static [u32] {
         match (self, digits) {
             (_, 3) => &[0, 8, 16, 24, 32],
-            // Both middle ones, so that no sum waits for the one before.
+            // The two middle products have a sum each, so that neither instruction waits for the other.
             (Unit::Amx, _) => &[0, 8, 8, 16],
             _ => &[0, 8, 16],
         }
@@ -68,11 +68,11 @@ impl Unit {
     }
 }
 
-/// A thread's use of a unit.
+/// A thread's use of a unit. AMX needs its tiles configured.
 pub struct Session(Unit);
 
 impl Session {
-    /// Sets the unit up on this thread, until this is dropped.
+    /// Sets the unit up on this thread until the session is dropped.
     ///
     /// # Safety
     /// The unit is [`Unit::best`]'s.
@@ -105,7 +105,7 @@ impl Drop for Session {
     }
 }
 
-/// Whether the processor has AMX for 8-bit integers, and Linux lets this process use it: it must be asked for.
+/// Returns whether the processor has AMX for 8-bit integers and Linux lets this process use it. Linux requires the request.
 fn amx() -> bool {
     #[cfg(target_os = "linux")]
     {
@@ -138,7 +138,7 @@ unsafe fn extended_states() -> u64 {
     unsafe { _xgetbv(0) }
 }
 
-/// Three digits. Nine products for five sums, which stay in tiles; operands take turns in the other three.
+/// Multiplies panels of three digits: nine products into five sums. The sums stay in five tiles; the operands share the other three.
 unsafe fn amx_3(left: *const u8, right: *const u8, depths: usize, first: bool, sums: *mut Square) {
     // SAFETY: as `Unit::multiply`'s.
     unsafe {
@@ -192,7 +192,7 @@ unsafe fn amx_3(left: *const u8, right: *const u8, depths: usize, first: bool, s
     }
 }
 
-/// Two digits.
+/// Multiplies panels of two digits: four products into four sums.
 unsafe fn amx_2(left: *const u8, right: *const u8, depths: usize, first: bool, sums: *mut Square) {
     // SAFETY: as `Unit::multiply`'s.
     unsafe {
@@ -234,13 +234,13 @@ unsafe fn amx_2(left: *const u8, right: *const u8, depths: usize, first: bool, s
     }
 }
 
-/// Adds the products of four of K of a row of the left panel, three digits, and of 16 columns of the right one. The row's digits are
-/// broadcast from memory by the instructions themselves. In assembly, as compilers load them all before and then lack registers.
+/// Adds the products of three digits of one row by 16 columns, over four of K. The instructions broadcast the row's digits from memory.
+/// This is assembly because the compiler loads all rows' digits in advance and then spills the sums.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vnni")]
 unsafe fn dots_3(s: &mut [__m512i; 5], b: [__m512i; 3], a: *const u8) {
     let [s0, s1, s2, s3, s4] = s;
-    // SAFETY: 4 bytes are read of each of the row's planes, which are there.
+    // SAFETY: reads 4 bytes of each of the row's three planes, which the caller provides.
     unsafe {
         asm!(
             "vpdpbusd {s0}, {b0}, dword ptr [{a}]{{1to16}}",
@@ -259,12 +259,12 @@ unsafe fn dots_3(s: &mut [__m512i; 5], b: [__m512i; 3], a: *const u8) {
     }
 }
 
-/// The same of two digits.
+/// Adds the products of two digits; see [`dots_3`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512vnni")]
 unsafe fn dots_2(s: &mut [__m512i; 3], b: [__m512i; 2], a: *const u8) {
     let [s0, s1, s2] = s;
-    // SAFETY: as above.
+    // SAFETY: reads 4 bytes of each of the row's two planes, which the caller provides.
     unsafe {
         asm!(
             "vpdpbusd {s0}, {b0}, dword ptr [{a}]{{1to16}}",
@@ -280,7 +280,7 @@ unsafe fn dots_2(s: &mut [__m512i; 3], b: [__m512i; 2], a: *const u8) {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 unsafe fn vnni_3(left: *const u8, right: *const u8, depths: usize, first: bool, sums: *mut Square) {
-    // Four rows at a time: 20 sums, three of b.
+    // Four rows at a time take 20 registers for sums and three for b.
     for row in (0..16).step_by(4) {
         let mut s = [[_mm512_setzero_si512(); 5]; 4];
         let row_of = |g: usize, r: usize| sums.wrapping_add(g).cast::<i32>().wrapping_add((row + r) * 16);
@@ -314,7 +314,7 @@ unsafe fn vnni_3(left: *const u8, right: *const u8, depths: usize, first: bool, 
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 unsafe fn vnni_2(left: *const u8, right: *const u8, depths: usize, first: bool, sums: *mut Square) {
-    // Eight rows at a time: 24 sums, two of b.
+    // Eight rows at a time take 24 registers for sums and two for b.
     for row in (0..16).step_by(8) {
         let mut s = [[_mm512_setzero_si512(); 3]; 8];
         let row_of = |g: usize, r: usize| sums.wrapping_add(g).cast::<i32>().wrapping_add((row + r) * 16);
