@@ -110,9 +110,10 @@ float reciprocal(const float b) {
     return y;
 }
 
-// Returns a / b from b's reciprocal y, if every step's result is normal. A quotient that is off by less than one unit
-// in the last place, its exact remainder and such a reciprocal give the correctly rounded quotient, unless all bits of
-// b's significand are 1 (Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor", 1990).
+// Returns a / b from b's reciprocal y, if every step's result is normal. The first quotient is off by less than one
+// unit in the last place. Its exact remainder and such a reciprocal correct it to the rounded quotient, unless all bits
+// of b's significand are 1. (Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor",
+// 1990.)
 float quotient(const float a, const float b, const float y) {
     precise float q = a * y;
     q = fma(fma(-b, q, a), y, q);

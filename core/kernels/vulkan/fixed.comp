@@ -1,10 +1,10 @@
 #version 450
 // Batched matrix products of fixed-point numbers: y = alpha·(a·b) + beta·c + bias.
 //
-// STAGE 0 cuts the operands' lines along k: it finds each line's largest element and scale, and stores digits of eight
-// bits in blocks of 128 lines and 64 of k: [plane, highest digit first][16 bytes of k][line]. STAGE 1 multiplies
-// blocks, in tiles of 64 × 32. It rebuilds the numbers from digits and splits them into halves, so sums of products of
-// halves fit in 32 bits over 256 of k. Totals have 96 bits.
+// STAGE 0 cuts the operands' lines along k. It finds each line's largest element and its scale, and stores digits of
+// eight bits. They lie in blocks of 128 lines and 64 of k: [plane, highest digit first][16 bytes of k][line]. STAGE 1
+// multiplies blocks, in tiles of 64 × 32. It rebuilds the numbers from digits and splits them into halves. So sums of
+// products of halves fit in 32 bits over 256 of k. Totals have 96 bits.
 
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

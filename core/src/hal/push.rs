@@ -104,8 +104,8 @@ impl fmt::Display for Listed<'_> {
 }
 
 /// Packs one number for each push constant, in the module's order, and returns the block of bytes. Gaps are zero.
-/// `invalid_argument` names the number that has a fraction but an integer type or does not fit its type, or gives both
-/// counts if there are too few or too many numbers.
+/// `invalid_argument` gives both counts if there are too few or too many numbers. It names a number that does not fit
+/// its type, or has a fraction where the type is an integer.
 pub fn pack(takes: &[PushNumber], bytes: usize, given: &[Number]) -> Result<Vec<u8>> {
     check_typed(takes, bytes)?;
     if given.len() != takes.len() {

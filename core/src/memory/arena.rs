@@ -19,10 +19,10 @@ const LIMIT: usize = isize::MAX as usize - 2 * MAX_ALIGN;
 /// Hands out scratch memory by advancing a pointer, and releases all of it together.
 ///
 /// Memory comes in chunks. When the last chunk is full, the arena adds one as large as all previous chunks together. A
-/// chunk has at most 64 MiB, unless one allocation needs more, and all chunks stay within the arena's limit. Released
-/// chunks are kept and reused in the same order; dropping the arena frees them. Padding depends only on sizes and
-/// alignments. So the same calls since the start or the last [`reset`](Self::reset) give the same [`used`](Self::used),
-/// as long as the chunks are the same: chunks that grew earlier stay.
+/// new chunk has at most 64 MiB, unless the first chunk or one allocation is larger. All chunks stay within the arena's
+/// limit. Released chunks are kept and reused in the same order; dropping the arena frees them. Padding depends only on
+/// sizes and alignments. So the same calls since the start or the last [`reset`](Self::reset) give the same
+/// [`used`](Self::used). The exception is an arena that still has chunks from before a reset, which it fills first.
 ///
 /// Allocations borrow the arena, so no allocation outlives a reset:
 ///

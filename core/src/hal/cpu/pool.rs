@@ -1,4 +1,4 @@
-//! The thread pool. Workers claim a job's tasks from a counter, so results don't depend on which thread computes a
+//! The thread pool. Workers claim a job's tasks from a counter. So results don't depend on which thread computes a
 //! task, and a slow thread delays only the tasks that it holds.
 //!
 //! The calling thread always works on its own job, and never waits for a task that no thread has begun. So several

@@ -1,5 +1,5 @@
 //! Loops over rows of values. A kernel contains each loop once: the rest of the last vector goes through the same loop
-//! on a copy, so a function of fifty instructions is not compiled a second time for the tail.
+//! on a copy. So a function of fifty instructions is not compiled again for the tail.
 
 use super::Simd;
 use super::math::{abs, canonical, with_sign};
