@@ -48,25 +48,25 @@ enum {
   ADEAD_INVALID_ARGUMENT = 1,
   /// Ranks or dimensions don't fit each other.
   ADEAD_SHAPE_MISMATCH = 2,
-  /// An element type is not taken here, or two differ.
+  /// An element type is not accepted here, or two differ.
   ADEAD_DTYPE_MISMATCH = 3,
-  /// Host or device memory ran out, or a limit set by the caller did.
+  /// Host or device memory ran out, or a limit that the caller set was exceeded.
   ADEAD_OUT_OF_MEMORY = 4,
   /// The device asked for is not on this machine, or its driver is missing.
   ADEAD_BACKEND_UNAVAILABLE = 5,
-  /// The device stopped answering; it stays lost.
+  /// The device stopped responding. It stays lost.
   ADEAD_DEVICE_LOST = 6,
   /// A user kernel is malformed or was refused by the driver.
   ADEAD_INVALID_KERNEL = 7,
-  /// A program is malformed; the text gives the offset.
+  /// A program is malformed. The message has the offset.
   ADEAD_INVALID_PROGRAM = 8,
-  /// Well-formed, but not something this device or version does.
+  /// Well-formed, but this device or version does not support it.
   ADEAD_UNSUPPORTED = 9,
-  /// The result is not there yet.
+  /// The result is not ready yet.
   ADEAD_NOT_READY = 10,
   /// The operating system refused a file or a stream.
   ADEAD_IO = 11,
-  /// A fault of adead itself (a caught panic). Please report it.
+  /// A fault in adead itself (a caught panic). Please report it.
   ADEAD_INTERNAL = 12
 };
 
@@ -96,7 +96,7 @@ enum {
   ADEAD_DTYPE_I64 = 4,
   /// 32-bit unsigned integer.
   ADEAD_DTYPE_U32 = 5,
-  /// True or false, a byte each: results are 0 or 1, and any other byte than 0 is read as true.
+  /// True or false, one byte each. Results are 0 or 1. Any byte other than 0 is read as true.
   ADEAD_DTYPE_BOOL = 6
 };
 
@@ -319,11 +319,11 @@ enum {
 enum {
   /// adead's own container.
   ADEAD_FORMAT_ADEAD = 0,
-  /// The binary of AGPU.
+  /// An AGPU binary.
   ADEAD_FORMAT_AGPU = 1,
-  /// AGPU's instructions as hexadecimal text.
+  /// AGPU instructions as hexadecimal text.
   ADEAD_FORMAT_HEX = 2,
-  /// The hybrid container, of which the AGPU program is taken.
+  /// The hybrid container. Only its AGPU program is used.
   ADEAD_FORMAT_AHYB = 3,
   /// Assembler text.
   ADEAD_FORMAT_TEXT = 4
@@ -333,7 +333,7 @@ enum {
 enum {
   /// The caller supplies it.
   ADEAD_DIRECTION_IN = 0,
-  /// The program makes it.
+  /// The program produces it.
   ADEAD_DIRECTION_OUT = 1,
   /// Both.
   ADEAD_DIRECTION_BOTH = 2
@@ -341,19 +341,19 @@ enum {
 
 // adead_activity: what kind of work a profile recorded.
 enum {
-  /// An operation of the table.
+  /// An operation of the op table.
   ADEAD_ACTIVITY_OPERATION = 0,
   /// A user's kernel.
   ADEAD_ACTIVITY_KERNEL = 1,
-  /// A recording that was run.
+  /// A replay of a recording.
   ADEAD_ACTIVITY_REPLAY = 2,
-  /// Bytes from the host to a device.
+  /// A transfer from the host to a device.
   ADEAD_ACTIVITY_UPLOAD = 3,
-  /// Bytes from a device to the host.
+  /// A transfer from a device to the host.
   ADEAD_ACTIVITY_DOWNLOAD = 4,
-  /// Bytes from one buffer of a device to another.
+  /// A copy from one buffer of a device to another.
   ADEAD_ACTIVITY_COPY = 5,
-  /// Bytes of a buffer set to zero.
+  /// Setting bytes of a buffer to zero.
   ADEAD_ACTIVITY_CLEAR = 6
 };
 

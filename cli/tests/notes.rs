@@ -67,12 +67,12 @@ fn a_program_that_is_cut_off_is_told() {
         let (code, out, error) = run(&cut, &[]);
         assert!(code == 18 && out.is_empty(), "{kept}: {error}");
         if kept > 4 {
-            assert!(error.contains("line 2: the comment says 13 instructions, and the file has "), "{error}");
+            assert!(error.contains("line 2: the comment says 13 instructions, but the file has "), "{error}");
         }
     }
     // The same with a later comment that counts bytes.
     let (code, _, error) = run(&whole.replace("size: 161", "size: 160"), &inputs);
-    assert!(code == 18 && error.contains("the comment says 160 bytes, and the file has 161"), "{error}");
+    assert!(code == 18 && error.contains("the comment says 160 bytes, but the file has 161"), "{error}");
     // Without a count the program runs, and a note says that its end is missing.
     let endless: String = lines[3..lines.len() - 4].iter().map(|line| format!("{line}\n")).collect();
     let (code, _, error) = run(&endless, &inputs);

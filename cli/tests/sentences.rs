@@ -235,7 +235,7 @@ fn a_search_that_can_not_be_is_refused() {
         says(19, &["search", &wrong, "--queries", &rows], "expected rows of f32, [n, width]");
     }
     let short = file(&folder, "short.npy", &npy(1, "<f4", false, "(9, 3)", &[0; 12]));
-    says(11, &["search", &short, "--queries", &other], "it ends 96 bytes before");
+    says(11, &["search", &short, "--queries", &other], "truncated: 96 bytes of the rows");
     let fewer = file(&folder, "fewer.txt", b"a\n");
     says(11, &["search", &rows, "--queries", &rows, "--sentences", &fewer], "has 1 sentences for 3 rows");
     let more = file(&folder, "more.txt", b"a\nb\nc\nd\n");

@@ -147,7 +147,7 @@ fn modules_of_the_other_backend() {
         gpus(&Config::default()).unwrap().into_iter().find(|info| info.uuid == uuid && info.id.starts_with(other));
     let named = match same {
         Some(info) => format!("open '{}'", info.id),
-        None => format!("not there through {other}"),
+        None => format!("{other} does not see this GPU"),
     };
     for error in errors {
         assert_eq!(error.status(), Status::Unsupported, "{error}");

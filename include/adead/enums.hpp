@@ -16,25 +16,25 @@ enum class Status : adead_status {
   invalid_argument = ADEAD_INVALID_ARGUMENT,
   /// Ranks or dimensions don't fit each other.
   shape_mismatch = ADEAD_SHAPE_MISMATCH,
-  /// An element type is not taken here, or two differ.
+  /// An element type is not accepted here, or two differ.
   dtype_mismatch = ADEAD_DTYPE_MISMATCH,
-  /// Host or device memory ran out, or a limit set by the caller did.
+  /// Host or device memory ran out, or a limit that the caller set was exceeded.
   out_of_memory = ADEAD_OUT_OF_MEMORY,
   /// The device asked for is not on this machine, or its driver is missing.
   backend_unavailable = ADEAD_BACKEND_UNAVAILABLE,
-  /// The device stopped answering; it stays lost.
+  /// The device stopped responding. It stays lost.
   device_lost = ADEAD_DEVICE_LOST,
   /// A user kernel is malformed or was refused by the driver.
   invalid_kernel = ADEAD_INVALID_KERNEL,
-  /// A program is malformed; the text gives the offset.
+  /// A program is malformed. The message has the offset.
   invalid_program = ADEAD_INVALID_PROGRAM,
-  /// Well-formed, but not something this device or version does.
+  /// Well-formed, but this device or version does not support it.
   unsupported = ADEAD_UNSUPPORTED,
-  /// The result is not there yet.
+  /// The result is not ready yet.
   not_ready = ADEAD_NOT_READY,
   /// The operating system refused a file or a stream.
   io = ADEAD_IO,
-  /// A fault of adead itself (a caught panic). Please report it.
+  /// A fault in adead itself (a caught panic). Please report it.
   internal = ADEAD_INTERNAL,
 };
 
@@ -57,7 +57,7 @@ enum class DType : adead_dtype {
   i64 = ADEAD_DTYPE_I64,
   /// 32-bit unsigned integer.
   u32 = ADEAD_DTYPE_U32,
-  /// True or false, a byte each: results are 0 or 1, and any other byte than 0 is read as true.
+  /// True or false, one byte each. Results are 0 or 1. Any byte other than 0 is read as true.
   bool_ = ADEAD_DTYPE_BOOL,
 };
 
@@ -359,11 +359,11 @@ inline const char *name(Family value) noexcept {
 enum class Format : adead_format {
   /// adead's own container.
   adead = ADEAD_FORMAT_ADEAD,
-  /// The binary of AGPU.
+  /// An AGPU binary.
   agpu = ADEAD_FORMAT_AGPU,
-  /// AGPU's instructions as hexadecimal text.
+  /// AGPU instructions as hexadecimal text.
   hex = ADEAD_FORMAT_HEX,
-  /// The hybrid container, of which the AGPU program is taken.
+  /// The hybrid container. Only its AGPU program is used.
   ahyb = ADEAD_FORMAT_AHYB,
   /// Assembler text.
   text = ADEAD_FORMAT_TEXT,
@@ -385,7 +385,7 @@ constexpr const char *name(Format value) noexcept {
 enum class Direction : adead_direction {
   /// The caller supplies it.
   in = ADEAD_DIRECTION_IN,
-  /// The program makes it.
+  /// The program produces it.
   out = ADEAD_DIRECTION_OUT,
   /// Both.
   both = ADEAD_DIRECTION_BOTH,
@@ -403,19 +403,19 @@ constexpr const char *name(Direction value) noexcept {
 
 /// What kind of work a profile recorded.
 enum class Activity : adead_activity {
-  /// An operation of the table.
+  /// An operation of the op table.
   operation = ADEAD_ACTIVITY_OPERATION,
   /// A user's kernel.
   kernel = ADEAD_ACTIVITY_KERNEL,
-  /// A recording that was run.
+  /// A replay of a recording.
   replay = ADEAD_ACTIVITY_REPLAY,
-  /// Bytes from the host to a device.
+  /// A transfer from the host to a device.
   upload = ADEAD_ACTIVITY_UPLOAD,
-  /// Bytes from a device to the host.
+  /// A transfer from a device to the host.
   download = ADEAD_ACTIVITY_DOWNLOAD,
-  /// Bytes from one buffer of a device to another.
+  /// A copy from one buffer of a device to another.
   copy = ADEAD_ACTIVITY_COPY,
-  /// Bytes of a buffer set to zero.
+  /// Setting bytes of a buffer to zero.
   clear = ADEAD_ACTIVITY_CLEAR,
 };
 
@@ -485,13 +485,13 @@ class ShapeMismatch : public Error {
   explicit ShapeMismatch(const char *text) : Error(Status::shape_mismatch, text) {}
 };
 
-/// An element type is not taken here, or two differ.
+/// An element type is not accepted here, or two differ.
 class DtypeMismatch : public Error {
  public:
   explicit DtypeMismatch(const char *text) : Error(Status::dtype_mismatch, text) {}
 };
 
-/// Host or device memory ran out, or a limit set by the caller did.
+/// Host or device memory ran out, or a limit that the caller set was exceeded.
 class OutOfMemory : public Error {
  public:
   explicit OutOfMemory(const char *text) : Error(Status::out_of_memory, text) {}
@@ -503,7 +503,7 @@ class BackendUnavailable : public Error {
   explicit BackendUnavailable(const char *text) : Error(Status::backend_unavailable, text) {}
 };
 
-/// The device stopped answering; it stays lost.
+/// The device stopped responding. It stays lost.
 class DeviceLost : public Error {
  public:
   explicit DeviceLost(const char *text) : Error(Status::device_lost, text) {}
@@ -515,19 +515,19 @@ class InvalidKernel : public Error {
   explicit InvalidKernel(const char *text) : Error(Status::invalid_kernel, text) {}
 };
 
-/// A program is malformed; the text gives the offset.
+/// A program is malformed. The message has the offset.
 class InvalidProgram : public Error {
  public:
   explicit InvalidProgram(const char *text) : Error(Status::invalid_program, text) {}
 };
 
-/// Well-formed, but not something this device or version does.
+/// Well-formed, but this device or version does not support it.
 class Unsupported : public Error {
  public:
   explicit Unsupported(const char *text) : Error(Status::unsupported, text) {}
 };
 
-/// The result is not there yet.
+/// The result is not ready yet.
 class NotReady : public Error {
  public:
   explicit NotReady(const char *text) : Error(Status::not_ready, text) {}
@@ -539,7 +539,7 @@ class Io : public Error {
   explicit Io(const char *text) : Error(Status::io, text) {}
 };
 
-/// A fault of adead itself (a caught panic). Please report it.
+/// A fault in adead itself (a caught panic). Please report it.
 class Internal : public Error {
  public:
   explicit Internal(const char *text) : Error(Status::internal, text) {}

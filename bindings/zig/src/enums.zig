@@ -11,25 +11,25 @@ pub const Status = enum(c.adead_status) {
     invalid_argument = c.ADEAD_INVALID_ARGUMENT,
     /// Ranks or dimensions don't fit each other.
     shape_mismatch = c.ADEAD_SHAPE_MISMATCH,
-    /// An element type is not taken here, or two differ.
+    /// An element type is not accepted here, or two differ.
     dtype_mismatch = c.ADEAD_DTYPE_MISMATCH,
-    /// Host or device memory ran out, or a limit set by the caller did.
+    /// Host or device memory ran out, or a limit that the caller set was exceeded.
     out_of_memory = c.ADEAD_OUT_OF_MEMORY,
     /// The device asked for is not on this machine, or its driver is missing.
     backend_unavailable = c.ADEAD_BACKEND_UNAVAILABLE,
-    /// The device stopped answering; it stays lost.
+    /// The device stopped responding. It stays lost.
     device_lost = c.ADEAD_DEVICE_LOST,
     /// A user kernel is malformed or was refused by the driver.
     invalid_kernel = c.ADEAD_INVALID_KERNEL,
-    /// A program is malformed; the text gives the offset.
+    /// A program is malformed. The message has the offset.
     invalid_program = c.ADEAD_INVALID_PROGRAM,
-    /// Well-formed, but not something this device or version does.
+    /// Well-formed, but this device or version does not support it.
     unsupported = c.ADEAD_UNSUPPORTED,
-    /// The result is not there yet.
+    /// The result is not ready yet.
     not_ready = c.ADEAD_NOT_READY,
     /// The operating system refused a file or a stream.
     io = c.ADEAD_IO,
-    /// A fault of adead itself (a caught panic). Please report it.
+    /// A fault in adead itself (a caught panic). Please report it.
     internal = c.ADEAD_INTERNAL,
     _,
 };
@@ -48,7 +48,7 @@ pub const DType = enum(c.adead_dtype) {
     i64 = c.ADEAD_DTYPE_I64,
     /// 32-bit unsigned integer.
     u32 = c.ADEAD_DTYPE_U32,
-    /// True or false, a byte each: results are 0 or 1, and any other byte than 0 is read as true.
+    /// True or false, one byte each. Results are 0 or 1. Any byte other than 0 is read as true.
     bool = c.ADEAD_DTYPE_BOOL,
     _,
 };
@@ -272,11 +272,11 @@ pub const Family = enum(c.adead_family) {
 pub const Format = enum(c.adead_format) {
     /// adead's own container.
     adead = c.ADEAD_FORMAT_ADEAD,
-    /// The binary of AGPU.
+    /// An AGPU binary.
     agpu = c.ADEAD_FORMAT_AGPU,
-    /// AGPU's instructions as hexadecimal text.
+    /// AGPU instructions as hexadecimal text.
     hex = c.ADEAD_FORMAT_HEX,
-    /// The hybrid container, of which the AGPU program is taken.
+    /// The hybrid container. Only its AGPU program is used.
     ahyb = c.ADEAD_FORMAT_AHYB,
     /// Assembler text.
     text = c.ADEAD_FORMAT_TEXT,
@@ -287,7 +287,7 @@ pub const Format = enum(c.adead_format) {
 pub const Direction = enum(c.adead_direction) {
     /// The caller supplies it.
     in = c.ADEAD_DIRECTION_IN,
-    /// The program makes it.
+    /// The program produces it.
     out = c.ADEAD_DIRECTION_OUT,
     /// Both.
     both = c.ADEAD_DIRECTION_BOTH,
@@ -296,19 +296,19 @@ pub const Direction = enum(c.adead_direction) {
 
 /// What kind of work a profile recorded.
 pub const Activity = enum(c.adead_activity) {
-    /// An operation of the table.
+    /// An operation of the op table.
     operation = c.ADEAD_ACTIVITY_OPERATION,
     /// A user's kernel.
     kernel = c.ADEAD_ACTIVITY_KERNEL,
-    /// A recording that was run.
+    /// A replay of a recording.
     replay = c.ADEAD_ACTIVITY_REPLAY,
-    /// Bytes from the host to a device.
+    /// A transfer from the host to a device.
     upload = c.ADEAD_ACTIVITY_UPLOAD,
-    /// Bytes from a device to the host.
+    /// A transfer from a device to the host.
     download = c.ADEAD_ACTIVITY_DOWNLOAD,
-    /// Bytes from one buffer of a device to another.
+    /// A copy from one buffer of a device to another.
     copy = c.ADEAD_ACTIVITY_COPY,
-    /// Bytes of a buffer set to zero.
+    /// Setting bytes of a buffer to zero.
     clear = c.ADEAD_ACTIVITY_CLEAR,
     _,
 };
@@ -336,25 +336,25 @@ pub const Error = error{
     InvalidArgument,
     /// Ranks or dimensions don't fit each other.
     ShapeMismatch,
-    /// An element type is not taken here, or two differ.
+    /// An element type is not accepted here, or two differ.
     DtypeMismatch,
-    /// Host or device memory ran out, or a limit set by the caller did.
+    /// Host or device memory ran out, or a limit that the caller set was exceeded.
     OutOfMemory,
     /// The device asked for is not on this machine, or its driver is missing.
     BackendUnavailable,
-    /// The device stopped answering; it stays lost.
+    /// The device stopped responding. It stays lost.
     DeviceLost,
     /// A user kernel is malformed or was refused by the driver.
     InvalidKernel,
-    /// A program is malformed; the text gives the offset.
+    /// A program is malformed. The message has the offset.
     InvalidProgram,
-    /// Well-formed, but not something this device or version does.
+    /// Well-formed, but this device or version does not support it.
     Unsupported,
-    /// The result is not there yet.
+    /// The result is not ready yet.
     NotReady,
     /// The operating system refused a file or a stream.
     Io,
-    /// A fault of adead itself (a caught panic). Please report it.
+    /// A fault in adead itself (a caught panic). Please report it.
     Internal,
 };
 

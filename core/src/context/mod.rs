@@ -1,25 +1,21 @@
-//! Contexts: opened devices, and the path of a command to one of them.
+//! Contexts: opened devices, and what tensors keep on them. `running.rs` has the path of a command to a device, `profiling.rs`
+//! profiles.
 
 #[cfg(feature = "profile")]
 mod profiling;
+mod running;
 
-use crate::command::Command;
 use crate::config::Config;
 use crate::devices::{self, Choice, Named, Opened, Slot};
-use crate::dispatch::{AutoDispatcher, DeviceProfile, Explanation, Places, Split, Why, calibration};
-use crate::dtype::DType;
+use crate::dispatch::{AutoDispatcher, DeviceProfile, Places, calibration};
 use crate::error::{Result, fail};
 use crate::family::Family;
 use crate::fpenv::DefaultEnvironment;
 use crate::hal::cpu::CpuDevice;
 use crate::hal::{Device, DeviceInfo, DeviceKind};
-use crate::hybrid;
 use crate::isa::Isa;
 use crate::log::log;
-use crate::operand::{Inputs, Meta, Place, View, ViewMut, in_buffers};
-use crate::operand::{Packed, Turns};
-use crate::ops::{Attrs, Cut, Op};
-use crate::profile::{ProfilerHandle, Reason};
+use crate::profile::ProfilerHandle;
 use crate::tensor::{Tensor, TensorCacheUse};
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
@@ -239,210 +235,6 @@ impl Context {
     pub fn select(&self, elements: usize) -> &str {
         &self.dispatcher.profiles()[self.dispatcher.select(elements)].id
     }
-
-    /// Explains on which device [`Context::run`] would run this operation and why, or how it would divide the result's rows, with
-    /// the estimate of every device. Runs nothing.
-    pub fn explain(&self, op: Op, attrs: &Attrs, operands: &[Option<&Tensor>]) -> Result<Explanation<'_>> {
-        let inputs: Vec<_> = operands.iter().map(|tensor| tensor.map(Tensor::view)).collect();
-        let output = op.info().infer(attrs, &inputs)?;
-        // SAFETY: the shape rule returned this description, and the output has no memory.
-        let command = unsafe { Command::unchecked(op, attrs, &inputs, ViewMut::nowhere(&output)) };
-        let cut = Cut::of(op, attrs, &inputs, &output);
-        Ok(self.dispatcher.explain_parts(&self.dispatcher.task(&command), cut.as_ref()))
-    }
-
-    /// Executes a checked command.
-    ///
-    /// The output is written when this returns, with one exception: if operands and output are in buffers of a GPU, it returns
-    /// once the command is enqueued, and reading the buffer waits. A command that ends early ([`Interrupt`](crate::Interrupt))
-    /// has written parts of the output.
-    #[inline]
-    pub fn execute(&self, command: &mut Command<'_>) -> Result<()> {
-        if command.has_buffers() { self.execute_in_turn(command) } else { self.execute_now(command) }
-    }
-
-    /// Executes a command on buffers. Buffers in host memory wait for their turns.
-    #[inline(never)]
-    fn execute_in_turn(&self, command: &mut Command<'_>) -> Result<()> {
-        let _turns = Turns::of_operands(command.inputs(), Some(command.output().place()))?;
-        self.execute_now(command)
-    }
-
-    #[inline(always)]
-    fn execute_now(&self, command: &mut Command<'_>) -> Result<()> {
-        let only = self.gpus.is_empty() && !self.profiler.is_on();
-        if only { self.cpu.execute(command) } else { self.execute_among(command) }
-    }
-
-    #[inline(never)]
-    fn execute_among(&self, command: &mut Command<'_>) -> Result<()> {
-        if self.is_for_cpu(command) {
-            return self.cpu.execute(command);
-        }
-        // The cost model computes in floating point, so it needs the default environment.
-        let _environment = DefaultEnvironment::enter();
-        let target = self.target(command)?;
-        self.execute_on(target, command)
-    }
-
-    /// Whether the command is so small that the processor takes it without a look at costs.
-    fn is_for_cpu(&self, command: &Command<'_>) -> bool {
-        let tiny = !self.gpus.is_empty() && !self.profiler.is_on() && self.dispatcher.is_tiny(command);
-        tiny && devices::are_on_host(command)
-    }
-
-    fn execute_on(&self, target: Target<'_>, command: &mut Command<'_>) -> Result<()> {
-        match target {
-            Target::Cpu(reason) => self.execute_on_cpu(command, reason),
-            Target::Gpu(gpu, reason) => gpu.execute(command, reason),
-            Target::Parts(parts) => self.execute_parts(command, &parts.0, &parts.1),
-        }
-    }
-
-    fn execute_on_cpu(&self, command: &mut Command<'_>, reason: Reason) -> Result<()> {
-        devices::bring_to_host(command.inputs())?;
-        self.profiler.execute(&self.cpu, command, reason)
-    }
-
-    /// Decides where a command runs, and the reason.
-    fn target<'a>(&'a self, command: &Command<'a>) -> Result<Target<'a>> {
-        if let Some(id) = devices::place_of(command) {
-            let slot = self.gpus.iter().find(|slot| slot.info().id == id);
-            let Some(slot) = slot else {
-                fail!(InvalidArgument, "an operand is on {id}, which this context does not use")
-            };
-            return Ok(Target::Gpu(slot.opened()?, Reason::Operands));
-        }
-        // A context without GPUs comes here only for a profile, which needs the dispatcher's reason.
-        if !self.gpus.is_empty() && self.dispatcher.done_before_others_begin(command) && devices::are_on_host(command) {
-            return Ok(Target::Cpu(Reason::Chosen(Why::Cheapest)));
-        }
-        let cut = self.cut(command);
-        let (choice, split) = match &cut {
-            Some(cut) => self.dispatcher.choose_parts(&self.dispatcher.task(command), Some(cut)),
-            None => (self.dispatcher.choose(command), None),
-        };
-        if let (Some(cut), Some(split)) = (cut, split) {
-            return Ok(Target::Parts(Box::new((cut, split))));
-        }
-        let chosen = Reason::Chosen(choice.why);
-        let Some(slot) = self.gpu(choice.device) else { return Ok(Target::Cpu(chosen)) };
-        if is_packed(command) {
-            return Ok(Target::Cpu(Reason::Packed));
-        }
-        match slot.opened() {
-            Ok(gpu) => Ok(Target::Gpu(gpu, chosen)),
-            // The dispatcher chose this GPU, the caller did not: if it can't be used, the CPU computes.
-            Err(_) if choice.why != Why::Forced => Ok(Target::Cpu(Reason::Fallback)),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Returns how the command can be divided, if the context divides. Packed operands have the layout of the CPU's kernels.
-    fn cut<'a>(&self, command: &Command<'a>) -> Option<Cut<'a>> {
-        let divisible = self.dispatcher.is_hybrid() && !is_packed(command);
-        if divisible { Cut::of(command.op(), command.attrs(), command.inputs(), command.output().meta()) } else { None }
-    }
-
-    #[inline(never)]
-    fn execute_parts(&self, command: &mut Command<'_>, cut: &Cut<'_>, split: &Split) -> Result<()> {
-        let mut parts = Vec::with_capacity(split.rows.len());
-        for (device, &rows) in split.rows.iter().enumerate() {
-            parts.push(match self.gpu(device).filter(|_| rows > 0).map(Slot::opened) {
-                Some(Ok(gpu)) => (Some(&**gpu), rows),
-                None => (None, rows),
-                // The dispatcher chose this GPU, the caller did not: if it can't be used, the CPU computes.
-                Some(Err(_)) => return self.execute_on_cpu(command, Reason::Fallback),
-            });
-        }
-        log!(Trace, "dispatch", "{} is divided, with these rows for the devices: {:?}", command.op(), split.rows);
-        hybrid::execute((&self.cpu, &self.profiler), &parts, cut, command.parts().3)
-    }
-
-    /// Executes an operation and returns its result as a new tensor. Operands are in the operation's order, `None` for an
-    /// optional operand that is left out. Trailing optional operands may be missing.
-    ///
-    /// A result that a GPU computes stays there until it is read ([`Tensor::places`]), and this returns once the operation is
-    /// enqueued.
-    pub fn run(&self, op: Op, attrs: &Attrs, operands: &[Option<&Tensor>]) -> Result<Tensor> {
-        let mut inputs = Inputs::new();
-        operands.iter().for_each(|tensor| inputs.push(tensor.map(Tensor::view)));
-        self.run_on(op, attrs, &inputs)
-    }
-
-    /// Executes an operation like [`Context::run`], on views: of the caller's memory, or of a [`Packed`] matrix.
-    #[inline(never)]
-    pub fn run_views(&self, op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>]) -> Result<Tensor> {
-        self.run_on(op, attrs, inputs)
-    }
-
-    /// Inlined into both callers, because one more call costs small operations a few percent.
-    #[inline(always)]
-    fn run_on(&self, op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>]) -> Result<Tensor> {
-        let _turns = if in_buffers(inputs) { Some(Turns::of_operands(inputs, None)?) } else { None };
-        let mut meta = Meta::scalar();
-        op.info().describe(attrs, inputs.into(), &mut meta)?;
-        if !self.gpus.is_empty() || self.profiler.is_on() {
-            // SAFETY: the shape rule returned this description, and the output has no memory.
-            let command = unsafe { Command::unchecked(op, attrs, inputs, ViewMut::nowhere(&meta)) };
-            if let Some(tensor) = self.run_among(command)? {
-                return Ok(tensor);
-            }
-        }
-        Tensor::filled(&meta, |output| {
-            // SAFETY: the output has the rule's description and memory of its own.
-            self.cpu.execute(&mut unsafe { Command::unchecked(op, attrs, inputs, output) })
-        })
-    }
-
-    /// Runs a command without memory for its result on the best device. Returns `None` if only the processor is an option.
-    #[inline(never)]
-    fn run_among(&self, mut command: Command<'_>) -> Result<Option<Tensor>> {
-        if self.is_for_cpu(&command) {
-            return Ok(None);
-        }
-        // The cost model computes in floating point, so it needs the default environment.
-        let _environment = DefaultEnvironment::enter();
-        let tensor = match self.target(&command)? {
-            Target::Gpu(gpu, reason) => gpu.compute(&mut command, reason)?,
-            target => {
-                let meta = command.output().meta();
-                Tensor::filled(meta, |output| {
-                    // SAFETY: the output has the description of the command's output and memory of its own.
-                    self.execute_on(target, &mut unsafe { command.with_output(output) })
-                })?
-            }
-        };
-        Ok(Some(tensor))
-    }
-
-    /// Packs a matrix for repeated products, as the right operand of [`Context::matmul_packed`]. Its shape is `[K, N]`, or `[N,
-    /// K]` with `trans_b`. f16 and bf16 are widened to f32 here. Packing takes about as long as ten products of one row. Returns
-    /// `shape_mismatch` unless b is a matrix, `dtype_mismatch` for integers.
-    pub fn pack(&self, b: &Tensor, trans_b: bool) -> Result<Packed> {
-        let dtype = b.dtype();
-        if !dtype.is_float() {
-            fail!(DtypeMismatch, "pack: b is {dtype}; products are computed on f32, f16 and bf16: cast it first");
-        }
-        if dtype == DType::F32 {
-            return self.cpu.pack(&b.view(), dtype, trans_b);
-        }
-        let attrs = Attrs { dtype: Some(DType::F32), ..Attrs::default() };
-        let wide = self.run_views(Op::Cast, &attrs, &[Some(b.view())])?;
-        self.cpu.pack(&wide.view(), dtype, trans_b)
-    }
-}
-
-/// Where a command runs.
-enum Target<'a> {
-    Cpu(Reason),
-    Gpu(&'a Arc<Opened>, Reason),
-    /// Several devices. Boxed, because this case is rare and large.
-    Parts(Box<(Cut<'a>, Split)>),
-}
-
-fn is_packed(command: &Command<'_>) -> bool {
-    command.inputs().iter().flatten().any(|view| matches!(view.place(), Place::Packed(_)))
 }
 
 impl std::fmt::Debug for Context {

@@ -1,12 +1,11 @@
 //! The dispatcher. It prices a task on every device and chooses the cheapest, unless the caller has set a device or a threshold.
-//!
-//! If only a number of elements is known, a precomputed table of steps answers: each step is a device and the number of elements
-//! at which the next step begins.
+//! `steps.rs` answers without prices.
 
 use super::cost::{Estimate, Places, Task, place_of, price, transfer};
 use super::explain::Explanation;
 use super::profile::{DeviceProfile, Kind};
 use super::split::Split;
+use super::steps;
 use crate::command::Command;
 use crate::error::{Result, fail};
 use crate::family::Family;
@@ -19,26 +18,23 @@ use std::sync::{Mutex, PoisonError};
 
 /// Chooses devices. Threads may share it. Settings of one thread apply to the next calls of all.
 pub struct AutoDispatcher {
-    profiles: Vec<DeviceProfile>,
+    pub(super) profiles: Vec<DeviceProfile>,
     /// By family: `limit << 8 | device` for each step; the last step has no limit. A step is one word, so readers need no lock. A
     /// reader may see some words before a change and some after it. Each of them names an existing device.
-    steps: [Vec<AtomicU64>; Family::COUNT],
-    thresholds: [AtomicUsize; Family::COUNT],
+    pub(super) steps: [Vec<AtomicU64>; Family::COUNT],
+    pub(super) thresholds: [AtomicUsize; Family::COUNT],
     /// By family: up to this many elements of all operands together, the first device finishes before any other would begin.
-    tiny: [AtomicUsize; Family::COUNT],
+    pub(super) tiny: [AtomicUsize; Family::COUNT],
     forced: AtomicUsize,
     hybrid: AtomicBool,
     /// The shortest launch time of all devices but the first. No work on them takes less.
-    others_ns: f64,
+    pub(super) others_ns: f64,
     /// Locked while a setting changes.
     setting: Mutex<()>,
 }
 
 /// Stands for no threshold and for no forced device.
-const NONE: usize = usize::MAX;
-
-/// A limit above every number of elements.
-const NO_LIMIT: u64 = u64::MAX >> 8;
+pub(super) const NONE: usize = usize::MAX;
 
 /// Why a device was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +76,7 @@ impl AutoDispatcher {
         let others_ns = profiles[1..].iter().map(|profile| profile.launch_ns).fold(f64::INFINITY, f64::min);
         let dispatcher = AutoDispatcher {
             profiles,
-            steps: std::array::from_fn(|_| (0..words).map(|_| AtomicU64::new(NO_LIMIT << 8)).collect()),
+            steps: std::array::from_fn(|_| (0..words).map(|_| AtomicU64::new(steps::NO_LIMIT << 8)).collect()),
             thresholds: std::array::from_fn(|_| AtomicUsize::new(NONE)),
             tiny: std::array::from_fn(|_| AtomicUsize::new(0)),
             forced: AtomicUsize::new(NONE),
@@ -108,53 +104,10 @@ impl AutoDispatcher {
         }
     }
 
-    /// Returns the index of the device for work on this many elements when nothing else is known. The work is priced as
-    /// [`Family::Function`] on values that come from host memory and return there. Takes a few nanoseconds.
-    #[inline]
-    pub fn select(&self, elements: usize) -> usize {
-        self.select_for(Family::Function, elements)
-    }
-
-    /// Returns the index of the device for an operation of a family on this many elements in host memory. [`Task::typical`]
-    /// defines the priced operation. Takes a few nanoseconds.
-    #[inline]
-    pub fn select_for(&self, family: Family, elements: usize) -> usize {
-        let mut device = 0;
-        for step in &self.steps[family as usize] {
-            let step = step.load(Relaxed);
-            device = (step & 0xff) as usize;
-            if (elements as u64) < step >> 8 {
-                break;
-            }
-        }
-        device
-    }
-
     /// Chooses the device for a command.
     pub fn choose(&self, command: &Command<'_>) -> Decision {
         // With a single device there is nothing to price.
         if self.profiles.len() == 1 { self.only() } else { self.choose_task(&self.task(command)) }
-    }
-
-    /// Whether a command on host memory is so small that [`AutoDispatcher::done_before_others_begin`] holds for any operation of
-    /// its family. It computes with integers only, so the caller's floating-point modes don't matter.
-    #[inline]
-    pub(crate) fn is_tiny(&self, command: &Command<'_>) -> bool {
-        let elements = command.output().meta().shape.elements();
-        let elements = command
-            .inputs()
-            .iter()
-            .flatten()
-            .fold(elements, |sum, view| sum.saturating_add(view.meta().shape.elements()));
-        elements <= self.tiny(command.op().family())
-    }
-
-    /// Returns the number of elements, of all operands and the result together, up to which the first device finishes an
-    /// operation on host memory before any other device would begin. It is a power of two, at most 4096, or 0 if the caller has
-    /// set a device or a threshold.
-    #[inline]
-    pub fn tiny(&self, family: Family) -> usize {
-        self.tiny[family as usize].load(Relaxed)
     }
 
     /// Whether the first device finishes a command on host memory before any other would begin. Then it is chosen without making
@@ -310,33 +263,17 @@ impl AutoDispatcher {
         Some(self.forced.load(Relaxed)).filter(|&device| device != NONE)
     }
 
-    /// Returns the steps of a family: each device, with the number of elements at which the next device takes over.
-    pub fn steps(&self, family: Family) -> Vec<(usize, Option<usize>)> {
-        let mut list = Vec::new();
-        for step in &self.steps[family as usize] {
-            let step = step.load(Relaxed);
-            let limit = Some((step >> 8) as usize).filter(|_| step >> 8 < NO_LIMIT);
-            if limit != Some(0) {
-                list.push(((step & 0xff) as usize, limit));
-            }
-            if limit.is_none() {
-                break;
-            }
-        }
-        list
-    }
-
     fn only(&self) -> Decision {
         Decision { device: 0, why: Why::Only }
     }
 
     /// The device whose memory is the host's.
-    fn host(&self) -> usize {
+    pub(super) fn host(&self) -> usize {
         self.profiles.iter().position(|profile| profile.kind == Kind::Cpu).unwrap_or(0)
     }
 
     /// The GPU that is fastest at large operations of a family.
-    fn accelerator(&self, family: Family) -> Option<usize> {
+    pub(super) fn accelerator(&self, family: Family) -> Option<usize> {
         let cost = Task::typical(family, 1 << 30).cost;
         let mut best = None;
         for (device, profile) in self.profiles.iter().enumerate() {
@@ -349,7 +286,7 @@ impl AutoDispatcher {
     }
 
     /// The cheapest device, the first of equals. A device whose memory is too small is chosen only if no device has enough.
-    fn cheapest(&self, task: &Task) -> usize {
+    pub(super) fn cheapest(&self, task: &Task) -> usize {
         let mut best = (0, self.estimate(task, 0));
         for device in 1..self.profiles.len() {
             // A device whose launch alone takes longer can't be cheaper.
@@ -362,75 +299,6 @@ impl AutoDispatcher {
             }
         }
         best.0
-    }
-
-    /// Recomputes the steps of a family.
-    fn compute_steps(&self, family: Family) {
-        let _environment = DefaultEnvironment::enter();
-        let limit = self.thresholds[family as usize].load(Relaxed);
-        let words = &self.steps[family as usize];
-        let mut next = 0;
-        // If costs cross more often than there are words, the last step covers everything above it.
-        let mut put = |limit: u64, device: usize| {
-            let limit = if next + 1 < words.len() { limit.min(NO_LIMIT) } else { NO_LIMIT };
-            if let Some(word) = words.get(next) {
-                word.store(limit << 8 | device as u64, Relaxed);
-            }
-            next += 1;
-        };
-        match (self.forced(), self.accelerator(family)) {
-            (Some(device), _) => put(NO_LIMIT, device),
-            (None, Some(gpu)) if limit != NONE => {
-                put(limit as u64, self.host());
-                put(NO_LIMIT, gpu);
-            }
-            _ => self.crossings(family, &mut put),
-        }
-        // The remaining words repeat the last step.
-        let mut last = 0;
-        for (i, word) in words.iter().enumerate() {
-            if i < next {
-                last = word.load(Relaxed);
-            } else {
-                word.store(last, Relaxed);
-            }
-        }
-        let chosen = self.forced().is_some() || self.threshold(family).is_some();
-        let tiny = if chosen || self.profiles[0].kind != Kind::Cpu { 0 } else { self.largest_tiny(family) };
-        self.tiny[family as usize].store(tiny, Relaxed);
-    }
-
-    /// The largest power of two for which [`AutoDispatcher::is_tiny`] holds, or 0.
-    fn largest_tiny(&self, family: Family) -> usize {
-        let host = &self.profiles[0];
-        let done = |elements: usize| {
-            let cost = family.most(elements);
-            let fits = host.memory == 0 || cost.bytes <= host.memory as f64;
-            fits && host.launch_ns + host.compute_ns(family, &cost) <= self.others_ns
-        };
-        (0..=12).rev().map(|power| 1 << power).find(|&elements| done(elements)).unwrap_or(0)
-    }
-
-    /// Finds where the cheapest device for typical tasks of a family changes: first between powers of two, then by bisection.
-    fn crossings(&self, family: Family, put: &mut dyn FnMut(u64, usize)) {
-        // A single device never changes.
-        let largest = if self.profiles.len() == 1 { 0 } else { 40 };
-        let best = |elements: u64| self.cheapest(&Task::typical(family, elements as usize));
-        let mut device = best(1);
-        for power in 1..=largest {
-            let (mut low, mut high) = (1u64 << (power - 1), 1u64 << power);
-            let next = best(high);
-            if next == device {
-                continue;
-            }
-            while high - low > 1 {
-                let middle = low + (high - low) / 2;
-                *(if best(middle) == device { &mut low } else { &mut high }) = middle;
-            }
-            put(high, device);
-            device = next;
-        }
-        put(NO_LIMIT, device);
     }
 }
 

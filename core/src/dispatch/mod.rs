@@ -10,6 +10,7 @@ mod dispatcher;
 mod explain;
 mod profile;
 mod split;
+mod steps;
 #[cfg(test)]
 mod tests;
 

@@ -116,7 +116,7 @@ impl Gpu {
                     continue;
                 }
                 let output = Tensor::filled(meta, |to| {
-                    // SAFETY: the new tensor's memory, which nobody else has; it is written before it is read.
+                    // SAFETY: the new tensor's memory, which nothing else uses. It is written before it is read.
                     let into = unsafe { std::slice::from_raw_parts_mut(to.host()?, from.bytes) };
                     stream.read(from.buffer, from.offset, into)
                 })?;

@@ -10,10 +10,14 @@ mod record;
 mod recorder;
 mod report;
 mod text;
+mod watch;
+mod what;
 
 pub use record::{Activity, Reason, Record, Span};
-pub(crate) use recorder::{Described, Profiler, ProfilerHandle, Watch, What};
+pub(crate) use recorder::{Profiler, ProfilerHandle};
 pub use report::{DeviceUse, Report, Total};
+pub(crate) use watch::Watch;
+pub(crate) use what::{Described, What};
 
 use crate::dispatch::DeviceProfile;
 use crate::error::Result;

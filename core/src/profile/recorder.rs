@@ -1,16 +1,14 @@
-//! The recorder: the flag that calls read, the session, and watches over streams.
+//! The recorder: the flag that calls read, the session, and its records.
 
-use super::record::{Activity, Reason, Record, Span};
+use super::record::{Reason, Record, Span};
 use super::report::{DeviceUse, Report};
+use super::what::{Described, What};
 use crate::command::Command;
 use crate::error::{Result, fail};
 use crate::hal::cpu::CpuDevice;
-use crate::hal::{Device, DeviceKind, Stream, Timestamp};
-use crate::operand::{Meta, View};
-use crate::ops::{Attrs, Cost, Op};
-use std::borrow::Cow;
+use crate::hal::{Device, Timestamp};
+use crate::ops::Cost;
 use std::cell::Cell;
-use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -49,99 +47,6 @@ struct Unread {
     end: Arc<dyn Timestamp>,
 }
 
-/// The description of a piece of work. It only borrows its parts, because most calls are not recorded.
-pub(crate) struct What<'a> {
-    reason: Reason,
-    work: Work<'a>,
-}
-
-/// The description of several operations that run as one.
-#[derive(Default)]
-pub(crate) struct Described {
-    /// The operations' names, joined with `+`.
-    pub name: String,
-    /// The operands and the result.
-    pub operands: String,
-    pub cost: Cost,
-}
-
-enum Work<'a> {
-    Step(&'a Described),
-    Operation(Op, &'a Attrs, &'a [Option<View<'a>>], &'a Meta),
-    Kernel(&'a str, [u32; 3]),
-    /// Bytes that move, and the purpose.
-    Bytes(Activity, usize, &'a str),
-}
-
-impl<'a> What<'a> {
-    /// Describes a command.
-    #[inline]
-    pub fn command(command: &'a Command<'_>, reason: Reason) -> What<'a> {
-        What::operation(command.op(), command.attrs(), command.inputs(), command.output().meta(), reason)
-    }
-
-    /// Describes an operation on operands that fit it.
-    #[inline]
-    pub fn operation(
-        op: Op,
-        attrs: &'a Attrs,
-        inputs: &'a [Option<View<'_>>],
-        output: &'a Meta,
-        reason: Reason,
-    ) -> What<'a> {
-        What { reason, work: Work::Operation(op, attrs, inputs, output) }
-    }
-
-    /// Describes operations that run as one.
-    pub fn step(described: &'a Described, reason: Reason) -> What<'a> {
-        What { reason, work: Work::Step(described) }
-    }
-
-    /// Describes bytes that move, with the purpose.
-    #[inline]
-    pub fn bytes(activity: Activity, bytes: usize, purpose: &'a str, reason: Reason) -> What<'a> {
-        What { reason, work: Work::Bytes(activity, bytes, purpose) }
-    }
-
-    /// Describes a user's kernel with this many workgroups.
-    #[inline]
-    pub fn kernel(name: &'a str, groups: [u32; 3], reason: Reason) -> What<'a> {
-        What { reason, work: Work::Kernel(name, groups) }
-    }
-
-    /// Describes a replay.
-    #[inline]
-    pub fn replay() -> What<'a> {
-        What::bytes(Activity::Replay, 0, "", Reason::Stream)
-    }
-
-    /// Returns the kind of work, its name, its operands and its cost.
-    fn describe(&self) -> (Activity, Cow<'static, str>, String, Cost) {
-        let mut operands = String::new();
-        match self.work {
-            Work::Operation(op, attrs, inputs, output) => {
-                for view in inputs.iter().flatten() {
-                    let comma = if operands.is_empty() { "" } else { ", " };
-                    let _ = write!(operands, "{comma}{:?}", view.meta());
-                }
-                let _ = write!(operands, " -> {output:?}");
-                (Activity::Operation, op.name().into(), operands, op.info().cost(attrs, inputs, output))
-            }
-            Work::Step(Described { name, operands, cost }) => {
-                (Activity::Operation, Cow::Owned(name.clone()), operands.clone(), *cost)
-            }
-            Work::Kernel(name, [x, y, z]) => {
-                let _ = write!(operands, "{x} x {y} x {z} workgroups");
-                (Activity::Kernel, Cow::Owned(name.into()), operands, Cost::default())
-            }
-            Work::Bytes(activity, bytes, purpose) => {
-                operands.push_str(purpose);
-                (activity, activity.name().into(), operands, Cost { flops: 0.0, bytes: bytes as f64 })
-            }
-        }
-    }
-}
-
 /// The number of this thread, from 1. The standard library's ThreadId allocates in threads that Rust did not start.
 fn thread_number() -> usize {
     static LAST: AtomicUsize = AtomicUsize::new(0);
@@ -153,7 +58,7 @@ fn thread_number() -> usize {
 }
 
 /// Reads the processor's time stamp counter, if it has one.
-fn cycles() -> Option<u64> {
+pub(super) fn cycles() -> Option<u64> {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 processor has it.
     return Some(unsafe { std::arch::x86_64::_rdtsc() });
@@ -238,7 +143,7 @@ impl Profiler {
 
     /// Compares the clocks of a device and the host, once in a session. It uses a new stream, so the device's other streams
     /// continue.
-    fn know(&self, device: &Arc<dyn Device>) {
+    pub(super) fn know(&self, device: &Arc<dyn Device>) {
         let id = &device.info().id;
         let start = match &*self.session() {
             Some(session) if session.report.devices.iter().all(|known| known.id != *id) => session.start,
@@ -250,7 +155,8 @@ impl Profiler {
         }
     }
 
-    fn push(&self, id: &str, what: &What<'_>, stream: usize, [begin, end]: [Instant; 2], times: Times) {
+    /// Adds a record to the session, or counts it as dropped beyond the limit.
+    pub(super) fn push(&self, id: &str, what: &What<'_>, stream: usize, [begin, end]: [Instant; 2], times: Times) {
         let mut guard = self.session();
         let Some(session) = &mut *guard else { return };
         // Work that began before this profile belongs to the previous one.
@@ -295,7 +201,7 @@ impl Profiler {
 }
 
 /// Where a record's times come from.
-enum Times {
+pub(super) enum Times {
     /// The host did the work itself. The value is the cycles that it took.
     Host(Option<u64>),
     /// The device measures them.
@@ -354,94 +260,4 @@ fn compare(device: &Arc<dyn Device>, start: Instant) -> Option<i64> {
         }
     }
     Some(best?.1)
-}
-
-/// Watches the work that a stream receives, piece by piece. Without a profile it does nothing.
-pub(crate) struct Watch<'a>(Option<Box<Watching<'a>>>);
-
-struct Watching<'a> {
-    profiler: &'a ProfilerHandle,
-    device: &'a Arc<dyn Device>,
-    stream: usize,
-    since: Point,
-}
-
-/// The moment between two pieces of work.
-struct Point {
-    host: Instant,
-    cycles: Option<u64>,
-    device: Option<Arc<dyn Timestamp>>,
-}
-
-impl<'a> Watch<'a> {
-    /// Makes a watch that does nothing.
-    pub fn nothing() -> Watch<'a> {
-        Watch(None)
-    }
-
-    /// Begins to watch the stream with this number.
-    #[inline]
-    pub fn begin(
-        profiler: &'a ProfilerHandle,
-        device: &'a Arc<dyn Device>,
-        number: usize,
-        stream: &mut dyn Stream,
-    ) -> Watch<'a> {
-        if profiler.is_on() { Watch::over(profiler, device, number, stream) } else { Watch(None) }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn over(
-        profiler: &'a ProfilerHandle,
-        device: &'a Arc<dyn Device>,
-        number: usize,
-        stream: &mut dyn Stream,
-    ) -> Watch<'a> {
-        if !is_host(device) {
-            profiler.know(device);
-        }
-        Watch(Some(Box::new(Watching { profiler, device, stream: number, since: Point::now(device, stream) })))
-    }
-
-    /// Records the work that the stream received since the last step.
-    #[inline]
-    pub fn step(&mut self, stream: &mut dyn Stream, what: &What<'_>) {
-        if let Some(watching) = &mut self.0 {
-            watching.step(stream, what);
-        }
-    }
-}
-
-impl Watching<'_> {
-    #[cold]
-    #[inline(never)]
-    fn step(&mut self, stream: &mut dyn Stream, what: &What<'_>) {
-        let mut now = Point::now(self.device, stream);
-        let host = [self.since.host, now.host];
-        let times = if is_host(self.device) {
-            Times::Host(now.cycles.zip(self.since.cycles).map(|(end, begin)| end.saturating_sub(begin)))
-        } else {
-            match (self.since.device.take(), &now.device) {
-                (Some(begin), Some(end)) => Times::Device(begin, end.clone()),
-                _ => Times::None,
-            }
-        };
-        self.profiler.push(&self.device.info().id, what, self.stream, host, times);
-        // The time to write the record does not count.
-        (now.host, now.cycles) = (Instant::now(), cycles());
-        self.since = now;
-    }
-}
-
-impl Point {
-    fn now(device: &Arc<dyn Device>, stream: &mut dyn Stream) -> Point {
-        let taken = if is_host(device) { None } else { stream.timestamp().ok() };
-        Point { host: Instant::now(), cycles: cycles(), device: taken }
-    }
-}
-
-/// Whether the caller's thread does the work before the call returns.
-fn is_host(device: &Arc<dyn Device>) -> bool {
-    device.info().kind == DeviceKind::Cpu
 }

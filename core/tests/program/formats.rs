@@ -52,8 +52,8 @@ fn what_comments_of_hex_text_count_is_compared() {
         assert_eq!(decode(format!("{good}{hex}")).unwrap().report(), [""; 0], "{good}");
     }
     for (wrong, words) in [
-        ("; Instructions: 13\n", "line 1: the comment says 13 instructions, and the file has 3"),
-        ("\n;Total size: 161 bytes\n", "line 2: the comment says 161 bytes, and the file has 39"),
+        ("; Instructions: 13\n", "line 1: the comment says 13 instructions, but the file has 3"),
+        ("\n;Total size: 161 bytes\n", "line 2: the comment says 161 bytes, but the file has 39"),
     ] {
         let error = decode(format!("{wrong}{hex}")).unwrap_err();
         assert_eq!(error.status(), Status::InvalidProgram);
