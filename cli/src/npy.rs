@@ -1,7 +1,7 @@
 //! NumPy's `.npy` files, versions 1 to 3: one array of f32, f16, i32, i64 or u32, in either byte order and either
 //! memory order. What is written is little endian and row-major, as `numpy.save` does it.
 
-#[cfg(feature = "sentences")]
+#[cfg(feature = "models")]
 pub mod rows;
 
 use crate::failure::{Failure, Result};

@@ -1,5 +1,5 @@
 //! `adead embed` and `adead search` with the small model of `tests/sentences`, and every way in which they can go wrong.
-#![cfg(feature = "sentences")]
+#![cfg(feature = "models")]
 
 mod common;
 

@@ -1,11 +1,11 @@
 /*
- * adead_models: sentence embeddings with the same bits on every device. MIT license.
+ * adead_models: models with the same bits on every device. MIT license.
  *
  * Generated from models/c by `ADEAD_BLESS=1 cargo test -p adead-models-c --test header`; don't edit.
  *
- * Models of sentence-transformers, such as all-MiniLM-L6-v2, in a library of their own: -ladead_models. It has a runtime of
- * its own and needs no libadead beside it; statuses and the options of devices are those of adead.h, and so are the rules for
- * every function. adead_models_last_error has this library's texts. docs/sentences.md is the guide.
+ * Sentence encoders run models of sentence-transformers, such as all-MiniLM-L6-v2. Link with -ladead_models: the library has a
+ * runtime of its own and needs no libadead beside it. It follows the rules of adead.h and uses its statuses and the options of
+ * devices. adead_models_last_error returns this library's texts. docs/sentences.md is the guide.
  */
 
 #ifndef ADEAD_MODELS_H

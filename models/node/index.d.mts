@@ -1,3 +1,3 @@
 export * from './index.js'
-import * as sentences from './index.js'
-export default sentences
+import * as models from './index.js'
+export default models
