@@ -12,14 +12,15 @@ use std::ffi::{CString, c_char};
 /// What a call returns, as in adead.h.
 type adead_status = i32;
 
-/// A model of sentence-transformers on a device: tokenizer, network, pooling. It never changes, so threads may share one.
+/// Embeds sentences with a model of sentence-transformers (tokenizer, network, pooling) on a device. It never changes, so threads may
+/// share one.
 pub struct adead_sentence_encoder {
     pub(crate) encoder: SentenceEncoder,
     device: CString,
 }
 
-/// Opens the folder of a model, such as all-MiniLM-L6-v2, for a device: `device` and `opts` are as of `adead_context_open`, and
-/// either may be NULL.
+/// Opens the folder of a model, such as all-MiniLM-L6-v2, for a device. `device` and `opts` are those of `adead_context_open`; either
+/// may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_sentence_encoder_open(
     folder: *const c_char,
@@ -46,14 +47,14 @@ fn device_name(context: &Context) -> String {
     context.device_info().id.clone()
 }
 
-/// Gives an encoder up; NULL is fine.
+/// Releases an encoder. NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_sentence_encoder_destroy(encoder: *mut adead_sentence_encoder) {
     // SAFETY: `open` made it, and the caller gives it up.
     unsafe { guard_destroy(encoder) }
 }
 
-/// How many values an embedding has.
+/// Returns the number of values in an embedding.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_sentence_encoder_width(
     encoder: *const adead_sentence_encoder,
@@ -67,7 +68,7 @@ pub unsafe extern "C" fn adead_sentence_encoder_width(
     })
 }
 
-/// How many tokens a sentence has at most, the special ones at its ends counted; what is behind them has no effect.
+/// Returns the maximum number of tokens of a sentence, with the special ones at its ends. Later tokens have no effect.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_sentence_encoder_max_tokens(
     encoder: *const adead_sentence_encoder,
@@ -81,7 +82,7 @@ pub unsafe extern "C" fn adead_sentence_encoder_max_tokens(
     })
 }
 
-/// What it computes on: "cpu", "cuda:0", or several with commas between them. The text goes with the encoder.
+/// Returns the encoder's device: "cpu", "cuda:0", or several, separated by commas. The text is valid as long as the encoder.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_sentence_encoder_device(
     encoder: *const adead_sentence_encoder,
@@ -95,15 +96,15 @@ pub unsafe extern "C" fn adead_sentence_encoder_device(
     })
 }
 
-/// The embeddings of `count` sentences: a row of as many values as `adead_sentence_encoder_width` says for each, in their
-/// order, into `rows`, which has room for `capacity` values.
+/// Embeds `count` sentences. Writes a row of `adead_sentence_encoder_width` values for each sentence, in their order, to `rows`, which
+/// has room for `capacity` values.
 ///
-/// `sentences` has a UTF-8 text for each and `lengths` its bytes; where `lengths` is NULL texts end with NUL. Where
-/// `truncated` is not NULL it gets `count` bytes: 1 for a sentence that had more tokens than the model takes, of which the
-/// first were used, else 0. `opts` may be NULL.
+/// `sentences` has a UTF-8 text for each sentence, and `lengths` the number of its bytes. If `lengths` is NULL, texts end with NUL. If
+/// `truncated` is not NULL, it receives `count` bytes: 1 for a sentence with more tokens than the model accepts, whose first tokens
+/// were used, else 0. `opts` may be NULL.
 ///
-/// `invalid_argument` for too little room, for batches of 0 sentences, and, with the number of the sentence, for a text that
-/// is not UTF-8.
+/// `invalid_argument` if `rows` is too small, if a batch has 0 sentences, and, with the number of the sentence, if a text is not
+/// UTF-8.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_sentence_encoder_encode(
     encoder: *const adead_sentence_encoder,

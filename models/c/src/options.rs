@@ -5,15 +5,15 @@ use adead_c_support::pointers::{growing, options};
 use adead_core::Result;
 use adead_models::EncodeOptions;
 
-/// How sentences are batched. No choice changes a bit of a result. Start from `ADEAD_ENCODE_OPTIONS_INIT`.
+/// Sets how sentences are batched. No choice changes a bit of a result. Start from `ADEAD_ENCODE_OPTIONS_INIT`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_encode_options {
     /// `sizeof(adead_encode_options)`.
     pub struct_size: usize,
-    /// Sentences of a batch at most; `ADEAD_BATCH_AUTO` is what suits the device.
+    /// The maximum number of sentences in a batch. With `ADEAD_BATCH_AUTO` the device decides.
     pub batch: usize,
-    /// Whether sentences of a batch are padded to the longest one: 0 or 1; -1 is what suits the device.
+    /// Whether sentences of a batch are padded to the longest one: 0 or 1. With -1 the device decides.
     pub padded: i32,
 }
 

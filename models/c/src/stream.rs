@@ -13,22 +13,22 @@ use std::ptr::null;
 /// What a call returns, as in adead.h.
 type adead_status = i32;
 
-/// Where sentences come from and where rows go. Start from `ADEAD_SENTENCE_STREAM_INIT`. The functions return to who called
-/// them: no longjmp and no C++ exception leaves them. All get `user`.
+/// Says where sentences come from and where rows go. Start from `ADEAD_SENTENCE_STREAM_INIT`. The functions must return: no longjmp
+/// and no C++ exception may leave them. Each gets `user`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_sentence_stream {
     /// `sizeof(adead_sentence_stream)`.
     pub struct_size: usize,
-    /// For the functions.
+    /// Passed to the functions.
     pub user: *mut c_void,
-    /// Gives the next sentence: returns 1 and sets `*text`, which stays until the next call, and `*length` to its bytes, or
-    /// leaves `*length` for a text that ends with NUL. Returns 0 when there are no more, and another number if it failed. A
-    /// thread of the library's own calls it, ahead of `take`.
+    /// Gives the next sentence: returns 1 and sets `*text`, which must stay valid until the next call, and `*length` to its bytes.
+    /// For a text that ends with NUL, it leaves `*length` unchanged. Returns 0 at the end, and another number if it failed. The
+    /// library calls it from its own thread, ahead of `take`.
     pub next: Option<unsafe extern "C" fn(user: *mut c_void, text: *mut *const c_char, length: *mut usize) -> i32>,
-    /// Takes the next `count` rows, in the order of the sentences; `first` is the number of the first row's sentence, from 0.
-    /// `truncated` has `count` bytes: 1 for a sentence that was cut, else 0. Both arrays are there for the call only. Returns 0
-    /// to go on; another number ends the stream. The thread that called the library calls it.
+    /// Takes the next `count` rows, in the order of the sentences. `first` is the number of the first row's sentence, from 0.
+    /// `truncated` has `count` bytes: 1 for a truncated sentence, else 0. Both arrays are valid during the call. Returns 0 to go
+    /// on; another number ends the stream. The thread that called the library calls it.
     pub take: Option<
         unsafe extern "C" fn(
             user: *mut c_void,
@@ -38,8 +38,8 @@ pub struct adead_sentence_stream {
             count: usize,
         ) -> i32,
     >,
-    /// Is told how many sentences are computed so far, those whose rows come next among them; may be NULL. Returns 0 to go on,
-    /// as `take`, from the same thread.
+    /// Gets the number of sentences computed so far, including those whose rows come next. May be NULL. Returns 0 to go on, as
+    /// `take` does, and runs in the same thread.
     pub progress: Option<unsafe extern "C" fn(user: *mut c_void, computed: u64) -> i32>,
 }
 
@@ -81,12 +81,12 @@ impl Iterator for Source {
     }
 }
 
-/// Embeds the sentences of a stream as they come, and gives rows in their order; `*count` is how many sentences' rows `take` got.
-/// Some thousand sentences are in memory at once, however many there are. `opts` may be NULL.
+/// Embeds the sentences of a stream as they come, and passes rows to `take` in the same order. `*count` receives the number of rows
+/// that `take` got. A few thousand sentences are in memory at once. `opts` may be NULL.
 ///
-/// What `take` or `progress` ends is no error. `io` if `next` failed; `invalid_argument`, with the number of the sentence, for a
-/// text that is not UTF-8; rows of sentences before it may not have come. When this returns, no function of the stream is called
-/// any more: a call of `next` that is under way is waited for.
+/// A stream that `take` or `progress` ends is no error. `io` if `next` failed; `invalid_argument`, with the number of the sentence, for
+/// a text that is not UTF-8. Then `take` may not have got every row before that sentence. The call waits for a running `next`; after
+/// it returns, the library calls no function of the stream.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_sentence_encoder_batch_embed(
     encoder: *const adead_sentence_encoder,

@@ -2,14 +2,14 @@
 
 use std::ffi::{CStr, c_char};
 
-/// The text of the last call of this library on this thread that failed: what was wrong, with the numbers. "" if none did.
-/// Valid until the next call on this thread fails. (`adead_last_error` is about the calls of libadead.)
+/// Returns the text of this thread's last failed call of this library: what was wrong, with the numbers. "" if none failed. Valid
+/// until the next call on this thread fails. (`adead_last_error` has the texts of libadead.)
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_models_last_error() -> *const c_char {
     adead_c_support::last_error()
 }
 
-/// The version of this library, such as "0.1.0". Never freed.
+/// Returns the version of this library, such as "0.1.0". It is never freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_models_version() -> *const c_char {
     const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
@@ -19,8 +19,7 @@ pub extern "C" fn adead_models_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// The version of this interface. A program that was built with `ADEAD_MODELS_ABI_VERSION` n runs with every library
-/// that answers n.
+/// Returns the version of this interface. A program built with `ADEAD_MODELS_ABI_VERSION` n runs with every library that returns n.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_models_abi_version() -> u32 {
     ADEAD_MODELS_ABI_VERSION

@@ -8,7 +8,7 @@ use std::{env, fs};
 const SOURCES: &[&str] = &["version", "options", "encoder", "stream"];
 
 const CONSTANTS: &str = "
-/// A batch of as many sentences as suit the device.
+/// The device decides how many sentences a batch has.
 #define ADEAD_BATCH_AUTO ((size_t)-1)
 
 /// The defaults of adead_encode_options.
