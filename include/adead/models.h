@@ -74,7 +74,8 @@ const char *adead_models_last_error(void);
 ADEAD_API const char *adead_models_version(void);
 
 /// Returns the version of this interface. A program built with `ADEAD_MODELS_ABI_VERSION` n runs with every library that returns n.
-ADEAD_API uint32_t adead_models_abi_version(void);
+ADEAD_API
+uint32_t adead_models_abi_version(void);
 
 /// Opens the folder of a model, such as all-MiniLM-L6-v2, for a device. `device` and `opts` are those of `adead_context_open`; either
 /// may be NULL.
@@ -94,7 +95,9 @@ ADEAD_API adead_status adead_sentence_encoder_width(const adead_sentence_encoder
 ADEAD_API adead_status adead_sentence_encoder_max_tokens(const adead_sentence_encoder *encoder, size_t *out);
 
 /// Returns the encoder's device: "cpu", "cuda:0", or several, separated by commas. The text is valid as long as the encoder.
-ADEAD_API adead_status adead_sentence_encoder_device(const adead_sentence_encoder *encoder, const char **out);
+ADEAD_API
+adead_status adead_sentence_encoder_device(const adead_sentence_encoder *encoder,
+                                           const char **out);
 
 /// Embeds `count` sentences. Writes a row of `adead_sentence_encoder_width` values for each sentence, in their order, to `rows`, which
 /// has room for `capacity` values.
