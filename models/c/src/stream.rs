@@ -114,10 +114,10 @@ pub unsafe extern "C" fn adead_sentence_encoder_batch_embed(
         let (mut given, mut stopped) = (0, false);
         let result = encoder.batch_embed(Source { stream, given: 0 }, &opts, |part| {
             let answer = match part {
-                // SAFETY: the caller's function, called as it is described.
-                EmbeddingPart::Progress(computed) => {
-                    stream.progress.map_or(0, |told| unsafe { told(stream.user, computed) })
-                }
+                EmbeddingPart::Progress(computed) => stream.progress.map_or(0, |told| {
+                    // SAFETY: the caller's function, called as it is described.
+                    unsafe { told(stream.user, computed) }
+                }),
                 EmbeddingPart::Rows { first, rows } => {
                     given = first + rows.len() as u64;
                     let truncated = flags(rows);
