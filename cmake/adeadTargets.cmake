@@ -1,5 +1,5 @@
 # The targets of adead, given adead_include_dir, adead_library_dir and the names adead_shared and adead_soname, and of each
-# library that it has beside that (sentences) adead_<library>_shared and adead_<library>_soname.
+# library that it has beside that (models) adead_<library>_shared and adead_<library>_soname.
 
 # A target that is the static one if BUILD_SHARED_LIBS is set and off, else the shared one.
 function(adead_choose name shared static)
@@ -28,10 +28,10 @@ if(NOT TARGET adead::shared)
   adead_choose(adead::adead adead::shared adead::static)
 endif()
 
-if(adead_sentences_shared AND NOT TARGET adead::sentences)
-  add_library(adead::sentences SHARED IMPORTED)
-  set_target_properties(adead::sentences PROPERTIES
-    IMPORTED_LOCATION "${adead_library_dir}/${adead_sentences_shared}"
-    IMPORTED_SONAME "${adead_sentences_soname}"
+if(adead_models_shared AND NOT TARGET adead::models)
+  add_library(adead::models SHARED IMPORTED)
+  set_target_properties(adead::models PROPERTIES
+    IMPORTED_LOCATION "${adead_library_dir}/${adead_models_shared}"
+    IMPORTED_SONAME "${adead_models_soname}"
     INTERFACE_INCLUDE_DIRECTORIES "${adead_include_dir}")
 endif()

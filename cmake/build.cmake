@@ -23,7 +23,7 @@ set(libraries "${PROJECT_BINARY_DIR}/lib")
 set(adead_soname "libadead.so.${PROJECT_VERSION_MAJOR}")
 set(adead_shared "libadead.so.${PROJECT_VERSION}")
 
-# What the static library has of an unwinder (bindings/c/artifact/src/runtime.rs) is for itself alone.
+# What the static library has of an unwinder (bindings/c/support/src/runtime.rs) is for itself alone.
 if(CMAKE_OBJCOPY AND NOT APPLE AND NOT WIN32)
   set(keep_own "${CMAKE_OBJCOPY}")
   foreach(function Backtrace GetIPInfo GetTextRelBase GetDataRelBase)
@@ -49,22 +49,22 @@ add_custom_target(adead_cargo ALL
   COMMENT "Building libadead with cargo"
   VERBATIM)
 
-# Sentences, in a library of their own; a build of its own too, or cargo would give libadead its features.
-if(ADEAD_SENTENCES)
-  set(adead_sentences_soname "libadead_sentences.so.${PROJECT_VERSION_MAJOR}")
-  set(adead_sentences_shared "libadead_sentences.so.${PROJECT_VERSION}")
-  add_custom_target(adead_sentences_cargo ALL
-    COMMAND ${cargo_build} -p adead-sentences-c
+# Models, in a library of their own; a build of its own too, or cargo would give libadead its features.
+if(ADEAD_MODELS)
+  set(adead_models_soname "libadead_models.so.${PROJECT_VERSION_MAJOR}")
+  set(adead_models_shared "libadead_models.so.${PROJECT_VERSION}")
+  add_custom_target(adead_models_cargo ALL
+    COMMAND ${cargo_build} -p adead-models-c
     COMMAND ${CMAKE_COMMAND} -E make_directory "${libraries}"
-    COMMAND ${CMAKE_COMMAND} -E copy_if_different "${built}/libadead_sentences.so" "${libraries}/${adead_sentences_shared}"
-    COMMAND ${CMAKE_COMMAND} -E create_symlink "${adead_sentences_shared}" "${libraries}/${adead_sentences_soname}"
-    COMMAND ${CMAKE_COMMAND} -E create_symlink "${adead_sentences_soname}" "${libraries}/libadead_sentences.so"
-    BYPRODUCTS "${libraries}/${adead_sentences_shared}" "${libraries}/${adead_sentences_soname}"
-               "${libraries}/libadead_sentences.so"
-    COMMENT "Building libadead_sentences with cargo"
+    COMMAND ${CMAKE_COMMAND} -E copy_if_different "${built}/libadead_models.so" "${libraries}/${adead_models_shared}"
+    COMMAND ${CMAKE_COMMAND} -E create_symlink "${adead_models_shared}" "${libraries}/${adead_models_soname}"
+    COMMAND ${CMAKE_COMMAND} -E create_symlink "${adead_models_soname}" "${libraries}/libadead_models.so"
+    BYPRODUCTS "${libraries}/${adead_models_shared}" "${libraries}/${adead_models_soname}"
+               "${libraries}/libadead_models.so"
+    COMMENT "Building libadead_models with cargo"
     VERBATIM)
   # Cargo runs once at a time.
-  add_dependencies(adead_sentences_cargo adead_cargo)
+  add_dependencies(adead_models_cargo adead_cargo)
 endif()
 
 # The targets, as adeadConfig.cmake gives them to others.
@@ -74,9 +74,9 @@ include("${CMAKE_CURRENT_LIST_DIR}/adeadTargets.cmake")
 set_target_properties(adead::shared adead::static adead::adead PROPERTIES IMPORTED_GLOBAL ON)
 add_dependencies(adead::shared adead_cargo)
 add_dependencies(adead::static adead_cargo)
-if(ADEAD_SENTENCES)
-  set_target_properties(adead::sentences PROPERTIES IMPORTED_GLOBAL ON)
-  add_dependencies(adead::sentences adead_sentences_cargo)
+if(ADEAD_MODELS)
+  set_target_properties(adead::models PROPERTIES IMPORTED_GLOBAL ON)
+  add_dependencies(adead::models adead_models_cargo)
 endif()
 
 # find_package(adead) with this build tree in CMAKE_PREFIX_PATH or as adead_DIR.

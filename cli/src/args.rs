@@ -101,10 +101,10 @@ pub enum Command {
     /// Measure this machine for the choice between devices, and store the figures
     Calibrate(CalibrateArgs),
     /// Embed sentences: reads lines of text, writes a .npy file
-    #[cfg(feature = "sentences")]
+    #[cfg(feature = "models")]
     Embed(crate::embed::EmbedArgs),
     /// Find the rows of an embeddings file that are closest to a query
-    #[cfg(feature = "sentences")]
+    #[cfg(feature = "models")]
     Search(crate::search::SearchArgs),
     /// Write a shell's completions to stdout
     Completions(CompletionsArgs),
@@ -307,11 +307,11 @@ pub struct BenchArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["json", "trace"])]
     pub report: Option<PathBuf>,
     /// Compare every device in a Markdown table: products, attention, ffn, embedding, and with --model a whole model
-    #[cfg(feature = "sentences")]
+    #[cfg(feature = "models")]
     #[arg(long, conflicts_with_all = ["json", "trace", "report"])]
     pub compare: bool,
     /// A sentence-transformers model for the comparison
-    #[cfg(feature = "sentences")]
+    #[cfg(feature = "models")]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "compare")]
     pub model: Option<PathBuf>,
     /// Write a trace of three runs of each row, for Perfetto and chrome://tracing

@@ -62,7 +62,7 @@ impl Row {
     }
 
     /// The rate of the row's operation if it takes this time.
-    #[cfg(feature = "sentences")]
+    #[cfg(feature = "models")]
     pub fn rate(&self, time: Duration) -> Result<String> {
         let tensors = self.operands()?;
         let views: Vec<Option<View<'_>>> = tensors.iter().map(|tensor| Some(tensor.view())).collect();
@@ -98,7 +98,7 @@ fn rows() -> Vec<Row> {
 
 /// Measures and prints the results.
 pub fn run(args: &BenchArgs, device: &DeviceArgs) -> Result<()> {
-    #[cfg(feature = "sentences")]
+    #[cfg(feature = "models")]
     if args.compare {
         return crate::compare::run(args, device);
     }

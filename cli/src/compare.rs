@@ -9,7 +9,7 @@ use crate::progress::Progress;
 use crate::report::{Opened, open, version};
 use adead::nn::{Array, Device};
 use adead::{Attrs, Context, Op, Tensor};
-use adead_sentences::SentenceEncoder;
+use adead_models::SentenceEncoder;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::path::Path;

@@ -9,7 +9,7 @@ use crate::npy::rows::Writer;
 use crate::progress::{Progress, bar};
 use crate::sentences::{Format, Sentences};
 use adead::{Context, Status};
-use adead_sentences::{EncodeOptions, Part, SentenceEncoder};
+use adead_models::{EmbeddingPart, EncodeOptions, SentenceEncoder};
 use clap::{Args, ValueHint};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -96,13 +96,13 @@ pub fn run(args: &EmbedArgs, device: &DeviceArgs) -> Result<()> {
     let mut failed = None;
     let result = encoder.batch_embed(sentences, &options, |part| {
         match part {
-            Part::Progress(count) => {
+            EmbeddingPart::Progress(count) => {
                 progress.show(|| {
                     let far = all.map_or(String::new(), |all| format!("{} ", bar(count, all, begun.elapsed())));
                     format!("{far}{count} sentences, {:.1} a second", rate(count))
                 });
             }
-            Part::Rows { first, rows } => {
+            EmbeddingPart::Rows { first, rows } => {
                 truncated += rows.truncated().len() as u64;
                 first_truncated = first_truncated.or(rows.truncated().first().map(|&row| first + row as u64 + 1));
                 match file.append(rows.values()) {

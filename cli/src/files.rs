@@ -4,7 +4,7 @@ use crate::failure::{Failure, Result, write};
 use adead::Status;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
-#[cfg(feature = "sentences")]
+#[cfg(feature = "models")]
 use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -180,7 +180,7 @@ impl NewFile {
     }
 
     /// Overwrites the file's first bytes, after all others are written.
-    #[cfg(feature = "sentences")]
+    #[cfg(feature = "models")]
     pub fn overwrite_start(&mut self, bytes: &[u8]) -> Result<()> {
         let Some(file) = &mut self.file else {
             return Err(Failure::invalid("stdout can't be written twice; name a file"));

@@ -4,10 +4,10 @@ mod args;
 mod asm;
 mod bench;
 mod calibrate;
-#[cfg(feature = "sentences")]
+#[cfg(feature = "models")]
 mod compare;
 mod dispatch;
-#[cfg(feature = "sentences")]
+#[cfg(feature = "models")]
 mod embed;
 mod explain;
 mod failure;
@@ -21,9 +21,9 @@ mod progress;
 mod push;
 mod report;
 mod run;
-#[cfg(feature = "sentences")]
+#[cfg(feature = "models")]
 mod search;
-#[cfg(feature = "sentences")]
+#[cfg(feature = "models")]
 mod sentences;
 mod source;
 mod verify;
@@ -74,9 +74,9 @@ fn execute(cli: &Cli) -> failure::Result<()> {
         Command::Dispatch(args) => dispatch::run(args, device),
         Command::Bench(args) => bench::run(args, device),
         Command::Calibrate(args) => calibrate::run(args, device),
-        #[cfg(feature = "sentences")]
+        #[cfg(feature = "models")]
         Command::Embed(args) => embed::run(args, device),
-        #[cfg(feature = "sentences")]
+        #[cfg(feature = "models")]
         Command::Search(args) => search::run(args, device),
         Command::Completions(args) => {
             let mut script = Vec::new();

@@ -1,7 +1,7 @@
 //! NumPy's `.npy` files, versions 1 to 3: one array of f32, f16, i32, i64, u32 or bool, in either byte order and memory order.
 //! Files are written little endian and row-major, as `numpy.save` writes them.
 
-#[cfg(feature = "sentences")]
+#[cfg(feature = "models")]
 pub mod rows;
 
 use crate::failure::{Failure, Result};

@@ -17,7 +17,7 @@ impl Progress {
     }
 
     /// Whether the line is visible.
-    #[cfg(feature = "sentences")]
+    #[cfg(feature = "models")]
     pub fn is_seen(&self) -> bool {
         self.terminal
     }
@@ -49,7 +49,7 @@ impl Drop for Progress {
 }
 
 /// The progress of work with a known end: a bar, the share, and the time left at this rate.
-#[cfg(feature = "sentences")]
+#[cfg(feature = "models")]
 pub fn bar(done: u64, all: u64, taken: Duration) -> String {
     const WIDTH: u64 = 20;
     let all = all.max(done).max(1);
@@ -60,7 +60,7 @@ pub fn bar(done: u64, all: u64, taken: Duration) -> String {
     format!("[{bar}] {percent} %, {}:{:02}:{:02} left", left / 3600, left / 60 % 60, left % 60)
 }
 
-#[cfg(all(test, feature = "sentences"))]
+#[cfg(all(test, feature = "models"))]
 mod tests {
     use super::*;
 

@@ -232,7 +232,7 @@ const HELPS: [&[&str]; 14] = [
 #[test]
 fn examples_in_the_help_fit_a_terminal() {
     for args in HELPS {
-        if cfg!(not(feature = "sentences")) && matches!(args, ["embed" | "search"]) {
+        if cfg!(not(feature = "models")) && matches!(args, ["embed" | "search"]) {
             continue;
         }
         let wide = good(&[args, &["--help"]].concat());

@@ -1,5 +1,5 @@
 //! Tests of `adead embed` and `adead search` with the small model of `tests/sentences`, and of their errors.
-#![cfg(feature = "sentences")]
+#![cfg(feature = "models")]
 
 mod common;
 

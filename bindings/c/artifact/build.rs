@@ -1,7 +1,5 @@
 //! How the shared library is linked.
 
-mod link;
-
 fn main() {
-    link::shared_library("libadead.so.0");
+    adead_c_link::shared_library("libadead.so.0");
 }

@@ -1,25 +1,24 @@
 #!/bin/sh
 # Installs, deletes the build tree, moves what was installed, and only then builds programs that use it: through
 # find_package both ways, through pkg-config, and from a build tree.
-#   consumer.sh CMAKE SOURCE WORK CARGO_TARGET_DIR SENTENCES
-# SENTENCES is ON or OFF: whether libadead_sentences is among them.
+#   consumer.sh CMAKE SOURCE WORK CARGO_TARGET_DIR MODELS
+# MODELS is ON or OFF: whether libadead_models is among them.
 set -eu
-cmake=$1 source=$2 work=$3 cargo=$4 sentences=$5
+cmake=$1 source=$2 work=$3 cargo=$4 models=$5
 rm -rf "$work"
 mkdir -p "$work"
 
-configure() { # BUILD [OPTION...]
+configure() { # BUILD [OPTION...]: without a C++ compiler, which only tests and examples need
   build=$1
   shift
-  "$cmake" -S "$source" -B "$build" -DADEAD_BUILD_TESTS=OFF -DADEAD_SENTENCES="$sentences" \
-    -DADEAD_CARGO_TARGET_DIR="$cargo" "$@"
+  CXX=/nowhere/c++ "$cmake" -S "$source" -B "$build" -DADEAD_MODELS="$models" -DADEAD_CARGO_TARGET_DIR="$cargo" "$@"
   "$cmake" --build "$build"
 }
 
 consume() { # NAME PREFIX [OPTION...]: a project of its own finds the package, builds and runs
   name=$1 prefix=$2
   shift 2
-  "$cmake" -S "$source/bindings/c/tests/consumer" -B "$work/$name" -DCMAKE_PREFIX_PATH="$prefix" -DSENTENCES="$sentences" \
+  "$cmake" -S "$source/bindings/c/tests/consumer" -B "$work/$name" -DCMAKE_PREFIX_PATH="$prefix" -DMODELS="$models" \
     -DSOURCE="$source" "$@"
   "$cmake" --build "$work/$name"
   (cd "$work/$name" && ctest --output-on-failure)
@@ -52,8 +51,8 @@ needs_library "$work/with_pkg_config"
 LD_LIBRARY_PATH="$prefix/lib" "$work/with_pkg_config"
 eval "c++ -std=c++17 $source/bindings/c/tests/consumer/wrapper.cpp -o '$work/wrapper' $(flags --cflags --libs)"
 LD_LIBRARY_PATH="$prefix/lib" "$work/wrapper"
-if [ "$sentences" = ON ]; then
-  eval "cc $source/sentences/examples/embed.c -o '$work/embed' $(pkg-config --cflags --libs adead_sentences)"
+if [ "$models" = ON ]; then
+  eval "cc $source/models/c/examples/embed.c -o '$work/embed' $(pkg-config --cflags --libs adead-models)"
   echo "The ferry came in." | LD_LIBRARY_PATH="$prefix/lib" "$work/embed" "$source/tests/sentences/tiny"
 fi
 eval "cc $source/bindings/c/examples/profile.c -o '$work/profile' $(flags --cflags --libs)"

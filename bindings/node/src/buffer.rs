@@ -1,11 +1,11 @@
 //! Buffers: memory on a device with a size in bytes and no type.
 
-use crate::args::{Size, Text};
-use crate::array::{Array, array_of, bytes_of};
-use crate::error::{fail, guard};
 use crate::hardware::DeviceInfo;
-use crate::task::{Job, promise};
 use adead::{DType, Result, gpu};
+use adead_node_support::args::{Size, Text};
+use adead_node_support::array::{Array, array_of, bytes_of};
+use adead_node_support::error::{fail, guard};
+use adead_node_support::task::{Job, promise};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncTask, ObjectFinalize, Unknown};
 use napi_derive::napi;

@@ -1,13 +1,13 @@
 //! Compiled pipelines.
 
-use crate::args::each;
-use crate::error::guard;
 use crate::hardware::DeviceInfo;
 use crate::pipeline::dims;
 use crate::run::optional_signal;
-use crate::task::{Job, promise_with};
 use crate::tensor::{Value, make, tensor_of};
 use adead::{Meta, Result, Tensor, pipeline};
+use adead_node_support::args::each;
+use adead_node_support::error::guard;
+use adead_node_support::task::{Job, promise_with};
 use napi::bindgen_prelude::{AsyncTask, FromNapiValue, ObjectFinalize, ToNapiValue, Unknown};
 use napi::{Env, sys};
 use napi_derive::napi;

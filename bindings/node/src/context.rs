@@ -1,17 +1,17 @@
 //! Contexts: opened devices, what chooses between them, and operations by name.
 
-use crate::args::{Flag, List, Of, Size, Text, Word};
 use crate::dispatch::Explanation;
-use crate::error::{caught, guard};
 use crate::hardware::{DeviceInfo, MemoryUse};
 use crate::packed::Packed;
 use crate::pipeline::{Pipeline, PipelineCache};
 use crate::run::{by_name, forget_contexts, optional_signal};
-use crate::task::{Job, promise, promise_with};
 use crate::tensor::{TensorCache, Value};
 use adead::config::Config;
 use adead::dispatch::Family;
 use adead::{Gpu, Result};
+use adead_node_support::args::{Flag, List, Of, Size, Text, Word};
+use adead_node_support::error::{caught, guard};
+use adead_node_support::task::{Job, promise, promise_with};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncTask, ObjectFinalize, Unknown};
 use napi_derive::napi;

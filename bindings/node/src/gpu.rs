@@ -1,16 +1,16 @@
 //! What a context does on its GPU: buffers, kernels, streams; where it has none, buffers are in host memory.
 
-use crate::args::{Fields, Flag, List, Number, Of, Size, Text, absent, kind};
-use crate::array::Array;
 use crate::buffer::{DeviceBuffer, Elements};
 use crate::context::Context;
-use crate::error::{guard, refused};
 use crate::kernel::{Kernel, Module, PipelineOptions, groups};
 use crate::program::Program;
 use crate::stream::{Event, Stream};
-use crate::task::{Job, promise};
 use adead::gpu::Priority;
 use adead::{DType, Result, gpu};
+use adead_node_support::args::{Fields, Flag, List, Number, Of, Size, Text, absent, kind};
+use adead_node_support::array::Array;
+use adead_node_support::error::{guard, refused};
+use adead_node_support::task::{Job, promise};
 use napi::bindgen_prelude::{AsyncTask, FromNapiValue};
 use napi::sys;
 use napi::{Env, ValueType};
@@ -30,7 +30,7 @@ impl FromNapiValue for Contents {
         unsafe { sys::napi_is_array(env, value, &mut is_list) };
         if is_list {
             let mut bytes = Vec::new();
-            crate::args::each(env, value, |element| {
+            adead_node_support::args::each(env, value, |element| {
                 // SAFETY: a value of this environment.
                 let Number(number) = unsafe { Number::from_napi_value(env, element) }?;
                 bytes.extend_from_slice(&(number as f32).to_ne_bytes());
@@ -100,7 +100,7 @@ pub struct Buffers(Vec<std::sync::Arc<gpu::Buffer>>);
 impl FromNapiValue for Buffers {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Buffers> {
         let mut list = Vec::new();
-        crate::args::each(env, value, |element| {
+        adead_node_support::args::each(env, value, |element| {
             // SAFETY: a value of this environment.
             list.push(unsafe { Of::<DeviceBuffer>::from_napi_value(env, element) }?.inner.clone());
             Ok(())
@@ -122,7 +122,7 @@ pub struct Groups(pub [u32; 3]);
 impl FromNapiValue for Groups {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Groups> {
         // SAFETY: passed on.
-        let numbers = unsafe { List::<crate::args::Word>::from_napi_value(env, value) }?;
+        let numbers = unsafe { List::<adead_node_support::args::Word>::from_napi_value(env, value) }?;
         guard(Env::from_raw(env), || groups(&numbers)).map(Groups)
     }
 }

@@ -1,8 +1,8 @@
 //! What machine this is.
 
-use crate::error::guard;
-use crate::task::{Job, promise};
 use adead::device;
+use adead_node_support::error::guard;
+use adead_node_support::task::{Job, promise};
 use napi::Env;
 use napi::bindgen_prelude::AsyncTask;
 use napi_derive::napi;

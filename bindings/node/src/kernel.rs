@@ -1,8 +1,8 @@
 //! Kernels of the user's.
 
-use crate::args::{List, Text, Word, kind};
-use crate::array::Array;
 use adead::{Result, gpu};
+use adead_node_support::args::{List, Text, Word, kind};
+use adead_node_support::array::Array;
 use napi::bindgen_prelude::FromNapiValue;
 use napi::{ValueType, sys};
 use napi_derive::napi;
@@ -31,7 +31,9 @@ impl PipelineOptions {
         for (id, value) in constants.unwrap_or_default() {
             match id.parse() {
                 Ok(id) => list.push((id, value.0)),
-                Err(_) => crate::error::fail!(InvalidArgument, "'{id}' is no id of a specialization constant"),
+                Err(_) => {
+                    adead_node_support::error::fail!(InvalidArgument, "'{id}' is no id of a specialization constant")
+                }
             }
         }
         list.sort_unstable();
@@ -45,7 +47,9 @@ pub fn groups(numbers: &List<Word>) -> Result<[u32; 3]> {
     let numbers: Vec<u32> = numbers.0.iter().map(|number| number.0).collect();
     match <[u32; 3]>::try_from(&*numbers) {
         Ok(groups) => Ok(groups),
-        Err(_) => crate::error::fail!(InvalidArgument, "{numbers:?} are not three numbers, for x, y and z"),
+        Err(_) => {
+            adead_node_support::error::fail!(InvalidArgument, "{numbers:?} are not three numbers, for x, y and z")
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Orders of elements in memory that suit a kernel's way through it.
 
-use crate::args::Size;
-use crate::array::Array;
-use crate::error::guard;
-use crate::task::{Job, promise};
+use adead_node_support::args::Size;
+use adead_node_support::array::Array;
+use adead_node_support::error::guard;
+use adead_node_support::task::{Job, promise};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncTask, Unknown};
 use napi_derive::napi;

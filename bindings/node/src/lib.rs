@@ -9,13 +9,10 @@
 // napi-derive registers nothing in a build for tests, which clippy makes.
 #![cfg_attr(test, allow(dead_code))]
 
-mod args;
-mod array;
 mod buffer;
 mod compiled;
 mod context;
 mod dispatch;
-mod error;
 mod gpu;
 mod hardware;
 mod kernel;
@@ -30,5 +27,14 @@ mod profile;
 mod program;
 mod run;
 mod stream;
-mod task;
 mod tensor;
+
+use napi::Env;
+use napi::bindgen_prelude::{Function, Unknown};
+use napi_derive::napi;
+
+/// Tells what to construct for an error: `new class(message, code, status)`.
+#[napi(skip_typescript)]
+pub fn set_error_class(env: Env, class: Function<'_, Unknown<'_>, Unknown<'_>>) -> napi::Result<()> {
+    adead_node_support::error::set_class(env, class)
+}

@@ -1,9 +1,9 @@
 //! What the runtime tells of itself: a function of JavaScript gets it, or stderr where `ADEAD_LOG` or adead.toml say so.
 
-use crate::args::Text;
-use crate::error::{fail, guard};
 use adead::config::Config;
 use adead::log::{LevelFilter, PREFIX, print};
+use adead_node_support::args::Text;
+use adead_node_support::error::{fail, guard};
 use log::{Log, Metadata, Record};
 use napi::bindgen_prelude::{Function, Unknown};
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};

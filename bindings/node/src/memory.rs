@@ -1,9 +1,9 @@
 //! Host memory: allocators whose places depend on nothing but the calls.
 
-use crate::args::Size;
-use crate::array::{Array, bytes_of, external};
-use crate::error::{fail, guard};
 use adead::memory;
+use adead_node_support::args::Size;
+use adead_node_support::array::{Array, bytes_of, external};
+use adead_node_support::error::{fail, guard};
 use napi::Env;
 use napi::bindgen_prelude::Unknown;
 use napi_derive::napi;

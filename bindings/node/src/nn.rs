@@ -1,14 +1,14 @@
 //! Layers of neural networks and files of their weights: what the classes in `nn/index.js` call. JavaScript holds the values
 //! and passes them back.
 
-use crate::args::{Dims, Fields, List, Number, Of, Size, Text};
 use crate::context::Context;
-use crate::error::{fail, guard, refused};
 use crate::run::signal;
-use crate::task::{Job, promise_with};
 use crate::tensor::Value;
 use adead::nn::{Forward, Module, TransformerConfig, Weights};
 use adead::{Activation, Attrs, Op, Result, Tensor};
+use adead_node_support::args::{Dims, Fields, List, Number, Of, Size, Text};
+use adead_node_support::error::{fail, guard, refused};
+use adead_node_support::task::{Job, promise_with};
 use napi::bindgen_prelude::{AsyncTask, External, FromNapiRef, FromNapiValue};
 use napi::{Env, sys};
 use napi_derive::napi;

@@ -1,9 +1,9 @@
 //! The object of an operation's options: its attributes and optional operands by their names, in camel case.
 
-use crate::args::{Text, absent, each, kind, named};
-use crate::error::{fail, refused, thrown};
 use crate::tensor::tensor_of;
 use adead::{Attrs, Op, Result, Tensor};
+use adead_node_support::args::{Text, absent, each, kind, named};
+use adead_node_support::error::{fail, refused, thrown};
 use napi::bindgen_prelude::FromNapiValue;
 use napi::{ValueType, check_status, sys};
 use smallvec::{SmallVec, smallvec};

@@ -1,14 +1,14 @@
 //! Fused pipelines: operations that are recorded and run as a whole. Their methods are in `operations.js`, which is generated
 //! from the op table; they all come here with the operation's number.
 
-use crate::args::{Dims, List, Of, Text, named};
 use crate::compiled::{Compiled, Outputs};
-use crate::error::{fail, guard, refused};
 use crate::options::read;
 use crate::run::{operation, optional_signal};
-use crate::task::{Job, promise_with};
 use crate::tensor::{Value as Given, dtype, tensor_of};
 use adead::{Meta, Op, Result, Tensor, pipeline};
+use adead_node_support::args::{Dims, List, Of, Text, named};
+use adead_node_support::error::{fail, guard, refused};
+use adead_node_support::task::{Job, promise_with};
 use napi::bindgen_prelude::{AsyncTask, FromNapiValue, Unknown};
 use napi::{Env, JsValue, sys};
 use napi_derive::napi;

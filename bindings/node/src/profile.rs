@@ -1,9 +1,9 @@
 //! Profiles: what a context's operations, kernels and transfers took, and where they ran.
 
-use crate::args::Size;
 use crate::context::Context;
-use crate::error::{fail, guard};
 use adead::profile::{self, DEFAULT_RECORDS};
+use adead_node_support::args::Size;
+use adead_node_support::error::{fail, guard};
 use napi::Env;
 use napi_derive::napi;
 use std::cell::RefCell;

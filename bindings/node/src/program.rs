@@ -1,15 +1,15 @@
 //! Programs: decoded or assembled, validated, run with tensors bound to their slots by name.
 
-use crate::args::{Fields, Flag, Of, Size, Text};
-use crate::array::{Array, bytes_of};
 use crate::context::Context;
 use crate::dispatch::Estimate;
-use crate::error::{fail, guard};
 use crate::run::signal;
-use crate::task::{Job, promise, promise_with};
 use crate::tensor::Value;
 use adead::Result;
 use adead::program::{self, RunOptions};
+use adead_node_support::args::{Fields, Flag, Of, Size, Text};
+use adead_node_support::array::{Array, bytes_of};
+use adead_node_support::error::{fail, guard};
+use adead_node_support::task::{Job, promise, promise_with};
 use napi::bindgen_prelude::{AsyncTask, FromNapiValue, Object, Unknown};
 use napi::{Env, JsValue};
 use napi_derive::napi;

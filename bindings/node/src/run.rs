@@ -1,13 +1,13 @@
 //! Running operations. The methods of `Context` and `Tensor` are in `operations.js`, which is generated from the op table;
 //! they all come here with the operation's number.
 
-use crate::args::{Fields, List, Of, Text, absent, kind};
 use crate::context::{Context, default_context};
-use crate::error::{caught, fail, refused, thrown, value};
 use crate::options::Call;
-use crate::task::{Job, aborted, promise_with};
 use crate::tensor::{Value, make};
 use adead::{Attrs, Op, Result};
+use adead_node_support::args::{Fields, List, Of, Text, absent, kind};
+use adead_node_support::error::{caught, fail, refused, thrown, value};
+use adead_node_support::task::{Job, aborted, promise_with};
 use napi::bindgen_prelude::{AbortSignal, AsyncTask, FromNapiValue, JsObjectValue, Object, Unknown};
 use napi::{Env, JsValue, ValueType, check_status, sys};
 use napi_derive::napi;
@@ -135,7 +135,7 @@ pub fn run_async(
 ) -> napi::Result<AsyncTask<Job>> {
     let operands: Vec<_> = operands.0.iter().map(JsValue::raw).collect();
     let signal = optional_signal(env, Some(&options))?;
-    let op = crate::error::guard(env, || operation(op))?;
+    let op = adead_node_support::error::guard(env, || operation(op))?;
     let call = Call::new(env.raw(), op, &operands, options.raw())?;
     let context = context_of(env.raw(), context.raw())?.clone();
     Ok(promise_with(Ok(move || execute(&context, op, &call)), |_, tensor| Ok(Value(tensor)), signal))
@@ -170,7 +170,7 @@ pub fn by_name(
     operands: List<Option<Value>>,
     options: Option<Unknown<'_>>,
 ) -> napi::Result<(Op, Attrs, Vec<Option<adead::Tensor>>)> {
-    let op = crate::error::guard(env, || Op::from_name(op))?;
+    let op = adead_node_support::error::guard(env, || Op::from_name(op))?;
     let attrs = match options {
         Some(options) => Call::attributes(env.raw(), op, options.raw())?,
         None => Attrs::default(),

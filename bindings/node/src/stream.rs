@@ -1,16 +1,16 @@
 //! Streams of the user's, and what they are ordered and timed by.
 
-use crate::args::{Dims, Fields, List, Number, Of, Size, Text};
-use crate::array::{Array, bytes_of};
 use crate::buffer::DeviceBuffer;
-use crate::error::{fail, guard, refused};
 use crate::gpu::{Buffers, Groups, Push};
 use crate::kernel::Kernel;
 use crate::options::Call;
-use crate::task::{Job, promise};
 use adead::gpu::Operand;
 use adead::overlap::order;
 use adead::{Meta, Op, Result, Shape, gpu};
+use adead_node_support::args::{Dims, Fields, List, Number, Of, Size, Text};
+use adead_node_support::array::{Array, bytes_of};
+use adead_node_support::error::{fail, guard, refused};
+use adead_node_support::task::{Job, promise};
 use napi::bindgen_prelude::{AsyncTask, FromNapiValue, Unknown};
 use napi::{Env, JsValue, sys};
 use napi_derive::napi;

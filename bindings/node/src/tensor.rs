@@ -3,10 +3,10 @@
 //! napi-rs keeps two tables for every object and locks a third for every argument, which takes longer than `relu` of 16
 //! numbers. Here a handle is one allocation and one entry in a table of this thread's.
 
-use crate::args::{Dims, Text, named};
-use crate::array::{Array, array_of, bytes_of, external};
-use crate::error::{caught, guard, refused, value};
 use adead::{DType, Result, Tensor, TensorCacheUse};
+use adead_node_support::args::{Dims, Text, named};
+use adead_node_support::array::{Array, array_of, bytes_of, external};
+use adead_node_support::error::{caught, guard, refused, value};
 use napi::bindgen_prelude::{FromNapiValue, JsObjectValue, Object, ToNapiValue, Unknown};
 use napi::{Env, check_status, sys};
 use napi_derive::napi;
@@ -138,7 +138,7 @@ fn from_arguments(
 /// The environment of this call and an array of it.
 unsafe fn bools(env: sys::napi_env, array: sys::napi_value) -> napi::Result<Vec<bool>> {
     let mut values = Vec::new();
-    crate::args::each(env, array, |element| {
+    adead_node_support::args::each(env, array, |element| {
         let mut value = false;
         // SAFETY: as the caller says; what is no boolean is a status.
         if unsafe { sys::napi_get_value_bool(env, element, &mut value) } != sys::Status::napi_ok {

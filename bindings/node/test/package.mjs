@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { json, packBoth, platform } from '../scripts/pack.mjs'
+import { configuration } from './typescript.mjs'
 
 const [tools, work] = process.argv.slice(2).map((path) => resolve(path))
 const source = fileURLToPath(new URL('..', import.meta.url))
@@ -98,18 +99,7 @@ try {
   // Strictly: the declarations, for require and import, the example, the quickstart.
   writeFileSync(join(project, 'quick.mts'), quickstart)
   cpSync(join(source, 'examples/typed.ts'), join(project, 'typed.ts'))
-  const compilerOptions = {
-    strict: true,
-    noUncheckedIndexedAccess: true,
-    noImplicitOverride: true,
-    skipLibCheck: false,
-    module: 'nodenext',
-    target: 'es2022',
-    typeRoots: [join(tools, 'node_modules/@types')],
-    types: ['node'],
-    outDir: 'out',
-  }
-  writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['typed.ts', 'quick.mts'] }))
+  writeFileSync(join(project, 'tsconfig.json'), configuration(tools, ['typed.ts', 'quick.mts']))
   await run('node', [join(tools, 'node_modules/typescript/bin/tsc')])
   assert.equal(await run('node', ['out/quick.mjs']), shown)
   console.log((await run('node', ['out/typed.js'])).trimEnd())

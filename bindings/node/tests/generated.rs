@@ -318,24 +318,24 @@ fn packages() {
             "tensor.d.ts",
         ],
     };
-    let sentences = Package {
-        name: "adead-sentences",
-        scoped: "@adead/sentences-",
-        folder: "sentences/node",
-        description: description("sentences"),
+    let models = Package {
+        name: "adead-models",
+        scoped: "@adead/models-",
+        folder: "models/node",
+        description: description("models"),
         keywords: r#""embeddings", "sentence", "transformers", "deterministic", "gpu""#,
         subpaths: "",
         files: &["index.js", "index.mjs", "index.d.ts", "index.d.mts", "load.js", "platform.js"],
     };
-    for package in [&adead, &sentences] {
+    for package in [&adead, &models] {
         check_package(package);
     }
     // What finds the module is the same, but for the names.
     let file = |name: &str| fs::read_to_string(here(name)).unwrap();
-    check("../../sentences/node/platform.js", &file("platform.js"));
-    let load = file("load.js").replace("adead.${", "adead-sentences.${").replace("@adead/", sentences.scoped);
-    let load = load.replace("adead:", "adead-sentences:").replace("install adead ", "install adead-sentences ");
-    check("../../sentences/node/load.js", &load);
+    check("../../models/node/platform.js", &file("platform.js"));
+    let load = file("load.js").replace("adead.${", "adead-models.${").replace("@adead/", models.scoped);
+    let load = load.replace("adead:", "adead-models:").replace("install adead ", "install adead-models ");
+    check("../../models/node/load.js", &load);
 }
 
 fn check_package(package: &Package) {

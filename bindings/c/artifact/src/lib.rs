@@ -2,10 +2,7 @@
 
 pub use adead_c::*;
 
-mod runtime;
-
-/// What else happens when the library is loaded.
-fn at_load() {
+adead_c_support::runtime!(|| {
     #[cfg(feature = "log")]
     adead_c::start_log();
-}
+});

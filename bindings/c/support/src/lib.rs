@@ -1,10 +1,11 @@
-//! What the C interfaces share: `adead-c` and `adead-sentences-c` turn C's pointers into values with [`pointers`] and make
-//! their calls inside [`guard()`].
+//! What the C interfaces share: `adead-c` and `adead-models-c` turn C's pointers into values with [`pointers`] and make
+//! their calls inside [`guard()`]. Their libraries get what their own Rust runtime needs from [`runtime!`].
 
 #![allow(non_camel_case_types)]
 
 pub mod context;
 mod guard;
 pub mod pointers;
+mod runtime;
 
 pub use guard::{c_text, failures, guard, guard_destroy, keep_panics_quiet, last_error, remember};

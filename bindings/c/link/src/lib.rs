@@ -1,0 +1,70 @@
+//! How a shared library with a C interface is linked: its SONAME, and an unwinder of its own unless the build is minimal. The build
+//! script of such a library calls [`shared_library`].
+
+use std::path::Path;
+use std::process::Command;
+use std::{env, fs};
+
+/// Tells cargo how to link the package whose build script calls this. Also sets what `adead_c_support::runtime!` asks for.
+pub fn shared_library(soname: &str) {
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rustc-check-cfg=cfg(without_backtraces, llvm_unwinder)");
+    if env::var("CARGO_CFG_TARGET_OS").as_deref() != Ok("linux") {
+        return;
+    }
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{soname}");
+    // Worker threads may still be parked in the library when a host closes it: it stays mapped.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
+    // `_Unwind_Backtrace` is the one of `adead_c_support::runtime!`, not the unwinder's.
+    println!("cargo:rustc-cfg=without_backtraces");
+    // Zig links releases (ci/release-check), with LLVM's unwinder inside. It accepts no symbol twice, so `runtime!` defines every
+    // function in use from the object file that has LLVM's `_Unwind_Backtrace`.
+    if env::var("RUSTC_LINKER").is_ok_and(|linker| linker.contains("zigcc")) {
+        println!("cargo:rustc-cfg=llvm_unwinder");
+        return;
+    }
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-z,muldefs");
+    // A minimal build should stay below 1,000,000 bytes: it uses the system's unwinder, libgcc_s.
+    if env::var_os("CARGO_FEATURE_CUDA").is_none() {
+        if links_with_lld() && loads_packed_relocations() {
+            // Addresses that the loader completes, in bits instead of 24 bytes each: 27 KB.
+            println!("cargo:rustc-cdylib-link-arg=-Wl,-z,pack-relative-relocs,--icf=all");
+        }
+        return;
+    }
+    if env::var("CARGO_CFG_TARGET_ENV").as_deref() == Ok("gnu") {
+        // rustc asks the linker for gcc_s, the unwinder. Found first, this text gives it the static one instead.
+        let folder = Path::new(&env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("unwinder");
+        fs::create_dir_all(&folder).expect("OUT_DIR is writable");
+        fs::write(folder.join("libgcc_s.so"), "INPUT(-lgcc_eh)\n").expect("OUT_DIR is writable");
+        println!("cargo:rustc-link-search=native={}", folder.display());
+    }
+}
+
+/// Whether the C library here, and so on any machine that this build is for, can load packed relocations: glibc does from 2.36
+/// on.
+fn loads_packed_relocations() -> bool {
+    let version =
+        Command::new("getconf").arg("GNU_LIBC_VERSION").output().map(|output| output.stdout).unwrap_or_default();
+    let version = String::from_utf8_lossy(&version);
+    let mut numbers =
+        version.trim().strip_prefix("glibc ").unwrap_or_default().split('.').map_while(|n| n.parse().ok());
+    let version: (u32, u32) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    version >= (2, 36)
+}
+
+/// Whether rustc links with its own lld, as it does from 1.90 on for this one target unless it is told otherwise.
+fn links_with_lld() -> bool {
+    const TARGET: &str = "x86_64-unknown-linux-gnu";
+    let is = |name: &str, value: &str| env::var(name).is_ok_and(|own| own == value);
+    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    let version = env::var_os("RUSTC").and_then(|rustc| Command::new(rustc).arg("--version").output().ok());
+    let minor = version.and_then(|version| {
+        String::from_utf8_lossy(&version.stdout).split(['.', ' ']).nth(2).and_then(|minor| minor.parse::<u32>().ok())
+    });
+    is("TARGET", TARGET)
+        && is("HOST", TARGET)
+        && env::var_os("RUSTC_LINKER").is_none()
+        && !flags.contains("link")
+        && minor.is_some_and(|minor| minor >= 90)
+}

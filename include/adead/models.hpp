@@ -1,0 +1,306 @@
+// Models over <adead/models.h> and its library, adead_models: sentence encoders of sentence-transformers. <adead.hpp> does not
+// include this header, and a program with it need not link libadead. docs/sentences.md is the guide.
+#ifndef ADEAD_MODELS_HPP
+#define ADEAD_MODELS_HPP
+
+#include <adead/context.hpp>
+#include <adead/models.h>
+
+#include <exception>
+#include <string_view>
+
+namespace adead {
+inline namespace ADEAD_HPP_MODE {
+
+/// How sentences are batched. No choice changes a bit of a result. What is left out suits the device.
+struct EncodeOptions {
+  /// Sentences of a batch at most.
+  std::optional<std::size_t> batch = {};
+  /// Whether sentences of a batch are padded to the longest one.
+  std::optional<bool> padded = {};
+};
+
+/// A row of f32 for each sentence, in the order of the sentences.
+class Embeddings {
+ public:
+  Embeddings() noexcept = default;
+  /// Rows of `width` values, and the numbers of those whose sentences were cut.
+  Embeddings(std::vector<float> values, std::size_t width, std::vector<std::size_t> truncated)
+      : values_(std::move(values)), width_(width), truncated_(std::move(truncated)) {}
+
+  /// Sentences.
+  std::size_t rows() const noexcept { return width_ ? values_.size() / width_ : 0; }
+  /// Values of a row.
+  std::size_t width() const noexcept { return width_; }
+  /// A sentence's row, as long as this is there. There must be one of that number.
+  Span<const float> row(std::size_t sentence) const { return Span<const float>(values_.data() + sentence * width_, width_); }
+  /// All rows behind each other.
+  const std::vector<float> &values() const & noexcept { return values_; }
+  std::vector<float> values() && { return std::move(values_); }
+  /// The sentences that had more tokens than the model takes, of which the first were used, in ascending order.
+  const std::vector<std::size_t> &truncated() const noexcept { return truncated_; }
+
+ private:
+  std::vector<float> values_;
+  std::size_t width_ = 0;
+  std::vector<std::size_t> truncated_;
+};
+
+namespace detail {
+
+inline adead_encode_options raw(const EncodeOptions &options) noexcept {
+  adead_encode_options raw = ADEAD_ENCODE_OPTIONS_INIT;
+  if (options.batch) raw.batch = *options.batch;
+  if (options.padded) raw.padded = *options.padded;
+  return raw;
+}
+
+/// The numbers of those that were cut, of a flag for each.
+inline std::vector<std::size_t> cut(const std::uint8_t *truncated, std::size_t count) {
+  std::vector<std::size_t> cut;
+  for (std::size_t i = 0; i < count; i++) {
+    if (truncated[i]) cut.push_back(i);
+  }
+  return cut;
+}
+
+/// What a call of libadead_models that gave this value returns.
+template <class T>
+Returned<T> encoded(adead_status status, T value) {
+  if (status) return failed<T>(status, adead_models_last_error());
+  return value;
+}
+
+/// Where a stream's sentences come from and where its rows go. What either throws, or the error that it returns, is kept here:
+/// the C interface is only told that there is one.
+template <class Next, class Take>
+class Streamed {
+ public:
+  Streamed(Next &next, Take &take, const std::function<void(std::uint64_t)> &progress, std::size_t width)
+      : next_(next), take_(take), progress_(progress), width_(width) {}
+
+  /// What the C interface takes, as long as this is there.
+  adead_sentence_stream raw() noexcept {
+    adead_sentence_stream raw = ADEAD_SENTENCE_STREAM_INIT;
+    raw.user = this;
+    raw.next = [](void *user, const char **text, std::size_t *length) {
+      auto *self = static_cast<Streamed *>(user);
+      return self->source_.run(-1, [&] { return self->give(text, length); });
+    };
+    raw.take = [](void *user, std::uint64_t first, const float *rows, const std::uint8_t *truncated, std::size_t count) {
+      auto *self = static_cast<Streamed *>(user);
+      return self->sink_.run(1, [&] {
+        Embeddings some({rows, rows + count * self->width_}, self->width_, cut(truncated, count));
+        return self->pass(first, some);
+      });
+    };
+    if (progress_) {
+      raw.progress = [](void *user, std::uint64_t computed) {
+        auto *self = static_cast<Streamed *>(user);
+        return self->sink_.run(1, [&] { return self->progress_(computed), 0; });
+      };
+    }
+    return raw;
+  }
+
+  /// What the stream returns when the call has: the errors of both sides come first.
+  Returned<std::uint64_t> done(adead_status status, std::uint64_t count) {
+    for (Fault *fault : {&sink_, &source_}) {
+#ifndef ADEAD_NO_EXCEPTIONS
+      if (fault->thrown) std::rethrow_exception(fault->thrown);
+#endif
+      if (fault->error) return failed<std::uint64_t>(static_cast<adead_status>(fault->error->status()), fault->error->what());
+    }
+    return encoded(status, count);
+  }
+
+ private:
+  /// Why one side failed.
+  struct Fault {
+    std::optional<Error> error;
+#ifndef ADEAD_NO_EXCEPTIONS
+    std::exception_ptr thrown;
+#endif
+
+    template <class Work>
+    std::int32_t run(std::int32_t failed, Work work) noexcept {
+#ifndef ADEAD_NO_EXCEPTIONS
+      try {
+        return error ? failed : work();
+      } catch (...) {
+        thrown = std::current_exception();
+        return failed;
+      }
+#else
+      return error ? failed : work();
+#endif
+    }
+  };
+
+  std::int32_t give(const char **text, std::size_t *length) {
+    sentence_ = next_();
+    if constexpr (is_result<Sentence>) {
+      if (!sentence_) {
+        source_.error = sentence_.error();
+        return -1;
+      }
+      return give(*sentence_, text, length);
+    } else {
+      return give(sentence_, text, length);
+    }
+  }
+
+  template <class S>
+  static std::int32_t give(const std::optional<S> &sentence, const char **text, std::size_t *length) {
+    if (!sentence) return 0;
+    const std::string_view view = *sentence;
+    *text = view.data();
+    *length = view.size();
+    return 1;
+  }
+
+  std::int32_t pass(std::uint64_t first, const Embeddings &rows) {
+    using Answer = std::invoke_result_t<Take &, std::uint64_t, const Embeddings &>;
+    if constexpr (std::is_void_v<Answer>) {
+      take_(first, rows);
+      return 0;
+    } else if constexpr (is_result<Answer>) {
+      sink_.error = take_(first, rows).error();
+      return sink_.error ? 1 : 0;
+    } else {
+      return take_(first, rows) ? 0 : 1;
+    }
+  }
+
+  using Sentence = std::decay_t<std::invoke_result_t<Next &>>;
+  static Sentence none() {
+    if constexpr (is_result<Sentence>) {
+      return typename Sentence::value_type();
+    } else {
+      return Sentence();
+    }
+  }
+  Next &next_;
+  Take &take_;
+  const std::function<void(std::uint64_t)> &progress_;
+  std::size_t width_;
+  /// The text that the library reads, until the next one.
+  Sentence sentence_ = none();
+  Fault source_, sink_;
+};
+
+}  // namespace detail
+
+/// A model of sentence-transformers on a device: tokenizer, network, pooling. Threads may share one.
+class SentenceEncoder {
+ public:
+  SentenceEncoder(SentenceEncoder &&) noexcept = default;
+  SentenceEncoder &operator=(SentenceEncoder &&) noexcept = default;
+#ifndef ADEAD_NO_EXCEPTIONS
+  /// As open().
+  explicit SentenceEncoder(Text folder, Text device = nullptr, const ContextOptions &options = {})
+      : SentenceEncoder(open(folder, device, options)) {}
+#else
+  /// None. open() gives one.
+  SentenceEncoder() noexcept = default;
+#endif
+
+  /// Opens the folder of a model, such as all-MiniLM-L6-v2, for a device as Context::open takes it. io for a file that is missing,
+  /// invalid_argument and shape_mismatch for one that is malformed, unsupported for a model of another kind.
+  static Returned<SentenceEncoder> open(Text folder, Text device = nullptr, const ContextOptions &options = {}) {
+    adead_context_options raw = ADEAD_CONTEXT_OPTIONS_INIT;
+    if (options.isa) raw.isa = options.isa->c_str();
+    if (options.threads) raw.threads = *options.threads;
+    adead_sentence_encoder *out = nullptr;
+    adead_status status = adead_sentence_encoder_open(folder.get(), device.get(), &raw, &out);
+    return detail::encoded(status, SentenceEncoder(out));
+  }
+
+  /// Values of an embedding.
+  Returned<std::size_t> width() const {
+    std::size_t out = 0;
+    adead_status status = adead_sentence_encoder_width(get(), &out);
+    return detail::encoded(status, out);
+  }
+
+  /// Tokens of a sentence at most, the special ones at its ends counted; what is behind them has no effect.
+  Returned<std::size_t> max_tokens() const {
+    std::size_t out = 0;
+    adead_status status = adead_sentence_encoder_max_tokens(get(), &out);
+    return detail::encoded(status, out);
+  }
+
+  /// What it computes on: "cpu", "cuda:0", or several with commas between them.
+  Returned<std::string> device() const {
+    const char *out = nullptr;
+    adead_status status = adead_sentence_encoder_device(get(), &out);
+    return detail::encoded(status, std::string(out ? out : ""));
+  }
+
+  /// The embeddings of sentences, in their order: any range of what is a std::string_view. invalid_argument for batches of 0
+  /// sentences, and, with its number, for a sentence that is not UTF-8.
+  template <class Sentences>
+  Returned<Embeddings> encode(const Sentences &sentences, const EncodeOptions &options = {}) const {
+    std::vector<const char *> texts;
+    std::vector<std::size_t> lengths;
+    for (const std::string_view sentence : sentences) {
+      texts.push_back(sentence.data());
+      lengths.push_back(sentence.size());
+    }
+    return encode(texts, lengths, options);
+  }
+  Returned<Embeddings> encode(std::initializer_list<std::string_view> sentences, const EncodeOptions &options = {}) const {
+    return encode<std::initializer_list<std::string_view>>(sentences, options);
+  }
+
+  /// Embeds sentences as they come, however many there are; returns of how many `take` got the rows.
+  ///
+  /// `next()` gives a std::optional of a std::string or std::string_view, which stays until the next call; none is the end. A
+  /// thread of the library's own calls it, some thousand sentences ahead. `take(first, rows)` gets the next Embeddings in the
+  /// caller's thread, `first` being the number of the first row's sentence; what they call truncated counts from there. It
+  /// returns nothing, or false to end the stream. `progress(computed)` is told how many sentences are computed so far.
+  ///
+  /// What any of them throws ends it and is thrown. Without exceptions `next` may return a Result of its optional and `take` a
+  /// Result<void>, whose errors end it and are returned.
+  template <class Next, class Take>
+  Returned<std::uint64_t> batch_embed(Next &&next, Take &&take, const EncodeOptions &options = {},
+                                      const std::function<void(std::uint64_t)> &progress = {}) const {
+    std::size_t width = 0;
+    std::uint64_t count = 0;
+    adead_status status = adead_sentence_encoder_width(get(), &width);
+    detail::Streamed<std::remove_reference_t<Next>, std::remove_reference_t<Take>> streamed(next, take, progress, width);
+    const adead_encode_options raw = detail::raw(options);
+    const adead_sentence_stream stream = streamed.raw();
+    if (!status) status = adead_sentence_encoder_batch_embed(get(), &stream, &raw, &count);
+    return streamed.done(status, count);
+  }
+
+  adead_sentence_encoder *get() const noexcept { return handle_.get(); }
+  explicit operator bool() const noexcept { return static_cast<bool>(handle_); }
+
+ private:
+  friend class Result<SentenceEncoder>;
+  explicit SentenceEncoder(adead_sentence_encoder *raw) noexcept : handle_(raw) {}
+
+  Returned<Embeddings> encode(const std::vector<const char *> &texts, const std::vector<std::size_t> &lengths,
+                              const EncodeOptions &options) const {
+    std::size_t width = 0;
+    adead_status status = adead_sentence_encoder_width(get(), &width);
+    std::vector<float> values(texts.size() * width);
+    std::vector<std::uint8_t> truncated(texts.size());
+    const adead_encode_options raw = detail::raw(options);
+    if (!status) {
+      status = adead_sentence_encoder_encode(get(), texts.data(), lengths.data(), texts.size(), &raw, values.data(), values.size(),
+                                             truncated.data());
+    }
+    std::vector<std::size_t> cut = detail::cut(truncated.data(), truncated.size());
+    return detail::encoded(status, Embeddings(std::move(values), width, std::move(cut)));
+  }
+
+  detail::Handle<adead_sentence_encoder, adead_sentence_encoder_destroy> handle_;
+};
+
+}  // namespace ADEAD_HPP_MODE
+}  // namespace adead
+
+#endif

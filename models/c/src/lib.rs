@@ -1,0 +1,18 @@
+//! `libadead_models.so`: models for C, today sentence encoders. `include/adead/models.h` is generated from the comments and
+//! signatures here by `tests/header.rs`; docs/sentences.md is the guide.
+//!
+//! As in `adead-c` nothing is decided here: a function turns pointers into values, calls the crate `adead-models` inside `guard` and
+//! writes its outputs when the call succeeded.
+
+#![allow(non_camel_case_types)]
+// What every function asks of its caller is said once, at the top of include/adead.h.
+#![allow(clippy::missing_safety_doc)]
+
+mod encoder;
+mod options;
+mod sentences;
+mod stream;
+mod version;
+
+// Nothing else happens when the library is loaded.
+adead_c_support::runtime!(|| ());

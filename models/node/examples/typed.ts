@@ -1,0 +1,31 @@
+// A program that the TypeScript compiler checks, strictly: ci/node-test compiles and runs it with a model's folder.
+
+import { AdeadError, type Embeddings, SentenceEncoder, type StatusName } from 'adead-models'
+
+const folder: string = process.argv[2] ?? 'all-MiniLM-L6-v2'
+
+function cosine(a: Float32Array, b: Float32Array): number {
+  const dot = (x: Float32Array, y: Float32Array) => x.reduce((sum, value, i) => sum + value * (y[i] ?? 0), 0)
+  return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b))
+}
+
+async function main(): Promise<void> {
+  const encoder: SentenceEncoder = await SentenceEncoder.openAsync(folder, { device: 'cpu', threads: 1 })
+  const pair: Embeddings = encoder.encode(['the ferry came in', 'the ferry'], { batch: 2, padded: true })
+  let computed = 0
+  let rows = 0
+  const progress = (count: number): void => {
+    computed = count
+  }
+  for await (const part of encoder.batchEmbed(new Set(['a', 'b']), { progress })) rows += part.first + part.rows
+  const similar = cosine(pair.row(0), pair.row(1)) > 0
+  let code: StatusName | undefined
+  try {
+    encoder.encode([], { batch: 0 })
+  } catch (error) {
+    if (error instanceof AdeadError) code = error.code
+  }
+  console.log(encoder.device, encoder.width === pair.width, encoder.maxTokens > 2, similar, computed, rows, code, pair.truncated)
+}
+
+void main()

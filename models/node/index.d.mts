@@ -1,0 +1,3 @@
+export * from './index.js'
+import * as models from './index.js'
+export default models

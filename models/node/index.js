@@ -1,0 +1,156 @@
+'use strict'
+
+// Models for Node.js: sentence embeddings. The native module opens models and computes. This file has the public classes, the class
+// of errors, and streams.
+
+const native = require('./load.js')
+
+class AdeadError extends Error {
+  constructor(message, code, status) {
+    super(message)
+    this.code = code
+    this.status = status
+  }
+}
+Object.defineProperty(AdeadError.prototype, 'name', { value: 'AdeadError', configurable: true, writable: true })
+native.setErrorClass(AdeadError)
+
+const refused = (text) => new AdeadError(text, 'invalid_argument', 1)
+const named = (value) => (value === null ? 'null' : Array.isArray(value) ? 'an array' : `of the type ${typeof value}`)
+
+/** Sentences of a part at most, and of the first one, which somebody waits for; characters after which no more are taken. */
+const MOST = 1024
+const FIRST = 64
+const CHARACTERS = 2 ** 20
+
+/** Checks the sentence of a number: the native module would put U+FFFD where half of a surrogate pair is. */
+function check(sentence, number) {
+  if (typeof sentence !== 'string') throw refused(`sentence ${number} must be a string; it is ${named(sentence)}`)
+  if (!sentence.isWellFormed()) throw refused(`sentence ${number} has half of a surrogate pair, which is no character`)
+}
+
+function checkAll(sentences) {
+  if (!Array.isArray(sentences)) throw refused(`sentences must be an array of strings; they are ${named(sentences)}`)
+  sentences.forEach(check)
+}
+
+class Embeddings {
+  constructor({ values, width, truncated }, first = 0) {
+    this.first = first
+    this.values = values
+    this.rows = values.length / width
+    this.width = width
+    this.truncated = truncated
+  }
+
+  row(number) {
+    if (!Number.isInteger(number) || number < 0 || number >= this.rows) {
+      throw refused(`there is no row ${number}: there are ${this.rows}`)
+    }
+    return this.values.subarray(number * this.width, (number + 1) * this.width)
+  }
+}
+
+class SentenceEncoder {
+  #native
+
+  constructor(encoder) {
+    if (!(encoder instanceof native.Encoder)) throw refused('an encoder is opened: SentenceEncoder.open(folder)')
+    this.#native = encoder
+  }
+
+  static open(folder, options) {
+    return new SentenceEncoder(native.Encoder.open(folder, options))
+  }
+
+  // A promise rejects with what is wrong with its arguments, instead of throwing it.
+  static async openAsync(folder, options) {
+    return new SentenceEncoder(await native.Encoder.openAsync(folder, options))
+  }
+
+  get width() {
+    return this.#native.width
+  }
+
+  get maxTokens() {
+    return this.#native.maxTokens
+  }
+
+  get device() {
+    return this.#native.device
+  }
+
+  encode(sentences, options) {
+    checkAll(sentences)
+    return new Embeddings(this.#native.encode(sentences, options))
+  }
+
+  async encodeAsync(sentences, options) {
+    checkAll(sentences)
+    return new Embeddings(await this.#native.encodeAsync(sentences, options))
+  }
+
+  batchEmbed(sentences, options) {
+    // A string is an iterable, too, of its characters.
+    const iterable = typeof sentences === 'string' ? undefined : sentences
+    const iterator = iterable?.[Symbol.asyncIterator]?.() ?? iterable?.[Symbol.iterator]?.()
+    if (!iterator) throw refused(`sentences must be an iterable of strings; they are ${named(sentences)}`)
+    const progress = options?.progress
+    if (progress !== undefined && typeof progress !== 'function') throw refused('progress must be a function')
+    // Of no sentence: only the options are looked at.
+    this.#native.encode([], options)
+    return this.#parts(iterator, options, progress)
+  }
+
+  async *#parts(iterator, options, progress) {
+    let [taken, given, computed, most] = [0, 0, 0, FIRST]
+    // No sentence is taken any more; the source has none any more; nobody waits for rows any more.
+    let [ended, exhausted, stopped] = [false, false, false]
+    /** Takes the next sentences and begins to compute them. The rows are wrapped, as they are waited for later. */
+    const take = async () => {
+      const sentences = []
+      let characters = 0
+      while (!stopped && sentences.length < most && characters < CHARACTERS) {
+        exhausted = true // unless there is one
+        const { done, value } = await iterator.next()
+        ended = done
+        if (done) break
+        exhausted = false
+        check(value, taken++)
+        sentences.push(value)
+        characters += value.length
+      }
+      most = Math.min(2 * most, MOST)
+      if (stopped || sentences.length === 0) return undefined
+      const rows = this.encodeAsync(sentences, options).then((rows) => {
+        computed += rows.rows
+        if (!stopped) progress?.(computed)
+        return rows
+      })
+      return { rows }
+    }
+    /** Nobody may wait for what went wrong. */
+    const begin = () => {
+      const next = take()
+      next.then((part) => part?.rows.catch(() => {})).catch(() => {})
+      return next
+    }
+    let next = begin()
+    try {
+      for (let part; (part = await next); ) {
+        // The next sentences are taken, and computed, while these are.
+        next = ended ? undefined : begin()
+        const rows = await part.rows
+        rows.first = given
+        given += rows.rows
+        yield rows
+      }
+    } finally {
+      stopped = true
+      await next?.catch(() => {})
+      if (!exhausted) await iterator.return?.()
+    }
+  }
+}
+
+module.exports = { AdeadError, Embeddings, SentenceEncoder }

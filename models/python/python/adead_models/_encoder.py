@@ -1,0 +1,201 @@
+"""``SentenceEncoder``: sentences in, rows of f32 out."""
+
+import ctypes
+import os
+import warnings
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeAlias
+
+import adead
+import numpy
+import numpy.typing
+
+from ._library import BATCH_AUTO, EncodeOptions, Handle
+
+Rows: TypeAlias = numpy.typing.NDArray[numpy.float32]
+
+# Sentences that are sorted by length at once, at most, and of the first ones, which somebody waits for.
+_SENTENCES = 4096
+_FIRST = 64
+# Bytes of text after which no more are taken.
+_BYTES = 4 << 20
+
+
+class TruncationWarning(UserWarning):
+    """Sentences had more tokens than the model takes, of which the first were used. ``sentences`` has their numbers, from 0."""
+
+    def __init__(self, sentences: list[int], count: int, max_tokens: int) -> None:
+        super().__init__(f"cut to {max_tokens} tokens: {len(sentences)} of {count} sentences, sentence {sentences[0]} first")
+        self.sentences = sentences
+
+
+class SentenceEncoder:
+    """A model of sentence-transformers on a device: tokenizer, network, pooling. Threads may share one.
+
+    ``folder`` is the model's, such as all-MiniLM-L6-v2; ``device`` is "auto", "cpu", "cuda:1", "vulkan", "hybrid" or what else
+    ``adead.Context`` takes, and None what ``ADEAD_DEVICE`` or ``adead.toml`` say, else "auto". ``threads`` and ``isa`` are of
+    the CPU. ``adead.IoError`` for a file that is missing, ``adead.InvalidArgumentError`` and ``adead.ShapeMismatchError`` for
+    one that is malformed, ``adead.UnsupportedError`` for a model of another kind.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        device: str | None = None,
+        threads: int | None = None,
+        *,
+        isa: str | None = None,
+    ) -> None:
+        if threads is not None and threads < 1:
+            raise adead.InvalidArgumentError(f"threads is {threads}; there is 1 at least")
+        self._handle: Handle | None = None
+        self._handle = Handle(os.fspath(folder), device, isa, threads)
+
+    @property
+    def width(self) -> int:
+        """How many values an embedding has."""
+        return self._opened().width
+
+    @property
+    def max_tokens(self) -> int:
+        """How many tokens a sentence has at most, the special ones at its ends counted; what is behind them has no effect."""
+        return self._opened().max_tokens
+
+    @property
+    def device(self) -> str:
+        """What it computes on: "cpu", "cuda:0", or several with commas between them."""
+        return self._opened().device
+
+    def encode(self, sentences: str | Sequence[str], batch: int | None = None, padded: bool | None = None) -> Rows:
+        """The embeddings: [n, width] for n sentences, in their order, and [width] for a str.
+
+        ``batch`` is how many sentences are computed at once at most, ``padded`` whether those are padded to one length; None is
+        what suits the device, and no choice changes a bit. A ``TruncationWarning`` tells of sentences that were cut.
+        ``adead.InvalidArgumentError`` for batches of 0 sentences and a str that has no UTF-8, ``TypeError`` for what is no str.
+        """
+        handle, options = self._opened(), _options(batch, padded)
+        alone = isinstance(sentences, str)
+        rows, cut = _encode(handle, _utf8([sentences] if isinstance(sentences, str) else sentences, 0), options)
+        _warn(cut, len(rows), handle.max_tokens, 3)
+        return rows[0] if alone else rows
+
+    def batch_embed(
+        self,
+        sentences: Iterable[str],
+        batch: int | None = None,
+        padded: bool | None = None,
+        progress: Callable[[int], object] | None = None,
+    ) -> Generator[Rows, None, None]:
+        """Embeds sentences as they come, however many there are: an iterator of arrays [some, width], in their order.
+
+        Some thousand sentences are in memory at once: the next ones are taken, in the thread of who iterates, while a thread of
+        its own computes those before them. ``progress`` is told how many are computed so far, before each array. An exception
+        of ``sentences`` or of ``progress`` ends it and is raised; rows of sentences before it may not have come. Closing the
+        iterator ends it too, when what is under way is computed. Otherwise as ``encode``.
+        """
+        if isinstance(sentences, str):
+            raise TypeError("sentences is one str; a list of it is meant, or encode")
+        return _stream(self._opened(), iter(sentences), _options(batch, padded), progress)
+
+    def close(self) -> None:
+        """Gives the model's memory back, when calls that are under way have ended; later ones are an error. Closing again does
+        nothing."""
+        self._handle = None
+
+    def __enter__(self) -> "SentenceEncoder":
+        self._opened()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._handle is None:
+            return "SentenceEncoder(closed)"
+        return f"SentenceEncoder({self.width} values, {self.max_tokens} tokens at most, {self.device})"
+
+    def _opened(self) -> Handle:
+        if self._handle is None:
+            raise adead.InvalidArgumentError("the encoder is closed")
+        return self._handle
+
+
+def _options(batch: int | None, padded: bool | None) -> EncodeOptions:
+    if batch is not None and batch < 1:
+        raise adead.InvalidArgumentError(f"a batch has at least 1 sentence, not {batch}")
+    size = BATCH_AUTO if batch is None else min(batch, BATCH_AUTO - 1)
+    return EncodeOptions(ctypes.sizeof(EncodeOptions), size, -1 if padded is None else int(bool(padded)))
+
+
+def _utf8(sentences: Iterable[str], first: int) -> list[bytes]:
+    """Sentences for the library; `first` is the number of the first one."""
+    texts: list[bytes] = []
+    for sentence in sentences:
+        number = first + len(texts)
+        # Type checkers know it already; callers without them don't.
+        if not isinstance(sentence, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"sentence {number} is {type(sentence).__name__}, not str")
+        try:
+            texts.append(sentence.encode("utf-8"))
+        except UnicodeEncodeError as error:
+            raise adead.InvalidArgumentError(f"sentence {number} has no UTF-8: {error}") from error
+    return texts
+
+
+def _encode(handle: Handle, texts: list[bytes], options: EncodeOptions) -> tuple[Rows, list[int]]:
+    """The rows, and the numbers of those whose sentences were cut."""
+    rows = numpy.empty((len(texts), handle.width), numpy.float32)
+    truncated = (ctypes.c_uint8 * len(texts))()
+    handle.encode(texts, options, rows.ctypes.data, truncated)
+    return rows, [number for number, cut in enumerate(truncated) if cut]
+
+
+def _warn(cut: list[int], count: int, max_tokens: int, level: int) -> None:
+    if cut:
+        warnings.warn(TruncationWarning(cut, count, max_tokens), stacklevel=level)
+
+
+def _windows(sentences: Iterator[str]) -> Iterator[tuple[int, list[bytes]]]:
+    """Sentences that are computed at once, with the number of the first: few at first, then more."""
+    first, most = 0, _FIRST
+    while True:
+        window: list[bytes] = []
+        size = 0
+        for sentence in sentences:
+            window += _utf8([sentence], first + len(window))
+            size += len(window[-1])
+            if len(window) == most or size >= _BYTES:
+                break
+        if not window:
+            return
+        yield first, window
+        first, most = first + len(window), min(2 * most, _SENTENCES)
+
+
+def _stream(
+    handle: Handle, sentences: Iterator[str], options: EncodeOptions, progress: Callable[[int], object] | None
+) -> Generator[Rows, None, None]:
+    # While a GPU computes, another thread makes the next window's tokens; on the CPU one takes all cores.
+    threads = 1 if handle.device == "cpu" else 2
+    under_way: deque[tuple[int, Future[tuple[Rows, list[int]]]]] = deque()
+
+    def oldest() -> Rows:
+        first, future = under_way.popleft()
+        rows, cut = future.result()
+        _warn([first + row for row in cut], len(rows), handle.max_tokens, 4)
+        if progress is not None:
+            progress(first + len(rows))
+        return rows
+
+    pool = ThreadPoolExecutor(threads, "adead-models")
+    try:
+        for first, window in _windows(sentences):
+            under_way.append((first, pool.submit(_encode, handle, window, options)))
+            if len(under_way) > threads:
+                yield oldest()
+        while under_way:
+            yield oldest()
+    finally:
+        pool.shutdown(cancel_futures=True)

@@ -1,0 +1,94 @@
+"""The C library in this package, include/adead/models.h: its functions, and its errors as exceptions of ``adead``."""
+
+import ctypes
+import sys
+import weakref
+from ctypes import POINTER, c_char_p, c_int32, c_size_t, c_uint8, c_void_p
+from pathlib import Path
+
+import adead
+
+_NAME = {"darwin": "libadead_models.dylib", "win32": "adead_models.dll"}.get(sys.platform, "libadead_models.so")
+_library = ctypes.CDLL(str(Path(__file__).with_name(_NAME)))
+
+BATCH_AUTO = ctypes.c_size_t(-1).value
+
+
+class ContextOptions(ctypes.Structure):
+    """adead_context_options."""
+
+    _fields_ = [("struct_size", c_size_t), ("isa", c_char_p), ("threads", c_size_t)]
+
+
+class EncodeOptions(ctypes.Structure):
+    """adead_encode_options."""
+
+    _fields_ = [("struct_size", c_size_t), ("batch", c_size_t), ("padded", c_int32)]
+
+
+_last_error = _library.adead_models_last_error
+_last_error.argtypes, _last_error.restype = [], c_char_p
+_version = _library.adead_models_version
+_version.argtypes, _version.restype = [], c_char_p
+_destroy = _library.adead_sentence_encoder_destroy
+_destroy.argtypes, _destroy.restype = [c_void_p], None
+_open = _library.adead_sentence_encoder_open
+_open.argtypes, _open.restype = [c_char_p, c_char_p, POINTER(ContextOptions), POINTER(c_void_p)], c_int32
+_width = _library.adead_sentence_encoder_width
+_width.argtypes, _width.restype = [c_void_p, POINTER(c_size_t)], c_int32
+_max_tokens = _library.adead_sentence_encoder_max_tokens
+_max_tokens.argtypes, _max_tokens.restype = [c_void_p, POINTER(c_size_t)], c_int32
+_device = _library.adead_sentence_encoder_device
+_device.argtypes, _device.restype = [c_void_p, POINTER(c_char_p)], c_int32
+_encode = _library.adead_sentence_encoder_encode
+_encode.argtypes, _encode.restype = (
+    [c_void_p, POINTER(c_char_p), POINTER(c_size_t), c_size_t, POINTER(EncodeOptions), c_void_p, c_size_t, POINTER(c_uint8)],
+    c_int32,
+)
+
+
+def _text(text: bytes | None) -> str:
+    return (text or b"").decode("utf-8")
+
+
+VERSION = _text(_version())
+
+_classes = {error.status: error for error in adead.Error.__subclasses__()}
+
+
+def _check(status: int) -> None:
+    if status:
+        raise _classes.get(status, adead.Error)(_text(_last_error()))
+
+
+class Handle:
+    """An encoder of the library. It is destroyed when nobody has it any more, and who makes a call has it."""
+
+    def __init__(self, folder: str, device: str | None, isa: str | None, threads: int | None) -> None:
+        def optional(text: str | None) -> bytes | None:
+            return None if text is None else argument(text)
+
+        options = ContextOptions(ctypes.sizeof(ContextOptions), optional(isa), threads or 0)
+        self._pointer = c_void_p()
+        _check(_open(argument(folder), optional(device), options, self._pointer))
+        # Not at the end of the process, when threads may still be computing.
+        weakref.finalize(self, _destroy, self._pointer).atexit = False
+        width, most, device_name = c_size_t(), c_size_t(), c_char_p()
+        _check(_width(self._pointer, width))
+        _check(_max_tokens(self._pointer, most))
+        _check(_device(self._pointer, device_name))
+        self.width, self.max_tokens, self.device = width.value, most.value, _text(device_name.value)
+
+    def encode(self, texts: list[bytes], options: EncodeOptions, rows: int, truncated: "ctypes.Array[c_uint8]") -> None:
+        """Writes rows of ``self.width`` f32 for each text to the address ``rows``. The GIL is given up."""
+        count = len(texts)
+        pointers, lengths = (c_char_p * count)(*texts), (c_size_t * count)(*map(len, texts))
+        _check(_encode(self._pointer, pointers, lengths, count, options, rows, count * self.width, truncated))
+
+
+def argument(text: str) -> bytes:
+    """A text that ends with NUL for the library."""
+    encoded = text.encode("utf-8")
+    if b"\0" in encoded:
+        raise adead.InvalidArgumentError(f"{text!r} has a NUL in it")
+    return encoded

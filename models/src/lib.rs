@@ -1,0 +1,10 @@
+#![doc = include_str!("../README.md")]
+
+mod sentences;
+
+pub use sentences::{EmbeddingPart, Embeddings, EncodeOptions, SentenceEncoder};
+
+/// The example of the guide runs as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/sentences.md")]
+mod guide {}

@@ -1,0 +1,256 @@
+//! The encoder: sentences in, rows out.
+
+use super::batches::batches;
+use super::divide::{Worker, divide};
+use super::embeddings::Embeddings;
+use super::files::Files;
+use super::model::Model;
+use super::spread::spread;
+use super::tokens::{Tokens, Words};
+use adead::dispatch::Kind;
+use adead::nn::{Device, Download};
+use adead::{Context, Error, Result, Status, single_threaded};
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+
+/// How sentences are batched. No choice changes a bit of a result. `Default` suits the device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EncodeOptions {
+    /// Sentences of a batch at most; `None` is 256 on a GPU, and on the CPU as many as have some 512 tokens, with a batch for each
+    /// thread where there are enough. Several devices share batches, of fewer sentences where there are few.
+    pub batch: Option<usize>,
+    /// Whether sentences of a batch are padded to the longest one; `None` is on a GPU.
+    pub padded: Option<bool>,
+}
+
+/// Tokens of a batch at most, for each sentence that it may have: a batch of long ones has fewer.
+const TOKENS: usize = 128;
+
+/// Sentences of a batch on a GPU.
+const ON_GPU: usize = 256;
+
+/// Tokens of a batch on the CPU for each thread, and of the smallest: what lies between two products stays in the caches.
+const FOR_THREAD: usize = 256;
+const LEAST: usize = 512;
+
+/// Batches for each thread, at least, where threads have batches of their own.
+const SHARES: usize = 4;
+
+/// Batches under way at once on a GPU.
+const DEPTH: usize = 3;
+
+/// Batches for each of several devices, at least, as long as they have [`FEW`] sentences.
+const FOR_DEVICE: usize = 6;
+const FEW: usize = 16;
+
+/// Threads that tokenize at once, at most: eight make tokens faster than a GPU takes them.
+const MOST_TOKENIZERS: usize = 8;
+
+/// A model of sentence-transformers: tokenizer, encoder, pooling. Clones share it; threads may too.
+#[derive(Clone)]
+pub struct SentenceEncoder {
+    pub(crate) words: Arc<Words>,
+    /// Where several devices work as one, the model on each of them, the CPU's last.
+    models: Arc<[Model]>,
+    context: Context,
+    most: usize,
+}
+
+/// A device with the batches that it claims.
+struct Share<'a> {
+    model: &'a Model,
+    tokens: &'a [Tokens],
+    batches: &'a [Vec<usize>],
+    padded: Option<bool>,
+}
+
+impl Worker for Share<'_> {
+    type Sent = Download;
+    type Done = Vec<f32>;
+
+    fn is_slow(&self) -> bool {
+        !self.model.device().is_gpu()
+    }
+
+    fn depth(&self) -> usize {
+        if self.model.device().is_gpu() { DEPTH } else { 1 }
+    }
+
+    fn start(&self, batch: usize) -> Result<Download> {
+        let ids: Vec<&[u32]> = self.batches[batch].iter().map(|&sentence| &self.tokens[sentence].ids[..]).collect();
+        self.model.forward(&ids, self.padded.unwrap_or(self.model.device().is_gpu()))
+    }
+
+    fn wait(&self, batch: usize, sent: Download) -> Result<Vec<f32>> {
+        let mut rows = vec![0.0; self.batches[batch].len() * self.model.width()];
+        sent.take(&mut rows)?;
+        Ok(rows)
+    }
+}
+
+impl SentenceEncoder {
+    /// Opens the folder of a model for a context's device: `config.json`, `tokenizer.json`, `model.safetensors`, and of
+    /// sentence-transformers `modules.json`, `sentence_bert_config.json`, `1_Pooling/config.json`. BERT with mean pooling is
+    /// supported.
+    ///
+    /// `io` for a file that is missing, `invalid_argument` and `shape_mismatch` for one that is malformed or does not fit the
+    /// others, `unsupported` for a model of another kind.
+    pub fn open(folder: impl AsRef<Path>, context: &Context) -> Result<SentenceEncoder> {
+        let folder = folder.as_ref();
+        let files = Files::read(folder)?;
+        let words = Words::new(&folder.join("tokenizer.json"), &files.tokenizer, files.most, files.words)?;
+        let dispatcher = context.dispatcher();
+        let several = dispatcher.is_hybrid() && dispatcher.forced().is_none() && dispatcher.profiles().len() > 1;
+        let model = |context: &Context| Model::new(&files, &Device::new(context)?);
+        let models: Result<Vec<Model>> = if several {
+            let (cpus, gpus): (Vec<_>, Vec<_>) = dispatcher.profiles().iter().partition(|it| it.kind == Kind::Cpu);
+            gpus.into_iter().chain(cpus).map(|profile| model(&context.alone(&profile.id)?)).collect()
+        } else {
+            Ok(vec![model(context)?])
+        };
+        let (models, context) = (models?.into(), context.clone());
+        Ok(SentenceEncoder { words: Arc::new(words), models, context, most: files.most })
+    }
+
+    /// Values of an embedding.
+    pub fn width(&self) -> usize {
+        self.models[0].width()
+    }
+
+    /// Tokens of a sentence at most, the special ones at its ends counted; what is behind them has no effect.
+    pub fn max_tokens(&self) -> usize {
+        self.most
+    }
+
+    /// The context that it computes on.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The embeddings of sentences, in their order.
+    pub fn encode<S: AsRef<str> + Sync>(&self, sentences: &[S]) -> Result<Embeddings> {
+        self.encode_with(sentences, &EncodeOptions::default())
+    }
+
+    /// The same with options. `invalid_argument` for batches of 0 sentences.
+    pub fn encode_with<S: AsRef<str> + Sync>(&self, sentences: &[S], options: &EncodeOptions) -> Result<Embeddings> {
+        let tokens = self.words.all(sentences, self.tokenizers())?;
+        self.encode_tokens(&tokens, options, &mut |_| {})
+    }
+
+    /// Threads that tokenize at once: no more than compute, where that is the CPU.
+    pub(crate) fn tokenizers(&self) -> usize {
+        let device = self.context().device_info();
+        let most = if device.id == "cpu" { device.units } else { usize::MAX };
+        std::thread::available_parallelism().map_or(1, usize::from).min(MOST_TOKENIZERS).min(most)
+    }
+
+    /// The embeddings of tokenized sentences; `done` is told of so many more each time.
+    pub(crate) fn encode_tokens(
+        &self,
+        tokens: &[Tokens],
+        options: &EncodeOptions,
+        done: &mut dyn FnMut(usize),
+    ) -> Result<Embeddings> {
+        let limits = self.limits(tokens, options)?;
+        let batches = batches(tokens, limits.sentences, limits.tokens);
+        let width = self.width();
+        let mut values = vec![0.0; tokens.len() * width];
+        let mut put = |batch: &[usize], rows: &[f32]| {
+            for (&sentence, row) in batch.iter().zip(rows.chunks_exact(width)) {
+                values[sentence * width..][..width].copy_from_slice(row);
+            }
+            done(batch.len());
+        };
+        let [model] = &*self.models else {
+            let padded = options.padded;
+            let share = |model| Share { model, tokens, batches: &batches, padded };
+            let workers: Vec<Share<'_>> = self.models.iter().map(share).collect();
+            let cost = |batch: &Vec<usize>| batch.iter().map(|&sentence| tokens[sentence].ids.len() as f64).sum();
+            let costs: Vec<f64> = batches.iter().map(cost).collect();
+            divide(&workers, &costs, |batch, rows| {
+                put(&batches[batch], &rows);
+                Ok(())
+            })?;
+            return Ok(Embeddings { values, width, truncated: truncated(tokens) });
+        };
+        let mut rows = Vec::new();
+        let mut finish = |batch: &[usize], download: Download| -> Result<()> {
+            rows.resize(batch.len() * width, 0.0);
+            download.take(&mut rows)?;
+            put(batch, &rows);
+            Ok(())
+        };
+        let forward = |batch: &Vec<usize>| {
+            let ids: Vec<&[u32]> = batch.iter().map(|&sentence| &tokens[sentence].ids[..]).collect();
+            model.forward(&ids, limits.padded)
+        };
+        if limits.workers > 1 && batches.len() >= limits.workers {
+            let forward = |batch: &Vec<usize>| single_threaded(|| forward(batch));
+            spread(&batches, limits.workers, &forward, |batch, download| finish(batch, download))?;
+        } else {
+            // On the CPU a batch is computed when `forward` returns.
+            let depth = if model.device().is_gpu() { DEPTH } else { 1 };
+            let mut under_way: VecDeque<(&Vec<usize>, Download)> = VecDeque::new();
+            for batch in &batches {
+                under_way.push_back((batch, forward(batch)?));
+                while under_way.len() >= depth {
+                    under_way.pop_front().map_or(Ok(()), |(batch, download)| finish(batch, download))?;
+                }
+            }
+            under_way.into_iter().try_for_each(|(batch, download)| finish(batch, download))?;
+        }
+        Ok(Embeddings { values, width, truncated: truncated(tokens) })
+    }
+
+    /// How these sentences are batched. `invalid_argument` for batches of 0 sentences.
+    fn limits(&self, tokens: &[Tokens], options: &EncodeOptions) -> Result<Limits> {
+        let devices = self.models.len();
+        let gpu = self.models[0].device().is_gpu();
+        let padded = options.padded.unwrap_or(gpu);
+        let chosen = |sentences, tokens| Limits { sentences, tokens, padded, workers: 1 };
+        let together = gpu || self.context.dispatcher().is_hybrid();
+        let threads = if together { 1 } else { self.context.device_info().units };
+        match options.batch {
+            Some(0) => Err(Error::new(Status::InvalidArgument, "a batch has at least 1 sentence, not 0")),
+            Some(most) => Ok(chosen(most, most.saturating_mul(TOKENS))),
+            // Enough batches for all to end at about one time.
+            None if devices > 1 => {
+                let most = (tokens.len() / (devices * FOR_DEVICE)).clamp(FEW, ON_GPU);
+                Ok(chosen(most, most * TOKENS))
+            }
+            None if together => Ok(chosen(ON_GPU, ON_GPU * TOKENS)),
+            None => {
+                let all: usize = tokens.iter().map(|sentence| sentence.ids.len()).sum();
+                // A thread that has batches of its own waits for nobody, if there are enough to end at one time.
+                let share = all / (threads * SHARES);
+                if threads > 1 && share >= FOR_THREAD {
+                    return Ok(Limits { workers: threads, ..chosen(usize::MAX, share.min(LEAST)) });
+                }
+                Ok(chosen(usize::MAX, LEAST.max(FOR_THREAD * threads)))
+            }
+        }
+    }
+}
+
+/// The sentences that were cut, by their numbers.
+fn truncated(tokens: &[Tokens]) -> Vec<usize> {
+    (0..tokens.len()).filter(|&sentence| tokens[sentence].truncated).collect()
+}
+
+/// How sentences are batched.
+struct Limits {
+    /// Of a batch, at most.
+    sentences: usize,
+    tokens: usize,
+    padded: bool,
+    /// Threads that have batches of their own.
+    workers: usize,
+}
+
+impl std::fmt::Debug for SentenceEncoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SentenceEncoder({} values, {} tokens at most, {:?})", self.width(), self.most, self.context())
+    }
+}

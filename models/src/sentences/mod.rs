@@ -1,0 +1,23 @@
+//! Sentence embeddings: models of sentence-transformers.
+
+mod batches;
+mod divide;
+mod embeddings;
+mod encoder;
+mod files;
+mod model;
+mod spread;
+mod stream;
+mod tokens;
+
+pub use embeddings::Embeddings;
+pub use encoder::{EncodeOptions, SentenceEncoder};
+pub use stream::EmbeddingPart;
+
+use adead::{Error, Status};
+use std::path::Path;
+
+/// An error about a file of a model.
+fn fault(status: Status, path: &Path, text: impl std::fmt::Display) -> Error {
+    Error::new(status, format!("{}: {text}", path.display()))
+}

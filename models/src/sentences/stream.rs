@@ -1,0 +1,111 @@
+//! Streams of sentences, of any length in bounded memory.
+
+use super::embeddings::Embeddings;
+use super::encoder::{EncodeOptions, SentenceEncoder};
+use super::tokens::{Tokens, Words};
+use adead::{DataLoader, Error, Result};
+use std::sync::Arc;
+
+/// Sentences that are sorted by length at once, at most, and of the first ones, which somebody waits for.
+const SENTENCES: usize = 4096;
+const FIRST: usize = 64;
+/// Bytes of text after which no more are taken.
+const BYTES: usize = 4 << 20;
+
+/// What a stream gives: see [`SentenceEncoder::batch_embed`].
+#[derive(Debug)]
+pub enum EmbeddingPart<'a> {
+    /// So many sentences are computed so far, of those whose rows come next among them.
+    Progress(u64),
+    /// The next rows, in the order of the sentences; `first` is the number of the first one's sentence, from 0.
+    Rows {
+        /// The number of the first row's sentence.
+        first: u64,
+        /// The rows. What they call truncated counts from their own first.
+        rows: &'a Embeddings,
+    },
+}
+
+impl SentenceEncoder {
+    /// Embeds sentences as they come, and gives rows in their order to `sink`; returns how many there were. A thread of its own
+    /// takes sentences and has them tokenized, some thousand ahead; of longer streams no more is in memory.
+    ///
+    /// An error of the source, of a sentence or of `sink` ends it, and is returned; rows of sentences before an error of the
+    /// source may not have come yet.
+    pub fn batch_embed<S, E>(
+        &self,
+        sentences: impl IntoIterator<Item = Result<S, E>> + Send + 'static,
+        options: &EncodeOptions,
+        mut sink: impl FnMut(EmbeddingPart<'_>) -> Result<()>,
+    ) -> Result<u64>
+    where
+        S: AsRef<str> + Sync,
+        E: Into<Error>,
+    {
+        let windows = Tokenized { sentences, words: self.words.clone(), threads: self.tokenizers() };
+        let mut first = 0;
+        // One is made while one is taken.
+        for window in DataLoader::new(windows, 2)? {
+            let (mut computed, mut failed) = (first, Ok(()));
+            let rows = self.encode_tokens(&window?, options, &mut |more| {
+                computed += more as u64;
+                if failed.is_ok() {
+                    failed = sink(EmbeddingPart::Progress(computed));
+                }
+            })?;
+            failed?;
+            sink(EmbeddingPart::Rows { first, rows: &rows })?;
+            first += rows.len() as u64;
+        }
+        Ok(first)
+    }
+}
+
+/// Sentences to be tokenized by the thread that takes them.
+struct Tokenized<I> {
+    sentences: I,
+    words: Arc<Words>,
+    threads: usize,
+}
+
+impl<S, E, I> IntoIterator for Tokenized<I>
+where
+    S: AsRef<str> + Sync,
+    E: Into<Error>,
+    I: IntoIterator<Item = Result<S, E>>,
+{
+    type Item = Result<Vec<Tokens>>;
+    type IntoIter = Windows<I::IntoIter>;
+
+    fn into_iter(self) -> Windows<I::IntoIter> {
+        Windows { sentences: self.sentences.into_iter(), words: self.words, threads: self.threads, most: FIRST }
+    }
+}
+
+/// Tokenized sentences, as many as are sorted at once.
+struct Windows<I> {
+    sentences: I,
+    words: Arc<Words>,
+    threads: usize,
+    most: usize,
+}
+
+impl<S: AsRef<str> + Sync, E: Into<Error>, I: Iterator<Item = Result<S, E>>> Iterator for Windows<I> {
+    type Item = Result<Vec<Tokens>>;
+
+    fn next(&mut self) -> Option<Result<Vec<Tokens>>> {
+        let (mut window, mut bytes) = (Vec::new(), 0);
+        while window.len() < self.most && bytes < BYTES {
+            match self.sentences.next() {
+                Some(Ok(sentence)) => {
+                    bytes += sentence.as_ref().len();
+                    window.push(sentence);
+                }
+                Some(Err(error)) => return Some(Err(error.into())),
+                None => break,
+            }
+        }
+        self.most = SENTENCES.min(self.most * 2);
+        if window.is_empty() { None } else { Some(self.words.all(&window, self.threads)) }
+    }
+}

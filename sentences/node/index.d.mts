@@ -1,3 +1,0 @@
-export * from './index.js'
-import * as sentences from './index.js'
-export default sentences
