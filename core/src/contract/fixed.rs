@@ -1,5 +1,5 @@
-//! Products of fixed-point numbers. Each line of an operand has one power of two as its scale, and the sum of the
-//! products is an exact integer that is rounded once.
+//! Products of fixed-point numbers. Each line of an operand has one power of two as its scale. The sum of the products
+//! is an exact integer, which is rounded once.
 
 use super::NAN;
 
