@@ -1,22 +1,22 @@
-//! Sine and cosine. Constants and order are those of the table in `docs/contract.md`.
+//! Sine and cosine. Constants and the order of operations are those of the table in `docs/contract.md`.
 
 use super::functions::{c, horner, power_of_two};
 
-/// Magnitudes from here on are reduced in integers.
+/// Angles of at least this magnitude are reduced in integers.
 pub const LARGE_ANGLE: f32 = 6400.0;
 
-/// The sine.
+/// Returns the sine of `x`, in radians.
 pub fn sin(x: f32) -> f32 {
     let y = of_quadrant(x, 0);
     f32::from_bits(y.to_bits() ^ (x.to_bits() & 0x8000_0000))
 }
 
-/// The cosine.
+/// Returns the cosine of `x`, in radians.
 pub fn cos(x: f32) -> f32 {
     of_quadrant(x, 1)
 }
 
-/// The sine of |x| and `quarters` right angles.
+/// Returns the sine of |x| + `quarters`·π/2.
 fn of_quadrant(x: f32, quarters: u32) -> f32 {
     let a = x.abs();
     if a.to_bits() >= 0x7f80_0000 {
@@ -36,8 +36,8 @@ fn of_quadrant(x: f32, quarters: u32) -> f32 {
     if q & 2 == 0 { y } else { -y }
 }
 
-/// a less a multiple q of π/2, in two numbers, and q's last bits. (Cody and Waite's reduction: the products but the last are
-/// exact, as q has 12 bits and so have they.)
+/// Returns a − q·π/2 as the sum of two numbers, and q, of which only the last two bits count. This is Cody and Waite's
+/// reduction. All products but the last are exact, because q and the constants have at most 12 significant bits.
 fn reduce(a: f32) -> (f32, f32, u32) {
     let t = a * c(0x3f22_f983) + c(0x4b40_0000);
     let n = t - c(0x4b40_0000);
@@ -48,12 +48,12 @@ fn reduce(a: f32) -> (f32, f32, u32) {
     (h, l, t.to_bits())
 }
 
-/// 32 zeros, then the bits of 2/π.
+/// 32 zero bits, then the bits of 2/π.
 const TWO_OVER_PI: [u32; 8] =
     [0, 0xa2f9_836e, 0x4e44_1529, 0xfc27_57d1, 0xf534_ddc0, 0xdb62_9599, 0x3c43_9041, 0xfe51_63ab];
 
-/// The same of a ≥ 2¹²: of a·2/π the bits from 2 on, of which what is dropped gives multiples of 4.
-/// (Payne and Hanek, "Radian reduction for trigonometric functions", 1983.)
+/// Does as [`reduce`] for a ≥ 2¹². It computes a·2/π only from the bit of weight 2 down: the dropped bits are multiples
+/// of 4, which are whole turns. (Payne and Hanek, "Radian reduction for trigonometric functions", 1983.)
 fn reduce_large(a: f32) -> (f32, f32, u32) {
     let m = (a.to_bits() & 0x7f_ffff | 0x80_0000) as u64;
     let at = (a.to_bits() >> 23) - 120;
@@ -62,11 +62,11 @@ fn reduce_large(a: f32) -> (f32, f32, u32) {
         let two = (TWO_OVER_PI[i] as u64) << 32 | TWO_OVER_PI[i + 1] as u64;
         two << (at & 31) >> 32
     };
-    // In quarters of a turn modulo 4, as 2 and 62 bits.
+    // The angle in quarters of a turn, modulo 4: 2 bits before the point and 62 behind it.
     let p = ((m * word(0)) << 32).wrapping_add(m * word(1)).wrapping_add((m * word(2)) >> 32);
     let f = (p << 2) as i64;
     let q = (p >> 62) as u32 + (f < 0) as u32;
-    // |f| is not below 2³²: no binary32 number is that near to a multiple of π/2.
+    // |f| is at least 2³², because no binary32 number is closer to a multiple of π/2.
     let z = f.unsigned_abs().leading_zeros();
     let top = f.unsigned_abs() << z >> 32;
     let r = ((top * 0xc90f_daa2) >> 33) as u32;
@@ -88,7 +88,7 @@ mod tests {
         for x in [f32::INFINITY, f32::NEG_INFINITY, f32::NAN] {
             assert!(sin(x).is_nan() && cos(x).is_nan());
         }
-        // Of 2¹²⁷ and of the numbers nearest to multiples of π/2, small and large.
+        // 2¹²⁷, the largest number, numbers next to small and large multiples of π/2, and both sides of `LARGE_ANGLE`.
         for bits in [0x7f00_0000, 0x7f7f_ffff, 0x3fc9_0fdb, 0x4049_0fdb, 0x6f79_be45, 0x45c8_0000, 0x45c7_ffff] {
             let x = f32::from_bits(bits);
             for (ours, truth) in [(sin(x), (x as f64).sin()), (cos(x), (x as f64).cos())] {

@@ -1,5 +1,5 @@
-//! Products of fixed-point numbers: each line of an operand has one power of two as its scale, and their product is an exact
-//! integer, rounded once.
+//! Products of fixed-point numbers. Each line of an operand has one power of two as its scale. The sum of the products
+//! is an exact integer, which is rounded once.
 
 use super::NAN;
 
@@ -20,7 +20,7 @@ impl Precision {
     /// Every precision, in numeric order.
     pub const ALL: [Precision; 3] = [Precision::F32, Precision::Fixed24, Precision::Fixed16];
 
-    /// The name in every language, such as `fixed24`.
+    /// Returns the name that every language uses, such as `fixed24`.
     pub const fn name(self) -> &'static str {
         match self {
             Precision::F32 => "f32",
@@ -29,7 +29,7 @@ impl Precision {
         }
     }
 
-    /// Digits of eight bits of a number that is cut; 0 of one that is not.
+    /// Returns the number of 8-bit digits of a rounded operand; 0 for `F32`, which rounds none.
     pub const fn digits(self) -> u32 {
         match self {
             Precision::F32 => 0,
@@ -39,9 +39,9 @@ impl Precision {
     }
 }
 
-/// The scale of a line, given the largest `bits & 0x7fffffff` in it: the largest power of two, as its exponent, by which
-/// the value is at most 8355711 (fixed24) or 32639 (fixed16) after rounding. 0 of a line of zeros, `None` of one that is not
-/// finite.
+/// Returns the scale of a line, as the exponent of a power of two, from the largest `bits & 0x7fffffff` in the line. It
+/// is the largest scale by which that value, after rounding, is at most 8355711 (fixed24) or 32639 (fixed16). Returns 0
+/// for a line of zeros, and `None` for a line that is not finite.
 pub fn fixed_scale(largest: u32, precision: Precision) -> Option<i32> {
     if largest >= 0x7f80_0000 {
         return None;
@@ -49,18 +49,19 @@ pub fn fixed_scale(largest: u32, precision: Precision) -> Option<i32> {
     if largest == 0 {
         return Some(0);
     }
-    // As a significand of 24 bits: the value is m·2^(e − 150).
+    // With a significand of 24 bits, the value is m·2^(e − 150).
     let zeros = largest.leading_zeros().saturating_sub(8) as i32;
     let (m, e) = match largest >> 23 {
         0 => (largest << zeros, 1 - zeros),
         field => (largest & 0x7f_ffff | 0x80_0000, field as i32),
     };
-    // m·2⁻¹ must round to at most 0x7f7f7f, m·2⁻⁹ to at most 0x7f7f; both are odd, so that ties go beyond.
+    // m·2⁻¹ must round to at most 0x7f7f7f, or m·2⁻⁹ to at most 0x7f7f. Both limits are odd, so a tie above them rounds
+    // up.
     let (bits, most) = if precision == Precision::Fixed16 { (15, 0xfe_feff) } else { (23, 0xfe_fefe) };
     Some(bits + 126 - e - i32::from(m > most))
 }
 
-/// x·2^scale as an integer, to nearest even. x is finite, and its line has this scale.
+/// Rounds x·2^scale to an integer, ties to even. `x` must be finite, and `scale` that of its line.
 pub fn fixed_cut(x: f32, scale: i32) -> i32 {
     let magnitude = x.to_bits() & 0x7fff_ffff;
     let (m, e) = match magnitude >> 23 {
@@ -79,7 +80,8 @@ pub fn fixed_cut(x: f32, scale: i32) -> i32 {
     if x.to_bits() >> 31 == 1 { -q } else { q }
 }
 
-/// total·2^exponent: rounded to 24 bits, and again where it is subnormal, both to nearest even. A zero is +0.
+/// Returns total·2^exponent, rounded to 24 bits, and again if the result is subnormal, both with ties to even. A zero
+/// is +0.
 pub fn fixed_round(total: i128, exponent: i32) -> f32 {
     let magnitude = total.unsigned_abs();
     if magnitude == 0 {
@@ -92,7 +94,7 @@ pub fn fixed_round(total: i128, exponent: i32) -> f32 {
     let drop = (128 - magnitude.leading_zeros()).saturating_sub(24);
     let r = if drop > 0 { to_even(magnitude, drop) } else { magnitude };
     let e = exponent + drop as i32;
-    // r·2^e, of at most 25 bits; the last of 25 is 0.
+    // The result is r·2^e. If r has 25 bits, its last bit is 0.
     let top = 127 - r.leading_zeros() as i32;
     let bits = if top + e > 127 {
         0x7f80_0000
@@ -109,7 +111,7 @@ pub fn fixed_round(total: i128, exponent: i32) -> f32 {
     f32::from_bits(bits | if total < 0 && bits > 0 { 0x8000_0000 } else { 0 })
 }
 
-/// The total of `k` products, given by index. NaN where a line is not finite; a zero is +0.
+/// Returns the sum of `k` products of elements given by index. NaN if a line is not finite. A zero is +0.
 pub fn fixed_dot(precision: Precision, k: usize, a: impl Fn(usize) -> f32, b: impl Fn(usize) -> f32) -> f32 {
     let scale = |line: &dyn Fn(usize) -> f32| {
         fixed_scale((0..k).map(|p| line(p).to_bits() & 0x7fff_ffff).max().unwrap_or(0), precision)
@@ -171,7 +173,7 @@ mod tests {
         assert_eq!((of(-1, -150), of(-3, -151)), (0, 0x8000_0001), "no zero is negative");
         assert_eq!(of(1 << 100, -300), 0);
         assert_eq!(of((1 << 24) - 1, -150), 0x0080_0000, "up to the smallest normal one");
-        // 25 bits to 24 first, a tie to even: 2²⁴ + 2, of which half is dropped again.
+        // 2²⁵ + 2 is a tie between numbers of 24 bits. It rounds to even, to 2²⁵.
         assert_eq!(of((1 << 25) + 2, -151), 0x0080_0000);
     }
 }

@@ -1,13 +1,15 @@
-//! The functions, from E primitives alone. Constants and order are those of the table in `docs/contract.md`.
+//! The contract's functions, computed with E primitives alone. Constants and the order of operations are those of the
+//! table in `docs/contract.md`.
 
 use super::is_nan;
 
-/// A binary32 constant by its bits.
+/// Returns the binary32 number with these bits.
 pub(super) const fn c(bits: u32) -> f32 {
     f32::from_bits(bits)
 }
 
-/// Horner's scheme, coefficients from the lowest to the highest, each product and sum rounded.
+/// Evaluates a polynomial by Horner's scheme and rounds each product and sum. Coefficients go from the lowest to the
+/// highest.
 pub(super) fn horner<const N: usize>(x: f32, coefficients: [u32; N]) -> f32 {
     let mut q = c(coefficients[N - 1]);
     for i in (0..N - 1).rev() {
@@ -16,13 +18,13 @@ pub(super) fn horner<const N: usize>(x: f32, coefficients: [u32; N]) -> f32 {
     q
 }
 
-/// 2^n for n in [−126, 127].
+/// Returns 2^n for n in [−126, 127].
 pub(super) fn power_of_two(n: i32) -> f32 {
     f32::from_bits(((n + 127) as u32) << 23)
 }
 
-/// e^x as (1 + u + r)·2^n, for x between −105 and 89.
-/// (Cody and Waite's reduction, "Software Manual for the Elementary Functions", 1980; the polynomial is minimax.)
+/// Returns (r, u, n) with e^x = (1 + u + r)·2^n, for x between −105 and 89. (Cody and Waite's reduction, "Software
+/// Manual for the Elementary Functions", 1980; the polynomial is minimax.)
 fn exp_core(x: f32) -> (f32, f32, i32) {
     let magic = c(0x4b40_0000);
     let t = x * c(0x3fb8_aa3b) + magic;
@@ -33,18 +35,18 @@ fn exp_core(x: f32) -> (f32, f32, i32) {
     (r, exp_tail(r), n)
 }
 
-/// e^r − 1 − r for |r| up to ln 2 / 2.
+/// Returns e^r − 1 − r for |r| up to ln 2 / 2.
 pub(super) fn exp_tail(r: f32) -> f32 {
     (r * r) * horner(r, [0x3eff_fffe, 0x3e2a_aa45, 0x3d2a_ac27, 0x3c09_1f97, 0x3ab5_6890])
 }
 
-/// x·2^n in two steps, so that each power is a normal number.
+/// Returns x·2^n, multiplied in two steps so that each power is a normal number.
 pub(super) fn scale_by_power(x: f32, n: i32) -> f32 {
     let half = n >> 1;
     (x * power_of_two(half)) * power_of_two(n - half)
 }
 
-/// e^x.
+/// Returns e^x.
 pub fn exp(x: f32) -> f32 {
     if is_nan(x) {
         return x;
@@ -55,11 +57,11 @@ pub fn exp(x: f32) -> f32 {
     scale_by_power(1.0 + (u + r), n)
 }
 
-/// The polynomial of log(1 + f), of its third power on.
+/// The coefficients of log(1 + f) from f³ on.
 pub(super) const LOG: [u32; 8] =
     [0x3eaa_aaaa, 0xbe80_0114, 0x3e4c_d01b, 0xbe2a_38c7, 0x3e11_6a09, 0xbe06_c2ed, 0x3e02_d7b0, 0xbd9c_e31e];
 
-/// The natural logarithm.
+/// Returns the natural logarithm.
 pub fn log(x: f32) -> f32 {
     if is_nan(x) || x < 0.0 {
         return f32::NAN;
@@ -87,7 +89,7 @@ pub fn log(x: f32) -> f32 {
     hi + (lo + (e + e2))
 }
 
-/// The hyperbolic tangent.
+/// Returns the hyperbolic tangent.
 pub fn tanh(x: f32) -> f32 {
     let a = x.abs();
     let y = if a < c(0x3f6b_851f) {
@@ -101,7 +103,7 @@ pub fn tanh(x: f32) -> f32 {
     y.copysign(x)
 }
 
-/// The error function.
+/// Returns the error function.
 pub fn erf(x: f32) -> f32 {
     if is_nan(x) {
         return x;
@@ -112,7 +114,8 @@ pub fn erf(x: f32) -> f32 {
         a * q + a
     } else {
         let a = if a > c(0x407c_cccd) { c(0x407c_cccd) } else { a };
-        // 1 − e^P with P about the logarithm of erfc, expanded where it is nearly a binary32 number.
+        // y = 1 − e^P, where the polynomial P approximates log(erfc(a)). P is expanded at a point where that logarithm is
+        // nearly a binary32 number.
         let d = a - c(0x3f7f_4000);
         let (r, u, n) = exp_core(horner(
             d,
@@ -124,7 +127,8 @@ pub fn erf(x: f32) -> f32 {
     y.copysign(x)
 }
 
-/// 1/(1 + e^−x): one division, its remainder and what e^−|x| lost to rounding put back.
+/// Returns 1/(1 + e^−x) with one division. The remainder of the division and the rounding error of e^−|x| are added
+/// back.
 pub fn sigmoid(x: f32) -> f32 {
     if is_nan(x) {
         return x;
@@ -141,28 +145,28 @@ pub fn sigmoid(x: f32) -> f32 {
     if x >= 0.0 { 1.0 - w } else { w }
 }
 
-/// max(x, +0), where NaN stays NaN and −0 becomes +0.
+/// Returns max(x, +0). NaN stays NaN, and −0 becomes +0.
 pub fn relu(x: f32) -> f32 {
     if x > 0.0 || is_nan(x) { x } else { 0.0 }
 }
 
-/// x·sigmoid(x).
+/// Returns x·sigmoid(x).
 pub fn silu(x: f32) -> f32 {
     x * sigmoid(x)
 }
 
-/// The Gaussian error linear unit by its tanh form, written with the sigmoid.
+/// Returns the Gaussian error linear unit in its tanh form, written with the sigmoid.
 pub fn gelu_tanh(x: f32) -> f32 {
     x * sigmoid(x * ((x * x) * c(0x3d92_2279) + c(0x3fcc_422a)))
 }
 
-/// The Gaussian error linear unit by the error function.
+/// Returns the Gaussian error linear unit in its form with the error function.
 pub fn gelu_erf(x: f32) -> f32 {
     let h = 0.5 * x;
     h * erf(x * c(0x3f35_04f3)) + h
 }
 
-/// 1/sqrt(x), both rounded.
+/// Returns 1/sqrt(x). Both the square root and the quotient are rounded.
 pub fn rsqrt(x: f32) -> f32 {
     1.0 / x.sqrt()
 }
@@ -211,7 +215,7 @@ impl Activation {
         Activation::Silu,
     ];
 
-    /// The name, as in `attr activation gelu_tanh`.
+    /// Returns the name, as in `attr activation gelu_tanh`.
     pub const fn name(self) -> &'static str {
         match self {
             Activation::None => "none",
@@ -224,7 +228,7 @@ impl Activation {
         }
     }
 
-    /// The scalar function.
+    /// Applies the activation to one value.
     pub fn apply(self, x: f32) -> f32 {
         match self {
             Activation::None => x,
@@ -261,7 +265,8 @@ mod tests {
         }
     }
 
-    /// Against double precision, on a grid: a wrong constant shows at once. The exhaustive error is in the contract.
+    /// Compares with double precision on a grid, which finds any wrong constant. The contract states the exhaustive
+    /// error.
     #[test]
     fn near_the_true_values() {
         for i in -4000..4000 {

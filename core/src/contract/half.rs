@@ -1,15 +1,15 @@
-//! f16 and bf16: storage formats, widened exactly and narrowed to nearest even in integer operations.
+//! f16 and bf16: storage formats. Integer operations widen them exactly and narrow to them with ties to even.
 
-/// Widens a binary16.
+/// Widens a binary16 number.
 #[inline]
 pub fn f16_to_f32(h: u16) -> f32 {
     let sign = (h as u32 & 0x8000) << 16;
     let magnitude = h as u32 & 0x7fff;
     let bits = match magnitude {
-        // Infinity and NaN: the exponent is all ones in both formats.
+        // Infinity and NaN have an exponent of all ones in both formats.
         0x7c00.. => 0x7f80_0000 | ((magnitude & 0x3ff) << 13),
         0x0400.. => (magnitude << 13) + ((127 - 15) << 23),
-        // Zero and subnormals: magnitude · 2⁻²⁴, which binary32 holds exactly.
+        // Zero and subnormals are magnitude · 2⁻²⁴, which binary32 represents exactly.
         _ => (magnitude as f32 * TWO_TO_MINUS_24).to_bits(),
     };
     f32::from_bits(bits | sign)
@@ -17,7 +17,7 @@ pub fn f16_to_f32(h: u16) -> f32 {
 
 const TWO_TO_MINUS_24: f32 = f32::from_bits((127 - 24) << 23);
 
-/// Narrows to binary16; NaN becomes 7e00.
+/// Narrows to binary16. NaN becomes 7e00.
 #[inline]
 pub fn f16_from_f32(x: f32) -> u16 {
     let sign = (x.to_bits() >> 16) as u16 & 0x8000;
@@ -25,7 +25,7 @@ pub fn f16_from_f32(x: f32) -> u16 {
     if magnitude > 0x7f80_0000 {
         return 0x7e00;
     }
-    // 65520 and above rounds to infinity.
+    // Magnitudes of at least 65520 round to infinity.
     if magnitude >= 0x477f_f000 {
         return sign | 0x7c00;
     }
@@ -33,7 +33,7 @@ pub fn f16_from_f32(x: f32) -> u16 {
         // Normal: rebias the exponent, then drop 13 bits.
         (magnitude - ((127 - 15) << 23), 13)
     } else {
-        // Subnormal in binary16: the significand with its hidden bit, dropped to units of 2⁻²⁴.
+        // The result is subnormal: shift the significand with its hidden bit to units of 2⁻²⁴.
         let exponent = (magnitude >> 23) as i32;
         let drop = 126 - exponent;
         if drop > 24 {
@@ -48,20 +48,20 @@ pub fn f16_from_f32(x: f32) -> u16 {
     sign | (kept + up as u32) as u16
 }
 
-/// Widens a bfloat16.
+/// Widens a bfloat16 number.
 #[inline]
 pub fn bf16_to_f32(b: u16) -> f32 {
     f32::from_bits((b as u32) << 16)
 }
 
-/// Narrows to bfloat16; NaN becomes 7fc0.
+/// Narrows to bfloat16. NaN becomes 7fc0.
 #[inline]
 pub fn bf16_from_f32(x: f32) -> u16 {
     let bits = x.to_bits();
     if bits & 0x7fff_ffff > 0x7f80_0000 {
         return 0x7fc0;
     }
-    // Adding half a unit, less one when the kept part is even, carries exactly when rounding up.
+    // The sum carries exactly if the number rounds up. It adds half a unit, less one bit if the kept part is even.
     ((bits + 0x7fff + ((bits >> 16) & 1)) >> 16) as u16
 }
 
@@ -81,7 +81,8 @@ mod tests {
 
     #[test]
     fn narrowing_is_to_nearest_even() {
-        // Around every midpoint between two neighbouring halves: below goes down, above goes up, the tie to even.
+        // At every midpoint between two neighbouring halves, a tie goes to even. Numbers just below go down, just above
+        // up.
         for h in 0..0x7c00u16 {
             let (low, high) = (f16_to_f32(h), f16_to_f32(h + 1));
             let high = if high.is_infinite() { 65536.0 } else { high };

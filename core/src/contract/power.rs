@@ -1,10 +1,11 @@
-//! Powers and what is near 1: pow, log1p, expm1. Constants and order are those of the table in `docs/contract.md`.
+//! Powers, and functions of numbers close to 1 or results close to 0: pow, log1p, expm1. Constants and the order of
+//! operations are those of the table in `docs/contract.md`.
 
 use super::elementwise::round;
 use super::functions::{LOG, c, exp_tail, horner, power_of_two, scale_by_power};
 use super::is_nan;
 
-/// log(1 + x).
+/// Returns log(1 + x).
 pub fn log1p(x: f32) -> f32 {
     if is_nan(x) || x < -1.0 {
         return f32::NAN;
@@ -18,7 +19,7 @@ pub fn log1p(x: f32) -> f32 {
     let u = 1.0 + x;
     let k = (u.to_bits() as i32 - 0x3f35_04f3) >> 23;
     let m = f32::from_bits((u.to_bits() as i32 - (k << 23)) as u32);
-    // What 1 + x lost to rounding goes into the result.
+    // g makes up for the rounding error of 1 + x.
     let (f, g) = if k == 0 { (x, 0.0) } else { (m - 1.0, (x - (u - 1.0)) / u) };
     let k = k as f32;
     let h = 0.5 * (f * f);
@@ -32,7 +33,7 @@ pub fn log1p(x: f32) -> f32 {
     (hi + (lo + (e + e2))).copysign(x)
 }
 
-/// e^x − 1.
+/// Returns e^x − 1.
 pub fn expm1(x: f32) -> f32 {
     if is_nan(x) {
         return x;
@@ -45,11 +46,11 @@ pub fn expm1(x: f32) -> f32 {
     let a = nf * -c(0x3f31_7200) + v;
     let g = nf * c(0x35bf_be8e);
     let r = a - g;
-    // What r lost to rounding.
+    // w is the rounding error of r.
     let w = (a - r) - g;
     let q = horner(r, [0x3f00_0000, 0x3e2a_aaab, 0x3d2a_aa7b, 0x3c08_8802, 0x3ab6_9e56, 0x3951_217b]);
     let u = (r * r) * q + w;
-    // 2¹²⁸ is not a number: the last doubling comes behind everything else.
+    // binary32 can't represent 2¹²⁸, so the last doubling comes after everything else.
     let last = n > 127;
     let p = power_of_two(if last { n - 1 } else { n });
     let b = p - 1.0;
@@ -60,12 +61,12 @@ pub fn expm1(x: f32) -> f32 {
     (if last { y + y } else { y }).copysign(x)
 }
 
-/// The upper 12 bits of a number's 24.
+/// Returns the upper 12 of a number's 24 bits.
 fn upper(x: f32) -> f32 {
     f32::from_bits(x.to_bits() & 0xffff_f000)
 }
 
-/// x^y.
+/// Returns x^y.
 pub fn pow(x: f32, y: f32) -> f32 {
     if y == 0.0 || x == 1.0 {
         return 1.0;
@@ -88,7 +89,8 @@ pub fn pow(x: f32, y: f32) -> f32 {
     if odd { result.copysign(x) } else { result }
 }
 
-/// log2 of a positive number in two, the first of which has 12 bits: by the series of artanh((m − 1)/(m + 1)).
+/// Returns log2 of a positive number as the sum of two numbers, the first with 12 bits. It uses the series of artanh((m
+/// − 1)/(m + 1)).
 fn log2(a: f32) -> (f32, f32) {
     let subnormal = a < f32::MIN_POSITIVE;
     let bits = if subnormal { a * 8_388_608.0 } else { a }.to_bits() as i32;
@@ -102,7 +104,7 @@ fn log2(a: f32) -> (f32, f32) {
     let (sh, th) = (upper(s), upper(t));
     let tl = m - (th - 1.0);
     let sl = ((f - sh * th) - sh * tl) * v;
-    // The series is s·(3 + s² + …)·2/3, its second factor gh + gl.
+    // The series is s·(3 + s² + …)·2/3. Its second factor is gh + gl.
     let z = s * s;
     let r = (z * z) * horner(z, [0x3f19_99c0, 0x3edb_3de0, 0x3eb3_dc68]) + sl * (sh + s);
     let square = sh * sh;
@@ -112,14 +114,14 @@ fn log2(a: f32) -> (f32, f32) {
     let pl = sl * gh + gl * s;
     let ph = upper(p + pl);
     let pl = pl - (ph - p);
-    // Times 2/(3·ln 2), and k.
+    // Multiply by 2/(3·ln 2), and add k.
     let zh = ph * c(0x3f76_4000);
     let zl = ph * c(0xb8f6_23c6) + pl * c(0x3f76_384f);
     let h = upper((zh + zl) + k);
     (h, zl - ((h - k) - zh))
 }
 
-/// 2^((h + l)·y).
+/// Returns 2^((h + l)·y).
 fn exp2_of_product(h: f32, l: f32, y: f32) -> f32 {
     let limit = c(0x5380_0000);
     let y = if y > limit { limit } else { y };
@@ -140,7 +142,7 @@ fn exp2_of_product(h: f32, l: f32, y: f32) -> f32 {
     let d = high - (t - c(0x4b40_0000));
     let dh = upper(d + low);
     let dl = low - (dh - d);
-    // Times ln 2, as r + w.
+    // Multiply by ln 2, as r + w.
     let p = dh * c(0x3f31_7000);
     let w = dl * c(0x3f31_7218) + dh * c(0x3805_fdf4);
     let r = p + w;
@@ -167,7 +169,7 @@ mod tests {
         assert!(log1p(-1.5).is_nan());
         assert_eq!(expm1(-inf), -1.0);
         assert_eq!(expm1(88.8), inf);
-        // It needs the last doubling, and 1 is nothing to it.
+        // This result needs the last doubling, and subtracting 1 doesn't change it.
         assert_eq!(expm1(88.5), 88.5f64.exp() as f32);
         // C99's table (F.10.4.4).
         for (x, y, expected) in [

@@ -1,4 +1,5 @@
-//! `attention`: scaled dot-product attention by blocks of 64 keys, with causality, an additive mask and grouped heads.
+//! `attention`: scaled dot-product attention in blocks of 64 keys, with a causal mask, an additive mask and grouped
+//! heads.
 
 use super::{Attrs, Metas, OpInfo, Values, scalar, rules};
 use crate::operand::{Meta, View};
@@ -35,7 +36,7 @@ pub(crate) struct AttentionPlan {
     pub width: usize,
     pub value_width: usize,
     pub output: Meta,
-    /// `[…, heads, queries, keys]`, what the mask broadcasts to.
+    /// `[…, heads, queries, keys]`: the shape that the mask broadcasts to.
     pub scores: Shape,
 }
 
@@ -46,7 +47,7 @@ impl AttentionPlan {
         let (q, k, v) = (shape(0), shape(1), shape(2));
         let rank = q.rank();
         if rank < 2 || k.rank() != rank || v.rank() != rank {
-            fail!(ShapeMismatch, "attention: q is {q}, k {k}, v {v}; they must have one rank, at least 2");
+            fail!(ShapeMismatch, "attention: q is {q}, k {k}, v {v}; they must have the same rank, at least 2");
         }
         let lead = rank.saturating_sub(3);
         if q.dims()[..lead] != k.dims()[..lead] || q.dims()[..lead] != v.dims()[..lead] {
@@ -56,7 +57,7 @@ impl AttentionPlan {
         if v.from_end(2) != kv_heads || (heads != kv_heads && (kv_heads == 0 || heads % kv_heads != 0)) {
             fail!(
                 ShapeMismatch,
-                "attention: q has {heads} heads, k {kv_heads}, v {}; k's and v's must be equal and divide q's",
+                "attention: q has {heads} heads, k {kv_heads}, v {}; k and v must have equally many, a divisor of q's",
                 v.from_end(2)
             );
         }
@@ -82,12 +83,12 @@ impl AttentionPlan {
         Ok(AttentionPlan { batches, heads, kv_heads, queries, keys, width, value_width, output, scores })
     }
 
-    /// The factor of the scores.
+    /// Returns the factor of the scores.
     pub fn scale(&self, attrs: &Attrs) -> f32 {
         if attrs.scale != 0.0 { attrs.scale } else { contract::rsqrt(self.width as f32) }
     }
 
-    /// The keys that query `i` sees when hidden by causality: those below this index.
+    /// Returns how many keys query `i` sees, counted from the first key. Without `causal`, it sees all keys.
     pub fn visible(&self, causal: bool, i: usize) -> usize {
         if causal { (i + 1 + self.keys).saturating_sub(self.queries).min(self.keys) } else { self.keys }
     }
@@ -127,7 +128,7 @@ pub(super) fn reference(attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Met
     Ok(scalar::stored(y, output.dtype))
 }
 
-/// One query's output.
+/// Computes the output of one query.
 fn row(keys: usize, value_width: usize, score: impl Fn(usize) -> f32, v: &[f32]) -> Vec<f32> {
     let (mut m, mut l, mut o) = (f32::NEG_INFINITY, 0.0f32, vec![0.0f32; value_width]);
     let mut live = false;

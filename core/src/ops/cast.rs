@@ -1,4 +1,4 @@
-//! `cast`: another element type.
+//! `cast`: converts to another element type.
 
 use super::{Attrs, OpInfo, Values, scalar, rules};
 use crate::operand::{Meta, View};
@@ -26,7 +26,7 @@ pub(super) fn reference(_: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -
     }
     if from.is_float() {
         let x = scalar::floats(inputs, 0)?.into_iter();
-        // Rust's `as` truncates, saturates and takes NaN to 0.
+        // Rust's `as` truncates, saturates and converts NaN to 0, as the contract requires.
         return Ok(match to {
             DType::I32 => x.flat_map(|x| (x as i32).to_ne_bytes()).collect(),
             DType::U32 => x.flat_map(|x| (x as u32).to_ne_bytes()).collect(),

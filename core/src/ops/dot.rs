@@ -14,7 +14,7 @@ pub(super) const INFO: OpInfo = OpInfo {
         let dtype = rules::one_float("dot", inputs)?;
         let (a, b) = (&rules::required(inputs, 0).shape, &rules::required(inputs, 1).shape);
         if a.rank() != 1 || a != b {
-            fail!(ShapeMismatch, "dot: a is {a} and b is {b}; they must be vectors of one length");
+            fail!(ShapeMismatch, "dot: a is {a} and b is {b}; they must be vectors of the same length");
         }
         output.set(dtype, &[])
     },

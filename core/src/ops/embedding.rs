@@ -15,7 +15,7 @@ pub(super) const INFO: OpInfo = OpInfo {
     shape: |_, inputs, output| {
         let (table, ids) = (rules::required(inputs, 0), rules::required(inputs, 1));
         if !ids.dtype.is_index() {
-            fail!(DtypeMismatch, "embedding: ids are i32, i64 or u32, not {}", ids.dtype);
+            fail!(DtypeMismatch, "embedding: ids must be i32, i64 or u32, not {}", ids.dtype);
         }
         if table.shape.rank() == 0 {
             fail!(ShapeMismatch, "embedding: the table is a scalar; it must be [rows, …]");
@@ -23,7 +23,7 @@ pub(super) const INFO: OpInfo = OpInfo {
         let (n, row) = (ids.shape.rank(), &table.shape.dims()[1..]);
         let rank = n + row.len();
         if rank > MAX_RANK {
-            fail!(ShapeMismatch, "embedding: ids {} of rows of {} give rank {rank}", ids.shape, table.shape);
+            fail!(ShapeMismatch, "embedding: ids {} and table {} give rank {rank}; the most is {MAX_RANK}", ids.shape, table.shape);
         }
         let mut dims = [0; MAX_RANK];
         dims[..n].copy_from_slice(ids.shape.dims());
@@ -33,7 +33,7 @@ pub(super) const INFO: OpInfo = OpInfo {
     flops: |_, _, _| 0.0,
 };
 
-/// A row's number, checked against the table; nothing is written before all are.
+/// Returns an id as a row number, or an error if the table has no such row. Callers check all ids before they write.
 pub(crate) fn check_id(position: usize, id: i64, rows: usize) -> Result<usize> {
     match usize::try_from(id) {
         Ok(row) if row < rows => Ok(row),
@@ -41,13 +41,13 @@ pub(crate) fn check_id(position: usize, id: i64, rows: usize) -> Result<usize> {
     }
 }
 
-/// Id `i` of those at an address.
+/// Reads id `i` of the ids at an address.
 ///
 /// # Safety
-/// There are more than `i` of them, of that dtype.
+/// The memory must hold more than `i` ids of this dtype.
 #[inline(always)]
 pub(crate) unsafe fn id(ids: *const u8, dtype: DType, i: usize) -> i64 {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller promises that id `i` exists and has this dtype.
     unsafe {
         match dtype {
             DType::I64 => ids.cast::<i64>().add(i).read(),
@@ -57,13 +57,13 @@ pub(crate) unsafe fn id(ids: *const u8, dtype: DType, i: usize) -> i64 {
     }
 }
 
-/// Some of the ids of a command in host memory are each one of the table's rows.
+/// Returns an error unless the ids at these positions are rows of the table. The ids must be in host memory.
 pub(crate) fn check_ids(inputs: &[Option<View<'_>>], positions: Range<usize>) -> Result<()> {
     let (rows, ids) = (rules::required(inputs, 0).shape.dims()[0], rules::required(inputs, 1));
     let Some(view) = &inputs[1] else { return Ok(()) };
     let at = view.host()?.cast_const();
     for position in positions.start..positions.end.min(ids.shape.elements()) {
-        // SAFETY: the view's maker vouched for that many.
+        // SAFETY: the view covers all of its elements, and `position` is below their number.
         check_id(position, unsafe { id(at, ids.dtype, position) }, rows)?;
     }
     Ok(())

@@ -21,12 +21,12 @@ pub(super) const INFO: OpInfo = OpInfo {
     },
 };
 
-/// The default activation.
+/// Returns the activation, by default relu.
 pub(crate) fn activation(attrs: &Attrs) -> Activation {
     attrs.activation.unwrap_or(Activation::Relu)
 }
 
-/// `rows × width` times `width × hidden` times `hidden × out`.
+/// The sizes of both products: `rows × width` times `width × hidden` times `hidden × out`.
 pub(crate) struct FfnPlan {
     pub rows: usize,
     pub width: usize,
@@ -72,7 +72,7 @@ pub(super) fn reference(attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Met
         let h: Vec<f32> = (0..hidden)
             .map(|j| {
                 let t = contract::dot(width, |k| x[k], |k| w1[k * hidden + j]);
-                // The hidden value is a result of its own: its NaN is canonical, as if it had been stored.
+                // The hidden value is a result of its own, so its NaN is canonical, as if it had been stored.
                 contract::canonical(activation.apply(b1.as_ref().map_or(t, |b| t + b[j])))
             })
             .collect();

@@ -18,7 +18,7 @@ pub(super) const INFO: OpInfo = OpInfo {
         }
         let plan = MatmulPlan::new(attrs, inputs)?;
         plan.describe(output)?;
-        // Most have neither C nor a bias.
+        // Most calls have neither C nor a bias.
         if inputs.len() > 2 || attrs.beta != 0.0 { added(attrs, inputs, plan.n, output) } else { Ok(()) }
     },
     flops: |attrs, inputs, output| {
@@ -33,7 +33,7 @@ pub(crate) struct MatmulPlan<'a> {
     pub m: usize,
     pub n: usize,
     pub k: usize,
-    /// Batches of the result.
+    /// The number of matrices in the result.
     pub batches: usize,
     dtype: DType,
     batch_rank: usize,
@@ -42,7 +42,7 @@ pub(crate) struct MatmulPlan<'a> {
 }
 
 impl<'a> MatmulPlan<'a> {
-    /// Checks A and B. Small and inlined: a product of 4×4 takes no longer than a few such calls.
+    /// Checks A and B. Small and inlined, because a product of 4 × 4 takes no longer than a few calls.
     #[inline(always)]
     pub fn new(attrs: &Attrs, inputs: impl Into<Metas<'a>>) -> Result<MatmulPlan<'a>> {
         let inputs = inputs.into();
@@ -67,7 +67,7 @@ impl<'a> MatmulPlan<'a> {
         Ok(MatmulPlan { m, n, k: a_k, batches, dtype, batch_rank, a, b })
     }
 
-    /// Describes the result, its M or N gone where an operand was a vector. Its first dimensions are the batch's.
+    /// Describes the result. M or N is missing if an operand is a vector. The batch dimensions come first.
     fn describe(&self, output: &mut Meta) -> Result<()> {
         let mut dims = [0; MAX_RANK];
         let mut rank = self.batch_rank;
@@ -83,7 +83,7 @@ impl<'a> MatmulPlan<'a> {
         output.set(self.dtype, &dims[..rank])
     }
 
-    /// Batch dimension `i` of the result, counted from the end, from 1.
+    /// Returns batch dimension `i` of the result, counted from the last, which is 1.
     pub fn batch(&self, i: usize) -> usize {
         match from_end(leading(self.a), i) {
             1 => from_end(leading(self.b), i),
@@ -91,7 +91,7 @@ impl<'a> MatmulPlan<'a> {
         }
     }
 
-    /// Which matrices of A and B make batch `i` of the result.
+    /// Returns which matrices of A and B make batch `i` of the result.
     pub fn operands(&self, i: usize) -> (usize, usize) {
         if i == 0 {
             return (0, 0);
@@ -100,7 +100,7 @@ impl<'a> MatmulPlan<'a> {
         if a == b { (i, i) } else { (self.matrix(a, i), self.matrix(b, i)) }
     }
 
-    /// Which matrix of an operand with these leading dimensions belongs to batch `i`.
+    /// Returns which matrix of an operand with these leading dimensions belongs to batch `i`.
     fn matrix(&self, lead: &[usize], i: usize) -> usize {
         let (mut rest, mut step, mut index) = (i, 1, 0);
         for axis in 1..=self.batch_rank {
@@ -114,12 +114,12 @@ impl<'a> MatmulPlan<'a> {
         index
     }
 
-    /// Batch dimensions of the result.
+    /// Returns the number of batch dimensions of the result.
     pub fn batch_rank(&self) -> usize {
         self.batch_rank
     }
 
-    /// Where batch `i` begins in an operand of these strides.
+    /// Returns where batch `i` begins in an operand with these strides.
     pub fn batch_offset(&self, i: usize, strides: &[usize; MAX_RANK]) -> usize {
         let (mut rest, mut at) = (i, 0);
         for axis in (0..self.batch_rank).rev() {
@@ -130,7 +130,7 @@ impl<'a> MatmulPlan<'a> {
         at
     }
 
-    /// Whether C's batches follow each other as further rows would, `m` rows each.
+    /// Returns whether C's batches follow each other like further rows, `m` rows in each batch.
     pub fn c_follows(&self, strides: &[usize; MAX_RANK], m: usize) -> bool {
         let mut step = strides[self.batch_rank] * m;
         (0..self.batch_rank).rev().all(|axis| {
@@ -141,13 +141,13 @@ impl<'a> MatmulPlan<'a> {
         })
     }
 
-    /// Whether every batch of the result multiplies the same B, so that A's batches are rows of one product.
+    /// Returns whether all batches multiply the same B. A's batches are then rows of one product.
     pub fn shares_b(&self) -> bool {
         leading(self.b).iter().all(|&n| n == 1) && leading(self.a).iter().product::<usize>() == self.batches
     }
 
-    /// The result as `[batch…, M, N]`, for broadcasting C to it: strides of C, 0 where it is repeated or where M or N is
-    /// gone from the result.
+    /// Returns C's strides in the result as `[batch…, M, N]`. A stride is 0 if C is repeated along the dimension, or if
+    /// the result lacks M or N.
     pub fn c_strides(&self, c: &Shape) -> [usize; MAX_RANK] {
         let full = c.strides_at(self.batch_rank + (self.a.rank() > 1) as usize + (self.b.rank() > 1) as usize);
         let mut strides = [0; MAX_RANK];
@@ -163,7 +163,7 @@ impl<'a> MatmulPlan<'a> {
     }
 }
 
-/// A packed B is `[K, N]`, whatever it was before, and has no digits.
+/// Refuses options that a packed B can't have: it is always `[K, N]`, and it has no fixed-point digits.
 #[cold]
 #[inline(never)]
 fn unpacked(attrs: &Attrs, inputs: Metas<'_>) -> Result<()> {
@@ -186,14 +186,14 @@ fn added(attrs: &Attrs, inputs: Metas<'_>, n: usize, output: &Meta) -> Result<()
         Some(c) if !c.shape.broadcasts_to(&output.shape) => {
             fail!(ShapeMismatch, "matmul: C is {} and doesn't broadcast to the result {}", c.shape, output.shape)
         }
-        None if attrs.beta != 0.0 => fail!(InvalidArgument, "matmul: beta is not 0 and there is no C"),
+        None if attrs.beta != 0.0 => fail!(InvalidArgument, "matmul: beta is not 0 but there is no C: give C, or set beta to 0"),
         _ => {}
     }
     rules::vector_of("matmul", "bias", rules::optional(inputs, 3), n)
 }
 
-/// An operand's side that the result keeps, and the one that is multiplied away: its columns, or its rows where it is
-/// `turned`. `None` for a scalar.
+/// Returns the side of an operand that the result keeps, and the side that the product sums over. The second is the
+/// columns, or the rows if the operand is `turned`. `None` for a scalar.
 #[inline(always)]
 fn sides(shape: &Shape, turned: bool) -> Option<(usize, usize)> {
     match (shape.dims(), turned) {
@@ -203,7 +203,7 @@ fn sides(shape: &Shape, turned: bool) -> Option<(usize, usize)> {
     }
 }
 
-/// Why A and B are no operands of a product.
+/// Returns the error for an A and a B that can't be multiplied.
 #[cold]
 #[inline(never)]
 fn refused(attrs: &Attrs, a: &Shape, b: &Shape) -> Error {
@@ -229,12 +229,12 @@ fn refused(attrs: &Attrs, a: &Shape, b: &Shape) -> Error {
     Error::new(status, text)
 }
 
-/// The dimensions before the last two.
+/// Returns the dimensions before the last two.
 fn leading(shape: &Shape) -> &[usize] {
     &shape.dims()[..shape.rank().saturating_sub(2)]
 }
 
-/// Dimension `i` counted from the end, from 1; 1 where there is none.
+/// Returns dimension `i` counted from the last, which is 1. Returns 1 if there is no such dimension.
 fn from_end(dims: &[usize], i: usize) -> usize {
     if i <= dims.len() { dims[dims.len() - i] } else { 1 }
 }

@@ -1,22 +1,23 @@
-//! What an operation's operands look like: all that a shape rule or a price may ask of them.
+//! Descriptions of an operation's operands: all that a shape rule or a cost estimate may ask about them.
 
 use crate::operand::{Meta, Place, View};
 use smallvec::SmallVec;
 
-/// The descriptions of an operation's operands, in its order; `None` where an optional one is absent.
+/// The descriptions of an operation's operands, in the operation's order; `None` for an optional operand that is
+/// absent.
 #[derive(Clone, Copy)]
 pub enum Metas<'a> {
-    /// Those of operands that have memory.
+    /// The descriptions of operands that have memory.
     Of(&'a [Option<View<'a>>]),
-    /// Descriptions alone, before anything is allocated.
+    /// Descriptions only, before memory is allocated.
     Alone(&'a [Option<&'a Meta>]),
 }
 
-/// Descriptions alone, for callers that don't know how many there are.
+/// A list of descriptions, for callers that don't know its length at compile time.
 pub(crate) type MetaList<'a> = SmallVec<[Option<&'a Meta>; 4]>;
 
 impl<'a> Metas<'a> {
-    /// Operands, absent ones among them.
+    /// Returns the number of operands, including absent ones.
     #[inline(always)]
     pub fn len(self) -> usize {
         match self {
@@ -25,12 +26,12 @@ impl<'a> Metas<'a> {
         }
     }
 
-    /// Whether there is no operand.
+    /// Returns whether there is no operand.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// Operand `i`, if it is there.
+    /// Returns operand `i`, if it is present.
     #[inline(always)]
     pub fn get(self, i: usize) -> Option<&'a Meta> {
         match self {
@@ -39,19 +40,19 @@ impl<'a> Metas<'a> {
         }
     }
 
-    /// Every operand.
+    /// Iterates over every operand.
     #[inline(always)]
     pub fn iter(self) -> impl Iterator<Item = Option<&'a Meta>> {
         (0..self.len()).map(move |i| self.get(i))
     }
 
-    /// Every operand that is there.
+    /// Iterates over the operands that are present.
     #[inline(always)]
     pub fn present(self) -> impl Iterator<Item = &'a Meta> {
         self.iter().flatten()
     }
 
-    /// Whether operand `i` is a packed matrix; a description alone never is.
+    /// Returns whether operand `i` is a packed matrix. A description without memory never is.
     pub(super) fn is_packed(self, i: usize) -> bool {
         match self {
             Metas::Of(views) => matches!(views.get(i), Some(Some(view)) if matches!(view.place(), Place::Packed(_))),

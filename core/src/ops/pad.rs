@@ -1,4 +1,4 @@
-//! `pad`: a value put before and behind every axis.
+//! `pad`: adds elements of one value before and after every axis.
 
 use super::{Attrs, OpInfo, Values, scalar, rules};
 use crate::operand::{Meta, View};
@@ -28,7 +28,7 @@ pub(super) const INFO: OpInfo = OpInfo {
     flops: |_, _, _| 0.0,
 };
 
-/// Elements before each axis.
+/// Returns the number of elements to add before each axis.
 pub(crate) fn before(attrs: &Attrs, shape: &Shape) -> Result<[usize; MAX_RANK]> {
     for (name, list) in [("before", attrs.start), ("after", attrs.stop)] {
         let (numbers, rank) = (list.numbers(), shape.rank());

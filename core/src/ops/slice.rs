@@ -1,4 +1,4 @@
-//! `slice`: every axis from a start to a stop, by steps.
+//! `slice`: takes every axis from a start to a stop, in steps.
 
 use super::{Attrs, OpInfo, Values, scalar, rules};
 use crate::operand::{Meta, View};
@@ -18,17 +18,17 @@ pub(super) const INFO: OpInfo = OpInfo {
     flops: |_, _, _| 0.0,
 };
 
-/// What a slice takes of its operand, by axis.
+/// The part that a slice takes of each axis.
 pub(crate) struct SlicePlan {
     /// The result's dimensions.
     pub dims: [usize; MAX_RANK],
     /// The first index.
     pub first: [usize; MAX_RANK],
-    /// From one index to the next, at least 1.
+    /// The distance from one index to the next, at least 1.
     pub step: [usize; MAX_RANK],
 }
 
-/// Starts and stops count from the end where they are negative, and are brought into the axis, as Python's are.
+/// Plans a slice. As in Python, negative starts and stops count from the end, and all are clamped to the axis.
 pub(crate) fn plan(attrs: &Attrs, shape: &Shape) -> Result<SlicePlan> {
     let rank = shape.rank();
     let mut plan = SlicePlan { dims: [0; MAX_RANK], first: [0; MAX_RANK], step: [1; MAX_RANK] };

@@ -1,4 +1,4 @@
-//! `transpose`: the axes permuted, by default reversed.
+//! `transpose`: permutes the axes. By default it reverses them.
 
 use super::{Attrs, OpInfo, Values, scalar, rules};
 use crate::operand::{Meta, View};
@@ -22,7 +22,7 @@ pub(super) const INFO: OpInfo = OpInfo {
     flops: |_, _, _| 0.0,
 };
 
-/// Which axis of x each axis of the result is; the first `rank` entries count.
+/// Returns the axis of x that each axis of the result is. Only the first `rank` entries count.
 pub(crate) fn axes(attrs: &Attrs, shape: &Shape) -> Result<[u8; MAX_RANK]> {
     let rank = shape.rank();
     let mut axes = [0; MAX_RANK];
@@ -35,7 +35,7 @@ pub(crate) fn axes(attrs: &Attrs, shape: &Shape) -> Result<[u8; MAX_RANK]> {
                 seen[*to as usize] = true;
             }
             if perm.len() != rank || !seen[..rank].iter().all(|&seen| seen) {
-                fail!(InvalidArgument, "transpose: {perm:?} is no permutation of the {rank} axes of {shape}");
+                fail!(InvalidArgument, "transpose: perm {perm:?} is not a permutation of the {rank} axes of {shape}");
             }
         }
     }

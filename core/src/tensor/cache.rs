@@ -1,4 +1,4 @@
-//! What of a device's memory tensors may keep: those that were used last stay.
+//! The cache of tensors on a device: a memory budget, and eviction of the least recently used copies.
 
 use super::copies::{Copies, Keeper};
 use crate::error::Result;
@@ -6,23 +6,23 @@ use crate::log::log;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// Where a device does not tell how much memory it has.
+/// The budget on a device that doesn't report its memory.
 const UNKNOWN: u64 = 1 << 30;
 
-/// What tensors keep on a device.
+/// Reports what tensors keep on a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TensorCacheUse {
-    /// The most bytes that tensors keep there.
+    /// The most bytes that tensors may keep there.
     pub budget: u64,
-    /// Bytes that they keep. More than the budget only where the operands and the result of one operation are.
+    /// The bytes that they keep. Exceeds the budget only if the operands and the result of one operation do.
     pub used: u64,
-    /// How many tensors do.
+    /// The number of tensors with a copy there.
     pub tensors: u64,
-    /// How often an operand of an operation was there.
+    /// How often an operand already had a copy there.
     pub hits: u64,
-    /// How often one had to be moved there.
+    /// How often an operand had to be copied there.
     pub misses: u64,
-    /// How often one had to leave for others.
+    /// How often a copy was evicted.
     pub evictions: u64,
 }
 
@@ -31,14 +31,14 @@ pub(crate) struct Cache(Mutex<State>);
 
 struct State {
     now: TensorCacheUse,
-    /// Counts uses.
+    /// The number of uses so far.
     tick: u64,
-    /// Among them those that are gone, until there are many.
+    /// Includes dropped tensors until the list is full, and then removes them.
     entries: Vec<Weak<Copies>>,
 }
 
 impl Cache {
-    /// None yet, on a device with so much memory: they may have half of it.
+    /// Makes an empty cache for a device with this much memory. Tensors may use half of it.
     pub fn new(memory: u64) -> Cache {
         let budget = if memory == 0 { UNKNOWN } else { memory / 2 };
         let now = TensorCacheUse { budget, ..TensorCacheUse::default() };
@@ -49,20 +49,20 @@ impl Cache {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a use.
+    /// Counts a use, and returns its number.
     pub fn use_one(&self) -> u64 {
         let mut state = self.state();
         state.tick += 1;
         state.tick
     }
 
-    /// Counts operands that were there and that were not.
+    /// Counts operands that had a copy there, and operands that had none.
     pub fn count(&self, hits: u64, misses: u64) {
         let now = &mut self.state().now;
         (now.hits, now.misses) = (now.hits + hits, now.misses + misses);
     }
 
-    /// A tensor has a copy there now.
+    /// Records that a tensor now has a copy there.
     pub fn enter(&self, copies: &Arc<Copies>, bytes: usize) {
         let mut state = self.state();
         if state.entries.len() == state.entries.capacity() {
@@ -72,7 +72,7 @@ impl Cache {
         (state.now.used, state.now.tensors) = (state.now.used + bytes as u64, state.now.tensors + 1);
     }
 
-    /// A tensor has none there any more. One that had to leave, which is given, may come again.
+    /// Records that a copy is gone. An evicted tensor's entry is removed too, because the tensor may be copied again.
     pub fn left(&self, bytes: usize, evicted: Option<&Copies>) {
         let mut state = self.state();
         if let Some(copies) = evicted {
@@ -84,40 +84,40 @@ impl Cache {
         now.evictions += u64::from(evicted.is_some());
     }
 
-    /// How many entries are kept.
+    /// Returns the number of entries.
     #[cfg(all(test, feature = "cuda"))]
     pub fn listed(&self) -> usize {
         self.state().entries.len()
     }
 
-    /// What there is.
+    /// Returns the current use.
     pub fn now(&self) -> TensorCacheUse {
         self.state().now
     }
 
-    /// Makes room for so many bytes more within the budget; see [`Cache::shrink`].
+    /// Evicts copies until `bytes` more fit in the budget; see [`Cache::shrink`].
     pub fn make_room(&self, keeper: &dyn Keeper, bytes: u64, since: u64) -> Result<bool> {
         let most = self.state().now.budget.saturating_sub(bytes);
         self.shrink(keeper, most, since)
     }
 
-    /// Another budget; what does not fit leaves.
+    /// Sets the budget, and evicts what exceeds it.
     pub fn set_budget(&self, keeper: &dyn Keeper, bytes: u64) -> Result<()> {
         self.state().now.budget = bytes;
         self.shrink(keeper, bytes, u64::MAX).map(|_| ())
     }
 
-    /// Gives up the copies of what is in host memory too.
+    /// Drops the copies of tensors that are also in host memory.
     pub fn trim(&self, keeper: &dyn Keeper) {
         let live: Vec<_> = self.state().entries.iter().filter_map(Weak::upgrade).collect();
         for copies in live.iter().filter(|copies| copies.are_on_host()) {
-            // Nothing has to be read, so nothing fails.
+            // `leave` fails only when it has to read values, and it reads none here.
             let _ = copies.leave(keeper);
         }
     }
 
-    /// Lets tensors keep at most so many bytes: the copies that were not used for the longest time go, but for those that were
-    /// used after `since`. Whether any went. No stream may be locked by the caller, as values may have to be read.
+    /// Evicts least recently used copies until at most `most` bytes remain, but no copy used after `since`. Returns
+    /// whether it evicted any. The caller must hold no stream's lock, because values may have to be read.
     pub fn shrink(&self, keeper: &dyn Keeper, most: u64, since: u64) -> Result<bool> {
         let live: Vec<_> = {
             let state = self.state();
@@ -126,7 +126,7 @@ impl Cache {
             }
             state.entries.iter().filter_map(Weak::upgrade).collect()
         };
-        // Not under the lock, which the end of a copy takes too.
+        // The lock is not held here, because dropping a copy takes it too.
         let mut oldest = BinaryHeap::new();
         for (i, copies) in live.iter().enumerate() {
             if let Some(used) = copies.used(keeper).filter(|&used| used <= since) {

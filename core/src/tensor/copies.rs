@@ -1,7 +1,7 @@
 //! The copies of a tensor's values on devices.
 //!
-//! A tensor's values never change, so every copy is valid for as long as it is there. What is kept track of is where copies are:
-//! in host memory, on which devices; values that were computed on a device are in host memory once somebody has read them there.
+//! A tensor's values never change, so every copy stays valid. This module tracks where the copies are: in host memory
+//! and on devices. Values that a device computed reach host memory when they are first read there.
 
 use super::Cache;
 use crate::error::{Result, fail};
@@ -13,40 +13,40 @@ use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// A device that keeps copies of tensors' values. Clones of an `Arc` of one are the same keeper.
+/// A device that keeps copies of tensors' values. Clones of one `Arc` are the same keeper.
 pub(crate) trait Keeper: Send + Sync {
-    /// The device's id.
+    /// Returns the device's id.
     fn id(&self) -> &str;
 
-    /// The tensors that have a copy on it.
+    /// Returns the cache of the device, which knows the tensors with a copy on it.
     fn cache(&self) -> &Cache;
 
-    /// Starts to bring part of a copy to host memory. Doesn't wait.
+    /// Starts to download part of a copy to host memory, without waiting.
     fn download(&self, part: Slice<'_>) -> Result<Box<dyn Download>>;
 
-    /// Waits for what comes, and copies it.
+    /// Waits for a download, and copies its bytes.
     fn take(&self, download: Box<dyn Download>, into: &mut [u8]) -> Result<()>;
 
-    /// Reads the beginning of a copy, and waits for it.
+    /// Reads the first bytes of a copy, and waits for them.
     fn read(&self, memory: &dyn Buffer, into: &mut [u8]) -> Result<()>;
 }
 
-/// Whether two are the same device, opened once.
+/// Returns whether both are the same device, opened once.
 fn is_same(one: &dyn Keeper, other: &dyn Keeper) -> bool {
     std::ptr::addr_eq(one, other)
 }
 
-/// Where a tensor's values are besides the tensor's own memory.
+/// Where a tensor's values are, besides the tensor's own memory.
 pub(crate) struct Copies {
     bytes: usize,
-    /// Whether the tensor has them in memory of its own.
+    /// Whether the tensor has the values in memory of its own.
     own: bool,
-    /// Whether no copies are kept any more.
+    /// Whether the tensor no longer keeps copies.
     alone: AtomicBool,
-    /// The values in host memory, if they come from a device and were read.
+    /// The values in host memory, if a device computed them and they were read.
     fetched: OnceLock<HostBuffer>,
     there: Mutex<Vec<There>>,
-    /// The values on their way to host memory.
+    /// The download of the values to host memory, if one is under way.
     coming: Mutex<Option<Box<dyn Download>>>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Copies {
 struct There {
     keeper: Arc<dyn Keeper>,
     memory: Arc<dyn Buffer>,
-    /// When it was used last, in the device's count of uses.
+    /// The last use, in the cache's count of uses.
     used: u64,
 }
 
@@ -63,23 +63,24 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Copies {
-    /// No copies of so many bytes, which the tensor has in host memory of its `own`, or has not.
+    /// Makes a record without copies, for values of `bytes` bytes. `own`: the tensor has them in host memory of its
+    /// own.
     pub fn new(bytes: usize, own: bool) -> Arc<Copies> {
         let (alone, fetched, there, coming) = Default::default();
         Arc::new(Copies { bytes, own, alone, fetched, there, coming })
     }
 
-    /// Whether they are in host memory.
+    /// Returns whether the values are in host memory.
     pub fn are_on_host(&self) -> bool {
         self.own || self.fetched.get().is_some()
     }
 
-    /// The ids of the devices that have a copy.
+    /// Calls `each` with the id of every device that has a copy.
     pub fn devices(&self, each: &mut dyn FnMut(&str)) {
         lock(&self.there).iter().for_each(|copy| each(copy.keeper.id()));
     }
 
-    /// The copy on a device, which is used now.
+    /// Returns the copy on a device, and counts a use of it.
     pub fn on(&self, keeper: &dyn Keeper) -> Option<Arc<dyn Buffer>> {
         let used = keeper.cache().use_one();
         let mut there = lock(&self.there);
@@ -88,23 +89,23 @@ impl Copies {
         Some(copy.memory.clone())
     }
 
-    /// When the copy on a device was used last.
+    /// Returns when the copy on a device was last used.
     pub fn used(&self, keeper: &dyn Keeper) -> Option<u64> {
         lock(&self.there).iter().find(|copy| is_same(&*copy.keeper, keeper)).map(|copy| copy.used)
     }
 
-    /// Keeps a copy on a device, unless there is one.
+    /// Keeps a copy on a device, unless that device already has one or the tensor keeps none.
     pub fn put(self: &Arc<Copies>, keeper: Arc<dyn Keeper>, memory: Arc<dyn Buffer>) {
         let used = keeper.cache().use_one();
         let mut there = lock(&self.there);
         if !self.alone.load(Relaxed) && there.iter().all(|copy| !is_same(&*copy.keeper, &*keeper)) {
             there.push(There { keeper: keeper.clone(), memory, used });
-            // Before anybody else can find it, and have it leave.
+            // This is under the lock, so that no other thread can evict the copy before the cache counts it.
             keeper.cache().enter(self, self.bytes);
         }
     }
 
-    /// Gives up the copy on a device; values that are nowhere else come to the host first. Whether there was one.
+    /// Drops the copy on a device. Values that are nowhere else are read first. Returns whether there was a copy.
     pub fn leave(&self, keeper: &dyn Keeper) -> Result<bool> {
         if !self.are_on_host() {
             self.fetch()?;
@@ -120,7 +121,7 @@ impl Copies {
         Ok(left.is_some())
     }
 
-    /// Gives up every copy on a device, and keeps none from now on.
+    /// Drops all copies on devices, and keeps none from now on.
     pub fn stay_alone(&self) -> Result<()> {
         if !self.are_on_host() {
             self.fetch()?;
@@ -134,12 +135,12 @@ impl Copies {
         Ok(())
     }
 
-    /// Any of the copies on devices.
+    /// Returns any of the copies on devices.
     fn any(&self) -> Option<(Arc<dyn Keeper>, Arc<dyn Buffer>)> {
         lock(&self.there).first().map(|copy| (copy.keeper.clone(), copy.memory.clone()))
     }
 
-    /// Starts the way to host memory, if they are only on devices. Doesn't wait.
+    /// Starts a download to host memory if the values are only on devices. Doesn't wait.
     pub fn come(&self) -> Result<()> {
         let mut coming = lock(&self.coming);
         let Some((keeper, memory)) = self.any().filter(|_| coming.is_none() && !self.are_on_host()) else {
@@ -149,21 +150,22 @@ impl Copies {
         Ok(())
     }
 
-    /// The values in host memory that is not the tensor's own, brought there where they are not yet.
+    /// Returns the values in host memory that is not the tensor's own, and reads them first if necessary.
     pub fn fetch(&self) -> Result<NonNull<u8>> {
         if let Some(fetched) = self.fetched.get() {
             return Ok(fetched.pointer());
         }
         let coming = lock(&self.coming).take();
         let Some((keeper, memory)) = self.any() else {
-            // Another thread has read them, and given up the copy.
+            // Another thread has read the values and dropped the copy.
             return match self.fetched.get() {
                 Some(fetched) => Ok(fetched.pointer()),
                 None => fail!(Internal, "a tensor's values are nowhere"),
             };
         };
         let host = HostBuffer::uninitialised(self.bytes)?;
-        // SAFETY: the new memory, which nobody else has; it is written before it is read.
+        // SAFETY: the memory is new, so nothing else refers to it, and it is `bytes` long. It is written before it is
+        // read.
         let into = unsafe { slice::from_raw_parts_mut(host.pointer().as_ptr(), self.bytes) };
         match coming {
             Some(download) => keeper.take(download, into)?,
@@ -172,7 +174,7 @@ impl Copies {
                 keeper.read(&*memory, into)?;
             }
         }
-        // Another thread may have been first, with the same values.
+        // Another thread may have read the same values first.
         Ok(self.fetched.get_or_init(|| host).pointer())
     }
 }

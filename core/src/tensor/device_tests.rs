@@ -1,4 +1,5 @@
-//! What tensors keep on devices, on a CUDA driver in host memory: it computes nothing, and its memory ends.
+//! Tests of the copies that tensors keep on devices. They run on a fake CUDA driver in host memory, which computes
+//! nothing and has little memory.
 
 use super::*;
 use crate::command::Command;
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 const MB: usize = 1 << 20;
 const ID: &str = "cuda:0";
 
-/// A card with so much memory, and what is open on it.
+/// Opens a fake device with this much memory.
 fn card(memory: usize) -> (Fake, Arc<CudaDevice>, Arc<Opened>) {
     let fake = Fake::new(&[Card { memory, ..Card::default() }]);
     let device = Arc::new(CudaDevice::open(0, &fake.opening()).unwrap());
@@ -22,7 +23,7 @@ fn card(memory: usize) -> (Fake, Arc<CudaDevice>, Arc<Opened>) {
     (fake, device, opened)
 }
 
-/// Everything went back, and nothing was done that the driver would not forgive.
+/// Checks that all memory was freed, and that no call broke the driver's rules.
 fn clean(fake: &Fake, device: Arc<CudaDevice>, opened: Arc<Opened>) {
     let now = opened.cache.now();
     assert_eq!((now.tensors, now.used), (0, 0));
@@ -40,7 +41,7 @@ fn tensor(seed: usize, bytes: usize) -> Tensor {
     Tensor::new(&values(seed, bytes), &[bytes / 4]).unwrap()
 }
 
-/// Values that are on the card only.
+/// Makes a tensor whose values are only on the card.
 fn far(opened: &Arc<Opened>, seed: usize, bytes: usize) -> Result<Tensor> {
     let source = tensor(seed, bytes);
     let memory = opened.allocate(bytes, false)?;
@@ -59,7 +60,7 @@ fn who_stays_on_the_host_has_no_copies() {
     opened.bring(&near.reshape(&[32, 32]).unwrap()).unwrap();
     assert_eq!((near.places(), away.places()), (vec!["cpu".to_string(), ID.into()], vec![ID.into()]));
     assert_eq!(opened.cache.now().tensors, 2);
-    // By any part of it, and more than once.
+    // Any part of a tensor can ask for it, more than once.
     near.rows(5, 3).unwrap().stay_on_host().unwrap();
     away.reshape(&[1024, 1]).unwrap().stay_on_host().unwrap();
     for tensor in [&near, &away] {
@@ -70,9 +71,9 @@ fn who_stays_on_the_host_has_no_copies() {
     }
     assert_eq!(near.as_slice::<i32>().unwrap(), values(1, 4096));
     assert_eq!(away.as_slice::<i32>().unwrap(), values(2, 4096));
-    // What was written to its memory is what travels.
+    // A write to the tensor's memory must be visible through its parts.
     let view = away.host().unwrap().cast::<i32>();
-    // SAFETY: inside the memory; nobody looks at it while it is written.
+    // SAFETY: the element is inside the memory, and nothing else reads it during the write.
     unsafe { view.as_ptr().add(3).write(-7) };
     assert_eq!(away.rows(3, 1).unwrap().as_slice::<i32>().unwrap(), [-7]);
     drop((near, away));
@@ -83,7 +84,7 @@ fn who_stays_on_the_host_has_no_copies() {
 fn where_memory_ends_others_leave() {
     let (fake, device, opened) = card(64 * MB);
     opened.cache.set_budget(&*opened, u64::MAX).unwrap();
-    // Both what is in host memory too and what is not, of three times as much.
+    // Three times as much as fits: half of it has its values in host memory too, half has them only on the card.
     let near: Vec<_> = (0..24).map(|seed| tensor(seed, 4 * MB)).collect();
     let mut away = Vec::new();
     for (seed, tensor) in near.iter().enumerate() {
@@ -93,7 +94,7 @@ fn where_memory_ends_others_leave() {
     }
     let now = opened.cache.now();
     assert!(now.evictions > 0 && now.used <= 64 * MB as u64, "{now:?}");
-    // An operation has room for its operands and its result: what this driver lacks is the kernel.
+    // An operation gets room for its operands and its result. It fails only because this driver has no kernels.
     let wide: Vec<_> = (0..3).map(|_| Tensor::zeros(DType::F32, &[3 * MB]).unwrap()).collect();
     for pair in wide.windows(2) {
         let inputs = [Some(pair[0].view()), Some(pair[1].view())];
@@ -102,7 +103,7 @@ fn where_memory_ends_others_leave() {
         assert_eq!(status(opened.compute(&mut command, Reason::Operands)), Some(Status::Internal));
         assert!(pair[0].is_on(ID) && pair[1].is_on(ID));
     }
-    // What has no room at all is an error, and nothing is lost.
+    // A tensor larger than the device's memory gives an error, and no values are lost.
     assert_eq!(status(opened.bring(&tensor(0, 80 * MB))), Some(Status::OutOfMemory));
     assert_eq!(status(far(&opened, 0, 80 * MB)), Some(Status::OutOfMemory));
     for (seed, (near, away)) in near.iter().zip(&away).enumerate() {
@@ -116,7 +117,7 @@ fn where_memory_ends_others_leave() {
 #[test]
 fn memory_of_what_is_gone_is_waited_for() {
     let (fake, device, opened) = card(64 * MB);
-    // Work under way keeps it; the driver moves only when it is asked.
+    // Queued work keeps the memory in use, and the driver makes progress only when it is asked.
     for _ in 0..40 {
         let memory = opened.allocate(8 * MB, false).unwrap();
         opened.with(|stream| stream.clear(Slice { buffer: &*memory, offset: 0, bytes: 8 * MB })).unwrap();
@@ -140,7 +141,7 @@ fn showing_where_values_are_moves_nothing() {
     let _ =
         (tensor.places(), tensor.is_on_host(), tensor.is_on("cpu"), tensor.dims(), tensor.clone().reshape(&[4, 256]));
     assert_eq!((fake.calls("copy_to_host"), tensor.is_on_host()), (0, false));
-    // Once on the way, once read.
+    // The first call starts the download, the second reads it.
     assert_eq!(part.to_cpu().unwrap().places(), [ID]);
     tensor.to_cpu().unwrap();
     assert_eq!(fake.calls("copy_to_host"), 1);
@@ -162,7 +163,7 @@ fn an_error_comes_when_values_are_read() {
         let read = if start { tensor.to_cpu().and_then(|tensor| tensor.to_vec::<i32>()) } else { tensor.to_vec() };
         assert_eq!((status(read), tensor.is_on_host()), (Some(Status::OutOfMemory), false));
     }
-    // Nor can it leave, and it is there still.
+    // Eviction fails too, and the tensor keeps its copy.
     fake.fail("copy_to_host", 0, 1, 2);
     assert_eq!(status(opened.cache.set_budget(&*opened, 0)), Some(Status::OutOfMemory));
     fake.fail("copy_to_host", 0, 1, 2);

@@ -1,13 +1,14 @@
-//! Layouts that suit a kernel's way through memory, and the way back from each.
+//! Layouts of elements that suit how a kernel reads memory, and their inverses.
 //!
-//! A [`Layout`] says where each element of a row-major matrix (or of a plain sequence) goes. What is between and behind them is
-//! zero. [`Layout::apply`] makes the new arrangement, [`Layout::undo`] the old one again, exactly.
+//! A [`Layout`] says where each element of a row-major matrix (or of a sequence) goes. Zeros fill the positions between
+//! and behind the elements. [`Layout::apply`] arranges elements, and [`Layout::undo`] restores the original order
+//! exactly.
 
 use crate::error::{Result, fail};
 use crate::shape::MAX_ELEMENTS;
 use crate::tensor::Element;
 
-/// An arrangement of elements. Sizes are in elements.
+/// Arranges elements in memory. Sizes are in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     kind: Kind,
@@ -17,55 +18,62 @@ pub struct Layout {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Tiles in row-major order, each row-major in itself.
+    /// Tiles in row-major order; each tile is row-major too.
     Tiled { rows: usize, cols: usize, tile: usize },
     /// Rows that begin `pitch` elements apart.
     Rows { cols: usize, pitch: usize },
     /// First the elements 0, stride, 2·stride …, then 1, stride + 1 …
     Apart { stride: usize },
-    /// The bits of column and row interleaved, the column's first; what one has more goes on top.
+    /// The bits of column and row interleaved, starting with the column's lowest. The longer index's further bits go on
+    /// top.
     Morton { rows: usize, cols: usize },
 }
 
-/// Rows and columns that are turned at a time, through a square of them: both sides are read and written in runs of whole
-/// cache lines, however far apart those lie.
+/// The side of the squares that a transposition copies through a small buffer. Both sides are then accessed in runs of
+/// whole cache lines, however far apart the lines are.
 const SIDE: usize = 64;
 
 impl Layout {
-    /// A matrix as tiles of `tile` × `tile`, those at its edges filled up with zeros: a workgroup reads its tile in one piece.
-    /// `invalid_argument` for a tile of 0 or sizes beyond [`MAX_ELEMENTS`].
+    /// Lays out a matrix as tiles of `tile` × `tile`, with tiles at the edges padded with zeros. A workgroup can then
+    /// read its tile in one piece. `invalid_argument` for a tile of 0 or sizes beyond [`MAX_ELEMENTS`].
     pub fn tiled(rows: usize, cols: usize, tile: usize) -> Result<Layout> {
         if tile == 0 {
-            fail!(InvalidArgument, "layout: tiles of 0 rows and columns");
+            fail!(InvalidArgument, "layout: tiles of 0 rows and columns; they must have at least 1");
         }
         let up = |n: usize| n.div_ceil(tile).checked_mul(tile);
         let stored = up(rows).zip(up(cols)).and_then(|(rows, cols)| rows.checked_mul(cols));
         Layout::new(Kind::Tiled { rows, cols, tile }, rows.checked_mul(cols), stored)
     }
 
-    /// A matrix whose rows begin at multiples of `alignment` bytes, counted from the first, with elements of `size` bytes.
-    /// `invalid_argument` unless the alignment is a multiple of that size.
+    /// Lays out a matrix so that each row begins at a multiple of `alignment` bytes from the first, for elements of
+    /// `size` bytes. `invalid_argument` unless the alignment is a multiple of that size.
     pub fn aligned(rows: usize, cols: usize, size: usize, alignment: usize) -> Result<Layout> {
         if size == 0 || alignment == 0 || !alignment.is_multiple_of(size) {
-            fail!(InvalidArgument, "layout: an alignment of {alignment} bytes is no multiple of elements of {size}");
+            fail!(
+                InvalidArgument,
+                "layout: an alignment of {alignment} bytes is not a multiple of the element size, {size} bytes"
+            );
         }
         let pitch = cols.checked_next_multiple_of(alignment / size);
         let stored = pitch.and_then(|pitch| pitch.checked_mul(rows));
         Layout::new(Kind::Rows { cols, pitch: pitch.unwrap_or(0) }, rows.checked_mul(cols), stored)
     }
 
-    /// A sequence of groups of `stride` elements as `stride` sequences, one of all first elements, one of all second ones …:
-    /// an array of structures as a structure of arrays, where threads that are neighbours read neighbours. `invalid_argument`
-    /// unless the elements are whole groups.
+    /// Lays out groups of `stride` elements as `stride` sequences: first the first elements of all groups, then all
+    /// second elements, and so on. This turns an array of structures into a structure of arrays, where neighbouring
+    /// threads read neighbouring elements. `invalid_argument` unless the elements are whole groups.
     pub fn coalesced(elements: usize, stride: usize) -> Result<Layout> {
         if stride == 0 || !elements.is_multiple_of(stride) {
-            fail!(InvalidArgument, "layout: {elements} elements are not whole groups of {stride}");
+            fail!(
+                InvalidArgument,
+                "layout: {elements} elements are not whole groups of {stride}; the stride must divide their number"
+            );
         }
         Layout::new(Kind::Apart { stride }, Some(elements), Some(elements))
     }
 
-    /// A matrix along the Z-order curve (Morton, 1966): what is near in both directions is near in memory. Rows and columns are
-    /// filled up to powers of two.
+    /// Lays out a matrix along the Z-order curve (Morton, 1966): elements close in both directions are close in memory.
+    /// Rows and columns are padded to powers of two.
     pub fn morton(rows: usize, cols: usize) -> Result<Layout> {
         let up = |n: usize| if n == 0 { Some(0) } else { n.checked_next_power_of_two() };
         let stored = up(rows).zip(up(cols)).and_then(|(rows, cols)| rows.checked_mul(cols));
@@ -79,7 +87,8 @@ impl Layout {
         }
     }
 
-    /// Rows and columns as they are stored, with the zeros; of coalesced elements the sequences and their length.
+    /// Returns the stored rows and columns, including zeros. For coalesced elements, returns the number of sequences
+    /// and their length.
     pub fn dims(&self) -> (usize, usize) {
         match self.kind {
             Kind::Tiled { rows, cols, tile } => (rows.next_multiple_of(tile), cols.next_multiple_of(tile)),
@@ -89,32 +98,32 @@ impl Layout {
         }
     }
 
-    /// Elements before.
+    /// Returns the number of elements before the arrangement.
     pub fn elements(&self) -> usize {
         self.elements
     }
 
-    /// Elements after, the zeros among them.
+    /// Returns the number of elements after the arrangement, including zeros.
     pub fn stored(&self) -> usize {
         self.stored
     }
 
-    /// The elements in this arrangement. `shape_mismatch` if there are not as many as it is for.
+    /// Returns the elements in this arrangement. `shape_mismatch` unless there are [`Layout::elements`] of them.
     pub fn apply<T: Element + Default>(&self, data: &[T]) -> Result<Vec<T>> {
         let mut arranged = defaults(self.stored)?;
         self.apply_bytes(size_of::<T>(), bytes(data), bytes_mut(&mut arranged))?;
         Ok(arranged)
     }
 
-    /// The elements as they were before. `shape_mismatch` if there are not as many as it stores.
+    /// Returns the elements in their original order. `shape_mismatch` unless there are [`Layout::stored`] of them.
     pub fn undo<T: Element + Default>(&self, arranged: &[T]) -> Result<Vec<T>> {
         let mut data = defaults(self.elements)?;
         self.undo_bytes(size_of::<T>(), bytes(arranged), bytes_mut(&mut data))?;
         Ok(data)
     }
 
-    /// [`Layout::apply`] of elements of `size` bytes (1, 2, 4 or 8) between memories of the caller's. What is no element becomes
-    /// zero.
+    /// Does as [`Layout::apply`] for elements of `size` bytes (1, 2, 4 or 8), from and to memory of the caller.
+    /// Positions without an element become zero.
     pub fn apply_bytes(&self, size: usize, data: &[u8], arranged: &mut [u8]) -> Result<()> {
         self.check(size, data.len(), arranged.len())?;
         if self.stored > self.elements {
@@ -129,7 +138,7 @@ impl Layout {
         Ok(())
     }
 
-    /// [`Layout::undo`] of elements of `size` bytes (1, 2, 4 or 8) between memories of the caller's.
+    /// Does as [`Layout::undo`] for elements of `size` bytes (1, 2, 4 or 8), from and to memory of the caller.
     pub fn undo_bytes(&self, size: usize, arranged: &[u8], data: &mut [u8]) -> Result<()> {
         self.check(size, data.len(), arranged.len())?;
         if let Kind::Apart { stride } = self.kind {
@@ -143,7 +152,7 @@ impl Layout {
 
     fn check(&self, size: usize, data: usize, arranged: usize) -> Result<()> {
         if !matches!(size, 1 | 2 | 4 | 8) {
-            fail!(InvalidArgument, "layout: elements of {size} bytes; they have 1, 2, 4 or 8");
+            fail!(InvalidArgument, "layout: elements have {size} bytes; they must have 1, 2, 4 or 8");
         }
         if data != self.elements * size || arranged != self.stored * size {
             fail!(
@@ -156,7 +165,8 @@ impl Layout {
         Ok(())
     }
 
-    /// Every element, once, in lines that stay lines: where one begins before and after, and its length.
+    /// Calls `each` for every run of elements that stays contiguous: its start before and after, and its length.
+    /// Together the runs hold every element once.
     fn lines(&self, each: &mut dyn FnMut(usize, usize, usize)) {
         match self.kind {
             Kind::Tiled { rows, cols, tile } => {
@@ -176,7 +186,7 @@ impl Layout {
             Kind::Morton { rows, cols } => {
                 let (x_bits, y_bits) = (bits(cols), bits(rows));
                 let shared = x_bits.min(y_bits);
-                // A pair of columns stays a pair; further apart, each has its own place.
+                // Two neighbouring columns stay together. Beyond that, every column has its own place.
                 let pair = if shared > 0 || y_bits == 0 { 2.min(cols) } else { 1 };
                 let columns: Vec<usize> = (0..cols).step_by(pair.max(1)).map(|x| spread(x, shared, 0)).collect();
                 for row in 0..rows {
@@ -191,18 +201,18 @@ impl Layout {
     }
 }
 
-/// Bits of the numbers below `n`.
+/// Returns the number of bits that the numbers below `n` need.
 fn bits(n: usize) -> u32 {
     usize::BITS - n.saturating_sub(1).leading_zeros()
 }
 
-/// The lowest `shared` bits of `n` at every second place from `offset` on, the others above them all.
+/// Places the lowest `shared` bits of `n` at every second bit from `offset` on, and its other bits above all of those.
 fn spread(n: usize, shared: u32, offset: u32) -> usize {
     let low: usize = (0..shared).map(|bit| (n >> bit & 1) << (2 * bit + offset)).sum();
     low | (n >> shared) << (2 * shared)
 }
 
-/// A matrix of `rows` × `cols` with its rows as columns.
+/// Transposes a matrix of `rows` × `cols`.
 fn turn(size: usize, source: &[u8], target: &mut [u8], rows: usize, cols: usize) {
     match size {
         1 => turn_elements::<1>(source, target, rows, cols),
@@ -232,32 +242,32 @@ fn turn_elements<const N: usize>(source: &[u8], target: &mut [u8], rows: usize, 
     }
 }
 
-/// A matrix of `rows` × `cols` as tiles of `tile_size` × `tile_size`; [`restore_matrix`] is the way back.
+/// Arranges a matrix of `rows` × `cols` as tiles of `tile_size` × `tile_size`. [`restore_matrix`] is the inverse.
 pub fn optimize_matrix<T: Element + Default>(data: &[T], rows: usize, cols: usize, tile_size: usize) -> Result<Vec<T>> {
     Layout::tiled(rows, cols, tile_size)?.apply(data)
 }
 
-/// What [`optimize_matrix`] was given.
+/// Restores the matrix that [`optimize_matrix`] arranged.
 pub fn restore_matrix<T: Element + Default>(data: &[T], rows: usize, cols: usize, tile_size: usize) -> Result<Vec<T>> {
     Layout::tiled(rows, cols, tile_size)?.undo(data)
 }
 
-/// Values filled up with zeros to a multiple of `alignment` bytes; the first ones of it are the way back.
+/// Pads values with zeros to a multiple of `alignment` bytes. The first values of the result are the original ones.
 pub fn align<T: Element + Default>(data: &[T], alignment: usize) -> Result<Vec<T>> {
     Layout::aligned(1, data.len(), size_of::<T>(), alignment)?.apply(data)
 }
 
-/// Values that lie `stride` apart brought side by side; [`scatter`] is the way back.
+/// Gathers values that are `stride` apart, so that they are contiguous. [`scatter`] is the inverse.
 pub fn coalesce<T: Element + Default>(data: &[T], stride: usize) -> Result<Vec<T>> {
     Layout::coalesced(data.len(), stride)?.apply(data)
 }
 
-/// What [`coalesce`] was given.
+/// Restores the values that [`coalesce`] arranged.
 pub fn scatter<T: Element + Default>(data: &[T], stride: usize) -> Result<Vec<T>> {
     Layout::coalesced(data.len(), stride)?.undo(data)
 }
 
-/// So many values: a layout may be larger than memory.
+/// Makes `count` default values. Returns an error if they don't fit in memory, because a layout can be larger.
 fn defaults<T: Element + Default>(count: usize) -> Result<Vec<T>> {
     let mut values = Vec::new();
     if values.try_reserve_exact(count).is_err() {
@@ -268,7 +278,7 @@ fn defaults<T: Element + Default>(count: usize) -> Result<Vec<T>> {
 }
 
 fn bytes<T: Element>(values: &[T]) -> &[u8] {
-    // SAFETY: any Copy slice is readable as its bytes.
+    // SAFETY: a slice of an `Element` has no padding bytes, so all of its bytes are initialised.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 
@@ -314,7 +324,7 @@ mod tests {
         assert!(layout.apply_bytes(3, &[0; 12], &mut [0; 12]).is_err());
     }
 
-    /// Where element (row, column) is, from the definitions alone.
+    /// Returns where element (row, column) is stored, computed from the definitions alone.
     fn place(layout: &Layout, row: usize, column: usize, cols: usize) -> usize {
         match layout.kind {
             Kind::Tiled { tile, .. } => {

@@ -1,4 +1,4 @@
-//! attention.
+//! Lowers attention to kernels: whole in one kernel, or in blocks of keys that a second kernel merges.
 
 use super::{Call, moves, pitch_of};
 use super::{Encoder, Kernels, Push};
@@ -6,12 +6,13 @@ use crate::contract::{K_BLOCK, KEY_BLOCK};
 use crate::error::{Result, fail};
 use crate::ops::AttentionPlan;
 
-// What a kernel does: values of attention.comp's STAGE.
+// The stages of a kernel: values of attention.comp's STAGE.
 const WHOLE: u32 = 0;
 const BLOCKS: u32 = 1;
 const MERGE: u32 = 2;
 
-/// What a workgroup has of attention: its threads, its query rows, its columns of the values, and rows of results that a thread has.
+/// A workgroup's part of attention: its threads, its query rows, its columns of the values, and the rows of results of
+/// each thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Tile {
     pub threads: u32,
@@ -20,10 +21,10 @@ pub struct Tile {
     pub of_thread: u32,
 }
 
-/// Threads of a workgroup that merges.
+/// The threads of a workgroup that merges.
 const MERGING: u32 = 64;
 
-/// The most queries, or keys, of a head.
+/// The most queries or keys of a head.
 const MOST_LINES: u32 = 1 << 30;
 
 /// The most bytes of stored blocks.
@@ -36,7 +37,8 @@ pub(super) fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()
     let (batches, kv_heads) = (plan.batches as u32, plan.kv_heads as u32);
     let (keys, width, value_width) = (plan.keys as u32, plan.width as u32, plan.value_width as u32);
     let mask = call.input(3);
-    // Heads of one query that share keys are queries of one head; the last query sees all keys.
+    // Heads with one query that share keys become queries of one head. The only query sees all keys, so causality hides
+    // none.
     if queries == 1 && mask.is_none() {
         (heads, queries, causal) = (kv_heads, heads / kv_heads, false);
     }
@@ -51,7 +53,7 @@ pub(super) fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()
     if groups > i32::MAX as u64 {
         fail!(Unsupported, "attention: {groups} blocks of queries are too many for one kernel");
     }
-    // Few workgroups share out the keys, too.
+    // Too few workgroups for the device also divide the keys among them.
     let stored = 16 * blocks as u64 * rows as u64 * (value_width.div_ceil(4) + 1) as u64;
     let few = groups <= limits.units as u64 / 2 && blocks >= 4 && stored <= MOST_STORED;
     let each = iterations(width, columns, of_thread, threads);
@@ -60,7 +62,7 @@ pub(super) fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()
     if far && (!split || each.max(8 * blocks as u64) > limits.iterations as u64) {
         fail!(
             Unsupported,
-            "attention: {keys} keys {width} wide are more than this device's driver lets a kernel run its loops"
+            "attention: {keys} keys of width {width} need more loop iterations than this device's driver allows a kernel"
         );
     }
     let scratch = if split { encoder.scratch(stored)? } else { 0 };
@@ -90,7 +92,7 @@ pub(super) fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()
             table = encoder.parameters(&words)?;
         }
     }
-    // Where operands were copied, it is the result that matters.
+    // Copied operands can always be read in fours, so only the result decides.
     let read = limits.pitched || ((q | k | v).is_multiple_of(16) && width.is_multiple_of(4));
     let vectors = read && y.is_multiple_of(16) && value_width.is_multiple_of(4);
     let hidden = causal || !keys.is_multiple_of(KEY_BLOCK as u32);
@@ -121,7 +123,7 @@ pub(super) fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()
         .float(plan.scale(call.attrs))
         .word(pitches[0])
         .word(pitches[1]);
-    // Without keys there is nothing to merge, and results are zeros.
+    // Without keys there is nothing to merge, and the results are zeros.
     if keys > 0 {
         let stage = if split { BLOCKS } else { WHOLE };
         let constants = [threads, columns, of_thread, stage, has];
@@ -135,7 +137,7 @@ pub(super) fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()
     Ok(())
 }
 
-/// Rows where they can be read by fours: a copy, unless they lie so already.
+/// Returns an operand whose rows can be read in fours: the operand itself if it is laid out so, or else a copy.
 fn in_rows(encoder: &mut dyn Encoder, address: u64, rows: u64, row: u32) -> Result<u64> {
     let pitch = pitch_of(row)?;
     if (row == pitch && address.is_multiple_of(16)) || rows == 0 || row == 0 {
@@ -147,9 +149,10 @@ fn in_rows(encoder: &mut dyn Encoder, address: u64, rows: u64, row: u32) -> Resu
     Ok(copy)
 }
 
-/// No fewer than the iterations of all loops in a thread of `attention.comp` for a block of keys, none of them unrolled.
+/// Returns an upper bound of the loop iterations in a thread of `attention.comp` for a block of keys, with no loop
+/// unrolled.
 fn iterations(width: u32, columns: u32, of_thread: u32, threads: u32) -> u64 {
-    // A slice of 16 columns is fetched and staged by elements, and multiplied.
+    // A slice of 16 columns is fetched and staged element by element, and multiplied.
     let moved = 10 * (2 + (KEY_BLOCK as u32 * 4).div_ceil(threads));
     let slice = 1 + moved + 16 * (1 + 2 * 5 + 4 * 9);
     let own = columns / (2 * of_thread);

@@ -16,7 +16,7 @@ pub fn cast(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     convert(encoder, from, to)
 }
 
-/// Converts to another dtype; there is at least one element.
+/// Converts to another dtype. There must be at least one element.
 pub fn convert(encoder: &mut dyn Encoder, from: Operand<'_>, to: Operand<'_>) -> Result<()> {
     let by_fours = |operand: &Operand<'_>| {
         !matches!(operand.dtype, DType::I64 | DType::Bool)

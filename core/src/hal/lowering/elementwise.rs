@@ -1,4 +1,5 @@
-//! Elementwise operations: of one operand, of two with broadcasting, and of rows with their statistics.
+//! Lowers elementwise operations to kernels: of one operand, of two with broadcasting, and of rows with their
+//! statistics.
 
 use super::Call;
 use super::operands::{Arguments, aligned, dispatch};
@@ -7,7 +8,7 @@ use crate::contract::Activation;
 use crate::error::Result;
 use crate::shape::MAX_RANK;
 
-/// Operations of one operand.
+/// Encodes an operation of one operand.
 pub fn unary(encoder: &mut dyn Encoder, function: u32, [value, eps]: [f32; 2], call: &Call<'_>) -> Result<()> {
     let mut grid = Grid::new();
     grid.push(call.output.elements(), 1, 0);
@@ -15,14 +16,14 @@ pub fn unary(encoder: &mut dyn Encoder, function: u32, [value, eps]: [f32; 2], c
     broadcast(encoder, function, &grid, arguments)
 }
 
-/// An activation of what is there, in place.
+/// Encodes an activation in place.
 pub fn activate(encoder: &mut dyn Encoder, activation: Activation, y: u64, elements: u32) -> Result<()> {
     let mut grid = Grid::new();
     grid.push(elements, 1, 0);
     broadcast(encoder, activation as u32, &grid, Arguments { x: y, y, ..Arguments::default() })
 }
 
-/// Operations of two operands.
+/// Encodes an operation of two operands.
 pub fn binary(encoder: &mut dyn Encoder, function: u32, call: &Call<'_>) -> Result<()> {
     let (a, b, y) = (call.operand(0), call.operand(1), call.output);
     let (of_a, of_b) = (a.shape.broadcast_strides(y.shape), b.shape.broadcast_strides(y.shape));
@@ -34,7 +35,8 @@ pub fn binary(encoder: &mut dyn Encoder, function: u32, call: &Call<'_>) -> Resu
     broadcast(encoder, function, &grid, arguments)
 }
 
-/// A result's dimensions with two operands' strides; neighbours that both operands go through as one are merged.
+/// A result's dimensions with the strides of two operands. Neighbouring dimensions are merged if both operands allow
+/// it.
 pub struct Grid {
     pub rank: usize,
     pub dims: [(u32, u32, u32); MAX_RANK],
@@ -45,7 +47,7 @@ impl Grid {
         Grid { rank: 0, dims: [(1, 1, 1); MAX_RANK] }
     }
 
-    /// Appends a dimension: its size, and the elements between neighbours along it.
+    /// Appends a dimension: its size, and the distance in elements between neighbours along it in both operands.
     pub fn push(&mut self, size: u32, x: u32, p: u32) {
         if size == 1 {
             return;
@@ -62,7 +64,7 @@ impl Grid {
     }
 }
 
-/// Enqueues a kernel over a grid that is not empty. `arguments` has the operands.
+/// Enqueues a kernel over a grid that is not empty. `arguments` holds the operands.
 pub fn broadcast(encoder: &mut dyn Encoder, function: u32, grid: &Grid, mut arguments: Arguments) -> Result<()> {
     let rank = grid.rank.max(1);
     let (outer, (inner, x_step, p_step)) = (&grid.dims[..rank - 1], grid.dims[rank - 1]);
@@ -74,7 +76,7 @@ pub fn broadcast(encoder: &mut dyn Encoder, function: u32, grid: &Grid, mut argu
         let words: Vec<u32> = outer.iter().rev().flat_map(|&(size, x, p)| [size, x, p]).collect();
         arguments.outer = encoder.parameters(&words)?;
     }
-    // What is read by fours; an absent operand is at 0.
+    // These operands are read in fours. An absent operand has address 0.
     let x = if x_step == 1 { arguments.x } else { 0 };
     let [p, q] = if p_step == 1 { [arguments.p, arguments.q] } else { [0, 0] };
     let all = [x, p, q, arguments.y, arguments.gamma, arguments.beta];

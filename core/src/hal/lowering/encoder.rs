@@ -1,11 +1,12 @@
-//! What a backend offers to the operations: kernels by family, memory for them, and their limits.
+//! The interface of a backend to the operations: kernels by family, memory for them, and their limits.
 
 use super::attention;
 use super::tiles::{Cost, Sizes, Tile};
 use crate::error::{Error, Result};
 use crate::operand::Place;
 
-/// A family of kernels, of one source in each language of devices. Its first constants choose among them.
+/// A family of kernels, which has one source in each device language. Its first constants choose a kernel of the
+/// family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kernels {
@@ -21,71 +22,73 @@ pub enum Kernels {
     Matmul,
     /// transpose, concat, embedding, cast.
     Moves,
-    /// Known answers.
+    /// Kernels with known results, for checking a device.
     Probe,
 }
 
 impl Kernels {
-    /// How many families there are.
+    /// The number of families.
     pub const COUNT: usize = 7;
 }
 
-/// What shapes kernels.
+/// The limits of a device that shape its kernels.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes of memory that a workgroup shares.
+    /// The bytes of memory that a workgroup shares.
     pub shared_memory: u32,
-    /// Threads of a workgroup, in all.
+    /// The most threads of a workgroup.
     pub threads: u32,
-    /// Multiprocessors, or a guess where the driver does not tell.
+    /// The number of multiprocessors, or a guess if the driver doesn't report it.
     pub units: u32,
-    /// Loop iterations that a thread may run.
+    /// The most loop iterations of a thread.
     pub iterations: u32,
-    /// Whether products and attention want their operands' rows at multiples of 16 bytes.
+    /// Whether products and attention need their operands' rows at multiples of 16 bytes.
     pub pitched: bool,
-    /// Tiles of matrix products.
+    /// The tiles of matrix products.
     pub tiles: &'static [Cost],
-    /// The tile for a product of few rows or columns, where it is not one of the others.
+    /// Returns a special tile for a product with few rows or columns, if there is one.
     pub narrow: fn(&Sizes) -> Option<Tile>,
-    /// Rows and columns of a tile of products of fixed-point numbers.
+    /// The rows and columns of a tile of fixed-point products.
     pub fixed_tile: [u32; 2],
-    /// Rows and columns of the tiles that tensor cores compute, for so many digits and m, n and batches, where the device has such
-    /// a kernel.
+    /// Returns the rows and columns of the tiles that tensor cores compute, for a number of digits and [m, n, batches].
+    /// `None` if the device has no such kernel.
     pub fixed_wide: Option<fn(&Limits, u32, [u32; 3]) -> [u32; 2]>,
-    /// The tile of attention for so many heads, each with so many queries, their width and the values'.
+    /// Returns the tile of attention for a number of heads, the queries of each head, their width and the width of the
+    /// values.
     pub attention: fn(&Limits, u64, u32, u32, u32) -> attention::Tile,
 }
 
-/// Makes an error of the four words in which a kernel said what is wrong with its data.
+/// Makes an error from the four words with which a kernel reports wrong data.
 pub type Explain = fn([u32; 4]) -> Error;
 
-/// Puts the kernels of one command behind what was encoded before: all of them, or none if one can't be had.
+/// Appends the kernels of one command to what was encoded before: all of them, or none if one is not available.
 pub trait Encoder {
-    /// The address of an operand, which is kept until the work is done.
+    /// Returns an operand's address. The operand is kept until the work is done.
     fn address(&mut self, place: Place<'_>) -> Result<u64>;
 
-    /// Enqueues a kernel behind everything encoded before, with its own constants, its push constants and its workgroups, each
-    /// of which is at least 1.
+    /// Enqueues a kernel after everything encoded before. `groups` counts the workgroups in each direction, at least 1.
     fn dispatch(&mut self, kernels: Kernels, constants: &[u32], push: &[u32], groups: [u32; 3]) -> Result<()>;
 
-    /// Device memory for intermediate values until the work is done: an address, a multiple of 256.
+    /// Allocates device memory for intermediate values, which is kept until the work is done. Its address is a multiple
+    /// of 256.
     fn scratch(&mut self, bytes: u64) -> Result<u64>;
 
-    /// The address of a copy of these words, for parameters of the next dispatch that don't fit in push constants.
+    /// Returns the address of a copy of these words, for parameters of the next dispatch that don't fit in push
+    /// constants.
     fn parameters(&mut self, words: &[u32]) -> Result<u64>;
 
-    /// The address of four words, zero before the command runs: where a kernel that finds wrong data says so. If the first is
-    /// not zero afterwards, what `explain` makes of them is what synchronising returns.
+    /// Returns the address of four words, which are zero before the command runs. A kernel that finds wrong data writes
+    /// them. If the first word is then not zero, synchronising returns the error that `explain` makes from them.
     fn fault(&mut self, explain: Explain) -> Result<u64>;
 
-    /// What shapes kernels.
+    /// Returns the limits of the device.
     fn limits(&self) -> Limits;
 }
 
-/// Bytes of push constants that every device has.
+/// The bytes of push constants that every device offers.
 pub const PUSH_BYTES: usize = 128;
 
-/// Push constants under construction.
+/// Push constants that are being assembled.
 #[derive(Default)]
 pub struct Push {
     words: [u32; PUSH_BYTES / 4],
@@ -93,39 +96,39 @@ pub struct Push {
 }
 
 impl Push {
-    /// None yet.
+    /// Makes empty push constants.
     pub fn new() -> Push {
         Push::default()
     }
 
-    /// An address, low word first. An address stands on an even word, as the kernels' layout has it.
+    /// Appends an address, low word first. The address must be at an even word, as in the kernels' layout.
     pub fn address(self, address: u64) -> Push {
         debug_assert!(self.len.is_multiple_of(2), "an address at word {}", self.len);
         self.word(address as u32).word((address >> 32) as u32)
     }
 
-    /// A word.
+    /// Appends a word.
     pub fn word(mut self, word: u32) -> Push {
         self.words[self.len] = word;
         self.len += 1;
         self
     }
 
-    /// A number.
+    /// Appends a number.
     pub fn float(self, x: f32) -> Push {
         self.word(x.to_bits())
     }
 
-    /// Those that are there already.
+    /// Makes push constants from words.
     pub fn of(words: &[u32]) -> Push {
         let mut push = Push { len: words.len(), ..Push::default() };
         push.words[..words.len()].copy_from_slice(words);
         push
     }
 
-    /// As memory.
+    /// Returns the words as bytes.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: words are readable as their bytes.
+        // SAFETY: the first `len` words are initialised, and words are readable as bytes.
         unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), 4 * self.len) }
     }
 }

@@ -1,7 +1,7 @@
-//! Matrix products of fixed-point numbers: operands are cut into digits, whose products are added up.
+//! Lowers matrix products of fixed-point numbers to kernels: operands are cut into digits, whose products are added up.
 //!
-//! [`cut`] encodes both operands' way: the largest elements of their lines along K, the lines' scales and digits. [`encode`] encodes
-//! that, and the products behind it.
+//! [`cut`] encodes the cutting of both operands: the largest elements of their lines along K, the lines' scales, and
+//! their digits. [`encode`] encodes this and the products after it.
 
 use super::{Encoder, Kernels, Push};
 use super::{elementwise, matmul::Axis};
@@ -9,12 +9,12 @@ use crate::contract::{Activation, Precision};
 use crate::error::{Result, fail};
 use smallvec::SmallVec;
 
-// What a kernel does: values of fixed.comp's STAGE.
+// The stages of a kernel: values of fixed.comp's STAGE.
 const CUT: u32 = 0;
 const PRODUCT: u32 = 1;
 const WIDE: u32 = 2;
 
-// Bits of its HAS.
+// The bits of fixed.comp's HAS.
 const HAS_C: u32 = 1;
 const HAS_BIAS: u32 = 2;
 const RELU: u32 = 4;
@@ -23,17 +23,17 @@ const LAST: u32 = 16;
 const A_ALONG: u32 = 32;
 const B_ALONG: u32 = 64;
 
-/// Digits lie in blocks of so many lines and so much of K, and lines are padded to whole blocks with zeros.
+/// Digits are stored in blocks of LINES lines and DEPTH of K. Lines are padded with zeros to whole blocks.
 const LINES: u32 = 128;
 const DEPTH: u32 = 64;
 
-/// Lines that a workgroup cuts.
+/// The number of lines that a workgroup cuts.
 const GROUP: u32 = 8;
 
-/// The most of K that one kernel adds up: 32-bit sums of digits' products hold it.
+/// The most of K that one kernel adds up. The sums of the digits' products fit in 32 bits up to this length.
 const MOST: u32 = 1 << 15;
 
-/// A batch of products. Addresses are 0 where there is nothing.
+/// A batch of products. The addresses of absent operands are 0.
 pub struct Products {
     pub precision: Precision,
     pub m: u32,
@@ -45,7 +45,7 @@ pub struct Products {
     pub c: u64,
     pub bias: u64,
     pub y: u64,
-    /// Steps of A and B are matrices, those of C elements. The last one first.
+    /// The batch axes, the last one first. A step counts matrices for A and B, and elements for C.
     pub axes: SmallVec<[Axis; 4]>,
     pub c_row: u32,
     pub c_column: u32,
@@ -54,18 +54,18 @@ pub struct Products {
     pub activation: Activation,
 }
 
-/// An operand as it lies in memory: matrices of lines along K.
+/// An operand in memory: matrices of lines along K.
 #[derive(Clone, Copy)]
 pub struct Operand {
     pub address: u64,
     pub lines: u32,
     pub matrices: u32,
-    /// Elements from one line to the next, from one element of a line to the next.
+    /// The elements from one line to the next, and from one element of a line to the next.
     pub line_step: u32,
     pub k_step: u32,
 }
 
-/// An operand's digits and its lines' scales, at these addresses.
+/// The addresses of an operand's digits and of its lines' scales.
 #[derive(Clone, Copy)]
 pub struct Digits {
     pub planes: u64,
@@ -73,20 +73,20 @@ pub struct Digits {
 }
 
 impl Operand {
-    /// Blocks of LINES lines, of all matrices.
+    /// Returns the number of blocks of LINES lines in all matrices.
     fn tiles(&self) -> u64 {
         self.matrices as u64 * self.lines.div_ceil(LINES) as u64
     }
 
-    /// Room for its digits, `[matrix][tile of LINES lines][block of DEPTH of K][plane, highest digit first][16 bytes of K][line][byte]`,
-    /// and its scales, `[matrix][line]`, words.
+    /// Allocates its digits, `[matrix][tile of LINES lines][block of DEPTH of K][plane, highest digit first][16 bytes
+    /// of K][line][byte]`, and its scales, one word each, `[matrix][line]`.
     fn room(&self, encoder: &mut dyn Encoder, precision: Precision, k: u32) -> Result<Digits> {
         let Operand { lines, matrices, .. } = *self;
         let chunks = self.tiles() * k.div_ceil(DEPTH) as u64 * precision.digits() as u64 * (LINES * DEPTH / 16) as u64;
         if chunks > u32::MAX as u64 {
             fail!(
                 Unsupported,
-                "matmul: {matrices} matrices of {lines} lines of {k} are too many digits for one kernel"
+                "matmul: {matrices} matrices of {lines} lines of {k} have too many digits for one kernel"
             );
         }
         Ok(Digits {
@@ -96,11 +96,14 @@ impl Operand {
     }
 }
 
-/// Encodes the digits of two operands, in one dispatch.
+/// Encodes the cutting of two operands into digits, in one dispatch.
 fn cut(encoder: &mut dyn Encoder, precision: Precision, k: u32, [a, b]: [&Operand; 2]) -> Result<[Digits; 2]> {
-    // For 64 of K a thread goes through some 9 iterations.
+    // A thread runs about 9 iterations for each 64 of K.
     if k.div_ceil(DEPTH) > encoder.limits().iterations / 12 {
-        fail!(Unsupported, "products of {k} terms are longer than this device's driver lets a kernel run its loops");
+        fail!(
+            Unsupported,
+            "matmul: K is {k}, which needs more loop iterations than this device's driver allows a kernel"
+        );
     }
     let digits = [a.room(encoder, precision, k)?, b.room(encoder, precision, k)?];
     let [of_a, of_b] = [a, b].map(|operand| operand.tiles() * (LINES / GROUP) as u64);
@@ -121,7 +124,7 @@ fn cut(encoder: &mut dyn Encoder, precision: Precision, k: u32, [a, b]: [&Operan
     Ok(digits)
 }
 
-/// Enqueues products. The result has elements, and K is not 0.
+/// Enqueues products. The result must have elements, and K must not be 0.
 pub fn encode(encoder: &mut dyn Encoder, products: &Products) -> Result<()> {
     let Products { precision, m, n, k, batches, activation, .. } = *products;
     let [a, b] = cut(encoder, precision, k, [&products.a, &products.b])?;
@@ -132,7 +135,7 @@ pub fn encode(encoder: &mut dyn Encoder, products: &Products) -> Result<()> {
     }
 }
 
-/// Enqueues the products of digits: some of K at a time, totals of 96 bits between them.
+/// Enqueues the products of digits. Each kernel takes a part of K, and totals of 96 bits go from one to the next.
 fn multiply(encoder: &mut dyn Encoder, products: &Products, a: Digits, b: Digits) -> Result<()> {
     let Products { precision, m, n, k, batches, c, bias, y, c_row, c_column, alpha, beta, activation, .. } = *products;
     let axes = &products.axes;
@@ -143,7 +146,7 @@ fn multiply(encoder: &mut dyn Encoder, products: &Products, a: Digits, b: Digits
     if groups > i32::MAX as u64 {
         fail!(Unsupported, "matmul: {batches} products of {m}×{k} by {k}×{n} are too many for one kernel");
     }
-    // Behind 64 of K a thread has gone through some 140 iterations.
+    // A thread runs about 140 iterations for each 64 of K.
     let most = (limits.iterations / 200).clamp(4, MOST / DEPTH) / 4 * 4;
     let blocks = k.div_ceil(DEPTH);
     if blocks > most && groups * (bm * bn) as u64 * 4 > u32::MAX as u64 {
@@ -168,7 +171,7 @@ fn multiply(encoder: &mut dyn Encoder, products: &Products, a: Digits, b: Digits
         let push = push.float(alpha).float(beta);
         let (digits, groups) = (precision.digits(), groups as u32);
         if limits.fixed_wide.is_some() {
-            // A workgroup has a multiprocessor to itself, and takes tiles in turn.
+            // A workgroup has a multiprocessor to itself, and takes one tile after the other.
             let resident = groups.min(limits.units);
             encoder.dispatch(Kernels::Fixed, &[WIDE, digits, has | part, groups, bn], &push, [resident, 1, 1])?;
         } else {

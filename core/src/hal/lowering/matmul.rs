@@ -1,4 +1,4 @@
-//! matmul, dot and ffn.
+//! Lowers matmul, dot and ffn to kernels.
 
 use super::tiles::{Sizes, Tile, choose};
 use super::{Call, elementwise, fixed, moves, pitch_of};
@@ -8,23 +8,23 @@ use crate::error::{Error, Result, Status, fail};
 use crate::ops::{FfnPlan, MatmulPlan, ffn_activation};
 use smallvec::SmallVec;
 
-// What a kernel does: values of matmul.comp's STAGE.
+// The stages of a kernel: values of matmul.comp's STAGE.
 const WHOLE: u32 = 0;
 const BLOCKS: u32 = 1;
 const MERGE: u32 = 2;
 const VECTORS: u32 = 3;
 
-/// Threads of a workgroup that merges where there may be so many, and of one for vectors.
+/// The threads of a workgroup that merges, if the device allows that many, and of a workgroup for vectors.
 const MERGING: u32 = 256;
 const OF_VECTORS: u32 = 64;
 
 /// The most hidden values that `ffn` keeps at a time.
 const HIDDEN: u32 = 1 << 26;
 
-/// An axis of batches: its length, and the steps of A, B and C along it.
+/// A batch axis: its length, and the steps of A, B and C along it.
 pub(super) type Axis = [u32; 4];
 
-/// A batch of matrix products. Addresses are 0 where there is nothing.
+/// A batch of matrix products. The addresses of absent operands are 0.
 #[derive(Clone)]
 struct Product {
     sizes: Sizes,
@@ -33,14 +33,14 @@ struct Product {
     c: u64,
     bias: u64,
     y: u64,
-    /// The last one first; neighbours that can be one are.
+    /// The batch axes, the last one first. Neighbouring axes are merged if their steps allow it.
     axes: SmallVec<[Axis; 4]>,
     c_row: u32,
     c_column: u32,
     alpha: f32,
     beta: f32,
     activation: Activation,
-    /// Elements from one row to the next of A and B as they lie in memory.
+    /// The elements from one row to the next in memory, of A and B.
     pitches: [u32; 2],
 }
 
@@ -62,14 +62,14 @@ pub fn matmul(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     };
     let fixed = attrs.precision != Precision::F32 && sizes.k > 0;
     let mut axes = SmallVec::new();
-    // Matrices that are multiplied by one B are the rows of one matrix.
+    // Matrices that are all multiplied by one B form the rows of one matrix.
     if plan.shares_b() && !attrs.trans_a && (c.is_none() || plan.c_follows(&strides, plan.m)) {
         (sizes.m, sizes.batches) = (sizes.m * sizes.batches, 1);
     } else {
         let (mut a_step, mut b_step) = if fixed { (1, 1) } else { (sizes.m * sizes.k, sizes.k * sizes.n) };
         for i in 1..=rank {
             let n = plan.batch(i) as u32;
-            // A dimension that is repeated has length 1 there, or is missing.
+            // An operand that is repeated along a dimension has length 1 there, or lacks the dimension.
             let step = |shape: &crate::shape::Shape, step: &mut u32| {
                 let own = if shape.rank() > 2 { shape.from_end(i + 1) as u32 } else { 1 };
                 let here = if own == 1 { 0 } else { *step };
@@ -127,18 +127,18 @@ pub fn matmul(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     product.encode(encoder)
 }
 
-/// Whether a matrix whose rows, or columns, have this length can be read by fours.
+/// Returns whether a matrix whose rows (or columns) have this length can be read in fours.
 fn in_vectors(address: u64, side: u32) -> bool {
     address.is_multiple_of(16) && side.is_multiple_of(4)
 }
 
 #[cold]
 fn too_long(k: u32) -> Error {
-    let text = format!("products of {k} terms are longer than this device's driver lets a kernel run its loops");
+    let text = format!("K is {k}, which needs more loop iterations than this device's driver allows a kernel");
     Error::new(Status::Unsupported, text)
 }
 
-/// Adds an axis outside of others, or makes the outermost longer.
+/// Adds an axis outside the others, or extends the outermost one.
 fn append(axes: &mut SmallVec<[Axis; 4]>, axis: Axis) {
     if axis[0] == 1 {
         return;
@@ -156,7 +156,7 @@ pub fn dot(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     product.encode(encoder)
 }
 
-/// `ffn` of the op table: two products for some rows at a time, the hidden values in scratch.
+/// `ffn` of the op table: two products for a group of rows at a time, with the hidden values in scratch.
 pub fn ffn(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let FfnPlan { rows, width, hidden, out, .. } = FfnPlan::new(call.views.into())?;
     let (rows, width, hidden, out) = (rows as u32, width as u32, hidden as u32, out as u32);
@@ -181,7 +181,7 @@ pub fn ffn(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
 }
 
 impl Product {
-    /// a·b and nothing else: `[m, n, k]`.
+    /// Describes a·b without anything else, for `[m, n, k]`.
     fn plain([m, n, k]: [u32; 3], a: u64, b: u64, y: u64) -> Product {
         Product {
             sizes: Sizes { m, n, k, batches: 1, trans_a: false, trans_b: false },
@@ -200,7 +200,7 @@ impl Product {
         }
     }
 
-    /// Enqueues it. The result has elements.
+    /// Enqueues the products. The result must have elements.
     fn encode(mut self, encoder: &mut dyn Encoder) -> Result<()> {
         let Product { sizes: Sizes { m, n, k, batches, .. }, y, activation, .. } = self;
         if m == 1 && n == 1 && batches == 1 && k > 0 {
@@ -220,7 +220,7 @@ impl Product {
         }
     }
 
-    /// An operand where its rows can be read by fours: a copy, unless it lies so already.
+    /// Returns an operand whose rows can be read in fours: the operand itself if it is laid out so, or else a copy.
     fn in_rows(&mut self, encoder: &mut dyn Encoder, operand: usize, address: u64) -> Result<u64> {
         let Sizes { m, n, k, .. } = self.sizes;
         let (row, size) = (self.pitches[operand], if operand == 0 { m * k } else { k * n });
@@ -269,26 +269,27 @@ impl Product {
         if split { self.merge(encoder, scratch) } else { Ok(()) }
     }
 
-    /// The product of two vectors: chains by blocks first.
+    /// Enqueues the product of two vectors: first the chains of the blocks, then the merge.
     fn vectors(&self, encoder: &mut dyn Encoder) -> Result<()> {
         let blocks = self.sizes.k.div_ceil(K_BLOCK as u32);
         let scratch = encoder.scratch(16 * blocks as u64)?;
         let tile = Tile { threads: OF_VECTORS, bm: 4, bn: 4, tm: 4, tn: 4, bk: 4, buffers: 1, held: 0 };
         let mut constants = self.constants(tile, VECTORS);
-        // A's bit stands for both.
+        // The bit of A stands for both vectors.
         constants[8] = u32::from(in_vectors(self.a | self.b, self.sizes.k)) << 2;
         let push = self.push(scratch, 0, [1, 1]);
         encoder.dispatch(Kernels::Matmul, &constants, &push, [blocks.div_ceil(OF_VECTORS), 1, 1])?;
         self.merge(encoder, scratch)
     }
 
-    /// Adds up stored blocks. Of no k there are none, and results are made of zeros.
+    /// Enqueues the sum of stored blocks. If K is 0, there are no blocks, and the results are computed from zeros.
     fn merge(&self, encoder: &mut dyn Encoder, scratch: u64) -> Result<()> {
         let Sizes { m, n, k, batches, .. } = self.sizes;
         let vectors = batches * m * n.div_ceil(4);
-        // So many that there is work for all; the other threads of a workgroup fetch further blocks for them.
+        // `own` threads of a workgroup add up results, few enough that all multiprocessors have work. The others fetch
+        // blocks for them.
         let limits = encoder.limits();
-        // A block is fetched and added to four results: 25 iterations for four blocks, and some.
+        // Fetching four blocks and adding them to four results takes about 25 iterations.
         if k.div_ceil(K_BLOCK as u32) > limits.iterations / 8 {
             return Err(too_long(k));
         }
@@ -307,7 +308,7 @@ impl Product {
         encoder.dispatch(Kernels::Matmul, &constants, &push, [vectors.div_ceil(own), 1, 1])
     }
 
-    /// The kernel's constants from id 10 on.
+    /// Returns the kernel's constants from id 10 on.
     fn constants(&self, tile: Tile, stage: u32) -> [u32; 9] {
         let Sizes { m, n, k, trans_a, trans_b, .. } = self.sizes;
         let Tile { threads, bm, bn, tm, tn, bk, buffers, .. } = tile;

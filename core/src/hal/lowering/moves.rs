@@ -1,4 +1,4 @@
-//! Moves, which keep bits: transpose, concat, embedding.
+//! Lowers operations that move elements and keep their bits: transpose, concat, embedding.
 
 use super::operands::packed;
 use super::{Call, MOST, Operand};
@@ -8,7 +8,7 @@ use crate::ops::{Lines, check_id, concat_axis, transpose_axes};
 use crate::shape::{MAX_RANK, Shape};
 use smallvec::SmallVec;
 
-// Values of moves.comp's first specialization constant.
+// The values of moves.comp's first specialization constant.
 const COPY: u32 = 0;
 const GATHER: u32 = 1;
 const CHECK: u32 = 2;
@@ -19,9 +19,9 @@ pub const ALONG: u32 = 6;
 pub const COMPARE: u32 = 7;
 pub const SELECT: u32 = 8;
 
-/// Ids that a workgroup checks.
+/// The number of ids that a workgroup checks.
 const CHECKED: u32 = 16384;
-/// Elements along an edge of the squares that are transposed.
+/// The side of the squares that are transposed, in elements.
 const SQUARE: u32 = 32;
 
 /// The push constants of `moves.comp`.
@@ -44,7 +44,7 @@ pub struct Arguments {
     pub rows: u32,
 }
 
-/// Enqueues a kernel: `constants` are the function, the bytes of a unit, the kind, and those of a cast.
+/// Enqueues a kernel. `constants` are the function, the bytes of a unit, the kind, and those of a cast.
 #[inline(never)]
 pub fn dispatch(encoder: &mut dyn Encoder, constants: &[u32], arguments: &Arguments, groups: u32) -> Result<()> {
     let &Arguments { x, y, outer, ids, flag, fault, rank, m, n, m_squares, n_squares, x_row, y_row, inner, rows } =
@@ -54,10 +54,10 @@ pub fn dispatch(encoder: &mut dyn Encoder, constants: &[u32], arguments: &Argume
     encoder.dispatch(Kernels::Moves, constants, &push, [groups, 1, 1])
 }
 
-/// An axis to go along: its size, and bytes between neighbours of x and of y.
+/// An axis: its size, and the bytes between neighbours of x and of y.
 pub type Axis = (u64, u64, u64);
 
-/// The largest unit that everything is a multiple of.
+/// Returns the size of the largest unit that divides all of these numbers. They are combined by bitwise or.
 fn unit(everything: u64) -> u32 {
     match everything.trailing_zeros() {
         0 => 1,
@@ -67,7 +67,7 @@ fn unit(everything: u64) -> u32 {
     }
 }
 
-/// Units of a result, which kernels must be able to count.
+/// Checks that kernels can count a result's units.
 pub fn count(units: u64) -> Result<u32> {
     if units > MOST as u64 {
         fail!(Unsupported, "a move of {units} units; GPU kernels take up to {MOST}");
@@ -80,13 +80,13 @@ pub fn copy(encoder: &mut dyn Encoder, x: u64, y: u64, bytes: u64, axes: &[Axis]
     copy_filled(encoder, x, y, bytes, bytes, axes)
 }
 
-/// Copies rows of `row` bytes to where they are `pitch` bytes apart. What fills a row up there is its last bytes again: kernels
-/// that read by fours read it, and use nothing of it.
+/// Copies rows of `row` bytes to places `pitch` bytes apart. The rest of each place repeats the row's last bytes:
+/// kernels that read in fours read it, but don't use it.
 pub fn copy_rows(encoder: &mut dyn Encoder, x: u64, y: u64, rows: u64, row: u64, pitch: u64) -> Result<()> {
     copy_filled(encoder, x, y, row, pitch, &[(rows, row, pitch)])
 }
 
-/// `filled` bytes are written of which `bytes` are x's.
+/// Copies as [`copy`], but writes `filled` bytes for each index, of which `bytes` come from x.
 fn copy_filled(encoder: &mut dyn Encoder, x: u64, y: u64, bytes: u64, filled: u64, axes: &[Axis]) -> Result<()> {
     let everything = axes.iter().fold(x | y | bytes | filled, |all, &(_, of_x, of_y)| all | of_x | of_y);
     let unit = unit(everything);
@@ -98,7 +98,7 @@ fn copy_filled(encoder: &mut dyn Encoder, x: u64, y: u64, bytes: u64, filled: u6
     dispatch(encoder, &[COPY, unit, 0], &arguments, n.div_ceil(1024))
 }
 
-/// The axes' sizes and strides in units.
+/// Returns the address of the axes' sizes and of their strides in units.
 fn parameters(encoder: &mut dyn Encoder, axes: &[Axis], unit: u32) -> Result<u64> {
     if axes.is_empty() {
         return Ok(0);
@@ -134,7 +134,7 @@ pub fn transpose(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     permute(encoder, x.shape, &order, x.dtype.size() as u64, x.address, call.output.address)
 }
 
-/// Elements of `size` bytes from x to y in another order of axes.
+/// Moves elements of `size` bytes from x to y in another order of axes.
 pub fn permute(
     encoder: &mut dyn Encoder,
     shape: &Shape,
@@ -154,11 +154,11 @@ pub fn permute(
         _ => {}
     }
     axes.reverse();
-    // The axis along which x is contiguous; it exists, as x's last axis is somewhere.
+    // The axis along which x is contiguous. It exists, because x's last axis is one of the result's.
     let contiguous = axes.iter().position(|axis| axis.1 == size).unwrap_or(0);
     let ((m, _, y_row), (n, x_row, _)) = (axes[contiguous], axes[0]);
     if m.min(n) < 8 || size == 1 {
-        // Squares would be empty for the most part, and no kernel has squares of bytes.
+        // Most of each square would be empty, or elements are bytes, for which no kernel has squares.
         return copy(encoder, x, y, size, &axes);
     }
     axes.remove(contiguous);
@@ -175,7 +175,7 @@ pub fn permute(
     dispatch(encoder, &constants, &arguments, others as u32 * m_squares * n_squares)
 }
 
-/// The result's axes in order: those of size one are left out, and neighbours that stay neighbours are merged.
+/// Returns the result's axes in order, without axes of size 1 and with axes merged that stay neighbours.
 fn permuted(shape: &Shape, axes: &[u8; MAX_RANK], size: u64) -> SmallVec<[Axis; MAX_RANK]> {
     let mut merged: SmallVec<[Axis; MAX_RANK]> = SmallVec::new();
     for &axis in &axes[..shape.rank()] {
@@ -216,8 +216,8 @@ pub fn embedding(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     dispatch(encoder, &[GATHER, unit, ids.dtype as u32], &arguments, units.div_ceil(1024))
 }
 
-/// Enqueues the check of ids, of which there is at least one, against the rows of what they are taken from: arguments of a kernel
-/// that takes them.
+/// Enqueues a check that all ids are below `rows`. There must be at least one id. Returns the arguments of a kernel
+/// that uses the ids.
 pub fn checked(encoder: &mut dyn Encoder, ids: Operand<'_>, rows: u32, explain: Explain) -> Result<Arguments> {
     let (n, kind) = (ids.elements(), ids.dtype as u32);
     let groups = n.div_ceil(CHECKED);
@@ -236,7 +236,7 @@ pub fn checked(encoder: &mut dyn Encoder, ids: Operand<'_>, rows: u32, explain: 
     Ok(arguments)
 }
 
-/// What the kernel that checks ids found.
+/// Makes the error from what the checking kernel found.
 fn explain([position, low, high, rows]: [u32; 4]) -> Error {
     let id = (u64::from(high) << 32 | u64::from(low)) as i64;
     match check_id(!position as usize, id, rows as usize) {

@@ -3,7 +3,7 @@
 use super::{Encoder, Kernels};
 use crate::error::Result;
 
-/// The push constants; `operands.glsl` and `elementwise.comp` say what they mean.
+/// The push constants. `operands.glsl` and `elementwise.comp` say what they mean.
 #[derive(Clone, Copy, Default)]
 pub struct Arguments {
     pub x: u64,
@@ -25,13 +25,13 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Which of gamma and beta are there, as kernels are told.
+    /// Returns the kernels' bits for whether gamma and beta are present.
     pub fn affine(&self) -> u32 {
         u32::from(self.gamma != 0) | u32::from(self.beta != 0) << 1
     }
 }
 
-/// Enqueues a kernel on a line of workgroups.
+/// Enqueues a kernel on a one-dimensional grid of workgroups.
 #[inline(never)]
 pub fn dispatch(
     encoder: &mut dyn Encoder,
@@ -48,12 +48,13 @@ pub fn dispatch(
     encoder.dispatch(kernels, constants, &push, [groups, 1, 1])
 }
 
-/// Whether all of these are multiples of 16.
+/// Returns whether all of these are multiples of 16.
 pub fn aligned(addresses: &[u64]) -> bool {
     addresses.iter().all(|address| address.is_multiple_of(16))
 }
 
-/// Push constants: addresses, low words first, then words. (Arrays, as `Push` would be moved with every word of so many.)
+/// Assembles push constants: addresses, low words first, then words. Returns an array, because a `Push` would be moved
+/// for every word.
 pub fn packed<const N: usize>(addresses: &[u64], words: &[u32]) -> [u32; N] {
     let mut push = [0; N];
     let (head, tail) = push.split_at_mut(2 * addresses.len());

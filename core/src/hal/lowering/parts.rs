@@ -1,4 +1,4 @@
-//! Moves of parts, which keep bits: slice, pad, gather.
+//! Lowers operations that move parts and keep their bits: slice, pad, gather.
 
 use super::moves::{ALONG, Axis, checked, copy, count, dispatch};
 use super::{Call, Encoder};
@@ -23,7 +23,7 @@ pub fn slice(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     copy_together(encoder, from, call.output.address, size, &axes)
 }
 
-/// `pad` of the op table: the value everywhere, and then x in the midst of it.
+/// `pad` of the op table: fills the output with the value, and then copies x into it.
 pub fn pad(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let (x, y) = (call.operand(0), call.output);
     let (before, size, rank) = (pad_before(call.attrs, x.shape)?, x.dtype.size() as u64, x.shape.rank());
@@ -44,7 +44,8 @@ pub fn pad(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     copy_together(encoder, x.address, to, size, &axes)
 }
 
-/// Copies elements along axes, given from the last to the first: axes that lie together in both are bytes of one row.
+/// Copies elements along axes, given from the last to the first. Axes that are contiguous in both become one row of
+/// bytes.
 fn copy_together(encoder: &mut dyn Encoder, x: u64, y: u64, size: u64, axes: &[Axis]) -> Result<()> {
     let (mut bytes, mut together) = (size, 0);
     while let Some(&(n, of_x, of_y)) = axes.get(together) {
@@ -64,7 +65,7 @@ pub fn gather(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     }
     let axis = gather_axis(call.attrs, x.shape)?;
     let (of_x, of_y) = (Lines::along(x.shape, axis), Lines::along(ids.shape, axis));
-    // An element is one unit or, of eight bytes, two.
+    // An element is one unit, or two if it has eight bytes.
     let unit = x.dtype.size().min(4) as u32;
     let inner = x.dtype.size() as u32 / unit;
     let units = count(u64::from(ids.elements().max(x.elements())) * u64::from(inner))?.min(ids.elements() * inner);
@@ -75,7 +76,7 @@ pub fn gather(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     dispatch(encoder, &[ALONG, unit, ids.dtype as u32], &arguments, units.div_ceil(1024))
 }
 
-/// What the kernel that checks indices found.
+/// Makes the error from what the checking kernel found.
 fn explain_index([position, low, high, n]: [u32; 4]) -> Error {
     let id = (u64::from(high) << 32 | u64::from(low)) as i64;
     match check_index(!position as usize, id, n as usize) {

@@ -1,4 +1,4 @@
-//! Reductions along one axis, several or all.
+//! Lowers reductions along one axis, several axes or all to kernels.
 
 use super::operands::{Arguments, aligned, dispatch};
 use super::{Call, moves};
@@ -17,14 +17,14 @@ macro_rules! functions {
             $name:ident: $family:ident, $function:ident = $code:literal $gives:ident;)* }
         own $own:tt
     ) => {
-        /// Every operation's function: its name in kernels, and its number.
+        /// Every operation's function: its name in kernels, its number and the operation.
         #[cfg(test)]
         pub const ALL: &[(&str, u32, Reduction)] = &[$((stringify!($function), $code, Reduction::$op),)*];
 
-        /// Does not compile where a number is one of the functions of rows.
-        const _: () = assert!(true $(&& $code < ROWS)*, "numbers from 16 on are those of rows");
+        /// Fails to compile if a number belongs to a function of rows.
+        const _: () = assert!(true $(&& $code < ROWS)*, "numbers from 16 on belong to functions of rows");
 
-        /// The function of an operation: a value of the first constant of `lines.comp`.
+        /// Returns an operation's function: a value of the first constant of `lines.comp`.
         const fn function(op: Reduction) -> u32 {
             match op {
                 $(Reduction::$op => $code,)*
@@ -38,18 +38,18 @@ pub const SUM: u32 = function(Reduction::Sum);
 pub const MAX: u32 = function(Reduction::Max);
 const ARGMAX: u32 = function(Reduction::Argmax);
 const ARGMIN: u32 = function(Reduction::Argmin);
-/// From this on, numbers are of functions of contiguous rows.
+/// Numbers from this one on belong to functions of contiguous rows.
 pub const ROWS: u32 = 16;
 
-/// Blocks that a workgroup takes.
+/// The number of blocks that a workgroup takes.
 const GROUP: u32 = 32;
 
-/// Dispatches on the operation.
+/// Encodes a reduction.
 pub fn reduce(encoder: &mut dyn Encoder, op: Reduction, call: &Call<'_>) -> Result<()> {
     let x = call.operand(0);
     let Reduced { order, lines } = Reduced::new(x.shape, call.attrs);
     let mut arguments = Arguments { x: x.address, y: call.output.address, ..Arguments::default() };
-    // The axes that are reduced are brought together first.
+    // If the reduced axes are not adjacent, the elements are permuted first.
     if let Some(order) = order {
         arguments.x = encoder.scratch(4 * x.elements() as u64)?;
         moves::permute(encoder, x.shape, &order, 4, x.address, arguments.x)?;
@@ -63,7 +63,7 @@ pub fn reduce(encoder: &mut dyn Encoder, op: Reduction, call: &Call<'_>) -> Resu
     along(encoder, function(op), lines, Map::Same, finish, arguments)
 }
 
-/// What is added up, with a statistic p of each line.
+/// The value that is added up for an element x. p is a statistic of its line.
 #[derive(Clone, Copy)]
 pub enum Map {
     /// x.
@@ -76,23 +76,23 @@ pub enum Map {
     Square = 3,
 }
 
-/// What becomes of a line's result.
+/// The step that turns a line's result into the stored one.
 #[derive(Clone, Copy)]
 pub enum Finish {
-    /// Nothing.
+    /// Stores the result.
     Whole,
-    /// It is divided by the line's length.
+    /// Divides the result by the line's length.
     Mean,
-    /// Divided, plus eps, the reciprocal of the square root.
+    /// Divides the result by the line's length, adds eps, and takes the reciprocal of the square root.
     Factor,
-    /// The index in one word.
+    /// Stores the index in one word.
     Short,
-    /// In two.
+    /// Stores the index in two words.
     Long,
 }
 
-/// Reduces lines of x, of which there is at least one, to one result each at y. Results of blocks of 1024 are reduced again until
-/// there is one.
+/// Reduces each line of x to one result at y. There must be at least one line. The results of blocks of 1024 are
+/// reduced again until one is left.
 pub fn along(
     encoder: &mut dyn Encoder,
     function: u32,

@@ -1,5 +1,5 @@
-//! Runs: elementwise commands of f32, each of which works in place on the result of the one before, as one kernel. What is between
-//! them stays in registers, so only the last one's result reaches memory; nobody could have seen the others.
+//! Runs: elementwise commands of f32, each of which works in place on the previous result, as one kernel. Intermediate
+//! values stay in registers, and only the last result reaches memory. No command could have seen the others.
 
 use super::elementwise::Grid;
 use super::function;
@@ -12,27 +12,27 @@ use crate::operand::View;
 use crate::ops::OpKind;
 use crate::shape::Shape;
 
-/// Steps of a kernel: as many as push constants have room for. What is longer becomes several kernels.
+/// The most steps of a kernel, limited by the push constants. A longer run becomes several kernels.
 const STEPS: usize = 8;
-/// Words of a step.
+/// The words of a step.
 const STEP: usize = 3;
-/// Which word of the push constants is the count of steps.
+/// The index of the word that counts the steps.
 const COUNT: usize = 5;
-/// Words of the push constants.
+/// The number of words of the push constants.
 pub const WORDS: usize = COUNT + 1 + STEPS * STEP;
 const _: () = assert!(4 * WORDS <= PUSH_BYTES);
 
-// The bits of a step's last word, above its number; `elementwise.comp` says what they mean.
+// The bits of a step's last word, above its number. `elementwise.comp` says what they mean.
 const LEFT: u32 = 1 << 6;
 const FOUR: u32 = 1 << 7;
 const ONE: u32 = 2 << 7;
 const ITSELF: u32 = 3 << 7;
 const ROWS: u32 = 1 << 9;
 const PER: u32 = 10;
-/// Elements of a row are fewer.
+/// A row must have fewer elements than this.
 const MOST_PER: u32 = 1 << (32 - PER);
 
-/// Encodes the run that the commands begin with: how many of them it has, or 0 where there is none.
+/// Encodes the run with which the commands begin. Returns its length in commands, or 0 if they begin with no run.
 pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usize> {
     let output = commands[0].output();
     let n = output.shape().elements();
@@ -55,23 +55,24 @@ pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usi
     Ok(count)
 }
 
-/// Whether it may be in a run, by what it is.
+/// Returns whether a command's operation and dtype allow it in a run.
 fn is_elementwise(command: &Command<'_>) -> bool {
     command.op().is_elementwise() && command.output().dtype() == DType::F32
 }
 
-/// A run under construction.
+/// A run that is being assembled.
 struct Run<'a> {
     shape: &'a Shape,
-    /// What the first step begins with; 0 before there is one.
+    /// The address of the value with which the first step begins; 0 before there is a step.
     x: u64,
-    /// Where everything's result is.
+    /// The address of all results.
     y: u64,
     words: [u32; WORDS],
 }
 
 impl Run<'_> {
-    /// Appends a command, if it can be the next one. (An operand that is not on the device is an error of the command by itself.)
+    /// Appends a command if it can be the next one. An operand that is not on the device ends the run: its command then
+    /// returns the error.
     fn push(&mut self, encoder: &mut dyn Encoder, command: &Command<'_>) -> Option<()> {
         let (op, attrs, inputs, output) = (command.op(), command.attrs(), command.inputs(), command.output());
         if !is_elementwise(command) || output.shape() != self.shape || encoder.address(output.place()).ok()? != self.y {
@@ -107,8 +108,8 @@ impl Run<'_> {
         Some(())
     }
 
-    /// An operand, unless part of it is overwritten that another thread reads: either it is where the result is, element by
-    /// element, or it is elsewhere.
+    /// Returns an operand, unless a thread could overwrite a part that another thread reads. The operand must be
+    /// exactly at the result, or not overlap it.
     fn operand<'a>(&self, encoder: &mut dyn Encoder, view: &View<'a>) -> Option<(u64, &'a Shape)> {
         let (address, bytes) = (encoder.address(view.place()).ok()?, view.meta().bytes() as u64);
         let result = 4 * self.shape.elements() as u64;
@@ -117,15 +118,15 @@ impl Run<'_> {
         (same || apart).then(|| (address, view.shape()))
     }
 
-    /// How an operand that is not the value is read: the bits that say it. `None` where it is repeated in another way than row by
-    /// row or in each row.
+    /// Returns the bits that tell how an operand that is not the value is read. `None` unless it is whole, one value,
+    /// or repeated row by row or within each row.
     fn access(&self, (address, shape): (u64, &Shape)) -> Option<u32> {
         let four = if aligned(&[address]) { FOUR } else { 0 };
         let mut grid = Grid::new();
         for (&size, &stride) in self.shape.dims().iter().zip(shape.broadcast_strides(self.shape).iter()) {
             grid.push(size as u32, stride as u32, 0);
         }
-        // Sizes and strides.
+        // The patterns match sizes and strides.
         let (per, bits) = match grid.dims[..grid.rank] {
             [] | [(_, 1, _)] => (0, four),
             [(_, 0, _)] => (1, ONE),

@@ -1,9 +1,9 @@
-//! How a matrix product is cut into workgroups: which tile, and whether every K block has a workgroup of its own.
+//! How a matrix product is divided into workgroups: its tile, and whether every K block has its own workgroups.
 
 use super::Limits;
 use crate::contract::K_BLOCK;
 
-/// What a workgroup computes, and how: the constants of `matmul.comp`, in its words.
+/// What a workgroup computes, and how. The fields have the names of the constants in `matmul.comp`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tile {
     pub threads: u32,
@@ -13,32 +13,32 @@ pub struct Tile {
     pub tn: u32,
     pub bk: u32,
     pub buffers: u32,
-    /// Bytes of shared memory beside the steps.
+    /// The bytes of shared memory that the tile uses besides those for its steps.
     pub held: u32,
 }
 
-/// A tile in a table.
+/// Makes a tile for a table.
 pub const fn tile(threads: u32, [bm, bn]: [u32; 2], [tm, tn]: [u32; 2], bk: u32, buffers: u32) -> Tile {
     Tile { threads, bm, bn, tm, tn, bk, buffers, held: 0 }
 }
 
 impl Tile {
-    /// How many it takes for a matrix.
+    /// Returns how many tiles cover a matrix.
     fn count(&self, m: u32, n: u32) -> u64 {
         m.div_ceil(self.bm) as u64 * n.div_ceil(self.bn) as u64
     }
 
-    /// Whether a workgroup may be so large.
+    /// Returns whether a device allows such a workgroup.
     fn fits(&self, limits: &Limits) -> bool {
         let shared = 4 * self.buffers * self.bk * (self.bm + self.bn) + self.held;
         self.threads <= limits.threads && shared <= limits.shared_memory
     }
 
-    /// No fewer than the iterations of all loops in a thread of `matmul.comp`, none of them unrolled.
+    /// Returns an upper bound of the loop iterations in a thread of `matmul.comp`, with no loop unrolled.
     pub fn iterations(&self, k: u32) -> u64 {
         let Tile { threads, bm, bn, tm, tn, bk, .. } = *self;
         let multiplied = 1 + (tm + tn) / 4 * 5 + tm * (1 + tn);
-        // A share's vectors are fetched and staged, four elements each.
+        // A thread fetches and stages its share of vectors, with four elements each.
         let moved = 1 + 10 * ((bm * bk / 4).div_ceil(threads) + (bn * bk / 4).div_ceil(threads));
         let finished = 1 + tm * tn * 8;
         let per = |count: u32, each: u32| count as u64 * each as u64;
@@ -48,14 +48,14 @@ impl Tile {
             + per(2, finished)
     }
 
-    /// Whether a thread may go through so much of K.
+    /// Returns whether a thread may run that many iterations, for this K.
     pub fn reaches(&self, k: u32, limits: &Limits) -> bool {
         limits.iterations == u32::MAX || self.iterations(k) <= limits.iterations as u64
     }
 }
 
-/// A tile for matrices of some size: its nanoseconds for each k on a multiprocessor that has nothing else to do, and where
-/// `slots` of them share one: it is their ratios that choose. A table's last tile fits everywhere.
+/// The cost of a tile, in nanoseconds for each k: alone on a multiprocessor, and if `slots` workgroups share it. Only
+/// ratios matter for the choice. A table's last tile must fit every device.
 #[derive(Debug)]
 pub struct Cost {
     pub tile: Tile,
@@ -64,14 +64,14 @@ pub struct Cost {
     pub slots: u64,
 }
 
-/// Nanoseconds that a second kernel takes, and bytes that stored blocks move in one.
+/// The nanoseconds that a second kernel takes, and the bytes of stored blocks that are moved in one nanosecond.
 const MERGE: f64 = 4000.0;
 const BYTES: f64 = 3500.0;
 
 /// The most bytes of stored blocks.
 const MOST_STORED: u64 = 1 << 28;
 
-/// A matrix product's sizes and layout.
+/// The sizes and layout of a matrix product.
 #[derive(Clone, Copy)]
 pub struct Sizes {
     pub m: u32,
@@ -82,7 +82,7 @@ pub struct Sizes {
     pub trans_b: bool,
 }
 
-/// The tile for a product on a device, and whether each K block is computed by itself, to be merged later.
+/// Chooses the tile for a product on a device, and whether each K block is computed on its own and merged later.
 pub fn choose(sizes: Sizes, limits: &Limits) -> (Tile, bool) {
     let Sizes { m, n, k, batches, .. } = sizes;
     let blocks = (k as u64).div_ceil(K_BLOCK as u64);
@@ -109,7 +109,7 @@ pub fn choose(sizes: Sizes, limits: &Limits) -> (Tile, bool) {
             } else if slots <= 2 {
                 groups.div_ceil(resident) as f64 * slots as f64 * shared
             } else {
-                // They end at different times, and others begin.
+                // Workgroups end at different times, and others start at once.
                 (groups as f64 / units as f64 + slots as f64 / 2.0) * shared
             };
             let merging = if split { MERGE + 2.0 * stored as f64 / BYTES } else { 0.0 };
@@ -122,7 +122,7 @@ pub fn choose(sizes: Sizes, limits: &Limits) -> (Tile, bool) {
     best
 }
 
-/// A tile of the mirrored product.
+/// Returns the tile for the mirrored product.
 pub fn mirrored(tile: Tile) -> Tile {
     let Tile { bm, bn, tm, tn, .. } = tile;
     Tile { bm: bn, bn: bm, tm: tn, tn: tm, ..tile }
@@ -132,7 +132,7 @@ pub fn mirrored(tile: Tile) -> Tile {
 mod tests {
     use super::*;
 
-    /// Large ones first.
+    /// The largest tile comes first.
     const COSTS: [Cost; 3] = [
         Cost { tile: tile(256, [128, 128], [8, 8], 32, 1), alone: 92.0, shared: 92.0, slots: 1 },
         Cost { tile: tile(64, [64, 64], [8, 8], 16, 1), alone: 56.0, shared: 25.0, slots: 4 },
@@ -197,7 +197,7 @@ mod tests {
             for n in [1, 4, 5, 9, 17, 33, 100, 1000, 10_000] {
                 let (tile, split) = of([m, n, 7000], &least);
                 assert!(tile.reaches(if split { K_BLOCK as u32 } else { 7000 }, &least), "{m}x{n}: {tile:?}");
-                // Operands that go past shared memory take none.
+                // Operands that bypass shared memory need none.
                 let direct = tile.bm == 4 && tile.bn == 4 * tile.threads;
                 assert!(tile.fits(&least) || direct && tile.threads <= 128, "{m}x{n}: {tile:?}");
             }

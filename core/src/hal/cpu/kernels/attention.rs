@@ -1,7 +1,7 @@
-//! attention: query rows in groups, keys in the contract's blocks of 64, nothing larger than a block kept.
+//! attention: query rows in groups, and keys in the contract's blocks of 64. Nothing larger than a block is kept.
 //!
-//! Scores are computed transposed, a row of queries for each key, so that a vector holds as many queries as it has lanes:
-//! maxima, exponentials and sums then go down the keys, and nothing is added or compared across a vector.
+//! Scores are computed transposed, as one row of queries for each key, so each vector lane belongs to one query.
+//! Maxima, exponentials and sums then go along the keys, and no operation combines lanes of a vector.
 
 use super::gemm::{Block, Epilogue, Matrix, Packing, Transpose};
 use super::normalise::DivideBy;
@@ -13,16 +13,17 @@ use crate::interrupt;
 use crate::ops::AttentionPlan;
 use crate::shape::MAX_RANK;
 
-/// Query rows of a group, and the length of a row of scores.
+/// The query rows of a group, and the length of a row of scores.
 const QUERIES: usize = 64;
 
-/// The lanes of SUM.
+/// The number of lanes of SUM.
 const SUM_LANES: usize = 32;
 
-/// The longest vector: scores are computed for as many queries more than there are.
+/// The lanes of the longest vector. Scores are computed for a number of queries rounded up to it.
 const MAX_LANES: usize = 16;
 
-/// Nothing is packed: a group of queries is a tile or a few, and everything is in the nearest caches of any processor.
+/// Nothing is packed: a group of queries is one tile or a few, and all operands fit in the first caches of any
+/// processor.
 const PACKING: Packing = Packing { a: false, b: false, cache: 1 << 20 };
 
 /// `attention` of the op table.
@@ -47,14 +48,15 @@ pub(super) fn attention(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> 
     ));
     let groups = queries.div_ceil(QUERIES);
     let tasks = batches * heads * groups;
-    // In the order of `Scratch`.
+    // The parts of the scratch, in the order of `Scratch`.
     let each = packing + QUERIES * (width + 2 * KEY_BLOCK + value_width + 5) + SUM_LANES * MAX_LANES;
     let scratch = exec.scratch.take(each * exec.pool.threads().min(tasks))?;
     let scratch = Shared(scratch.pointer());
     exec.pool.try_run(tasks, &|task, seat| {
         let (head, first) = (task / groups, task % groups * QUERIES);
         let kv = head / heads * kv_heads + head % heads / (heads / kv_heads);
-        // SAFETY: heads and rows lie inside the operands; output rows are this task's alone; a seat's scratch too.
+        // SAFETY: heads and rows lie inside the operands. Only this task writes these output rows, and no other running
+        // task uses this seat's scratch.
         unsafe {
             let packing_at = scratch.get().add(each * seat);
             let transposed = packing_at.add(packing);
@@ -98,7 +100,7 @@ pub(super) fn attention(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> 
     Ok(())
 }
 
-/// Where a head's scores begin in the mask.
+/// Returns where a head's scores begin in the mask.
 fn mask_offset(plan: &AttentionPlan, strides: &[usize; MAX_RANK], head: usize) -> usize {
     let lead = plan.scores.rank() - 2;
     let (mut rest, mut at) = (head, 0);
@@ -110,7 +112,7 @@ fn mask_offset(plan: &AttentionPlan, strides: &[usize; MAX_RANK], head: usize) -
     at
 }
 
-/// Some query rows of one head.
+/// A group of query rows of one head.
 struct Group<'a> {
     exec: &'a Exec<'a>,
     plan: &'a AttentionPlan,
@@ -119,7 +121,7 @@ struct Group<'a> {
     q: *const f32,
     k: *const f32,
     v: *const f32,
-    /// This head's, for query 0 and key 0; null where there is none.
+    /// The mask for this head's query 0 and key 0; null without a mask.
     mask: *const f32,
     mask_row: usize,
     mask_column: usize,
@@ -133,14 +135,14 @@ struct Group<'a> {
     scores: *mut f32,
     mask_block: *mut f32,
     block_out: *mut f32,
-    /// One value for each query: MAX and the sum so far, this block's MAX, what the outputs so far and this block's are
-    /// multiplied by.
+    /// One value for each query: MAX and the sum so far, this block's MAX, and the factors of the outputs so far and of
+    /// this block's outputs.
     m: *mut f32,
     l: *mut f32,
     m_block: *mut f32,
     old_factor: *mut f32,
     new_factor: *mut f32,
-    /// Lanes of SUM for a vector of queries.
+    /// The lanes of SUM for a vector of queries.
     sums: *mut f32,
 }
 
@@ -148,9 +150,9 @@ impl Group<'_> {
     unsafe fn compute(&self) {
         let isa = self.exec.isa;
         let AttentionPlan { keys, width, value_width, .. } = *self.plan;
-        // Scores of queries that are not there are computed from zeros and not used.
+        // Scores beyond the last query are computed from zeros and not used.
         let padded = self.rows.next_multiple_of(MAX_LANES);
-        // SAFETY: rows, keys and widths are those the pointers were made for.
+        // SAFETY: the pointers were made for these rows, keys and widths.
         unsafe {
             for row in 0..QUERIES {
                 self.m.add(row).write(f32::NEG_INFINITY);
@@ -163,7 +165,7 @@ impl Group<'_> {
             }
             let (rows, to, to_row) = (self.rows, self.transposed, QUERIES);
             dispatch(isa, Transpose { from: self.q, row: width, rows, columns: width, to, to_row });
-            // Blocks that causality hides from the last row of the group are hidden from all.
+            // The last row of the group sees the most keys. Blocks that are hidden from it are hidden from all rows.
             let end = self.plan.visible(self.causal, self.first + self.rows - 1);
             let mut start = 0;
             while start < end && !interrupt::is_stopped() {
@@ -183,7 +185,7 @@ impl Group<'_> {
                 if !self.mask.is_null() && self.mask_row != 0 {
                     let from = self.mask.add((self.first * self.mask_row) + start * self.mask_column);
                     let (row, to) = (self.mask_row, self.mask_block);
-                    // A mask that is broadcast along the keys is one column.
+                    // A mask that is broadcast along the keys has one column.
                     let columns = if self.mask_column == 0 { 1 } else { count };
                     dispatch(isa, Transpose { from, row, rows, columns, to, to_row });
                 }
@@ -208,7 +210,7 @@ impl Group<'_> {
     }
 }
 
-/// From dot products to weights: scale, mask, MAX, exp, SUM, in place; then what the merge multiplies by.
+/// Computes weights from dot products, in place: scale, mask, MAX, exp and SUM. Then computes the factors of the merge.
 struct Weigh<'a> {
     group: &'a Group<'a>,
     start: usize,
@@ -222,7 +224,8 @@ impl Kernel for Weigh<'_> {
     unsafe fn run<S: Simd>(self) {
         let mut query = 0;
         while query < self.group.rows {
-            // SAFETY: scores, masks and states hold QUERIES values a row, a multiple of any vector.
+            // SAFETY: rows of scores and masks, and the states, hold QUERIES values, a multiple of every vector's
+            // lanes.
             unsafe { self.vector::<S>(query) };
             query += S::LANES;
         }
@@ -230,7 +233,7 @@ impl Kernel for Weigh<'_> {
 }
 
 impl Weigh<'_> {
-    /// A vector of queries.
+    /// Handles one vector of queries.
     #[inline(always)]
     unsafe fn vector<S: Simd>(&self, query: usize) {
         let Weigh { group: g, start, count } = *self;
@@ -238,7 +241,7 @@ impl Weigh<'_> {
         unsafe {
             let scores = g.scores.add(query);
             let (scale, lowest) = (S::splat(g.scale), S::splat(f32::NEG_INFINITY));
-            // How many of this block's keys each query sees, and whether one of them sees less than all.
+            // How many of this block's keys each query sees. The test below asks whether any query sees fewer than all.
             let mut seen = [0.0f32; MAX_LANES];
             for (lane, seen) in seen[..S::LANES].iter_mut().enumerate() {
                 *seen = g.plan.visible(g.causal, g.first + query + lane).saturating_sub(start).min(count) as f32;
@@ -261,10 +264,10 @@ impl Weigh<'_> {
                     x = S::select(S::lt(S::splat(j as f32), seen), x, lowest);
                 }
                 S::store(at, x);
-                // A NaN may be passed over here: its weight is NaN, and so is all that follows from it.
+                // This max may drop a NaN. The NaN's weight is NaN anyway, and so is all that follows from it.
                 m = S::max(x, m);
             }
-            // Except that a query that sees nothing else would be left out.
+            // The exception is a query that sees nothing but −∞ and NaN: it would count as one without a live key.
             let mut live = [0.0f32; MAX_LANES];
             S::store(live.as_mut_ptr(), m);
             let dead = live[..S::LANES].contains(&f32::NEG_INFINITY);
@@ -277,7 +280,8 @@ impl Weigh<'_> {
             S::store(g.m_block.add(query), m);
             let total = self.weights::<S>(scores, m);
             if dead {
-                // A block without a live key is skipped; its weights must not poison the product.
+                // A block without a live key is skipped for that query. Its weights become 0, so that they don't poison
+                // the product.
                 for j in 0..count {
                     let at = scores.add(j * QUERIES);
                     S::store(at, S::select(S::eq(m, lowest), S::splat(0.0), S::load(at)));
@@ -285,7 +289,7 @@ impl Weigh<'_> {
             }
             let (old_m, old_l) = (S::load(g.m.add(query)), S::load(g.l.add(query)));
             let skipped = S::eq(m, lowest);
-            // A NaN in either stays.
+            // If either maximum is NaN, a factor below is NaN too, and so is the result.
             let merged = S::select(skipped, old_m, S::max(m, old_m));
             let old_factor = simd::exp_of_negative::<S>(S::sub(old_m, merged));
             let new_factor = simd::exp_of_negative::<S>(S::sub(m, merged));
@@ -297,11 +301,11 @@ impl Weigh<'_> {
         }
     }
 
-    /// `exp(x − m)` in place, and its SUM.
+    /// Computes `exp(x − m)` in place, and its SUM.
     #[inline(always)]
     unsafe fn weights<S: Simd>(&self, scores: *mut f32, m: S::F) -> S::F {
         let Weigh { group: g, count, .. } = *self;
-        // SAFETY: as above; there is a vector for each lane of SUM.
+        // SAFETY: as above. `sums` has room for a vector for each lane of SUM.
         unsafe {
             for j in 0..count {
                 let at = scores.add(j * QUERIES);
@@ -326,7 +330,7 @@ impl Weigh<'_> {
     }
 }
 
-/// Merges a block into the running output.
+/// Merges a block's output into the running output.
 struct Merge<'a>(&'a Group<'a>);
 
 impl Kernel for Merge<'_> {
@@ -337,7 +341,7 @@ impl Kernel for Merge<'_> {
         let g = self.0;
         let n = g.plan.value_width;
         for row in 0..g.rows {
-            // SAFETY: rows of value_width in both outputs, one value a row in the state.
+            // SAFETY: both outputs have rows of value_width, and the state has one value a row.
             unsafe {
                 if *g.m_block.add(row) == f32::NEG_INFINITY {
                     continue;
@@ -357,7 +361,7 @@ impl Kernel for Merge<'_> {
     }
 }
 
-/// Divides by the weights' sum; rows that saw no live key stay +0.
+/// Divides the output by the sum of the weights. Rows that saw no live key stay +0.
 struct Divide<'a>(&'a Group<'a>);
 
 impl Kernel for Divide<'_> {
@@ -368,7 +372,7 @@ impl Kernel for Divide<'_> {
         let g = self.0;
         let n = g.plan.value_width;
         for row in 0..g.rows {
-            // SAFETY: rows of value_width in the output.
+            // SAFETY: the output has rows of value_width.
             unsafe {
                 if *g.m.add(row) == f32::NEG_INFINITY {
                     continue;

@@ -1,4 +1,4 @@
-//! Elementwise operations of two operands with broadcasting.
+//! Elementwise operations of two operands, with broadcasting.
 
 use super::elementwise::{CHAIN_GRAIN, GRAIN};
 use super::grid::Grid;
@@ -11,7 +11,7 @@ use crate::ops::Binary;
 impl VectorFn2 for Binary {
     #[inline(always)]
     unsafe fn apply<S: Simd>(self, a: S::F, b: S::F) -> S::F {
-        // SAFETY: called from a kernel.
+        // SAFETY: only kernels call this.
         unsafe {
             match self {
                 Binary::Add => S::add(a, b),
@@ -26,10 +26,11 @@ impl VectorFn2 for Binary {
     }
 }
 
-/// Values of a block with a repeated value.
+/// The block length for which a repeated value is written out.
 const SPREAD: usize = 256;
 
-/// A row of `y = f(a, b)`; an operand with step 0 is one repeated value (not both: a dimension is one of theirs).
+/// Computes a row of `y = f(a, b)`. An operand with step 0 is one repeated value. At most one operand is, because each
+/// dimension belongs to an operand.
 struct Row {
     f: Binary,
     a: *const f32,
@@ -45,13 +46,13 @@ impl Kernel for Row {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(mut self) {
-        // One loop per operation and per kind of operand, so that nothing is decided inside.
+        // Each operation and each combination of steps has its own loop, so that no loop has a branch.
         if self.a_step == 0 && matches!(self.f, Binary::Add | Binary::Mul | Binary::Maximum | Binary::Minimum) {
             (self.a, self.a_step, self.b, self.b_step) = (self.b, self.b_step, self.a, self.a_step);
         }
         macro_rules! each {
             ($($f:ident $commutes:literal)*) => {
-                // SAFETY: passed on.
+                // SAFETY: the caller's promise covers this.
                 unsafe {
                     match self.f { $(Binary::$f => match (self.a_step, self.b_step) {
                         (0, _) if !$commutes => self.row::<S, 0, 1>(Binary::$f),
@@ -69,16 +70,16 @@ impl Kernel for Row {
 impl Row {
     #[inline(always)]
     unsafe fn row<S: Simd, const A: usize, const B: usize>(&self, f: Binary) {
-        // SAFETY: passed on.
+        // SAFETY: the caller's promise covers this.
         unsafe { simd::zip_row::<S, A, B>(self.a, self.b, self.y, self.n, f) };
     }
 
-    /// A long function: one loop, before which a repeated value is written out.
+    /// Computes a row with a long function. It has only one loop, so a repeated value is first written out to a block.
     #[inline(always)]
     unsafe fn spread<S: Simd>(&self, f: Binary) {
         let repeats = self.a_step == 0 || self.b_step == 0;
         let block = if repeats { SPREAD } else { self.n };
-        // SAFETY: a repeated operand has one value, and blocks lie below n; passed on.
+        // SAFETY: a repeated operand has one value, and blocks lie below n. The caller's promise covers the rest.
         unsafe {
             let repeated = [if self.a_step == 0 { *self.a } else { *self.b }; SPREAD];
             let at = |p: *const f32, step, start| if step == 0 { repeated.as_ptr() } else { p.add(start) };
@@ -93,7 +94,7 @@ impl Row {
     }
 }
 
-/// Elementwise operations of two operands with broadcasting.
+/// Computes an elementwise operation of two operands, with broadcasting.
 pub(super) fn binary(exec: &Exec<'_>, f: Binary, call: &mut Call<'_, '_>) -> Result<()> {
     let n = call.output.shape().elements();
     let (a, b, y) = (Shared(call.f32(0)?.cast_mut()), Shared(call.f32(1)?.cast_mut()), Shared(call.out()?));

@@ -7,28 +7,29 @@ use crate::hal::cpu::simd::{self, Bounded, Kernel, Simd, TwoSided, VectorFn, dis
 use crate::isa::Isa;
 use crate::ops::Unary;
 
-/// Elements of the cheapest operations that are worth handing to another thread: about 20 µs, as waking one takes 10.
+/// The least number of elements of a cheap operation that is worth another thread: about 20 µs of work, because waking
+/// a thread takes 10 µs.
 pub(super) const GRAIN: usize = 256 * 1024;
 
-/// The same of an operation of some fifty instructions.
+/// The same for an operation of about fifty instructions.
 pub(super) const CHAIN_GRAIN: usize = 32 * 1024;
 
 /// An elementwise operation of one operand.
 trait Elementwise: Copy {
-    /// `y = canonical(f(x))`.
+    /// Computes `y = canonical(f(x))`.
     ///
     /// # Safety
-    /// Called from a kernel; x and y cover n values and are equal or disjoint.
+    /// Only kernels call this. x and y cover n values and are equal or disjoint.
     unsafe fn row<S: Simd>(self, x: *const f32, y: *mut f32, n: usize);
 }
 
-/// Names the loop of `simd` over a row that an operation goes through.
+/// Implements [`Elementwise`] with the named loop of `simd`.
 macro_rules! elementwise {
     ($name:ident $map:ident) => {
         impl Elementwise for $name {
             #[inline(always)]
             unsafe fn row<S: Simd>(self, x: *const f32, y: *mut f32, n: usize) {
-                // SAFETY: passed on.
+                // SAFETY: the caller's promise covers this.
                 unsafe { simd::$map::<S>(x, y, n, self) };
             }
         }
@@ -46,7 +47,7 @@ macro_rules! functions {
 
                 #[inline(always)]
                 unsafe fn apply<S: Simd>($self, $x: S::F, _: usize) -> S::F {
-                    // SAFETY: called from a kernel, as the trait asks.
+                    // SAFETY: only kernels call this, as the trait asks.
                     unsafe { $body }
                 }
             }
@@ -76,8 +77,8 @@ functions! {
     };
 }
 
-/// What is made of a sigmoid: a division stands in the middle, so that it comes in two halves. One kernel for all three,
-/// as deciding which takes no time beside the rest.
+/// The functions made from a sigmoid. The division in the middle makes two halves of each. One kernel serves all three,
+/// because choosing between them costs nothing beside the rest.
 #[derive(Clone, Copy)]
 enum Logistic {
     Sigmoid,
@@ -91,7 +92,7 @@ impl VectorFn for Logistic {
 
     #[inline(always)]
     unsafe fn apply<S: Simd>(self, x: S::F, _: usize) -> S::F {
-        // SAFETY: called from a kernel, as the trait asks.
+        // SAFETY: only kernels call this, as the trait asks.
         unsafe {
             let held = self.begin::<S>(x);
             self.end::<S>(held)
@@ -118,7 +119,7 @@ impl VectorFn for Logistic {
 
 elementwise!(Logistic map_row);
 
-/// Functions that are computed in two ways.
+/// Implements functions that have one formula near 0 and another one beyond a limit.
 macro_rules! two_sided {
     ($($name:ident beyond $limit:literal, $near:ident, $far:ident, |$x:ident| $argument:expr, |$e:ident| $result:expr;)*) => {
         $(
@@ -131,7 +132,7 @@ macro_rules! two_sided {
                 #[inline(always)]
                 #[allow(unused_unsafe)]
                 unsafe fn argument<S: Simd>(self, $x: S::F) -> S::F {
-                    // SAFETY: called from a kernel, as the trait asks.
+                    // SAFETY: only kernels call this, as the trait asks.
                     unsafe { $argument }
                 }
                 #[inline(always)]
@@ -157,7 +158,7 @@ macro_rules! two_sided {
     };
 }
 
-// The limits are the last numbers below those of the contract, which belong to the far side.
+// Each limit is the last number below that of the contract, which belongs to the far side.
 two_sided! {
     Tanh beyond 0x3f6b_851e, tanh_near, tanh_far, |x| x, |e| e;
     Erf beyond 0x3f54_7ae0, erf_near, erf_far, |x| x, |e| e;
@@ -167,7 +168,7 @@ two_sided! {
     };
 }
 
-/// Sine and cosine, in one kernel; large angles are reduced one by one.
+/// Sine and cosine share one kernel. Large angles are reduced one by one.
 #[derive(Clone, Copy)]
 enum Angle {
     Sin,
@@ -179,7 +180,7 @@ impl VectorFn for Angle {
 
     #[inline(always)]
     unsafe fn apply<S: Simd>(self, x: S::F, _: usize) -> S::F {
-        // SAFETY: called from a kernel, as the trait asks.
+        // SAFETY: only kernels call this, as the trait asks.
         unsafe { simd::sin_or_cos::<S>(x, matches!(self, Angle::Cos)) }
     }
 }
@@ -198,7 +199,7 @@ impl Bounded for Angle {
 impl Elementwise for Angle {
     #[inline(always)]
     unsafe fn row<S: Simd>(self, x: *const f32, y: *mut f32, n: usize) {
-        // SAFETY: passed on.
+        // SAFETY: the caller's promise covers this.
         unsafe { simd::map_bounded::<S, _>(x, y, n, self) };
     }
 }
@@ -216,12 +217,12 @@ impl<F: Elementwise> Kernel for Whole<F> {
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
         let Whole { x, y, n, f } = self;
-        // SAFETY: passed on.
+        // SAFETY: whoever makes a `Whole` promises what `row` asks.
         unsafe { f.row::<S>(x, y, n) };
     }
 }
 
-/// What is applied to every element.
+/// A function that is applied to every element.
 #[derive(Clone, Copy)]
 enum Function {
     Scale(f32),
@@ -245,7 +246,7 @@ enum Function {
 }
 
 impl Function {
-    /// Elements that are worth handing to another thread.
+    /// Returns the least number of elements that is worth another thread.
     fn grain(self) -> usize {
         match self {
             Function::Exp
@@ -261,14 +262,14 @@ impl Function {
         }
     }
 
-    /// `y = canonical(f(x))`.
+    /// Computes `y = canonical(f(x))`.
     ///
     /// # Safety
     /// x and y cover n values and are equal or disjoint.
     unsafe fn row(self, isa: Isa, x: *const f32, y: *mut f32, n: usize) {
         macro_rules! apply {
             ($f:expr) => {
-                // SAFETY: passed on.
+                // SAFETY: the caller's promise covers this.
                 unsafe { dispatch(isa, Whole { x, y, n, f: $f }) }
             };
         }
@@ -295,7 +296,7 @@ impl Function {
     }
 }
 
-/// The elementwise operations of one operand.
+/// Computes an elementwise operation of one operand.
 pub(super) fn unary(exec: &Exec<'_>, op: Unary, call: &mut Call<'_, '_>) -> Result<()> {
     let function = match op {
         Unary::Scale => Function::Scale(call.attrs.alpha),
@@ -322,7 +323,7 @@ pub(super) fn unary(exec: &Exec<'_>, op: Unary, call: &mut Call<'_, '_>) -> Resu
     };
     let (x, y) = (Shared(call.f32(0)?.cast_mut()), Shared(call.out()?));
     chunks(exec, call.output.shape().elements(), function.grain(), |start, end| {
-        // SAFETY: the command's views cover the elements; chunks are disjoint.
+        // SAFETY: the command's views cover the elements, and chunks are disjoint.
         unsafe { function.row(exec.isa, x.get().add(start), y.get().add(start), end - start) }
     })?;
     Ok(())
@@ -331,7 +332,7 @@ pub(super) fn unary(exec: &Exec<'_>, op: Unary, call: &mut Call<'_, '_>) -> Resu
 /// Applies an activation to a row in place.
 ///
 /// # Safety
-/// `row` covers `n` values that nobody else touches.
+/// `row` covers `n` values that no other thread accesses.
 pub(super) unsafe fn activate(isa: Isa, activation: Activation, row: *mut f32, n: usize) {
     let function = match activation {
         Activation::None => return,
@@ -342,6 +343,6 @@ pub(super) unsafe fn activate(isa: Isa, activation: Activation, row: *mut f32, n
         Activation::GeluErf => Function::GeluErf,
         Activation::Silu => Function::Logistic(Logistic::Silu),
     };
-    // SAFETY: passed on.
+    // SAFETY: the caller's promise covers this.
     unsafe { function.row(isa, row, row, n) }
 }

@@ -1,4 +1,4 @@
-//! matmul, dot and ffn: products cut into blocks that the threads claim.
+//! matmul, dot and ffn, as matrix products that are cut into blocks. Threads claim the blocks.
 
 use super::fixed::Fixed;
 use super::gemm::{BLOCK_COLUMNS, BLOCK_ROWS, Block, Epilogue, Matrix, Packing, Width};
@@ -12,40 +12,42 @@ use crate::operand::Packed;
 use crate::operand::Place;
 use crate::ops::{FfnPlan, MatmulPlan, ffn_activation};
 
-/// Multiply-adds that are not worth handing to another thread: about 40 µs of them, as waking one that sleeps costs that much.
+/// Returns the most multiply-adds that are not worth another thread: about 40 µs of work, the cost of waking a sleeping
+/// thread.
 fn small(isa: Isa) -> usize {
     match isa {
         Isa::Avx512 => 3 << 20,
         Isa::Avx2 => 3 << 19,
-        // As long on a core of eight multiply-adds a cycle.
+        // The same duration on a core with eight multiply-adds a cycle.
         Isa::Neon => 2 << 20,
         Isa::Sse2 | Isa::Portable => 256 << 10,
     }
 }
 
-/// What products cost, in multiply-adds: with few rows the other operand's way from memory takes the time.
+/// Estimates the cost of products, in multiply-adds. With few rows, reading the other operand from memory takes the
+/// time.
 fn work(m: usize, n: usize, k: usize, count: usize) -> usize {
     let (rows, columns) = if n == 1 { (m, 8) } else { (m.max(8), n) };
     count.saturating_mul(rows).saturating_mul(columns).saturating_mul(k.max(1))
 }
 
-/// Multiply-adds of a product whose call would take as long as the product.
+/// The most multiply-adds of a product that takes no longer than the overhead of its call.
 const TINY: usize = 256 << 10;
 
-/// Products of a batch, all of one size. Index functions give each one's operands.
+/// A batch of products of one size. Index functions return the operands of each.
 struct Batch<'a> {
     m: usize,
     n: usize,
     k: usize,
     count: usize,
     operands: &'a (dyn Fn(usize) -> (Matrix, Matrix, Epilogue) + Sync),
-    /// B of every product, where it was packed before; then the matrix that `operands` give for it is not read.
+    /// The packed B of every product. If there is one, the matrix that `operands` returns for B is not read.
     packed: Option<&'a Packed>,
     out: Shared<f32>,
 }
 
 impl Batch<'_> {
-    /// Computes all products, blocks spread over the threads.
+    /// Computes all products, with their blocks spread over the threads.
     fn compute(&self, exec: &Exec<'_>) -> Result<()> {
         let Batch { m, n, k, count, .. } = *self;
         if m * n * count == 0 {
@@ -64,7 +66,8 @@ impl Batch<'_> {
         exec.pool.try_run(tasks, &|task, seat| {
             let (batch, rest) = (task / (down * across), task % (down * across));
             let (i, j) = (rest % down * rows, rest / down * columns);
-            // SAFETY: (i, j) lies inside the result; blocks are disjoint; a seat's scratch is one task's at a time.
+            // SAFETY: (i, j) lies inside the result, and blocks are disjoint. Only one task at a time uses a seat's
+            // scratch.
             unsafe {
                 let (m, n) = (rows.min(m - i), columns.min(n - j));
                 let panels = self.packed.map(|packed| packed.panels(j));
@@ -83,26 +86,26 @@ impl Batch<'_> {
         let scratch = if floats > 0 { Some(exec.scratch.take(floats)?) } else { None };
         let scratch = scratch.as_ref().map_or(std::ptr::null_mut(), |scratch| scratch.pointer());
         for batch in 0..self.count {
-            // SAFETY: the whole of one product; the scratch is this call's.
+            // SAFETY: the block is the whole of one product, and only this call uses the scratch.
             unsafe { self.block(batch, 0, 0, self.m, self.n, packing).compute_with(exec.isa, scratch, panels) };
         }
         Ok(())
     }
 
-    /// What blocks of m rows pack.
+    /// Returns which operands blocks of m rows pack.
     fn packing(&self, exec: &Exec<'_>, m: usize) -> Packing {
         let (a, b, _) = (self.operands)(0);
         let packing = Packing::choose(exec.cache, m, a, b);
         Packing { b: packing.b && self.packed.is_none(), ..packing }
     }
 
-    /// The part of one product that begins at (i, j).
+    /// Returns the part of one product that begins at (i, j).
     ///
     /// # Safety
-    /// It lies inside the result, which the operands fit.
+    /// The part lies inside the result, and the operands fit the result.
     unsafe fn block(&self, batch: usize, i: usize, j: usize, m: usize, n: usize, packing: Packing) -> Block {
         let (a, b, epilogue) = (self.operands)(batch);
-        // SAFETY: as the caller says.
+        // SAFETY: the caller promises that (i, j) lies inside the result, so it lies inside the operands.
         unsafe {
             Block {
                 m,
@@ -119,7 +122,7 @@ impl Batch<'_> {
     }
 }
 
-/// Block sizes that cut a product evenly: several for every thread, as far as each is worth a task.
+/// Returns block sizes that cut a product evenly: several blocks for every thread, as long as each is worth a task.
 fn block_size(isa: Isa, m: usize, n: usize, k: usize, count: usize, threads: usize) -> (usize, usize) {
     let even = |size: usize, most: usize, unit: usize| {
         let parts = size.div_ceil(most);
@@ -129,7 +132,7 @@ fn block_size(isa: Isa, m: usize, n: usize, k: usize, count: usize, threads: usi
     let worth = work(m, n, k, count) / small(isa);
     let wanted = worth.clamp(threads, 4 * threads);
     while threads > 1 && count * m.div_ceil(rows) * n.div_ceil(columns) < wanted {
-        // Columns first: blocks side by side share nothing that each would pack for itself.
+        // Cuts columns first, because blocks side by side don't each pack the same operand.
         if columns > 192 || (columns > 96 && columns >= rows) {
             columns = (columns / 2).next_multiple_of(32);
         } else if rows > 48 {
@@ -148,7 +151,7 @@ pub(super) fn matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
     let plan = MatmulPlan::new(call.attrs, call.inputs)?;
     let MatmulPlan { mut m, n, k, mut batches, .. } = plan;
     let attrs = call.attrs;
-    // B may be packed: then its own pointer stands for it and is never followed.
+    // B may be packed. Its pointer then only stands for it and is never read through.
     let packed = match call.inputs[1].map(|view| view.place()) {
         Some(Place::Packed(packed)) => Some(packed),
         _ => None,
@@ -164,14 +167,15 @@ pub(super) fn matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
         _ => [0; 8],
     };
     let rank = plan.batch_rank();
-    // Every batch times one B is one tall product, if A's batches and C's follow each other as rows do.
+    // If every batch multiplies the same B, and A's and C's batches follow each other like rows, the batches form one
+    // tall product.
     let tall = batches > 1 && plan.shares_b() && !attrs.trans_a && (!use_c || plan.c_follows(&c_strides, m));
     if tall {
         m *= batches;
         batches = 1;
     }
     let fixed = attrs.precision != Precision::F32;
-    // One small product, without anything that only several need.
+    // One small product skips all that only several blocks need.
     let plain = !use_c && packed.is_none() && batches == 1 && !fixed;
     if plain && m * n > 0 && m.saturating_mul(n).saturating_mul(k) <= TINY {
         let epilogue = Epilogue {
@@ -185,7 +189,7 @@ pub(super) fn matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
         let block = Block { m, n, k, a, b, out: call.out()?, out_row: n, packing, epilogue };
         let floats = packing.scratch(exec.isa, m, n, k);
         if floats == 0 {
-            // SAFETY: the operands and the result are those the plan was made for; nothing is packed.
+            // SAFETY: the plan was made for these operands and this result, and nothing is packed.
             unsafe { block.compute(exec.isa, std::ptr::null_mut()) };
             return Ok(());
         }
@@ -236,18 +240,19 @@ pub(super) fn matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
     Batch { m, n, k, count: batches, operands: &operands, packed, out }.compute(exec)
 }
 
-/// The columns of a packed matrix's panels.
+/// Returns the number of columns in a panel of a packed matrix.
 pub fn panel_width(isa: Isa) -> usize {
-    // SAFETY: whoever has an instruction set was given it by a device that runs it.
+    // SAFETY: an `Isa` value comes only from a device that runs that instruction set.
     unsafe { dispatch_product(isa, Width) }
 }
 
 impl Exec<'_> {
-    /// Packs a `k × n` matrix of f32, or the transpose of the one stored so: K blocks of panels, one behind the other.
-    /// Done once for each matrix, so plain code for every instruction set.
+    /// Packs a `k × n` matrix of f32, or the transpose of one that is stored transposed, as panels for each K block in
+    /// turn. A matrix is packed once, so all instruction sets share plain code.
     ///
     /// # Safety
-    /// `b` has k·n values; `to` is this call's alone and has room for k rows of n columns, rounded up to whole panels.
+    /// `b` has k·n values. Only this call uses `to`, which has room for k rows of n columns, rounded up to whole
+    /// panels.
     pub unsafe fn pack(&self, b: *const f32, k: usize, n: usize, transposed: bool, to: *mut f32) -> Result<()> {
         let width = panel_width(self.isa);
         let panels = n.div_ceil(width);
@@ -256,7 +261,7 @@ impl Exec<'_> {
         self.pool.try_run(k.div_ceil(K_BLOCK) * panels, &|task, _| {
             let (p, j) = (task / panels * K_BLOCK, task % panels * width);
             let (depth, columns) = (K_BLOCK.min(k - p), width.min(n - j));
-            // SAFETY: the panel's values lie inside both; tasks have one each.
+            // SAFETY: the panel's values lie inside both, and each task has its own panel.
             unsafe {
                 let from = b.get().add(p * row + j * column);
                 let to = to.get().add(p * panels * width + j * depth);
@@ -279,10 +284,10 @@ impl Exec<'_> {
     }
 }
 
-/// Hidden values that `ffn` keeps at a time: some rows of them, whatever the operands' sizes.
+/// The most hidden values that `ffn` keeps at a time. It limits the rows of a group, whatever the operands' sizes.
 const HIDDEN: usize = 1 << 22;
 
-/// `ffn` of the op table: two products for a group of rows, the hidden values in scratch.
+/// `ffn` of the op table: two products for each group of rows, with the hidden values in scratch.
 pub(super) fn ffn(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
     let FfnPlan { rows, width, hidden, out, .. } = FfnPlan::new(call.inputs.into())?;
     let group = (HIDDEN / hidden.max(1)).clamp(1, rows.max(1));
@@ -314,7 +319,7 @@ pub(super) fn ffn(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
 pub(super) fn dot(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
     let n = call.meta(0).shape.elements();
     let (a, b, y) = (call.f32(0)?, call.f32(1)?, call.out()?);
-    // SAFETY: both operands cover n values, and y is the one result.
+    // SAFETY: both operands cover n values, and y has room for the one result.
     let mut work = || unsafe { y.write(dispatch_m(exec.isa, Dot { a, b, n })) };
     if n <= PIECE {
         work();
@@ -323,7 +328,7 @@ pub(super) fn dot(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
     interrupt::alone(&mut work)
 }
 
-/// An inner product: a lane for each K block, as the chains are independent.
+/// An inner product. Each vector lane computes one K block, because the chains are independent.
 #[derive(Clone, Copy)]
 struct Dot {
     a: *const f32,
@@ -341,7 +346,7 @@ impl Kernel for Dot {
         let mut start = 0;
         let mut looks = Looks::NEW;
         while start < n && !looks.before(S::LANES * K_BLOCK) {
-            // SAFETY: every index stays below n; missing values are zeros, which the contract makes invisible.
+            // SAFETY: every index stays below n. Missing values are zeros, which don't change a chain's result.
             unsafe {
                 let mut p = S::splat(0.0);
                 let depth = K_BLOCK.min(n - start);
@@ -369,7 +374,7 @@ impl Kernel for Dot {
             }
         }
         let mut lanes = [0.0f32; 16];
-        // SAFETY: sixteen floats hold any vector.
+        // SAFETY: any vector fits in sixteen floats.
         unsafe { S::store(lanes.as_mut_ptr(), simd::canonical::<S>(S::add(S::splat(total), S::splat(0.0)))) };
         lanes[0]
     }

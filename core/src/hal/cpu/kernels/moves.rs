@@ -1,4 +1,4 @@
-//! Moves, which keep bits: embedding, transpose, concat.
+//! Operations that move elements and keep their bits: embedding, transpose, concat.
 
 use super::{Call, Exec, Shared, chunks};
 use crate::error::{Result, fail};
@@ -9,19 +9,20 @@ use crate::ops::{Lines, check_id, check_ids, concat_axis, id, transpose_axes};
 use crate::shape::{MAX_RANK, Shape};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Bytes that are worth handing to another thread.
+/// The least number of bytes that is worth another thread.
 pub(super) const GRAIN: usize = 512 * 1024;
 
-/// Copies bytes from x to y, a piece at a time.
+/// Copies bytes from x to y, in pieces.
 ///
 /// # Safety
-/// Both cover so many bytes, and don't overlap.
+/// Both cover `bytes` bytes and don't overlap.
 pub(super) unsafe fn copy(x: *const u8, y: *mut u8, bytes: usize) {
     // SAFETY: pieces lie inside both.
     pieces!(bytes, |at, count| unsafe { y.add(at).copy_from_nonoverlapping(x.add(at), count) });
 }
 
-/// Every id of an embedding is one of the table's rows; asks between parts whether that is still wanted.
+/// Returns an error unless every id of an embedding is a row of the table. Stops early if the caller no longer wants
+/// the result.
 pub(crate) fn check_all_ids(inputs: &[Option<View<'_>>]) -> Result<()> {
     let n = inputs[1].as_ref().map_or(0, |ids| ids.shape().elements());
     let mut checked = Ok(());
@@ -43,7 +44,8 @@ pub(super) fn embedding(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> 
     let (from, to) = (Shared(call.f32(0)?.cast_mut().cast::<u8>()), Shared(call.output.host()?));
     let ids_at = Shared(call.f32(1)?.cast_mut().cast::<u8>());
     check_all_ids(call.inputs)?;
-    // Other languages lend arrays that another thread of theirs may write meanwhile: that must not lead outside the table.
+    // Another language may lend an array that one of its threads changes meanwhile. A changed id must not lead outside
+    // the table, so each is checked again.
     let changed = AtomicBool::new(false);
     chunks(exec, n, GRAIN.div_ceil(bytes.max(1)), |start, end| {
         for i in start..end {
@@ -52,7 +54,7 @@ pub(super) fn embedding(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> 
                 changed.store(true, Relaxed);
                 continue;
             };
-            // SAFETY: the row is one of the table's; the output has n rows.
+            // SAFETY: the row is one of the table's, and the output has n rows.
             unsafe { copy(from.get().add(row * bytes), to.get().add(i * bytes), bytes) };
         }
     })?;
@@ -75,7 +77,7 @@ pub(super) fn concat(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
         let from = Shared(call.f32(i)?.cast_mut().cast::<u8>());
         chunks(exec, outer, GRAIN.div_ceil(part.max(1)), |start, end| {
             for o in start..end {
-                // SAFETY: each operand fills its own columns of every row.
+                // SAFETY: each operand writes only its own columns of every row.
                 unsafe { copy(from.get().add(o * part), to.get().add(o * row + at), part) };
             }
         })?;
@@ -95,7 +97,7 @@ pub(super) fn transpose(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> 
     permute(exec, shape, &axes, dtype.size(), from, Shared(call.output.host()?))
 }
 
-/// Elements of so many bytes in another order of axes; there is at least one.
+/// Reorders the axes of elements of `size` bytes. There must be at least one element.
 pub(super) fn permute(
     exec: &Exec<'_>,
     shape: &Shape,
@@ -113,17 +115,17 @@ pub(super) fn permute(
     }
 }
 
-/// A permutation with neighbours that stay neighbours merged and ones dropped.
+/// A permutation of axes, without axes of size 1 and with axes merged that stay neighbours.
 struct Grid {
     rank: usize,
     /// The result's dimensions.
     dims: [usize; MAX_RANK],
-    /// Elements between neighbours of x along each of the result's dimensions.
+    /// The distance in x, in elements, between neighbours along each of the result's dimensions.
     strides: [usize; MAX_RANK],
 }
 
 impl Grid {
-    /// Rows of the result that are moved together: a few cache lines of x.
+    /// The number of the result's rows that are moved together: a few cache lines of x.
     const BAND: usize = 64;
 
     fn new(shape: &Shape, axes: &[u8; MAX_RANK]) -> Grid {
@@ -150,7 +152,7 @@ impl Grid {
         grid
     }
 
-    /// Moves everything: lines where the last dimension stays last, squares where it doesn't.
+    /// Moves all elements: as lines if the last dimension stays last, and as squares if it doesn't.
     fn permute<T: Copy + Send>(&self, exec: &Exec<'_>, from: Shared<u8>, to: Shared<u8>) -> Result<()> {
         let (from, to) = (Shared(from.get().cast::<T>()), Shared(to.get().cast::<T>()));
         let last = self.rank - 1;
@@ -159,7 +161,7 @@ impl Grid {
             let lines = self.dims[..last].iter().product();
             return chunks(exec, lines, (GRAIN / size_of::<T>()).div_ceil(n), |start, end| {
                 for line in start..end {
-                    // SAFETY: lines of n elements inside both.
+                    // SAFETY: lines of n elements lie inside both.
                     unsafe {
                         let x = from.get().add(self.offset(line, last, last));
                         copy(x.cast(), to.get().add(line * n).cast(), n * size_of::<T>());
@@ -167,18 +169,19 @@ impl Grid {
                 }
             });
         }
-        // The dimension of the result along which x is contiguous; it exists, as x's last dimension is somewhere.
+        // The dimension of the result along which x is contiguous. It exists, because x's last dimension is one of the
+        // result's.
         let contiguous = (0..self.rank).find(|&axis| self.strides[axis] == 1).unwrap_or(last);
         let m = self.dims[contiguous];
         let step: usize = self.dims[contiguous + 1..].iter().product::<usize>();
         let others: usize = self.dims[..last].iter().product::<usize>() / m;
-        // Bands of the result's rows, so that whole cache lines of x are used.
+        // The result's rows are taken in bands, so that whole cache lines of x are used.
         let bands = m.div_ceil(Self::BAND);
         chunks(exec, others * bands, GRAIN.div_ceil(Self::BAND * n * size_of::<T>()), |start, end| {
             for task in start..end {
                 let (other, band) = (task / bands, task % bands);
                 let first = band * Self::BAND;
-                // SAFETY: the band lies inside both, the rest of the offsets comes from `other`.
+                // SAFETY: the band lies inside both, and `other` gives the rest of the offsets.
                 unsafe {
                     let x = from.get().add(self.offset(other, contiguous, last) + first);
                     let y = to.get().add(self.position(other, contiguous, last) + first * step);
@@ -193,7 +196,7 @@ impl Grid {
         })
     }
 
-    /// Decodes `index` over the dimensions but two, folding each digit with `f(axis, digit)`.
+    /// Decodes `index` over all dimensions but two, and calls `f(axis, digit)` for each digit.
     fn digits(&self, mut index: usize, skip: usize, last: usize, mut f: impl FnMut(usize, usize)) {
         for axis in (0..last).rev().filter(|&axis| axis != skip) {
             f(axis, index % self.dims[axis]);
@@ -201,14 +204,14 @@ impl Grid {
         }
     }
 
-    /// Where in x the line or square of that number begins.
+    /// Returns where the line or square `index` begins in x.
     fn offset(&self, index: usize, skip: usize, last: usize) -> usize {
         let mut at = 0;
         self.digits(index, skip, last, |axis, digit| at += digit * self.strides[axis]);
         at
     }
 
-    /// Where in the result it begins.
+    /// Returns where the line or square `index` begins in the result.
     fn position(&self, index: usize, skip: usize, last: usize) -> usize {
         let mut at = 0;
         self.digits(index, skip, last, |axis, digit| {
@@ -218,7 +221,7 @@ impl Grid {
     }
 }
 
-/// `y[i][j] = x[j][i]` for i below m and j below n.
+/// Computes `y[i][j] = x[j][i]` for i below m and j below n.
 #[derive(Clone, Copy)]
 struct Rectangle<T> {
     x: *const T,
@@ -230,13 +233,13 @@ struct Rectangle<T> {
 }
 
 impl<T: Copy> Rectangle<T> {
-    /// The same of 32-bit values, where `T` is one.
+    /// Returns the same rectangle with `T`, which must have 32 bits, as u32.
     fn cast(self) -> Rectangle<u32> {
         let Rectangle { x, x_row, y, y_row, m, n } = self;
         Rectangle { x: x.cast(), x_row, y: y.cast(), y_row, m, n }
     }
 
-    /// Moves what lies at or beyond row `i0` or column `j0`, a cache line's worth of rows at a time.
+    /// Moves the elements at or beyond row `i0` or column `j0`, as many rows at a time as fill a cache line.
     ///
     /// # Safety
     /// x and y cover the rectangle.
@@ -248,7 +251,7 @@ impl<T: Copy> Rectangle<T> {
                 return;
             }
             for i in if j < j0 { i0 } else { 0 }..self.m {
-                // SAFETY: i and j lie inside.
+                // SAFETY: i and j lie inside the rectangle.
                 unsafe { self.y.add(i * self.y_row + j).write(*self.x.add(j * self.x_row + i)) };
             }
         }
@@ -260,10 +263,11 @@ impl Kernel for Rectangle<u32> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        // Values of a cache line, which is written whole: in a large result the next visit would find it gone.
+        // The number of values in a cache line. Lines are written whole, because a large result evicts a line before
+        // the next visit.
         const LINE: usize = 16;
         let Rectangle { x, x_row, y, y_row, m, n } = self;
-        // SAFETY: squares lie inside the rectangle; the rest is moved one by one.
+        // SAFETY: squares lie inside the rectangle, and the rest is moved element by element.
         unsafe {
             let (whole_m, whole_n) = (m - m % S::LANES, n - n % S::LANES);
             let (mut looks, mut j) = (Looks::NEW, 0);

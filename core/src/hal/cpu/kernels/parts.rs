@@ -1,4 +1,4 @@
-//! Moves of parts, which keep bits: slice, pad, gather.
+//! Operations that move parts and keep their bits: slice, pad, gather.
 
 use super::moves::{GRAIN, copy};
 use super::{Call, Exec, Shared, chunks};
@@ -9,19 +9,20 @@ use crate::ops::{Lines, check_index, gather_axis, id, pad_before, slice_plan};
 use crate::shape::MAX_RANK;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Rows that lie along the last axis of a result y, and how far apart: dimensions, bytes between neighbours of x and y.
+/// The rows along the last axis of a result y. `of_x` and `of_y` are the bytes between neighbours of x and y along each
+/// dimension.
 struct Rows {
     rank: usize,
     dims: [usize; MAX_RANK],
     of_x: [usize; MAX_RANK],
     of_y: [usize; MAX_RANK],
-    /// Elements of a row, and bytes between them in x.
+    /// The elements of a row, and the bytes from one to the next in x.
     n: usize,
     apart: usize,
 }
 
 impl Rows {
-    /// Of a result of these dimensions.
+    /// Makes the rows of a result with these dimensions.
     fn of(dims: &[usize], size: usize) -> Rows {
         let rank = dims.len().saturating_sub(1);
         let mut rows = Rows {
@@ -41,10 +42,10 @@ impl Rows {
         rows
     }
 
-    /// Moves all of them: elements of `size` bytes, which lie together in y's rows.
+    /// Moves all rows. Elements have `size` bytes and are contiguous in y's rows.
     ///
     /// # Safety
-    /// Rows lie inside x and y; those of y are apart.
+    /// The rows lie inside x and y, and y's rows don't overlap.
     unsafe fn go(&self, exec: &Exec<'_>, size: usize, x: Shared<u8>, y: Shared<u8>) -> Result<()> {
         let rows = self.dims[..self.rank].iter().product();
         chunks(exec, rows, GRAIN.div_ceil((self.n * size).max(1)), |start, end| {
@@ -56,7 +57,7 @@ impl Rows {
                     from += digit * self.of_x[axis];
                     to += digit * self.of_y[axis];
                 }
-                // SAFETY: as the caller says.
+                // SAFETY: the caller promises that every row lies inside x and y, and y's rows are disjoint.
                 unsafe {
                     let (x, y) = (x.get().add(from), y.get().add(to));
                     match size {
@@ -72,10 +73,10 @@ impl Rows {
     }
 }
 
-/// Moves elements that lie `apart` bytes apart.
+/// Moves elements that are `apart` bytes apart.
 ///
 /// # Safety
-/// x has n elements so far apart, y has room for n.
+/// x has n elements at that distance, and y has room for n.
 unsafe fn strided<T: Copy>(x: *const u8, apart: usize, y: *mut u8, n: usize) {
     // SAFETY: pieces lie inside both.
     pieces!(n, |at, count| (at..at + count).for_each(|i| unsafe {
@@ -96,11 +97,11 @@ pub(super) fn slice(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
         stride *= x.shape.dims()[axis];
     }
     let from = Shared(call.f32(0)?.cast_mut().cast::<u8>().wrapping_add(skipped));
-    // SAFETY: indices of the plan lie inside x; rows cover the output.
+    // SAFETY: the plan's indices lie inside x, and the rows cover the output.
     unsafe { rows.go(exec, size, from, Shared(call.output.host()?)) }
 }
 
-/// `pad` of the op table: the value everywhere, and then x in the midst of it.
+/// `pad` of the op table: fills the output with the value, and then copies x into it.
 pub(super) fn pad(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
     let (x, shape) = (*call.meta(0), *call.output.shape());
     let (before, size, rank) = (pad_before(call.attrs, &x.shape)?, x.dtype.size(), x.shape.rank());
@@ -108,7 +109,7 @@ pub(super) fn pad(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
     let value = Shared(call.f32(1)?.cast_mut().cast::<u8>());
     if shape != x.shape {
         chunks(exec, shape.elements(), GRAIN / size, |start, end| {
-            // SAFETY: the value is one element, and the output has that many.
+            // SAFETY: the value is one element, and the output has at least `end` elements.
             unsafe {
                 let y = to.get().add(start * size);
                 match size {
@@ -124,7 +125,7 @@ pub(super) fn pad(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
         return Ok(());
     }
     let mut rows = Rows::of(x.shape.dims(), size);
-    // x lies as it is; where its rows come to follows from the result's dimensions.
+    // x is contiguous. The result's dimensions say where its rows go.
     rows.of_x = rows.of_y;
     let (mut stride, mut skipped) = (size, 0);
     for axis in (0..rank).rev() {
@@ -132,11 +133,11 @@ pub(super) fn pad(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
         rows.of_y[axis] = stride;
         stride *= shape.dims()[axis];
     }
-    // SAFETY: x's rows lie where the rule has made room for them.
+    // SAFETY: the shape rule has made room for x's rows behind `skipped`.
     unsafe { rows.go(exec, size, from, Shared(to.get().wrapping_add(skipped))) }
 }
 
-/// Where elements along an axis come from.
+/// Finds elements along an axis by index.
 struct Along {
     ids: Shared<u8>,
     dtype: DType,
@@ -145,26 +146,26 @@ struct Along {
 }
 
 impl Along {
-    /// The element of x that comes to a position of the result, if the index there is one of the axis's.
+    /// Returns the element of x that goes to a position of the result, or an error if the axis has no such index.
     ///
     /// # Safety
     /// The position is below the number of ids.
     #[inline(always)]
     unsafe fn source(&self, position: usize) -> Result<usize> {
         let Along { ids, dtype, of_x, of_y } = *self;
-        // SAFETY: as the caller says.
+        // SAFETY: the caller promises that the position is below the number of ids.
         let index = check_index(position, unsafe { id(ids.get(), dtype, position) }, of_x.n)?;
         Ok((position / (of_y.n * of_y.inner) * of_x.n + index) * of_x.inner + position % of_x.inner)
     }
 
-    /// Moves elements of x to positions of y; whether every index was one of the axis's.
+    /// Moves elements of x to positions of y. Returns whether the axis has every index.
     ///
     /// # Safety
-    /// Positions below the number of ids, which y has room for.
+    /// The positions are below the number of ids, and y has room for that many elements.
     unsafe fn go<T: Copy>(&self, x: *const u8, y: *mut u8, start: usize, end: usize) -> bool {
         let mut all = true;
         pieces!(end - start, |first, count| for position in start + first..start + first + count {
-            // SAFETY: as the caller says; a checked index is inside x.
+            // SAFETY: the caller promises the positions, and a checked index is inside x.
             unsafe {
                 match self.source(position) {
                     Ok(at) => y.cast::<T>().add(position).write(x.cast::<T>().add(at).read()),
@@ -198,7 +199,8 @@ pub(super) fn gather(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
     if let Some(error) = wrong {
         return Err(error);
     }
-    // Other languages lend arrays that another thread of theirs may write meanwhile: that must not lead outside x.
+    // Another language may lend an array that one of its threads changes meanwhile. A changed index must not lead
+    // outside x, so each is checked again.
     let changed = AtomicBool::new(false);
     chunks(exec, count, GRAIN / 8, |start, end| {
         // SAFETY: the output has an element for each id.

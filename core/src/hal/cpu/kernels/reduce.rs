@@ -1,4 +1,4 @@
-//! Reductions along one axis, several or all.
+//! Reductions along one axis, several axes or all.
 
 use super::sum::{max_key, product, sum};
 use super::{Call, Exec, Shared, chunks, moves};
@@ -9,18 +9,19 @@ use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch};
 use crate::interrupt::{Looks, pieces};
 use crate::ops::{Gives, Lines, Reduced, Reduction};
 
-/// Values of lines that lie across, and of those whose indices are sought, that are worth handing to another thread.
+/// The least number of values that is worth another thread, for lines that are not contiguous and for indices.
 const GRAIN: usize = 64 * 1024;
 
-/// The same of contiguous lines, which go as fast as memory does.
+/// The same for contiguous lines, whose speed is that of memory.
 const LINE_GRAIN: usize = 512 * 1024;
 
-/// What is computed of a line.
+/// What a reduction computes from a line.
 #[derive(Clone, Copy, PartialEq)]
 enum Fold {
     Sum,
     Product,
-    /// The greatest element, with sign bits flipped by this: by the sign bit it is the least.
+    /// The greatest element after the sign bits are flipped by this value. Flipped by the sign bit, it is the least
+    /// element.
     Greatest(i32),
 }
 
@@ -36,7 +37,7 @@ impl Fold {
         }
     }
 
-    /// Of what the blocks of a line gave.
+    /// Combines the results of a line's blocks.
     fn again(self, blocks: &[f32]) -> f32 {
         match self {
             Fold::Sum => contract::sum(blocks),
@@ -47,17 +48,17 @@ impl Fold {
     }
 }
 
-/// The key of an element.
+/// Returns the key of an element.
 fn key(x: f32, flip: i32) -> i32 {
     contract::max_key(f32::from_bits(x.to_bits() ^ flip as u32))
 }
 
-/// The element of a key.
+/// Returns the element of a key.
 fn of_key(key: i32, flip: i32) -> f32 {
     f32::from_bits(contract::max_of_keys(key).to_bits() ^ flip as u32)
 }
 
-/// Dispatches on the operation and the layout of its lines.
+/// Computes a reduction. The operation and the layout of its lines choose the kernel.
 pub(super) fn reduce(exec: &Exec<'_>, op: Reduction, call: &mut Call<'_, '_>) -> Result<()> {
     let shape = &call.meta(0).shape;
     let Reduced { order, lines } = Reduced::new(shape, call.attrs);
@@ -65,7 +66,7 @@ pub(super) fn reduce(exec: &Exec<'_>, op: Reduction, call: &mut Call<'_, '_>) ->
     let sink = &Sink { op, y: Shared(call.output.host()?), dtype: call.output.dtype(), n: lines.n };
     let ordered;
     if let Some(order) = order {
-        // The axes that are reduced are brought together first.
+        // If the reduced axes are not adjacent, the elements are permuted first.
         ordered = exec.scratch.take(shape.elements())?;
         moves::permute(exec, shape, &order, 4, Shared(x.get().cast()), Shared(ordered.pointer().cast()))?;
         x = Shared(ordered.pointer());
@@ -84,13 +85,13 @@ pub(super) fn reduce(exec: &Exec<'_>, op: Reduction, call: &mut Call<'_, '_>) ->
             for line in start..end {
                 // SAFETY: the view covers outer·n values.
                 let kernel = Line { fold, index, x: unsafe { x.get().add(line * n) }, n };
-                // SAFETY: as above, and `line` is below the number of results.
+                // SAFETY: the kernel's line lies inside the view, and `line` is below the number of results.
                 unsafe { sink.put(line, dispatch(exec.isa, kernel)) };
             }
         })?;
         return Ok(());
     }
-    // Lines that lie across: columns are taken 16 at a time, each keeping its own 32 lanes.
+    // The lines are not contiguous. Columns are taken 16 at a time, and each keeps its own 32 lanes.
     let strips = inner.div_ceil(Columns::WIDTH);
     chunks(exec, outer * strips, GRAIN.div_ceil(n.max(1) * Columns::WIDTH), |start, end| {
         for task in start..end {
@@ -98,10 +99,10 @@ pub(super) fn reduce(exec: &Exec<'_>, op: Reduction, call: &mut Call<'_, '_>) ->
             let width = Columns::WIDTH.min(inner - first);
             // SAFETY: the strip lies inside the view.
             let x = unsafe { x.get().add(o * n * inner + first) };
-            // SAFETY: as above.
+            // SAFETY: the strip's rows lie inside the view.
             let results = unsafe { dispatch(exec.isa, Columns { fold, index, x, n, stride: inner, width }) };
             for (i, &result) in results[..width].iter().enumerate() {
-                // SAFETY: below outer·inner results.
+                // SAFETY: the index is below the outer·inner results.
                 unsafe { sink.put(o * inner + first + i, result) };
             }
         }
@@ -109,14 +110,14 @@ pub(super) fn reduce(exec: &Exec<'_>, op: Reduction, call: &mut Call<'_, '_>) ->
     Ok(())
 }
 
-/// What a line gives: a value or an index.
+/// The result of a line: a value or an index.
 #[derive(Clone, Copy)]
 union Outcome {
     value: f32,
     index: usize,
 }
 
-/// Where results go.
+/// Stores results in the output.
 struct Sink {
     op: Reduction,
     y: Shared<u8>,
@@ -125,10 +126,12 @@ struct Sink {
 }
 
 impl Sink {
+    /// Stores result `i`.
+    ///
     /// # Safety
-    /// `i` is below the number of results.
+    /// `i` is below the number of results, and `outcome` has the field that the operation gives.
     unsafe fn put(&self, i: usize, outcome: Outcome) {
-        // SAFETY: the output has that many elements of this dtype; which field is set follows from the operation.
+        // SAFETY: the output has more than `i` elements of this dtype. The operation decides which field is set.
         unsafe {
             match (self.op.gives(), self.dtype) {
                 (Gives::Index, DType::I64) => self.y.get().cast::<i64>().add(i).write(outcome.index as i64),
@@ -139,12 +142,12 @@ impl Sink {
     }
 }
 
-/// From SUM to mean.
+/// Computes the stored value from SUM: the mean, or the value itself.
 fn finish(gives: Gives, value: f32, n: usize) -> f32 {
     contract::canonical(if gives == Gives::Mean { value / n as f32 } else { value })
 }
 
-/// One long line, its blocks of 1024 spread over the threads.
+/// Reduces one long line. Threads compute its blocks of 1024.
 fn one_line(exec: &Exec<'_>, fold: Fold, x: Shared<f32>, n: usize, sink: &Sink) -> Result<()> {
     let blocks = n.div_ceil(SUM_BLOCK);
     let scratch = exec.scratch.take(blocks)?;
@@ -152,14 +155,14 @@ fn one_line(exec: &Exec<'_>, fold: Fold, x: Shared<f32>, n: usize, sink: &Sink) 
     chunks(exec, blocks, LINE_GRAIN / SUM_BLOCK, |start, end| {
         for block in start..end {
             let (at, end) = (block * SUM_BLOCK, n.min((block + 1) * SUM_BLOCK));
-            // SAFETY: the block lies inside the line, and the scratch has one place for each.
+            // SAFETY: the block lies inside the line, and the scratch has one value for each block.
             unsafe {
                 let kernel = Line { fold, index: false, x: x.get().add(at), n: end - at };
                 partial.get().add(block).write(dispatch(exec.isa, kernel).value);
             }
         }
     })?;
-    // SAFETY: every block has written its place; there is one result.
+    // SAFETY: every block has written its value, and the output has one result.
     unsafe {
         let value = fold.again(std::slice::from_raw_parts(partial.get(), blocks));
         sink.put(0, Outcome { value });
@@ -203,7 +206,7 @@ impl Kernel for Line {
     }
 }
 
-/// Up to 16 neighbouring columns, reduced downwards.
+/// Up to 16 neighbouring columns, which are reduced downwards.
 struct Columns {
     fold: Fold,
     index: bool,
@@ -220,7 +223,7 @@ impl Columns {
 /// A row of a strip.
 type Strip = [f32; Columns::WIDTH];
 
-/// The SUM or PROD of each column from those of its blocks, for every instruction set.
+/// Returns each column's SUM or PROD from those of its blocks. Compiled once for all instruction sets.
 #[inline(never)]
 fn total(fold: Fold, blocks: &[Strip]) -> Strip {
     if let [one] = blocks {
@@ -234,7 +237,7 @@ impl Kernel for Columns {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) -> [Outcome; Columns::WIDTH] {
-        // SAFETY: rows of `width` values lie `stride` apart, n of them.
+        // SAFETY: n rows of `width` values lie `stride` apart.
         unsafe {
             match self.fold {
                 Fold::Greatest(flip) => {
@@ -262,10 +265,10 @@ impl Kernel for Columns {
 }
 
 impl Columns {
-    /// The vector at offset `at` of row `i`, zeros beyond the width.
+    /// Loads the vector at offset `at` of row `i`, with zeros beyond the width.
     #[inline(always)]
     unsafe fn load<S: Simd>(&self, i: usize, at: usize) -> S::F {
-        // SAFETY: the row lies inside the view.
+        // SAFETY: the row lies inside the view, and the loads don't go beyond its width.
         unsafe {
             let from = self.x.add(i * self.stride + at);
             if at + S::LANES <= self.width { S::load(from) } else { S::load_head(from, self.width - at) }
@@ -281,7 +284,7 @@ impl Columns {
             for i in start..end {
                 let mut at = 0;
                 while at < self.width {
-                    // SAFETY: rows below n; WIDTH is a multiple of every vector's length.
+                    // SAFETY: rows are below n, and WIDTH is a multiple of every vector's lanes.
                     unsafe {
                         let p = best.as_mut_ptr().add(at).cast::<f32>();
                         let flipped = S::xor_i(S::bits(self.load::<S>(i, at)), S::splat_i(flip));
@@ -302,7 +305,7 @@ impl Columns {
         let (mut looks, mut start) = (Looks::NEW, 0);
         while blocks.is_empty() || (start < self.n && !looks.before(SUM_BLOCK * Columns::WIDTH)) {
             let end = self.n.min(start + SUM_BLOCK);
-            // SAFETY: rows below n.
+            // SAFETY: rows are below n.
             blocks.push(unsafe { self.block::<S, PRODUCT>(start, end) });
             start += SUM_BLOCK;
         }
@@ -311,14 +314,14 @@ impl Columns {
 
     #[inline(always)]
     unsafe fn block<S: Simd, const PRODUCT: bool>(&self, start: usize, end: usize) -> Strip {
-        // SAFETY: called from a kernel.
+        // SAFETY: only kernels call this.
         let both = |a: S::F, b: S::F| unsafe { if PRODUCT { S::mul(a, b) } else { S::add(a, b) } };
         let mut lanes = [[if PRODUCT { 1.0f32 } else { 0.0 }; Columns::WIDTH]; SUM_LANES];
         for i in start..end {
             let lane = lanes[(i - start) % SUM_LANES].as_mut_ptr();
             let mut at = 0;
             while at < self.width {
-                // SAFETY: the row is below n; WIDTH is a multiple of every vector's length.
+                // SAFETY: the row is below n, and WIDTH is a multiple of every vector's lanes.
                 unsafe { S::store(lane.add(at), both(S::load(lane.add(at)), self.load::<S>(i, at))) };
                 at += S::LANES;
             }

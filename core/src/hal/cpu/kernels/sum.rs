@@ -1,15 +1,15 @@
-//! SUM, PROD and MAX over contiguous values, as vectors: what reductions, softmax and norms are made of.
+//! SUM, PROD and MAX over contiguous values, computed as vectors. Reductions, softmax and norms use them.
 
 use crate::contract::{self, SUM_BLOCK, SUM_LANES};
 use crate::hal::cpu::simd::{self, MAX_SUM_VECTORS, Simd, VectorFn, unroll};
 use crate::interrupt::Looks;
 use smallvec::SmallVec;
 
-/// SUM of `map(x)` over at most 1024 values. Where x is 0, `map` must be 0, or n a multiple of 32: the last vectors are
-/// filled with zeros.
+/// Computes the SUM of `map(x)` over at most 1024 values. `padding` is a value that `map` takes to 0: it fills the last
+/// vector if n is not a multiple of the vector's lanes.
 #[inline(always)]
 unsafe fn block<S: Simd>(x: *const f32, n: usize, map: impl VectorFn, padding: f32) -> f32 {
-    // SAFETY: called from a kernel; offsets stay below n.
+    // SAFETY: only kernels call this, and offsets stay below n.
     unsafe {
         let vectors = SUM_LANES / S::LANES;
         let mut lanes = [S::splat(0.0); MAX_SUM_VECTORS];
@@ -28,7 +28,7 @@ unsafe fn block<S: Simd>(x: *const f32, n: usize, map: impl VectorFn, padding: f
                 S::store(lane.as_mut_ptr().add(v * S::LANES), lanes[v]);
             }
         });
-        // What is left of the last 32: added where it belongs, the padding (whose map is 0) elsewhere.
+        // The values after the last whole 32 are added to their lanes. The other lanes get the padding, whose map is 0.
         let mut at = 0;
         while i + at < n {
             let count = S::LANES.min(n - i - at);
@@ -42,10 +42,10 @@ unsafe fn block<S: Simd>(x: *const f32, n: usize, map: impl VectorFn, padding: f
     }
 }
 
-/// From the lanes to their SUM.
+/// Combines the lanes to their SUM.
 #[inline(always)]
 unsafe fn fold<S: Simd>(lane: &mut [f32; SUM_LANES]) -> f32 {
-    // SAFETY: called from a kernel; a vector from below `step` ends in the lanes.
+    // SAFETY: only kernels call this, and a vector that starts below `step` ends within the lanes.
     unsafe {
         let mut step = SUM_LANES / 2;
         while step >= S::LANES {
@@ -63,31 +63,31 @@ unsafe fn fold<S: Simd>(lane: &mut [f32; SUM_LANES]) -> f32 {
             }
             step /= 2;
         }
-        // Which NaN a sum of NaNs is depends on the machine; what is stored does not.
+        // The machine decides which NaN a sum of NaNs is. The stored NaN must not depend on it.
         contract::canonical(lane[0])
     }
 }
 
-/// What gives the SUM of a part of a row.
+/// Computes the SUM of parts of a row.
 pub(super) trait Part: Copy {
-    /// The SUM of `n` values from `start`, at most 1024. Implementations are `#[inline(always)]`.
+    /// Computes the SUM of `n` values from `start`, at most 1024. Implementations are `#[inline(always)]`.
     ///
     /// # Safety
-    /// Called from a kernel.
+    /// Only kernels call this, with parts that lie inside the row.
     unsafe fn sum<S: Simd>(self, start: usize, n: usize) -> f32;
 }
 
-/// The SUM of `n` values by the SUMs of their blocks.
+/// Computes the SUM of `n` values from the SUMs of their blocks.
 ///
 /// # Safety
-/// Called from a kernel.
+/// Only kernels call this, and the row covers `n` values.
 #[inline(always)]
 pub(super) unsafe fn sum_of_parts<S: Simd>(n: usize, part: impl Part) -> f32 {
     let (mut partial, mut looks) = (Partial::new(), Looks::NEW);
     let mut start = 0;
     loop {
         let length = SUM_BLOCK.min(n - start);
-        // SAFETY: passed on; the part lies inside the row.
+        // SAFETY: the part lies inside the row, and the caller's promise covers the rest.
         let sum = unsafe { part.sum::<S>(start, length) };
         start += length;
         if start == n && partial.is_empty() {
@@ -103,7 +103,7 @@ pub(super) unsafe fn sum_of_parts<S: Simd>(n: usize, part: impl Part) -> f32 {
 /// The SUMs of a row's blocks.
 type Partial = SmallVec<[f32; 64]>;
 
-/// Keeps one more, for every instruction set.
+/// Keeps one more SUM. Compiled once for all instruction sets.
 #[inline(never)]
 fn keep(partial: &mut Partial, sum: f32) {
     partial.push(sum);
@@ -119,22 +119,23 @@ struct Mapped<F> {
 impl<F: VectorFn> Part for Mapped<F> {
     #[inline(always)]
     unsafe fn sum<S: Simd>(self, start: usize, n: usize) -> f32 {
-        // SAFETY: passed on.
+        // SAFETY: the caller's promise covers this.
         unsafe { block::<S>(self.x.add(start), n, self.map, self.padding) }
     }
 }
 
-/// SUM of `map(x)`; `padding` is a value whose map is +0. `map` is cheap: it is compiled into several places.
+/// Computes the SUM of `map(x)`. `padding` is a value whose map is +0. `map` must be cheap, because it is compiled into
+/// several places.
 ///
 /// # Safety
-/// Called from a kernel; `x` covers `n` values.
+/// Only kernels call this, and `x` covers `n` values.
 #[inline(always)]
 pub(super) unsafe fn sum_of<S: Simd>(x: *const f32, n: usize, map: impl VectorFn, padding: f32) -> f32 {
-    // SAFETY: passed on.
+    // SAFETY: the caller's promise covers this.
     unsafe { sum_of_parts::<S>(n, Mapped { x, map, padding }) }
 }
 
-/// `y = f(x)`, as it comes, and its SUM. Where x is `F::PADDING`, f is +0.
+/// Stores `y = f(x)`, with any NaN as it comes, and computes its SUM. f must be +0 for `F::PADDING`.
 #[derive(Clone, Copy)]
 pub(super) struct Stored<F> {
     pub x: *const f32,
@@ -146,7 +147,8 @@ impl<F: VectorFn> Part for Stored<F> {
     #[inline(always)]
     unsafe fn sum<S: Simd>(self, start: usize, n: usize) -> f32 {
         let mut lanes = [0.0; SUM_LANES];
-        // SAFETY: x and y cover the part; lanes are added to from its beginning.
+        // SAFETY: x and y cover the part. `at` starts at 0 for each part, and the lanes have room for every offset
+        // modulo 32.
         unsafe {
             let f = Summed { f: self.f, lanes: lanes.as_mut_ptr(), next: self.x.wrapping_add(start + n) };
             simd::map_row_raw::<S>(self.x.add(start), self.y.add(start), n, f);
@@ -155,12 +157,12 @@ impl<F: VectorFn> Part for Stored<F> {
     }
 }
 
-/// A function whose results are added up on the way.
+/// A function that adds its results to lanes.
 #[derive(Clone, Copy)]
 struct Summed<F> {
     f: F,
     lanes: *mut f32,
-    /// What follows the part: the rest of the row, or the next one.
+    /// The values behind the part, which are prefetched: the rest of the row, or the next row.
     next: *const f32,
 }
 
@@ -170,7 +172,7 @@ impl<F: VectorFn> VectorFn for Summed<F> {
 
     #[inline(always)]
     unsafe fn apply<S: Simd>(self, x: S::F, at: usize) -> S::F {
-        // SAFETY: passed on.
+        // SAFETY: the caller's promise covers this.
         unsafe {
             let y = self.f.apply::<S>(x, at);
             S::add_to_lanes(self.lanes, at, y);
@@ -180,7 +182,7 @@ impl<F: VectorFn> VectorFn for Summed<F> {
     }
 }
 
-/// x.
+/// The function that returns x.
 #[derive(Clone, Copy)]
 struct Same;
 
@@ -191,15 +193,15 @@ impl VectorFn for Same {
     }
 }
 
-/// PROD of at most 1024 values.
+/// Computes the PROD of at most 1024 values.
 ///
 /// # Safety
-/// Called from a kernel; `x` covers `n` values.
+/// Only kernels call this, and `x` covers `n` values.
 #[inline(always)]
 unsafe fn product_of_block<S: Simd>(x: *const f32, n: usize) -> f32 {
     let mut lanes = [1.0f32; SUM_LANES];
     let (mut i, mut step) = (0, SUM_LANES / 2);
-    // SAFETY: offsets stay below n, and a vector from below `step` ends in the lanes.
+    // SAFETY: offsets stay below n, and a vector that starts below `step` ends within the lanes.
     unsafe {
         while i < n {
             let (lane, count) = (lanes.as_mut_ptr().add(i % SUM_LANES), S::LANES.min(n - i));
@@ -223,10 +225,10 @@ unsafe fn product_of_block<S: Simd>(x: *const f32, n: usize) -> f32 {
     contract::canonical(lanes[0])
 }
 
-/// PROD.
+/// Computes PROD.
 ///
 /// # Safety
-/// Called from a kernel; `x` covers `n` values.
+/// Only kernels call this, and `x` covers `n` values.
 #[inline(always)]
 pub(super) unsafe fn product<S: Simd>(x: *const f32, n: usize) -> f32 {
     let (mut partial, mut looks) = (Partial::new(), Looks::NEW);
@@ -243,20 +245,21 @@ pub(super) unsafe fn product<S: Simd>(x: *const f32, n: usize) -> f32 {
     }
 }
 
-/// SUM.
+/// Computes SUM.
 ///
 /// # Safety
-/// Called from a kernel; `x` covers `n` values.
+/// Only kernels call this, and `x` covers `n` values.
 #[inline(always)]
 pub(super) unsafe fn sum<S: Simd>(x: *const f32, n: usize) -> f32 {
-    // SAFETY: passed on.
+    // SAFETY: the caller's promise covers this.
     unsafe { sum_of::<S>(x, n, Same, 0.0) }
 }
 
-/// The key of MAX over `n` values whose sign bits are flipped by `flip`, which is 0 or the sign bit; less than any of none.
+/// Returns the key of MAX over `n` values whose sign bits are flipped by `flip`, which is 0 or the sign bit. Of no
+/// values, returns a key below that of any value.
 ///
 /// # Safety
-/// Called from a kernel; `x` covers `n` values.
+/// Only kernels call this, and `x` covers `n` values.
 #[inline(always)]
 pub(super) unsafe fn max_key<S: Simd>(x: *const f32, n: usize, flip: i32) -> i32 {
     // SAFETY: offsets stay below n.
@@ -265,7 +268,7 @@ pub(super) unsafe fn max_key<S: Simd>(x: *const f32, n: usize, flip: i32) -> i32
         let mut best = [S::splat_i(i32::MIN); 2];
         let mut i = 0;
         while i + 2 * S::LANES <= n {
-            // No closure: it would not have the kernel's instruction set.
+            // A macro, because a closure would not be compiled for the kernel's instruction set.
             unroll!(v < 2 => {
                 let flipped = S::xor_i(S::bits(S::load(x.add(i + v * S::LANES))), flips);
                 best[v] = S::max_i(best[v], simd::max_key::<S>(S::from_bits(flipped)));
@@ -283,10 +286,11 @@ pub(super) unsafe fn max_key<S: Simd>(x: *const f32, n: usize, flip: i32) -> i32
     }
 }
 
-/// The least and the largest of `n` values, n > 0, by the numeric order: zeros are equal, NaN is passed over or wins.
+/// Returns the least and the largest of `n` values, n > 0, in numeric order. Zeros are equal, and a NaN is dropped or
+/// wins.
 ///
 /// # Safety
-/// Called from a kernel; `x` covers `n` values.
+/// Only kernels call this, and `x` covers `n` values.
 #[inline(always)]
 pub(super) unsafe fn range<S: Simd>(x: *const f32, n: usize) -> (f32, f32) {
     // SAFETY: offsets stay below n.

@@ -1,4 +1,4 @@
-//! Which commands become one kernel. That its bits are those of single calls, `tests/runs.rs` checks on devices.
+//! Tests which commands become one kernel. `tests/runs.rs` checks on devices that the bits are those of single calls.
 
 use super::super::{Encoder, Explain, Kernels, Limits, encode};
 use super::*;
@@ -9,10 +9,10 @@ use crate::ops::{Attrs, Op};
 use std::any::Any;
 use std::ptr::NonNull;
 
-/// Memory of no device: its address and bytes.
+/// Memory of no device: an address and a number of bytes.
 pub struct Memory(pub u64, pub usize);
 
-// SAFETY: nothing is at its address, and nothing is executed there: tests look at what would be.
+// SAFETY: nothing reads or writes memory at the address, because the tests only inspect what would be executed.
 unsafe impl Buffer for Memory {
     fn size(&self) -> usize {
         self.1
@@ -35,7 +35,7 @@ unsafe impl Buffer for Memory {
     }
 }
 
-/// The kernels that commands become: whether they are runs, and their push constants.
+/// The kernels that commands become: for each, whether it is a run, and its push constants.
 #[derive(Default)]
 pub struct Dispatches(pub Vec<(bool, Vec<u32>)>);
 
@@ -73,7 +73,7 @@ impl Encoder for Dispatches {
 }
 
 impl Dispatches {
-    /// Encodes all of them: how many each time.
+    /// Encodes all commands. Returns how many commands each kernel took.
     pub fn all(&mut self, mut commands: &[Command<'_>]) -> Result<Vec<usize>> {
         let mut counts = Vec::new();
         while !commands.is_empty() {
@@ -84,10 +84,10 @@ impl Dispatches {
     }
 }
 
-/// An operation with its operands and its result, each a dtype's memory with its shape.
+/// An operation with its operands and its result. Each of them is memory with a shape and a dtype.
 type Called<'a> = (Op, &'a [(&'a Memory, &'a Meta)], (&'a Memory, &'a Meta));
 
-/// How many commands each kernel, or command by itself, takes of these; and the kernels.
+/// Returns how many of these commands each kernel or single command takes, and the kernels.
 fn encoded(calls: &[Called<'_>]) -> (Vec<usize>, Vec<(bool, Vec<u32>)>) {
     fn view<'a>(&(memory, meta): &(&'a Memory, &'a Meta)) -> Option<View<'a>> {
         Some(View::buffer(memory, 0, meta).unwrap())
@@ -130,10 +130,10 @@ fn what_follows_in_place_is_one_kernel() {
         (Op::Div, &[y, (&P, &one)], y),
         (Op::Mul, &[y, y], y),
         (Op::Sub, &[p, y], y),
-        // The ninth begins the next one.
+        // The ninth command begins the next kernel.
         (Op::Neg, &[y], y),
         (Op::Add, &[y, p], y),
-        // And one alone.
+        // One command alone.
         (Op::Exp, &[(&X, &all)], p),
     ]);
     assert_eq!(counts, [8, 2, 1]);
@@ -156,7 +156,7 @@ fn what_follows_in_place_is_one_kernel() {
             [0x10, 2, sub | LEFT | FOUR],
         ]
     );
-    // What is behind the last step is no step.
+    // The words after the last step are zero.
     assert_eq!(kernels[1].1[..9], [0x10_0000, 1, 0x10_0000, 1, 48, 2, 0, 0, 8]);
     assert_eq!((kernels[1].1.len(), &kernels[1].1[12..]), (WORDS, &[0; 18][..]));
 }
@@ -165,16 +165,16 @@ fn what_follows_in_place_is_one_kernel() {
 fn what_does_not_follow_is_a_kernel_of_its_own() {
     let (all, row, column) = (f32s(&[6, 8]), f32s(&[8]), f32s(&[6, 1]));
     let (x, y, p) = ((&X, &all), (&Y, &all), (&P, &all));
-    // Nothing of the result's shape begins it: the rest is a run.
+    // No operand of the first command has the result's shape, so it can't begin a run. The rest is a run.
     let begun = (Op::Add, &[(&P, &row), (&X, &column)][..], y);
     assert_eq!(encoded(&[begun, (Op::Exp, &[y], y), (Op::Abs, &[y], y)]).0, [1, 2]);
-    // Another result; one that does not read the one before; another shape in the same place.
+    // Another result, a command that doesn't read the previous result, and another shape at the same address.
     let exp = (Op::Exp, &[x][..], y);
     assert_eq!(encoded(&[exp, (Op::Exp, &[y], p)]).0, [1, 1]);
     assert_eq!(encoded(&[exp, (Op::Exp, &[x], y)]).0, [1, 1]);
     let flat = f32s(&[48]);
     assert_eq!(encoded(&[exp, (Op::Exp, &[(&Y, &flat)], (&Y, &flat))]).0, [1, 1]);
-    // Other dtypes, other operations, nothing to do.
+    // Another dtype, another operation, and an empty result.
     let half = meta(DType::F16, &[6, 8]);
     let (from, to) = ((&X, &half), (&Y, &half));
     assert_eq!(encoded(&[(Op::Exp, &[from], to), (Op::Exp, &[to], to)]).0, [1, 1]);
@@ -183,11 +183,11 @@ fn what_does_not_follow_is_a_kernel_of_its_own() {
     let none = f32s(&[0, 8]);
     let empty = (&Y, &none);
     assert_eq!(encoded(&[(Op::Exp, &[empty], empty), (Op::Exp, &[empty], empty)]), (vec![1, 1], vec![]));
-    // Repeated neither row by row nor in each row.
+    // An operand that is repeated neither row by row nor within each row.
     let (cube, middle) = (f32s(&[2, 3, 4]), f32s(&[3, 1]));
     let (from, to) = ((&X, &cube), (&Y, &cube));
     assert_eq!(encoded(&[(Op::Exp, &[from], to), (Op::Add, &[to, (&P, &middle)], to)]).0, [1, 1]);
-    // As many elements, or rows of several dimensions, are no such thing.
+    // These are runs: rows of several dimensions, and an operand of another rank with as many elements.
     let (matrix, same) = (f32s(&[3, 4]), f32s(&[1, 2, 3, 4]));
     let long = (Op::Mul, &[to, (&P, &matrix)][..], to);
     assert_eq!(encoded(&[(Op::Exp, &[(&X, &cube)], to), long]).0, [2]);
@@ -200,7 +200,7 @@ fn the_same_memory_by_another_name_is_seen() {
     let all = f32s(&[4, 8]);
     let y = (&Y, &all);
     let [alias, shifted] = [Memory(Y.0, 1 << 16), Memory(Y.0 + 4, 1 << 16)];
-    // What it was when the run began is not what a later step finds there.
+    // A later step would not find the values that were there when the run began.
     let exp = (Op::Exp, &[(&X, &all)][..], y);
     assert_eq!(encoded(&[exp, (Op::Add, &[y, (&shifted, &all)], y)]).0, [1, 1]);
     let (counts, kernels) = encoded(&[exp, (Op::Add, &[y, (&alias, &all)], y)]);

@@ -1,7 +1,7 @@
-//! Matrix products of fixed-point numbers (`precision`).
+//! Matrix products of fixed-point numbers, for the `precision` attribute.
 //!
-//! Lines' scales first. Then blocks of the result, which threads claim (`tiles.rs`): some of K is cut and laid out in panels for
-//! both operands, multiplied, and added to the block's totals.
+//! First the lines' scales are computed. Then threads claim blocks of the result (`tiles.rs`). For each block, a part
+//! of K is rounded and laid out in panels for both operands, multiplied, and added to the block's totals.
 
 #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
 mod bytes;
@@ -22,13 +22,13 @@ use tiles::{Room, TileShape, Tiles};
 /// The largest block of the result that one task computes.
 const ROWS: usize = 288;
 const COLUMNS: usize = 384;
-/// Multiply-adds that are worth a task.
+/// The least number of multiply-adds that is worth a task.
 const TASK: usize = 1 << 20;
-/// Instead of the scale of a line that is not finite.
+/// Stands for the scale of a line that is not finite.
 const NOT_FINITE: i32 = i32::MIN;
 
-/// Products of a batch, all of one size, of operands that lie like these. `operands` says which matrices of A and B a product
-/// has, and what follows it.
+/// A batch of products of one size, with operands of these layouts. `operands` returns which matrices of A and B a
+/// product has, and its epilogue.
 pub(super) struct Fixed<'a> {
     pub precision: Precision,
     pub m: usize,
@@ -37,14 +37,14 @@ pub(super) struct Fixed<'a> {
     pub count: usize,
     pub a: Matrix,
     pub b: Matrix,
-    /// Matrices of A and of B.
+    /// The numbers of matrices in A and in B.
     pub matrices: [usize; 2],
     pub operands: &'a (dyn Fn(usize) -> (usize, usize, Epilogue) + Sync),
     pub out: Shared<f32>,
 }
 
 impl Fixed<'_> {
-    /// Computes all products, blocks spread over the threads.
+    /// Computes all products, with their blocks spread over the threads.
     pub fn compute(&self, exec: &Exec<'_>) -> Result<()> {
         let Fixed { m, n, k, count, precision, matrices: [of_a, of_b], .. } = *self;
         if m * n * count == 0 {
@@ -67,7 +67,7 @@ impl Fixed<'_> {
         }
         let (down, across) = (m.div_ceil(rows), n.div_ceil(columns));
         let tasks = count * down * across;
-        // SAFETY: whoever has an instruction set was given it by a device that runs it.
+        // SAFETY: an `Isa` value comes only from a device that runs that instruction set.
         let shape = unsafe { dispatch(exec.isa, TileShape(precision)) };
         let each = Room::new(shape, rows, columns, k).floats;
         let scales = exec.scratch.take(of_a * m + of_b * n)?;
@@ -86,8 +86,8 @@ impl Fixed<'_> {
             let (i, j) = (rest % down * rows, rest / down * columns);
             let (a_at, b_at, epilogue) = operands(batch);
             let (rows, columns) = (rows.min(m - i), columns.min(n - j));
-            // SAFETY: (i, j) lies inside the result, which the operands fit; blocks are disjoint; a seat's scratch is one task's
-            // at a time.
+            // SAFETY: (i, j) lies inside the result, which the operands fit, and blocks are disjoint. Only one task at
+            // a time uses a seat's scratch.
             unsafe {
                 let a = Matrix { data: a.get().add(a_at * m * k), row: a_steps.0, column: a_steps.1 };
                 let b = Matrix { data: b.get().add(b_at * k * n), row: b_steps.0, column: b_steps.1 };
@@ -115,19 +115,19 @@ impl Fixed<'_> {
         })
     }
 
-    /// The scales of `count` matrices' rows, `lines` each, which follow each other in memory.
+    /// Computes the scales of the rows of `count` matrices, which have `lines` rows each and are contiguous.
     fn scales(&self, exec: &Exec<'_>, from: Matrix, count: usize, lines: usize, to: Shared<i32>) -> Result<()> {
         let Fixed { k, precision, .. } = *self;
         let Matrix { data, row, column } = from;
         let data = Shared(data.cast_mut());
-        // Lines that lie across memory are looked at side by side.
+        // Lines that are not contiguous are read side by side.
         let some = if row == 1 { 1024 } else { (TASK / 4 / k.max(1)).clamp(1, 64) }.min(lines.max(1));
         let parts = lines.div_ceil(some);
         let isa = exec.isa;
         exec.pool.try_run(count * parts, &|task, _| {
             let (matrix, first) = (task / parts, task % parts * some);
             let lines_here = some.min(lines - first);
-            // SAFETY: the lines are the operand's; tasks have different ones.
+            // SAFETY: the lines are the operand's, and no two tasks have the same lines.
             unsafe {
                 let from = Matrix { data: data.get().wrapping_add(matrix * lines * k + first * row), row, column };
                 let to = to.get().add(matrix * lines + first);
@@ -137,7 +137,7 @@ impl Fixed<'_> {
     }
 }
 
-/// The scales of some rows.
+/// Computes the scales of some rows.
 struct Scales {
     from: Matrix,
     lines: usize,
@@ -153,7 +153,8 @@ impl Kernel for Scales {
     unsafe fn run<S: Simd>(self) {
         let Scales { from: Matrix { data, row, column }, lines, k, precision, to } = self;
         let mut looks = Looks::NEW;
-        // SAFETY: every index is inside the rows; `to` has room for their scales, and before them for what is largest.
+        // SAFETY: every index lies inside the rows. `to` has one value for each row: first the largest magnitude, then
+        // the scale.
         unsafe {
             let magnitude = |p: *const f32| (*p).to_bits() as i32 & 0x7fff_ffff;
             if row == 1 && column != 1 {

@@ -1,7 +1,8 @@
-//! A block of a product of fixed-point numbers, by tiles.
+//! A block of a product of fixed-point numbers, computed in tiles.
 //!
-//! Either in f64, where a product of two numbers has 46 bits, so that 128 of them add up exactly; or, of 16 bits, in 32-bit
-//! integers: numbers of a times the digits of b, two of K at a time. A total has two parts in f64 either way, both exact.
+//! There are two ways. [`Numbers`] multiplies in f64: a product of two 24-bit numbers has 46 bits, so 128 of them add
+//! up exactly. [`Pairs`] multiplies 16-bit numbers in 32-bit integers: numbers of A times the digits of B, two of K at
+//! a time. Both ways keep a total as two f64s, which are exact.
 
 use super::super::gemm::{Block, Matrix};
 use super::NOT_FINITE;
@@ -10,16 +11,16 @@ use crate::hal::cpu::simd::{Doubles, Kernel, Simd, unroll};
 use crate::interrupt::Looks;
 use std::marker::PhantomData;
 
-/// So much of K is cut at a time.
+/// The length of K that is rounded and laid out at a time.
 const DEPTH: usize = 256;
-/// So many products of 24 bits are added up in one f64.
+/// This many products of 24-bit numbers add up exactly in one f64.
 const EXACT: usize = 128;
-/// Added and taken away, it rounds to integers; added, its last bits are the integer.
+/// x + ROUND − ROUND rounds x to an integer. The lowest bits of x + ROUND are that integer.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 /// The most columns of a tile.
 const WIDEST: usize = 32;
 
-/// Rows and columns of a tile.
+/// Returns the rows and columns of a tile.
 pub struct TileShape(pub Precision);
 
 impl Kernel for TileShape {
@@ -36,7 +37,7 @@ impl Kernel for TileShape {
     }
 }
 
-/// Where things are in a task's scratch, in f32s: cut operands, totals.
+/// Offsets in a task's scratch, in f32s: the rounded operands, then the totals.
 #[derive(Clone, Copy)]
 pub struct Room {
     b: usize,
@@ -56,7 +57,7 @@ impl Room {
     }
 }
 
-/// The totals of a block, rounded into its place.
+/// Computes the totals of a block, and stores them rounded in the block's output.
 pub struct Tiles<'a> {
     pub block: &'a Block,
     pub a_scales: *const i32,
@@ -70,7 +71,7 @@ impl Kernel for Tiles<'_> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        // SAFETY: passed on.
+        // SAFETY: the caller's promise covers this.
         unsafe {
             match (S::PAIRS && self.precision == Precision::Fixed16, S::D::MANY) {
                 (true, true) => self.tiles::<Pairs<S, 6>>(),
@@ -90,7 +91,7 @@ impl Tiles<'_> {
         let room = Room::new(W::SHAPE, m, n, k);
         let (down, across) = (m.div_ceil(rows), n.div_ceil(width));
         let mut looks = Looks::NEW;
-        // SAFETY: the scratch has room for all of it; the operands cover m, n and k; `out` is this call's.
+        // SAFETY: the scratch has room for all parts, the operands cover m, n and k, and only this call uses `out`.
         unsafe {
             let place = |at: usize| self.scratch.add(at).cast::<f64>();
             let (cut_a, cut_b, high, low) = (place(0), place(room.b), place(room.high), place(room.low));
@@ -130,10 +131,10 @@ impl Tiles<'_> {
     }
 }
 
-/// Some rows of a matrix, of `depth` elements each, and what each is multiplied by.
+/// Some rows of a matrix, with `depth` elements each, and each row's factor.
 struct Lines {
     from: Matrix,
-    /// Rows that there are; others are zeros.
+    /// The number of rows that exist. The others are zeros.
     there: usize,
     width: usize,
     depth: usize,
@@ -141,7 +142,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// The rows `first..first + width` of `rows`.
+    /// Describes the rows `first..first + width` of `rows`.
     ///
     /// # Safety
     /// `first` is a row of the matrix, and its rows have scales.
@@ -150,48 +151,49 @@ impl Lines {
         let there = width.min(rows - first);
         let mut factors = [0.0; WIDEST];
         for (i, factor) in factors.iter_mut().enumerate().take(there) {
-            // SAFETY: as asked.
+            // SAFETY: the caller promises scales for the matrix's rows, and `first + i` is one of them.
             let scale = unsafe { *scales.add(first + i) };
             *factor = if scale == NOT_FINITE { 0.0 } else { power(scale) };
         }
-        // SAFETY: as asked.
+        // SAFETY: the caller promises that `first` is a row of the matrix.
         let from = Matrix { data: unsafe { from.data.add(first * from.row) }, ..from };
         Lines { from, there, width, depth, factors }
     }
 
-    /// Element p of row i, times its factor, plus [`ROUND`].
+    /// Returns element p of row i, times the row's factor, plus [`ROUND`].
     ///
     /// # Safety
-    /// There is such an element.
+    /// The element exists.
     #[inline(always)]
     unsafe fn raised(&self, p: usize, i: usize) -> f64 {
-        // SAFETY: as asked.
+        // SAFETY: the caller promises that the element exists.
         unsafe { *self.from.data.add(i * self.from.row + p * self.from.column) as f64 * self.factors[i] + ROUND }
     }
 
-    /// It as an integer; 0 where there is none. What is not finite gives anything.
+    /// Returns element p of row i as an integer, or 0 if there is none. The result for an element that is not finite is
+    /// unspecified.
     #[inline(always)]
     unsafe fn number(&self, p: usize, i: usize) -> i32 {
-        // SAFETY: it is there.
+        // SAFETY: the condition says that the element exists.
         if p < self.depth && i < self.there { unsafe { self.raised(p, i).to_bits() as i32 } } else { 0 }
     }
 }
 
 /// A way to multiply tiles.
 trait Way {
-    /// Rows and columns of a tile.
+    /// The rows and columns of a tile.
     const SHAPE: [usize; 2];
-    /// What the first part of a total is multiplied by.
+    /// The factor of a total's first part.
     const HIGH: f64;
 
-    /// Lays out lines of an operand. There is room for as many f64s, of an even depth.
+    /// Lays out lines of an operand. `to` has room for that many f64s, with an even depth.
     unsafe fn cut_a(lines: &Lines, to: *mut f64);
     unsafe fn cut_b(lines: &Lines, to: *mut f64);
-    /// Adds the products of a tile's lines to its totals.
+    /// Adds the products of a tile's lines to the tile's totals.
     unsafe fn multiply(a: *const f64, b: *const f64, depth: usize, of: Precision, high: *mut f64, low: *mut f64);
 }
 
-/// In f64; of a total the first part is a multiple of 2²⁶.
+/// Multiplies in f64. A total's first part is a multiple of 2²⁶.
 struct Numbers<D, const R: usize, const V: usize>(PhantomData<D>);
 
 impl<D: Doubles, const R: usize, const V: usize> Way for Numbers<D, R, V> {
@@ -200,16 +202,16 @@ impl<D: Doubles, const R: usize, const V: usize> Way for Numbers<D, R, V> {
 
     #[inline(always)]
     unsafe fn cut_a(lines: &Lines, to: *mut f64) {
-        // SAFETY: passed on.
+        // SAFETY: the caller's promise covers this.
         unsafe { Self::cut_b(lines, to) }
     }
 
-    /// Element by element of K, all rows of each.
+    /// Stores the numbers of all rows, one index along K after the other.
     #[inline(always)]
     unsafe fn cut_b(lines: &Lines, to: *mut f64) {
         const MOST: usize = 24;
         let &Lines { from, there, width, depth, .. } = lines;
-        // SAFETY: the elements are there, and there is room for them.
+        // SAFETY: the elements exist, and `to` has room for their numbers.
         unsafe {
             if there < width {
                 (0..depth * width).for_each(|at| *to.add(at) = 0.0);
@@ -217,7 +219,7 @@ impl<D: Doubles, const R: usize, const V: usize> Way for Numbers<D, R, V> {
             if from.row == 1 {
                 for p in 0..depth {
                     if there == MOST {
-                        // Of a length that compilers know.
+                        // The compiler knows the length of this loop.
                         (0..MOST).for_each(|i| *to.add(p * MOST + i) = lines.raised(p, i) - ROUND);
                     } else {
                         (0..there).for_each(|i| *to.add(p * width + i) = lines.raised(p, i) - ROUND);
@@ -233,11 +235,11 @@ impl<D: Doubles, const R: usize, const V: usize> Way for Numbers<D, R, V> {
 
     #[inline(always)]
     unsafe fn multiply(a: *const f64, b: *const f64, depth: usize, of: Precision, high: *mut f64, low: *mut f64) {
-        /// Added and taken away, it rounds to multiples of 2²⁶.
+        /// x + PART − PART rounds x to a multiple of 2²⁶.
         const PART: f64 = ROUND * 67_108_864.0;
         let run = if of == Precision::Fixed24 { EXACT } else { DEPTH };
         let mut start = 0;
-        // SAFETY: the operands have `depth` rows of R and of V vectors, the totals R rows of V vectors.
+        // SAFETY: the operands have `depth` rows of R numbers and of V vectors, and the totals R rows of V vectors.
         unsafe {
             while start < depth {
                 let end = depth.min(start + run);
@@ -264,8 +266,8 @@ impl<D: Doubles, const R: usize, const V: usize> Way for Numbers<D, R, V> {
     }
 }
 
-/// In integers of 16 bits, two of K at a time: numbers of a, and both digits of b. The first part of a total is that of high digits.
-/// 512 of K are exact in 32 bits, as a product has 22.
+/// Multiplies 16-bit integers, two of K at a time: numbers of A with both digits of B. A total's first part sums the
+/// high digits. A product has 22 bits, so 512 of them add up exactly in 32 bits.
 struct Pairs<S, const R: usize>(PhantomData<S>);
 
 impl<S: Simd, const R: usize> Way for Pairs<S, R> {
@@ -275,7 +277,7 @@ impl<S: Simd, const R: usize> Way for Pairs<S, R> {
     #[inline(always)]
     unsafe fn cut_a(lines: &Lines, to: *mut f64) {
         let to = to.cast::<i32>();
-        // SAFETY: there is room for twice as many.
+        // SAFETY: `to` has room for twice as many values.
         unsafe {
             for i in 0..lines.width {
                 for p in 0..lines.depth.div_ceil(2) {
@@ -296,7 +298,7 @@ impl<S: Simd, const R: usize> Way for Pairs<S, R> {
                 *to.add((2 * p + 1) * width + i) = (q - (high << 8)) & 0xffff | (r - (other << 8)) << 16;
             }
         };
-        // SAFETY: there is room for twice as many; the elements are there.
+        // SAFETY: `to` has room for twice as many values, and the elements exist.
         unsafe {
             for p in 0..lines.depth.div_ceil(2) {
                 if 2 * p + 1 < lines.depth && lines.there == width {
@@ -312,7 +314,8 @@ impl<S: Simd, const R: usize> Way for Pairs<S, R> {
     #[inline(always)]
     unsafe fn multiply(a: *const f64, b: *const f64, depth: usize, _: Precision, high: *mut f64, low: *mut f64) {
         let (a, b) = (a.cast::<i32>(), b.cast::<f32>());
-        // SAFETY: the operands have half as many rows of R and of four vectors, the totals R rows of two vectors.
+        // SAFETY: the operands have half as many rows of R numbers and of four vectors, and the totals R rows of two
+        // vectors.
         unsafe {
             let mut sums = [[S::splat_i(0); 4]; R];
             for p in 0..depth.div_ceil(2) {
@@ -336,19 +339,19 @@ impl<S: Simd, const R: usize> Way for Pairs<S, R> {
     }
 }
 
-/// 2^n, of an n for which it is normal.
+/// Returns 2^n. n must be such that 2^n is a normal number.
 #[inline(always)]
 fn power(n: i32) -> f64 {
     f64::from_bits(((1023 + n) as u64) << 52)
 }
 
-/// A result: of the two parts' sum 24 bits, and their place.
+/// Returns a result: the sum of both parts, rounded to 24 bits and scaled.
 #[inline(always)]
 fn rounded(high: f64, low: f64, (s, t): (i32, i32)) -> f32 {
     if s == NOT_FINITE || t == NOT_FINITE {
         return NAN;
     }
-    // To odd first, so that the second rounding is as if from the exact sum (see `contract::matrix`).
+    // The sum is rounded to odd first. The second rounding is then as if from the exact sum (see `contract::matrix`).
     let sum = high + low;
     let other = sum - high;
     let error = (high - (sum - other)) + (low - other);
@@ -375,7 +378,7 @@ mod tests {
         };
         for round in 0..200_000 {
             let (high, low) = ((next() - (1 << 52)) >> (next() % 53), (next() - (1 << 52)) >> (next() % 53));
-            // Ties, and what is just beside them.
+            // Includes ties, and numbers next to ties.
             let low = if round % 3 == 0 { (next() % 3) - 1 + (1 << (next() % 50)) } else { low };
             let scale = (next() % 400) as i32 - 200;
             let want = fixed_round((high as i128 * (1 << 26)) + low as i128, -scale);

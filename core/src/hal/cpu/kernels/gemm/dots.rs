@@ -1,26 +1,26 @@
-//! Products whose second operand lies along the chains: a matrix times a vector, and a few rows times a transposed
-//! matrix, as `W[out, in]·x`. Squares of the matrix are transposed on the way past, so that a vector holds as many chains
-//! as it has lanes and nothing is packed.
+//! Products whose second operand is contiguous along the chains: a matrix times a vector, and a few rows times a
+//! transposed matrix, as in `W[out, in]·x`. Squares of the matrix are transposed when they are read. A vector then
+//! holds as many chains as it has lanes, and nothing is packed.
 
 use super::{Block, Matrix};
 use crate::contract::K_BLOCK;
 use crate::hal::cpu::simd::{Kernel, Simd};
 use crate::interrupt::Looks;
 
-/// The most rows of the other operand; beyond, packing pays.
+/// The most rows of the other operand. With more rows, packing is faster.
 const MAX_OTHERS: usize = 8;
 /// The most lanes of a vector.
 const MAX_LANES: usize = 16;
 const MAX_SUMS: usize = MAX_OTHERS * MAX_LANES;
-/// So many values before they are needed rows are asked for.
+/// The distance of prefetches, in values.
 const AHEAD: usize = 128;
 
-/// Whether a product is computed this way.
+/// Returns whether a product is computed this way.
 pub(super) fn fits(m: usize, n: usize, a: Matrix, b: Matrix) -> bool {
     (n == 1 && m > 1 && a.column == 1) || (m <= MAX_OTHERS && n > 1 && b.row == 1 && b.column != 1)
 }
 
-/// A block that [`fits`].
+/// A block for which [`fits`] is true.
 #[derive(Clone, Copy)]
 pub(super) struct Dots<'a>(pub &'a Block);
 
@@ -30,9 +30,9 @@ impl Kernel for Dots<'_> {
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
         let Block { m, n, k, a, b, out, out_row, .. } = *self.0;
-        // Chains along rows of `matrix`, each with every row of `others`.
+        // The chains go along rows of `matrix`. Each row is multiplied with every row of `others`.
         let sums = if n == 1 {
-            // The result has one column, its rows `out_row` apart.
+            // The result has one column, and its rows are `out_row` apart.
             Sums {
                 rows: m,
                 row: a.row,
@@ -64,14 +64,14 @@ impl Kernel for Dots<'_> {
         let mut looks = Looks::NEW;
         let mut i = 0;
         while i < sums.rows {
-            // SAFETY: the block's operands cover their sizes.
+            // SAFETY: the block's operands cover its sizes, and i is below the number of rows.
             unsafe { sums.compute::<S>(i, &mut looks) };
             i += S::LANES;
         }
     }
 }
 
-/// `out[o·out_row + i·step]`, the inner product of row i of the matrix and row o of the others.
+/// Computes `out[o·out_row + i·step]`, the inner product of row i of the matrix and row o of the others.
 struct Sums {
     matrix: *const f32,
     rows: usize,
@@ -87,14 +87,15 @@ struct Sums {
 }
 
 impl Sums {
-    /// A vector of rows from i, with every row of the others. (Of two at a time the processor would have to follow more rows
-    /// than it can.)
+    /// Computes a vector of rows from i on, with every row of the others. Two vectors at a time would read more rows
+    /// than the processor can prefetch.
     #[inline(always)]
     unsafe fn compute<S: Simd>(&self, i: usize, looks: &mut Looks) {
         let mut square = [0.0f32; MAX_LANES * MAX_LANES];
         let (mut chains, mut totals) = ([0.0f32; MAX_SUMS], [0.0f32; MAX_SUMS]);
         let rows = (self.rows - i).min(S::LANES);
-        // SAFETY: rows and products that are there; the square has room for all vectors, the sums for all others.
+        // SAFETY: only rows and products inside the operands are read. The square has room for all vectors, and the
+        // sums for all others.
         unsafe {
             let one = S::splat(1.0);
             let mut p = 0;

@@ -1,9 +1,9 @@
-//! The epilogue: E arithmetic over a finished block.
+//! The epilogue: E arithmetic on a finished block.
 
 use super::Block;
 use crate::hal::cpu::simd::{self, Kernel, Simd};
 
-/// ×alpha, +beta·c, +bias, in place.
+/// Multiplies by alpha, adds beta·c and adds the bias, in place.
 pub(super) struct Finish<'a>(pub &'a Block);
 
 impl Kernel for Finish<'_> {
@@ -16,7 +16,7 @@ impl Kernel for Finish<'_> {
             let mut j = 0;
             while j < n {
                 let count = S::LANES.min(n - j);
-                // SAFETY: the block covers m × n; parts of a vector go through scratch.
+                // SAFETY: the block covers m × n values, and no access goes beyond `count`.
                 unsafe {
                     let at = out.add(i * out_row + j);
                     let mut t = S::mul(part::<S>(at, 1, count), S::splat(e.alpha));
@@ -35,9 +35,9 @@ impl Kernel for Finish<'_> {
     }
 }
 
-/// Up to a vector of values: neighbours, or one repeated where the step is 0.
+/// Loads up to a vector of values: neighbours, or one repeated value if the step is 0.
 #[inline(always)]
 unsafe fn part<S: Simd>(p: *const f32, step: usize, count: usize) -> S::F {
-    // SAFETY: p covers count values, or one.
+    // SAFETY: p covers `count` values, or one value if the step is 0.
     unsafe { if step == 0 { S::splat(*p) } else { S::load_head(p, count) } }
 }

@@ -1,9 +1,11 @@
-//! One block of a matrix product: the contract's chains of 256 in registers, totals in the output, the epilogue.
+//! One block of a matrix product: the contract's chains of 256 in registers, totals in the output, and the epilogue.
 //!
-//! Three ways lead there, chosen by shape: register tiles over operands where they lie, packed here or packed before
-//! (`tile.rs`, `packing.rs`, `panels.rs`); for one or two rows B streamed past them (`skinny.rs`); and for operands that lie
-//! along the chains squares transposed on the way past (`dots.rs`). The order of everything but the chain itself (which
-//! block, which thread, which way) can't change bits.
+//! The shape chooses one of three ways:
+//! - register tiles, over packed or other operands (`tile.rs`, `packing.rs`; `panels.rs` for a B packed in advance);
+//! - B streamed past one or two rows (`skinny.rs`);
+//! - squares that are transposed when they are read, for operands that are contiguous along the chains (`dots.rs`).
+//!
+//! Only the order within a chain determines bits. The order of blocks, the thread and the way can't change them.
 
 mod dots;
 mod finish;
@@ -23,12 +25,12 @@ pub use panels::{Panels, Width};
 use skinny::Skinny;
 use tile::Tiles;
 
-/// The largest block of the result that one task computes: it bounds the scratch.
+/// The most rows of the result that one task computes. This and the next limit bound the scratch.
 pub const BLOCK_ROWS: usize = 2048;
-/// Columns of that block.
+/// The most columns of the result that one task computes.
 pub const BLOCK_COLUMNS: usize = 1024;
 
-/// A matrix in memory: element (i, j) is `data[i·row + j·column]`.
+/// A matrix in memory. Element (i, j) is `data[i·row + j·column]`.
 #[derive(Clone, Copy)]
 pub struct Matrix {
     pub data: *const f32,
@@ -37,27 +39,27 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// A row-major matrix of that many columns, or the transpose of the one stored so.
+    /// Describes a row-major matrix with `rows` and `columns`, or the transpose of a stored one.
     pub fn new(data: *const f32, rows: usize, columns: usize, transposed: bool) -> Matrix {
         if transposed { Matrix { data, row: 1, column: rows } } else { Matrix { data, row: columns, column: 1 } }
     }
 
-    /// The part that begins at (i, j).
+    /// Returns the part that begins at (i, j).
     ///
     /// # Safety
     /// (i, j) lies inside the matrix or just behind it.
     pub unsafe fn at(self, i: usize, j: usize) -> Matrix {
-        // SAFETY: as asked.
+        // SAFETY: the caller promises that (i, j) lies inside the matrix or just behind it.
         Matrix { data: unsafe { self.data.add(i * self.row + j * self.column) }, ..self }
     }
 }
 
-/// What happens to totals before they are stored, in this order.
+/// What a product applies to totals before it stores them, in this order.
 #[derive(Clone, Copy)]
 pub struct Epilogue {
     pub alpha: f32,
     pub beta: f32,
-    /// The matrix that beta scales; not read when beta is 0.
+    /// The matrix that beta scales. It is not read if beta is 0.
     pub c: Matrix,
     /// One value for each column, or null.
     pub bias: *const f32,
@@ -65,7 +67,7 @@ pub struct Epilogue {
 }
 
 impl Epilogue {
-    /// Totals are stored as they are.
+    /// Stores totals unchanged.
     pub const NONE: Epilogue = Epilogue {
         alpha: 1.0,
         beta: 0.0,
@@ -74,17 +76,17 @@ impl Epilogue {
         activation: Activation::None,
     };
 
-    /// Whether totals are stored as they are.
+    /// Returns whether totals are stored unchanged.
     fn is_none(&self) -> bool {
         self.alpha == 1.0 && self.beta == 0.0 && self.bias.is_null() && self.activation == Activation::None
     }
 
-    /// The epilogue of the part that begins at (i, j).
+    /// Returns the epilogue of the part that begins at (i, j).
     ///
     /// # Safety
     /// (i, j) lies inside the result.
     pub unsafe fn at(self, i: usize, j: usize) -> Epilogue {
-        // SAFETY: what is there covers the result.
+        // SAFETY: C and the bias cover the result if they exist, and (i, j) lies inside it.
         unsafe {
             let c = if self.c.data.is_null() { self.c } else { self.c.at(i, j) };
             let bias = if self.bias.is_null() { self.bias } else { self.bias.add(j) };
@@ -93,7 +95,7 @@ impl Epilogue {
     }
 }
 
-/// `out[m × n] = epilogue(a[m × k]·b[k × n])`, at most [`BLOCK_ROWS`] by [`BLOCK_COLUMNS`].
+/// Computes `out[m × n] = epilogue(a[m × k]·b[k × n])`, at most [`BLOCK_ROWS`] by [`BLOCK_COLUMNS`].
 #[derive(Clone, Copy)]
 pub struct Block {
     pub m: usize,
@@ -102,35 +104,36 @@ pub struct Block {
     pub a: Matrix,
     pub b: Matrix,
     pub out: *mut f32,
-    /// Elements from one row of `out` to the next.
+    /// The elements from one row of `out` to the next.
     pub out_row: usize,
     pub packing: Packing,
     pub epilogue: Epilogue,
 }
 
 impl Block {
-    /// Computes it.
+    /// Computes the block.
     ///
     /// # Safety
-    /// The matrices cover the sizes, `out` is this call's alone, `scratch` holds [`Packing::scratch`] floats.
+    /// The matrices cover the sizes. Only this call uses `out`, and `scratch`, which holds [`Packing::scratch`] floats.
     pub unsafe fn compute(&self, isa: Isa, scratch: *mut f32) {
-        // SAFETY: passed on.
+        // SAFETY: the caller's promise covers this.
         unsafe { self.compute_with(isa, scratch, None) }
     }
 
-    /// Computes it, with B packed before if `panels` are given.
+    /// Computes the block. B was packed in advance if `panels` are given.
     ///
     /// # Safety
-    /// As [`Block::compute`]'s; the panels are this instruction set's and cover k and n. With them `b` is not read, and
-    /// `packing.b` is not set.
+    /// As for [`Block::compute`]. The panels must be this instruction set's and cover k and n. With panels, `b` is not
+    /// read, and `packing.b` must not be set.
     pub unsafe fn compute_with(&self, isa: Isa, scratch: *mut f32, panels: Option<Panels>) {
-        // Where B need not be packed, some rows are finished before the next: what they are made from is in the cache.
+        // With panels, B is not packed here, so a group of rows is finished before the next while its data is in the
+        // cache.
         let most = if panels.is_some() { self.packing.group() } else { usize::MAX };
         let (mut part, mut left) = (*self, self.m);
         loop {
             part.m = most.min(left);
             left -= part.m;
-            // SAFETY: the rows are the block's, as long as some are left; the rest is passed on.
+            // SAFETY: these rows are the block's, because some are left. The caller's promise covers the rest.
             unsafe {
                 part.rows(isa, scratch, panels);
                 if left == 0 {
@@ -143,12 +146,12 @@ impl Block {
         }
     }
 
-    /// Computes it as one.
+    /// Computes the block as one.
     ///
     /// # Safety
-    /// As [`Block::compute_with`]'s.
+    /// As for [`Block::compute_with`].
     unsafe fn rows(&self, isa: Isa, scratch: *mut f32, panels: Option<Panels>) {
-        // SAFETY: passed on.
+        // SAFETY: the caller's promise covers this.
         unsafe {
             if self.k == 0 {
                 (0..self.m).for_each(|i| self.out.add(i * self.out_row).write_bytes(0, self.n));
@@ -163,15 +166,15 @@ impl Block {
         }
     }
 
-    /// What follows the totals, in place.
+    /// Applies the epilogue to the totals, in place.
     ///
     /// # Safety
-    /// As [`Block::compute_with`]'s; `out` has the totals.
+    /// As for [`Block::compute_with`]. `out` holds the totals.
     pub unsafe fn finish(&self, isa: Isa) {
         if self.epilogue.is_none() {
             return;
         }
-        // SAFETY: passed on.
+        // SAFETY: the caller's promise covers this.
         unsafe {
             let Epilogue { alpha, beta, bias, activation, .. } = self.epilogue;
             if alpha != 1.0 || beta != 0.0 || !bias.is_null() {
@@ -186,7 +189,7 @@ impl Block {
     }
 }
 
-/// Whether few enough rows are computed for B to be streamed past them.
+/// Returns whether B is streamed past the rows, because they are few.
 fn streams(m: usize, contiguous: bool) -> bool {
     m <= skinny::MAX_ROWS && contiguous
 }

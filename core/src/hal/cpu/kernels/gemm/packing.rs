@@ -1,7 +1,7 @@
-//! Which operands of a product are packed, and how: copies in the order in which tiles read them.
+//! Decides which operands of a product are packed, and packs them: copies in the order in which tiles read them.
 //!
-//! Packing costs reads and writes; it pays where the operand is read again often enough, and where its rows would share
-//! cache sets or pages.
+//! Packing costs reads and writes. It pays if the operand is read again often enough, or if its rows would share cache
+//! sets or pages.
 
 use super::Matrix;
 use crate::contract::K_BLOCK;
@@ -15,61 +15,62 @@ pub(super) const MAX_COLUMNS: usize = 32;
 
 /// The most rows past which B is streamed.
 pub(super) const STREAM_ROWS: usize = 48;
-/// Columns of B that are streamed at a time, so that the chains stay in the first-level cache.
+/// The number of columns of B that are streamed at a time. The chains then stay in the first-level cache.
 pub(super) const STRIP: usize = 512;
 
-/// Floats from one packed row of A to the next: a K block and a cache line, so that rows don't share cache sets.
+/// The floats from one packed row of A to the next: a K block plus a cache line, so that rows don't share cache sets.
 pub(super) const ROW: usize = K_BLOCK + 16;
 
-/// Which operands are packed, and for what a cache.
+/// Which operands are packed, and for which cache.
 #[derive(Clone, Copy)]
 pub struct Packing {
     pub a: bool,
     pub b: bool,
-    /// Bytes of the second-level cache.
+    /// The bytes of the second-level cache.
     pub cache: usize,
 }
 
 impl Packing {
-    /// What pays for blocks of m rows.
+    /// Chooses the packing that is fastest for blocks of m rows.
     pub fn choose(cache: usize, m: usize, a: Matrix, b: Matrix) -> Packing {
-        // Rows this far apart share the sets of the first-level cache and a page each.
+        // Rows this far apart share the sets of the first-level cache, and each has a page of its own.
         let far = a.row.is_multiple_of(2048) && m >= 128;
         Packing { a: far || (a.column != 1 && m > 64), b: b.column != 1 || m >= 96, cache }
     }
 
-    /// Floats of scratch for a block of at most these sizes.
+    /// Returns the floats of scratch for a block of at most these sizes.
     pub fn scratch(self, isa: Isa, m: usize, n: usize, k: usize) -> usize {
         let totals = if k > K_BLOCK { m * n.next_multiple_of(MAX_COLUMNS) } else { 0 };
         self.panels(n, isa == Isa::Avx512) + self.rows(m) + totals + self.waiting(n, k)
     }
 
-    /// Whether B is so large that the cache does not keep it: three quarters of it.
+    /// Returns whether B is at least three quarters of the cache, so that the cache doesn't keep it.
     pub(super) fn comes_from_afar(self, n: usize, k: usize) -> bool {
         k * n >= self.cache / 16 * 3
     }
 
-    /// Whether B is streamed past a group of rows.
+    /// Returns whether B is streamed past a group of rows.
     pub(super) fn streams(self, rows: usize, n: usize, k: usize) -> bool {
         rows <= STREAM_ROWS && !self.b && self.comes_from_afar(n, k)
     }
 
-    /// Floats of chains that wait while B is streamed: whatever the rows, as a part of a block may be streamed alone.
+    /// Returns the floats for chains that wait while B is streamed. It ignores the rows, because a part of a block may
+    /// be streamed alone.
     pub(super) fn waiting(self, n: usize, k: usize) -> usize {
         if !self.b && self.comes_from_afar(n, k) { STREAM_ROWS * STRIP } else { 0 }
     }
 
-    /// Rows that are computed at a time: packed they take a fifth of the cache.
+    /// Returns the number of rows that are computed at a time. Packed, they take a fifth of the cache.
     pub(super) fn group(self) -> usize {
         (self.cache / (5 * 4 * ROW)).clamp(4 * MAX_ROWS, 64 * MAX_ROWS) / MAX_ROWS * MAX_ROWS
     }
 
-    /// Floats of packed rows: a group of them.
+    /// Returns the floats of a group of packed rows.
     pub(super) fn rows(self, m: usize) -> usize {
         if self.a { m.min(self.group() + MAX_ROWS) * ROW } else { 0 }
     }
 
-    /// Floats of packed panels: all of them, or one that is packed for its missing columns where it has to be.
+    /// Returns the floats of packed panels: all panels, or one that has too few columns and must therefore be packed.
     pub(super) fn panels(self, n: usize, ragged: bool) -> usize {
         match (self.b, ragged) {
             (true, _) => K_BLOCK * n.next_multiple_of(MAX_COLUMNS),
@@ -79,15 +80,15 @@ impl Packing {
     }
 }
 
-/// Rows of A at a fixed stride.
+/// Packs rows of A at a fixed stride.
 #[inline(always)]
 pub(super) unsafe fn pack_rows<S: Simd>(a: Matrix, m: usize, depth: usize, to: *mut f32) {
-    // SAFETY: the matrix covers m × depth, the destination m rows.
+    // SAFETY: the matrix covers m × depth values, and the destination has m rows.
     unsafe {
         if a.column == 1 {
             for i in 0..m {
                 let (from, to) = (a.data.add(i * a.row), to.add(i * ROW));
-                // Rows are too short for the processor to see the next one coming.
+                // Rows are too short for the hardware prefetcher, so a later row is prefetched here.
                 let ahead = from.wrapping_add(4 * a.row);
                 let mut q = 0;
                 while q < depth {
@@ -99,7 +100,7 @@ pub(super) unsafe fn pack_rows<S: Simd>(a: Matrix, m: usize, depth: usize, to: *
             }
             return;
         }
-        // A transposed operand.
+        // A is transposed.
         let mut p = 0;
         while p < depth {
             let columns = S::LANES.min(depth - p);
@@ -109,15 +110,15 @@ pub(super) unsafe fn pack_rows<S: Simd>(a: Matrix, m: usize, depth: usize, to: *
     }
 }
 
-/// Panels of a K block of B as `[panel][k][width]`, zero beyond the last column: those columns are not stored.
+/// Packs a K block of B as `[panel][k][width]`. Columns beyond the last are zero, and their results are not stored.
 #[inline(always)]
 pub(super) unsafe fn pack_panels<S: Simd>(b: Matrix, n: usize, depth: usize, to: *mut f32) {
     let width = S::TILE_VECTORS * S::LANES;
-    // SAFETY: the matrix covers depth × n, the destination depth × n rounded up to whole panels.
+    // SAFETY: the matrix covers depth × n values, and the destination the same, rounded up to whole panels.
     unsafe {
         let whole = n / width * width;
         if b.column == 1 {
-            // Along its rows, as they lie in memory.
+            // B is read along its rows, as they lie in memory.
             for p in 0..depth {
                 let (from, to) = (b.data.add(p * b.row), to.add(p * width));
                 let mut j = 0;
@@ -146,7 +147,7 @@ pub(super) unsafe fn pack_panels<S: Simd>(b: Matrix, n: usize, depth: usize, to:
     }
 }
 
-/// The transpose of a matrix: `to[c·to_row + r] = from[r·row + c]`.
+/// Transposes a matrix: `to[c·to_row + r] = from[r·row + c]`.
 pub struct Transpose {
     pub from: *const f32,
     pub row: usize,
@@ -164,14 +165,14 @@ impl Kernel for Transpose {
         let Transpose { from, row, rows, columns, to, to_row } = self;
         let mut r = 0;
         while r < rows {
-            // SAFETY: the caller's.
+            // SAFETY: whoever makes a `Transpose` promises that both cover the sizes.
             unsafe { transpose::<S>(from.add(r * row), row, S::LANES.min(rows - r), 1, columns, to.add(r), to_row) };
             r += S::LANES;
         }
     }
 }
 
-/// `to[c·to_row + r] = from[r·row + c·column]` for a vector of rows at most, and any number of columns.
+/// Computes `to[c·to_row + r] = from[r·row + c·column]` for at most a vector of rows, and any number of columns.
 #[inline(always)]
 unsafe fn transpose<S: Simd>(
     from: *const f32,
@@ -182,7 +183,7 @@ unsafe fn transpose<S: Simd>(
     to: *mut f32,
     to_row: usize,
 ) {
-    // SAFETY: both cover what the caller says.
+    // SAFETY: the caller promises that both cover the sizes.
     unsafe {
         let mut c = 0;
         while column == 1 && rows == S::LANES && columns - c >= S::LANES {
@@ -202,7 +203,7 @@ unsafe fn transpose<S: Simd>(
 mod tests {
     use super::*;
 
-    /// Threads take parts of a product with the scratch that was measured for the largest.
+    /// Threads take parts of a product, with scratch measured for the largest part.
     #[test]
     fn a_part_needs_no_more_scratch_than_the_whole() {
         for cache in [16 << 10, 256 << 10, 1 << 20, 2 << 20] {

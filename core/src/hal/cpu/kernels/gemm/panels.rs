@@ -2,24 +2,24 @@
 
 use crate::hal::cpu::simd::{Kernel, Simd};
 
-/// B as panels for every K block: `[K block][panel][k][width]`, where width is a tile's.
+/// B as panels for every K block: `[K block][panel][k][width]`. The width is that of a tile.
 #[derive(Clone, Copy)]
 pub struct Panels {
     pub data: *const f32,
     /// The columns of each K block: B's, rounded up to whole panels.
     pub columns: usize,
-    /// The column of B that is the block's first; a panel begins there.
+    /// The column of B that is the block's first. A panel begins there.
     pub first: usize,
 }
 
 impl Panels {
-    /// The panel that begins at column `j` of the block, in the K block of `depth` rows that begins at `p`.
+    /// Returns the panel that begins at column `j` of the block, in the K block of `depth` rows that begins at `p`.
     pub(super) fn at(self, p: usize, depth: usize, j: usize) -> *const f32 {
         self.data.wrapping_add(p * self.columns + (self.first + j) * depth)
     }
 }
 
-/// The columns of a panel on an instruction set.
+/// Returns the number of columns in a panel of an instruction set.
 pub struct Width;
 
 impl Kernel for Width {

@@ -1,5 +1,5 @@
-//! A few rows of the result while B is streamed past them, row by row: B is read once, in the order it lies in memory,
-//! and nothing is packed.
+//! Products with one or two rows. B is streamed past them row by row, so it is read once, in the order in which it lies
+//! in memory. Nothing is packed.
 
 use super::Block;
 use crate::contract::K_BLOCK;
@@ -10,13 +10,13 @@ use std::mem::MaybeUninit;
 /// The most rows that are computed this way.
 pub(super) const MAX_ROWS: usize = 2;
 
-/// Chains that are kept at a time, on the stack: a strip of columns, wider for fewer rows.
+/// The number of chains kept at a time, on the stack. They form a strip of columns, which is wider for fewer rows.
 const CHAINS: usize = 4096;
 
-/// Rows of B that pass at a time.
+/// The number of rows of B that pass at a time.
 const DEPTH: usize = 8;
 
-/// A block of at most [`MAX_ROWS`] rows whose B has contiguous columns.
+/// A block of at most [`MAX_ROWS`] rows, with a B whose columns are contiguous.
 #[derive(Clone, Copy)]
 pub(super) struct Skinny<'a>(pub &'a Block);
 
@@ -27,7 +27,7 @@ impl Kernel for Skinny<'_> {
     unsafe fn run<S: Simd>(self) {
         let block = *self.0;
         let strip = CHAINS / block.m / 16 * 16;
-        // Every chain is written by the first pass of a K block before it is read.
+        // The first pass of a K block writes every chain before anything reads it.
         let mut chains = MaybeUninit::<[f32; CHAINS]>::uninit();
         let mut looks = Looks::NEW;
         let mut j = 0;
@@ -36,7 +36,8 @@ impl Kernel for Skinny<'_> {
             let mut p = 0;
             while p < block.k && !looks.before(block.m * columns * K_BLOCK) {
                 let depth = K_BLOCK.min(block.k - p);
-                // SAFETY: the strip and the K block lie inside the operands; the chains hold m rows of the strip.
+                // SAFETY: the strip and the K block lie inside the operands, and `chains` has room for m rows of the
+                // strip.
                 unsafe { self.strip::<S>(j, columns, p, depth, chains.as_mut_ptr().cast()) };
                 p += depth;
             }
@@ -46,14 +47,14 @@ impl Kernel for Skinny<'_> {
 }
 
 impl Skinny<'_> {
-    /// One K block over a strip of columns.
+    /// Computes one K block over a strip of columns.
     #[inline(always)]
     unsafe fn strip<S: Simd>(&self, j: usize, columns: usize, p: usize, depth: usize, chains: *mut f32) {
         let Block { m, a, b, out, out_row, .. } = *self.0;
         let row = columns.next_multiple_of(S::LANES);
         let share = DEPTH.div_ceil(m);
-        // SAFETY: as the caller says; a row's last vector is read and written only as far as its columns go, except in
-        // the chains, whose rows are whole vectors.
+        // SAFETY: the caller promises that the strip and the K block lie inside the operands. In them, a row's last
+        // vector is accessed only up to its last column. Rows of chains are whole vectors.
         unsafe {
             let mut q = 0;
             while q < depth {
@@ -65,7 +66,7 @@ impl Skinny<'_> {
                     if count == DEPTH {
                         let mut x = [S::splat(0.0); DEPTH];
                         unroll!(r < DEPTH => { x[r] = S::splat(*a.data.add(r * a.column)); });
-                        // Each row of chains asks for its share of the rows that pass next.
+                        // Each row of chains prefetches its share of the rows that pass next.
                         let ahead = b.data.wrapping_add((DEPTH + i * share) * b.row);
                         pass::<S, DEPTH>(x, b.data, b.row, columns, chain, q == 0, ahead, share);
                     } else {
@@ -101,7 +102,7 @@ unsafe fn pass<S: Simd, const D: usize>(
     ahead: *const f32,
     share: usize,
 ) {
-    // SAFETY: D rows of `columns` values lie b_row apart; the chain's row is whole vectors.
+    // SAFETY: D rows of `columns` values lie b_row apart, and the row of chains is whole vectors.
     unsafe {
         let mut c = 0;
         while c < columns {

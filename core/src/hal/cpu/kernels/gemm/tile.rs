@@ -1,6 +1,6 @@
-//! Register tiles, over operands where they lie or over packed copies.
+//! Register tiles, over operands that are not packed or over packed copies.
 //!
-//! A panel of B is as wide as a tile and multiplied with every row of a group before the next.
+//! A panel of B is as wide as a tile. It is multiplied with every row of a group before the next panel.
 
 use super::packing::{MAX_COLUMNS, MAX_ROWS, ROW, STRIP, pack_panels, pack_rows};
 use super::{Block, Matrix, Panels};
@@ -8,26 +8,26 @@ use crate::contract::K_BLOCK;
 use crate::hal::cpu::simd::{Chains, Kernel, MAX_TILE_VECTORS, Simd, unroll};
 use crate::interrupt::{self, Looks};
 
-/// Rows of B that are streamed at a time.
+/// The number of rows of B that are streamed at a time.
 const STEP: usize = 64;
 
-/// Turns between two that prefetch, where none does.
+/// A period of prefetches that is longer than any loop, so that no turn prefetches.
 const NEVER: usize = 1 << 20;
 
-/// Values of a result that no cache holds.
+/// The least number of values in a result that is too large for any cache.
 const LARGE: usize = 1 << 20;
 
-/// Heights of tiles, from the tallest. More of them would be code without being faster.
+/// The heights of tiles, from the tallest. More heights would add code and no speed.
 const HEIGHTS: [usize; 7] = [12, 8, 6, 4, 3, 2, 1];
 
-/// A block by register tiles.
+/// Computes a block with register tiles.
 #[derive(Clone, Copy)]
 pub(super) struct Tiles<'a> {
     pub block: &'a Block,
     pub scratch: *mut f32,
-    /// Whether B is packed: before, and then `block.b` is not read, or as `block.packing` says.
+    /// Whether B is packed: in advance, so that `block.b` is not read, or as `block.packing` says.
     packed: bool,
-    /// Where the panels are, of all K blocks or of one after the other.
+    /// The panels: all K blocks' if B was packed in advance, or else the current K block's.
     panels: Panels,
 }
 
@@ -46,8 +46,8 @@ impl Kernel for Tiles<'_> {
         const { assert!(S::TILE_ROWS <= MAX_ROWS && S::TILE_VECTORS <= MAX_TILE_VECTORS) };
         const { assert!(S::TILE_VECTORS * S::LANES <= MAX_COLUMNS) };
         let Tiles { block: &Block { m, n, k, a, b, packing, .. }, scratch, .. } = self;
-        // Rows are spread evenly over the groups. A large result of one K block is written along its rows: tiles take less
-        // time than scattered lines need to come.
+        // Rows are spread evenly over the groups. A large result of one K block is written along its rows, because
+        // tiles take less time to compute than scattered cache lines take to arrive.
         let group = if k <= K_BLOCK && m * n >= LARGE && self.packed {
             S::TILE_ROWS
         } else if m <= packing.group() {
@@ -55,7 +55,7 @@ impl Kernel for Tiles<'_> {
         } else {
             m.div_ceil(m.div_ceil(packing.group())).next_multiple_of(S::TILE_ROWS)
         };
-        // SAFETY: offsets follow from the sizes; the scratch holds what is packed.
+        // SAFETY: the offsets follow from the sizes, and the scratch has room for all that is packed.
         unsafe {
             let mut looks = Looks::NEW;
             let packed_a = scratch.wrapping_add(packing.panels(n, S::RAGGED));
@@ -84,7 +84,7 @@ impl Kernel for Tiles<'_> {
 }
 
 impl Tiles<'_> {
-    /// One K block of a group of rows.
+    /// Computes one K block for a group of rows.
     #[inline(always)]
     unsafe fn group<S: Simd>(
         &self,
@@ -97,7 +97,8 @@ impl Tiles<'_> {
         looks: &mut Looks,
     ) {
         let Block { n, k, a: Matrix { column: columns_of_a, .. }, b, packing, .. } = *self.block;
-        // B is streamed past a few rows, a strip of it at a time as it lies in memory; their chains wait in the scratch.
+        // If B is streamed past a few rows, it is read in strips as it lies in memory, and the chains wait in the
+        // scratch.
         let streamed = !self.packed && packing.streams(rows, n, k) && b.column == 1;
         let (strip, step) = if streamed { (STRIP, STEP) } else { (n, depth) };
         // SAFETY: as in `run`.
@@ -123,7 +124,7 @@ impl Tiles<'_> {
         }
     }
 
-    /// A part of a K block's products over a strip of columns.
+    /// Computes a part of a K block's products over a strip of columns.
     #[inline(always)]
     unsafe fn part<S: Simd>(
         &self,
@@ -143,7 +144,7 @@ impl Tiles<'_> {
         let waiting = scratch.wrapping_add(packing.panels(n, S::RAGGED) + packing.rows(m));
         let totals = waiting.wrapping_add(packing.waiting(n, k));
         let width = S::TILE_VECTORS * S::LANES;
-        // Tiles ask for what comes next in as many steps as fit between them.
+        // Tiles prefetch the next panel. The period spreads these prefetches over all tiles.
         let ahead = (ready && rows > 1) || packing.comes_from_afar(n, k);
         let period = if ahead {
             let most = Chains::asked(count, S::TILE_ROWS.min(rows), 1) * rows.div_ceil(S::TILE_ROWS);
@@ -156,7 +157,7 @@ impl Tiles<'_> {
             let mut j = start;
             while j < end && !looks.before(rows * width * count) {
                 let packed = ready || (!S::RAGGED && end - j < width);
-                // Missing columns are zeros of a packed panel, or one masked vector.
+                // Missing columns are zeros of a packed panel, or masked in one vector.
                 let columns = if packed || end - j >= width { width.min(end - j) } else { S::LANES.min(end - j) };
                 let (panel, b_row, after) = if ready {
                     (panels.at(p, depth, j), width, panels.at(p, depth, j + width))
@@ -167,11 +168,11 @@ impl Tiles<'_> {
                     let panel = b.at(p + q, j).data;
                     (panel, b.row, panel.wrapping_add(if streamed { count * b.row } else { columns }))
                 };
-                // Totals and waiting chains lie as the tiles do, so that rows don't share cache sets.
+                // Totals and waiting chains have the order of the tiles, so that rows don't share cache sets.
                 let total = |i, j| totals.wrapping_add(j / width * width * m + (top + i) * width + j % width);
                 let (mut asked, mut i) = (0, 0);
                 while i < rows {
-                    // Rows are spread evenly over the tiles that are left, so that the last is not a sliver.
+                    // Rows are spread evenly over the remaining tiles, so that the last is not a sliver.
                     let height = height(rows - i, S::TILE_ROWS);
                     let (below, right) = if i + height < rows { (i + height, j) } else { (0, j + columns) };
                     let (next_out, next_row) = if last {
@@ -218,11 +219,11 @@ impl Tiles<'_> {
     }
 }
 
-/// Some of a K block's products, over some columns.
+/// A part of a K block's products, over some columns.
 struct Part {
     p: usize,
     depth: usize,
-    /// From which product of the K block, and how many.
+    /// The first product within the K block; `count` is their number.
     q: usize,
     count: usize,
     start: usize,
@@ -232,20 +233,21 @@ struct Part {
 /// A register tile of a K block or a part of it.
 struct Tile {
     chains: Chains,
-    /// Where the chains begin, and values from one of its rows to the next.
+    /// The values with which the chains begin, and the distance between their rows.
     start: *const f32,
     start_row: usize,
-    /// What is added to them when they end, with whole tiles as rows; null for nothing.
+    /// The totals that are added when the chains end, with rows of whole tiles; null for none.
     totals: *const f32,
-    /// Where they go.
+    /// The destination of the results.
     to: *mut f32,
     to_row: usize,
 }
 
-/// Where a K block's chains begin.
+/// The values with which a K block's chains begin.
 static ZEROS: [f32; MAX_COLUMNS] = [0.0; MAX_COLUMNS];
 
-/// For each number of rows up to a tallest tile's the least height that covers it, and the greatest that fits into it.
+/// For each number of rows up to [`MAX_ROWS`]: the least height that covers it, and the greatest height that fits into
+/// it.
 const LIMITS: [(u8, u8); MAX_ROWS + 1] = {
     let mut limits = [(0, 0); MAX_ROWS + 1];
     let mut rows = 1;
@@ -265,7 +267,7 @@ const LIMITS: [(u8, u8); MAX_ROWS + 1] = {
     limits
 };
 
-/// The height of the next tile: the last two share what is left, so that the last is not a sliver.
+/// Returns the height of the next tile. The last two tiles share the remaining rows, so that the last is not a sliver.
 #[inline(always)]
 fn height(rows: usize, tallest: usize) -> usize {
     if rows >= 2 * tallest {
@@ -278,13 +280,14 @@ fn height(rows: usize, tallest: usize) -> usize {
 }
 
 impl Tile {
-    /// One function for each height, so that the accumulators are registers.
+    /// Calls a function for this height. Each height has its own, so that the accumulators are registers.
     #[inline(always)]
     unsafe fn rows<S: Simd>(&self, rows: usize) {
         macro_rules! heights {
             ($($rows:literal)*) => {
                 match rows {
-                    // SAFETY: passed on. Heights beyond the instruction set's are never asked for and not compiled.
+                    // SAFETY: the caller's promise covers this. Heights beyond the instruction set's are never
+                    // requested, and not compiled.
                     $($rows if $rows <= S::TILE_ROWS => unsafe {
                         if S::TILE_VECTORS > 1 && self.chains.columns <= S::LANES {
                             self.compute::<S, $rows, 1>()
@@ -302,9 +305,11 @@ impl Tile {
     #[inline(always)]
     unsafe fn compute<S: Simd, const R: usize, const V: usize>(&self) {
         let Tile { ref chains, start, start_row, totals, to, to_row } = *self;
-        // SAFETY: the chains' operands are there; R rows of `columns` are where they go, of whole vectors elsewhere.
+        // SAFETY: the chains' operands cover the sizes. The destination has R rows of `columns` values; the other
+        // pointers have whole vectors.
         unsafe {
-            // Vectors of zeros. A repeat expression is a loop, after which aarch64's compiler keeps p in memory.
+            // These are vectors of zeros. A repeat expression would be a loop, after which the compiler for aarch64
+            // keeps p in memory.
             let mut p: [[S::F; MAX_TILE_VECTORS]; R] = std::mem::zeroed();
             unroll!(r < R => {
                 unroll!(v < V => {
@@ -325,8 +330,8 @@ impl Tile {
                     });
                 });
             }
-            // −0 becomes +0 and NaN canonical wherever chains stop: the contract makes the first invisible in the end,
-            // and the second is only early.
+            // Whenever chains stop, −0 becomes +0 and NaN becomes canonical. In the end, the contract requires the
+            // second, and makes the first invisible.
             unroll!(r < R => {
                 unroll!(v < V => {
                     if v < MAX_TILE_VECTORS {
