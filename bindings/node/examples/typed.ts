@@ -1,4 +1,4 @@
-// A program that the TypeScript compiler checks, strictly: ci/node-test compiles and runs it.
+// A program that the TypeScript compiler checks in strict mode. ci/node-test compiles and runs it.
 
 import {
   AdeadError,
@@ -24,7 +24,7 @@ import {
 } from 'adead'
 import { GELU, type Layer, Linear, Sequential, type TransformerConfig, Weights } from 'adead/nn'
 
-/** The rows' most likely classes. */
+/** The most likely class of each row. */
 async function classify(context: Context, x: Tensor, weights: Tensor, bias: Tensor): Promise<BigInt64Array> {
   const hidden: Tensor = await context.matmulAsync(x, weights, { bias, activation: 'gelu_erf' })
   const probabilities = context.softmax(hidden, { axis: -1 })
@@ -76,7 +76,7 @@ try {
   console.log(code, error.status)
 }
 
-/** What the compiler refuses. */
+/** Calls that the compiler refuses. */
 export function refused(): void {
   // @ts-expect-error: an operation that there is not
   context.run('convolve', [x])
@@ -88,7 +88,7 @@ export function refused(): void {
   new Tensor(new Uint16Array(2), [2])
 }
 
-/** Twice each batch, with copies beside the work. */
+/** Doubles each batch, and overlaps copies with the work. */
 async function doubled(batches: Iterable<Float32Array>): Promise<number> {
   const work = (stage: Stage) => {
     const y = stage.buffer(stage.input.dims)
