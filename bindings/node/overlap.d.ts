@@ -12,9 +12,9 @@ export interface Stage {
    * */
   readonly input: BufferOperand
   /**
-   * Returns a buffer for results and intermediate values, f32 by default. The n-th call for a batch returns the buffer
-   * of the n-th call for an earlier batch, with its old bytes, if the size is the same. Otherwise it returns a new
-   * buffer of zeros.
+   * Returns a buffer for results and intermediate values, f32 by default. The n-th call for a batch reuses the buffer
+   * of an earlier batch's n-th call, with its old bytes, if the size is the same. Otherwise it returns a new buffer of
+   * zeros.
    */
   buffer<D extends DType = 'f32'>(dims: readonly number[], dtype?: D): BufferOperand & { dtype: D }
 }

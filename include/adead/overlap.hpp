@@ -20,8 +20,8 @@ class Stage {
   const Buffer &input() const noexcept { return *buffers_.front(); }
 
   /// Returns a buffer of `bytes` bytes for results and intermediate values, valid until the batch's work has returned.
-  /// The n-th call for a batch returns the buffer of the n-th call for an earlier batch, with its old bytes, if the
-  /// size is the same. Otherwise it returns a new buffer of zeros. Never null on success.
+  /// The n-th call for a batch reuses the buffer of an earlier batch's n-th call, with its old bytes, if the size
+  /// is the same. Otherwise it returns a new buffer of zeros. Never null on success.
   Returned<const Buffer *> buffer(std::size_t bytes) {
     adead_buffer *raw = nullptr;
     adead_status status = adead_stage_buffer(stage_, bytes, &raw);

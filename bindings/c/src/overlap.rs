@@ -389,9 +389,9 @@ pub unsafe extern "C" fn adead_stage_input(stage: *const adead_stage) -> *mut ad
     unsafe { stage.as_ref() }.map_or(std::ptr::null_mut(), |stage| stage.input)
 }
 
-/// Returns a buffer of `bytes` bytes for results and intermediate values. The n-th call for a batch returns the buffer
-/// of the n-th call for an earlier batch, with its old bytes, if the size is the same. Otherwise it returns a new
-/// buffer of zeros. `out_of_memory` reports the bytes asked and free.
+/// Returns a buffer of `bytes` bytes for results and intermediate values. The n-th call for a batch reuses the buffer
+/// of an earlier batch's n-th call, with its old bytes, if the size is the same. Otherwise it returns a new buffer of
+/// zeros. `out_of_memory` reports the bytes asked and free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stage_buffer(
     stage: *mut adead_stage,

@@ -39,9 +39,9 @@ pub const Stage = struct {
         };
     }
 
-    /// Returns a buffer of `bytes` bytes for results and intermediate values. The n-th call for a batch returns the
-    /// buffer of the n-th call for an earlier batch, with its old bytes, if the size is the same. Otherwise it returns
-    /// a new buffer of zeros.
+    /// Returns a buffer of `bytes` bytes for results and intermediate values. The n-th call for a batch reuses the
+    /// buffer of an earlier batch's n-th call, with its old bytes, if the size is the same. Otherwise it returns a new
+    /// buffer of zeros.
     pub fn buffer(self: *Stage, bytes: usize) Error!Buffer {
         return call.made(Buffer, c.adead_stage_buffer, .{ self.handle, bytes });
     }

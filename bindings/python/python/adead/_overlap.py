@@ -206,8 +206,8 @@ class Stage:
 
     def buffer(self, shape: int | tuple[int, ...], dtype: str = "f32") -> BufferView:
         """Returns a buffer for results and intermediate values, as an array. The n-th call for a
-        batch returns the buffer of the n-th call for an earlier batch, with its old bytes, if the
-        size is the same. Otherwise it returns a new buffer of zeros."""
+        batch reuses the buffer of an earlier batch's n-th call, with its old bytes, if the size is
+        the same. Otherwise it returns a new buffer of zeros."""
         shape = (shape,) if isinstance(shape, int) else shape
         if dtype not in _SIZES:
             raise InvalidArgumentError(f"there is no dtype '{dtype}'")

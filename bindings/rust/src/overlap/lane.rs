@@ -84,9 +84,9 @@ impl Stage<'_> {
         self.input.clone()
     }
 
-    /// Returns a buffer of `bytes` bytes for results and intermediate values. The n-th call for a batch returns the
-    /// buffer of the n-th call for an earlier batch, with its old bytes, if the size is the same and nothing else keeps
-    /// it. Otherwise it returns a new buffer of zeros. `out_of_memory` reports the bytes asked and free.
+    /// Returns a buffer of `bytes` bytes for results and intermediate values. The n-th call for a batch reuses the
+    /// buffer of an earlier batch's n-th call, with its old bytes, if the size is the same and nothing else keeps it.
+    /// Otherwise it returns a new buffer of zeros. `out_of_memory` reports the bytes asked and free.
     pub fn buffer(&mut self, bytes: usize) -> Result<Arc<Buffer>> {
         if self.used == self.buffers.len() {
             self.buffers.push(None);
