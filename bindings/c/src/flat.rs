@@ -80,7 +80,7 @@ pub unsafe extern "C" fn adead_flat_backend_name(use_gpu: i32, device: i32, out:
         let backends: [(&str, &CStr); 3] = [("cpu", c"cpu"), ("cuda", c"cuda"), ("vulkan", c"vulkan")];
         match backends.iter().find(|(name, _)| id.starts_with(name)) {
             Some((_, text)) => out.write(text.as_ptr()),
-            None => fail!(Internal, "the device '{id}' is of no backend that this library knows"),
+            None => fail!(Internal, "this library does not know the backend of device '{id}'"),
         }
         Ok(())
     })

@@ -97,7 +97,7 @@ impl Table {
     pub fn reserve(&mut self) -> Result<()> {
         let count = self.slots.len();
         if count >= u32::MAX as usize {
-            fail!(OutOfMemory, "{count} matrices and streams are all that there can be");
+            fail!(OutOfMemory, "there are {count} matrices and streams, the most that are possible");
         }
         // Reserve for every slot, so that freeing never allocates.
         if self.slots.try_reserve(1).is_err() || self.freed.try_reserve(count + 1 - self.freed.len()).is_err() {

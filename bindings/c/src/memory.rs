@@ -154,7 +154,10 @@ pub unsafe extern "C" fn adead_arena_create(bytes: usize, limit: usize, out: *mu
         let arena = match (bytes, limit) {
             (0, 0) => ArenaAllocator::new(),
             (0, _) => {
-                fail!(InvalidArgument, "bytes is 0 and limit {limit}; an arena with a limit says where it starts")
+                fail!(
+                    InvalidArgument,
+                    "bytes is 0 and limit is {limit}; an arena with a limit needs bytes, its initial size"
+                )
             }
             (_, 0) => ArenaAllocator::with_capacity(bytes)?,
             _ => ArenaAllocator::with_limit(bytes, limit)?,

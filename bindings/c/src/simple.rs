@@ -89,7 +89,7 @@ fn dimension(value: c_int, name: &str) -> Result<usize> {
 #[inline]
 fn address<T>(data: *const f32, meta: &Meta, name: &str) -> Result<NonNull<T>> {
     if !data.is_aligned() {
-        fail!(InvalidArgument, "{name} is at {data:p}, which is no address of a float");
+        fail!(InvalidArgument, "{name} is at {data:p}; the address of floats must be a multiple of 4");
     }
     match NonNull::new(data.cast_mut()) {
         Some(data) => Ok(data.cast()),

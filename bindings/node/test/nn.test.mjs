@@ -166,7 +166,7 @@ test('malformed files are refused', () => {
   ]
   for (const [header, bytes, text] of cases) {
     const path = file(header, bytes)
-    const refused = (error) => error instanceof AdeadError && error.message.startsWith(`${path}: no safetensors file: `)
+    const refused = (error) => error instanceof AdeadError && error.message.startsWith(`${path}: not a safetensors file: `)
     assert.throws(() => new Weights(path), refused)
     throws('invalid_argument', text, () => new Weights(path))
   }
@@ -174,7 +174,7 @@ test('malformed files are refused', () => {
   const path = join(folder, 'cut')
   for (const length of [0, 7, 8, 100, 1000, bytes.length - 1]) {
     writeFileSync(path, bytes.subarray(0, length))
-    throws('invalid_argument', /cut: no safetensors file/, () => new Weights(path))
+    throws('invalid_argument', /cut: not a safetensors file/, () => new Weights(path))
   }
   writeFileSync(path, bytes)
   const weights = new Weights(path)

@@ -130,7 +130,7 @@ impl PyArena {
                 (None, None) => ArenaAllocator::new(),
                 (Some(size), None) => ArenaAllocator::with_capacity(size)?,
                 (Some(size), Some(limit)) => ArenaAllocator::with_limit(size, limit)?,
-                (None, Some(_)) => fail!(InvalidArgument, "an arena with a limit says where it starts: give a size"),
+                (None, Some(_)) => fail!(InvalidArgument, "an arena with a limit needs an initial size: pass size"),
             })
         })?;
         Ok(PyArena(Mutex::new(arena)))

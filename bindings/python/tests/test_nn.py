@@ -169,7 +169,7 @@ def test_odd_files_that_are_right(tmp_path):
 )
 def test_malformed_files_are_refused(tmp_path, header, data, reason):
     path = write(tmp_path / "wrong.safetensors", header, data)
-    with pytest.raises(adead.InvalidArgumentError, match=f"wrong.safetensors: no safetensors file: .*{reason}"):
+    with pytest.raises(adead.InvalidArgumentError, match=f"wrong.safetensors: not a safetensors file: .*{reason}"):
         nn.Weights(path)
 
 
@@ -213,7 +213,7 @@ def test_cut_files_are_refused(tmp_path):
     contents, path = MODEL.read_bytes(), tmp_path / "cut"
     for length in (0, 7, 8, 100, 1000, len(contents) - 1):
         path.write_bytes(contents[:length])
-        with pytest.raises(adead.InvalidArgumentError, match="cut: no safetensors file"):
+        with pytest.raises(adead.InvalidArgumentError, match="cut: not a safetensors file"):
             nn.Weights(path)
     for missing in (tmp_path / "missing", tmp_path):
         with pytest.raises(adead.IoError, match=str(missing)):

@@ -50,7 +50,7 @@ fn refused(file: File, words: []const u8) !void {
         return error.Opened;
     } else |err| try expectEqual(error.InvalidArgument, err);
     const text = adead.lastError();
-    const named = std.mem.indexOf(u8, text, ": no safetensors file: ") != null;
+    const named = std.mem.indexOf(u8, text, ": not a safetensors file: ") != null;
     if (!named or std.mem.indexOf(u8, text, words) == null) {
         std.debug.print("'{s}' is not in: {s}\n", .{ words, text });
         return error.OtherText;
@@ -105,8 +105,8 @@ test "malformed files are refused" {
     };
     for (cases) |case| try refused(try .init(case[0], case[1]), case[2]);
     const long = "\xff\xff\xff\xff\xff\xff\xff";
-    try refused(try .of(""), "no safetensors file: 0 bytes");
-    try refused(try .of(long), "no safetensors file: 7 bytes");
+    try refused(try .of(""), "not a safetensors file: 0 bytes");
+    try refused(try .of(long), "not a safetensors file: 7 bytes");
     try refused(try .of(long ++ "\x7f{}"), "a header of 9223372036854775807 bytes in a file of 10");
 }
 

@@ -62,7 +62,7 @@ impl Taken {
         let tensor = self.tensor();
         let Some(dtype) = dtype_of(tensor.dtype) else {
             let super::DataType { code, bits, lanes } = tensor.dtype;
-            fail!(DtypeMismatch, "DLPack's dtype of code {code} with {bits} bits and {lanes} lanes is none of adead's")
+            fail!(DtypeMismatch, "adead has no dtype for DLPack's type code {code} with {bits} bits and {lanes} lanes")
         };
         let mut dims = SmallVec::<[usize; 8]>::new();
         for &length in self.lengths(tensor.shape) {
@@ -156,13 +156,13 @@ fn take(object: &Bound<'_, PyAny>, stream: Option<i64>) -> Result<Taken> {
         // SAFETY: every version of the struct begins with its number.
         let major = unsafe { managed.cast::<ManagedVersioned>().as_ref() }.version.major;
         if major != VERSION.major {
-            return Err(refused(format!("DLPack {major} is not understood, only {}", VERSION.major)));
+            return Err(refused(format!("DLPack version {major} is not supported, only version {}", VERSION.major)));
         }
         return Ok(taken);
     }
     match pointer(PLAIN, PLAIN_USED)? {
         Some(managed) => Ok(Taken::Plain(managed.cast())),
-        None => Err(wrong_type(format!("__dlpack__() of a {} gave no capsule of DLPack", object.get_type().name()?))),
+        None => Err(wrong_type(format!("__dlpack__() of a {} returned no DLPack capsule", object.get_type().name()?))),
     }
 }
 

@@ -55,7 +55,7 @@ impl Weights {
     fn opened(path: &Path, source: impl FnOnce(File) -> io::Result<Source>) -> Result<Weights> {
         let failed = |error: io::Error| unreadable(path, &error);
         let refused = |what: String| {
-            Error::new(Status::InvalidArgument, format!("{}: no safetensors file: {what}", path.display()))
+            Error::new(Status::InvalidArgument, format!("{}: not a safetensors file: {what}", path.display()))
         };
         let mut file = File::open(path).map_err(failed)?;
         let found = file.metadata().map_err(failed)?;
