@@ -99,7 +99,7 @@ fn address<T>(data: *const f32, meta: &Meta, name: &str) -> Result<NonNull<T>> {
 }
 
 /// # Safety
-/// `data` is NULL or points to as many f32 as `meta` says, which nobody writes during `'a`.
+/// `data` is NULL or points to as many f32 as `meta` says, which nothing writes during `'a`.
 #[inline]
 unsafe fn input<'a>(data: *const f32, meta: &'a Meta, name: &str) -> Result<Option<View<'a>>> {
     let data = address(data, meta, name)?;
@@ -108,7 +108,7 @@ unsafe fn input<'a>(data: *const f32, meta: &'a Meta, name: &str) -> Result<Opti
 }
 
 /// # Safety
-/// `data` is NULL or points to as many f32 as `meta` says, which nobody else touches during `'a`.
+/// `data` is NULL or points to as many f32 as `meta` says, which nothing else touches during `'a`.
 #[inline]
 unsafe fn output<'a>(data: *mut f32, meta: &'a Meta, name: &str) -> Result<ViewMut<'a>> {
     let data = address(data, meta, name)?;

@@ -78,11 +78,11 @@ try {
 
 /** Calls that the compiler refuses. */
 export function refused(): void {
-  // @ts-expect-error: an operation that there is not
+  // @ts-expect-error: an unknown operation
   context.run('convolve', [x])
-  // @ts-expect-error: a pipeline's value is no tensor
+  // @ts-expect-error: a pipeline's value is not a tensor
   context.relu(begin)
-  // @ts-expect-error: an attribute that softmax has not
+  // @ts-expect-error: softmax does not have this attribute
   context.softmax(x, { keepdim: true })
   // @ts-expect-error: a Uint16Array may be f16 or bf16
   new Tensor(new Uint16Array(2), [2])

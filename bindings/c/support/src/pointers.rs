@@ -29,7 +29,7 @@ fn no_array(pointer: *const u8, length: usize, name: &str) -> Error {
 /// Returns a handle or struct that the call reads.
 ///
 /// # Safety
-/// `pointer` is NULL or points to a `T` that nobody writes during `'a`.
+/// `pointer` is NULL or points to a `T` that nothing writes during `'a`.
 #[inline]
 pub unsafe fn reference<'a, T>(pointer: *const T, name: &str) -> Result<&'a T> {
     // SAFETY: passed on.
@@ -39,7 +39,7 @@ pub unsafe fn reference<'a, T>(pointer: *const T, name: &str) -> Result<&'a T> {
 /// Returns a handle that the call changes.
 ///
 /// # Safety
-/// `pointer` is NULL or points to a `T` that nobody else uses during `'a`.
+/// `pointer` is NULL or points to a `T` that nothing else uses during `'a`.
 #[inline]
 pub unsafe fn exclusive<'a, T>(pointer: *mut T, name: &str) -> Result<&'a mut T> {
     // SAFETY: passed on.
@@ -77,7 +77,7 @@ impl<T> Out<*mut T> {
 /// Returns a text.
 ///
 /// # Safety
-/// `pointer` is NULL or points to a NUL-terminated text that nobody writes during `'a`.
+/// `pointer` is NULL or points to a NUL-terminated text that nothing writes during `'a`.
 pub unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a str> {
     // SAFETY: passed on.
     match unsafe { optional_text(pointer, name) }? {
@@ -104,7 +104,7 @@ pub unsafe fn optional_text<'a>(pointer: *const c_char, name: &str) -> Result<Op
 /// Returns an array; NULL counts as an empty one.
 ///
 /// # Safety
-/// `pointer` is NULL or points to `length` values that nobody writes during `'a`.
+/// `pointer` is NULL or points to `length` values that nothing writes during `'a`.
 #[inline]
 pub unsafe fn array<'a, T>(pointer: *const T, length: usize, name: &str) -> Result<&'a [T]> {
     if length == 0 {
@@ -123,7 +123,7 @@ pub unsafe fn array<'a, T>(pointer: *const T, length: usize, name: &str) -> Resu
 /// Returns bytes to write; NULL counts as no bytes.
 ///
 /// # Safety
-/// `pointer` is NULL or points to `length` bytes that nobody else touches during `'a`.
+/// `pointer` is NULL or points to `length` bytes that nothing else touches during `'a`.
 pub unsafe fn array_mut<'a>(pointer: *mut c_void, length: usize, name: &str) -> Result<&'a mut [u8]> {
     // SAFETY: passed on; it is checked as one that is read.
     let checked = unsafe { array(pointer.cast::<u8>().cast_const(), length, name) }?;
@@ -240,7 +240,7 @@ impl Known {
 /// struct is accepted if all bytes that this version does not know are zero.
 ///
 /// # Safety
-/// `pointer` is NULL or points to as many bytes as its first field says, which nobody writes meanwhile.
+/// `pointer` is NULL or points to as many bytes as its first field says, which nothing writes meanwhile.
 pub unsafe fn options<T: Growing>(pointer: *const T, defaults: T) -> Result<T> {
     let mut options = defaults;
     if !pointer.is_null() {
